@@ -162,10 +162,6 @@ status:
   assert.match(ran.stdout, /✕ containerd/);
   assert.doesNotMatch(ran.stdout, /CRI-O  the places/);
   assert.match(ran.stdout, /does not exist: namespace "tools" has one/);
-  assert.match(
-    ran.stdout,
-    /kubectl get secret elsewhere -n tools .* \| kubectl create secret generic elsewhere -n shop /,
-  );
 });
 
 test('a workload in the place of an image is the workload', async () => {

@@ -130,6 +130,7 @@ const rows: readonly Row[] = [
   },
 ];
 
+process.stdout.write(`engines: ${Object.keys(engines).join(', ')}\n`);
 for (const [engineName, engine] of Object.entries(engines)) {
   const test = (name: string, body: TestBody): void => add(`${engineName}: ${name}`, body);
   const make = (route: Route = { ca: certificates.ca }): HttpClient => new HttpClient(engine(route));

@@ -31,7 +31,8 @@ export function fixAccount(
     ...(good === undefined ? [] : [good]),
   ];
   const imagePullSecrets = names.map((name) => ({ name }));
-  if (ownList && isPod)
+  // The template of a Job cannot be changed either.
+  if (ownList && (isPod || template.kind === 'Job'))
     return {
       advice: `Write imagePullSecrets: ${JSON.stringify(imagePullSecrets)} into the ${originOf(template)}, and ${recreation(template)}`,
     };
@@ -265,15 +266,8 @@ function secretMissing(input: DoctorInput): Told | undefined {
   if (better !== undefined) return { about, message, ...fixAccount(input, missing.name, better) };
   const giver = input.givers.find(({ secret }) => secret === missing.name);
   if (giver === undefined) {
-    const { why, copy } = missing;
-    const said = why === undefined ? message : `${message}: ${why}`;
-    const commands = copy === undefined ? {} : { commands: [copy] };
-    return {
-      about,
-      message: said,
-      advice: 'Create it, or bring it here by a PullSecretProfile',
-      ...commands,
-    };
+    const said = missing.why === undefined ? message : `${message}: ${missing.why}`;
+    return { about, message: said, advice: 'Create it, or bring it here by a PullSecretProfile' };
   }
   const { by, says = 'it is Ready, so the copy is pending or was rejected here' } = giver;
   return {

@@ -178,13 +178,14 @@ export function pullRemedy(
   const [said, general, command] = REMEDIES[cause];
   const advice =
     sent.length > 0 && cause === 'rate-limited' ? 'Use an account with a higher limit, or a mirror' : general;
-  const entries = sent.map(({ key, source }) => `entry "${key}" of ${source}`).join(' and ');
+  const [first, ...others] = sent;
+  const more = others.length === 0 ? '' : `, or one of the ${others.length} others that the kubelet offers`;
   const known: Readonly<Record<string, string | undefined>> = {
     host,
     node,
     pod,
     namespace,
-    entry: entries === '' ? `the entry for ${host}` : entries,
+    entry: first === undefined ? `the entry for ${host}` : `entry "${first.key}" of ${first.source}${more}`,
     server: serverOf(host),
     secret: missing[0],
     missing: missing.join(', '),

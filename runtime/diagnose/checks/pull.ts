@@ -66,12 +66,11 @@ function blocked({ kubelet: { blockedBy } }: Explained): Told | undefined {
   };
 }
 
-function listedSecret({ name, listedBy, state, why, copy }: ListedSecret): readonly Told[] {
+function listedSecret({ name, listedBy, state, why }: ListedSecret): readonly Told[] {
   if (state === 'found') return [];
   const { check = 'secrets-there', said, advice } = NOT_FOUND[state];
   const message = `Secret "${name}", listed by ${listedBy}, ${said}${why === undefined ? '' : `: ${why}`}`;
-  const commands = copy === undefined ? {} : { commands: [copy] };
-  return [{ ...WARNING, check, about: name, message, advice: advice.replace('NAME', name), ...commands }];
+  return [{ ...WARNING, check, about: name, message, advice: advice.replace('NAME', name) }];
 }
 
 const WARNING = { severity: 'warning' } as const;

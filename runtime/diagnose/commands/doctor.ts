@@ -81,11 +81,12 @@ function fixOf(findings: readonly Finding[]): {
   const clusterWide = fixes.filter(({ metadata }) => metadata.namespace === undefined);
   const later = clusterWide.length < fixes.length ? clusterWide : [];
   const beside = new Set([
-    ...findings.flatMap(({ subject, message, advice = [], fix = [], commands = [] }) =>
-      fix.length + commands.length === 0
-        ? [`Not fixed by YAML: ${[`${subject}: ${message}`, advice].flat().join('. ')}`]
-        : commands.map((one) => `Fixed by a command, not by YAML: ${one}`),
-    ),
+    ...findings.flatMap(({ subject, message, advice = [], fix = [], commands = [] }) => [
+      ...commands.map((one) => `Fixed by a command, not by YAML: ${one}`),
+      ...(fix.length > 0
+        ? []
+        : [`Not fixed by YAML: ${[`${subject}: ${message}`, advice].flat().join('. ')}`]),
+    ]),
     ...later.map(
       ({ kind, metadata }) =>
         `Not in this YAML, since it is cluster-wide: ${describeObject({ kind, ...metadata })}. Apply the YAML, and run doctor again`,

@@ -13,7 +13,7 @@ import {
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { type ImageReference, imageHint, parseImageReference } from '../../core/image-reference.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
-import { describeObject, type KubeObject, kubectl, type SecretObject } from '../../core/kubernetes/object.ts';
+import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { oncePer, recordOf, recordsIn, textOf, textsIn } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
@@ -633,7 +633,7 @@ function listedSecret(
 ): ListedSecret {
   const found = store.get({ ...SECRET, namespace, name });
   if (found === undefined)
-    return { name, listedBy, state: absent, ...(absent === 'missing' && inAnother(store, namespace, name)) };
+    return { name, listedBy, state: absent, ...(absent === 'missing' && inAnother(store, name)) };
   const { type, data = {} } = found as SecretObject;
   const value = data[pullSecretKey(type) ?? ''];
   if (value !== undefined && isEncrypted(value)) return { name, listedBy, state: 'encrypted' };
@@ -643,26 +643,14 @@ function listedSecret(
     : { name, listedBy, state: 'found', source };
 }
 
-/** The pull secret of this name in another namespace, which a pod cannot list. */
-function inAnother(
-  store: ObjectStore,
-  namespace: string,
-  name: string,
-): Pick<ListedSecret, 'why' | 'copy'> | undefined {
+/** Where another namespace has a pull secret of this name: a pod cannot list it. */
+function inAnother(store: ObjectStore, name: string): Pick<ListedSecret, 'why'> {
   const there = store
     .list(SECRET)
     .find((object) => object.metadata.name === name && podSource(object) !== undefined);
-  const { type = '', metadata: { namespace: from = '' } = {} } = (there ?? {}) as Partial<SecretObject>;
-  const key = pullSecretKey(type);
-  if (key === undefined) return undefined;
-  const names = [name, namespace, from];
-  const get = kubectl(['get', 'secret', name, '-n', from, '-o', `jsonpath={.data.\\${key}}`], names);
-  const options = [`--type=${type}`, `--from-file=${key}=/dev/stdin`];
-  const create = kubectl(['create', 'secret', 'generic', name, '-n', namespace, ...options], names);
-  return {
-    why: `namespace "${from}" has one, and a pod can use those of its own namespace only`,
-    ...(get !== undefined && { copy: `${get} | base64 -d | ${create}` }),
-  };
+  if (there === undefined) return {};
+  const { namespace } = there.metadata;
+  return { why: `namespace "${namespace}" has one, and a pod can use those of its own namespace only` };
 }
 
 // Which workload a pod belongs to, by its owners.

@@ -392,8 +392,6 @@ export interface ListedSecret {
   readonly source?: AuthSource;
   /** For `ignored`, and for `missing` where another namespace has it. */
   readonly why?: string;
-  /** For `missing`: what copies it from another namespace. */
-  readonly copy?: string;
 }
 
 /** What is known about a node's file that was merged. */

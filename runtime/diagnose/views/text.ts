@@ -379,7 +379,7 @@ function linesOf({ pods, cases, ...cause }: Cause, paint: Paint): readonly strin
   const fix = [
     ...(objects.length === 0 ? [] : [`-o yaml prints it: ${named(objects)}`]),
     ...new Set(cases.flatMap(({ commands = [] }) => commands)),
-    ...(first?.advice === undefined ? [] : [first.advice]),
+    ...[...new Set(cases.flatMap(({ advice = [] }) => advice))].slice(0, NAMED),
   ];
   return [
     `${paint('red', how)} in ${named(namespaces)}: ${causeText(cause)}`,
