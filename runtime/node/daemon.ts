@@ -359,7 +359,7 @@ async function workOfLoop(
 
 // Removal from a node: the change under way is finished, then what was put there is taken back.
 
-/** Between two tries while another program holds the lock, or a change cannot be finished yet. */
+/** Between two tries while another program holds the lock, a change cannot be finished yet, or something could not be removed. */
 const LEAVE_RETRY_MS = 2000;
 
 /**
@@ -375,7 +375,9 @@ export async function leaveNode(
 ): Promise<NodeState> {
   const { clock, publish, once } = options;
   for (;;) {
-    const state = await runLoop({ ...options, once: true }, signal);
+    // A settled node is not ready for its removal: only what stands in its way is said.
+    const unsettled = (next: NodeState): void => (next.ready ? undefined : publish(next));
+    const state = await runLoop({ ...options, once: true, publish: unsettled }, signal);
     if (signal.aborted) return state;
     const left = state.reason === 'AnotherAgent' ? state : await tried(leave, state);
     publish(left);
