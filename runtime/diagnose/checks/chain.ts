@@ -31,8 +31,7 @@ export function fixAccount(
     ...(good === undefined ? [] : [good]),
   ];
   const imagePullSecrets = names.map((name) => ({ name }));
-  // The template of a Job cannot be changed either.
-  if (ownList && (isPod || template.kind === 'Job'))
+  if (ownList && isFinal(template))
     return {
       advice: `Write imagePullSecrets: ${JSON.stringify(imagePullSecrets)} into the ${originOf(template)}, and ${recreation(template)}`,
     };
@@ -59,6 +58,9 @@ export function fixAccount(
       };
   return { ...again, fix: [fix] };
 }
+
+/** The list of a pod, and of the template of a Job, cannot be changed. */
+const isFinal = ({ kind }: KubeObject): boolean => ['Pod', 'Job'].includes(kind);
 
 function originOf({ metadata: { ownerReferences = [] } }: KubeObject): string {
   return ownerReferences.length > 0 ? 'template that the pod is made from' : 'manifest of the pod';
