@@ -156,6 +156,6 @@ test('a bare pod with an own list is corrected in its manifest, by a list as it 
   );
   assert.equal(
     advice,
-    'Write imagePullSecrets: [{"name":"good"}] into the manifest of the pod, and create it again',
+    'Write imagePullSecrets: [{"name":"good"}] into the manifest of the Pod, and create it again',
   );
 });

@@ -62,8 +62,8 @@ export function fixAccount(
 /** The list of a pod, and of the template of a Job, cannot be changed. */
 const isFinal = ({ kind }: KubeObject): boolean => ['Pod', 'Job'].includes(kind);
 
-function originOf({ metadata: { ownerReferences = [] } }: KubeObject): string {
-  return ownerReferences.length > 0 ? 'template that the pod is made from' : 'manifest of the pod';
+function originOf({ kind, metadata: { ownerReferences = [] } }: KubeObject): string {
+  return ownerReferences.length > 0 ? 'template that the pod is made from' : `manifest of the ${kind}`;
 }
 
 interface ListPatch {
