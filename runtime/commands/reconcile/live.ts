@@ -22,6 +22,7 @@ import {
   type ServeOptions,
   serveProbes,
 } from '../../engine/metrics.ts';
+import { readText } from '../../engine/offline/manifests.ts';
 import { runOffline } from '../../engine/offline/offline.ts';
 import { systemQueueClock } from '../../engine/queue.ts';
 import type { ObjectStore } from '../../engine/store.ts';
@@ -38,7 +39,7 @@ import { systemClock } from '../../node/clock.ts';
 import { loadReconcilers, parseReconcileConfig } from './reconcilers.ts';
 import { type RunReport, renderRunReport, reportOf, reportsText } from './report.ts';
 import { allScopes, LOCAL_SCOPE } from './scopes.ts';
-import { type LiveSettings, liveSettings, type ReconcileFlags, textOf } from './settings.ts';
+import { type LiveSettings, liveSettings, type ReconcileFlags } from './settings.ts';
 
 // Opens the clusters that the flags of `reconcile` name.
 
@@ -110,7 +111,7 @@ export interface LiveRun {
 export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise<LiveRun> {
   const log = liveLogger(settings, io);
   const metrics = createMetrics();
-  const config = settings.config === undefined ? '' : await textOf(settings.config, 'configuration ');
+  const config = settings.config === undefined ? '' : await readText(settings.config, 'configuration ');
   const reconcilers = await loadReconcilers(parseReconcileConfig(config));
   const leadership: LiveRun['leadership'] = { election: undefined };
   const instance = io.env['HOSTNAME'] ?? hostname();

@@ -11,7 +11,7 @@ import { UsageError } from '../../core/errors.ts';
 import { redact } from '../../core/redacted.ts';
 import { counted } from '../../core/text.ts';
 import type { ClusterPair, Lookup, LookupResult, Reconciler } from '../../engine/contract.ts';
-import { type Folder, readFolder } from '../../engine/offline/manifests.ts';
+import { type Folder, readFolder, readText } from '../../engine/offline/manifests.ts';
 import { type OfflineResult, runOffline } from '../../engine/offline/offline.ts';
 import { parseYaml as parse } from '../../kube/yaml.ts';
 import { writeObjects } from './output-folder.ts';
@@ -26,7 +26,7 @@ import {
   templatePulls,
 } from './report.ts';
 import { hostedPairs, LOCAL_SCOPE, SCOPE_KINDS } from './scopes.ts';
-import { type ReconcileFlags, textOf } from './settings.ts';
+import { type ReconcileFlags } from './settings.ts';
 
 // `facts.yaml`: answers to look-ups that an offline run cannot make.
 
@@ -54,14 +54,14 @@ export function parseFacts(text: string): (need: Lookup) => LookupResult | undef
 
 export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {
   if (flags['with-secrets'] && flags.to === undefined) throw new UsageError('--with-secrets goes with --to');
-  const config = parseReconcileConfig(flags.config === undefined ? '' : await textOf(flags.config));
+  const config = parseReconcileConfig(flags.config === undefined ? '' : await readText(flags.config));
   const reconcilers = await loadReconcilers(config);
   const injection = config['pull-secret-injection'] ?? false;
   const kinds = reconcilers.flatMap((reconciler) => reconciler.watches.map((one) => one.kind));
   const read = inputReader([...kinds, ...SCOPE_KINDS, ...(injection === false ? [] : TEMPLATE_KINDS)], io);
   const pairs = await inputPairs(flags, read);
   if (!readable([...new Set(pairs.flatMap((pair) => [pair.hosted, pair.management]))], io)) return 1;
-  const facts = flags.facts === undefined ? undefined : parseFacts(await textOf(flags.facts));
+  const facts = flags.facts === undefined ? undefined : parseFacts(await readText(flags.facts));
   const runs = pairs.map(({ scope, hosted, management }) => ({
     scope,
     hosted: hosted.store,
@@ -166,7 +166,7 @@ async function write(
       ...(runs.length === 1 ? {} : { cluster: scope.name }),
       withSecrets: flags['with-secrets'],
       reconcilers: reconcilers.map((reconciler) => reconciler.name),
-      ...(key === undefined ? {} : { digestKey: redact(await textOf(key)) }),
+      ...(key === undefined ? {} : { digestKey: redact(await readText(key)) }),
     });
     io.stderr.write(
       `wrote ${counted(files.length, 'file')} to ${to}${flags['with-secrets'] ? '' : ' (Secret values as keyed digests)'}\n`,

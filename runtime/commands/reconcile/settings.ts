@@ -1,5 +1,4 @@
 /** The flags of `reconcile`, and what they say together in a cluster. */
-import { readFile } from 'node:fs/promises';
 import {
   ALLOW_ADDRESS,
   duration,
@@ -13,7 +12,7 @@ import {
   toggle,
   type ValuesOf,
 } from '../../cli/flags.ts';
-import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
+import { UsageError } from '../../core/errors.ts';
 import { reconcilerName, SHARD_LABEL } from '../../engine/hosted-status.ts';
 
 const HOUR_MS = 3_600_000;
@@ -101,16 +100,4 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
     discover: flags.discover || management !== undefined,
     leaseName: reconcilerName(flags.shard),
   };
-}
-
-/** The text of a file that a flag names; `what` it is, with a space behind. @throws PullwrightError `InputUnreadable` */
-export async function textOf(file: string, what = ''): Promise<string> {
-  return readFile(file, 'utf8').catch((error: unknown) => {
-    const code = errnoOf(error) ?? 'unknown';
-    throw new PullwrightError(`Cannot read ${what}"${file}": the system answered ${code}`, {
-      code: 'InputUnreadable',
-      retryPolicy: 'terminal',
-      cause: error,
-    });
-  });
 }

@@ -1,6 +1,5 @@
 /** `pullwright test FILE...`: unit tests for pull credentials, checked offline by the code of `explain`. */
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
@@ -12,7 +11,7 @@ import { parseImageReference } from '../../core/image-reference.ts';
 import { readValue } from '../../core/kubernetes/read-spec.ts';
 import { isRecord } from '../../core/record.ts';
 import { oneLined, onOneLine } from '../../core/text.ts';
-import { folderOf } from '../../engine/offline/manifests.ts';
+import { folderOf, readText } from '../../engine/offline/manifests.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { dataText, parseYaml } from '../../kube/yaml.ts';
 import { FOLDER_WORLD_KINDS, locate, type ReadWorld, readFolders, worldIn } from '../model/look.ts';
@@ -233,10 +232,7 @@ function judgeOne(
 }
 
 async function parsed(file: string): Promise<unknown> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    const denied = error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED';
-    throw invalid(file, denied ? ': reading it is not granted to this process' : ': it cannot be read');
-  });
+  const text = await readText(file, 'tests ');
   try {
     return parseYaml(text);
   } catch (error) {

@@ -429,8 +429,9 @@ export async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-async function readText(file: string): Promise<string> {
-  return readFile(file, 'utf8').catch((error: unknown) => fail(file, error));
+/** The text of `file`; `what` it is, with a space behind. @throws PullwrightError `InputUnreadable` */
+export async function readText(file: string, what = ''): Promise<string> {
+  return readFile(file, 'utf8').catch((error: unknown) => fail(file, error, what));
 }
 
 const WHY: Readonly<Record<string, string>> = {
@@ -441,9 +442,9 @@ const WHY: Readonly<Record<string, string>> = {
   ERR_ACCESS_DENIED: 'reading it is not granted to this process',
 };
 
-function fail(path: string, error: unknown): never {
+function fail(path: string, error: unknown, what = ''): never {
   const code = errnoOf(error) ?? 'unknown';
-  throw new PullwrightError(`Cannot read "${path}": ${WHY[code] ?? `the system answered ${code}`}`, {
+  throw new PullwrightError(`Cannot read ${what}"${path}": ${WHY[code] ?? `the system answered ${code}`}`, {
     code: 'InputUnreadable',
     retryPolicy: 'terminal',
     cause: error,
