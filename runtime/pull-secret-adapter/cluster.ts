@@ -4,6 +4,7 @@
  *
  * Source of the rule: the requirement (`spec.provider`, `spec.gcp.projectId`, `spec.pullSecret.data`, `status.adapters[...]`), the
  * older GCP variant (`spec.platform.type`, `spec.platform.gcp.projectID`) and the current core API (mirrored conditions).
+ * `status.adapters` is a map by name; as a list it counts as absent, since no version of the API has one.
  */
 import { z } from 'zod';
 import { isRecord, textOf } from '../core/record.ts';
@@ -12,6 +13,8 @@ import { type Redacted, redact } from '../core/redacted.ts';
 // Only identity and generation are required. Whatever else is not of its type counts as absent: the plan says what is missing.
 
 const text = z.string().optional().catch(undefined);
+/** For what expressions read: a field that is there stays, so that they have a value. */
+const textOrNull = z.string().nullish().catch(null);
 export const map = z.record(z.string(), z.unknown()).catch({});
 
 function part<S extends z.ZodRawShape>(shape: S): z.ZodCatch<z.ZodObject<S>> {
@@ -43,9 +46,9 @@ export function mapOf<T>(item: z.ZodType<T>): z.ZodType<Readonly<Record<string, 
 const condition = z.looseObject({
   type: z.string(),
   status: z.string(),
-  reason: text,
-  message: text,
-  observed_generation: z.number().optional().catch(undefined),
+  reason: textOrNull,
+  message: textOrNull,
+  observed_generation: z.int().optional().catch(undefined),
   last_updated_time: text,
   last_transition_time: text,
 });
@@ -104,7 +107,7 @@ export const clusterDocument = z
       deleting: (document.deleted_time ?? '') !== '',
       /** Lower case; undefined when the document names none. */
       provider: (spec.provider ?? spec.platform.type)?.toLowerCase(),
-      projectId: textOf(gcp['projectId']) || textOf(gcp['projectID']) || undefined,
+      projectId: (text.parse(gcp['projectId']) ?? textOf(gcp['projectID'])) || undefined,
       region: textOf(gcp['region']) || undefined,
       /** Exactly the text given; an object is written as compact JSON. */
       pullSecret: pullSecretOf(spec.pullSecret['data']),

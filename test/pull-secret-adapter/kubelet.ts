@@ -3,7 +3,7 @@
  * its pod asks for and nothing else: its environment, its mounts at their own paths, tokens by the API server's TokenRequest, an
  * unprivileged user, a root that cannot be written. The end is reported as a kubelet does, with exit code and termination message.
  */
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { runProcess } from '../support/process.ts';
@@ -97,14 +97,19 @@ export class Kubelet {
 
   async #run(pod: Pod): Promise<void> {
     const folder = tempFolder();
-    const volumes = await this.#mounted(pod, folder);
-    if (volumes === undefined) return;
-    const ended = await Promise.all(
-      pod.spec.containers.map(
-        async (container) => [container, await this.#start(pod, container, { folder, volumes })] as const,
-      ),
-    );
-    await this.#report(pod, ended);
+    try {
+      const volumes = await this.#mounted(pod, folder);
+      if (volumes === undefined) return;
+      const ended = await Promise.all(
+        pod.spec.containers.map(
+          async (container) => [container, await this.#start(pod, container, { folder, volumes })] as const,
+        ),
+      );
+      await this.#report(pod, ended);
+    } finally {
+      // Here and not at the end of the process: it holds mounted secrets.
+      rmSync(folder, { recursive: true, force: true });
+    }
   }
 
   /** Tries until everything is there that the pod mounts; undefined: the pod has gone before. */

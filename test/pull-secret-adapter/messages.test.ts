@@ -111,9 +111,18 @@ test('parameters may name each other in any order, and are judged like everythin
   });
   assert.equal(decide?.(resource({ labels: { team: 'a' } }, seen), NOW).publish, false);
   const never = readMessages({
-    message_decision: { result: 'condition("Reconciled").last_updated_time == ""' },
+    message_decision: {
+      params: { said: 'condition("Reconciled")', named: 'said.reason == "" || said.message == ""' },
+      result: 'said.last_updated_time == "" && said.observed_generation == 0 && !named',
+    },
   });
-  const unsaid = { ...seen, last_updated_time: null } as unknown as typeof seen;
+  const unsaid = {
+    ...seen,
+    last_updated_time: null,
+    observed_generation: 1.5,
+    reason: null,
+    message: 5,
+  } as unknown as typeof seen;
   assert.equal(never.decide?.(resource({}, unsaid), NOW).publish, true);
 });
 

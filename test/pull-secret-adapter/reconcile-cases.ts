@@ -220,8 +220,8 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
   },
   {
     name: 'deleting what never had a project',
-    reason: 'nothing is stored anywhere',
-    of: cluster({ deleted_time: 'x' }, { gcp: {} }),
+    reason: 'nothing is stored anywhere; an empty name does not give way to the one of the older variant',
+    of: cluster({ deleted_time: 'x' }, { gcp: { projectId: '' }, platform: { gcp: { projectID: 'q' } } }),
     effects: ['remove-binding'],
     is: 'deleted, False SecretDeleted',
     finalized: 'True CleanupConfirmed',

@@ -1,7 +1,7 @@
 /** Runs the Job against the doubles: inside this process, or as a program. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runJobProcess } from '../../runtime/pull-secret-adapter/job/process.ts';
@@ -122,17 +122,21 @@ async function inFolder(
 ): Promise<JobRun> {
   const folder = tempFolder();
   const [message, file] = [join(folder, 'termination-log'), join(folder, 'result.json')];
-  const raw = await run({
-    ...double.jobEnv,
-    HOME: folder,
-    GCP_PROJECT_ID: 'cust-proj',
-    CLUSTER_ID: 'cls-123',
-    PULL_SECRET_DATA: pullSecret(),
-    RESULT_FILE: file,
-    TERMINATION_LOG: message,
-    ...env,
-  });
-  return ended(raw, [readFileSync(message, 'utf8'), readFileSync(file, 'utf8')]);
+  try {
+    const raw = await run({
+      ...double.jobEnv,
+      HOME: folder,
+      GCP_PROJECT_ID: 'cust-proj',
+      CLUSTER_ID: 'cls-123',
+      PULL_SECRET_DATA: pullSecret(),
+      RESULT_FILE: file,
+      TERMINATION_LOG: message,
+      ...env,
+    });
+    return ended(raw, [readFileSync(message, 'utf8'), readFileSync(file, 'utf8')]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** Whatever a run is about, it shows no secret and no token, and says the same in both places. */

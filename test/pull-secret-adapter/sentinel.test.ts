@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { createLogger } from '../../runtime/core/logger.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
+import { codeOf } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
+import { clusterDocument } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import {
   DEFAULT_SENTINEL,
@@ -28,7 +30,7 @@ class Stage {
     this.api = api;
     const client = clientOf(api.url, { tries: 1 });
     const publish = async ({ body }: { readonly body: string }): Promise<void> => {
-      if (this.brokerDown) throw new Error('no connection');
+      if (this.brokerDown) throw Object.assign(new Error('no connection'), { code: 'amqp://user:word@host' });
       const read = parseCloudEvent({ body: new TextEncoder().encode(body), attributes: {} });
       assert.ok(read.ok);
       this.sent.push(`${read.event.type} ${(read.event.data as { id: string }).id}`);
@@ -196,11 +198,37 @@ test('broker down: one group is tried, then the next poll', async () => {
   const stage = await Stage.start({}, 120);
   stage.brokerDown = true;
   const count = await stage.poll(15);
-  assert.ok(count.failed > 0 && count.clusters < 120, JSON.stringify(count));
+  assert.deepEqual([count.clusters, count.failed], [50, 50]);
+  const faults = [count.cause, undefined, null, 'text', { code: '' }, { code: 'ECONNRESET' }, { code: 7 }];
+  assert.deepEqual(faults.map(codeOf), [
+    'Error',
+    'unknown',
+    'unknown',
+    'unknown',
+    'unknown',
+    'ECONNRESET',
+    7,
+  ]);
   stage.brokerDown = false;
   await stage.poll(20);
   assert.deepEqual(stage.taken(), ids(120));
   await stage.end();
+});
+
+test('pages of one document, as of a page that is too large, are not waited for one by one', async () => {
+  const page = (id: string) => [clusterDocument.parse({ id, generation: 1 })];
+  const clusters = async function* () {
+    yield* ids(60).map(page);
+  };
+  let [running, most] = [0, 0];
+  const publish = async (): Promise<void> => {
+    most = Math.max(most, ++running);
+    await new Promise(setImmediate);
+    running -= 1;
+  };
+  const api = { clusters, statuses: () => Promise.resolve([]) };
+  const { published } = await new Sentinel(api, { publish }, DEFAULT_SENTINEL).poll(new Date());
+  assert.deepEqual([published, most], [60, 50]);
 });
 
 test('rule dependencies: no event before all are available at the generation, then cluster.create', async () => {

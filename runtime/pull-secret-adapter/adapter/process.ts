@@ -354,7 +354,7 @@ async function goOver(
   const seen = new Map<string, string | undefined>();
   for await (const page of api.clusters(''))
     for (const cluster of page) {
-      seen.set(cluster.id, ownCondition(cluster, settings)?.reason);
+      seen.set(cluster.id, ownCondition(cluster, settings)?.reason ?? undefined);
       if (known.has(cluster.id) && !wantsPass(cluster, settings)) continue;
       known.add(cluster.id);
       clusters.hint(cluster.id, 'sweep');

@@ -113,10 +113,14 @@ export type BrokerNote = (
   fields?: Readonly<Record<string, unknown>>,
 ) => void;
 
-/** The code, or else the name, alone: messages of the libraries may hold the URL with its password, and names of projects and accounts. */
+/**
+ * The code, or else the name, alone, and only where it is a plain word: the rest may hold the URL with its password, and names of projects
+ * and accounts.
+ */
 export function codeOf(error: unknown): number | string {
-  const { code, name } = error as { readonly code?: unknown; readonly name?: unknown };
-  return [code, name].find((one) => typeof one === 'number' || typeof one === 'string') ?? 'unknown';
+  const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
+  const known = [code, name].filter((one) => typeof one === 'number' || typeof one === 'string');
+  return known.find((one) => /^[\w.-]{1,60}$/.test(`${one}`)) ?? 'unknown';
 }
 
 /** Pause before a message that could not be dead-lettered is given back: without it, it would be redelivered at once. */

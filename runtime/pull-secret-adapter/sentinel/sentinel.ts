@@ -104,7 +104,7 @@ export class Sentinel {
   }
 
   /**
-   * One go over all clusters. Ends at the first page of which one could not be published: that is the broker's fault, and waiting
+   * One go over all clusters. Ends at the first group of which one could not be published: that is the broker's fault, and waiting
    * for it with every cluster in turn would take hours; the next go sends them all.
    *
    * @throws PullwrightError when the API fails; what was published until then is remembered
@@ -114,14 +114,14 @@ export class Sentinel {
     let clusters = 0;
     const ends: End[] = [];
     const all = (is: End['is']): readonly End[] => ends.filter((end) => end.is === is);
-    for await (const page of this.#api.clusters(searchByLabels(this.#settings.labels))) {
-      clusters += page.length;
+    for await (const group of groups(this.#api.clusters(searchByLabels(this.#settings.labels)))) {
+      clusters += group.length;
       const work = (cluster: HyperfleetCluster): Promise<End> => {
         const memory = this.#memories.get(cluster.id) ?? {};
         for (const memories of [this.#memories, seen]) memories.set(cluster.id, memory);
         return this.#handle(cluster, memory, now);
       };
-      ends.push(...(await inParallel(page, PARALLEL, work)));
+      ends.push(...(await inParallel(group, PARALLEL, work)));
       if (all('failed').length > 0) break;
     }
     const [failed, undecided] = [all('failed'), all('undecided')];
@@ -209,6 +209,16 @@ function stateOf({ generation, deleting }: HyperfleetCluster): string {
 function isReconciled({ conditions, generation }: HyperfleetCluster): boolean {
   const found = conditions.find((condition) => condition.type === 'Reconciled');
   return found?.status === 'True' && found.observed_generation === generation;
+}
+
+/** So many at a time that neither the documents pile up nor each is waited for alone, as the pages of one document would be. */
+async function* groups(pages: ReturnType<HyperfleetApi['clusters']>): typeof pages {
+  const rest: HyperfleetCluster[] = [];
+  for await (const page of pages) {
+    rest.push(...page);
+    while (rest.length >= PARALLEL) yield rest.splice(0, PARALLEL);
+  }
+  yield rest;
 }
 
 /** The event, as the running system writes it. */
