@@ -71,13 +71,13 @@ export function errorsPage(said: readonly SaidReason[]): string {
     '',
     'Each error has a stable code. Programs log it in the field `code`; reconcilers use it as the reason of a condition and of an event.',
     '',
-    ...byPart(errors, ['code', 'says'], []),
+    ...byPart(errors, ['code', 'says'], said),
   ].join('\n');
 }
 
 /**
- * A section with a table for each part of the program: one row a reason, its messages one below the other. Where the part has none, the one that
- * `all` have for it.
+ * A section with a table for each part of the program: one row a reason, its messages one below the other. Where these have none, those that
+ * `all` of the part have for it, or for a condition of that type; else those of the only part that has any.
  */
 function byPart(
   said: readonly SaidReason[],
@@ -89,16 +89,20 @@ function byPart(
     '',
     ...table(
       head,
-      grouped(entries, ({ reason }) => reason).map(([reason, same]) => {
-        const others = wordsOf(all.filter((one) => one.reason === reason));
-        return [
-          codeSpan(reason),
-          ...(head.length > 2 ? [unique(same.flatMap(kindsOf)).join(', ')] : []),
-          wordsOf(same).join('<br>') || (others.length === 1 ? others.join('') : '…'),
-        ];
-      }),
+      grouped(entries, ({ reason }) => reason).map(([reason, same]) => [
+        codeSpan(reason),
+        ...(head.length > 2 ? [unique(same.flatMap(kindsOf)).join(', ')] : []),
+        wordsFor(reason, same, all),
+      ]),
     ),
   ]);
+}
+
+function wordsFor(reason: string, same: readonly SaidReason[], all: readonly SaidReason[]): string {
+  const others = all.filter((one) => one.reason === reason || one.type.includes(reason));
+  const parts = grouped(others, ({ file }) => partOf(file)).filter(([, some]) => wordsOf(some).length > 0);
+  const [beside] = parts.filter(([part]) => part === partOf(same[0]?.file ?? '') || parts.length === 1);
+  return wordsOf(same).join('<br>') || wordsOf(beside?.[1] ?? []).join('<br>') || '…';
 }
 
 function kindsOf({ as, type }: SaidReason): readonly string[] {
@@ -106,7 +110,9 @@ function kindsOf({ as, type }: SaidReason): readonly string[] {
 }
 
 function wordsOf(said: readonly SaidReason[]): readonly string[] {
-  return unique(said.flatMap(({ says }) => says.map(prose))).filter((text) => !/^…*$/.test(text));
+  return unique(said.flatMap(({ says }) => says.map(prose))).filter(
+    (text) => !/^[….]*(\{message\})?$/.test(text),
+  );
 }
 
 function unique(texts: readonly string[]): readonly string[] {

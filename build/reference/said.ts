@@ -1,6 +1,6 @@
 /** Every reason that the program can give in a condition, a verdict, an event or an error, with the words that go with it. */
 import type { AnyNode } from 'acorn';
-import { calledBy, type ProgramSource, propertyOf, textsOf } from './source.ts';
+import { calledBy, givenTo, type ProgramSource, propertyOf, textsOf } from './source.ts';
 
 /** One use of a reason in the program. */
 export interface SaidReason {
@@ -46,9 +46,8 @@ function inObject(node: AnyNode): readonly Said[] {
   );
   const as = note ? 'event' : verdict ? 'verdict' : reason ? 'condition' : 'error';
   const type = textsOf(verdict ?? propertyOf(node, 'type'));
-  return pairs(reason ?? code ?? propertyOf(node, 'check'), note ?? propertyOf(node, 'message')).map(
-    (pair) => ({ as, type, ...pair }),
-  );
+  const words = note ?? propertyOf(node, 'message') ?? propertyOf(node, 'state');
+  return pairs(reason ?? code ?? propertyOf(node, 'check'), words).map((pair) => ({ as, type, ...pair }));
 }
 
 /** Of two choices by the same test, each reason has the words of its side. */
@@ -62,7 +61,7 @@ function pairs(
     isSame(reason.test, words.test)
   )
     return [...pairs(reason.consequent, words.consequent), ...pairs(reason.alternate, words.alternate)];
-  const says = textsOf(words);
+  const says = [words, ...givenTo(words)].flatMap((one) => textsOf(one));
   return textsOf(reason).flatMap((text) => (REASON.test(text) ? [{ reason: text, says }] : []));
 }
 

@@ -2,7 +2,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { join, resolve } from 'node:path';
-import { type AnyNode, type ModuleDeclaration, parse, type Statement } from 'acorn';
+import { type AnyNode, type CallExpression, type ModuleDeclaration, parse, type Statement } from 'acorn';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
@@ -20,6 +20,8 @@ export interface ProgramSource {
 const parents = new WeakMap<AnyNode, AnyNode>();
 /** What a function gives back. */
 const returned = new WeakMap<AnyNode, (AnyNode | null | undefined)[]>();
+/** By the name of the function. */
+const calls = new Map<string | undefined, readonly CallExpression[]>();
 /** Modules by their file, and files by their module. */
 const modules = new Map<string, AnyNode>();
 const files = new WeakMap<AnyNode, string>();
@@ -53,15 +55,22 @@ function collect(value: unknown, nodes: AnyNode[], parent?: AnyNode): void {
     nodes.push(node);
     if (parent !== undefined) parents.set(node, parent);
     if (node.type === 'FunctionDeclaration') returned.set(node, []);
+    if (node.type === 'CallExpression' && node.callee.type === 'Identifier')
+      calls.set(node.callee.name, [...(calls.get(node.callee.name) ?? []), node]);
     if (node.type === 'ReturnStatement') returnedAt(node)?.push(node.argument);
     for (const child of Object.values(value)) collect(child, nodes, node);
   }
 }
 
 function returnedAt(node: AnyNode): (AnyNode | null | undefined)[] | undefined {
+  const around = functionAround(node);
+  return around && returned.get(around);
+}
+
+function functionAround(node: AnyNode): AnyNode | undefined {
   let around: AnyNode | undefined = node;
   while (around !== undefined && !/Function/.test(around.type)) around = parents.get(around);
-  return around && returned.get(around);
+  return around;
 }
 
 /** Constants and functions that the block declares itself. */
@@ -156,6 +165,15 @@ export function textsOf(node: AnyNode | null | undefined, depth = 0): readonly s
     default:
       return [];
   }
+}
+
+/** What callers give for a parameter of the function around. */
+export function givenTo(node: AnyNode | null | undefined): readonly (AnyNode | undefined)[] {
+  const around = node?.type === 'Identifier' ? functionAround(node) : undefined;
+  if (node?.type !== 'Identifier' || around?.type !== 'FunctionDeclaration') return [];
+  const at = around.params.findIndex((one) => one.type === 'Identifier' && one.name === node.name);
+  const named = at < 0 ? [] : (calls.get(around.id?.name) ?? []);
+  return named.filter(({ callee }) => calledBy(callee) === around).map((call) => call.arguments[at]);
 }
 
 /** The function of a call. */

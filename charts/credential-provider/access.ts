@@ -74,32 +74,35 @@ const MACHINE_CONFIGS: AccountBound = {
   ],
 };
 
-/** Of the ConfigMaps for NodePools: the text as rendered, of a hosted cluster with and without its executable, but for the same content. */
+/** Of the ConfigMaps for NodePools: the text as rendered, of hosted clusters, each with the executable that its section names, but for the same content. */
 function hostedMachineConfigs(hosted: readonly HostedProvider[]): AccountBound {
-  const [head = ''] = hostedConfigText(poolFiles(platformFile('None'), CONFIG)).split(CONTENT);
+  const parts = (platform = platformFile('None'), executable?: HostedExecutable): readonly string[] =>
+    hostedConfigText(poolFiles(platform, CONFIG), executable).split(CONTENT);
+  const [head = ''] = parts();
+  // Up to where the list of files ends.
+  const middles = PLATFORMS.map((platform) => parts(platform)[1]?.split('\n        ]')[0] ?? '');
   const executables = new Map(hosted.map(({ executable }) => [JSON.stringify(executable), executable]));
-  const tails = [...executables.values()].map((executable, index) => ({
-    name: `tails${index}`,
-    expression: JSON.stringify(
-      PLATFORMS.map(
-        (platform) => hostedConfigText(poolFiles(platform, CONFIG), executable).split(CONTENT)[1],
-      ),
-    ),
+  // Long, and the same for every platform.
+  const ends = [...executables.values()].map((executable, index) => ({
+    name: `end${index}`,
+    expression: JSON.stringify(parts(PLATFORMS[0], executable)[1]?.slice(middles[0]?.length)),
   }));
-  const content = `variables.text.substring(${head.length}, size(variables.text) - size(tail))`;
+  const content = `variables.text.substring(${head.length}, size(variables.text) - size(middle + end))`;
   return {
     name: 'hosted-machine-configs',
     apiGroup: '',
     resource: 'configmaps',
-    resourceNames: hosted.map(({ cluster }) => hostedConfigMapName(cluster.hostedCluster.name)),
+    // Hosted clusters in different namespaces may have one name, and an API server takes each name once.
+    resourceNames: [...new Set(hosted.map(({ cluster }) => hostedConfigMapName(cluster.hostedCluster.name)))],
     variables: [
       { name: 'text', expression: "object.?data[?'config'].orValue('')" },
       { name: 'head', expression: JSON.stringify(head) },
-      ...tails,
+      { name: 'middles', expression: JSON.stringify(middles) },
+      ...ends,
     ],
     validations: [
       {
-        expression: `${GOES}(object.data.all(key, key == 'config') && !has(object.binaryData) && (variables.text == ${JSON.stringify(hostedConfigText([]))} || (variables.text.startsWith(variables.head) && (${tails.map(({ name }) => `variables.${name}`).join(' + ')}).exists(tail, size(variables.text) >= ${head.length} + size(tail) && variables.text.endsWith(tail) && ${content}.matches('^${BASE64}')))))`,
+        expression: `${GOES}(object.data.all(key, key == 'config') && !has(object.binaryData) && (variables.text == ${JSON.stringify(hostedConfigText([]))} || (variables.text.startsWith(variables.head) && [${ends.map(({ name }) => `variables.${name}`).join(', ')}].exists(end, variables.text.endsWith(end) && variables.middles.exists(middle, size(variables.text) >= ${head.length} + size(middle + end) && variables.text.endsWith(middle + end) && ${content}.matches('^${BASE64}'))))))`,
         message: MESSAGE,
       },
     ],

@@ -89,16 +89,24 @@ else {
     rmSync(join(folder, 'every'), { recursive: true });
   });
 
+  // One name in different namespaces, and settings of their own.
+  const guestIn = (namespace: string, secrets: 'list' | 'named') => ({
+    kind: 'hosted' as const,
+    management: 'management',
+    hostedCluster: { namespace, name: 'guest' },
+    systems: { 'credential-provider': { executable: {}, provider: { secrets } }, 'registry-overrides': {} },
+  });
+
   test('a management cluster and its hosted clusters apply, once what is theirs is there', async () => {
-    for (const namespace of ['clusters', 'clusters-prod', 'clusters-stage'])
+    for (const namespace of ['blue', 'green', 'blue-guest', 'green-guest'])
       await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
     const fleet = readFleet({
       image: IMAGE,
       defaults: { systems: { 'global-pull-secret': {} } },
       clusters: [
         { name: 'management', kind: 'management' },
-        { name: 'prod', kind: 'hosted', management: 'management' },
-        { name: 'stage', kind: 'hosted', management: 'management', delivery: 'reconciler' },
+        { ...guestIn('blue', 'list'), name: 'prod' },
+        { ...guestIn('green', 'named'), name: 'stage', delivery: 'reconciler' },
       ],
     });
     writeTree(folder, renderFleet(fleet).tree);
