@@ -189,6 +189,7 @@ test('the certificate is for the name of the kubeconfig, and of its CA', async (
     { secrets: [SECRET] },
     { certificates: makeCertificates({ hosts: ['kubernetes.example.com'] }) },
   );
+  const plain = await startApi({ secrets: [SECRET] });
   const node = makeNode({ registriesConf: CONF });
   try {
     const path = join(node.folder, 'kubelet.conf');
@@ -207,9 +208,14 @@ test('the certificate is for the name of the kubeconfig, and of its CA', async (
       /does not come from the CA of this node/,
     );
     assert.equal(api.requests.length, 1);
+    const kubeadm = {
+      server: `https://127.0.0.1:${plain.port}`,
+      'certificate-authority-data': data(plain.ca),
+    };
+    assert.match(await logOf(kubeadm), /Wrote auth file/);
   } finally {
     node.remove();
-    await api.close();
+    await Promise.all([api.close(), plain.close()]);
   }
 });
 

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
-import { CONF, call, IMAGE, leave, MEMBER, place, program, removeProgram } from './support/compiled-run.ts';
+import { CONF, call, IMAGE, leave, MEMBER, place, program } from './support/compiled-run.ts';
 import { authFiles, flagsOf, type NodeDouble, requestFor, tokenFor } from './support/node-double.ts';
 
 const NAME = 'team-a-7e59ad64326bc321517fb6fc6586de5ee149178394d9edfa2a877176cdf6fad5.json';
@@ -240,5 +240,3 @@ test('a token with a line break after it cannot add a header', async () => {
   assert.ok(!ran.stderr.includes(tokenFor('team-a')));
   await leave(here);
 });
-
-test.lastly('the folder is removed', removeProgram);

@@ -7,7 +7,7 @@ import { networkInterfaces } from 'node:os';
 import { makeCertificates } from '../support/certificates.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import type { ApiState } from './support/api-double.ts';
-import { CONF, call, IMAGE, leave, MEMBER, place, removeProgram, serverEnv } from './support/compiled-run.ts';
+import { CONF, call, IMAGE, leave, MEMBER, place, serverEnv } from './support/compiled-run.ts';
 import { kubeletTakes } from './support/kubelet-response.ts';
 import { authFiles, makeNode, pullSecret } from './support/node-double.ts';
 
@@ -231,5 +231,3 @@ test('no line shows a credential', async () => {
   assert.equal(ran.stderr.includes(MEMBER.auth), false);
   await leave(here);
 });
-
-test.lastly('the folder is removed', removeProgram);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { findPlanted, plantedPassword } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
-import { call, IMAGE, leave, place, program, removeProgram } from './support/compiled-run.ts';
+import { call, IMAGE, leave, place, program } from './support/compiled-run.ts';
 import { kubeletTakes } from './support/kubelet-response.ts';
 import { authFiles, flagsOf, pullSecret, requestFor, tokenFor } from './support/node-double.ts';
 
@@ -121,5 +121,3 @@ test('killed at any instant: no partial file, and nothing of another namespace',
   assert.ok(lines.size > 2, `all runs were killed at the same place: ${[...lines].join(' ')}`);
   await leave(here);
 });
-
-test.lastly('the folder is removed', removeProgram);

@@ -13,7 +13,7 @@ import {
 import { MOST_NOTES } from '../../runtime/credential-provider/plugin/journal.ts';
 import { sweepAuthFiles } from '../../runtime/credential-provider/plugin/run.ts';
 import { test } from '../support/suite.ts';
-import { CONF, call, IMAGE, leave, place, removeProgram } from './support/compiled-run.ts';
+import { CONF, call, IMAGE, leave, place } from './support/compiled-run.ts';
 import { type NodeDouble, requestFor, tokenFor } from './support/node-double.ts';
 
 const STATE = { ready: true, reason: 'InSync', message: 'The file matches the desired content' };
@@ -141,5 +141,3 @@ test('the Event stands on the pod, once for each cause', () => {
   assert.deepEqual(news([]), []);
   assert.deepEqual(news([other]), [other]);
 });
-
-test.lastly('the program goes', removeProgram);

@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { baseRuntime } from '../../build/base.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { call, IMAGE, leave, MEMBER, place, removeProgram } from './support/compiled-run.ts';
+import { call, IMAGE, leave, MEMBER, place } from './support/compiled-run.ts';
 import { pullSecret, requestFor, tokenFor } from './support/node-double.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -145,5 +145,3 @@ test('a journal that is full, gone, or no socket does not hold the pull up', asy
   assert.equal(readdirSync(here.node.options.authDir).length, 1);
   await leave(here);
 });
-
-test.lastly('the folder is removed', removeProgram);

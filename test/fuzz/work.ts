@@ -1,6 +1,7 @@
 /**
  * How the work of a parser grows with its text, counted: how often each block of the product's code is entered. The same on every machine,
- * however busy. What one call of the language does is not seen: patterns are judged in the syntax tree (test/hostile/patterns.test.ts).
+ * however busy. What one call of the language does is not seen: patterns are judged in the syntax tree (test/hostile/patterns.test.ts),
+ * and those inside libraries by neither.
  */
 import { Session } from 'node:inspector/promises';
 import { adversarial, type Search } from './adversarial.ts';

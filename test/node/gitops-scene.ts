@@ -188,11 +188,13 @@ export class GitOpsScene {
 
   async #attention(over: AbortSignal): Promise<readonly string[]> {
     const found = new Set<string>();
-    let looks = 0;
+    let [looks, silent] = [0, 0];
     while (!over.aborted || looks === 0) {
-      const { stdout } = await shell(this.node, 'pullwright status --output json || true');
+      const { stdout, stderr } = await shell(this.node, 'pullwright status --output json || true');
       await delay(500);
       // An API server that does not answer for a moment says nothing of nodes.
+      silent = stdout === '' ? silent + 1 : 0;
+      if (silent === 10) return [...found, `status printed nothing ten times in a row: ${stderr}`];
       if (stdout === '') continue;
       looks += 1;
       for (const { state, object, reason, message } of JSON.parse(stdout) as readonly Row[])

@@ -97,6 +97,14 @@ const ROWS: readonly Row[] = [
     problem: /in "a thing > waits" after /,
   },
   {
+    name: 'a file that exits before its tests',
+    reason: 'what it skips is not all of it',
+    body: "test.skip('runs', 'needs qemu-user'); process.exit(0);",
+    passed: 0,
+    failed: 1,
+    problem: /^ended with exit code 1 before its first test$/,
+  },
+  {
     name: 'a file that does not load',
     reason: 'no test was reached',
     body: "await import('./nowhere.ts');",

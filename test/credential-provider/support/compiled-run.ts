@@ -25,8 +25,6 @@ const folder = tempFolder();
 export const program: string = join(folder, 'crio-credential-provider');
 symlinkSync(await executable(), program);
 
-export function removeProgram(): void {}
-
 export interface Place {
   readonly api: ApiDouble;
   readonly node: NodeDouble;

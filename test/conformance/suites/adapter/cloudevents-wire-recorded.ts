@@ -78,7 +78,6 @@ export const suite: ConformanceSuite<Input> = {
         input: { kind: 'amqp' },
         expected: {
           exchange: 'topic',
-          exchangeType: 'fanout',
           queue: 'topic-sub',
           key: '',
           header: '_watermill_message_uuid',
@@ -89,10 +88,9 @@ export const suite: ConformanceSuite<Input> = {
   },
   answer(input) {
     if (input.kind === 'amqp') {
-      const names = rabbitMqTopology({ topic: 'topic', subscription: 'sub' }, undefined, 'fanout');
+      const names = rabbitMqTopology({ topic: 'topic', subscription: 'sub' });
       return {
         exchange: names.exchange,
-        exchangeType: names.exchangeType,
         queue: names.queue,
         key: names.routingKey,
         header: MESSAGE_ID_HEADER,

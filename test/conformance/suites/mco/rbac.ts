@@ -23,8 +23,8 @@ export const suite: ConformanceSuite<Part> = {
   loosens: ['recorded'],
   mutation: {
     file: 'runtime/credential-provider/access.ts',
-    replace: "resources: ['serviceaccounts'], verbs: ['get', 'list'] }",
-    by: "resources: ['serviceaccounts'], verbs: ['get'] }",
+    replace: "may(['get', 'list'], '', ['serviceaccounts'])",
+    by: "may(['get'], '', ['serviceaccounts'])",
   },
 };
 
