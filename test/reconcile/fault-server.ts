@@ -18,7 +18,7 @@ export class FaultServer {
   mode: 'pass' | 'storm' | 'silence' = 'pass';
   requests = 0;
   /** After so many writes the next ones get no answer and do not happen. */
-  writesLeft: number = Number.POSITIVE_INFINITY;
+  writesLeft: number = Number.MAX_SAFE_INTEGER;
   /** By the path of a discovery document, resources that it leaves out: a cluster that does not serve them. */
   hidden: Readonly<Record<string, readonly string[]>> = {};
   /** Writes that were held. */
