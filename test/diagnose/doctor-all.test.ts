@@ -72,6 +72,7 @@ const causesOf = async (...args: readonly string[]): Promise<Answer['causes']> =
 };
 
 const scene = put('scene', [
+  ...['billing', 'shop'].map((namespace) => meta('v1 ServiceAccount', { name: 'default', namespace })),
   pod('shop', 'web-0', { owner: 'web' }),
   pod('shop', 'web-1', { owner: 'web' }),
   pod('billing', 'api'),

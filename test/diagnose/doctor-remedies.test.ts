@@ -130,10 +130,17 @@ function providerFailed(...more: readonly KubeObject[]): Finding | undefined {
 }
 
 test('a provider that failed gets rights on the readable Secrets for mirrors, which the ServiceAccount lists', () => {
-  const { fix = [], advice = '' } = providerFailed() ?? {};
+  const account = meta('v1 ServiceAccount', { name: 'default', namespace: 'shop' });
+  const { fix = [], advice = '' } = providerFailed(account) ?? {};
   assert.match(advice, /not known which mirrors.*every pull secret of the namespace is named \("other"\)/);
   assert.deepEqual(fix.map(({ kind }) => kind).toSorted(), ['Role', 'RoleBinding', 'ServiceAccount']);
   assert.match(JSON.stringify(fix), /"resourceNames":\["other"\].*"imagePullSecrets":\[\{"name":"other"\}\]/);
+  const unread = providerFailed();
+  assert.deepEqual(unread?.fix?.map(({ kind }) => kind).toSorted(), ['Role', 'RoleBinding']);
+  assert.match(
+    unread.commands?.join() ?? '',
+    /"add","path":"\/imagePullSecrets\/-","value":\{"name":"other"\}/,
+  );
   const known = providerFailed({
     ...meta('config.openshift.io/v1 ImageTagMirrorSet', { name: 'm' }),
     spec: { imageTagMirrors: [{ source: 'quay.io/shop', mirrors: ['m.io/shop'] }] },

@@ -2,9 +2,9 @@
 /** `pullwright doctor` in a cluster: set-ups that are broken, the first broken link, and that the printed YAML fixes it. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
-import { missingControlPlane } from '../control-plane/build.ts';
+import { controlPlaneBinaries, missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -108,6 +108,46 @@ else {
     if (left?.check === 'mirror-credential') await fix(left, what, namespace);
     const after = firstBroken(await examined(what, namespace));
     assert.equal(after?.check, fixes === true ? undefined : fixes, JSON.stringify(after));
+  });
+
+  test('a dump without the ServiceAccount: the command keeps the list that it has, or makes one', async () => {
+    const message = 'failed to authorize: failed to fetch anonymous token: 401 Unauthorized';
+    for (const [namespace, before] of [
+      ['with-list', ['other']],
+      ['without-list', []],
+    ] as const) {
+      await plane.apply(meta('v1 Namespace', { name: namespace }));
+      await plane.apply({ ...account(before), metadata: { name: 'default', namespace } });
+      const waiting = {
+        reason: 'ImagePullBackOff',
+        message: `Back-off pulling image "ghcr.io/a/b:1": ${message}`,
+      };
+      const dump = join(plane.folder, `${namespace}.json`);
+      const pod = {
+        ...meta('v1 Pod', { name: 'web', namespace }),
+        spec: { containers: [{ name: 'a', image: 'ghcr.io/a/b:1' }] },
+        status: {
+          phase: 'Pending',
+          containerStatuses: [{ name: 'a', image: 'ghcr.io/a/b:1', state: { waiting } }],
+        },
+      };
+      writeFileSync(dump, JSON.stringify(pod));
+      const from = ['doctor', 'web', '-n', namespace, '--from', dump];
+      const ran = await runProcess([process.execPath, main, ...from, '-o', 'json']);
+      const [, patch = ''] = firstBroken(JSON.parse(ran.stdout) as Answer)?.commands ?? [];
+      const env = {
+        PATH: `${dirname((await controlPlaneBinaries()).kubectl)}:/usr/bin:/bin`,
+        KUBECONFIG: plane.kubeconfig,
+        KUBECACHEDIR: join(plane.folder, 'cache'),
+      };
+      const patched = await runProcess(['sh', '-c', patch], { env });
+      assert.equal(patched.code, 0, `${patch}\n${patched.stderr}`);
+      const { stdout } = await plane.kubectl('get', 'sa', 'default', '-n', namespace, '-o', 'json');
+      assert.deepEqual(
+        (JSON.parse(stdout) as TestObject)['imagePullSecrets'],
+        account([...before, 'pull-ghcr-io'])['imagePullSecrets'],
+      );
+    }
   });
 
   test('rights that are missing are named', async () => {

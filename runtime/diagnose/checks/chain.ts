@@ -41,7 +41,7 @@ export function fixAccount(
   const serviceAccount = { kind: 'ServiceAccount', metadata: { name: account.name } };
   const own = ownList ? podSpecIn(template)['imagePullSecrets'] : account.object?.['imagePullSecrets'];
   // Another field manager can add to the list of a template, but not take a name out; the list of a ServiceAccount it replaces.
-  if (ownList ? good === undefined : Array.isArray(own) && own.length > 0)
+  if (ownList ? good === undefined : !isEmptyList(account))
     return { ...again, ...patchedList(ownList ? template : serviceAccount, { namespace, own, bad, good }) };
   const fix = ownList
     ? {
@@ -50,14 +50,13 @@ export function fixAccount(
         metadata: { name: metadata.name, namespace },
         spec: inTemplate(kind, { imagePullSecrets }),
       }
-    : {
-        apiVersion: 'v1',
-        kind: 'ServiceAccount',
-        metadata: { name: account.name, namespace },
-        imagePullSecrets,
-      };
+    : accountWith(input, names);
   return { ...again, fix: [fix] };
 }
+
+/** Whether the ServiceAccount was read, and lists no Secret: then there is none that a list would replace. */
+const isEmptyList = ({ object }: DoctorInput['account']): boolean =>
+  object !== undefined && recordsIn(object['imagePullSecrets']).length === 0;
 
 /** The list of a pod, and of the template of a Job, cannot be changed. */
 const isFinal = ({ kind }: KubeObject): boolean => ['Pod', 'Job'].includes(kind);
@@ -97,9 +96,15 @@ function patchedList(
       : [{ op: 'add', path: `${path}/-`, value: { name: good } }]),
   ];
   const command = kubectl(['patch', kind.toLowerCase(), name, '-n', namespace], [name, namespace]);
-  return patch.length === 0 || command === undefined
-    ? {}
-    : { commands: [`${command} --type=json -p ${shellWord(JSON.stringify(patch))}`] };
+  if (patch.length === 0 || command === undefined) return {};
+  const run = (patches: readonly object[]): string =>
+    `${command} --type=json -p ${shellWord(JSON.stringify(patches))}`;
+  const made = [
+    { op: 'test', path, value: null },
+    { op: 'add', path, value: [{ name: good }] },
+  ];
+  // Of a list that was not read: it is added to, or made where there is none. What is missing equals null in a test.
+  return { commands: [list === undefined ? `${run(patch)} || ${run(made)}` : run(patch)] };
 }
 
 /**
@@ -139,7 +144,7 @@ function inTemplate(kind: string, spec: object): object {
 export function fixProvider(
   { namespace, images, account }: DoctorInput,
   { matchImages, mayRead }: { readonly matchImages: readonly string[]; readonly mayRead: boolean },
-): readonly KubeObject[] {
+): Pick<Told, 'fix' | 'commands'> {
   const hosts = images.flatMap(({ explanation, mirrors }) =>
     explanation === undefined || mirrors.length === 0 ? [] : (explanation.repository.split('/', 1)[0] ?? []),
   );
@@ -156,21 +161,29 @@ export function fixProvider(
     metadata: { name: 'cluster' },
     spec: { matchImages: wanted },
   };
-  return [
+  const fix = [
     ...(wanted.length > matchImages.length && mayRead ? [config] : []),
     ...(mayRead ? [] : providerAccess(namespace, account.name, secrets)),
-    // By name it reads only what pod and account list.
-    ...(mayRead || secrets.length === 0 || images.some(({ explanation }) => explanation?.secrets.length !== 0)
-      ? []
-      : [
-          {
-            apiVersion: 'v1',
-            kind: 'ServiceAccount',
-            metadata: { name: account.name, namespace },
-            imagePullSecrets: secrets.map((name) => ({ name })),
-          },
-        ]),
   ];
+  // By name it reads only what pod and account list.
+  if (mayRead || secrets.length === 0 || images.some(({ explanation }) => explanation?.secrets.length !== 0))
+    return { fix };
+  if (isEmptyList(account)) return { fix: [...fix, accountWith({ namespace, account }, secrets)] };
+  const serviceAccount = { kind: 'ServiceAccount', metadata: { name: account.name } };
+  const own = account.object?.['imagePullSecrets'];
+  const listed = { namespace, own, bad: undefined };
+  return {
+    fix,
+    commands: secrets.flatMap((good) => patchedList(serviceAccount, { ...listed, good }).commands ?? []),
+  };
+}
+
+function accountWith(
+  { namespace, account: { name } }: Pick<DoctorInput, 'namespace' | 'account'>,
+  secrets: readonly string[],
+): KubeObject {
+  const imagePullSecrets = secrets.map((one) => ({ name: one }));
+  return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace }, imagePullSecrets };
 }
 
 /** What the provider requests with the token of the pod's ServiceAccount. */
@@ -235,6 +248,12 @@ function accountMissing({ account, namespace, isPod }: DoctorInput): Told | unde
     message: `ServiceAccount "${namespace}/${account.name}" does not exist: no pod can be made`,
     fix: [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account.name, namespace } }],
   };
+}
+
+function accountText({ account }: DoctorInput): string {
+  return account.object === undefined
+    ? 'not checked: it is not among the objects that were read'
+    : 'the ServiceAccount exists';
 }
 
 function notInjected({ notInjected: missing, isPod, template }: DoctorInput): Told | undefined {
@@ -387,11 +406,10 @@ function mirrorBare(input: DoctorInput): Told | undefined {
   if (mirror === undefined) return undefined;
   const host = hostOf(mirror);
   const message = `CRI-O asks mirror "${mirror}" without a credential, although a Secret of the namespace has one: pull secrets of pods never reach mirrors`;
-  const fix = fixProvider(input, { matchImages, mayRead });
   return {
     about: host,
     message: mayRead ? message : `${message}; the credential provider may not read it`,
-    fix,
+    ...fixProvider(input, { matchImages, mayRead }),
     advice: `Or put an entry for "${host}" into kube-system/additional-pull-secret`,
   };
 }
@@ -414,7 +432,7 @@ function providerFailed(input: DoctorInput, failure: string): Told {
       : {
           advice: `It is not known which mirrors the node asks, so every pull secret of the namespace is named (${names}): take those out that are for no mirror`,
         }),
-    fix: fixProvider(input, { matchImages, mayRead }),
+    ...fixProvider(input, { matchImages, mayRead }),
   };
 }
 
@@ -486,7 +504,7 @@ function refused({ failure, namespace, images }: DoctorInput): Told | undefined 
 export const POD_CHECKS: readonly Check<DoctorInput>[] = [
   { id: 'image', run: unreadableImage, ok: () => 'every image has a name that can be read' },
   { id: 'places', run: noPlace, ok: () => 'every image has a pull source' },
-  { id: 'service-account', needs: 'all', run: accountMissing, ok: () => 'the ServiceAccount exists' },
+  { id: 'service-account', needs: 'all', run: accountMissing, ok: accountText },
   { id: 'injection', needs: 'all', run: notInjected, ok: injectionText },
   { id: 'secrets-there', needs: 'all', run: secretMissing, ok: missingText },
   {

@@ -13,7 +13,7 @@ import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirror
 import { type ExaminedPod, judgePod } from '../checks/chain.ts';
 import { clusterKinds } from '../model/cluster.ts';
 import { failureIn, runs } from '../model/events.ts';
-import { DOCTOR_FOLDER_KINDS, type Known, lookAt, readClusters, withDefaultAccount } from '../model/look.ts';
+import { DOCTOR_FOLDER_KINDS, type Known, lookAt, readClusters } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
 import { type ClusterAccess, readinessOf, readObjects, type SourceKind } from '../model/objects.ts';
 import { imagesOf, nextNodeKinds, nodeObjects, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
@@ -169,7 +169,7 @@ function factsOf(store: ObjectStore, about: About, given = store): ClusterFacts 
   };
 }
 
-/** Checks each. A folder need not have what Kubernetes makes with a namespace. */
+/** Checks each. */
 export function examine(
   store: ObjectStore,
   chosen: readonly ChosenPod[],
@@ -178,7 +178,6 @@ export function examine(
   return chosen.map(({ object, pods }) => {
     const { name, namespace = '' } = object.metadata;
     const puller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
-    if (known.live !== true) withDefaultAccount({ store, problems: [] }, puller);
     const input = lookAt(store, puller, known);
     return { cluster, input, findings: judgePod(input), pods, runs: isRunning(object) };
   });

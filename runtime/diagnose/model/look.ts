@@ -189,7 +189,8 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     ownList: hasOwnList(spec) && !(isPod && sameList(spec, object)),
     isStatic: isStatic(template),
     template,
-    account: { name: account, object, known: unread.length === 0 },
+    // Kubernetes makes this one with each namespace: a folder need not have it.
+    account: { name: account, object, known: unread.length === 0 && (live || account !== 'default') },
     images,
     notInjected: notInjectedIn(store, {
       template,
@@ -538,7 +539,7 @@ export async function readPull(
   const { namespace, pod } = puller;
   if (from !== undefined) {
     const more = DOCTOR_FOLDER_KINDS;
-    return withDefaultAccount(await readFolders(from, { more, cluster, namespace, stdin: io.stdin }), puller);
+    return readFolders(from, { more, cluster, namespace, stdin: io.stdin });
   }
   const kinds = [...kindsFor(puller), ...(pod === undefined ? [] : doctorKinds(puller))];
   const next = [...nextKindsFor(puller), ...(pod === undefined ? [] : doctorNext(puller))];
@@ -548,14 +549,4 @@ export async function readPull(
 /** A live cluster has no files, and its nodes are its own. */
 export function liveWorld(found: SourceObjects): ReadWorld {
   return { ...found, places: new Map(), notes: [], hosted: false };
-}
-
-/** Kubernetes makes this one with each namespace, so that a folder of manifests need not have it. */
-export function withDefaultAccount<T extends SourceObjects>(
-  found: T,
-  { namespace }: Pick<PodPuller, 'namespace'>,
-): T {
-  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: 'default', namespace } };
-  if (found.store.get({ ...account, namespace, name: 'default' }) === undefined) found.store.set(account);
-  return found;
 }
