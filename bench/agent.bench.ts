@@ -17,13 +17,13 @@ import { startControlPlane } from '../test/control-plane/control-plane.ts';
 import type { Rule } from '../test/control-plane/users.ts';
 import { NEW, OLD, secret } from '../test/support/agent-scene.ts';
 import { type RunningAgent, TestNode } from '../test/support/node-agent.ts';
-import { PrivateSystemd, systemdMissing, until } from '../test/support/systemd.ts';
+import { PrivateSystemd, missingSystemd, until } from '../test/support/systemd.ts';
 import { ms, printTable, ratio, spread } from './measure.ts';
 
 const SWAPS = 25;
 const REST_S = 60;
 
-const missing = systemdMissing();
+const missing = missingSystemd();
 if (missing !== undefined) {
   process.stderr.write(`skipped: ${missing}\n`);
   process.exit(0);

@@ -11,8 +11,8 @@ import { glob } from 'node:fs/promises';
 import { availableParallelism, tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type FileResult, failureDetails, type Job, judge } from './support/judge.ts';
-import { realOf, startBuilds } from './support/parts.ts';
+import { type FileResult, failureDetails, type Job, judge, skipped } from './support/judge.ts';
+import { missingOf, realOf, startBuilds } from './support/parts.ts';
 import { killRunning, runProcess } from './support/process.ts';
 import { pureOf, reachedBy } from './support/reach.ts';
 
@@ -32,7 +32,8 @@ files whose path has one of them as a part, whatever they need.
 
 A file that fails is run once more, alone, at the end; if it passes then, it is listed as flaky and does not fail the run, unless more
 than two files are. PULLWRIGHT_NO_SKIP=1 turns a skip into a failure. UPDATE_GOLDEN=1 writes golden files again. A file that needs longer
-than 240 s says so in a first line "// deadline: N s".
+than 240 s says so in a first line "// deadline: N s"; one that cannot run without some real program in a line "// needs: PART, PART"
+(test/support/parts.ts), and is skipped where there is none.
 
 Exit code: 0 all passed, 1 something failed or nothing ran, 2 wrong usage.
 `;
@@ -175,7 +176,14 @@ function longestFirst(a: Job, b: Job): number {
 function testJob(file: string): Job {
   const head = readFileSync(`${root}${file}`, 'utf8').slice(0, 2000);
   const seconds = Number(/^\/\/ deadline: (\d+) s$/m.exec(head)?.[1] ?? DEFAULT_DEADLINE_S);
-  return { file, command: [process.execPath, file], deadlineMs: seconds * 1000, check: false };
+  const missing = missingOf(head);
+  return {
+    file,
+    command: [process.execPath, file],
+    deadlineMs: seconds * 1000,
+    check: false,
+    ...(missing === undefined ? {} : { missing }),
+  };
 }
 
 /** Runs `jobs`, as many at once as there are workers; a job whose programs are still being built lets others go first. */
@@ -224,6 +232,7 @@ async function secondRuns(jobs: readonly Job[], results: readonly FileResult[]):
 }
 
 async function runJob(job: Job): Promise<FileResult> {
+  if (job.missing !== undefined) return skipped(job.file, job.missing);
   const ran = await runProcess(job.command, {
     cwd: root,
     deadlineMs: job.deadlineMs,

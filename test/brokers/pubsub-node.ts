@@ -6,12 +6,6 @@ import { join } from 'node:path';
 import { runProcess } from '../support/process.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-/** Why there can be none here, or undefined. */
-export async function missingPubSub(): Promise<string | undefined> {
-  const go = await runProcess(['go', 'version']).catch(() => undefined);
-  return go?.code === 0 ? undefined : 'Go is not installed';
-}
-
 export interface PubSubNode {
   /** For `PUBSUB_EMULATOR_HOST`. */
   readonly host: string;

@@ -1,4 +1,5 @@
 // deadline: 240 s
+// needs: systemd, control plane
 /**
  * The compiled installer, killed at random instants of a change: of the copy of the executable, of the writes, of the restart,
  * of a rollback, of taking it all back. At every kill the files are whole and what the drop-in points at is there; after the
@@ -13,11 +14,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installer/plan.ts';
 import { digestOf as fileDigest } from '../../runtime/credential-provider/installer/source.ts';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { counted } from '../support/counted.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
-import { digestOf, entriesOf, systemdMissing, until } from '../support/systemd.ts';
+import { digestOf, entriesOf, until } from '../support/systemd.ts';
 import {
   GOOD_VERSIONS,
   InstallerCluster,
@@ -25,7 +25,6 @@ import {
   installerScene,
 } from './support/installer-scene.ts';
 
-const missing = systemdMissing() ?? missingControlPlane();
 const KILLS = Number(process.env['PULLWRIGHT_CHAOS'] ?? 8);
 const SEED = Number(process.env['PULLWRIGHT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const FLAGS = ['--settle=50ms', '--once'];
@@ -126,34 +125,31 @@ class Kill {
   }
 }
 
-if (missing !== undefined) test.skip('kills', missing);
-else {
-  const cluster = await InstallerCluster.start();
-  const program = fileDigest(cluster.program);
-  installerScene({ test, cluster }, `${KILLS} kills, seed ${SEED}`, GOOD_VERSIONS, async (node) => {
-    process.stdout.write(`kills: ${KILLS}, seed: ${SEED}\n`);
-    const roll = random(SEED);
-    let good = '';
-    const count = { before: 0, after: 0, aimed: 0 };
-    for (let at = 0; at < KILLS; at += 1) {
-      // The first one installs.
-      const kill = new Kill(node, program, { at, kind: at === 0 ? 1 : roll() });
-      const aimed = at % 2 === 0 && !kill.poison && kill.wanted !== '';
-      if (kill.wanted !== '') await cluster.entries(kill.wanted);
-      // Else the copy would be skipped, and no kill would fall into it.
-      if (roll() < 0.3) rmSync(node.plugin, { force: true });
-      // The second one comes before the program has done anything.
-      const share = at === 1 ? 0 : roll();
-      if (await kill.happen({ share, aimed }, good)) count.after += 1;
-      else count.before += 1;
-      count.aimed += Number(aimed);
-      if (!kill.poison) good = kill.wanted;
-      await kill.finish(good);
-    }
-    counted(
-      { 'before the write': count.before, 'after it': count.after },
-      { 'before the write': 1, 'after it': count.aimed },
-    );
-  });
-  test.lastly('the control plane stops', () => cluster.plane.stop());
-}
+const cluster = await InstallerCluster.start();
+const program = fileDigest(cluster.program);
+installerScene({ test, cluster }, `${KILLS} kills, seed ${SEED}`, GOOD_VERSIONS, async (node) => {
+  process.stdout.write(`kills: ${KILLS}, seed: ${SEED}\n`);
+  const roll = random(SEED);
+  let good = '';
+  const count = { before: 0, after: 0, aimed: 0 };
+  for (let at = 0; at < KILLS; at += 1) {
+    // The first one installs.
+    const kill = new Kill(node, program, { at, kind: at === 0 ? 1 : roll() });
+    const aimed = at % 2 === 0 && !kill.poison && kill.wanted !== '';
+    if (kill.wanted !== '') await cluster.entries(kill.wanted);
+    // Else the copy would be skipped, and no kill would fall into it.
+    if (roll() < 0.3) rmSync(node.plugin, { force: true });
+    // The second one comes before the program has done anything.
+    const share = at === 1 ? 0 : roll();
+    if (await kill.happen({ share, aimed }, good)) count.after += 1;
+    else count.before += 1;
+    count.aimed += Number(aimed);
+    if (!kill.poison) good = kill.wanted;
+    await kill.finish(good);
+  }
+  counted(
+    { 'before the write': count.before, 'after it': count.after },
+    { 'before the write': 1, 'after it': count.aimed },
+  );
+});
+test.lastly('the control plane stops', () => cluster.plane.stop());

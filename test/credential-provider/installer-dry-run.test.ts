@@ -1,12 +1,10 @@
 // deadline: 180 s
+// needs: control plane
 /** `install-provider --dry-run`: what it prints, that it cannot write, and what it says of bad input. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { type DryRun, DryRunScene, installed, namesIn } from './support/dry-run-scene.ts';
-
-const missing = missingControlPlane();
 
 interface Bad extends Case, Partial<Omit<DryRun, 'folder' | 'serviceAccount'>> {
   readonly account?: 'powerless' | 'empty';
@@ -94,77 +92,74 @@ const BAD: readonly Bad[] = [
     says: /ManagedElsewhere: .*currentconfig.*--take-over/,
   },
 ];
-if (missing !== undefined) test.skip('everything', missing);
-else {
-  const scene = await DryRunScene.start();
+const scene = await DryRunScene.start();
 
-  test('prints by meaning what would be written and restarted, and writes nothing', async () => {
-    const folder = scene.host();
-    const before = namesIn(folder);
-    const ran = await scene.dryRun({ folder });
-    assert.equal(ran.code, 1, ran.stderr);
-    const plugin = '/opt/plugins/crio-credential-provider';
-    const config = '/etc/kubernetes/credential-providers/pullwright-[0-9a-f]{16}\\.yaml';
-    assert.match(
-      ran.stdout,
-      new RegExp(
-        [
-          '^Writing: The file differs from the desired content',
-          `would create  ${plugin}`,
-          ' +a copy of this program, mode 0755',
-          `would create  ${config}`,
-          ' +provider ecr: kept',
-          ' +provider crio-credential-provider: added for docker\\.io',
-          'would create  /etc/systemd/system/kubelet\\.service\\.d/40-kubelet-crio-image-credential-provider\\.conf',
-          ` +--image-credential-provider-config: none -> ${config}`,
-          ' +--image-credential-provider-bin-dir: none -> /opt/plugins',
-          'would reload  systemd',
-          'would restart kubelet\\.service',
-          ' +when it does not stay up, three times, the old drop-in is put back',
-          'ignored: 123\\.dkr\\.ecr\\.eu-west-1\\.amazonaws\\.com: images that match it can also match .* of provider "ecr"\n$',
-        ].join('\n'),
-      ),
-    );
-    assert.deepEqual(namesIn(folder), before);
+test('prints by meaning what would be written and restarted, and writes nothing', async () => {
+  const folder = scene.host();
+  const before = namesIn(folder);
+  const ran = await scene.dryRun({ folder });
+  assert.equal(ran.code, 1, ran.stderr);
+  const plugin = '/opt/plugins/crio-credential-provider';
+  const config = '/etc/kubernetes/credential-providers/pullwright-[0-9a-f]{16}\\.yaml';
+  assert.match(
+    ran.stdout,
+    new RegExp(
+      [
+        '^Writing: The file differs from the desired content',
+        `would create  ${plugin}`,
+        ' +a copy of this program, mode 0755',
+        `would create  ${config}`,
+        ' +provider ecr: kept',
+        ' +provider crio-credential-provider: added for docker\\.io',
+        'would create  /etc/systemd/system/kubelet\\.service\\.d/40-kubelet-crio-image-credential-provider\\.conf',
+        ` +--image-credential-provider-config: none -> ${config}`,
+        ' +--image-credential-provider-bin-dir: none -> /opt/plugins',
+        'would reload  systemd',
+        'would restart kubelet\\.service',
+        ' +when it does not stay up, three times, the old drop-in is put back',
+        'ignored: 123\\.dkr\\.ecr\\.eu-west-1\\.amazonaws\\.com: images that match it can also match .* of provider "ecr"\n$',
+      ].join('\n'),
+    ),
+  );
+  assert.deepEqual(namesIn(folder), before);
+});
+
+test('--output json and yaml say the same', async () => {
+  const folder = scene.host();
+  const json = JSON.parse((await scene.dryRun({ folder, flags: ['--output=json'] })).stdout);
+  assert.deepEqual(
+    json.would.map(({ action }: { action: string }) => action),
+    ['create', 'create', 'create', 'reload', 'restart'],
+  );
+  assert.deepEqual([json.node, json.ready, json.reason], ['node-1', false, 'Writing']);
+  assert.deepEqual(parse((await scene.dryRun({ folder, flags: ['--output=yaml'] })).stdout), json);
+});
+
+test('a change of entries names the entries; a node that is as it should be has nothing to do', async () => {
+  const same = await scene.dryRun({
+    folder: scene.host(installed(['docker.io'])),
+    flags: ['--output=json'],
   });
+  assert.deepEqual([same.code, JSON.parse(same.stdout).would], [0, []], same.stderr);
+  const other = await scene.dryRun({ folder: scene.host(installed(['docker.io', 'quay.io'])) });
+  assert.equal(other.code, 1);
+  assert.match(other.stdout, /provider crio-credential-provider: -quay\.io\n/);
+  assert.match(other.stdout, /would replace \S+40-kubelet/);
+  assert.match(other.stdout, /would remove +\S+pullwright-\S+\.yaml\n +once the kubelet is up/);
+});
 
-  test('--output json and yaml say the same', async () => {
-    const folder = scene.host();
-    const json = JSON.parse((await scene.dryRun({ folder, flags: ['--output=json'] })).stdout);
-    assert.deepEqual(
-      json.would.map(({ action }: { action: string }) => action),
-      ['create', 'create', 'create', 'reload', 'restart'],
-    );
-    assert.deepEqual([json.node, json.ready, json.reason], ['node-1', false, 'Writing']);
-    assert.deepEqual(parse((await scene.dryRun({ folder, flags: ['--output=yaml'] })).stdout), json);
+table(test, BAD, async (row) => {
+  const folder = scene.host(row.files);
+  const before = namesIn(folder);
+  const ran = await scene.dryRun({
+    ...row,
+    folder,
+    ...(row.account === undefined ? {} : { serviceAccount: scene[row.account] }),
   });
+  assert.equal(ran.code, row.code, ran.stdout + ran.stderr);
+  assert.match(ran.stdout + ran.stderr, row.says);
+  assert.doesNotMatch(ran.stderr, /^ +at /m);
+  assert.deepEqual(namesIn(folder), before);
+});
 
-  test('a change of entries names the entries; a node that is as it should be has nothing to do', async () => {
-    const same = await scene.dryRun({
-      folder: scene.host(installed(['docker.io'])),
-      flags: ['--output=json'],
-    });
-    assert.deepEqual([same.code, JSON.parse(same.stdout).would], [0, []], same.stderr);
-    const other = await scene.dryRun({ folder: scene.host(installed(['docker.io', 'quay.io'])) });
-    assert.equal(other.code, 1);
-    assert.match(other.stdout, /provider crio-credential-provider: -quay\.io\n/);
-    assert.match(other.stdout, /would replace \S+40-kubelet/);
-    assert.match(other.stdout, /would remove +\S+pullwright-\S+\.yaml\n +once the kubelet is up/);
-  });
-
-  table(test, BAD, async (row) => {
-    const folder = scene.host(row.files);
-    const before = namesIn(folder);
-    const ran = await scene.dryRun({
-      ...row,
-      folder,
-      ...(row.account === undefined ? {} : { serviceAccount: scene[row.account] }),
-    });
-    assert.equal(ran.code, row.code, ran.stdout + ran.stderr);
-    assert.match(ran.stdout + ran.stderr, row.says);
-    assert.doesNotMatch(ran.stderr, /^ +at /m);
-    assert.deepEqual(namesIn(folder), before);
-  });
-
-  test.lastly('the control plane stops', () => scene.stop());
-}
+test.lastly('the control plane stops', () => scene.stop());

@@ -1,4 +1,5 @@
 // deadline: 120 s
+// needs: registry
 /**
  * A pull through a mirror that wants a password, by skopeo, with exactly the file that the provider wrote and the same
  * registries.conf: what is written is what the runtime's own library finds.
@@ -6,13 +7,11 @@
 import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { missingTool, ociLayout, push, scratch, startRegistry, USER } from '../registry/docker-registry.ts';
+import { ociLayout, push, scratch, startRegistry, USER } from '../registry/docker-registry.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { startApi } from './support/api-double.ts';
 import { authFiles, makeNode, pullSecret, requestFor, runOn, tokenFor } from './support/node-double.ts';
-
-const missing = missingTool();
 
 interface Pull extends Case {
   /** `%H` is the registry's host and port. */
@@ -77,67 +76,62 @@ const pulls: readonly Pull[] = [
   },
 ];
 
-async function withRegistry(): Promise<void> {
-  const folder = scratch();
-  const registry = await startRegistry(folder, 'mirror');
-  push(ociLayout(join(folder, 'layout'), { hello: 'hello' }), registry, 'hub/library/nginx:1', folder);
-  const at = (text: string): string => text.replaceAll('%H', registry.host);
+const folder = scratch();
+const registry = await startRegistry(folder, 'mirror');
+push(ociLayout(join(folder, 'layout'), { hello: 'hello' }), registry, 'hub/library/nginx:1', folder);
+const at = (text: string): string => text.replaceAll('%H', registry.host);
 
-  function pull(conf: string, file: string, image: string): Promise<ProcessResult> {
-    const flags = ['--registries-conf', conf, 'inspect', '--raw', '--authfile', file];
-    return runProcess(['skopeo', ...flags, `docker://${image}:1`]);
-  }
-
-  async function provided(
-    row: Pull,
-    password: string,
-  ): Promise<{ conf: string; file: string; remove: () => void }> {
-    const api = await startApi({
-      secrets: [pullSecret('mirror', { [at(row.key)]: { username: USER, password } })],
-    });
-    const wrong = { auth: Buffer.from(`${USER}:wrong`).toString('base64') };
-    const node = makeNode({
-      registriesConf: at(row.conf),
-      globalAuth: JSON.stringify({
-        auths: row.wrongNodeKey === undefined ? {} : { [at(row.wrongNodeKey)]: wrong },
-      }),
-      apiServerEnv: `KUBERNETES_SERVICE_HOST=127.0.0.1\nKUBERNETES_SERVICE_PORT=${api.port}\n`,
-      ca: api.ca,
-    });
-    const ran = await runOn(node, requestFor(row.image, tokenFor('team-a')));
-    await api.close();
-    assert.equal(ran.exitCode, 0, ran.log.join('\n'));
-    const [name = '(none)'] = Object.keys(authFiles(node));
-    return {
-      conf: node.options.registriesConf,
-      file: join(node.options.authDir, name),
-      remove: () => node.remove(),
-    };
-  }
-
-  table(test, pulls, async (row) => {
-    const { conf, file, remove } = await provided(row, registry.password);
-    const ran = await pull(conf, file, row.image);
-    assert.equal(ran.code, 0, ran.stderr);
-    assert.equal(JSON.parse(ran.stdout).schemaVersion, 2);
-    remove();
-  });
-
-  test('with another password the mirror refuses: the file is what decides', async () => {
-    const row = pulls.find(({ name }) => name === 'the source is blocked');
-    assert.ok(row !== undefined);
-    const { conf, file, remove } = await provided(row, 'other');
-    const ran = await pull(conf, file, row.image);
-    assert.notEqual(ran.code, 0);
-    assert.match(ran.stderr, /unauthorized|authentication required/);
-    remove();
-  });
-
-  test.lastly('the registry stops', () => {
-    registry.stop();
-    rmSync(folder, { recursive: true });
-  });
+function pull(conf: string, file: string, image: string): Promise<ProcessResult> {
+  const flags = ['--registries-conf', conf, 'inspect', '--raw', '--authfile', file];
+  return runProcess(['skopeo', ...flags, `docker://${image}:1`]);
 }
 
-if (missing === undefined) await withRegistry();
-else test.skip('everything', `${missing} is not installed`);
+async function provided(
+  row: Pull,
+  password: string,
+): Promise<{ conf: string; file: string; remove: () => void }> {
+  const api = await startApi({
+    secrets: [pullSecret('mirror', { [at(row.key)]: { username: USER, password } })],
+  });
+  const wrong = { auth: Buffer.from(`${USER}:wrong`).toString('base64') };
+  const node = makeNode({
+    registriesConf: at(row.conf),
+    globalAuth: JSON.stringify({
+      auths: row.wrongNodeKey === undefined ? {} : { [at(row.wrongNodeKey)]: wrong },
+    }),
+    apiServerEnv: `KUBERNETES_SERVICE_HOST=127.0.0.1\nKUBERNETES_SERVICE_PORT=${api.port}\n`,
+    ca: api.ca,
+  });
+  const ran = await runOn(node, requestFor(row.image, tokenFor('team-a')));
+  await api.close();
+  assert.equal(ran.exitCode, 0, ran.log.join('\n'));
+  const [name = '(none)'] = Object.keys(authFiles(node));
+  return {
+    conf: node.options.registriesConf,
+    file: join(node.options.authDir, name),
+    remove: () => node.remove(),
+  };
+}
+
+table(test, pulls, async (row) => {
+  const { conf, file, remove } = await provided(row, registry.password);
+  const ran = await pull(conf, file, row.image);
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.equal(JSON.parse(ran.stdout).schemaVersion, 2);
+  remove();
+});
+
+test('with another password the mirror refuses: the file is what decides', async () => {
+  const row = pulls.find(({ name }) => name === 'the source is blocked');
+  assert.ok(row !== undefined);
+  const { conf, file, remove } = await provided(row, 'other');
+  const ran = await pull(conf, file, row.image);
+  assert.notEqual(ran.code, 0);
+  assert.match(ran.stderr, /unauthorized|authentication required/);
+  remove();
+});
+
+test.lastly('the registry stops', () => {
+  registry.stop();
+  rmSync(folder, { recursive: true });
+});

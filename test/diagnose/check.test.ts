@@ -1,8 +1,8 @@
+// needs: control plane
 /** `pullwright check`: of a folder, of a cluster that is there, and what is no use of it. */
 import assert from 'node:assert/strict';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { meta } from '../support/meta.ts';
@@ -167,69 +167,62 @@ table(
     assert.equal(ran.code, code, ran.stderr);
   },
 );
+const plane = await startControlPlane();
+const live = async (...args: readonly string[]): Promise<Answer & { readonly code: number }> => {
+  const ran = await check(
+    '--fleet',
+    fleet,
+    '--cluster',
+    'one',
+    '-o',
+    'json',
+    '--kubeconfig',
+    plane.kubeconfig,
+    ...args,
+  );
+  assert.equal(ran.stderr, '');
+  return { ...(JSON.parse(ran.stdout) as Answer), code: ran.code };
+};
 
-const missing = missingControlPlane();
-if (missing !== undefined) test.skip('a cluster', missing);
-else {
-  const plane = await startControlPlane();
-  const live = async (...args: readonly string[]): Promise<Answer & { readonly code: number }> => {
-    const ran = await check(
-      '--fleet',
-      fleet,
-      '--cluster',
-      'one',
-      '-o',
-      'json',
-      '--kubeconfig',
-      plane.kubeconfig,
-      ...args,
-    );
-    assert.equal(ran.stderr, '');
-    return { ...(JSON.parse(ran.stdout) as Answer), code: ran.code };
-  };
+test('a cluster before an installation: version, rights and nodes of the real API server', async () => {
+  await plane.apply(meta('v1 Node', { name: 'n', labels: { 'kubernetes.io/os': 'linux' } }));
+  const { findings, code } = await live('--pre');
+  const of = (name: string) =>
+    findings.filter((line) => line.check === name).map(({ severity, message }) => `${severity}: ${message}`);
+  assert.match(of('kubernetes').join(), /^ok: the API server is v1\.\d+/);
+  assert.match(of('rights').join(), /^ok: this account may write all \d+ kinds/);
+  assert.match(of('eligible-nodes').join(), /^ok: 1 of 1 node is eligible$/);
+  assert.match(of('crds').join(), /pullstatuses\.pullwright\.dev is not installed yet/);
+  assert.equal(code, 0, JSON.stringify(findings));
+});
 
-  test('a cluster before an installation: version, rights and nodes of the real API server', async () => {
-    await plane.apply(meta('v1 Node', { name: 'n', labels: { 'kubernetes.io/os': 'linux' } }));
-    const { findings, code } = await live('--pre');
-    const of = (name: string) =>
-      findings
-        .filter((line) => line.check === name)
-        .map(({ severity, message }) => `${severity}: ${message}`);
-    assert.match(of('kubernetes').join(), /^ok: the API server is v1\.\d+/);
-    assert.match(of('rights').join(), /^ok: this account may write all \d+ kinds/);
-    assert.match(of('eligible-nodes').join(), /^ok: 1 of 1 node is eligible$/);
-    assert.match(of('crds').join(), /pullstatuses\.pullwright\.dev is not installed yet/);
-    assert.equal(code, 0, JSON.stringify(findings));
-  });
+test('an account without rights is told which are missing', async () => {
+  const looks = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list'] }];
+  const user = await plane.user({ name: 'looker', by: 'token', cluster: looks });
+  const { findings, code } = await live('--pre', '--kubeconfig', user.kubeconfig);
+  const rights = findings.find((line) => line.check === 'rights');
+  assert.equal(rights?.severity, 'error');
+  assert.match(rights.message, /may not create .* and \d+ more$/);
+  assert.equal(code, 1);
+});
 
-  test('an account without rights is told which are missing', async () => {
-    const looks = [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list'] }];
-    const user = await plane.user({ name: 'looker', by: 'token', cluster: looks });
-    const { findings, code } = await live('--pre', '--kubeconfig', user.kubeconfig);
-    const rights = findings.find((line) => line.check === 'rights');
-    assert.equal(rights?.severity, 'error');
-    assert.match(rights.message, /may not create .* and \d+ more$/);
-    assert.equal(code, 1);
-  });
+test('after it: what was applied is there and served, and pods that no node runs are said', async () => {
+  const written = await runInProcess(['synth', '--fleet', fleet, '--to', dump]);
+  assert.equal(written.code, 0, written.stderr);
+  for (const part of ['one/crds', 'one']) {
+    const applied = await plane.kubectl('apply', '--server-side', '-k', join(dump, part));
+    assert.equal(applied.code, 0, applied.stderr);
+  }
+  const { findings, code } = await live();
+  const levels = (name: string) =>
+    findings.filter((line) => line.check === name).map(({ severity }) => severity);
+  assert.deepEqual(levels('objects'), ['ok'], JSON.stringify(findings));
+  assert.ok(levels('workloads').length > 0 && levels('workloads').every((level) => level === 'error'));
+  assert.ok(
+    levels('admission').length > 0 && !levels('admission').includes('error'),
+    JSON.stringify(findings),
+  );
+  assert.equal(code, 1);
+});
 
-  test('after it: what was applied is there and served, and pods that no node runs are said', async () => {
-    const written = await runInProcess(['synth', '--fleet', fleet, '--to', dump]);
-    assert.equal(written.code, 0, written.stderr);
-    for (const part of ['one/crds', 'one']) {
-      const applied = await plane.kubectl('apply', '--server-side', '-k', join(dump, part));
-      assert.equal(applied.code, 0, applied.stderr);
-    }
-    const { findings, code } = await live();
-    const levels = (name: string) =>
-      findings.filter((line) => line.check === name).map(({ severity }) => severity);
-    assert.deepEqual(levels('objects'), ['ok'], JSON.stringify(findings));
-    assert.ok(levels('workloads').length > 0 && levels('workloads').every((level) => level === 'error'));
-    assert.ok(
-      levels('admission').length > 0 && !levels('admission').includes('error'),
-      JSON.stringify(findings),
-    );
-    assert.equal(code, 1);
-  });
-
-  test.lastly('the control plane stops', () => plane.stop());
-}
+test.lastly('the control plane stops', () => plane.stop());

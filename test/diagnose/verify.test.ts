@@ -1,11 +1,12 @@
 // deadline: 240 s
+// needs: registry
 /** `pullwright verify` against real registries with htpasswd, and against servers that misbehave. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import type { Explanation } from '../../runtime/diagnose/model/types.ts';
-import { missingTool, ociLayout, push, startRegistry, USER } from '../registry/docker-registry.ts';
+import { ociLayout, push, startRegistry, USER } from '../registry/docker-registry.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
@@ -27,70 +28,63 @@ import {
 
 const wants = (response: ServerResponse, challenge: string): void =>
   void response.writeHead(401, { 'www-authenticate': challenge, 'content-length': '0' }).end();
-
-const missing = missingTool();
-if (missing !== undefined) test.skip('real registries', `${missing} is not installed`);
-else {
-  test('a right, a wrong and an absent credential at a real registry and its mirror', async () => {
-    const files = { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
-    writeFileSync(files.certificate, certificates.cert);
-    writeFileSync(files.key, certificates.key, { mode: 0o600 });
-    const source = await startRegistry(folder, 'source', files);
-    const mirror = await startRegistry(folder, 'mirror', files);
-    others.push(source, mirror);
-    push(ociLayout(join(folder, 'layout'), { 'a.txt': 'a' }), source, 'shop/web:1', folder);
-    const from = dump(
-      'real',
-      secret('shop', 'right', {
-        [source.host]: plantedAuth('source', USER),
-        [mirror.host]: plantedAuth('mirror', USER),
-      }),
-      secret('shop', 'wrong', { [`${source.host}/shop`]: plantedAuth('other', USER) }),
-      secret('kube-system', 'global-pull-secret', { [mirror.host]: plantedAuth('mirror', USER) }),
-      deployment('shop', 'web', [`${source.host}/shop/web:1`], ['right', 'wrong']),
-      deployment('shop', 'web-again', [`${source.host}/shop/web:1`], ['right', 'wrong']),
-      deployment('shop', 'alone', [`${source.host}/shop/web:2`], []),
-      yaml({
-        apiVersion: 'config.openshift.io/v1',
-        kind: 'ImageTagMirrorSet',
-        metadata: { name: 'm' },
-        spec: { imageTagMirrors: [{ source: `${source.host}/shop`, mirrors: [`${mirror.host}/shop`] }] },
-      }),
-    );
-    const { code, report } = await asked('--all-in-use', '--from', from, ...allow(source.host, mirror.host));
-    assert.equal(code, 1);
-    const [web, alone] = ['1', '2'].map((tag) =>
-      report.images.find(({ image }) => image.endsWith(`:${tag}`)),
-    );
-    assert.equal(report.images.length, 2, 'two that pull alike are one');
-    assert.deepEqual(
-      web?.attempts.map(({ reference, verdict, credential }) => [
-        reference.split('/')[0],
-        verdict,
-        credential?.source,
-      ]),
-      [
-        [mirror.host, 'NotFound', 'Secret/kube-system/global-pull-secret'],
-        [source.host, 'Invalid', 'Secret/shop/wrong'],
-        [source.host, 'Valid', 'Secret/shop/right'],
-      ],
-    );
-    assert.equal(web?.pullable, 'yes');
-    assert.equal(alone?.pullable, 'no');
-    assert.deepEqual(
-      report.credentials.map(({ source: from_, verdict }) => `${from_} ${verdict}`),
-      [
-        'Secret/shop/wrong Invalid',
-        'Secret/kube-system/global-pull-secret NotFound',
-        'Secret/shop/right Valid',
-      ],
-    );
-    const text = (await verify('--all-in-use', '--from', from, ...allow(source.host, mirror.host))).stdout;
-    assert.match(text, /Invalid .* does not take the credential/);
-    assert.match(text, /Broken .*shop\/web:2 .*used by Deployment\/shop\/alone/);
-    assert.match(text, /2 images: 1 can be pulled, 1 cannot; credentials: 1 Invalid, 1 NotFound, 1 Valid/);
-  });
-}
+test('a right, a wrong and an absent credential at a real registry and its mirror', async () => {
+  const files = { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
+  writeFileSync(files.certificate, certificates.cert);
+  writeFileSync(files.key, certificates.key, { mode: 0o600 });
+  const source = await startRegistry(folder, 'source', files);
+  const mirror = await startRegistry(folder, 'mirror', files);
+  others.push(source, mirror);
+  push(ociLayout(join(folder, 'layout'), { 'a.txt': 'a' }), source, 'shop/web:1', folder);
+  const from = dump(
+    'real',
+    secret('shop', 'right', {
+      [source.host]: plantedAuth('source', USER),
+      [mirror.host]: plantedAuth('mirror', USER),
+    }),
+    secret('shop', 'wrong', { [`${source.host}/shop`]: plantedAuth('other', USER) }),
+    secret('kube-system', 'global-pull-secret', { [mirror.host]: plantedAuth('mirror', USER) }),
+    deployment('shop', 'web', [`${source.host}/shop/web:1`], ['right', 'wrong']),
+    deployment('shop', 'web-again', [`${source.host}/shop/web:1`], ['right', 'wrong']),
+    deployment('shop', 'alone', [`${source.host}/shop/web:2`], []),
+    yaml({
+      apiVersion: 'config.openshift.io/v1',
+      kind: 'ImageTagMirrorSet',
+      metadata: { name: 'm' },
+      spec: { imageTagMirrors: [{ source: `${source.host}/shop`, mirrors: [`${mirror.host}/shop`] }] },
+    }),
+  );
+  const { code, report } = await asked('--all-in-use', '--from', from, ...allow(source.host, mirror.host));
+  assert.equal(code, 1);
+  const [web, alone] = ['1', '2'].map((tag) => report.images.find(({ image }) => image.endsWith(`:${tag}`)));
+  assert.equal(report.images.length, 2, 'two that pull alike are one');
+  assert.deepEqual(
+    web?.attempts.map(({ reference, verdict, credential }) => [
+      reference.split('/')[0],
+      verdict,
+      credential?.source,
+    ]),
+    [
+      [mirror.host, 'NotFound', 'Secret/kube-system/global-pull-secret'],
+      [source.host, 'Invalid', 'Secret/shop/wrong'],
+      [source.host, 'Valid', 'Secret/shop/right'],
+    ],
+  );
+  assert.equal(web?.pullable, 'yes');
+  assert.equal(alone?.pullable, 'no');
+  assert.deepEqual(
+    report.credentials.map(({ source: from_, verdict }) => `${from_} ${verdict}`),
+    [
+      'Secret/shop/wrong Invalid',
+      'Secret/kube-system/global-pull-secret NotFound',
+      'Secret/shop/right Valid',
+    ],
+  );
+  const text = (await verify('--all-in-use', '--from', from, ...allow(source.host, mirror.host))).stdout;
+  assert.match(text, /Invalid .* does not take the credential/);
+  assert.match(text, /Broken .*shop\/web:2 .*used by Deployment\/shop\/alone/);
+  assert.match(text, /2 images: 1 can be pulled, 1 cannot; credentials: 1 Invalid, 1 NotFound, 1 Valid/);
+});
 
 test('a redirect gets no credential, and a certificate of others none either', async () => {
   const target = await startServer((_, response) => response.writeHead(404).end());

@@ -1,4 +1,5 @@
 // deadline: 600 s
+// needs: control plane
 /**
  * Command blocks of the documents run as printed, in the order of their page, on a real API server. A block that cannot run here
  * says why, and other tests run the walks through whole programs. Runbooks begin with an alert that fires: of their blocks only
@@ -8,7 +9,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { controlPlaneBinaries } from '../control-plane/build.ts';
-import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { startControlPlane } from '../control-plane/control-plane.ts';
 import { type DocBlock, docBlocks, putPullwright, runBlock } from '../support/doc-blocks.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -96,52 +97,47 @@ spec: { imageDigestMirrors: [{ source: quay.io/team, mirrors: [mirror.example.co
 `,
 };
 const NAMESPACES = ['clusters-prod', 'hyperfleet-system', 'payments', 'team-a'];
+const plane = await startControlPlane({ controllerManager: true });
+test.lastly('the control plane stops', () => plane.stop());
+const work = tempFolder();
+const bin = join(work, '.bin');
+const env = {
+  PATH: `${bin}:${dirname(process.execPath)}`,
+  HOME: work,
+  KUBECONFIG: join(work, 'kubeconfig.yaml'),
+};
+const run = (commands: string) => runBlock(commands, work, env);
+/** The fleet that the YAML before a block declares, as the page tells to render it. */
+const render = (clusters: string): Promise<unknown> => {
+  writeFileSync(join(work, 'fleet.yaml'), `image: ${IMAGE}\n${clusters}`);
+  return run('pullwright synth --fleet fleet.yaml --to manifests');
+};
 
-const missing = missingControlPlane();
-if (missing !== undefined) test.skip('the commands', missing);
-else {
-  const plane = await startControlPlane({ controllerManager: true });
-  test.lastly('the control plane stops', () => plane.stop());
-  const work = tempFolder();
-  const bin = join(work, '.bin');
-  const env = {
-    PATH: `${bin}:${dirname(process.execPath)}`,
-    HOME: work,
-    KUBECONFIG: join(work, 'kubeconfig.yaml'),
-  };
-  const run = (commands: string) => runBlock(commands, work, env);
-  /** The fleet that the YAML before a block declares, as the page tells to render it. */
-  const render = (clusters: string): Promise<unknown> => {
-    writeFileSync(join(work, 'fleet.yaml'), `image: ${IMAGE}\n${clusters}`);
-    return run('pullwright synth --fleet fleet.yaml --to manifests');
-  };
+test('the stage', async () => {
+  putPullwright(bin);
+  symlinkSync((await controlPlaneBinaries()).kubectl, join(bin, 'kubectl'));
+  symlinkSync(join(root, 'examples'), join(work, 'examples'));
+  symlinkSync(join(root, 'main.ts'), join(work, 'main.ts'));
+  for (const [name, text] of Object.entries(FILES)) {
+    mkdirSync(dirname(join(work, name)), { recursive: true });
+    writeFileSync(join(work, name), text);
+  }
+  copyFileSync(plane.kubeconfig, env.KUBECONFIG);
+  copyFileSync(plane.kubeconfig, join(work, 'admin.kubeconfig'));
+  await run('kubectl config rename-context "$(kubectl config current-context)" prod');
+  await run(NAMESPACES.map((name) => `kubectl create namespace ${name}`).join('\n'));
+  await run('kubectl -n hyperfleet-system create configmap cluster-cls-123-pullsecret-places');
+  await run('kubectl apply -f dump/api.yaml');
+  await render(
+    'clusters: [{ name: prod, systems: { global-pull-secret: { createConfigNamespace: true } } }]\n',
+  );
+});
 
-  test('the stage', async () => {
-    putPullwright(bin);
-    symlinkSync((await controlPlaneBinaries()).kubectl, join(bin, 'kubectl'));
-    symlinkSync(join(root, 'examples'), join(work, 'examples'));
-    symlinkSync(join(root, 'main.ts'), join(work, 'main.ts'));
-    for (const [name, text] of Object.entries(FILES)) {
-      mkdirSync(dirname(join(work, name)), { recursive: true });
-      writeFileSync(join(work, name), text);
+for (const page of HERE)
+  test(page, async () => {
+    for (const block of docBlocks(page)) {
+      if (block.language === 'yaml' && block.text.startsWith('clusters:')) await render(block.text);
+      const isRun = block.skipped === undefined && !isElsewhere(page, block);
+      if (isRun && block.language === 'sh') await run(block.text);
     }
-    copyFileSync(plane.kubeconfig, env.KUBECONFIG);
-    copyFileSync(plane.kubeconfig, join(work, 'admin.kubeconfig'));
-    await run('kubectl config rename-context "$(kubectl config current-context)" prod');
-    await run(NAMESPACES.map((name) => `kubectl create namespace ${name}`).join('\n'));
-    await run('kubectl -n hyperfleet-system create configmap cluster-cls-123-pullsecret-places');
-    await run('kubectl apply -f dump/api.yaml');
-    await render(
-      'clusters: [{ name: prod, systems: { global-pull-secret: { createConfigNamespace: true } } }]\n',
-    );
   });
-
-  for (const page of HERE)
-    test(page, async () => {
-      for (const block of docBlocks(page)) {
-        if (block.language === 'yaml' && block.text.startsWith('clusters:')) await render(block.text);
-        const isRun = block.skipped === undefined && !isElsewhere(page, block);
-        if (isRun && block.language === 'sh') await run(block.text);
-      }
-    });
-}

@@ -1,4 +1,5 @@
 // deadline: 240 s
+// needs: systemd
 /**
  * The compiled agent, killed at random instants of a change. After each kill another one finishes, and then: the file is
  * whole and is the wanted content (or, where the kubelet does not come up with it, the last good one), the kubelet runs and

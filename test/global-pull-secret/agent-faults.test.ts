@@ -1,4 +1,5 @@
 // deadline: 300 s
+// needs: systemd
 /** The compiled agent when what it talks to fails: the bus, systemd, and itself. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

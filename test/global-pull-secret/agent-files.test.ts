@@ -1,4 +1,5 @@
 // deadline: 180 s
+// needs: systemd
 /** The compiled agent and the files around it: secrets that are no secrets, disks that are full, links, rights. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,5 @@
 // deadline: 180 s
+// needs: systemd, control plane
 /** What the agent tells the API server: the rule as a table, and the real thing with exactly the rights of the charts. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -8,7 +9,6 @@ import { AGENT_WORDS } from '../../runtime/global-pull-secret/agent/report.ts';
 import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
 import { eventOf, nodeStatus } from '../../runtime/node/report.ts';
 import type { NodeEvent, NodeState } from '../../runtime/node/task.ts';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { Rule } from '../control-plane/users.ts';
@@ -16,7 +16,7 @@ import { NEW, OLD, settled } from '../support/agent-scene.ts';
 import { meta } from '../support/meta.ts';
 import { TestNode } from '../support/node-agent.ts';
 import { test } from '../support/suite.ts';
-import { PrivateSystemd, systemdMissing, until } from '../support/systemd.ts';
+import { PrivateSystemd, until } from '../support/systemd.ts';
 
 const STATUSES = '/apis/pullwright.dev/v1alpha1/namespaces/kube-system/pullstatuses';
 
@@ -67,73 +67,68 @@ test('an open breaker is an Event, other states are none', () => {
     [undefined, undefined, 'BreakerOpen'],
   );
 });
+const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+const machine = await PrivateSystemd.start({ kubelet: false });
+const rulesOf = (kind: string): readonly Rule[] =>
+  agentRbac({ report: true })
+    .filter((one) => one.kind === kind && one.metadata.namespace !== 'openshift-config')
+    .flatMap((one) => one['rules'] as readonly Rule[]);
+const user = await plane.user({
+  name: 'agent',
+  by: 'token',
+  cluster: rulesOf('ClusterRole'),
+  namespaces: { 'kube-system': rulesOf('Role') },
+});
+const account = join(plane.folder, 'account');
+mkdirSync(account);
+writeFileSync(join(account, 'ca.crt'), plane.ca);
+symlinkSync(user.tokenFile, join(account, 'token'));
+writeFileSync(machine.config, OLD, { mode: 0o600 });
+machine.systemctl('start', 'kubelet.service');
+const node = await TestNode.on(machine);
+node.original.swap(NEW);
+const agent = node.agent(['--node-name=worker-1', '--report', `--service-account-dir=${account}`], {
+  ...process.env,
+  KUBERNETES_SERVICE_HOST: '127.0.0.1',
+  KUBERNETES_SERVICE_PORT: new URL(plane.server).port,
+});
 
-const missing = systemdMissing() ?? missingControlPlane();
-if (missing !== undefined) test.skip('on a real API server', missing);
-else {
-  const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
-  const machine = await PrivateSystemd.start({ kubelet: false });
-  const rulesOf = (kind: string): readonly Rule[] =>
-    agentRbac({ report: true })
-      .filter((one) => one.kind === kind && one.metadata.namespace !== 'openshift-config')
-      .flatMap((one) => one['rules'] as readonly Rule[]);
-  const user = await plane.user({
-    name: 'agent',
-    by: 'token',
-    cluster: rulesOf('ClusterRole'),
-    namespaces: { 'kube-system': rulesOf('Role') },
-  });
-  const account = join(plane.folder, 'account');
-  mkdirSync(account);
-  writeFileSync(join(account, 'ca.crt'), plane.ca);
-  symlinkSync(user.tokenFile, join(account, 'token'));
-  writeFileSync(machine.config, OLD, { mode: 0o600 });
-  machine.systemctl('start', 'kubelet.service');
-  const node = await TestNode.on(machine);
-  node.original.swap(NEW);
-  const agent = node.agent(['--node-name=worker-1', '--report', `--service-account-dir=${account}`], {
-    ...process.env,
-    KUBERNETES_SERVICE_HOST: '127.0.0.1',
-    KUBERNETES_SERVICE_PORT: new URL(plane.server).port,
-  });
+test('without its Node there is no report, and the work is done all the same', async () => {
+  await settled(node, agent, NEW, 30_000);
+  await until('a line says so', () => /there is no Node/.test(agent.text()));
+});
 
-  test('without its Node there is no report, and the work is done all the same', async () => {
-    await settled(node, agent, NEW, 30_000);
-    await until('a line says so', () => /there is no Node/.test(agent.text()));
-  });
+test('the next change is reported: a PullStatus that the Node owns, and Events on it', async () => {
+  const { metadata } = await plane.apply(meta('v1 Node', { name: 'worker-1' }));
+  node.original.swap(OLD);
+  await settled(node, agent, OLD, 30_000);
+  assert.equal(readFileSync(machine.config, 'utf8'), OLD);
+  const path = `${STATUSES}/node-worker-1`;
+  const text = await eventually(
+    async () => {
+      const status = JSON.stringify((await plane.client.request('GET', path)).body);
+      assert.match(status, /"InSync"/, agent.text());
+      return status;
+    },
+    { withinMs: 60_000 },
+  );
+  assert.match(text, /"sourceDigest":"[0-9a-f]{64}"/, 'what the reconciler compares');
+  assert.match(text, /"pullwright\.dev\/reports":"node"/, 'the label by which it finds it');
+  assert.ok(text.includes(String((metadata as { uid?: string }).uid)), text);
+  const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/namespaces/default/events');
+  const reasons = (body as { items: { reason: string; regarding: { name: string } }[] }).items
+    .filter(({ regarding }) => regarding.name === 'worker-1')
+    .map(({ reason }) => reason);
+  for (const reason of ['PullSecretWritten', 'KubeletRestarted'])
+    assert.ok(reasons.includes(reason), `${reason} ${reasons.join()} ${agent.text()}`);
+});
 
-  test('the next change is reported: a PullStatus that the Node owns, and Events on it', async () => {
-    const { metadata } = await plane.apply(meta('v1 Node', { name: 'worker-1' }));
-    node.original.swap(OLD);
-    await settled(node, agent, OLD, 30_000);
-    assert.equal(readFileSync(machine.config, 'utf8'), OLD);
-    const path = `${STATUSES}/node-worker-1`;
-    const text = await eventually(
-      async () => {
-        const status = JSON.stringify((await plane.client.request('GET', path)).body);
-        assert.match(status, /"InSync"/, agent.text());
-        return status;
-      },
-      { withinMs: 60_000 },
-    );
-    assert.match(text, /"sourceDigest":"[0-9a-f]{64}"/, 'what the reconciler compares');
-    assert.match(text, /"pullwright\.dev\/reports":"node"/, 'the label by which it finds it');
-    assert.ok(text.includes(String((metadata as { uid?: string }).uid)), text);
-    const { body } = await plane.client.request('GET', '/apis/events.k8s.io/v1/namespaces/default/events');
-    const reasons = (body as { items: { reason: string; regarding: { name: string } }[] }).items
-      .filter(({ regarding }) => regarding.name === 'worker-1')
-      .map(({ reason }) => reason);
-    for (const reason of ['PullSecretWritten', 'KubeletRestarted'])
-      assert.ok(reasons.includes(reason), `${reason} ${reasons.join()} ${agent.text()}`);
-  });
+test('it stops when told to', async () => {
+  assert.equal((await agent.stop()).code, 0);
+});
 
-  test('it stops when told to', async () => {
-    assert.equal((await agent.stop()).code, 0);
-  });
-
-  test.lastly('everything stops', async () => {
-    await agent.kill();
-    await machine.stop();
-    await plane.stop();
-  });
-}
+test.lastly('everything stops', async () => {
+  await agent.kill();
+  await machine.stop();
+  await plane.stop();
+});

@@ -1,4 +1,5 @@
 // deadline: 300 s
+// needs: systemd
 /** The compiled agent on a real systemd: what the kubelet read, start by start, and what is on disk at the end. */
 import assert from 'node:assert/strict';
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,5 @@
 // deadline: 180 s
+// needs: systemd
 /** `agent --uninstall` on a real systemd: what is under way is finished, the state goes, config.json and kubelet stay. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';

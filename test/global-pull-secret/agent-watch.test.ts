@@ -1,4 +1,5 @@
 // deadline: 180 s
+// needs: systemd, control plane
 /** Watch and turns on a real API server, with exactly the rights that the charts give: three nodes whose mounts stand still. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -7,166 +8,158 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
 import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { Rule } from '../control-plane/users.ts';
 import { NEW, OLD, secret, settled } from '../support/agent-scene.ts';
 import { type RunningAgent, TestNode } from '../support/node-agent.ts';
 import { test } from '../support/suite.ts';
-import { PrivateSystemd, systemdMissing, until } from '../support/systemd.ts';
+import { PrivateSystemd, until } from '../support/systemd.ts';
 
-const missing = systemdMissing() ?? missingControlPlane();
+const plane = await startControlPlane();
+const machines: PrivateSystemd[] = [];
+const nodes: [TestNode, RunningAgent][] = [];
+const objects = agentRbac({});
+const role = objects.find(({ kind, metadata }) => kind === 'Role' && metadata.namespace === 'kube-system');
+const user = await plane.user({
+  name: 'agent',
+  by: 'token',
+  namespaces: { 'kube-system': (role as unknown as { rules: readonly Rule[] }).rules },
+});
+const account = join(plane.folder, 'account');
+mkdirSync(account);
+writeFileSync(join(account, 'ca.crt'), plane.ca);
+symlinkSync(user.tokenFile, join(account, 'token'));
 
-if (missing !== undefined) test.skip('three nodes', missing);
-else {
-  const plane = await startControlPlane();
-  const machines: PrivateSystemd[] = [];
-  const nodes: [TestNode, RunningAgent][] = [];
-  const objects = agentRbac({});
-  const role = objects.find(({ kind, metadata }) => kind === 'Role' && metadata.namespace === 'kube-system');
-  const user = await plane.user({
-    name: 'agent',
-    by: 'token',
-    namespaces: { 'kube-system': (role as unknown as { rules: readonly Rule[] }).rules },
-  });
-  const account = join(plane.folder, 'account');
-  mkdirSync(account);
-  writeFileSync(join(account, 'ca.crt'), plane.ca);
-  symlinkSync(user.tokenFile, join(account, 'token'));
+const pullSecret = (name: string, content: string, judged = true): TestObject => ({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  type: 'kubernetes.io/dockerconfigjson',
+  metadata: { name, namespace: 'kube-system' },
+  data: {
+    '.dockerconfigjson': btoa(content),
+    ...(judged ? { 'pullwright-judged': btoa(judgedMark(redact(content))) } : {}),
+  },
+});
 
-  const pullSecret = (name: string, content: string, judged = true): TestObject => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    type: 'kubernetes.io/dockerconfigjson',
-    metadata: { name, namespace: 'kube-system' },
-    data: {
-      '.dockerconfigjson': btoa(content),
-      ...(judged ? { 'pullwright-judged': btoa(judgedMark(redact(content))) } : {}),
-    },
-  });
+const time = (agent: RunningAgent, event: string): number =>
+  Date.parse(String(agent.events(event).at(-1)?.['time']));
 
-  const time = (agent: RunningAgent, event: string): number =>
-    Date.parse(String(agent.events(event).at(-1)?.['time']));
-
-  test('three nodes find nothing to do', async () => {
-    for (const object of [...objects.filter(({ kind }) => kind === 'Lease'), agentDaemonSet({ image: 'i' })])
-      await plane.apply(object);
-    await plane.client.request(
-      'PATCH',
-      '/apis/apps/v1/namespaces/kube-system/daemonsets/global-pull-secret-syncer/status',
-      {
-        status: {
-          desiredNumberScheduled: 3,
-          currentNumberScheduled: 3,
-          numberMisscheduled: 0,
-          numberReady: 3,
-        },
+test('three nodes find nothing to do', async () => {
+  for (const object of [...objects.filter(({ kind }) => kind === 'Lease'), agentDaemonSet({ image: 'i' })])
+    await plane.apply(object);
+  await plane.client.request(
+    'PATCH',
+    '/apis/apps/v1/namespaces/kube-system/daemonsets/global-pull-secret-syncer/status',
+    {
+      status: {
+        desiredNumberScheduled: 3,
+        currentNumberScheduled: 3,
+        numberMisscheduled: 0,
+        numberReady: 3,
       },
-      'application/merge-patch+json',
-    );
-    await plane.apply(pullSecret('original-pull-secret', OLD));
-    for (const name of ['a', 'b', 'c']) {
-      const machine = await PrivateSystemd.start({ kubelet: false });
-      machines.push(machine);
-      writeFileSync(machine.config, OLD, { mode: 0o600 });
-      machine.systemctl('start', 'kubelet.service');
-      const node = await TestNode.on(machine);
-      node.original.swap(OLD);
-      const flags = [
-        `--node-name=${name}`,
-        '--watch',
-        '--restart-window=auto',
-        `--service-account-dir=${account}`,
-      ];
-      const { port } = new URL(plane.server);
-      const env = { ...process.env, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port };
-      nodes.push([node, node.agent(flags, env)]);
-    }
-    for (const [, agent] of nodes) await until('in sync', () => agent.reason() === 'InSync');
-  });
-
-  test('a new secret reaches all of them past their mounts, and one restarts at a time', async () => {
-    await plane.apply(pullSecret('global-pull-secret', NEW));
-    for (const [node] of nodes)
-      await until('the file is written', () => readFileSync(node.machine.config, 'utf8') === NEW);
-    for (const [node, agent] of nodes) await settled(node, agent, NEW, 60_000);
-    const restarts = nodes
-      .map(([, agent]) => ({ from: time(agent, 'restarting'), to: time(agent, 'restarted') }))
-      .sort((one, other) => one.from - other.from);
-    for (const [index, { from }] of restarts.entries())
-      if (index > 0) assert.ok(from >= (restarts[index - 1]?.to ?? 0), JSON.stringify(restarts));
-  });
-
-  test('an agent that watches, books and has restarted fits into the memory that its pod asks for', () => {
-    const { spec } = agentDaemonSet({ image: 'i' }) as unknown as {
-      spec: { template: { spec: { containers: { resources: { requests: { memory: string } } }[] } } };
-    };
-    const asked = Number.parseInt(spec.template.spec.containers[0]?.resources.requests.memory ?? '', 10);
-    for (const [, agent] of nodes) {
-      const status = readFileSync(`/proc/${agent.child.pid}/status`, 'utf8');
-      const used = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
-      assert.ok(used > 0 && used <= asked, `uses ${used.toFixed(1)} MiB, asks for ${asked}`);
-    }
-  });
-
-  test('a secret that is created again at once costs nobody a credential', async () => {
-    await plane.remove(pullSecret('global-pull-secret', NEW));
-    await plane.apply(
-      pullSecret('global-pull-secret', secret('new.example.com', 'more.example.com', 'old.example.com')),
-    );
-    for (const [node] of nodes)
-      await until('the newest is written', () =>
-        readFileSync(node.machine.config, 'utf8').includes('more.example.com'),
-      );
-    for (const [node, agent] of nodes) {
-      await settled(node, agent, readFileSync(node.machine.config, 'utf8'), 60_000);
-      assert.equal(agent.events('written').length, 2, agent.text());
-    }
-  });
-
-  test('a secret that somebody else empties keeps its nodes, until its annotation confirms that', async () => {
-    const before = nodes.map(([node]) => readFileSync(node.machine.config, 'utf8'));
-    const emptied = pullSecret('global-pull-secret', '{"auths":{}}', false);
-    await plane.remove(emptied);
-    await plane.apply(emptied);
-    for (const [, agent] of nodes) await until('held', () => agent.reason() === 'RemovalHeld');
-    assert.deepEqual(
-      nodes.map(([node]) => readFileSync(node.machine.config, 'utf8')),
-      before,
-    );
-    const detail = String(
-      nodes[0]?.[1].lines().findLast(({ reason }) => reason === 'RemovalHeld')?.['detail'],
-    );
-    const [, hash = ''] = /--confirm-removal=([0-9a-f]{12})/.exec(detail) ?? [];
-    await plane.apply({
-      ...emptied,
-      metadata: { ...emptied.metadata, annotations: { 'pullwright.dev/confirm-removal': hash } },
-    });
-    for (const [node, agent] of nodes) await settled(node, agent, '{"auths":{}}', 60_000);
-  });
-
-  test('a secret that stays away is taken from the nodes', async () => {
-    await plane.remove(pullSecret('global-pull-secret', NEW));
-    for (const [node, agent] of nodes) await settled(node, agent, OLD, 60_000);
-  });
-
-  test('without the right to watch the mount counts, and the old content of the watch never comes back', async () => {
-    await user.revoke();
-    const [node, agent] = nodes[0] as [TestNode, RunningAgent];
-    await agent.stop();
+    },
+    'application/merge-patch+json',
+  );
+  await plane.apply(pullSecret('original-pull-secret', OLD));
+  for (const name of ['a', 'b', 'c']) {
+    const machine = await PrivateSystemd.start({ kubelet: false });
+    machines.push(machine);
+    writeFileSync(machine.config, OLD, { mode: 0o600 });
+    machine.systemctl('start', 'kubelet.service');
+    const node = await TestNode.on(machine);
+    node.original.swap(OLD);
+    const flags = [
+      `--node-name=${name}`,
+      '--watch',
+      '--restart-window=auto',
+      `--service-account-dir=${account}`,
+    ];
     const { port } = new URL(plane.server);
     const env = { ...process.env, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port };
-    const again = node.agent(['--node-name=a', '--watch', `--service-account-dir=${account}`], env);
-    nodes.push([node, again]);
-    node.global.swap(NEW);
-    await settled(node, again, NEW, 60_000);
-    assert.match(again.text(), /the mounts are read instead/);
-  });
+    nodes.push([node, node.agent(flags, env)]);
+  }
+  for (const [, agent] of nodes) await until('in sync', () => agent.reason() === 'InSync');
+});
 
-  test.lastly('everything stops', async () => {
-    for (const [, agent] of nodes) await agent.kill();
-    for (const machine of machines) await machine.stop();
-    await plane.stop();
+test('a new secret reaches all of them past their mounts, and one restarts at a time', async () => {
+  await plane.apply(pullSecret('global-pull-secret', NEW));
+  for (const [node] of nodes)
+    await until('the file is written', () => readFileSync(node.machine.config, 'utf8') === NEW);
+  for (const [node, agent] of nodes) await settled(node, agent, NEW, 60_000);
+  const restarts = nodes
+    .map(([, agent]) => ({ from: time(agent, 'restarting'), to: time(agent, 'restarted') }))
+    .sort((one, other) => one.from - other.from);
+  for (const [index, { from }] of restarts.entries())
+    if (index > 0) assert.ok(from >= (restarts[index - 1]?.to ?? 0), JSON.stringify(restarts));
+});
+
+test('an agent that watches, books and has restarted fits into the memory that its pod asks for', () => {
+  const { spec } = agentDaemonSet({ image: 'i' }) as unknown as {
+    spec: { template: { spec: { containers: { resources: { requests: { memory: string } } }[] } } };
+  };
+  const asked = Number.parseInt(spec.template.spec.containers[0]?.resources.requests.memory ?? '', 10);
+  for (const [, agent] of nodes) {
+    const status = readFileSync(`/proc/${agent.child.pid}/status`, 'utf8');
+    const used = Number(/^VmRSS:\s+(\d+) kB/m.exec(status)?.[1]) / 1024;
+    assert.ok(used > 0 && used <= asked, `uses ${used.toFixed(1)} MiB, asks for ${asked}`);
+  }
+});
+
+test('a secret that is created again at once costs nobody a credential', async () => {
+  await plane.remove(pullSecret('global-pull-secret', NEW));
+  await plane.apply(
+    pullSecret('global-pull-secret', secret('new.example.com', 'more.example.com', 'old.example.com')),
+  );
+  for (const [node] of nodes)
+    await until('the newest is written', () =>
+      readFileSync(node.machine.config, 'utf8').includes('more.example.com'),
+    );
+  for (const [node, agent] of nodes) {
+    await settled(node, agent, readFileSync(node.machine.config, 'utf8'), 60_000);
+    assert.equal(agent.events('written').length, 2, agent.text());
+  }
+});
+
+test('a secret that somebody else empties keeps its nodes, until its annotation confirms that', async () => {
+  const before = nodes.map(([node]) => readFileSync(node.machine.config, 'utf8'));
+  const emptied = pullSecret('global-pull-secret', '{"auths":{}}', false);
+  await plane.remove(emptied);
+  await plane.apply(emptied);
+  for (const [, agent] of nodes) await until('held', () => agent.reason() === 'RemovalHeld');
+  assert.deepEqual(
+    nodes.map(([node]) => readFileSync(node.machine.config, 'utf8')),
+    before,
+  );
+  const detail = String(nodes[0]?.[1].lines().findLast(({ reason }) => reason === 'RemovalHeld')?.['detail']);
+  const [, hash = ''] = /--confirm-removal=([0-9a-f]{12})/.exec(detail) ?? [];
+  await plane.apply({
+    ...emptied,
+    metadata: { ...emptied.metadata, annotations: { 'pullwright.dev/confirm-removal': hash } },
   });
-}
+  for (const [node, agent] of nodes) await settled(node, agent, '{"auths":{}}', 60_000);
+});
+
+test('a secret that stays away is taken from the nodes', async () => {
+  await plane.remove(pullSecret('global-pull-secret', NEW));
+  for (const [node, agent] of nodes) await settled(node, agent, OLD, 60_000);
+});
+
+test('without the right to watch the mount counts, and the old content of the watch never comes back', async () => {
+  await user.revoke();
+  const [node, agent] = nodes[0] as [TestNode, RunningAgent];
+  await agent.stop();
+  const { port } = new URL(plane.server);
+  const env = { ...process.env, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port };
+  const again = node.agent(['--node-name=a', '--watch', `--service-account-dir=${account}`], env);
+  nodes.push([node, again]);
+  node.global.swap(NEW);
+  await settled(node, again, NEW, 60_000);
+  assert.match(again.text(), /the mounts are read instead/);
+});
+
+test.lastly('everything stops', async () => {
+  for (const [, agent] of nodes) await agent.kill();
+  for (const machine of machines) await machine.stop();
+  await plane.stop();
+});

@@ -1,4 +1,5 @@
 // deadline: 420 s
+// needs: control plane
 /**
  * Beside HyperShift's operator, with each mode and each delivery, and with the rendered tree applied again and again as a GitOps
  * tool does: whatever comes first, the operator's objects stay as it made them, and all comes to rest.
@@ -8,7 +9,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { parse, parseAllDocuments } from 'yaml';
 import { renderFleet } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
@@ -27,8 +27,6 @@ import { HostedClusterConfigOperator, OPERATOR_IMAGE } from '../support/hosted-c
 import { hostedCluster, hostedControlPlane, platformOf } from '../support/hypershift.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
-
-const missing = missingControlPlane();
 
 type Mode = 'auto' | 'observe' | 'own';
 type Delivery = 'gitops' | 'reconciler';
@@ -66,206 +64,203 @@ function rendered(mode: Mode, delivery: Delivery): { objects: readonly TestObjec
   return { objects, config: map.data['config.yaml'] ?? '' };
 }
 
-if (missing !== undefined) test.skip('all of it', missing);
-else {
-  const { management, hosted } = await startTwoPlanes();
-  for (const name of ['clusters', 'clusters-one'])
-    await management.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
-  await hosted.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker', labels: ELIGIBLE } });
-  await management.apply(pullSecret('pull-secret', 'clusters-one', ['quay.io']));
-  await management.apply({
-    ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace: 'clusters-one' }),
-    data: { kubeconfig: Buffer.from(readFileSync(hosted.kubeconfig)).toString('base64') },
-  });
-  await management.apply(hostedControlPlane('one'));
-  const operator = new HostedClusterConfigOperator(hosted, () =>
-    management.get(meta('v1 Secret', { name: 'pull-secret', namespace: 'clusters-one' })),
-  );
+const { management, hosted } = await startTwoPlanes();
+for (const name of ['clusters', 'clusters-one'])
+  await management.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
+await hosted.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker', labels: ELIGIBLE } });
+await management.apply(pullSecret('pull-secret', 'clusters-one', ['quay.io']));
+await management.apply({
+  ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace: 'clusters-one' }),
+  data: { kubeconfig: Buffer.from(readFileSync(hosted.kubeconfig)).toString('base64') },
+});
+await management.apply(hostedControlPlane('one'));
+const operator = new HostedClusterConfigOperator(hosted, () =>
+  management.get(meta('v1 Secret', { name: 'pull-secret', namespace: 'clusters-one' })),
+);
 
-  let process: ReconcilerProcess | undefined;
-  const start = (config: string): ReconcilerProcess => {
-    const path = `${management.folder}/config.yaml`;
-    writeFileSync(path, config);
-    process = new ReconcilerProcess(NODE, [
-      `--kubeconfig=${management.kubeconfig}`,
-      '--discover',
-      '--allow-address=127.0.0.0/8',
-      `--config=${path}`,
-      '--metrics-port=0',
-    ]);
-    return process;
-  };
-
-  const versions = (): Promise<readonly unknown[]> =>
-    Promise.all(
-      [...THEIRS, STATUS].map(async (ref) => {
-        const metadata = (await hosted.get(ref))?.metadata;
-        return [ref.metadata.name, metadata?.['uid'], metadata?.['resourceVersion']];
-      }),
-    );
-  const imageOf = async (): Promise<unknown> =>
-    (await hosted.get(SYNCER))?.['spec']?.template.spec.containers[0].image;
-  const readiness = async (): Promise<string> => {
-    const { conditions = [] } = ((await hosted.get(STATUS))?.['status'] ?? {}) as {
-      conditions?: readonly Record<'type' | 'status' | 'reason' | 'message', string>[];
-    };
-    const ready = conditions.find(({ type }) => type === 'Ready');
-    return `${ready?.status} ${ready?.reason} ${ready?.message}`;
-  };
-  const says = (what: RegExp): Promise<void> =>
-    eventually(async () => assert.match(JSON.stringify((await hosted.get(STATUS))?.['status'] ?? {}), what), {
-      withinMs: 60_000,
-    });
-
-  /** A hosted cluster as it was before anybody came. */
-  const cleared = async (platformType: 'None' | 'AWS'): Promise<void> => {
-    if (process?.running === true) await process.stop('SIGKILL');
-    for (const ref of [...THEIRS, STATUS, TENANT_STATUS]) await hosted.remove(ref);
-    const cluster = hostedCluster('one');
-    await management.remove(cluster);
-    await management.apply({ ...cluster, spec: { ...cluster['spec'], platform: platformOf(platformType) } });
-    await hosted.apply(additional('tenant.example.com'));
-  };
-
-  let value = 0;
-  /** The operator passes, the GitOps tool syncs, and the reconciler has to look. */
-  const round = async (objects: readonly TestObject[]): Promise<void> => {
-    await operator.pass();
-    for (const object of objects) await hosted.apply(object, 'argocd-controller');
-    value += 1;
-    await process?.looksAfter(() => hosted.apply(touched(value), 'somebody'));
-  };
-
-  /** Nothing moves any more, whoever looks, and it is the operator's. */
-  const assertRest = async (objects: readonly TestObject[]): Promise<void> => {
-    for (let count = 0; count < 2; count += 1) await round(objects);
-    const before = await versions();
-    const writes = [operator.writes, await process?.writes()];
-    for (let count = 0; count < ROUNDS; count += 1) await round(objects);
-    assert.deepEqual(await versions(), before, 'the resource versions stand still');
-    assert.deepEqual([operator.writes, await process?.writes()], writes, 'nobody writes');
-    assert.equal(await imageOf(), OPERATOR_IMAGE);
-    assert.deepEqual(registriesOf(await hosted.get(GLOBAL)), ['quay.io', 'tenant.example.com']);
-  };
-
-  interface Beside extends Case {
-    readonly mode: Mode;
-    readonly delivery: Delivery;
-    readonly first: 'operator' | 'we';
-    readonly says: RegExp;
-  }
-
-  const BESIDE: readonly Beside[] = (['gitops', 'reconciler'] as const).flatMap((delivery) => [
-    {
-      name: `auto, ${delivery}`,
-      reason: 'the operator is seen by its fields',
-      mode: 'auto',
-      delivery,
-      first: 'operator',
-      says: /"Observing"/,
-    },
-    {
-      name: `auto, ${delivery}, before the operator comes`,
-      reason: 'what was ours is given up when it does',
-      mode: 'auto',
-      delivery,
-      first: 'we',
-      says: /"Observing"/,
-    },
-    {
-      name: `observe, ${delivery}`,
-      reason: 'that is what it is for',
-      mode: 'observe',
-      delivery,
-      first: 'operator',
-      says: /"Observing"/,
-    },
-    {
-      name: `own, ${delivery}`,
-      reason: 'there is no way, so that nothing is tried',
-      mode: 'own',
-      delivery,
-      first: 'operator',
-      says: /"TakeoverImpossible"/,
-    },
+let process: ReconcilerProcess | undefined;
+const start = (config: string): ReconcilerProcess => {
+  const path = `${management.folder}/config.yaml`;
+  writeFileSync(path, config);
+  process = new ReconcilerProcess(NODE, [
+    `--kubeconfig=${management.kubeconfig}`,
+    '--discover',
+    '--allow-address=127.0.0.0/8',
+    `--config=${path}`,
+    '--metrics-port=0',
   ]);
+  return process;
+};
 
-  table(test, BESIDE, async ({ mode, delivery, first, says: said }) => {
-    await cleared('AWS');
-    const { objects, config } = rendered(mode, delivery);
-    if (first === 'operator') await operator.pass();
-    start(config);
-    if (first === 'we') await eventually(async () => assert.notEqual(await hosted.get(SYNCER), undefined));
-    await round(objects);
-    await says(said);
-    await assertRest(objects);
-    // Killed, and started again: it finds what it left.
-    await process?.stop('SIGKILL');
-    const before = await versions();
-    start(config);
-    await process?.says('caches are filled');
-    await round(objects);
-    assert.deepEqual(await versions(), before);
-  });
-
-  const codesIn = (text: string): string => /confirm-takeover: "([0-9a-f,]+)"/.exec(text)?.[1] ?? '';
-  const confirm = async (codes: string): Promise<void> => {
-    const annotations = { 'pullwright.dev/confirm-takeover': codes };
-    const { apiVersion, kind, metadata } = hostedCluster('one');
-    await management.apply({ apiVersion, kind, metadata: { ...metadata, annotations } }, 'somebody');
+const versions = (): Promise<readonly unknown[]> =>
+  Promise.all(
+    [...THEIRS, STATUS].map(async (ref) => {
+      const metadata = (await hosted.get(ref))?.metadata;
+      return [ref.metadata.name, metadata?.['uid'], metadata?.['resourceVersion']];
+    }),
+  );
+const imageOf = async (): Promise<unknown> =>
+  (await hosted.get(SYNCER))?.['spec']?.template.spec.containers[0].image;
+const readiness = async (): Promise<string> => {
+  const { conditions = [] } = ((await hosted.get(STATUS))?.['status'] ?? {}) as {
+    conditions?: readonly Record<'type' | 'status' | 'reason' | 'message', string>[];
   };
-
-  test('a confirmed takeover from an operator that is still there is one try, and then all comes to rest', async () => {
-    await cleared('None');
-    await operator.pass();
-    const { objects, config } = rendered('own', 'reconciler');
-    start(config);
-    await says(/"TakeoverHeld"/);
-    const plan = await readiness();
-    assert.match(plan, /DaemonSet\/kube-system\/global-pull-secret-syncer \(of hosted-cluster-config/);
-    await process?.looksAfter(() => confirm(codesIn(plan)));
-    await eventually(async () => assert.notEqual(await imageOf(), OPERATOR_IMAGE));
-    await round(objects);
-    await says(/"TakeoverHeld"/);
-    await assertRest(objects);
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  return `${ready?.status} ${ready?.reason} ${ready?.message}`;
+};
+const says = (what: RegExp): Promise<void> =>
+  eventually(async () => assert.match(JSON.stringify((await hosted.get(STATUS))?.['status'] ?? {}), what), {
+    withinMs: 60_000,
   });
 
-  test('what an operator left is taken over whole, also when the process is killed in the middle', async () => {
-    await cleared('None');
-    await operator.pass();
-    await hosted.remove(inKubeSystem('Secret', 'additional-pull-secret'));
-    const { config } = rendered('own', 'reconciler');
-    start(config);
-    await says(/"TakeoverHeld"/);
-    const uid: unknown = (await hosted.get(SYNCER))?.metadata['uid'];
-    const before = (await hosted.get(ORIGINAL))?.metadata['resourceVersion'];
-    await confirm(codesIn(await readiness()));
-    await eventually(
-      async () => {
-        assert.notEqual((await hosted.get(ORIGINAL))?.metadata['resourceVersion'], before);
-      },
-      { withinMs: 60_000 },
-    );
-    await process?.stop('SIGKILL');
-    start(config);
-    await process?.says('caches are filled');
-    await eventually(
-      async () => {
-        const made = await hosted.get(SYNCER);
-        assert.notEqual(made, undefined);
-        assert.notEqual(made?.metadata['uid'], uid);
-        assert.equal(await hosted.get(GLOBAL), undefined);
-        // No agent runs here.
-        assert.match(await readiness(), /^False NodesBehind used on 0 of 1 node/);
-      },
-      { withinMs: 60_000 },
-    );
-    assert.equal((await hosted.get(SYNCER))?.['spec'].template.spec.containers[0].args, undefined);
-  });
+/** A hosted cluster as it was before anybody came. */
+const cleared = async (platformType: 'None' | 'AWS'): Promise<void> => {
+  if (process?.running === true) await process.stop('SIGKILL');
+  for (const ref of [...THEIRS, STATUS, TENANT_STATUS]) await hosted.remove(ref);
+  const cluster = hostedCluster('one');
+  await management.remove(cluster);
+  await management.apply({ ...cluster, spec: { ...cluster['spec'], platform: platformOf(platformType) } });
+  await hosted.apply(additional('tenant.example.com'));
+};
 
-  test.lastly('it stops with exit code 0, and nothing secret was logged', async () => {
-    assert.equal(process?.log.includes('robot'), false);
-    assert.equal(await process?.stop(), 0);
-    await Promise.all([management.stop(), hosted.stop()]);
-  });
+let value = 0;
+/** The operator passes, the GitOps tool syncs, and the reconciler has to look. */
+const round = async (objects: readonly TestObject[]): Promise<void> => {
+  await operator.pass();
+  for (const object of objects) await hosted.apply(object, 'argocd-controller');
+  value += 1;
+  await process?.looksAfter(() => hosted.apply(touched(value), 'somebody'));
+};
+
+/** Nothing moves any more, whoever looks, and it is the operator's. */
+const assertRest = async (objects: readonly TestObject[]): Promise<void> => {
+  for (let count = 0; count < 2; count += 1) await round(objects);
+  const before = await versions();
+  const writes = [operator.writes, await process?.writes()];
+  for (let count = 0; count < ROUNDS; count += 1) await round(objects);
+  assert.deepEqual(await versions(), before, 'the resource versions stand still');
+  assert.deepEqual([operator.writes, await process?.writes()], writes, 'nobody writes');
+  assert.equal(await imageOf(), OPERATOR_IMAGE);
+  assert.deepEqual(registriesOf(await hosted.get(GLOBAL)), ['quay.io', 'tenant.example.com']);
+};
+
+interface Beside extends Case {
+  readonly mode: Mode;
+  readonly delivery: Delivery;
+  readonly first: 'operator' | 'we';
+  readonly says: RegExp;
 }
+
+const BESIDE: readonly Beside[] = (['gitops', 'reconciler'] as const).flatMap((delivery) => [
+  {
+    name: `auto, ${delivery}`,
+    reason: 'the operator is seen by its fields',
+    mode: 'auto',
+    delivery,
+    first: 'operator',
+    says: /"Observing"/,
+  },
+  {
+    name: `auto, ${delivery}, before the operator comes`,
+    reason: 'what was ours is given up when it does',
+    mode: 'auto',
+    delivery,
+    first: 'we',
+    says: /"Observing"/,
+  },
+  {
+    name: `observe, ${delivery}`,
+    reason: 'that is what it is for',
+    mode: 'observe',
+    delivery,
+    first: 'operator',
+    says: /"Observing"/,
+  },
+  {
+    name: `own, ${delivery}`,
+    reason: 'there is no way, so that nothing is tried',
+    mode: 'own',
+    delivery,
+    first: 'operator',
+    says: /"TakeoverImpossible"/,
+  },
+]);
+
+table(test, BESIDE, async ({ mode, delivery, first, says: said }) => {
+  await cleared('AWS');
+  const { objects, config } = rendered(mode, delivery);
+  if (first === 'operator') await operator.pass();
+  start(config);
+  if (first === 'we') await eventually(async () => assert.notEqual(await hosted.get(SYNCER), undefined));
+  await round(objects);
+  await says(said);
+  await assertRest(objects);
+  // Killed, and started again: it finds what it left.
+  await process?.stop('SIGKILL');
+  const before = await versions();
+  start(config);
+  await process?.says('caches are filled');
+  await round(objects);
+  assert.deepEqual(await versions(), before);
+});
+
+const codesIn = (text: string): string => /confirm-takeover: "([0-9a-f,]+)"/.exec(text)?.[1] ?? '';
+const confirm = async (codes: string): Promise<void> => {
+  const annotations = { 'pullwright.dev/confirm-takeover': codes };
+  const { apiVersion, kind, metadata } = hostedCluster('one');
+  await management.apply({ apiVersion, kind, metadata: { ...metadata, annotations } }, 'somebody');
+};
+
+test('a confirmed takeover from an operator that is still there is one try, and then all comes to rest', async () => {
+  await cleared('None');
+  await operator.pass();
+  const { objects, config } = rendered('own', 'reconciler');
+  start(config);
+  await says(/"TakeoverHeld"/);
+  const plan = await readiness();
+  assert.match(plan, /DaemonSet\/kube-system\/global-pull-secret-syncer \(of hosted-cluster-config/);
+  await process?.looksAfter(() => confirm(codesIn(plan)));
+  await eventually(async () => assert.notEqual(await imageOf(), OPERATOR_IMAGE));
+  await round(objects);
+  await says(/"TakeoverHeld"/);
+  await assertRest(objects);
+});
+
+test('what an operator left is taken over whole, also when the process is killed in the middle', async () => {
+  await cleared('None');
+  await operator.pass();
+  await hosted.remove(inKubeSystem('Secret', 'additional-pull-secret'));
+  const { config } = rendered('own', 'reconciler');
+  start(config);
+  await says(/"TakeoverHeld"/);
+  const uid: unknown = (await hosted.get(SYNCER))?.metadata['uid'];
+  const before = (await hosted.get(ORIGINAL))?.metadata['resourceVersion'];
+  await confirm(codesIn(await readiness()));
+  await eventually(
+    async () => {
+      assert.notEqual((await hosted.get(ORIGINAL))?.metadata['resourceVersion'], before);
+    },
+    { withinMs: 60_000 },
+  );
+  await process?.stop('SIGKILL');
+  start(config);
+  await process?.says('caches are filled');
+  await eventually(
+    async () => {
+      const made = await hosted.get(SYNCER);
+      assert.notEqual(made, undefined);
+      assert.notEqual(made?.metadata['uid'], uid);
+      assert.equal(await hosted.get(GLOBAL), undefined);
+      // No agent runs here.
+      assert.match(await readiness(), /^False NodesBehind used on 0 of 1 node/);
+    },
+    { withinMs: 60_000 },
+  );
+  assert.equal((await hosted.get(SYNCER))?.['spec'].template.spec.containers[0].args, undefined);
+});
+
+test.lastly('it stops with exit code 0, and nothing secret was logged', async () => {
+  assert.equal(process?.log.includes('robot'), false);
+  assert.equal(await process?.stop(), 0);
+  await Promise.all([management.stop(), hosted.stop()]);
+});

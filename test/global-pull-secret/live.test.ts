@@ -1,7 +1,7 @@
 // deadline: 420 s
+// needs: control plane
 /** The global pull secret on real API servers, with `delivery: reconciler`: what it owns comes back, however large Secrets are. */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -22,8 +22,6 @@ import {
 } from '../reconcile/scene.ts';
 import { runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
-
-const missing = missingControlPlane();
 
 interface ComesBack extends Case {
   readonly harm: (plane: ControlPlane) => Promise<unknown>;
@@ -96,248 +94,243 @@ const COMES_BACK: readonly ComesBack[] = [
   },
 ];
 
-if (missing !== undefined) test.skip('all of it', missing);
-else {
-  const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
-  await furnish(plane, 'quay.io');
-  await plane.apply(additional('tenant.example.com'));
-  const process = new ReconcilerProcess(NODE, ['--kubeconfig', plane.kubeconfig, '--metrics-port=0']);
-  const merged = (...registries: string[]): Promise<void> =>
-    eventually(async () => assert.deepEqual(registriesOf(await plane.get(GLOBAL)), registries.sort()));
+const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+await furnish(plane, 'quay.io');
+await plane.apply(additional('tenant.example.com'));
+const process = new ReconcilerProcess(NODE, ['--kubeconfig', plane.kubeconfig, '--metrics-port=0']);
+const merged = (...registries: string[]): Promise<void> =>
+  eventually(async () => assert.deepEqual(registriesOf(await plane.get(GLOBAL)), registries.sort()));
 
-  const readiness = async (): Promise<string> => {
-    const { conditions = [] } = ((await plane.get(STATUS))?.['status'] ?? {}) as {
-      conditions?: readonly Record<'type' | 'status' | 'reason' | 'message', string>[];
-    };
-    const ready = conditions.find(({ type }) => type === 'Ready');
-    return `${ready?.status} ${ready?.reason} ${ready?.message}`;
+const readiness = async (): Promise<string> => {
+  const { conditions = [] } = ((await plane.get(STATUS))?.['status'] ?? {}) as {
+    conditions?: readonly Record<'type' | 'status' | 'reason' | 'message', string>[];
   };
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  return `${ready?.status} ${ready?.reason} ${ready?.message}`;
+};
 
-  test('both secrets and the agent are made', async () => {
-    await process.says('caches are filled');
-    await merged('quay.io', 'tenant.example.com');
-    await eventually(async () => assert.notEqual(await plane.get(SYNCER), undefined));
-    assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io']);
-  });
+test('both secrets and the agent are made', async () => {
+  await process.says('caches are filled');
+  await merged('quay.io', 'tenant.example.com');
+  await eventually(async () => assert.notEqual(await plane.get(SYNCER), undefined));
+  assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io']);
+});
 
-  table(test, COMES_BACK, async ({ harm, whole }) => {
-    await harm(plane);
-    // Far from the resync of ten minutes: the watch brought it back. How fast, is measured in bench/reconcile.bench.ts.
-    await eventually(() => whole(plane));
-  });
+table(test, COMES_BACK, async ({ harm, whole }) => {
+  await harm(plane);
+  // Far from the resync of ten minutes: the watch brought it back. How fast, is measured in bench/reconcile.bench.ts.
+  await eventually(() => whole(plane));
+});
 
-  test('the platform secret keeps rotating while that of the tenant is broken, and the tenant is told', async () => {
-    await plane.apply(additional('kept.example.com'));
-    await merged('quay.io', 'kept.example.com');
-    await plane.apply(
-      secretOf('additional-pull-secret', 'kube-system', {
-        '.dockerconfigjson': Buffer.from('{"auths":[]}').toString('base64'),
-      }),
+test('the platform secret keeps rotating while that of the tenant is broken, and the tenant is told', async () => {
+  await plane.apply(additional('kept.example.com'));
+  await merged('quay.io', 'kept.example.com');
+  await plane.apply(
+    secretOf('additional-pull-secret', 'kube-system', {
+      '.dockerconfigjson': Buffer.from('{"auths":[]}').toString('base64'),
+    }),
+  );
+  await plane.apply(platform('quay.io', 'rotated.example.com'));
+  await eventually(async () =>
+    assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io', 'rotated.example.com']),
+  );
+  await eventually(async () => {
+    const reasons = (await eventsAbout(plane, 'additional-pull-secret')).map((event) =>
+      String(event['type']),
     );
-    await plane.apply(platform('quay.io', 'rotated.example.com'));
-    await eventually(async () =>
-      assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io', 'rotated.example.com']),
-    );
-    await eventually(async () => {
-      const reasons = (await eventsAbout(plane, 'additional-pull-secret')).map((event) =>
-        String(event['type']),
-      );
-      assert.ok(reasons.includes('Warning'), 'a warning event on the secret of the tenant');
-    });
-    await eventually(async () => {
-      const conditions = (await plane.get(STATUS))?.['status']?.conditions as {
-        type: string;
-        status: string;
-      }[];
-      assert.equal(conditions.find(({ type }) => type === 'Ready')?.status, 'False');
-    });
+    assert.ok(reasons.includes('Warning'), 'a warning event on the secret of the tenant');
   });
-
-  test('removing the additional secret removes the merged one, and nothing else', async () => {
-    await plane.apply(platform('quay.io'));
-    await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
-    await merged();
-    assert.notEqual(await plane.get(ORIGINAL), undefined);
-    assert.notEqual(await plane.get(SYNCER), undefined);
+  await eventually(async () => {
+    const conditions = (await plane.get(STATUS))?.['status']?.conditions as {
+      type: string;
+      status: string;
+    }[];
+    assert.equal(conditions.find(({ type }) => type === 'Ready')?.status, 'False');
   });
+});
 
-  test('a foreign global-pull-secret is not overwritten, and its owner is told', async () => {
-    const foreign = secretOf('global-pull-secret', 'kube-system', {
-      '.dockerconfigjson': Buffer.from('{"auths":{"foreign.example.com":{"auth":"cm9ib3Q6eA=="}}}').toString(
-        'base64',
-      ),
-    });
-    await plane.apply(foreign, 'somebody-else');
-    await plane.apply(additional('tenant.example.com'));
-    await eventually(async () => {
-      const events = await eventsAbout(plane, 'global-pull-secret');
-      assert.ok(
-        events.some((event) => event['reason'] === 'ForeignObject'),
-        'an event that says so',
-      );
-    });
-    assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['foreign.example.com']);
-    // The status must not say "Merged" of a merge that could not be written.
-    await eventually(async () =>
-      assert.match(await readiness(), /^False ForeignObject .*Delete or rename it/),
-    );
-    await plane.remove(GLOBAL);
-    await merged('quay.io', 'tenant.example.com');
-    await eventually(async () => assert.match(await readiness(), AWAITED));
+test('removing the additional secret removes the merged one, and nothing else', async () => {
+  await plane.apply(platform('quay.io'));
+  await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
+  await merged();
+  assert.notEqual(await plane.get(ORIGINAL), undefined);
+  assert.notEqual(await plane.get(SYNCER), undefined);
+});
+
+test('a foreign global-pull-secret is not overwritten, and its owner is told', async () => {
+  const foreign = secretOf('global-pull-secret', 'kube-system', {
+    '.dockerconfigjson': Buffer.from('{"auths":{"foreign.example.com":{"auth":"cm9ib3Q6eA=="}}}').toString(
+      'base64',
+    ),
   });
-
-  test('a merged secret that hangs in deletion is made again once it is gone', async () => {
-    const path = '/api/v1/namespaces/kube-system/secrets/global-pull-secret';
-    await merge(plane, GLOBAL, path, { metadata: { finalizers: ['example.com/hold'] } });
-    await plane.remove(GLOBAL);
-    await process.looksAfter(() => plane.apply(additional('held.example.com')));
-    await merge(plane, GLOBAL, path, { metadata: { finalizers: null } });
-    await merged('quay.io', 'held.example.com');
-  });
-
-  test('an additional secret of another type counts by its content', async () => {
-    await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
-    await plane.apply({ ...additional('opaque.example.com'), type: 'Opaque' });
-    await eventually(async () => assert.notEqual((await plane.get(STATUS))?.['status'], undefined));
-    assert.equal(process.running, true);
-    await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
-    await plane.apply(additional('typed.example.com'));
-    await merged('quay.io', 'typed.example.com');
-  });
-
-  test('an additional secret of almost 1 MiB does not harm the last good one', async () => {
-    const auths = Object.fromEntries(
-      Array.from({ length: 9000 }, (_, index) => [
-        `r${index}.example.com`,
-        { auth: Buffer.from(`robot:${'x'.repeat(40)}${index}`).toString('base64') },
-      ]),
-    );
-    const text = Buffer.from(JSON.stringify({ auths })).toString('base64');
-    assert.ok(text.length > 900_000);
-    await plane.apply(secretOf('additional-pull-secret', 'kube-system', { '.dockerconfigjson': text }));
-    await eventually(async () => assert.equal(registriesOf(await plane.get(GLOBAL)).length, 9001));
-    await plane.apply(additional('small.example.com'));
-    await merged('quay.io', 'small.example.com');
-  });
-
-  test('11,000 entries: nothing of ours grows with them, and the platform’s rotation goes on', async () => {
-    const auths = Object.fromEntries(
-      Array.from({ length: 11_000 }, (_, index) => [
-        `r${index}.example.com`,
-        { auth: btoa(`robot:x${index}`) },
-      ]),
-    );
-    const text = Buffer.from(JSON.stringify({ auths })).toString('base64');
-    await plane.apply(secretOf('additional-pull-secret', 'kube-system', { '.dockerconfigjson': text }));
-    await eventually(async () => assert.equal(registriesOf(await plane.get(GLOBAL)).length, 11_001), {
-      withinMs: 60_000,
-    });
-    const grown = async (ref: TestObject): Promise<number> => {
-      const object = await plane.get(ref);
-      const { managedFields: _fields, ...metadata } = (object?.metadata ?? {}) as Record<string, unknown>;
-      return JSON.stringify([metadata, object?.['status'] ?? {}]).length;
-    };
-    // What stands beside the credentials, and what is said of them: of the same size for any number.
-    for (const ref of [GLOBAL, ORIGINAL]) assert.ok((await grown(ref)) < 4096, ref.metadata.name);
-    await eventually(async () => assert.match(await readiness(), AWAITED));
-    assert.ok((await grown(STATUS)) < 262_144, `${await grown(STATUS)} bytes of status`);
-    await plane.apply(platform('quay.io', 'while-large.example.com'));
-    await eventually(
-      async () => {
-        assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io', 'while-large.example.com']);
-        assert.equal(registriesOf(await plane.get(GLOBAL)).length, 11_002);
-      },
-      { withinMs: 60_000 },
-    );
-  });
-
-  test('a merge that no Secret can hold leaves out what is too much, says so, and the platform’s rotation goes on', async () => {
-    const auths: Record<string, { readonly auth: string }> = {};
-    const entry = (index: number): { readonly auth: string } => ({
-      auth: btoa(`robot:${'x'.repeat(40)}${index}`),
-    });
-    // As much as a Secret takes.
-    for (let size = '{"auths":{}}'.length, index = 10_000; size < 1_048_400; index += 1) {
-      auths[`r${index}.example.com`] = entry(index);
-      size += JSON.stringify({ [`r${index}.example.com`]: entry(index) }).length - 1;
-    }
-    const data = { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') };
-    await plane.apply(secretOf('additional-pull-secret', 'kube-system', data));
-    const long = `${'w'.repeat(60)}.${'w'.repeat(60)}.example.com`;
-    await plane.apply(platform('quay.io', 'while-large.example.com', long));
-    await eventually(
-      async () => {
-        assert.deepEqual(
-          registriesOf(await plane.get(ORIGINAL)),
-          ['quay.io', long, 'while-large.example.com'].sort(),
-        );
-        const merged = registriesOf(await plane.get(GLOBAL));
-        assert.ok(merged.includes(long) && merged.includes('r10000.example.com'));
-        assert.ok(merged.length < Object.keys(auths).length + 3, `${merged.length} entries`);
-        assert.match(JSON.stringify((await plane.get(STATUS))?.['status'] ?? {}), /"reason":"SecretFull"/);
-        assert.match(
-          await readiness(),
-          /^False EntriesRejected .*does not fit: the merged secret would be larger/,
-        );
-      },
-      { withinMs: 60_000 },
-    );
-    await plane.apply(additional('small.example.com'));
-    // One by one: more than a half at once would be held.
-    for (const left of [['quay.io', 'while-large.example.com'], ['quay.io']]) {
-      await plane.apply(platform(...left));
-      await eventually(async () => assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), left));
-    }
-    await merged('quay.io', 'small.example.com');
-  });
-
-  test('another program that undoes every write is not fought: it is named, and the object comes to rest', async () => {
-    const path = '/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles/global-pull-secret-syncer';
-    const undo = (): Promise<unknown> =>
-      plane.client.request(
-        'PATCH',
-        `${path}?fieldManager=another-operator`,
-        { rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }] },
-        'application/merge-patch+json',
-      );
-    const version = async (): Promise<unknown> => (await plane.get(ROLE))?.metadata['resourceVersion'];
-    // Once it has given in, an undone write changes nothing any more, and nobody looks.
-    for (let round = 0; round < 12 && !/ManagedElsewhere/.test(process.log); round += 1)
-      await process.looksAfter(undo);
-    await undo();
-    const settled = await version();
-    // It looks at everything once more, and does what has nothing to do with the Role.
-    await plane.apply(additional('fence.example.com'));
-    await merged('quay.io', 'fence.example.com');
-    assert.equal(await version(), settled, 'the resource version stops moving');
-    assert.match(process.log, /ManagedElsewhere/);
-    const events = await eventsAbout(plane, 'global-pull-secret-syncer');
+  await plane.apply(foreign, 'somebody-else');
+  await plane.apply(additional('tenant.example.com'));
+  await eventually(async () => {
+    const events = await eventsAbout(plane, 'global-pull-secret');
     assert.ok(
-      events.some(
-        (event) => event['reason'] === 'ManagedElsewhere' && /another-operator/.test(String(event['note'])),
-      ),
+      events.some((event) => event['reason'] === 'ForeignObject'),
+      'an event that says so',
     );
   });
+  assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['foreign.example.com']);
+  // The status must not say "Merged" of a merge that could not be written.
+  await eventually(async () => assert.match(await readiness(), /^False ForeignObject .*Delete or rename it/));
+  await plane.remove(GLOBAL);
+  await merged('quay.io', 'tenant.example.com');
+  await eventually(async () => assert.match(await readiness(), AWAITED));
+});
 
-  test('at rest it sends nothing, however often it is made to look', async () => {
-    const touch = (value: number): Promise<unknown> => plane.apply(touched(value), 'somebody');
-    await process.looksAfter(() => touch(0));
-    const before = await process.writes();
-    assert.ok(before > 0);
-    for (const value of [1, 2, 3]) await process.looksAfter(() => touch(value));
-    assert.equal(await process.writes(), before);
-  });
+test('a merged secret that hangs in deletion is made again once it is gone', async () => {
+  const path = '/api/v1/namespaces/kube-system/secrets/global-pull-secret';
+  await merge(plane, GLOBAL, path, { metadata: { finalizers: ['example.com/hold'] } });
+  await plane.remove(GLOBAL);
+  await process.looksAfter(() => plane.apply(additional('held.example.com')));
+  await merge(plane, GLOBAL, path, { metadata: { finalizers: null } });
+  await merged('quay.io', 'held.example.com');
+});
 
-  test('--dry-run shows what is missing and writes nothing', async () => {
-    assert.equal(await process.stop(), 0);
-    await plane.remove(SYNCER);
-    const dry = await runProcess([...NODE, 'reconcile', '--kubeconfig', plane.kubeconfig, '--dry-run']);
-    assert.match(dry.stdout, /created +DaemonSet\/kube-system\/global-pull-secret-syncer/);
-    assert.equal(await plane.get(SYNCER), undefined);
-  });
+test('an additional secret of another type counts by its content', async () => {
+  await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
+  await plane.apply({ ...additional('opaque.example.com'), type: 'Opaque' });
+  await eventually(async () => assert.notEqual((await plane.get(STATUS))?.['status'], undefined));
+  assert.equal(process.running, true);
+  await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
+  await plane.apply(additional('typed.example.com'));
+  await merged('quay.io', 'typed.example.com');
+});
 
-  test.lastly('nothing secret was logged, and the control plane stops', async () => {
-    assert.equal(process.log.includes('robot'), false);
-    await plane.stop();
+test('an additional secret of almost 1 MiB does not harm the last good one', async () => {
+  const auths = Object.fromEntries(
+    Array.from({ length: 9000 }, (_, index) => [
+      `r${index}.example.com`,
+      { auth: Buffer.from(`robot:${'x'.repeat(40)}${index}`).toString('base64') },
+    ]),
+  );
+  const text = Buffer.from(JSON.stringify({ auths })).toString('base64');
+  assert.ok(text.length > 900_000);
+  await plane.apply(secretOf('additional-pull-secret', 'kube-system', { '.dockerconfigjson': text }));
+  await eventually(async () => assert.equal(registriesOf(await plane.get(GLOBAL)).length, 9001));
+  await plane.apply(additional('small.example.com'));
+  await merged('quay.io', 'small.example.com');
+});
+
+test('11,000 entries: nothing of ours grows with them, and the platform’s rotation goes on', async () => {
+  const auths = Object.fromEntries(
+    Array.from({ length: 11_000 }, (_, index) => [
+      `r${index}.example.com`,
+      { auth: btoa(`robot:x${index}`) },
+    ]),
+  );
+  const text = Buffer.from(JSON.stringify({ auths })).toString('base64');
+  await plane.apply(secretOf('additional-pull-secret', 'kube-system', { '.dockerconfigjson': text }));
+  await eventually(async () => assert.equal(registriesOf(await plane.get(GLOBAL)).length, 11_001), {
+    withinMs: 60_000,
   });
-}
+  const grown = async (ref: TestObject): Promise<number> => {
+    const object = await plane.get(ref);
+    const { managedFields: _fields, ...metadata } = (object?.metadata ?? {}) as Record<string, unknown>;
+    return JSON.stringify([metadata, object?.['status'] ?? {}]).length;
+  };
+  // What stands beside the credentials, and what is said of them: of the same size for any number.
+  for (const ref of [GLOBAL, ORIGINAL]) assert.ok((await grown(ref)) < 4096, ref.metadata.name);
+  await eventually(async () => assert.match(await readiness(), AWAITED));
+  assert.ok((await grown(STATUS)) < 262_144, `${await grown(STATUS)} bytes of status`);
+  await plane.apply(platform('quay.io', 'while-large.example.com'));
+  await eventually(
+    async () => {
+      assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io', 'while-large.example.com']);
+      assert.equal(registriesOf(await plane.get(GLOBAL)).length, 11_002);
+    },
+    { withinMs: 60_000 },
+  );
+});
+
+test('a merge that no Secret can hold leaves out what is too much, says so, and the platform’s rotation goes on', async () => {
+  const auths: Record<string, { readonly auth: string }> = {};
+  const entry = (index: number): { readonly auth: string } => ({
+    auth: btoa(`robot:${'x'.repeat(40)}${index}`),
+  });
+  // As much as a Secret takes.
+  for (let size = '{"auths":{}}'.length, index = 10_000; size < 1_048_400; index += 1) {
+    auths[`r${index}.example.com`] = entry(index);
+    size += JSON.stringify({ [`r${index}.example.com`]: entry(index) }).length - 1;
+  }
+  const data = { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') };
+  await plane.apply(secretOf('additional-pull-secret', 'kube-system', data));
+  const long = `${'w'.repeat(60)}.${'w'.repeat(60)}.example.com`;
+  await plane.apply(platform('quay.io', 'while-large.example.com', long));
+  await eventually(
+    async () => {
+      assert.deepEqual(
+        registriesOf(await plane.get(ORIGINAL)),
+        ['quay.io', long, 'while-large.example.com'].sort(),
+      );
+      const merged = registriesOf(await plane.get(GLOBAL));
+      assert.ok(merged.includes(long) && merged.includes('r10000.example.com'));
+      assert.ok(merged.length < Object.keys(auths).length + 3, `${merged.length} entries`);
+      assert.match(JSON.stringify((await plane.get(STATUS))?.['status'] ?? {}), /"reason":"SecretFull"/);
+      assert.match(
+        await readiness(),
+        /^False EntriesRejected .*does not fit: the merged secret would be larger/,
+      );
+    },
+    { withinMs: 60_000 },
+  );
+  await plane.apply(additional('small.example.com'));
+  // One by one: more than a half at once would be held.
+  for (const left of [['quay.io', 'while-large.example.com'], ['quay.io']]) {
+    await plane.apply(platform(...left));
+    await eventually(async () => assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), left));
+  }
+  await merged('quay.io', 'small.example.com');
+});
+
+test('another program that undoes every write is not fought: it is named, and the object comes to rest', async () => {
+  const path = '/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles/global-pull-secret-syncer';
+  const undo = (): Promise<unknown> =>
+    plane.client.request(
+      'PATCH',
+      `${path}?fieldManager=another-operator`,
+      { rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }] },
+      'application/merge-patch+json',
+    );
+  const version = async (): Promise<unknown> => (await plane.get(ROLE))?.metadata['resourceVersion'];
+  // Once it has given in, an undone write changes nothing any more, and nobody looks.
+  for (let round = 0; round < 12 && !/ManagedElsewhere/.test(process.log); round += 1)
+    await process.looksAfter(undo);
+  await undo();
+  const settled = await version();
+  // It looks at everything once more, and does what has nothing to do with the Role.
+  await plane.apply(additional('fence.example.com'));
+  await merged('quay.io', 'fence.example.com');
+  assert.equal(await version(), settled, 'the resource version stops moving');
+  assert.match(process.log, /ManagedElsewhere/);
+  const events = await eventsAbout(plane, 'global-pull-secret-syncer');
+  assert.ok(
+    events.some(
+      (event) => event['reason'] === 'ManagedElsewhere' && /another-operator/.test(String(event['note'])),
+    ),
+  );
+});
+
+test('at rest it sends nothing, however often it is made to look', async () => {
+  const touch = (value: number): Promise<unknown> => plane.apply(touched(value), 'somebody');
+  await process.looksAfter(() => touch(0));
+  const before = await process.writes();
+  assert.ok(before > 0);
+  for (const value of [1, 2, 3]) await process.looksAfter(() => touch(value));
+  assert.equal(await process.writes(), before);
+});
+
+test('--dry-run shows what is missing and writes nothing', async () => {
+  assert.equal(await process.stop(), 0);
+  await plane.remove(SYNCER);
+  const dry = await runProcess([...NODE, 'reconcile', '--kubeconfig', plane.kubeconfig, '--dry-run']);
+  assert.match(dry.stdout, /created +DaemonSet\/kube-system\/global-pull-secret-syncer/);
+  assert.equal(await plane.get(SYNCER), undefined);
+});
+
+test.lastly('nothing secret was logged, and the control plane stops', async () => {
+  assert.equal(process.log.includes('robot'), false);
+  await plane.stop();
+});

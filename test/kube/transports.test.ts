@@ -1,3 +1,4 @@
+// needs: control plane
 /** Both transports on a real API server: the same program under Node and under Bun sees the same. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -5,14 +6,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { Authority } from '../control-plane/x509.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 
-const missing = missingControlPlane();
 const bun = new URL('../../node_modules/@oven/bun-linux-x64/bin/bun', import.meta.url).pathname;
 const program = new URL('client-program.ts', import.meta.url).pathname;
 
@@ -28,78 +27,75 @@ const EXPECTED = {
   remove: 'nothing',
 };
 
-if (missing !== undefined) test.skip('both', missing);
-else {
-  const plane = await startControlPlane();
-  await plane.apply({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'planted', namespace: 'default' },
-    data: { password: Buffer.from(plantedPassword('api')).toString('base64') },
-  });
-  const token = await plane.user({
-    name: 'by-token',
-    by: 'token',
-    cluster: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
-  });
-  const other = join(plane.folder, 'other-ca.kubeconfig');
-  const otherCa = Buffer.from(new Authority('another').certificate).toString('base64');
-  writeFileSync(
-    other,
-    readFileSync(plane.kubeconfig, 'utf8').replace(
-      /certificate-authority-data: .*/,
-      `certificate-authority-data: ${otherCa}`,
-    ),
-  );
+const plane = await startControlPlane();
+await plane.apply({
+  apiVersion: 'v1',
+  kind: 'Secret',
+  metadata: { name: 'planted', namespace: 'default' },
+  data: { password: Buffer.from(plantedPassword('api')).toString('base64') },
+});
+const token = await plane.user({
+  name: 'by-token',
+  by: 'token',
+  cluster: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
+});
+const other = join(plane.folder, 'other-ca.kubeconfig');
+const otherCa = Buffer.from(new Authority('another').certificate).toString('base64');
+writeFileSync(
+  other,
+  readFileSync(plane.kubeconfig, 'utf8').replace(
+    /certificate-authority-data: .*/,
+    `certificate-authority-data: ${otherCa}`,
+  ),
+);
 
-  for (const [name, runtime] of [
-    ['node', process.execPath],
-    ['bun', bun],
-  ] as const) {
-    const run = (kubeconfig: string, env: Record<string, string> = {}): Promise<ProcessResult> =>
-      runProcess([runtime, program, kubeconfig, name], { env: { ...process.env, ...env } });
+for (const [name, runtime] of [
+  ['node', process.execPath],
+  ['bun', bun],
+] as const) {
+  const run = (kubeconfig: string, env: Record<string, string> = {}): Promise<ProcessResult> =>
+    runProcess([runtime, program, kubeconfig, name], { env: { ...process.env, ...env } });
 
-    for (const [by, kubeconfig] of [
-      ['certificate', plane.kubeconfig],
-      ['token file', token.kubeconfig],
-    ] as const)
-      test(`${name}: reads, writes and watches by ${by}`, async () => {
-        const ran = await run(kubeconfig);
-        assert.equal(ran.stderr, '');
-        assert.deepEqual(JSON.parse(ran.stdout), EXPECTED);
-      });
-
-    test(`${name}: an unknown CA is refused, also when the environment says otherwise`, async () => {
-      const ran = await run(other, { NODE_TLS_REJECT_UNAUTHORIZED: '0' });
-      assert.match(ran.stdout + ran.stderr, /CertificateNotTrusted|certificate is not trusted/);
-    });
-
-    test(`${name}: goes through a proxy when the kubeconfig says so`, async () => {
-      const tunnels: string[] = [];
-      const proxy = createServer();
-      proxy.on('connect', (request, client) => {
-        tunnels.push(request.url ?? '');
-        const [host, port] = (request.url ?? '').split(':');
-        const upstream = connect(Number(port), host, () => {
-          client.write('HTTP/1.1 200 OK\r\n\r\n');
-          upstream.pipe(client);
-          client.pipe(upstream);
-        });
-        for (const socket of [client, upstream]) socket.on('error', () => undefined);
-      });
-      proxy.listen(0, '127.0.0.1');
-      await once(proxy, 'listening');
-      const { port } = proxy.address() as { port: number };
-      const path = join(plane.folder, `proxied-${name}.kubeconfig`);
-      const text = readFileSync(plane.kubeconfig, 'utf8');
-      writeFileSync(path, text.replace(/( +)server: .*/, `$&\n$1proxy-url: http://127.0.0.1:${port}`));
-      const ran = await run(path);
-      proxy.close();
-      proxy.closeAllConnections();
+  for (const [by, kubeconfig] of [
+    ['certificate', plane.kubeconfig],
+    ['token file', token.kubeconfig],
+  ] as const)
+    test(`${name}: reads, writes and watches by ${by}`, async () => {
+      const ran = await run(kubeconfig);
+      assert.equal(ran.stderr, '');
       assert.deepEqual(JSON.parse(ran.stdout), EXPECTED);
-      assert.equal(tunnels[0], new URL(plane.server).host);
     });
-  }
 
-  test.lastly('the control plane stops', () => plane.stop());
+  test(`${name}: an unknown CA is refused, also when the environment says otherwise`, async () => {
+    const ran = await run(other, { NODE_TLS_REJECT_UNAUTHORIZED: '0' });
+    assert.match(ran.stdout + ran.stderr, /CertificateNotTrusted|certificate is not trusted/);
+  });
+
+  test(`${name}: goes through a proxy when the kubeconfig says so`, async () => {
+    const tunnels: string[] = [];
+    const proxy = createServer();
+    proxy.on('connect', (request, client) => {
+      tunnels.push(request.url ?? '');
+      const [host, port] = (request.url ?? '').split(':');
+      const upstream = connect(Number(port), host, () => {
+        client.write('HTTP/1.1 200 OK\r\n\r\n');
+        upstream.pipe(client);
+        client.pipe(upstream);
+      });
+      for (const socket of [client, upstream]) socket.on('error', () => undefined);
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    const { port } = proxy.address() as { port: number };
+    const path = join(plane.folder, `proxied-${name}.kubeconfig`);
+    const text = readFileSync(plane.kubeconfig, 'utf8');
+    writeFileSync(path, text.replace(/( +)server: .*/, `$&\n$1proxy-url: http://127.0.0.1:${port}`));
+    const ran = await run(path);
+    proxy.close();
+    proxy.closeAllConnections();
+    assert.deepEqual(JSON.parse(ran.stdout), EXPECTED);
+    assert.equal(tunnels[0], new URL(plane.server).host);
+  });
 }
+
+test.lastly('the control plane stops', () => plane.stop());

@@ -1,4 +1,5 @@
 // deadline: 600 s
+// needs: node
 /**
  * The credential provider on a real node laid out as OpenShift's: the original in the platform's folder of plugins first, then
  * ours over it, by the MachineConfigs that are rendered. `/usr` is read-only.
@@ -42,7 +43,7 @@ function hostedConfig(): TestObject {
   return JSON.parse((applied.object['data'] as { readonly config: string }).config) as TestObject;
 }
 
-await inMachine(import.meta.filename, 'the journey', journey);
+await inMachine(import.meta.filename, journey);
 
 async function journey(): Promise<void> {
   const node = await NodeMachine.start({

@@ -1,4 +1,5 @@
 // deadline: 840 s
+// needs: node
 /**
  * The credential provider on a real node of kubeadm: image, rendered objects and commands as users get them; pods that pull
  * through a mirror with the secrets of their namespace, what that means while the API server is away, and the way out.
@@ -48,7 +49,7 @@ const LEFT_ON_NODE = [
 const THEIRS =
   /^\+ (Namespace|ConfigMap \S+ kube-root-ca.crt$|ServiceAccount \S+ (default|app|other)$|Secret team-a (mirror|named)$)/;
 
-await inMachine(import.meta.filename, 'the journey', journey);
+await inMachine(import.meta.filename, journey);
 
 async function journey(): Promise<void> {
   const node = await NodeMachine.start({ registries: { [MIRROR]: 'mirror' } });

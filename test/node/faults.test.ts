@@ -1,4 +1,5 @@
 // deadline: 900 s
+// needs: node
 /**
  * What goes wrong around a node, on a real one laid out as OpenShift's: it loses its power, its runtime, its disk, a registry, the
  * API server, our image, our programs and the right time. Each time what pulled goes on pulling, what changed meanwhile arrives
@@ -30,7 +31,7 @@ import { inMachine, step } from './machine/steps.ts';
 const CONFIG = '/var/lib/kubelet/config.json';
 const FILLER = '/var/lib/kubelet/filler';
 
-await inMachine(import.meta.filename, 'each of them', faults);
+await inMachine(import.meta.filename, faults);
 
 async function faults(): Promise<void> {
   const node = await NodeMachine.start({

@@ -1,11 +1,11 @@
 // deadline: 600 s
+// needs: node, Flux
 /**
  * A fleet that Flux brings from git to a real node of kubeadm, by the commands of docs/gitops.md: from the commit to the pods
  * that run, through a rotation, an upgrade, drift and bad commits, and out by docs/operations.md.
  */
 import assert from 'node:assert/strict';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { missingFlux } from '../gitops/build.ts';
 import { PROFILE } from '../gitops/scene.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
@@ -25,7 +25,7 @@ const SYNCER: TestObject = meta('apps/v1 DaemonSet', {
   namespace: 'kube-system',
 });
 
-await inMachine(import.meta.filename, 'the journey', journey, missingFlux());
+await inMachine(import.meta.filename, journey);
 
 async function journey(): Promise<void> {
   const scene = await GitOpsScene.start();

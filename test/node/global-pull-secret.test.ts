@@ -1,4 +1,5 @@
 // deadline: 600 s
+// needs: node
 /**
  * The journey of a tenant's pull secret on a real node of kubeadm: the image, the rendered objects and the commands as users
  * get them, up to the pod that runs, and the way out.
@@ -40,7 +41,7 @@ const THEIRS = [
   '+ ServiceAccount openshift-config default',
 ];
 
-await inMachine(import.meta.filename, 'the journey', journey);
+await inMachine(import.meta.filename, journey);
 
 async function journey(): Promise<void> {
   const node = await NodeMachine.start({ registries: { 'quay.example.com': 'tenant' } });

@@ -1,4 +1,5 @@
 // deadline: 240 s
+// needs: node
 /**
  * What a release signs of its image, as a node verifies it: CRI-O with the policy of docs/install.md, which asks for signatures by the release's
  * key, in the registry.
@@ -65,7 +66,7 @@ const rows: readonly Row[] = [
   },
 ];
 
-await inMachine(import.meta.filename, 'a node', async () => {
+await inMachine(import.meta.filename, async () => {
   const node = await NodeMachine.start();
   const { plane, folder } = node;
   const registry = node.registry(HOST);

@@ -1,4 +1,5 @@
 // deadline: 600 s
+// needs: node
 /**
  * Injection and distribution on a real node, by the commands of the walk in docs/pull-secret-injection.md: up to the pod that
  * runs, and the one that must not.
@@ -30,7 +31,7 @@ clusters:
 const THEIRS =
   /^\+ (Namespace|ConfigMap \S+ kube-root-ca.crt$|ServiceAccount \S+ default$|Secret \S+ (quay-robot|pullwright-registry|pullwright-webhook-tls)$|(CustomResourceDefinition <none> certificates|APIService <none> v1).cert-manager.io$)/;
 
-await inMachine(import.meta.filename, 'the walk', walk);
+await inMachine(import.meta.filename, walk);
 
 async function walk(): Promise<void> {
   const node = await NodeMachine.start({ registries: { [HOST]: 'robot' } });

@@ -1,4 +1,5 @@
 // deadline: 420 s
+// needs: node
 /**
  * Registry overrides as shipped on a real node: the Deployments of a hosted control plane, in their real shape, start anew with the
  * values of the mirror sets, and with nothing else when those stand still.
@@ -44,7 +45,7 @@ clusters:
     systems: { registry-overrides: { catalogs: false } }
 `;
 
-await inMachine(import.meta.filename, 'the journey', journey);
+await inMachine(import.meta.filename, journey);
 
 /** A Deployment as HyperShift makes it, whose program is there. */
 function running(name: string, image: string): TestObject {

@@ -1,4 +1,5 @@
 // deadline: 600 s
+// needs: node
 /**
  * Two nodes with an agent each and default options: what one restart may cost the fleet is shared through the API server, and a
  * node that dies when its turn has come keeps nobody waiting.
@@ -37,7 +38,7 @@ const TURNS: TestObject = {
   metadata: { name: 'global-pull-secret-syncer-turns', namespace: 'kube-system' },
 };
 
-await inMachine(import.meta.filename, 'share a budget', twoNodes);
+await inMachine(import.meta.filename, twoNodes);
 
 async function twoNodes(): Promise<void> {
   const node = await NodeMachine.start({ registries: { 'quay.example.com': 'tenant' } });

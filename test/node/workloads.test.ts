@@ -1,4 +1,5 @@
 // deadline: 600 s
+// needs: node
 /**
  * Every workload that a fleet renders, on a real node from the image that users get: pushed by the documented commands to a
  * registry that wants a password, pulled with the fleet's `imagePullSecrets`, started with the rendered security context. Each
@@ -29,7 +30,7 @@ const LEFT_ON_NODE = [
   '+ hash of  /var/lib/kubelet/config.json',
 ];
 
-await inMachine(import.meta.filename, 'every container', workloads);
+await inMachine(import.meta.filename, workloads);
 
 async function workloads(): Promise<void> {
   const node = await NodeMachine.start();

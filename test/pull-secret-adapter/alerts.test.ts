@@ -1,7 +1,8 @@
+// needs: promtool
 /** When each alert of the adapter is up, and when it is not. */
 import assert from 'node:assert/strict';
 import { adapterAlerts } from '../../charts/pull-secret-adapter/alerts.ts';
-import { type AlertCase, alertFaults, missingPromtool } from '../support/alert-rules.ts';
+import { type AlertCase, alertFaults } from '../support/alert-rules.ts';
 import { table, test } from '../support/suite.ts';
 
 const DEAD = 'pullwright_adapter_events_total{outcome="dead",pod="a"}';
@@ -159,13 +160,9 @@ const ROWS: readonly AlertCase[] = [
     firing: {},
   },
 ];
-
-const missing = missingPromtool();
-if (missing !== undefined) test.skip('every alert', missing);
-else
-  table(test, ROWS, (row) => {
-    assert.equal(alertFaults(adapterAlerts('hyperfleet-system', true), row), '');
-  });
+table(test, ROWS, (row) => {
+  assert.equal(alertFaults(adapterAlerts('hyperfleet-system', true), row), '');
+});
 
 test('every alert has a case in which it is up', () => {
   const up = new Set(ROWS.flatMap((row) => Object.keys(row.firing)));

@@ -1,29 +1,26 @@
 // deadline: 480 s
+// needs: RabbitMQ
 /** RabbitMQ over lines that break: `broken-broker.ts`. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { missingRabbitMq, startRabbitMq } from '../brokers/rabbitmq-node.ts';
+import { startRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { brokenBroker } from './broken-broker.ts';
 
-const missing = missingRabbitMq();
-
-if (missing !== undefined) test.skip('everything', missing);
-else
-  brokenBroker(test, async () => {
-    const rabbit = await startRabbitMq();
-    const folder = tempFolder();
-    const { host } = new URL(rabbit.url);
-    return {
-      address: host,
-      at: (line) => {
-        const file = join(folder, line);
-        writeFileSync(file, rabbit.url.replace(host, line), { mode: 0o600 });
-        return { flags: ['--broker-url-file', file], env: {} };
-      },
-      stop: async () => {
-        await rabbit.stop();
-      },
-    };
-  });
+brokenBroker(test, async () => {
+  const rabbit = await startRabbitMq();
+  const folder = tempFolder();
+  const { host } = new URL(rabbit.url);
+  return {
+    address: host,
+    at: (line) => {
+      const file = join(folder, line);
+      writeFileSync(file, rabbit.url.replace(host, line), { mode: 0o600 });
+      return { flags: ['--broker-url-file', file], env: {} };
+    },
+    stop: async () => {
+      await rabbit.stop();
+    },
+  };
+});

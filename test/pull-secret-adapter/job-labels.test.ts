@@ -1,4 +1,5 @@
 // deadline: 240 s
+// needs: control plane
 /** Labels of a running Job that somebody changes by hand, on a real API server and with the adapter's own rights. */
 import assert from 'node:assert/strict';
 import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/chart.ts';
@@ -8,7 +9,6 @@ import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -20,147 +20,143 @@ import { clientOf, goodSpec } from './scene.ts';
 
 /** Of the Deployment and of its Jobs: policies hold them to each other. */
 const IMAGE = 'registry.example.com/pullwright:0.1.0';
-const missing = missingControlPlane();
 const NAMESPACE = 'hyperfleet-system';
 const within = { withinMs: 90_000 };
 const JOB: TestObject = meta('batch/v1 Job', { name: 'pullsecret-cls-1-gen1', namespace: NAMESPACE });
 
-if (missing !== undefined) test.skip('everything', missing);
-else {
-  const plane = await startControlPlane();
-  await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
-  for (const object of adapterInstallation({
-    namespace: NAMESPACE,
-    image: IMAGE,
-    api: 'https://hyperfleet.example.com',
-    broker: 'rabbitmq',
-    topic: 't',
-    subscription: 's',
-    replicas: 1,
-    sentinel: false,
-    args: [],
-    alerts: false,
-  }))
-    await plane.apply(object);
-  const api = await HyperfleetDouble.start();
-  const connection = await loadConnection(await plane.account(NAMESPACE, ADAPTER_ACCOUNT), {});
-  const kube = new HttpKubeClient({ connection, userAgent: 'test' });
-  const log: string[] = [];
-  const metrics = createMetrics();
+const plane = await startControlPlane();
+await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
+for (const object of adapterInstallation({
+  namespace: NAMESPACE,
+  image: IMAGE,
+  api: 'https://hyperfleet.example.com',
+  broker: 'rabbitmq',
+  topic: 't',
+  subscription: 's',
+  replicas: 1,
+  sentinel: false,
+  args: [],
+  alerts: false,
+}))
+  await plane.apply(object);
+const api = await HyperfleetDouble.start();
+const connection = await loadConnection(await plane.account(NAMESPACE, ADAPTER_ACCOUNT), {});
+const kube = new HttpKubeClient({ connection, userAgent: 'test' });
+const log: string[] = [];
+const metrics = createMetrics();
 
-  const run = (settings: Partial<AdapterSettings> = {}): { readonly stop: () => Promise<number> } => {
-    const stop = new AbortController();
-    const ended = runAdapter({
-      api: clientOf(api.url),
-      kube,
-      // The lease is given back when it stops: nobody waits for it to run out, however busy the machine is.
-      settings: {
-        ...DEFAULT_SETTINGS,
-        image: IMAGE,
-        namespace: NAMESPACE,
-        sweepSeconds: 1,
-        leaseSeconds: 60,
-        ...settings,
-      },
-      consume: () => Promise.resolve({ connected: () => true, close: () => Promise.resolve() }),
-      logger: createLogger({ write: (line) => log.push(line), level: () => 'info' }),
-      metrics,
-      signal: stop.signal,
-      instance: 'test',
-      ports: { health: undefined, metrics: undefined },
-    });
-    return {
-      stop: async () => {
-        stop.abort();
-        return ended;
-      },
-    };
+const run = (settings: Partial<AdapterSettings> = {}): { readonly stop: () => Promise<number> } => {
+  const stop = new AbortController();
+  const ended = runAdapter({
+    api: clientOf(api.url),
+    kube,
+    // The lease is given back when it stops: nobody waits for it to run out, however busy the machine is.
+    settings: {
+      ...DEFAULT_SETTINGS,
+      image: IMAGE,
+      namespace: NAMESPACE,
+      sweepSeconds: 1,
+      leaseSeconds: 60,
+      ...settings,
+    },
+    consume: () => Promise.resolve({ connected: () => true, close: () => Promise.resolve() }),
+    logger: createLogger({ write: (line) => log.push(line), level: () => 'info' }),
+    metrics,
+    signal: stop.signal,
+    instance: 'test',
+    ports: { health: undefined, metrics: undefined },
+  });
+  return {
+    stop: async () => {
+      stop.abort();
+      return ended;
+    },
   };
-  api.add('cls-1', goodSpec('cls-1'));
-  api.add('cls-2', { ...goodSpec('cls-2'), provider: 'aws' });
-  let adapter = run();
-  let uid = '';
-  let wanted: unknown;
-  const labelsOf = async (): Promise<unknown> => (await plane.get(JOB))?.metadata['labels'];
-  const change = async (labels: Readonly<Record<string, string | null>>): Promise<void> => {
-    const path = `/apis/batch/v1/namespaces/${NAMESPACE}/jobs/${JOB.metadata.name}`;
-    const answer = await plane.client.request(
-      'PATCH',
-      path,
-      { metadata: { labels } },
-      'application/merge-patch+json',
+};
+api.add('cls-1', goodSpec('cls-1'));
+api.add('cls-2', { ...goodSpec('cls-2'), provider: 'aws' });
+let adapter = run();
+let uid = '';
+let wanted: unknown;
+const labelsOf = async (): Promise<unknown> => (await plane.get(JOB))?.metadata['labels'];
+const change = async (labels: Readonly<Record<string, string | null>>): Promise<void> => {
+  const path = `/apis/batch/v1/namespaces/${NAMESPACE}/jobs/${JOB.metadata.name}`;
+  const answer = await plane.client.request(
+    'PATCH',
+    path,
+    { metadata: { labels } },
+    'application/merge-patch+json',
+  );
+  assert.equal(answer.status, 200);
+};
+const isPutBack = async (): Promise<void> => {
+  await eventually(async () => assert.deepEqual(await labelsOf(), wanted, log.slice(-5).join('')), within);
+  const { body } = await plane.client.request('GET', `/apis/batch/v1/namespaces/${NAMESPACE}/jobs`);
+  const jobs = (body.items as TestObject[]).map(({ metadata }) => metadata['uid']);
+  assert.deepEqual(jobs, [uid], 'the Job is the same, and the only one');
+};
+
+test('the Job is made', async () => {
+  await eventually(async () => {
+    uid = String((await plane.get(JOB))?.metadata['uid'] ?? '');
+    assert.notEqual(uid, '', log.slice(-5).join(''));
+  }, within);
+  wanted = await labelsOf();
+});
+
+test('a label that says something else is put back, and said in the log, by an Event and a metric', async () => {
+  await change({ 'app.kubernetes.io/managed-by': 'somebody', 'hyperfleet.io/resource-type': null });
+  await isPutBack();
+  await eventually(async () => {
+    const { body } = await plane.client.request(
+      'GET',
+      `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`,
     );
-    assert.equal(answer.status, 200);
-  };
-  const isPutBack = async (): Promise<void> => {
-    await eventually(async () => assert.deepEqual(await labelsOf(), wanted, log.slice(-5).join('')), within);
-    const { body } = await plane.client.request('GET', `/apis/batch/v1/namespaces/${NAMESPACE}/jobs`);
-    const jobs = (body.items as TestObject[]).map(({ metadata }) => metadata['uid']);
-    assert.deepEqual(jobs, [uid], 'the Job is the same, and the only one');
-  };
+    const notes = (body.items as TestObject[]).map((event) => `${event['reason']} ${event['note']}`);
+    assert.match(
+      notes.join('\n'),
+      /LabelsPutBack .*app\.kubernetes\.io\/managed-by, hyperfleet\.io\/resource-type/,
+    );
+  }, within);
+  assert.match(log.join(''), /labels of a Job were put back/);
+  assert.match((await metrics.render()).text, /pullwright_adapter_repairs_total\{what="job-labels"\} 1/);
+});
 
-  test('the Job is made', async () => {
-    await eventually(async () => {
-      uid = String((await plane.get(JOB))?.metadata['uid'] ?? '');
-      assert.notEqual(uid, '', log.slice(-5).join(''));
-    }, within);
-    wanted = await labelsOf();
-  });
+test('one that says "delete" does not make it a Job of a deletion', async () => {
+  await change({ 'pullwright.dev/purpose': 'delete' });
+  await isPutBack();
+});
 
-  test('a label that says something else is put back, and said in the log, by an Event and a metric', async () => {
-    await change({ 'app.kubernetes.io/managed-by': 'somebody', 'hyperfleet.io/resource-type': null });
+test('one that hides it, or gives it to another cluster, does not have it removed or made twice', async () => {
+  for (const labels of [
+    { 'hyperfleet.io/cluster-id': null },
+    { 'hyperfleet.io/adapter': 'other' },
+    { 'hyperfleet.io/cluster-id': 'cls-2' },
+    { 'hyperfleet.io/cluster-id': 'cls-unknown' },
+  ]) {
+    await change(labels);
     await isPutBack();
-    await eventually(async () => {
-      const { body } = await plane.client.request(
-        'GET',
-        `/apis/events.k8s.io/v1/namespaces/${NAMESPACE}/events`,
-      );
-      const notes = (body.items as TestObject[]).map((event) => `${event['reason']} ${event['note']}`);
-      assert.match(
-        notes.join('\n'),
-        /LabelsPutBack .*app\.kubernetes\.io\/managed-by, hyperfleet\.io\/resource-type/,
-      );
-    }, within);
-    assert.match(log.join(''), /labels of a Job were put back/);
-    assert.match((await metrics.render()).text, /pullwright_adapter_repairs_total\{what="job-labels"\} 1/);
-  });
+  }
+});
 
-  test('one that says "delete" does not make it a Job of a deletion', async () => {
-    await change({ 'pullwright.dev/purpose': 'delete' });
-    await isPutBack();
-  });
+test('labels that people add stay', async () => {
+  await change({ team: 'web' });
+  await change({ 'app.kubernetes.io/part-of': 'other' });
+  wanted = { ...(wanted as object), team: 'web' };
+  await isPutBack();
+});
 
-  test('one that hides it, or gives it to another cluster, does not have it removed or made twice', async () => {
-    for (const labels of [
-      { 'hyperfleet.io/cluster-id': null },
-      { 'hyperfleet.io/adapter': 'other' },
-      { 'hyperfleet.io/cluster-id': 'cls-2' },
-      { 'hyperfleet.io/cluster-id': 'cls-unknown' },
-    ]) {
-      await change(labels);
-      await isPutBack();
-    }
-  });
+test('a hidden Job of another image, whose template cannot be changed, goes on', async () => {
+  assert.equal(await adapter.stop(), 0);
+  await change({ 'hyperfleet.io/cluster-id': null });
+  adapter = run({ image: 'registry.example.com/pullwright:0.2.0' });
+  await isPutBack();
+});
 
-  test('labels that people add stay', async () => {
-    await change({ team: 'web' });
-    await change({ 'app.kubernetes.io/part-of': 'other' });
-    wanted = { ...(wanted as object), team: 'web' };
-    await isPutBack();
-  });
-
-  test('a hidden Job of another image, whose template cannot be changed, goes on', async () => {
-    assert.equal(await adapter.stop(), 0);
-    await change({ 'hyperfleet.io/cluster-id': null });
-    adapter = run({ image: 'registry.example.com/pullwright:0.2.0' });
-    await isPutBack();
-  });
-
-  test.lastly('everything stops, and nothing was shown', async () => {
-    assert.equal(await adapter.stop(), 0);
-    assert.equal(findPlanted(log.join('')), undefined);
-    kube.close();
-    await api.close();
-    await plane.stop();
-  });
-}
+test.lastly('everything stops, and nothing was shown', async () => {
+  assert.equal(await adapter.stop(), 0);
+  assert.equal(findPlanted(log.join('')), undefined);
+  kube.close();
+  await api.close();
+  await plane.stop();
+});

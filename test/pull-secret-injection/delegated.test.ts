@@ -1,8 +1,8 @@
 // deadline: 240 s
+// needs: control plane
 /** Distribution that was handed to others, on a real control plane: two tenants and an author of profiles, each with an account. */
 import assert from 'node:assert/strict';
 import { aggregatedRoles } from '../../charts/pull-secret-injection/access.ts';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { meta } from '../support/meta.ts';
@@ -19,182 +19,178 @@ import {
 } from './live.ts';
 import { conditionOf, hostsIn, listen, secretAt, waiter } from './live-scene.ts';
 
-const missing = missingControlPlane();
 const PROFILES = '/apis/pullwright.dev/v1alpha1/pullsecretprofiles';
 const GRANTS = '/apis/pullwright.dev/v1alpha1/namespaces/platform/pullsecretgrants';
 const MERGE = 'application/merge-patch+json';
 
-if (missing !== undefined) test.skip('all of it', missing);
-else {
-  const plane = await startPlane();
-  await Promise.all(['platform', 'author'].map((name) => plane.apply(namespaceObject(name))));
-  await Promise.all([
-    readyNamespace(plane, 'red', { team: 'a' }),
-    readyNamespace(plane, 'blue', { team: 'a' }),
+const plane = await startPlane();
+await Promise.all(['platform', 'author'].map((name) => plane.apply(namespaceObject(name))));
+await Promise.all([
+  readyNamespace(plane, 'red', { team: 'a' }),
+  readyNamespace(plane, 'blue', { team: 'a' }),
+]);
+const everything = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
+const [author, red] = await Promise.all([
+  plane.user({
+    name: 'author',
+    by: 'token',
+    cluster: [{ apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles'], verbs: ['*'] }],
+    namespaces: { author: everything },
+  }),
+  plane.user({
+    name: 'red',
+    by: 'token',
+    namespaces: {
+      red: everything,
+      platform: [{ apiGroups: ['pullwright.dev'], resources: ['pullsecretgrants'], verbs: ['*'] }],
+    },
+  }),
+]);
+const reconciler = startReconciler(plane, await reconcilerUser(plane));
+
+const soon = waiter(reconciler);
+const reasonOf = (name: string): Promise<string> => conditionOf(plane, name, 'Ready');
+const teams = { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {} };
+const from = (namespace: string, name: string): object => ({
+  secrets: [{ name: 'reg', sources: [{ namespace, name }] }],
+});
+const quay = sourceObject('platform', 'quay', ['quay.io']);
+const grant: TestObject = {
+  ...meta('pullwright.dev/v1alpha1 PullSecretGrant', { name: 'teams', namespace: 'platform' }),
+  spec: { secrets: [{ name: 'quay' }], profiles: [{ name: 'platform' }], namespaces: ['red', 'blue'] },
+};
+
+test('a grant of its own gives, and survives the Secret', async () => {
+  await plane.apply(quay);
+  await plane.apply(profileObject('platform', { ...teams, ...from('platform', 'quay') }));
+  await soon(async () => assert.equal(await reasonOf('platform'), 'False NotGranted'));
+  await plane.apply(grant);
+  for (const name of ['red', 'blue'])
+    await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['quay.io']));
+  const uid = (await plane.get(secretAt('red')))?.metadata['uid'];
+  await plane.remove(quay);
+  await soon(async () => assert.equal(await reasonOf('platform'), 'False SourceMissing'));
+  await plane.apply(sourceObject('platform', 'quay', ['new.example']));
+  await soon(async () => assert.deepEqual(await hostsIn(plane, 'red'), ['new.example']));
+  assert.equal((await plane.get(secretAt('red')))?.metadata['uid'], uid);
+  await soon(async () => assert.equal(await reasonOf('platform'), 'True Current'));
+});
+
+test('who may not read a Secret cannot give it away', async () => {
+  const { status, body } = await red.client.request('POST', GRANTS, {
+    ...grant,
+    metadata: { name: 'mine', namespace: 'platform' },
+  });
+  assert.equal(status, 422);
+  assert.match(String(body.message), /you may not get Secret "platform\/quay"/);
+});
+
+test('an author cannot take the name: refused at once where it can be seen', async () => {
+  await plane.apply(sourceObject('author', 'mine', ['evil.example']));
+  await plane.apply(grantObject('author', ['mine']));
+  const rival = profileObject('rival', {
+    ...from('author', 'mine'),
+    namespaceSelector: {},
+    selector: {},
+    order: -1_000_000,
+  });
+  await eventually(async () => {
+    const { status, body } = await author.client.request('POST', `${PROFILES}?dryRun=All`, rival);
+    assert.equal(status, 422, JSON.stringify(body));
+    assert.match(String(body.message), /profile "platform" brings another Secret "reg"/);
+  });
+});
+
+test('nor where it cannot be seen: the holder keeps, rotates and revokes', async () => {
+  const hidden = { matchExpressions: [{ key: 'team', operator: 'Exists' }] };
+  const rival = profileObject('rival', {
+    ...from('author', 'mine'),
+    namespaceSelector: hidden,
+    selector: {},
+    order: -1_000_000,
+  });
+  assert.equal((await author.client.request('POST', PROFILES, rival)).status, 201);
+  await soon(async () => assert.equal(await reasonOf('rival'), 'False Collision'));
+  await plane.apply(sourceObject('platform', 'quay', ['third.example']));
+  for (const name of ['red', 'blue'])
+    await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['third.example']));
+  await readyNamespace(plane, 'green', { team: 'a' });
+  await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red', 'blue', 'green'] } });
+  await soon(async () => assert.ok((await hostsIn(plane, 'green')) !== undefined));
+  await author.client.request('PATCH', `${PROFILES}/rival`, { spec: { suspend: true } }, MERGE);
+  // Two watches tell of the two changes in any order: a rival that is not known to be suspended would be free to take the name.
+  await soon(async () => assert.equal(await reasonOf('rival'), 'False Suspended'));
+  await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red'] } });
+  await soon(async () => assert.equal(await hostsIn(plane, 'blue'), undefined));
+  assert.deepEqual(await hostsIn(plane, 'red'), ['third.example']);
+  await plane.remove(profileObject('rival', {}));
+});
+
+test('suspended or not, what was taken back goes', async () => {
+  await plane.client.request('PATCH', `${PROFILES}/platform`, { spec: { suspend: true } }, MERGE);
+  await soon(async () => assert.equal(await reasonOf('platform'), 'False Suspended'));
+  await plane.remove(grant);
+  await soon(async () => assert.equal(await hostsIn(plane, 'red'), undefined));
+  await plane.client.request('PATCH', `${PROFILES}/platform`, { spec: { suspend: false } }, MERGE);
+});
+
+test("one tenant's Secret is that tenant's affair; a lost source is one status, and no PullStatus for anybody", async () => {
+  await readyNamespace(plane, 'violet', {});
+  await plane.apply(sourceObject('violet', 'reg', ['theirs.example']));
+  await plane.apply(namespaceObject('violet', { team: 'a' }));
+  await plane.apply(quay);
+  await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['*'] } });
+  for (const name of ['red', 'blue', 'green'])
+    await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['quay.io']));
+  await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));
+  const [statuses, profiles] = await Promise.all([
+    listen(plane, 'PullStatus'),
+    listen(plane, 'PullSecretProfile'),
   ]);
-  const everything = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
-  const [author, red] = await Promise.all([
-    plane.user({
-      name: 'author',
-      by: 'token',
-      cluster: [{ apiGroups: ['pullwright.dev'], resources: ['pullsecretprofiles'], verbs: ['*'] }],
-      namespaces: { author: everything },
-    }),
-    plane.user({
-      name: 'red',
-      by: 'token',
-      namespaces: {
-        red: everything,
-        platform: [{ apiGroups: ['pullwright.dev'], resources: ['pullsecretgrants'], verbs: ['*'] }],
-      },
-    }),
-  ]);
-  const reconciler = startReconciler(plane, await reconcilerUser(plane));
-
-  const soon = waiter(reconciler);
-  const reasonOf = (name: string): Promise<string> => conditionOf(plane, name, 'Ready');
-  const teams = { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {} };
-  const from = (namespace: string, name: string): object => ({
-    secrets: [{ name: 'reg', sources: [{ namespace, name }] }],
+  await plane.remove(quay);
+  await soon(async () => assert.equal(await reasonOf('platform'), 'False SourceMissing'));
+  assert.equal(await conditionOf(plane, 'platform', 'SourcesReady'), 'False SourceMissing');
+  // Once a later change was worked on, everything that follows from the loss has been written.
+  await plane.apply(sourceObject('platform', 'quay', ['later.example']));
+  for (const name of ['red', 'blue', 'green'])
+    await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['later.example']));
+  await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));
+  assert.deepEqual(await hostsIn(plane, 'violet'), ['theirs.example']);
+  const made = statuses.events.filter(({ object }) => object.metadata.namespace !== 'violet');
+  assert.deepEqual(made, []);
+  const lost = profiles.events.filter(({ object }) => {
+    const { conditions = [] } = (object.status ?? {}) as {
+      conditions?: { type: string; status: string }[];
+    };
+    return conditions.some(({ type, status }) => type === 'SourcesReady' && status === 'False');
   });
-  const quay = sourceObject('platform', 'quay', ['quay.io']);
-  const grant: TestObject = {
-    ...meta('pullwright.dev/v1alpha1 PullSecretGrant', { name: 'teams', namespace: 'platform' }),
-    spec: { secrets: [{ name: 'quay' }], profiles: [{ name: 'platform' }], namespaces: ['red', 'blue'] },
-  };
+  assert.equal(lost.length, 1);
+  for (const told of [statuses, profiles]) told.stop();
+  await plane.remove(namespaceObject('violet'));
+});
 
-  test('a grant of its own gives, and survives the Secret', async () => {
-    await plane.apply(quay);
-    await plane.apply(profileObject('platform', { ...teams, ...from('platform', 'quay') }));
-    await soon(async () => assert.equal(await reasonOf('platform'), 'False NotGranted'));
-    await plane.apply(grant);
-    for (const name of ['red', 'blue'])
-      await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['quay.io']));
-    const uid = (await plane.get(secretAt('red')))?.metadata['uid'];
-    await plane.remove(quay);
-    await soon(async () => assert.equal(await reasonOf('platform'), 'False SourceMissing'));
-    await plane.apply(sourceObject('platform', 'quay', ['new.example']));
-    await soon(async () => assert.deepEqual(await hostsIn(plane, 'red'), ['new.example']));
-    assert.equal((await plane.get(secretAt('red')))?.metadata['uid'], uid);
-    await soon(async () => assert.equal(await reasonOf('platform'), 'True Current'));
+test('who administers a namespace reads what is addressed to it, and gives consent for its own Secrets', async () => {
+  for (const role of aggregatedRoles()) await plane.apply(role);
+  const blue = await plane.user({ name: 'blue', by: 'token' });
+  await plane.apply({
+    ...meta('rbac.authorization.k8s.io/v1 RoleBinding', { name: 'admin', namespace: 'blue' }),
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
+    subjects: [{ kind: 'ServiceAccount', namespace: 'kube-system', name: 'blue' }],
   });
+  const path = '/apis/pullwright.dev/v1alpha1/namespaces/blue';
+  await soon(async () =>
+    assert.equal((await blue.client.request('GET', `${path}/pullstatuses`)).status, 200),
+  );
+  const own = { ...grant, metadata: { name: 'mine', namespace: 'blue' } };
+  await soon(async () =>
+    assert.equal((await blue.client.request('POST', `${path}/pullsecretgrants`, own)).status, 201),
+  );
+  const theirs = '/apis/pullwright.dev/v1alpha1/namespaces/red/pullstatuses';
+  assert.equal((await blue.client.request('GET', theirs)).status, 403);
+});
 
-  test('who may not read a Secret cannot give it away', async () => {
-    const { status, body } = await red.client.request('POST', GRANTS, {
-      ...grant,
-      metadata: { name: 'mine', namespace: 'platform' },
-    });
-    assert.equal(status, 422);
-    assert.match(String(body.message), /you may not get Secret "platform\/quay"/);
-  });
-
-  test('an author cannot take the name: refused at once where it can be seen', async () => {
-    await plane.apply(sourceObject('author', 'mine', ['evil.example']));
-    await plane.apply(grantObject('author', ['mine']));
-    const rival = profileObject('rival', {
-      ...from('author', 'mine'),
-      namespaceSelector: {},
-      selector: {},
-      order: -1_000_000,
-    });
-    await eventually(async () => {
-      const { status, body } = await author.client.request('POST', `${PROFILES}?dryRun=All`, rival);
-      assert.equal(status, 422, JSON.stringify(body));
-      assert.match(String(body.message), /profile "platform" brings another Secret "reg"/);
-    });
-  });
-
-  test('nor where it cannot be seen: the holder keeps, rotates and revokes', async () => {
-    const hidden = { matchExpressions: [{ key: 'team', operator: 'Exists' }] };
-    const rival = profileObject('rival', {
-      ...from('author', 'mine'),
-      namespaceSelector: hidden,
-      selector: {},
-      order: -1_000_000,
-    });
-    assert.equal((await author.client.request('POST', PROFILES, rival)).status, 201);
-    await soon(async () => assert.equal(await reasonOf('rival'), 'False Collision'));
-    await plane.apply(sourceObject('platform', 'quay', ['third.example']));
-    for (const name of ['red', 'blue'])
-      await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['third.example']));
-    await readyNamespace(plane, 'green', { team: 'a' });
-    await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red', 'blue', 'green'] } });
-    await soon(async () => assert.ok((await hostsIn(plane, 'green')) !== undefined));
-    await author.client.request('PATCH', `${PROFILES}/rival`, { spec: { suspend: true } }, MERGE);
-    // Two watches tell of the two changes in any order: a rival that is not known to be suspended would be free to take the name.
-    await soon(async () => assert.equal(await reasonOf('rival'), 'False Suspended'));
-    await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red'] } });
-    await soon(async () => assert.equal(await hostsIn(plane, 'blue'), undefined));
-    assert.deepEqual(await hostsIn(plane, 'red'), ['third.example']);
-    await plane.remove(profileObject('rival', {}));
-  });
-
-  test('suspended or not, what was taken back goes', async () => {
-    await plane.client.request('PATCH', `${PROFILES}/platform`, { spec: { suspend: true } }, MERGE);
-    await soon(async () => assert.equal(await reasonOf('platform'), 'False Suspended'));
-    await plane.remove(grant);
-    await soon(async () => assert.equal(await hostsIn(plane, 'red'), undefined));
-    await plane.client.request('PATCH', `${PROFILES}/platform`, { spec: { suspend: false } }, MERGE);
-  });
-
-  test("one tenant's Secret is that tenant's affair; a lost source is one status, and no PullStatus for anybody", async () => {
-    await readyNamespace(plane, 'violet', {});
-    await plane.apply(sourceObject('violet', 'reg', ['theirs.example']));
-    await plane.apply(namespaceObject('violet', { team: 'a' }));
-    await plane.apply(quay);
-    await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['*'] } });
-    for (const name of ['red', 'blue', 'green'])
-      await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['quay.io']));
-    await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));
-    const [statuses, profiles] = await Promise.all([
-      listen(plane, 'PullStatus'),
-      listen(plane, 'PullSecretProfile'),
-    ]);
-    await plane.remove(quay);
-    await soon(async () => assert.equal(await reasonOf('platform'), 'False SourceMissing'));
-    assert.equal(await conditionOf(plane, 'platform', 'SourcesReady'), 'False SourceMissing');
-    // Once a later change was worked on, everything that follows from the loss has been written.
-    await plane.apply(sourceObject('platform', 'quay', ['later.example']));
-    for (const name of ['red', 'blue', 'green'])
-      await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['later.example']));
-    await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));
-    assert.deepEqual(await hostsIn(plane, 'violet'), ['theirs.example']);
-    const made = statuses.events.filter(({ object }) => object.metadata.namespace !== 'violet');
-    assert.deepEqual(made, []);
-    const lost = profiles.events.filter(({ object }) => {
-      const { conditions = [] } = (object.status ?? {}) as {
-        conditions?: { type: string; status: string }[];
-      };
-      return conditions.some(({ type, status }) => type === 'SourcesReady' && status === 'False');
-    });
-    assert.equal(lost.length, 1);
-    for (const told of [statuses, profiles]) told.stop();
-    await plane.remove(namespaceObject('violet'));
-  });
-
-  test('who administers a namespace reads what is addressed to it, and gives consent for its own Secrets', async () => {
-    for (const role of aggregatedRoles()) await plane.apply(role);
-    const blue = await plane.user({ name: 'blue', by: 'token' });
-    await plane.apply({
-      ...meta('rbac.authorization.k8s.io/v1 RoleBinding', { name: 'admin', namespace: 'blue' }),
-      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'admin' },
-      subjects: [{ kind: 'ServiceAccount', namespace: 'kube-system', name: 'blue' }],
-    });
-    const path = '/apis/pullwright.dev/v1alpha1/namespaces/blue';
-    await soon(async () =>
-      assert.equal((await blue.client.request('GET', `${path}/pullstatuses`)).status, 200),
-    );
-    const own = { ...grant, metadata: { name: 'mine', namespace: 'blue' } };
-    await soon(async () =>
-      assert.equal((await blue.client.request('POST', `${path}/pullsecretgrants`, own)).status, 201),
-    );
-    const theirs = '/apis/pullwright.dev/v1alpha1/namespaces/red/pullstatuses';
-    assert.equal((await blue.client.request('GET', theirs)).status, 403);
-  });
-
-  test.lastly('the reconciler stops in order, having been refused nothing', async () => {
-    await reconciler.stop();
-    assert.doesNotMatch(reconciler.log(), /orbidden|ReconcilerThrew/);
-    await plane.stop();
-  });
-}
+test.lastly('the reconciler stops in order, having been refused nothing', async () => {
+  await reconciler.stop();
+  assert.doesNotMatch(reconciler.log(), /orbidden|ReconcilerThrew/);
+  await plane.stop();
+});

@@ -1,7 +1,7 @@
 // deadline: 400 s
+// needs: control plane
 /** Options that contradict each other, and two sources for one name where one of them stands, on a real API server. */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { meta } from '../support/meta.ts';
@@ -19,143 +19,132 @@ import {
 } from './live.ts';
 import { conditionOf, hostsIn, messageOf, secretAt, waiter } from './live-scene.ts';
 
-const missing = missingControlPlane();
-
-if (missing !== undefined) test.skip('in a cluster', missing);
-else {
-  const plane = await startPlane();
-  const NAMES = ['quay'];
-  // Kubernetes cannot tell the reconciler what the fleet's secretNames are: what is not in them is refused by the API server.
-  const account = await reconcilerUser(plane, { secretNames: NAMES });
-  for (const name of ['platform', 'hub']) await plane.apply(namespaceObject(name));
-  await readyNamespace(plane, 'shop');
-  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
-  await plane.apply(sourceObject('hub', 'mirror', ['mirror.example']));
-  await plane.apply(grantObject('platform', ['quay']));
-  await plane.apply(grantObject('hub', ['mirror']));
-  const profileOf = (
-    name: string,
-    secretName: string,
-    sources: readonly object[],
-    label: string,
-  ): TestObject =>
-    profileObject(name, {
-      namespaceSelector: {
-        matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: label.split(' ') }],
-      },
-      selector: {},
-      secrets: [{ name: secretName, sources }],
-    });
-  const quay = { namespace: 'platform', name: 'quay' };
-  let reconciler = startReconciler(plane, account);
-  let soon = waiter(reconciler);
-
-  test('two sources for one name: merged elsewhere; where one of them stands, it stays as it is, and that is said', async () => {
-    const before = (await plane.get(secretAt('platform', 'quay')))?.metadata['resourceVersion'];
-    const sources = [quay, { namespace: 'hub', name: 'mirror' }];
-    await plane.apply(profileOf('both', 'quay', sources, 'platform shop'));
-    await soon(async () =>
-      assert.deepEqual(await hostsIn(plane, 'shop', 'quay'), ['mirror.example', 'quay.io']),
-    );
-    await soon(async () =>
-      assert.equal(await conditionOf(plane, 'both', 'NamesFree'), 'False SourceInPlace', reconciler.log()),
-    );
-    assert.match(await messageOf(plane, 'both', 'NamesFree'), /is itself one of 2 sources of that name/);
-    assert.equal((await plane.get(secretAt('platform', 'quay')))?.metadata['resourceVersion'], before);
+const plane = await startPlane();
+const NAMES = ['quay'];
+// Kubernetes cannot tell the reconciler what the fleet's secretNames are: what is not in them is refused by the API server.
+const account = await reconcilerUser(plane, { secretNames: NAMES });
+for (const name of ['platform', 'hub']) await plane.apply(namespaceObject(name));
+await readyNamespace(plane, 'shop');
+await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
+await plane.apply(sourceObject('hub', 'mirror', ['mirror.example']));
+await plane.apply(grantObject('platform', ['quay']));
+await plane.apply(grantObject('hub', ['mirror']));
+const profileOf = (name: string, secretName: string, sources: readonly object[], label: string): TestObject =>
+  profileObject(name, {
+    namespaceSelector: {
+      matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: label.split(' ') }],
+    },
+    selector: {},
+    secrets: [{ name: secretName, sources }],
   });
+const quay = { namespace: 'platform', name: 'quay' };
+let reconciler = startReconciler(plane, account);
+let soon = waiter(reconciler);
 
-  test('a name outside of secretNames: the profile says what is refused, and the others go on', async () => {
-    await plane.apply(profileOf('outside', 'other', [quay], 'shop'));
-    await soon(async () =>
-      assert.equal(await conditionOf(plane, 'outside', 'Ready'), 'False Forbidden', reconciler.log()),
-    );
-    assert.equal(await conditionOf(plane, 'outside', 'WritesAccepted'), 'False Forbidden');
-    assert.match(await messageOf(plane, 'outside', 'Ready'), /"Secret\/shop\/other".*\(1 of 1 namespace\)/);
-    assert.equal(await hostsIn(plane, 'shop', 'other'), undefined);
-    await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
-    await soon(async () =>
-      assert.deepEqual(await hostsIn(plane, 'shop', 'quay'), ['mirror.example', 'quay.io', 'second.example']),
-    );
-    // What is refused no more hides nothing: with its source gone, that is what the profile says.
-    const gone = { namespace: 'hub', name: 'gone' };
-    await plane.apply(profileOf('outside', 'other', [gone], 'shop'));
-    await soon(async () => assert.equal(await conditionOf(plane, 'outside', 'Ready'), 'False SourceMissing'));
-    assert.equal(await conditionOf(plane, 'outside', 'WritesAccepted'), 'True AsWanted');
-    await plane.remove(profileObject('outside', {}));
+test('two sources for one name: merged elsewhere; where one of them stands, it stays as it is, and that is said', async () => {
+  const before = (await plane.get(secretAt('platform', 'quay')))?.metadata['resourceVersion'];
+  const sources = [quay, { namespace: 'hub', name: 'mirror' }];
+  await plane.apply(profileOf('both', 'quay', sources, 'platform shop'));
+  await soon(async () =>
+    assert.deepEqual(await hostsIn(plane, 'shop', 'quay'), ['mirror.example', 'quay.io']),
+  );
+  await soon(async () =>
+    assert.equal(await conditionOf(plane, 'both', 'NamesFree'), 'False SourceInPlace', reconciler.log()),
+  );
+  assert.match(await messageOf(plane, 'both', 'NamesFree'), /is itself one of 2 sources of that name/);
+  assert.equal((await plane.get(secretAt('platform', 'quay')))?.metadata['resourceVersion'], before);
+});
+
+test('a name outside of secretNames: the profile says what is refused, and the others go on', async () => {
+  await plane.apply(profileOf('outside', 'other', [quay], 'shop'));
+  await soon(async () =>
+    assert.equal(await conditionOf(plane, 'outside', 'Ready'), 'False Forbidden', reconciler.log()),
+  );
+  assert.equal(await conditionOf(plane, 'outside', 'WritesAccepted'), 'False Forbidden');
+  assert.match(await messageOf(plane, 'outside', 'Ready'), /"Secret\/shop\/other".*\(1 of 1 namespace\)/);
+  assert.equal(await hostsIn(plane, 'shop', 'other'), undefined);
+  await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
+  await soon(async () =>
+    assert.deepEqual(await hostsIn(plane, 'shop', 'quay'), ['mirror.example', 'quay.io', 'second.example']),
+  );
+  // What is refused no more hides nothing: with its source gone, that is what the profile says.
+  const gone = { namespace: 'hub', name: 'gone' };
+  await plane.apply(profileOf('outside', 'other', [gone], 'shop'));
+  await soon(async () => assert.equal(await conditionOf(plane, 'outside', 'Ready'), 'False SourceMissing'));
+  assert.equal(await conditionOf(plane, 'outside', 'WritesAccepted'), 'True AsWanted');
+  await plane.remove(profileObject('outside', {}));
+});
+
+test('a quota in one namespace: its owner is told, the profile is not stalled, and the copy comes when there is room', async () => {
+  const quota: TestObject = {
+    ...meta('v1 ResourceQuota', { name: 'none', namespace: 'full' }),
+    spec: { hard: { 'count/secrets': '0' } },
+  };
+  await plane.apply(namespaceObject('full'));
+  await plane.apply(quota);
+  // The quota counts once its controller has looked.
+  await soon(async () => assert.equal((await plane.get(quota))?.['status']?.hard?.['count/secrets'], '0'));
+  const sources = [quay, { namespace: 'hub', name: 'mirror' }];
+  await plane.apply(profileOf('both', 'quay', sources, 'shop full'));
+  await soon(async () =>
+    assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants', reconciler.log()),
+  );
+  assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False QuotaExceeded');
+  await soon(async () => {
+    const path = '/apis/pullwright.dev/v1alpha1/namespaces/full/pullstatuses';
+    const { body } = await plane.client.request('GET', path);
+    assert.match(JSON.stringify(body.items), /QuotaExceeded/);
   });
+  await plane.remove(quota);
+  await eventually(
+    async () => assert.deepEqual(await hostsIn(plane, 'full', 'quay'), await hostsIn(plane, 'shop', 'quay')),
+    { withinMs: 150_000 },
+  );
+  await soon(async () => assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True Current'));
+});
 
-  test('a quota in one namespace: its owner is told, the profile is not stalled, and the copy comes when there is room', async () => {
-    const quota: TestObject = {
-      ...meta('v1 ResourceQuota', { name: 'none', namespace: 'full' }),
-      spec: { hard: { 'count/secrets': '0' } },
-    };
-    await plane.apply(namespaceObject('full'));
-    await plane.apply(quota);
-    // The quota counts once its controller has looked.
-    await soon(async () => assert.equal((await plane.get(quota))?.['status']?.hard?.['count/secrets'], '0'));
-    const sources = [quay, { namespace: 'hub', name: 'mirror' }];
-    await plane.apply(profileOf('both', 'quay', sources, 'shop full'));
-    await soon(async () =>
-      assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants', reconciler.log()),
-    );
-    assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False QuotaExceeded');
-    await soon(async () => {
-      const path = '/apis/pullwright.dev/v1alpha1/namespaces/full/pullstatuses';
-      const { body } = await plane.client.request('GET', path);
-      assert.match(JSON.stringify(body.items), /QuotaExceeded/);
-    });
-    await plane.remove(quota);
-    await eventually(
-      async () =>
-        assert.deepEqual(await hostsIn(plane, 'full', 'quay'), await hostsIn(plane, 'shop', 'quay')),
-      { withinMs: 150_000 },
-    );
-    await soon(async () => assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True Current'));
-  });
+test('a Secret of another type with our mark is left to the tenant that made it', async () => {
+  const mark = { 'pullwright.dev/owner': 'pull-secret-injection' };
+  const metadata = { name: 'quay', namespace: 'marked', labels: mark };
+  await readyNamespace(plane, 'marked');
+  await plane.apply({ apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque' });
+  const uid = (await plane.get(secretAt('marked', 'quay')))?.metadata['uid'];
+  await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop marked'));
+  await soon(async () =>
+    assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False ForeignObject', reconciler.log()),
+  );
+  // `Ready` waits until a pod was tried.
+  await soon(async () => assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants'));
+  assert.equal((await plane.get(secretAt('marked', 'quay')))?.metadata['uid'], uid);
+  await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop'));
+});
 
-  test('a Secret of another type with our mark is left to the tenant that made it', async () => {
-    const mark = { 'pullwright.dev/owner': 'pull-secret-injection' };
-    const metadata = { name: 'quay', namespace: 'marked', labels: mark };
-    await readyNamespace(plane, 'marked');
-    await plane.apply({ apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque' });
-    const uid = (await plane.get(secretAt('marked', 'quay')))?.metadata['uid'];
-    await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop marked'));
-    await soon(async () =>
-      assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False ForeignObject', reconciler.log()),
-    );
-    // `Ready` waits until a pod was tried.
-    await soon(async () => assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants'));
-    assert.equal((await plane.get(secretAt('marked', 'quay')))?.metadata['uid'], uid);
-    await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop'));
-  });
-
-  test('withoutContainers: a SidecarSet without a container injects with it, and says that it does not without', async () => {
+test('withoutContainers: a SidecarSet without a container injects with it, and says that it does not without', async () => {
+  await reconciler.stop();
+  const set: TestObject = {
+    ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'bare' }),
+    spec: {
+      selector: { matchLabels: { app: 'bare' } },
+      namespace: 'shop',
+      imagePullSecrets: [{ name: 'bare-pull' }],
+    },
+  };
+  const pod = (name: string): ReturnType<typeof createPod> =>
+    createPod(plane, { name, namespace: 'shop', labels: { app: 'bare' } });
+  await plane.apply(set);
+  for (const withoutContainers of [false, true]) {
+    reconciler = startReconciler(plane, account, { withoutContainers });
+    soon = waiter(reconciler);
+    const expected = withoutContainers ? 'True Injecting' : 'False NoContainers';
+    await soon(async () => assert.equal(await conditionOf(plane, set, 'Ready'), expected));
+    const made = await pod(`bare-${withoutContainers}`);
+    assert.ok('names' in made, JSON.stringify(made));
+    assert.equal(made.names.includes('bare-pull'), withoutContainers);
     await reconciler.stop();
-    const set: TestObject = {
-      ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'bare' }),
-      spec: {
-        selector: { matchLabels: { app: 'bare' } },
-        namespace: 'shop',
-        imagePullSecrets: [{ name: 'bare-pull' }],
-      },
-    };
-    const pod = (name: string): ReturnType<typeof createPod> =>
-      createPod(plane, { name, namespace: 'shop', labels: { app: 'bare' } });
-    await plane.apply(set);
-    for (const withoutContainers of [false, true]) {
-      reconciler = startReconciler(plane, account, { withoutContainers });
-      soon = waiter(reconciler);
-      const expected = withoutContainers ? 'True Injecting' : 'False NoContainers';
-      await soon(async () => assert.equal(await conditionOf(plane, set, 'Ready'), expected));
-      const made = await pod(`bare-${withoutContainers}`);
-      assert.ok('names' in made, JSON.stringify(made));
-      assert.equal(made.names.includes('bare-pull'), withoutContainers);
-      await reconciler.stop();
-    }
-  });
+  }
+});
 
-  test.lastly('the control plane stops', async () => {
-    await reconciler.stop();
-    await plane.stop();
-  });
-}
+test.lastly('the control plane stops', async () => {
+  await reconciler.stop();
+  await plane.stop();
+});

@@ -1,9 +1,9 @@
 // deadline: 240 s
+// needs: control plane
 /** What a template's pods pull with: the commands say what the live API server then makes of such a pod, with injection and without. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { runProcess } from '../support/process.ts';
@@ -11,7 +11,6 @@ import { test } from '../support/suite.ts';
 import { readyNamespace, reconcilerUser, startPlane, startReconciler } from './live.ts';
 import { applySource, conditionOf, teamProfile, waiter } from './live-scene.ts';
 
-const missing = missingControlPlane();
 const main = new URL('../../main.ts', import.meta.url).pathname;
 const IMAGE = 'quay.io/team/web';
 
@@ -71,134 +70,129 @@ function workload(reference: string, template: Template): TestObject {
   });
 }
 
-if (missing !== undefined) test.skip('all of it', missing);
-else {
-  const plane = await startPlane();
-  await applySource(plane);
-  await readyNamespace(plane, 'shop', { team: 'a' });
-  const account = (name: string, more: object, annotations = {}): TestObject => ({
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: { name, namespace: 'shop', annotations },
-    ...more,
+const plane = await startPlane();
+await applySource(plane);
+await readyNamespace(plane, 'shop', { team: 'a' });
+const account = (name: string, more: object, annotations = {}): TestObject => ({
+  apiVersion: 'v1',
+  kind: 'ServiceAccount',
+  metadata: { name, namespace: 'shop', annotations },
+  ...more,
+});
+await plane.apply(account('listed', { imagePullSecrets: [{ name: 'own' }] }));
+await plane.apply(account('strict', {}, { 'kubernetes.io/enforce-mountable-secrets': 'true' }));
+for (const [reference, template] of Object.entries(TEMPLATES))
+  await plane.apply(workload(reference, template));
+const viewer = await plane.user({
+  name: 'viewer',
+  by: 'token',
+  cluster: [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }],
+});
+const reconciler = startReconciler(plane, await reconcilerUser(plane));
+const soon = waiter(reconciler);
+const run = (...args: readonly string[]) => runProcess([process.execPath, main, ...args]);
+const live = ['--kubeconfig', viewer.kubeconfig, '--namespace', 'shop'];
+
+/** What the API server makes of a pod of the template, without storing it. */
+const dryRun = async (template: Template): Promise<readonly string[]> => {
+  const { metadata, spec } = podTemplate(template) as { readonly metadata: object; readonly spec: object };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, generateName: 'try-' }, spec };
+  const path = '/api/v1/namespaces/shop/pods?dryRun=All';
+  const { status, body } = await plane.client.request('POST', path, pod);
+  assert.equal(status, 201, String(body.message));
+  return ((body['spec'].imagePullSecrets ?? []) as readonly { name: string }[]).map(({ name }) => name);
+};
+const explained = async (reference: string): Promise<readonly string[]> => {
+  const ran = await run('explain', '--pod', reference, '--output', 'json', ...live);
+  const { secrets } = JSON.parse(ran.stdout) as { readonly secrets: readonly { readonly name: string }[] };
+  return secrets.map(({ name }) => name);
+};
+/** How many Secrets a pod of the template lists, as doctor says; or what it says that hinders it. */
+const doctored = async (reference: string): Promise<string> => {
+  const ran = await run('doctor', reference, '--output', 'json', ...live);
+  const { findings } = JSON.parse(ran.stdout) as {
+    readonly findings: readonly { readonly check: string; readonly message: string }[];
+  };
+  const of = (name: string): string => findings.find(({ check }) => check === name)?.message ?? '';
+  // What is said of another account of the namespace is none of its business.
+  if (reference !== 'deployment/strict') assert.match(of('distribution'), /^nothing that syncs/, reference);
+  const message = of('injection');
+  return /lists (no|\d+) (?:Secret|imagePullSecret)/.exec(message)?.[1]?.replace('no', '0') ?? message;
+};
+const HINDERED = /^profile\/team gives such pods Secret "reg", and nothing injects it/;
+/** The cluster as `kubectl get -o json` writes it down. */
+const dump = async (folder: string): Promise<void> => {
+  mkdirSync(folder, { recursive: true });
+  const kinds =
+    'namespaces,secrets,serviceaccounts,deployments,statefulsets,jobs,cronjobs,pullsecretprofiles,pullsecretgrants,mutatingadmissionpolicies,mutatingadmissionpolicybindings';
+  const ran = await plane.kubectl('get', kinds, '--all-namespaces', '--output=json');
+  assert.equal(ran.code, 0, ran.stderr);
+  writeFileSync(join(folder, 'dump.json'), ran.stdout);
+};
+
+test('explain and doctor name the Secrets that the API server gives, in its order', async () => {
+  await plane.apply(
+    teamProfile({ selector: { matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['other'] }] } }),
+  );
+  await soon(async () => assert.equal(await conditionOf(plane, 'team', 'Injecting'), 'True Policy'));
+  // The owner of "strict" lets its pods have no name of others: nothing for the platform to do.
+  await soon(async () => assert.equal(await conditionOf(plane, 'team', 'Ready'), 'True BlockedByTenants'));
+  const made: Record<string, readonly string[]> = {};
+  for (const [reference, template] of Object.entries(TEMPLATES)) {
+    made[reference] = await dryRun(template);
+    assert.deepEqual(await explained(reference), made[reference], reference);
+    const said = await doctored(reference);
+    if (reference === 'deployment/strict') assert.match(said, HINDERED);
+    else assert.equal(said, String(made[reference].length), reference);
+  }
+  assert.deepEqual(made, {
+    'deployment/web': ['reg'],
+    'deployment/strict': [],
+    'statefulset/db': ['own', 'reg'],
+    'statefulset/other': [],
+    'job/once': ['mine', 'reg'],
+    'cronjob/nightly': [],
+    'cronjob/daily': ['reg'],
   });
-  await plane.apply(account('listed', { imagePullSecrets: [{ name: 'own' }] }));
-  await plane.apply(account('strict', {}, { 'kubernetes.io/enforce-mountable-secrets': 'true' }));
+});
+
+test('test and reconcile --from say the same of a dump', async () => {
+  const folder = join(plane.folder, 'dump');
+  await dump(folder);
+  const ran = await run('reconcile', '--from', folder, '--output', 'json');
+  const { templates } = JSON.parse(ran.stdout) as { readonly templates: readonly Shown[] };
+  for (const [reference, template] of Object.entries(TEMPLATES)) {
+    const { kind, metadata } = workload(reference, template);
+    const shown = templates.find((one) => one.template === `${kind}/shop/${metadata.name}`);
+    // Templates that pull with nothing but what they list themselves are not named.
+    const names =
+      shown?.secrets.map(({ name }) => name) ?? (template.own === undefined ? [] : [template.own]);
+    assert.deepEqual(names, await dryRun(template), reference);
+  }
+  const file = join(plane.folder, 'keyring.tests');
+  const rows = await Promise.all(
+    Object.entries(TEMPLATES).map(async ([reference, template]) => {
+      const expect = (await dryRun(template)).includes('reg') ? '{ secret: reg, username: robot }' : 'denied';
+      return `  - { pod: ${reference}, namespace: shop, image: ${IMAGE}, expect: ${expect} }\n`;
+    }),
+  );
+  writeFileSync(file, `tests:\n${rows.join('')}`);
+  const tested = await run('test', file, '--from', folder);
+  assert.match(tested.stdout, /7 passed, 0 failed/, tested.stdout + tested.stderr);
+});
+
+test('where nothing injects any more they say that too', async () => {
+  await reconciler.stop();
+  for (const kind of ['mutatingadmissionpolicybindings', 'mutatingadmissionpolicies'])
+    assert.equal((await plane.kubectl('delete', kind, '--all')).code, 0);
+  const web = TEMPLATES['deployment/web'] as Template;
+  await eventually(async () => assert.deepEqual(await dryRun(web), []));
   for (const [reference, template] of Object.entries(TEMPLATES))
-    await plane.apply(workload(reference, template));
-  const viewer = await plane.user({
-    name: 'viewer',
-    by: 'token',
-    cluster: [{ apiGroups: ['*'], resources: ['*'], verbs: ['get', 'list', 'watch'] }],
-  });
-  const reconciler = startReconciler(plane, await reconcilerUser(plane));
-  const soon = waiter(reconciler);
-  const run = (...args: readonly string[]) => runProcess([process.execPath, main, ...args]);
-  const live = ['--kubeconfig', viewer.kubeconfig, '--namespace', 'shop'];
+    assert.deepEqual(await explained(reference), await dryRun(template), reference);
+  assert.match(await doctored('deployment/web'), HINDERED);
+});
 
-  /** What the API server makes of a pod of the template, without storing it. */
-  const dryRun = async (template: Template): Promise<readonly string[]> => {
-    const { metadata, spec } = podTemplate(template) as { readonly metadata: object; readonly spec: object };
-    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, generateName: 'try-' }, spec };
-    const path = '/api/v1/namespaces/shop/pods?dryRun=All';
-    const { status, body } = await plane.client.request('POST', path, pod);
-    assert.equal(status, 201, String(body.message));
-    return ((body['spec'].imagePullSecrets ?? []) as readonly { name: string }[]).map(({ name }) => name);
-  };
-  const explained = async (reference: string): Promise<readonly string[]> => {
-    const ran = await run('explain', '--pod', reference, '--output', 'json', ...live);
-    const { secrets } = JSON.parse(ran.stdout) as { readonly secrets: readonly { readonly name: string }[] };
-    return secrets.map(({ name }) => name);
-  };
-  /** How many Secrets a pod of the template lists, as doctor says; or what it says that hinders it. */
-  const doctored = async (reference: string): Promise<string> => {
-    const ran = await run('doctor', reference, '--output', 'json', ...live);
-    const { findings } = JSON.parse(ran.stdout) as {
-      readonly findings: readonly { readonly check: string; readonly message: string }[];
-    };
-    const of = (name: string): string => findings.find(({ check }) => check === name)?.message ?? '';
-    // What is said of another account of the namespace is none of its business.
-    if (reference !== 'deployment/strict') assert.match(of('distribution'), /^nothing that syncs/, reference);
-    const message = of('injection');
-    return /lists (no|\d+) (?:Secret|imagePullSecret)/.exec(message)?.[1]?.replace('no', '0') ?? message;
-  };
-  const HINDERED = /^profile\/team gives such pods Secret "reg", and nothing injects it/;
-  /** The cluster as `kubectl get -o json` writes it down. */
-  const dump = async (folder: string): Promise<void> => {
-    mkdirSync(folder, { recursive: true });
-    const kinds =
-      'namespaces,secrets,serviceaccounts,deployments,statefulsets,jobs,cronjobs,pullsecretprofiles,pullsecretgrants,mutatingadmissionpolicies,mutatingadmissionpolicybindings';
-    const ran = await plane.kubectl('get', kinds, '--all-namespaces', '--output=json');
-    assert.equal(ran.code, 0, ran.stderr);
-    writeFileSync(join(folder, 'dump.json'), ran.stdout);
-  };
-
-  test('explain and doctor name the Secrets that the API server gives, in its order', async () => {
-    await plane.apply(
-      teamProfile({ selector: { matchExpressions: [{ key: 'app', operator: 'NotIn', values: ['other'] }] } }),
-    );
-    await soon(async () => assert.equal(await conditionOf(plane, 'team', 'Injecting'), 'True Policy'));
-    // The owner of "strict" lets its pods have no name of others: nothing for the platform to do.
-    await soon(async () => assert.equal(await conditionOf(plane, 'team', 'Ready'), 'True BlockedByTenants'));
-    const made: Record<string, readonly string[]> = {};
-    for (const [reference, template] of Object.entries(TEMPLATES)) {
-      made[reference] = await dryRun(template);
-      assert.deepEqual(await explained(reference), made[reference], reference);
-      const said = await doctored(reference);
-      if (reference === 'deployment/strict') assert.match(said, HINDERED);
-      else assert.equal(said, String(made[reference].length), reference);
-    }
-    assert.deepEqual(made, {
-      'deployment/web': ['reg'],
-      'deployment/strict': [],
-      'statefulset/db': ['own', 'reg'],
-      'statefulset/other': [],
-      'job/once': ['mine', 'reg'],
-      'cronjob/nightly': [],
-      'cronjob/daily': ['reg'],
-    });
-  });
-
-  test('test and reconcile --from say the same of a dump', async () => {
-    const folder = join(plane.folder, 'dump');
-    await dump(folder);
-    const ran = await run('reconcile', '--from', folder, '--output', 'json');
-    const { templates } = JSON.parse(ran.stdout) as { readonly templates: readonly Shown[] };
-    for (const [reference, template] of Object.entries(TEMPLATES)) {
-      const { kind, metadata } = workload(reference, template);
-      const shown = templates.find((one) => one.template === `${kind}/shop/${metadata.name}`);
-      // Templates that pull with nothing but what they list themselves are not named.
-      const names =
-        shown?.secrets.map(({ name }) => name) ?? (template.own === undefined ? [] : [template.own]);
-      assert.deepEqual(names, await dryRun(template), reference);
-    }
-    const file = join(plane.folder, 'keyring.tests');
-    const rows = await Promise.all(
-      Object.entries(TEMPLATES).map(async ([reference, template]) => {
-        const expect = (await dryRun(template)).includes('reg')
-          ? '{ secret: reg, username: robot }'
-          : 'denied';
-        return `  - { pod: ${reference}, namespace: shop, image: ${IMAGE}, expect: ${expect} }\n`;
-      }),
-    );
-    writeFileSync(file, `tests:\n${rows.join('')}`);
-    const tested = await run('test', file, '--from', folder);
-    assert.match(tested.stdout, /7 passed, 0 failed/, tested.stdout + tested.stderr);
-  });
-
-  test('where nothing injects any more they say that too', async () => {
-    await reconciler.stop();
-    for (const kind of ['mutatingadmissionpolicybindings', 'mutatingadmissionpolicies'])
-      assert.equal((await plane.kubectl('delete', kind, '--all')).code, 0);
-    const web = TEMPLATES['deployment/web'] as Template;
-    await eventually(async () => assert.deepEqual(await dryRun(web), []));
-    for (const [reference, template] of Object.entries(TEMPLATES))
-      assert.deepEqual(await explained(reference), await dryRun(template), reference);
-    assert.match(await doctored('deployment/web'), HINDERED);
-  });
-
-  test.lastly('ends', async () => {
-    await reconciler.stop();
-    await plane.stop();
-  });
-}
+test.lastly('ends', async () => {
+  await reconciler.stop();
+  await plane.stop();
+});

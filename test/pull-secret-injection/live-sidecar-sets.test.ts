@@ -1,7 +1,7 @@
 // deadline: 400 s
+// needs: control plane
 /** What pods get on a real control plane: of accounts that enforce mountable secrets, and of SidecarSets, their revisions and the Secrets that they bring. */
 import assert from 'node:assert/strict';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { meta } from '../support/meta.ts';
@@ -17,211 +17,198 @@ import {
 } from './live.ts';
 import { applySource, conditionOf, secretAt, teamProfile, waiter } from './live-scene.ts';
 
-const missing = missingControlPlane();
 const INJECTED = 'pullwright.dev/injected-pull-secrets';
 const SETS = '/apis/apps.kruise.io/v1beta1/sidecarsets';
 const STRICT = 'kubernetes.io/enforce-mountable-secrets';
 
-if (missing !== undefined) test.skip('all of it', missing);
-else {
-  const plane = await startPlane();
-  await applySource(plane);
-  await readyNamespace(plane, 'shop', { team: 'a' });
-  await plane.apply(teamProfile());
-  const reconciler = startReconciler(plane, await reconcilerUser(plane));
-  const soon = waiter(reconciler);
-  const containers = [{ name: 'side', image: 'registry.example.com/side:1' }];
-  await plane.apply(namespaceObject('kruise-system'));
+const plane = await startPlane();
+await applySource(plane);
+await readyNamespace(plane, 'shop', { team: 'a' });
+await plane.apply(teamProfile());
+const reconciler = startReconciler(plane, await reconcilerUser(plane));
+const soon = waiter(reconciler);
+const containers = [{ name: 'side', image: 'registry.example.com/side:1' }];
+await plane.apply(namespaceObject('kruise-system'));
 
-  test('an account that enforces mountable secrets is left out, until it lists the name', async () => {
-    const strict = meta('v1 ServiceAccount', {
-      name: 'strict',
-      namespace: 'shop',
-      annotations: { [STRICT]: 'true' },
-    });
-    await plane.apply(strict);
-    const report = meta('pullwright.dev/v1alpha1 PullStatus', {
-      name: 'serviceaccount-strict',
-      namespace: 'shop',
-    });
-    await soon(async () =>
-      assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'False MountableSecretsEnforced'),
-    );
-    await soon(async () => {
-      const [verdict] = (await plane.get(report))?.['status']?.verdicts ?? [];
-      assert.deepEqual([verdict?.subject, verdict?.reason], ['reg', 'MountableSecretsEnforced']);
-    });
-    const answer = async (): Promise<unknown> => {
-      const made = await postPod(plane, { name: `s-${Date.now()}`, namespace: 'shop', account: 'strict' });
-      return 'pod' in made ? (made.pod['spec'].imagePullSecrets ?? []) : made.refused;
-    };
-    await soon(async () => assert.deepEqual(await answer(), []));
-    await soon(async () => assert.match(await conditionOf(plane, 'team', 'Injecting'), /^True /));
-    await plane.apply({ ...strict, imagePullSecrets: [{ name: 'reg' }] });
-    await soon(async () => assert.equal(await plane.get(report), undefined));
-    await soon(async () => assert.deepEqual(await answer(), [{ name: 'reg' }]));
-    await soon(async () =>
-      assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'undefined undefined'),
-    );
+test('an account that enforces mountable secrets is left out, until it lists the name', async () => {
+  const strict = meta('v1 ServiceAccount', {
+    name: 'strict',
+    namespace: 'shop',
+    annotations: { [STRICT]: 'true' },
   });
+  await plane.apply(strict);
+  const report = meta('pullwright.dev/v1alpha1 PullStatus', {
+    name: 'serviceaccount-strict',
+    namespace: 'shop',
+  });
+  await soon(async () =>
+    assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'False MountableSecretsEnforced'),
+  );
+  await soon(async () => {
+    const [verdict] = (await plane.get(report))?.['status']?.verdicts ?? [];
+    assert.deepEqual([verdict?.subject, verdict?.reason], ['reg', 'MountableSecretsEnforced']);
+  });
+  const answer = async (): Promise<unknown> => {
+    const made = await postPod(plane, { name: `s-${Date.now()}`, namespace: 'shop', account: 'strict' });
+    return 'pod' in made ? (made.pod['spec'].imagePullSecrets ?? []) : made.refused;
+  };
+  await soon(async () => assert.deepEqual(await answer(), []));
+  await soon(async () => assert.match(await conditionOf(plane, 'team', 'Injecting'), /^True /));
+  await plane.apply({ ...strict, imagePullSecrets: [{ name: 'reg' }] });
+  await soon(async () => assert.equal(await plane.get(report), undefined));
+  await soon(async () => assert.deepEqual(await answer(), [{ name: 'reg' }]));
+  await soon(async () =>
+    assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'undefined undefined'),
+  );
+});
 
-  test('a SidecarSet is injecting once a pod came back with its names; one that selects nobody claims nothing', async () => {
-    const set = (name: string, namespace: string): TestObject => ({
-      ...meta('apps.kruise.io/v1beta1 SidecarSet', { name }),
-      spec: {
-        selector: { matchLabels: { app: name } },
-        namespace,
-        imagePullSecrets: [{ name: 'side-pull' }],
-        containers,
-      },
-    });
-    await plane.apply(set('side', 'shop'));
-    await plane.apply(set('nowhere', 'not-there'));
-    await soon(async () =>
-      assert.equal(await conditionOf(plane, set('side', ''), 'Ready'), 'True Injecting'),
-    );
-    await soon(async () =>
-      assert.equal(await conditionOf(plane, set('nowhere', ''), 'Ready'), 'Unknown NothingToTry'),
-    );
-    const made = await postPod(plane, { name: 'with-side', namespace: 'shop', labels: { app: 'side' } });
-    assert.ok('pod' in made, JSON.stringify(made));
-    const noted = String(made.pod.metadata['annotations']?.[INJECTED]);
-    assert.equal(noted, 'profile/team: reg; sidecarset/side: side-pull');
-  });
-
-  test('pods get the revision that a SidecarSet is pinned to, all or those outside its selector, and none of a missing one', async () => {
-    await plane.apply({
-      ...meta('apps/v1 ControllerRevision', {
-        name: 'pinned-1',
-        namespace: 'kruise-system',
-        labels: { 'kruise.io/sidecarset-name': 'pinned' },
-      }),
-      revision: 1,
-      data: { spec: { imagePullSecrets: [{ name: 'old-pull' }], containers } },
-    });
-    const pinned = (revision: object | undefined, updateStrategy: object = {}): TestObject => ({
-      ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'pinned' }),
-      spec: {
-        selector: { matchLabels: { app: 'pinned' } },
-        namespace: 'shop',
-        imagePullSecrets: [{ name: 'new-pull' }],
-        containers,
-        ...(revision === undefined ? {} : { injectionStrategy: { revision } }),
-        updateStrategy,
-      },
-    });
-    const given = async (track: string): Promise<unknown> => {
-      const labels = { app: 'pinned', track };
-      const made = await postPod(plane, {
-        name: `pin-${Date.now()}-${track}`,
-        namespace: 'shop',
-        labels,
-      });
-      if (!('pod' in made)) return made.refused;
-      const names = (made.pod['spec'].imagePullSecrets ?? []) as readonly { name: string }[];
-      return names.map(({ name }) => name).filter((name) => name.endsWith('-pull'));
-    };
-    const old = { revisionName: 'pinned-1' };
-    const some = { ...old, policy: 'Partial' };
-    const rows: readonly (readonly [set: TestObject, stable: string[], next: string[]])[] = [
-      [pinned(old), ['old-pull'], ['old-pull']],
-      [pinned(undefined), ['new-pull'], ['new-pull']],
-      [pinned(some, { partition: '100%' }), ['old-pull'], ['old-pull']],
-      [pinned(some, { selector: { matchLabels: { track: 'next' } } }), ['old-pull'], ['new-pull']],
-      [pinned({ revisionName: 'never' }), [], []],
-    ];
-    for (const [set, stable, next] of rows) {
-      await plane.remove(set);
-      await plane.apply(set);
-      await soon(async () => assert.deepEqual([await given('stable'), await given('next')], [stable, next]));
-    }
-    await plane.remove(pinned(undefined));
-  });
-
-  // Sets that bring their Secrets.
-  await plane.apply({
-    ...meta('apps/v1 ControllerRevision', {
-      name: 'brings-1',
-      namespace: 'kruise-system',
-      labels: { 'kruise.io/sidecarset-name': 'brings' },
-    }),
-    revision: 1,
-    data: { spec: { imagePullSecrets: [{ name: 'quay' }], containers } },
-  });
-  const grant = grantObject('platform', ['quay'], ['shop']);
-  const author = (name: string, namespaces: Parameters<typeof plane.user>[0]['namespaces'] = {}) =>
-    plane.user({
-      name,
-      cluster: [{ apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: ['*'] }],
-      namespaces,
-    });
-  const get = { apiGroups: [''], resources: ['secrets'], verbs: ['get'] };
-  const [nobody, reader, keeper] = await Promise.all([
-    author('nobody'),
-    author('reader', { platform: [{ ...get, resourceNames: ['quay'] }] }),
-    author('keeper', { platform: [get] }),
-  ]);
-  const brings = (spec: object): TestObject => ({
-    ...meta('apps.kruise.io/v1beta1 SidecarSet', {
-      name: 'brings',
-      annotations: { 'pullwright.dev/source-namespace': 'platform' },
-    }),
+test('a SidecarSet is injecting once a pod came back with its names; one that selects nobody claims nothing', async () => {
+  const set = (name: string, namespace: string): TestObject => ({
+    ...meta('apps.kruise.io/v1beta1 SidecarSet', { name }),
     spec: {
-      selector: { matchLabels: { app: 'web' } },
-      namespaceSelector: { matchLabels: { team: 'a' } },
+      selector: { matchLabels: { app: name } },
+      namespace,
+      imagePullSecrets: [{ name: 'side-pull' }],
       containers,
-      ...spec,
     },
   });
-  const pinnedTo = (revision: object): TestObject => brings({ injectionStrategy: { revision } });
-  const copy = secretAt('shop', 'quay');
-  const ready = (): Promise<string> => conditionOf(plane, brings({}), 'Ready');
+  await plane.apply(set('side', 'shop'));
+  await plane.apply(set('nowhere', 'not-there'));
+  await soon(async () => assert.equal(await conditionOf(plane, set('side', ''), 'Ready'), 'True Injecting'));
+  await soon(async () =>
+    assert.equal(await conditionOf(plane, set('nowhere', ''), 'Ready'), 'Unknown NothingToTry'),
+  );
+  const made = await postPod(plane, { name: 'with-side', namespace: 'shop', labels: { app: 'side' } });
+  assert.ok('pod' in made, JSON.stringify(made));
+  const noted = String(made.pod.metadata['annotations']?.[INJECTED]);
+  assert.equal(noted, 'profile/team: reg; sidecarset/side: side-pull');
+});
 
-  test('nobody has a Secret brought through a pinned revision without being allowed to get it', async () => {
-    await eventually(async () => {
-      const { status, body } = await nobody.client.request(
-        'POST',
-        SETS,
-        pinnedTo({ revisionName: 'brings-1' }),
-      );
-      assert.match(
-        `${status} ${body.message}`,
-        /^422 .*may name any Secret, and you may not get all Secrets/s,
-      );
+test('pods get the revision that a SidecarSet is pinned to, all or those outside its selector, and none of a missing one', async () => {
+  await plane.apply({
+    ...meta('apps/v1 ControllerRevision', {
+      name: 'pinned-1',
+      namespace: 'kruise-system',
+      labels: { 'kruise.io/sidecarset-name': 'pinned' },
+    }),
+    revision: 1,
+    data: { spec: { imagePullSecrets: [{ name: 'old-pull' }], containers } },
+  });
+  const pinned = (revision: object | undefined, updateStrategy: object = {}): TestObject => ({
+    ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'pinned' }),
+    spec: {
+      selector: { matchLabels: { app: 'pinned' } },
+      namespace: 'shop',
+      imagePullSecrets: [{ name: 'new-pull' }],
+      containers,
+      ...(revision === undefined ? {} : { injectionStrategy: { revision } }),
+      updateStrategy,
+    },
+  });
+  const given = async (track: string): Promise<unknown> => {
+    const labels = { app: 'pinned', track };
+    const made = await postPod(plane, {
+      name: `pin-${Date.now()}-${track}`,
+      namespace: 'shop',
+      labels,
     });
-    // One name is not enough: the revision may have any.
-    for (const revision of [{ revisionName: 'brings-1' }, { customVersion: 'v1' }]) {
-      const { status } = await reader.client.request('POST', SETS, pinnedTo(revision));
-      assert.equal(status, 422, JSON.stringify(revision));
-    }
-    const plain = await reader.client.request('POST', SETS, brings({ imagePullSecrets: [{ name: 'quay' }] }));
-    assert.equal(plain.status, 201, 'without a pin the names stand in the set');
-    await plane.remove(brings({}));
-    const { status, body } = await keeper.client.request(
+    if (!('pod' in made)) return made.refused;
+    const names = (made.pod['spec'].imagePullSecrets ?? []) as readonly { name: string }[];
+    return names.map(({ name }) => name).filter((name) => name.endsWith('-pull'));
+  };
+  const old = { revisionName: 'pinned-1' };
+  const some = { ...old, policy: 'Partial' };
+  const rows: readonly (readonly [set: TestObject, stable: string[], next: string[]])[] = [
+    [pinned(old), ['old-pull'], ['old-pull']],
+    [pinned(undefined), ['new-pull'], ['new-pull']],
+    [pinned(some, { partition: '100%' }), ['old-pull'], ['old-pull']],
+    [pinned(some, { selector: { matchLabels: { track: 'next' } } }), ['old-pull'], ['new-pull']],
+    [pinned({ revisionName: 'never' }), [], []],
+  ];
+  for (const [set, stable, next] of rows) {
+    await plane.remove(set);
+    await plane.apply(set);
+    await soon(async () => assert.deepEqual([await given('stable'), await given('next')], [stable, next]));
+  }
+  await plane.remove(pinned(undefined));
+});
+
+// Sets that bring their Secrets.
+await plane.apply({
+  ...meta('apps/v1 ControllerRevision', {
+    name: 'brings-1',
+    namespace: 'kruise-system',
+    labels: { 'kruise.io/sidecarset-name': 'brings' },
+  }),
+  revision: 1,
+  data: { spec: { imagePullSecrets: [{ name: 'quay' }], containers } },
+});
+const grant = grantObject('platform', ['quay'], ['shop']);
+const author = (name: string, namespaces: Parameters<typeof plane.user>[0]['namespaces'] = {}) =>
+  plane.user({
+    name,
+    cluster: [{ apiGroups: ['apps.kruise.io'], resources: ['sidecarsets'], verbs: ['*'] }],
+    namespaces,
+  });
+const get = { apiGroups: [''], resources: ['secrets'], verbs: ['get'] };
+const [nobody, reader, keeper] = await Promise.all([
+  author('nobody'),
+  author('reader', { platform: [{ ...get, resourceNames: ['quay'] }] }),
+  author('keeper', { platform: [get] }),
+]);
+const brings = (spec: object): TestObject => ({
+  ...meta('apps.kruise.io/v1beta1 SidecarSet', {
+    name: 'brings',
+    annotations: { 'pullwright.dev/source-namespace': 'platform' },
+  }),
+  spec: {
+    selector: { matchLabels: { app: 'web' } },
+    namespaceSelector: { matchLabels: { team: 'a' } },
+    containers,
+    ...spec,
+  },
+});
+const pinnedTo = (revision: object): TestObject => brings({ injectionStrategy: { revision } });
+const copy = secretAt('shop', 'quay');
+const ready = (): Promise<string> => conditionOf(plane, brings({}), 'Ready');
+
+test('nobody has a Secret brought through a pinned revision without being allowed to get it', async () => {
+  await eventually(async () => {
+    const { status, body } = await nobody.client.request(
       'POST',
       SETS,
       pinnedTo({ revisionName: 'brings-1' }),
     );
-    assert.equal(status, 201, String(body.message));
-    await soon(async () => assert.ok(await plane.get(copy)));
+    assert.match(`${status} ${body.message}`, /^422 .*may name any Secret, and you may not get all Secrets/s);
   });
+  // One name is not enough: the revision may have any.
+  for (const revision of [{ revisionName: 'brings-1' }, { customVersion: 'v1' }]) {
+    const { status } = await reader.client.request('POST', SETS, pinnedTo(revision));
+    assert.equal(status, 422, JSON.stringify(revision));
+  }
+  const plain = await reader.client.request('POST', SETS, brings({ imagePullSecrets: [{ name: 'quay' }] }));
+  assert.equal(plain.status, 201, 'without a pin the names stand in the set');
+  await plane.remove(brings({}));
+  const { status, body } = await keeper.client.request('POST', SETS, pinnedTo({ revisionName: 'brings-1' }));
+  assert.equal(status, 201, String(body.message));
+  await soon(async () => assert.ok(await plane.get(copy)));
+});
 
-  test('what the owner of the source takes back goes, and the set says why', async () => {
-    await soon(async () => assert.equal(await ready(), 'True Injecting'));
-    await plane.remove(grant);
-    await soon(async () => assert.equal(await plane.get(copy), undefined));
-    await soon(async () => assert.equal(await ready(), 'False NotGranted'));
-    await soon(async () => {
-      const { stdout } = await plane.kubectl('get', 'events', '--all-namespaces');
-      assert.match(stdout, /NotGranted +sidecarset\/brings/);
-    });
-    await plane.apply(grant);
-    await soon(async () => assert.equal(await ready(), 'True Injecting'));
+test('what the owner of the source takes back goes, and the set says why', async () => {
+  await soon(async () => assert.equal(await ready(), 'True Injecting'));
+  await plane.remove(grant);
+  await soon(async () => assert.equal(await plane.get(copy), undefined));
+  await soon(async () => assert.equal(await ready(), 'False NotGranted'));
+  await soon(async () => {
+    const { stdout } = await plane.kubectl('get', 'events', '--all-namespaces');
+    assert.match(stdout, /NotGranted +sidecarset\/brings/);
   });
+  await plane.apply(grant);
+  await soon(async () => assert.equal(await ready(), 'True Injecting'));
+});
 
-  test.lastly('ends', async () => {
-    await reconciler.stop();
-    assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
-    await plane.stop();
-  });
-}
+test.lastly('ends', async () => {
+  await reconciler.stop();
+  assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
+  await plane.stop();
+});

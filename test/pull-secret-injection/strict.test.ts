@@ -1,15 +1,13 @@
 // deadline: 120 s
+// needs: control plane
 /** The readers of our kinds refuse exactly what the API server refuses under strict field validation. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { readPullSecretGrant } from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { namespaceObject, startPlane } from './live.ts';
-
-const missing = missingControlPlane();
 
 const PROFILE = { namespaceSelector: {}, selector: {}, secrets: [{ name: 'reg' }] };
 const SOURCES = [{ namespace: 'platform', name: 'quay' }];
@@ -100,53 +98,49 @@ const GRANTS: Readonly<Record<string, Spec>> = {
   matchlabels: { ...GRANT, namespaceSelector: { matchlabels: {} } },
 };
 
-if (missing !== undefined) test.skip('all of it', missing);
-else {
-  const plane = await startPlane();
-  await plane.apply(namespaceObject('platform'));
-  const API = '/apis/pullwright.dev/v1alpha1';
-  const refusal = async (path: string, object: KubeObject): Promise<string | undefined> => {
-    const query = 'dryRun=All&fieldValidation=Strict';
-    const { status, body } = await plane.client.request('POST', `${API}/${path}?${query}`, object);
-    return status === 201 ? undefined : String(body.message);
-  };
-  const profileOf = (spec: Spec, rest: Spec = {}): KubeObject => ({
-    ...meta('pullwright.dev/v1alpha1 PullSecretProfile', { name: 'x' }),
-    spec,
-    ...rest,
+const plane = await startPlane();
+await plane.apply(namespaceObject('platform'));
+const API = '/apis/pullwright.dev/v1alpha1';
+const refusal = async (path: string, object: KubeObject): Promise<string | undefined> => {
+  const query = 'dryRun=All&fieldValidation=Strict';
+  const { status, body } = await plane.client.request('POST', `${API}/${path}?${query}`, object);
+  return status === 201 ? undefined : String(body.message);
+};
+const profileOf = (spec: Spec, rest: Spec = {}): KubeObject => ({
+  ...meta('pullwright.dev/v1alpha1 PullSecretProfile', { name: 'x' }),
+  spec,
+  ...rest,
+});
+const agree = async (path: string, object: KubeObject, problems: readonly string[]): Promise<void> => {
+  const said = await refusal(path, object);
+  assert.equal(problems.length > 0, said !== undefined, `${problems.join('; ')} | API server: ${said}`);
+};
+const problemsOf = (object: KubeObject): readonly string[] => {
+  const read = readProfile(object);
+  return read.ok ? [] : read.problems;
+};
+
+for (const [name, spec] of Object.entries(PROFILES))
+  test(`a profile: ${name}`, () => agree('pullsecretprofiles', profileOf(spec), problemsOf(profileOf(spec))));
+
+for (const [name, rest] of Object.entries({
+  'a field beside the spec': { suspend: true },
+  'an annotation in the singular': { metadata: { name: 'x', annotation: {} } },
+  'a label that is a number': { metadata: { name: 'x', labels: { a: 1 } } },
+  'what every object has': {
+    metadata: { name: 'x', labels: { a: 'b' }, annotations: {}, creationTimestamp: null },
+  },
+}))
+  test(`a profile: ${name}`, async () => {
+    const object = profileOf(PROFILE, rest);
+    await agree('pullsecretprofiles', object, problemsOf(object));
   });
-  const agree = async (path: string, object: KubeObject, problems: readonly string[]): Promise<void> => {
-    const said = await refusal(path, object);
-    assert.equal(problems.length > 0, said !== undefined, `${problems.join('; ')} | API server: ${said}`);
-  };
-  const problemsOf = (object: KubeObject): readonly string[] => {
-    const read = readProfile(object);
-    return read.ok ? [] : read.problems;
-  };
 
-  for (const [name, spec] of Object.entries(PROFILES))
-    test(`a profile: ${name}`, () =>
-      agree('pullsecretprofiles', profileOf(spec), problemsOf(profileOf(spec))));
+for (const [name, spec] of Object.entries(GRANTS))
+  test(`a grant: ${name}`, async () => {
+    const metadata = { name: 'x', namespace: 'platform' };
+    const object: KubeObject = { ...meta('pullwright.dev/v1alpha1 PullSecretGrant', metadata), spec };
+    await agree('namespaces/platform/pullsecretgrants', object, readPullSecretGrant(object).problems);
+  });
 
-  for (const [name, rest] of Object.entries({
-    'a field beside the spec': { suspend: true },
-    'an annotation in the singular': { metadata: { name: 'x', annotation: {} } },
-    'a label that is a number': { metadata: { name: 'x', labels: { a: 1 } } },
-    'what every object has': {
-      metadata: { name: 'x', labels: { a: 'b' }, annotations: {}, creationTimestamp: null },
-    },
-  }))
-    test(`a profile: ${name}`, async () => {
-      const object = profileOf(PROFILE, rest);
-      await agree('pullsecretprofiles', object, problemsOf(object));
-    });
-
-  for (const [name, spec] of Object.entries(GRANTS))
-    test(`a grant: ${name}`, async () => {
-      const metadata = { name: 'x', namespace: 'platform' };
-      const object: KubeObject = { ...meta('pullwright.dev/v1alpha1 PullSecretGrant', metadata), spec };
-      await agree('namespaces/platform/pullsecretgrants', object, readPullSecretGrant(object).problems);
-    });
-
-  test.lastly('the control plane stops', () => plane.stop());
-}
+test.lastly('the control plane stops', () => plane.stop());

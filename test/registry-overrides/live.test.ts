@@ -1,9 +1,9 @@
 // deadline: 240 s
+// needs: control plane
 /** The reconciler on a real API server, with the rights that the charts render, beside writers that act like HyperShift's. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { overridesAccess } from '../../charts/registry-overrides/access.ts';
-import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrds } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -24,188 +24,180 @@ import {
   variableOf,
 } from './live-objects.ts';
 
-const missing = missingControlPlane();
 const NAMESPACE = controlPlaneNamespace('prod');
 
-if (missing !== undefined) test.skip('everything', missing);
-else {
-  const plane = await startControlPlane({ crds: MANAGEMENT_CRDS });
-  for (const name of [CLUSTERS, NAMESPACE])
-    await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
-  const access = overridesAccess([{ hostedClusterNamespace: CLUSTERS, controlPlaneNamespace: NAMESPACE }]);
-  const user = await plane.user({
-    name: 'overrides',
-    cluster: [
-      DISCOVERY.planes,
-      DISCOVERY.itself,
-      ...access.filter((one) => one.namespace === undefined).flatMap((one) => one.rules),
+const plane = await startControlPlane({ crds: MANAGEMENT_CRDS });
+for (const name of [CLUSTERS, NAMESPACE])
+  await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
+const access = overridesAccess([{ hostedClusterNamespace: CLUSTERS, controlPlaneNamespace: NAMESPACE }]);
+const user = await plane.user({
+  name: 'overrides',
+  cluster: [
+    DISCOVERY.planes,
+    DISCOVERY.itself,
+    ...access.filter((one) => one.namespace === undefined).flatMap((one) => one.rules),
+  ],
+  namespaces: {
+    [NAMESPACE]: [
+      DISCOVERY.kubeconfigs,
+      ...access.filter((one) => one.namespace === NAMESPACE).flatMap((one) => one.rules),
     ],
-    namespaces: {
-      [NAMESPACE]: [
-        DISCOVERY.kubeconfigs,
-        ...access.filter((one) => one.namespace === NAMESPACE).flatMap((one) => one.rules),
-      ],
-      [CLUSTERS]: access.filter((one) => one.namespace === CLUSTERS).flatMap((one) => one.rules),
-    },
-  });
-  const face = new FaultServer(plane, 'prod');
-  await face.start('prod');
-  await plane.apply(kubeconfigSecret('prod', face.kubeconfig));
-  const config = `${plane.folder}/config.yaml`;
-  writeFileSync(config, 'systems: { registry-overrides: { only: [clusters/prod], catalogs: false } }\n');
-  const process = new ReconcilerProcess(NODE, [
-    `--kubeconfig=${user.kubeconfig}`,
-    '--discover',
-    '--allow-address=127.0.0.0/8',
-    `--config=${config}`,
-  ]);
+    [CLUSTERS]: access.filter((one) => one.namespace === CLUSTERS).flatMap((one) => one.rules),
+  },
+});
+const face = new FaultServer(plane, 'prod');
+await face.start('prod');
+await plane.apply(kubeconfigSecret('prod', face.kubeconfig));
+const config = `${plane.folder}/config.yaml`;
+writeFileSync(config, 'systems: { registry-overrides: { only: [clusters/prod], catalogs: false } }\n');
+const process = new ReconcilerProcess(NODE, [
+  `--kubeconfig=${user.kubeconfig}`,
+  '--discover',
+  '--allow-address=127.0.0.0/8',
+  `--config=${config}`,
+]);
 
-  const read = async (name: string): Promise<Deployment> =>
-    (await plane.get(deployment('prod', name))) as Deployment;
-  const value = async (name: string): Promise<string | undefined> => variableOf(await read(name), name);
-  const status = async (): Promise<Status> =>
-    ((await plane.get(statusOf('prod'))) as { status?: Status } | undefined)?.status ?? {
-      conditions: [],
-      verdicts: [],
-    };
-  const condition = async (type: string): Promise<string> => {
-    const found = (await status()).conditions.find((one) => one.type === type);
-    return found === undefined ? 'absent' : `${found.status} ${found.reason}`;
+const read = async (name: string): Promise<Deployment> =>
+  (await plane.get(deployment('prod', name))) as Deployment;
+const value = async (name: string): Promise<string | undefined> => variableOf(await read(name), name);
+const status = async (): Promise<Status> =>
+  ((await plane.get(statusOf('prod'))) as { status?: Status } | undefined)?.status ?? {
+    conditions: [],
+    verdicts: [],
   };
+const condition = async (type: string): Promise<string> => {
+  const found = (await status()).conditions.find((one) => one.type === type);
+  return found === undefined ? 'absent' : `${found.status} ${found.reason}`;
+};
 
-  test('sets the variable on both Deployments, with exactly the rights of the charts', async () => {
-    await plane.apply(deployment('prod', 'control-plane-operator'), 'somebody');
-    await plane.apply(deployment('prod', 'ignition-server'), 'somebody');
-    await plane.apply(
-      mirrors([
-        ['quay.io/b', ['m2.example.com', 'm1.example.com']],
-        ['quay.io/a', ['m.example.com']],
-      ]),
-    );
-    await plane.apply(hostedCluster('prod'));
-    await plane.apply(hostedControlPlane('prod'));
-    const wanted = 'quay.io/a=m.example.com,quay.io/b=m2.example.com,quay.io/b=m1.example.com';
-    await eventually(
-      async () => assert.equal(await value('ignition-server'), wanted, process.log.slice(-2000)),
-      { withinMs: 30_000 },
-    );
-    await eventually(async () => assert.equal(await value('control-plane-operator'), wanted));
-    await eventually(async () => assert.equal(await condition('Ready'), 'True Reconciled'));
-    assert.doesNotMatch(process.log, /forbidden/i);
+test('sets the variable on both Deployments, with exactly the rights of the charts', async () => {
+  await plane.apply(deployment('prod', 'control-plane-operator'), 'somebody');
+  await plane.apply(deployment('prod', 'ignition-server'), 'somebody');
+  await plane.apply(
+    mirrors([
+      ['quay.io/b', ['m2.example.com', 'm1.example.com']],
+      ['quay.io/a', ['m.example.com']],
+    ]),
+  );
+  await plane.apply(hostedCluster('prod'));
+  await plane.apply(hostedControlPlane('prod'));
+  const wanted = 'quay.io/a=m.example.com,quay.io/b=m2.example.com,quay.io/b=m1.example.com';
+  await eventually(
+    async () => assert.equal(await value('ignition-server'), wanted, process.log.slice(-2000)),
+    { withinMs: 30_000 },
+  );
+  await eventually(async () => assert.equal(await value('control-plane-operator'), wanted));
+  await eventually(async () => assert.equal(await condition('Ready'), 'True Reconciled'));
+  assert.doesNotMatch(process.log, /forbidden/i);
+});
+
+test('an unchanged set of mirrors writes nothing, whatever the order it is listed in', async () => {
+  const before = await Promise.all([
+    read('ignition-server'),
+    plane.get(documentOf('prod')),
+    plane.get(statusOf('prod')),
+  ]);
+  await plane.apply(
+    mirrors([
+      ['quay.io/a', ['m.example.com']],
+      ['quay.io/b', ['m2.example.com', 'm1.example.com']],
+    ]),
+  );
+  // Something that does show marks that the change above was seen.
+  await plane.apply(mirrors([['quay.io/c', ['m.example.com']]], 'later'));
+  await eventually(async () => assert.match((await value('ignition-server')) ?? '', /quay\.io\/c/));
+  await plane.remove(mirrors([], 'later'));
+  await eventually(async () => assert.doesNotMatch((await value('ignition-server')) ?? '', /quay\.io\/c/));
+  const after = await plane.get(documentOf('prod'));
+  assert.deepEqual((after as { data?: unknown }).data, (before[1] as { data?: unknown }).data);
+});
+
+test('a kind that is installed later is followed without a restart', async () => {
+  await installCrds(plane.client, ['imagecontentsourcepolicies.operator.openshift.io']);
+  await plane.apply({
+    apiVersion: 'operator.openshift.io/v1alpha1',
+    kind: 'ImageContentSourcePolicy',
+    metadata: { name: 'legacy' },
+    spec: { repositoryDigestMirrors: [{ source: 'quay.io/old', mirrors: ['m.example.com/old'] }] },
   });
+  await eventually(
+    async () => assert.match((await value('ignition-server')) ?? '', /quay\.io\/old=m\.example\.com\/old/),
+    { withinMs: 60_000 },
+  );
+  await eventually(async () =>
+    assert.ok((await status()).verdicts.some((one) => one.reason === 'BothKinds')),
+  );
+});
 
-  test('an unchanged set of mirrors writes nothing, whatever the order it is listed in', async () => {
-    const before = await Promise.all([
-      read('ignition-server'),
-      plane.get(documentOf('prod')),
-      plane.get(statusOf('prod')),
-    ]);
-    await plane.apply(
-      mirrors([
-        ['quay.io/a', ['m.example.com']],
-        ['quay.io/b', ['m2.example.com', 'm1.example.com']],
-      ]),
-    );
-    // Something that does show marks that the change above was seen.
-    await plane.apply(mirrors([['quay.io/c', ['m.example.com']]], 'later'));
-    await eventually(async () => assert.match((await value('ignition-server')) ?? '', /quay\.io\/c/));
-    await plane.remove(mirrors([], 'later'));
-    await eventually(async () => assert.doesNotMatch((await value('ignition-server')) ?? '', /quay\.io\/c/));
-    const after = await plane.get(documentOf('prod'));
-    assert.deepEqual((after as { data?: unknown }).data, (before[1] as { data?: unknown }).data);
-  });
+test('own: a writer that applies its object every second and we do not fight', async () => {
+  await plane.apply(hostedCluster('prod', { 'pullwright.dev/registry-overrides-mode': 'own' }));
+  const stand = setInterval(
+    () =>
+      void plane
+        .apply(deployment('prod', 'ignition-server'), 'hypershift-controlplane-manager')
+        .catch(() => undefined),
+    1000,
+  );
+  try {
+    await plane.apply(mirrors([['quay.io/a', ['new.example.com']]]));
+    await eventually(async () => assert.match((await value('ignition-server')) ?? '', /new\.example\.com/));
+    await stands(read);
+    assert.match((await value('ignition-server')) ?? '', /new\.example\.com/);
+  } finally {
+    clearInterval(stand);
+  }
+});
 
-  test('a kind that is installed later is followed without a restart', async () => {
-    await installCrds(plane.client, ['imagecontentsourcepolicies.operator.openshift.io']);
-    await plane.apply({
-      apiVersion: 'operator.openshift.io/v1alpha1',
-      kind: 'ImageContentSourcePolicy',
-      metadata: { name: 'legacy' },
-      spec: { repositoryDigestMirrors: [{ source: 'quay.io/old', mirrors: ['m.example.com/old'] }] },
-    });
-    await eventually(
-      async () => assert.match((await value('ignition-server')) ?? '', /quay\.io\/old=m\.example\.com\/old/),
-      { withinMs: 60_000 },
-    );
-    await eventually(async () =>
-      assert.ok((await status()).verdicts.some((one) => one.reason === 'BothKinds')),
-    );
-  });
-
-  test('own: a writer that applies its object every second and we do not fight', async () => {
-    await plane.apply(hostedCluster('prod', { 'pullwright.dev/registry-overrides-mode': 'own' }));
-    const stand = setInterval(
-      () =>
-        void plane
-          .apply(deployment('prod', 'ignition-server'), 'hypershift-controlplane-manager')
-          .catch(() => undefined),
-      1000,
-    );
-    try {
-      await plane.apply(mirrors([['quay.io/a', ['new.example.com']]]));
-      await eventually(async () => assert.match((await value('ignition-server')) ?? '', /new\.example\.com/));
-      await stands(read);
-      assert.match((await value('ignition-server')) ?? '', /new\.example\.com/);
-    } finally {
-      clearInterval(stand);
-    }
-  });
-
-  test('own: where a writer replaces the whole object every second, we stop and say so', async () => {
-    const replace = async (): Promise<void> => {
-      const now = await read('ignition-server');
-      const {
-        managedFields: _fields,
-        resourceVersion,
-        ...metadata
-      } = now.metadata as Record<string, unknown>;
-      const body = {
-        ...now,
-        ...deployment('prod', 'ignition-server'),
-        metadata: { ...metadata, resourceVersion },
-      };
-      await plane.client.request(
-        'PUT',
-        `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/ignition-server`,
-        body,
-      );
+test('own: where a writer replaces the whole object every second, we stop and say so', async () => {
+  const replace = async (): Promise<void> => {
+    const now = await read('ignition-server');
+    const { managedFields: _fields, resourceVersion, ...metadata } = now.metadata as Record<string, unknown>;
+    const body = {
+      ...now,
+      ...deployment('prod', 'ignition-server'),
+      metadata: { ...metadata, resourceVersion },
     };
-    const stand = setInterval(() => void replace().catch(() => undefined), 1000);
-    try {
-      await eventually(async () => assert.equal(await condition('Contested'), 'True AnotherWriter'), {
-        withinMs: 20_000,
-      });
-      await stands(read);
-      assert.equal(await value('ignition-server'), undefined);
-      assert.match(
-        (await value('control-plane-operator')) ?? '',
-        /new\.example\.com/,
-        'the other Deployment is kept',
-      );
-    } finally {
-      clearInterval(stand);
-    }
-  });
-
-  test('observe: what an operator of HyperShift writes is left to it', async () => {
-    await plane.apply(hostedCluster('prod', { 'pullwright.dev/registry-overrides-mode': 'auto' }));
-    await eventually(async () => assert.match(await condition('ManagedElsewhere'), /^True/));
-    await plane.apply(mirrors([['quay.io/a', ['newest.example.com']]]));
-    await eventually(async () =>
-      assert.match((await value('control-plane-operator')) ?? '', /newest\.example\.com/),
+    await plane.client.request(
+      'PUT',
+      `/apis/apps/v1/namespaces/${NAMESPACE}/deployments/ignition-server`,
+      body,
     );
+  };
+  const stand = setInterval(() => void replace().catch(() => undefined), 1000);
+  try {
+    await eventually(async () => assert.equal(await condition('Contested'), 'True AnotherWriter'), {
+      withinMs: 20_000,
+    });
+    await stands(read);
     assert.equal(await value('ignition-server'), undefined);
-  });
+    assert.match(
+      (await value('control-plane-operator')) ?? '',
+      /new\.example\.com/,
+      'the other Deployment is kept',
+    );
+  } finally {
+    clearInterval(stand);
+  }
+});
 
-  test('it stops with exit code 0', async () => {
-    assert.equal(await process.stop(), 0);
-  });
+test('observe: what an operator of HyperShift writes is left to it', async () => {
+  await plane.apply(hostedCluster('prod', { 'pullwright.dev/registry-overrides-mode': 'auto' }));
+  await eventually(async () => assert.match(await condition('ManagedElsewhere'), /^True/));
+  await plane.apply(mirrors([['quay.io/a', ['newest.example.com']]]));
+  await eventually(async () =>
+    assert.match((await value('control-plane-operator')) ?? '', /newest\.example\.com/),
+  );
+  assert.equal(await value('ignition-server'), undefined);
+});
 
-  test.lastly('the control plane stops', async () => {
-    await face.stop();
-    await plane.stop();
-  });
-}
+test('it stops with exit code 0', async () => {
+  assert.equal(await process.stop(), 0);
+});
+
+test.lastly('the control plane stops', async () => {
+  await face.stop();
+  await plane.stop();
+});
 
 /** Waits until the Deployment has not been written for five seconds. */
 async function stands(read: (name: string) => Promise<Deployment>): Promise<void> {

@@ -9,12 +9,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { plantedPassword } from '../support/canary.ts';
 
-/** Programs that these tests need; the first that is missing, or undefined. */
+/** Why these tests cannot run here, or undefined. */
 export function missingTool(): string | undefined {
   const places = (process.env['PATH'] ?? '').split(':');
-  return ['docker-registry', 'skopeo', 'htpasswd'].find(
+  const lost = ['docker-registry', 'skopeo', 'htpasswd'].find(
     (tool) => !places.some((place) => existsSync(join(place, tool))),
   );
+  return lost && `${lost} is not installed`;
 }
 
 export const USER = 'robot';

@@ -1,4 +1,5 @@
 // deadline: 240 s
+// needs: registry
 /**
  * The places that we compute are the places that containers/image asks: skopeo pulls with the registries.conf that we render,
  * and a server on loopback writes down what it asks for.
@@ -12,7 +13,7 @@ import fc from 'fast-check';
 import { compileMirrors, type MirrorRule, resolveMirrors } from '../../runtime/core/mirrors/resolve.ts';
 import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
 import { test } from '../support/suite.ts';
-import { missingTool, scratch } from './docker-registry.ts';
+import { scratch } from './docker-registry.ts';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
@@ -112,30 +113,25 @@ function scenario(port: number): fc.Arbitrary<{ rules: readonly MirrorRule[]; im
       .map(([name, below, end]) => `${name}:${port}${below}${end}`),
   });
 }
-
-const missing = missingTool();
-if (missing !== undefined) test.skip('skopeo asks the places that we compute', `${missing} is not installed`);
-else {
-  test('skopeo asks the places that we compute, in that order', async () => {
-    await recorder.start();
-    let mirrored = 0;
-    let skipped = 0;
-    await fc.assert(
-      fc.asyncProperty(scenario(recorder.port), async ({ rules, image }) => {
-        const wanted = expected(rules, image);
-        if (wanted.length > 1) mirrored += 1;
-        if (resolveMirrors(compileMirrors(rules), image).skipped.length > 0) skipped += 1;
-        assert.deepEqual(await skopeoAsks(rules, image), wanted, formatRegistriesConf(rules));
-      }),
-      { numRuns: 400, seed: 8 },
-    );
-    assert.ok(
-      mirrored > 40 && skipped > 40,
-      `too few of the cases say something: ${mirrored} with mirrors, ${skipped} with places left out`,
-    );
-  });
-  test.lastly('the server is stopped', () => {
-    recorder.stop();
-    rmSync(folder, { recursive: true });
-  });
-}
+test('skopeo asks the places that we compute, in that order', async () => {
+  await recorder.start();
+  let mirrored = 0;
+  let skipped = 0;
+  await fc.assert(
+    fc.asyncProperty(scenario(recorder.port), async ({ rules, image }) => {
+      const wanted = expected(rules, image);
+      if (wanted.length > 1) mirrored += 1;
+      if (resolveMirrors(compileMirrors(rules), image).skipped.length > 0) skipped += 1;
+      assert.deepEqual(await skopeoAsks(rules, image), wanted, formatRegistriesConf(rules));
+    }),
+    { numRuns: 400, seed: 8 },
+  );
+  assert.ok(
+    mirrored > 40 && skipped > 40,
+    `too few of the cases say something: ${mirrored} with mirrors, ${skipped} with places left out`,
+  );
+});
+test.lastly('the server is stopped', () => {
+  recorder.stop();
+  rmSync(folder, { recursive: true });
+});

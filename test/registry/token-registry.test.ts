@@ -1,4 +1,5 @@
 // deadline: 120 s
+// needs: registry
 /** A real registry that takes tokens, and a service of ours that signs them as the registry checks them. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -8,7 +9,7 @@ import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
-import { authFile, freePort, missingTool, scratch, USER, untilListening } from './docker-registry.ts';
+import { authFile, freePort, scratch, USER, untilListening } from './docker-registry.ts';
 import { certificates, startServer } from './https-server.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -17,47 +18,42 @@ const folder = scratch();
 function cli(args: readonly string[]): Promise<ProcessResult> {
   return runProcess([process.execPath, join(root, 'main.ts'), ...args], { deadlineMs: 60_000 });
 }
-
-const missing = missingTool();
-if (missing !== undefined) test.skip('a token opens a real registry', `${missing} is not installed`);
-else {
-  test('a token of a real token service opens a real registry', async () => {
-    const issuer = await startServer((request, response) => {
-      if (request.authorization !== `Basic ${plantedAuth('tokens', USER)}`) {
-        response.writeHead(401).end();
-        return;
-      }
-      const scope = new URL(request.url, 'https://x').searchParams.get('scope') ?? '';
-      response.end(JSON.stringify({ token: tokenFor(scope), expires_in: 300 }));
-    });
-    const port = await freePort();
-    const host = `127.0.0.1:${port}`;
-    const registry = await startTokenRegistry(port, `https://${issuer.host}/token`);
-    try {
-      const wrong = authFile(join(folder, 'wrong.json'), { [host]: `${USER}:wrong` });
-      const right = authFile(join(folder, 'right.json'), {
-        [host]: Buffer.from(plantedAuth('tokens', USER), 'base64').toString(),
-      });
-      const args = [
-        'mirrors',
-        `${host}/team/app:1`,
-        '--probe',
-        '--ca',
-        join(folder, 'ca.crt'),
-        '--allow-host',
-        host,
-        '--allow-host',
-        issuer.host,
-      ];
-      assert.match((await cli([...args, '--authfile', wrong])).stdout, /Invalid: the token service/);
-      // The token is good: the registry says that there is no such image, and not that we may not ask.
-      assert.match((await cli([...args, '--authfile', right])).stdout, /NotFound: .*manifest unknown/);
-    } finally {
-      registry.stop();
-      issuer.stop();
+test('a token of a real token service opens a real registry', async () => {
+  const issuer = await startServer((request, response) => {
+    if (request.authorization !== `Basic ${plantedAuth('tokens', USER)}`) {
+      response.writeHead(401).end();
+      return;
     }
+    const scope = new URL(request.url, 'https://x').searchParams.get('scope') ?? '';
+    response.end(JSON.stringify({ token: tokenFor(scope), expires_in: 300 }));
   });
-}
+  const port = await freePort();
+  const host = `127.0.0.1:${port}`;
+  const registry = await startTokenRegistry(port, `https://${issuer.host}/token`);
+  try {
+    const wrong = authFile(join(folder, 'wrong.json'), { [host]: `${USER}:wrong` });
+    const right = authFile(join(folder, 'right.json'), {
+      [host]: Buffer.from(plantedAuth('tokens', USER), 'base64').toString(),
+    });
+    const args = [
+      'mirrors',
+      `${host}/team/app:1`,
+      '--probe',
+      '--ca',
+      join(folder, 'ca.crt'),
+      '--allow-host',
+      host,
+      '--allow-host',
+      issuer.host,
+    ];
+    assert.match((await cli([...args, '--authfile', wrong])).stdout, /Invalid: the token service/);
+    // The token is good: the registry says that there is no such image, and not that we may not ask.
+    assert.match((await cli([...args, '--authfile', right])).stdout, /NotFound: .*manifest unknown/);
+  } finally {
+    registry.stop();
+    issuer.stop();
+  }
+});
 
 test.lastly('the folder is removed', () => rmSync(folder, { recursive: true }));
 

@@ -5,9 +5,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { NEW, OLD, secret } from './agent-scene.ts';
 import { TestNode } from './node-agent.ts';
-import { digestOf, PrivateSystemd, systemdMissing, until } from './systemd.ts';
+import { digestOf, missingSystemd, PrivateSystemd, until } from './systemd.ts';
 
-const missing = systemdMissing();
+const missing = missingSystemd();
 if (missing !== undefined) {
   process.stderr.write(`Cannot run the demo: it ${missing}\n`);
   process.exit(1);

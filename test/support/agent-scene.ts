@@ -3,9 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { plantedAuth } from './canary.ts';
 import { type RunningAgent, TestNode } from './node-agent.ts';
 import type { TestSuite } from './suite.ts';
-import { digestOf, PrivateSystemd, systemdMissing, until } from './systemd.ts';
-
-const missing = systemdMissing();
+import { digestOf, PrivateSystemd, until } from './systemd.ts';
 
 /** A docker config for these registries. */
 export const secret = (...registries: readonly string[]): string =>
@@ -22,7 +20,6 @@ export function scene(
   name: string,
   body: (node: TestNode, agents: Agents) => Promise<void>,
 ): void {
-  if (missing !== undefined) return test.skip(name, missing);
   test(name, async () => {
     const machine = await PrivateSystemd.start({ kubelet: false });
     const agents = new Agents();

@@ -8,6 +8,8 @@ export interface Job {
   readonly command: readonly string[];
   readonly deadlineMs: number;
   readonly check: boolean;
+  /** Why this machine cannot run it. */
+  readonly missing?: string;
 }
 
 export interface FileResult {
@@ -21,6 +23,11 @@ export interface FileResult {
   readonly seconds: number;
   /** How it failed, when a second run of it, alone, passed. */
   readonly flaky?: string;
+}
+
+/** A file that was not started, because of `reason`. */
+export function skipped(file: string, reason: string): FileResult {
+  return { file, passed: 0, failed: 0, skips: [`${file}: ${reason}`], output: '', seconds: 0 };
 }
 
 /** Judges what a job printed and how it ended. `source` is the text of the test file. */

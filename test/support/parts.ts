@@ -4,6 +4,7 @@
  */
 import { basePackages } from '../../build/image/base.ts';
 import { installPackages } from '../../site/build.ts';
+import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { controlPlaneBinaries, missingControlPlane } from '../control-plane/build.ts';
 import {
   argoDefinitions,
@@ -15,8 +16,14 @@ import {
 } from '../gitops/build.ts';
 import { helmProgram, missingHelm } from '../helm/build.ts';
 import { missingNode, nodeBinaries } from '../node/machine/build.ts';
+import { missingJudge } from '../olm/build.ts';
+import { missingPods } from '../pull-secret-adapter/container.ts';
+import { missingTool } from '../registry/docker-registry.ts';
+import { missingPromtool } from './alert-rules.ts';
 import { executable } from './executable.ts';
+import { missingGo } from './go-program.ts';
 import { closureOf } from './reach.ts';
+import { missingSystemd } from './systemd.ts';
 
 /** Modules and packages that lead to a real program, with the name of the suite that they make. */
 const PARTS: Readonly<Record<string, string>> = {
@@ -37,6 +44,35 @@ const PARTS: Readonly<Record<string, string>> = {
   'playwright-core': 'browsers',
   'site/build.ts': 'site',
 };
+
+/** Why a part that a test file names in its line `// needs: …` is not to be had on this machine, if so. */
+const MISSING: Readonly<Record<string, () => string | undefined>> = {
+  'Argo CD': missingArgo,
+  'control plane': missingControlPlane,
+  Flux: missingFlux,
+  Go: missingGo,
+  Helm: missingHelm,
+  node: missingNode,
+  'operator-verify': missingJudge,
+  pods: missingPods,
+  promtool: missingPromtool,
+  RabbitMQ: missingRabbitMq,
+  registry: missingTool,
+  systemd: missingSystemd,
+};
+
+/** Why a test file that starts with `head` cannot run on this machine; undefined when it can. */
+export function missingOf(head: string): string | undefined {
+  const needs = /^\/\/ needs: (.+)$/m.exec(head)?.[1]?.split(', ') ?? [];
+  for (const part of needs) {
+    const missing = MISSING[part];
+    if (missing === undefined)
+      throw new Error(`A test file has "needs: ${part}": expected one of ${Object.keys(MISSING).join(', ')}`);
+    const reason = missing();
+    if (reason !== undefined) return reason;
+  }
+  return undefined;
+}
 
 type Progress = (line: string) => void;
 

@@ -42,7 +42,7 @@ export type Behaviour =
   | { readonly slow: number };
 
 /** Why there can be no private systemd here; undefined when there can. */
-export function systemdMissing(): string | undefined {
+export function missingSystemd(): string | undefined {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'needs root on Linux';
   for (const tool of [
     '/lib/systemd/systemd',

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inSync, NEW, OLD, settled } from '../support/agent-scene.ts';
 import { RunningAgent, TestNode } from '../support/node-agent.ts';
-import { digestOf, PrivateSystemd, systemdMissing, until } from '../support/systemd.ts';
+import { digestOf, missingSystemd, PrivateSystemd, until } from '../support/systemd.ts';
 import type { Judge, Pair } from './pair.ts';
 
 interface Scene {
@@ -96,7 +96,7 @@ function remembers(first: string, second: string): Promise<string> {
 
 /** Runs the checks of nodes. */
 export async function nodeChecks({ older, newer }: Pair, judge: Judge): Promise<void> {
-  const missing = systemdMissing();
+  const missing = missingSystemd();
   const rows: readonly (readonly [string, () => Promise<string>])[] = [
     ['agent: N takes over a settled node of N-1', () => takesOver(older, newer)],
     ['agent: N-1 takes over a settled node of N (downgrade)', () => takesOver(newer, older)],

@@ -1,18 +1,10 @@
 /** Tests of a file that has a machine of its own. */
 import { type TestBody, test } from '../../support/suite.ts';
-import { missingNode } from './build.ts';
 import { machineFolder, runInside } from './namespaces.ts';
 
-/** Runs `file` again inside of a machine, where `register` adds the tests; skips them where there can be none. */
-export async function inMachine(
-  file: string,
-  title: string,
-  register: () => Promise<void>,
-  missing?: string,
-): Promise<void> {
-  const lacking = missingNode() ?? missing;
-  if (lacking !== undefined) test.skip(title, lacking);
-  else if (machineFolder() === undefined) process.exitCode = await runInside(file);
+/** Runs `file` again inside of a machine, where `register` adds the tests. */
+export async function inMachine(file: string, register: () => Promise<void>): Promise<void> {
+  if (machineFolder() === undefined) process.exitCode = await runInside(file);
   else await register();
 }
 

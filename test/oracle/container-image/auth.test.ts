@@ -1,4 +1,5 @@
 // deadline: 600 s
+// needs: Go
 /** Auth files, looked up by ours and by containers/image: which credential a repository gets, which helper is asked, what fails. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -7,7 +8,6 @@ import {
   lookupForContainers,
 } from '../../../runtime/core/docker-config/containers-keyring.ts';
 import { redact, reveal } from '../../../runtime/core/redacted.ts';
-import { missingGo } from '../../support/go-program.ts';
 import { test } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';
 import { AUTH_QUESTION, type AuthQuestion } from './auth-questions.ts';
@@ -65,31 +65,24 @@ function compare({ text, legacy, keys }: AuthQuestion, answers: readonly Found[]
     assert.deepEqual(plain(lookup), theirs(answers[index] as Found), key);
   }
 }
-
-const noGo = missingGo();
-if (noGo !== undefined) test.skip('random auth files are read alike', noGo);
-else {
-  test(`${cases} random auth files are read alike`, () => {
-    const questions = fc.sample(AUTH_QUESTION, { numRuns: cases, seed: SEED });
-    const answers = askContainersImage(
-      questions.map(({ text, legacy, keys }) => ({ Ask: 'auth', Auth: text, Legacy: legacy, Asked: keys })),
-    ) as readonly { readonly found: readonly Found[] }[];
-    const all = answers.flatMap(({ found }) => found);
-    const credentials = all.filter(
-      ({ username = '', identityToken = '' }) => username + identityToken !== '',
-    );
-    assert.ok(
-      credentials.length > all.length / 10,
-      `only ${credentials.length} of ${all.length} have a credential`,
-    );
-    for (const [index, question] of questions.entries()) {
-      try {
-        compare(question, answers[index]?.found ?? []);
-      } catch (error) {
-        throw new Error(`seed ${SEED}, question ${index}: ${JSON.stringify(question)}\n${String(error)}`, {
-          cause: error,
-        });
-      }
+test(`${cases} random auth files are read alike`, () => {
+  const questions = fc.sample(AUTH_QUESTION, { numRuns: cases, seed: SEED });
+  const answers = askContainersImage(
+    questions.map(({ text, legacy, keys }) => ({ Ask: 'auth', Auth: text, Legacy: legacy, Asked: keys })),
+  ) as readonly { readonly found: readonly Found[] }[];
+  const all = answers.flatMap(({ found }) => found);
+  const credentials = all.filter(({ username = '', identityToken = '' }) => username + identityToken !== '');
+  assert.ok(
+    credentials.length > all.length / 10,
+    `only ${credentials.length} of ${all.length} have a credential`,
+  );
+  for (const [index, question] of questions.entries()) {
+    try {
+      compare(question, answers[index]?.found ?? []);
+    } catch (error) {
+      throw new Error(`seed ${SEED}, question ${index}: ${JSON.stringify(question)}\n${String(error)}`, {
+        cause: error,
+      });
     }
-  });
-}
+  }
+});

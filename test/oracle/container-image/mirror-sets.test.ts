@@ -1,4 +1,5 @@
 // deadline: 600 s
+// needs: Go
 /**
  * Three ways from mirror sets to the places that are asked, for random sets of one to six objects: the `registries.conf` that we
  * render, pulled from by containers/image; the same file, read by our reader; and what `mirrors` says of the objects.
@@ -15,7 +16,6 @@ import {
   renderNodeFiles,
 } from '../../../runtime/registry-overrides/machine-config/render.ts';
 import { planeResolver } from '../../../runtime/registry-overrides/planes.ts';
-import { missingGo } from '../../support/go-program.ts';
 import { test } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';
 import { askContainersImage, type Question } from './oracle.ts';
@@ -144,24 +144,20 @@ function planOf(scene: Scene): Plan | undefined {
   const files = [{ Name: 'registries.conf', Text: text }];
   return { question: { Ask: 'pull', Files: files, Asked: [scene.image], Auth: '{"auths":{}}' }, wanted };
 }
-
-const noGo = missingGo();
-if (noGo !== undefined) test.skip('three ways agree', noGo);
-else
-  test('three ways agree: order, policies, nested sources, blocked and insecure registries', () => {
-    const scenes: Scene[] = fc.sample(fc.record({ sets: objects(), image }), { numRuns: cases, seed: SEED });
-    const plans = scenes.flatMap((scene) => planOf(scene) ?? []);
-    const answers = askContainersImage(plans.map(({ question }) => question)) as readonly Answer[];
-    for (const [at, { question, wanted }] of plans.entries()) {
-      const found = answers[at]?.asked ?? [];
-      const text = `${question.Asked.join('')}\n${question.Files?.[0]?.Text ?? ''}`;
-      assert.deepEqual(
-        found.map(({ host, path }) => `${host}/${path}`),
-        wanted,
-        text,
-      );
-    }
-    const refused = cases - plans.length;
-    const mirrored = plans.filter(({ wanted }) => wanted.length > 1).length;
-    assert.ok(refused > cases / 20 && mirrored > cases / 5, `${refused} refused, ${mirrored} with mirrors`);
-  });
+test('three ways agree: order, policies, nested sources, blocked and insecure registries', () => {
+  const scenes: Scene[] = fc.sample(fc.record({ sets: objects(), image }), { numRuns: cases, seed: SEED });
+  const plans = scenes.flatMap((scene) => planOf(scene) ?? []);
+  const answers = askContainersImage(plans.map(({ question }) => question)) as readonly Answer[];
+  for (const [at, { question, wanted }] of plans.entries()) {
+    const found = answers[at]?.asked ?? [];
+    const text = `${question.Asked.join('')}\n${question.Files?.[0]?.Text ?? ''}`;
+    assert.deepEqual(
+      found.map(({ host, path }) => `${host}/${path}`),
+      wanted,
+      text,
+    );
+  }
+  const refused = cases - plans.length;
+  const mirrored = plans.filter(({ wanted }) => wanted.length > 1).length;
+  assert.ok(refused > cases / 20 && mirrored > cases / 5, `${refused} refused, ${mirrored} with mirrors`);
+});

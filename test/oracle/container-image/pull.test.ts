@@ -1,4 +1,5 @@
 // deadline: 600 s
+// needs: Go
 /**
  * Whole pulls by containers/image, with every registry there is behind a proxy that asks for a password and has no image: whom
  * it asks, in which order, and with which credentials, against what our rules say. Once with the node's own auth file, once
@@ -20,7 +21,6 @@ import {
   pullSources,
 } from '../../../runtime/credential-provider/auth-file.ts';
 import { registriesFor } from '../../../runtime/credential-provider/plugin/conf-files.ts';
-import { missingGo } from '../../support/go-program.ts';
 import { test } from '../../support/suite.ts';
 import { caseCount, SEED } from '../kubernetes/oracle.ts';
 import { askContainersImage, type Question } from './oracle.ts';
@@ -126,58 +126,53 @@ function hasRivals(text: string): boolean {
   const hosts = keys.map(host).filter((name) => !name.includes('/'));
   return new Set(hosts).size < hosts.length;
 }
+const questions = fc.sample(PULL_QUESTION, { numRuns: cases, seed: SEED });
 
-const noGo = missingGo();
-if (noGo !== undefined) test.skip('random pulls ask whom the rules say', noGo);
-else {
-  const questions = fc.sample(PULL_QUESTION, { numRuns: cases, seed: SEED });
+test(`${cases} random pulls ask whom the rules say`, () => {
+  const clear = questions.filter(({ node }) => !hasRivals(node));
+  const answers = askContainersImage(
+    clear.map((question) => pull(question, question.node)),
+  ) as readonly Answer[];
+  let requests = 0;
+  for (const [index, question] of clear.entries()) {
+    try {
+      const wanted = theirs(answers[index] as Answer);
+      requests += wanted.length;
+      assert.deepEqual(
+        ours(question, (repository) => lookedUp(question.node, repository)),
+        wanted,
+      );
+    } catch (error) {
+      throw new Error(
+        `seed ${SEED}, question ${index}: ${JSON.stringify(question, null, 1)}\n${String(error)}`,
+        { cause: error },
+      );
+    }
+  }
+  assert.ok(requests > cases, `only ${requests} requests`);
+});
 
-  test(`${cases} random pulls ask whom the rules say`, () => {
-    const clear = questions.filter(({ node }) => !hasRivals(node));
-    const answers = askContainersImage(
-      clear.map((question) => pull(question, question.node)),
-    ) as readonly Answer[];
-    let requests = 0;
-    for (const [index, question] of clear.entries()) {
-      try {
-        const wanted = theirs(answers[index] as Answer);
-        requests += wanted.length;
-        assert.deepEqual(
-          ours(question, (repository) => lookedUp(question.node, repository)),
-          wanted,
-        );
-      } catch (error) {
-        throw new Error(
-          `seed ${SEED}, question ${index}: ${JSON.stringify(question, null, 1)}\n${String(error)}`,
-          { cause: error },
-        );
-      }
+test(`${cases} random pulls find what the provider wrote`, async () => {
+  const provided: { question: PullQuestion; file: Provided }[] = [];
+  for (const question of questions) {
+    const file = await provide(question);
+    if (file !== undefined && !hasRivals(question.node)) provided.push({ question, file });
+  }
+  assert.ok(provided.length > cases / 20, `only ${provided.length} files`);
+  const answers = askContainersImage(
+    provided.map(({ question, file }) => pull(question, file.text)),
+  ) as readonly Answer[];
+  for (const [index, { question, file }] of provided.entries()) {
+    try {
+      const node = withoutHelpers(question.node, file.own);
+      const credential = (repository: string): string | undefined =>
+        file.own.get(repository) ?? lookedUp(node, repository);
+      assert.deepEqual(ours(question, credential), theirs(answers[index] as Answer));
+    } catch (error) {
+      throw new Error(
+        `seed ${SEED}, file ${index}: ${JSON.stringify({ question, file: file.text }, null, 1)}\n${String(error)}`,
+        { cause: error },
+      );
     }
-    assert.ok(requests > cases, `only ${requests} requests`);
-  });
-
-  test(`${cases} random pulls find what the provider wrote`, async () => {
-    const provided: { question: PullQuestion; file: Provided }[] = [];
-    for (const question of questions) {
-      const file = await provide(question);
-      if (file !== undefined && !hasRivals(question.node)) provided.push({ question, file });
-    }
-    assert.ok(provided.length > cases / 20, `only ${provided.length} files`);
-    const answers = askContainersImage(
-      provided.map(({ question, file }) => pull(question, file.text)),
-    ) as readonly Answer[];
-    for (const [index, { question, file }] of provided.entries()) {
-      try {
-        const node = withoutHelpers(question.node, file.own);
-        const credential = (repository: string): string | undefined =>
-          file.own.get(repository) ?? lookedUp(node, repository);
-        assert.deepEqual(ours(question, credential), theirs(answers[index] as Answer));
-      } catch (error) {
-        throw new Error(
-          `seed ${SEED}, file ${index}: ${JSON.stringify({ question, file: file.text }, null, 1)}\n${String(error)}`,
-          { cause: error },
-        );
-      }
-    }
-  });
-}
+  }
+});

@@ -1,11 +1,11 @@
 // deadline: 300 s
+// needs: Go
 /** `pullwright explain` over a folder, as a user runs it, against the keyring that the kubelet makes of the same secrets. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parseImageReference } from '../../../runtime/core/image-reference.ts';
-import { missingGo } from '../../support/go-program.ts';
 import { runProcess } from '../../support/process.ts';
 import { test } from '../../support/suite.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -114,8 +114,5 @@ async function compareAll(): Promise<void> {
   const folder = tempFolder();
   for (const [question, answer] of chosen()) compare(question, await explained(question, folder), answer);
 }
-
-const noGo = missingGo();
 const title = `${cases} random pods are told what the kubelet tries`;
-if (noGo === undefined) test(title, compareAll);
-else test.skip(title, noGo);
+test(title, compareAll);

@@ -1,4 +1,5 @@
 // deadline: 600 s
+// needs: Go
 /** Keyrings, matching, image names, base64 and documents against the Go code that they follow, answer for answer. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -15,7 +16,6 @@ import { decodeGoBase64 } from '../../../runtime/core/go/base64.ts';
 import { encodeGoJson, parseGoJson } from '../../../runtime/core/go/json.ts';
 import { parseImageReference, pullTag } from '../../../runtime/core/image-reference.ts';
 import { redact, reveal } from '../../../runtime/core/redacted.ts';
-import { missingGo } from '../../support/go-program.ts';
 import { kubeletCredentialHash, kubeletImageError } from '../../support/kubelet-words.ts';
 import { meta } from '../../support/meta.ts';
 import { test } from '../../support/suite.ts';
@@ -138,8 +138,5 @@ function compareAll(): void {
     );
   }
 }
-
-const noGo = missingGo();
 const title = `${cases} random questions get the same answers`;
-if (noGo === undefined) test(title, compareAll);
-else test.skip(title, noGo);
+test(title, compareAll);

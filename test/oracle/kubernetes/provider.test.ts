@@ -1,4 +1,5 @@
 // deadline: 600 s
+// needs: Go
 /**
  * Files, durations and responses of credential providers against the kubelet's own code.
  *
@@ -14,7 +15,6 @@ import {
 } from '../../../runtime/credential-provider/config.ts';
 import { parseYaml } from '../../../runtime/kube/yaml.ts';
 import { executions, kubeletTakes } from '../../credential-provider/support/kubelet-response.ts';
-import { missingGo } from '../../support/go-program.ts';
 import { test } from '../../support/suite.ts';
 import { askKubernetes, caseCount, SEED, textOf } from './oracle.ts';
 import { DURATION, PROVIDER_FILE, PULLS, RESPONSE } from './provider-questions.ts';
@@ -110,11 +110,9 @@ function responses(): void {
   }
 }
 
-const noGo = missingGo();
 for (const [title, body] of [
   [`${cases} random files are taken or refused alike, with the same words`, files],
   [`${cases} random durations are read and written alike`, durations],
   [`${Math.ceil(cases / 3)} random responses are taken and kept alike`, responses],
 ] as const)
-  if (noGo === undefined) test(title, body);
-  else test.skip(title, noGo);
+  test(title, body);

@@ -1,10 +1,10 @@
 // deadline: 600 s
+// needs: Go
 /** How YAML is read and written, against what kubectl, the kubelet and the API server make of the same text. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parse } from 'yaml';
 import { parseYaml, toYaml } from '../../../runtime/kube/yaml.ts';
-import { missingGo } from '../../support/go-program.ts';
 import { test } from '../../support/suite.ts';
 import { type Answer, askKubernetes, caseCount, SEED, textOf } from './oracle.ts';
 import { DOCUMENT, WRITTEN } from './yaml-questions.ts';
@@ -60,10 +60,8 @@ function writtenAlike(): void {
   }
 }
 
-const noGo = missingGo();
 for (const [title, body] of [
   [`${cases} random documents are read alike`, readAlike],
   [`${cases} random texts are written so that all read them alike`, writtenAlike],
 ] as const)
-  if (noGo === undefined) test(title, body);
-  else test.skip(title, noGo);
+  test(title, body);
