@@ -8,9 +8,9 @@ import { parse } from 'yaml';
 import { readFleet, renderFleet, renderTree, SYSTEMS, writeTree } from '../../charts/mod.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { secretsByName } from '../../runtime/core/kubernetes/objects.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { ALL_CRDS } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { resourcePath } from '../control-plane/resource-path.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
@@ -43,11 +43,10 @@ test('the base of the committed tree needs nothing that a kube-apiserver does no
   }
 });
 
-const plane = await startControlPlane({
+const plane = await controlPlane({
   crds: ALL_CRDS.filter((name) => !name.endsWith('.pullwright.dev')),
 });
 const folder = tempFolder();
-test.lastly('the control plane stops', () => plane.stop());
 
 const apply = (path: string) =>
   plane.kubectl('apply', '--server-side', '--validate=strict', '--field-manager=gitops', '-k', path);

@@ -3,22 +3,18 @@
  * manager. Ready in about two seconds; several at once; gone with its folder when the test ends, whatever ends it.
  *
  * ```ts
- * import { missingControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+ * // needs: control plane
+ * import { controlPlane } from '../control-plane/live.ts';
  *
- * const missing = missingControlPlane();
- * if (missing !== undefined) test.skip('everything', missing);
- * else {
- *   const plane = await startControlPlane({ crds: ['nodepools.hypershift.openshift.io'] });
- *   test('...', async () => {
- *     await plane.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a', namespace: 'default' } });
- *     const { status, body } = await plane.client.request('GET', '/api/v1/namespaces/default/secrets/a');
- *     await eventually(async () => ...);              // test/control-plane/eventually.ts
- *     await plane.kubectl('get', 'nodes');            // admin
- *     const user = await plane.user({ name: 'u', namespaces: { default: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }] } });
- *     await plane.apiServer.restart();                // or kill(), pause(), resume(), start(); the same on plane.etcd
- *   });
- *   test.lastly('the control plane stops', () => plane.stop());
- * }
+ * const plane = await controlPlane({ crds: ['nodepools.hypershift.openshift.io'] });
+ * test('...', async () => {
+ *   await plane.apply({ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a', namespace: 'default' } });
+ *   const { status, body } = await plane.client.request('GET', '/api/v1/namespaces/default/secrets/a');
+ *   await eventually(async () => ...);              // test/control-plane/eventually.ts
+ *   await plane.kubectl('get', 'nodes');            // admin
+ *   const user = await plane.user({ name: 'u', namespaces: { default: [{ apiGroups: [''], resources: ['secrets'], verbs: ['get'] }] } });
+ *   await plane.apiServer.restart();                // or kill(), pause(), resume(), start(); the same on plane.etcd
+ * });
  * ```
  * `plane.kubeconfig` is an admin's (system:masters); `user.kubeconfig` has only the rights given.
  */
@@ -35,8 +31,6 @@ import { type Answer, type Requester, requester } from './request.ts';
 import { resourcePath, type TestObject } from './resource-path.ts';
 import { accountKubeconfig, kubeconfigText, makeUser, type User, type UserInput } from './users.ts';
 import { Authority, newKey, pemOf } from './x509.ts';
-
-export { missingControlPlane } from './build.ts';
 
 export interface ControlPlaneOptions {
   /** Runs kube-controller-manager: service account tokens, DaemonSet pods, garbage collection, namespace deletion. @default {false} */

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { namespaceAccess, nodeAccess } from '../../runtime/credential-provider/access.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { executable } from '../support/executable.ts';
 import { meta } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
@@ -26,7 +26,7 @@ const SOURCE = 'mirror.example.com/library/nginx';
 const CONF = '[[registry]]\nlocation = "docker.io"\n\n[[registry.mirror]]\nlocation = "mirror.example.com"\n';
 const AUDIENCE = 'https://kubernetes.default.svc';
 
-const plane = await startControlPlane();
+const plane = await controlPlane();
 const folder = tempFolder();
 const program = join(folder, 'crio-credential-provider');
 symlinkSync(await executable(), program);
@@ -150,7 +150,4 @@ test('the roles for nodes are taken by the API server', async () => {
   for (const object of nodeAccess()) await plane.apply(object);
 });
 
-test.lastly('everything stops', async () => {
-  node.remove();
-  await plane.stop();
-});
+test.lastly('everything stops', () => node.remove());

@@ -12,8 +12,8 @@ import { createInterface } from 'node:readline';
 import { parseAllDocuments } from 'yaml';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { namespaceAccess, nodeAccess } from '../../runtime/credential-provider/access.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { findPlanted, plantedAuth } from '../support/canary.ts';
 import { executable } from '../support/executable.ts';
 import { buildGoProgram } from '../support/go-program.ts';
@@ -96,7 +96,7 @@ function until(condition: () => Promise<boolean>): Promise<void> {
   });
 }
 const folder = tempFolder();
-const plane = await startControlPlane({
+const plane = await controlPlane({
   apiServerFlags: ['--authorization-mode=Node', '--enable-admission-plugins=NodeRestriction'],
 });
 const { port } = new URL(plane.server);
@@ -212,8 +212,7 @@ test('no credential is in what the kubelet logs', () => {
   assert.equal(findPlanted(kubelet.log), undefined);
 });
 
-test.lastly('everything stops', async () => {
+test.lastly('everything stops', () => {
   kubelet.stop();
   node.remove();
-  await plane.stop();
 });

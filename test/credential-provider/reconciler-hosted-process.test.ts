@@ -9,9 +9,9 @@ import { writeFileSync } from 'node:fs';
 import { hostedClustersAccess } from '../../charts/credential-provider/access.ts';
 import type { EntryStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
@@ -40,7 +40,7 @@ function nodePool(name: string, configs: readonly string[]): TestObject {
   };
 }
 
-const plane = await startControlPlane({
+const plane = await controlPlane({
   crds: [
     'hostedclusters.hypershift.openshift.io',
     'hostedcontrolplanes.hypershift.openshift.io',
@@ -183,7 +183,4 @@ test('with the object the ConfigMap goes, and nothing was forbidden', async () =
   assert.doesNotMatch(process.log, /forbidden/i);
 });
 
-test.lastly('the control plane stops', async () => {
-  await face.stop();
-  await plane.stop();
-});
+test.lastly('the rest stops', () => face.stop());

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { cpSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
@@ -167,7 +167,7 @@ table(
     assert.equal(ran.code, code, ran.stderr);
   },
 );
-const plane = await startControlPlane();
+const plane = await controlPlane();
 const live = async (...args: readonly string[]): Promise<Answer & { readonly code: number }> => {
   const ran = await check(
     '--fleet',
@@ -224,5 +224,3 @@ test('after it: what was applied is there and served, and pods that no node runs
   );
   assert.equal(code, 1);
 });
-
-test.lastly('the control plane stops', () => plane.stop());

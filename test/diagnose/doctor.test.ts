@@ -6,8 +6,8 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { controlPlaneBinaries } from '../control-plane/build.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { meta } from '../support/meta.ts';
@@ -27,7 +27,7 @@ interface Answer {
   }[];
 }
 
-const plane = await startControlPlane({ crds: 'all' });
+const plane = await controlPlane({ crds: 'all' });
 await installCrd(plane.client, pullSecretProfileCrd());
 await plane.apply(MIRRORS);
 await plane.apply(PROFILE);
@@ -242,5 +242,3 @@ test('--all -A has one entry for each cause, and the YAML for all of them', asyn
   assert.equal(fine.stdout, 'No pod in namespace "fine" fails to pull; -A examines every namespace\n');
   assert.equal(fine.code, 0, fine.stderr);
 });
-
-test.lastly('the control plane stops', () => plane.stop());

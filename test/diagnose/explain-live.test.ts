@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { kindsFor, nextKindsFor } from '../../runtime/diagnose/model/pull.ts';
 import type { Report } from '../../runtime/diagnose/model/types.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { findPlanted, plantedAuth } from '../support/canary.ts';
 import { meta, pullSecretObject } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
@@ -37,7 +37,7 @@ function secret(namespace: string, name: string, key: string, user: string) {
   return pullSecretObject({ name, namespace }, config);
 }
 
-const plane = await startControlPlane({ crds: 'all' });
+const plane = await controlPlane({ crds: 'all' });
 await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } });
 await plane.apply(secret('web', 'pull', 'quay.io/web', 'pod'));
 await plane.apply(secret('kube-system', 'global-pull-secret', 'm.io', 'node'));
@@ -118,5 +118,3 @@ test('report reads the cluster of a context, and says what it may not read', asy
   assert.equal(none.code === 0, false);
   assert.match(none.stderr, /nowhere/);
 });
-
-test.lastly('the control plane stops', () => plane.stop());

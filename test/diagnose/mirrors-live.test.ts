@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { certificates, startServer, stopServers } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
@@ -32,7 +32,7 @@ function deployment(name: string, image: string): TestObject {
   };
 }
 
-const plane = await startControlPlane({ crds: 'all' });
+const plane = await controlPlane({ crds: 'all' });
 const folder = tempFolder();
 const ca = join(folder, 'ca.crt');
 writeFileSync(ca, certificates.ca);
@@ -181,7 +181,4 @@ test('a management cluster has several, and is asked which', async () => {
   );
 });
 
-test.lastly('the control plane and the registry stop', async () => {
-  stopServers();
-  await plane.stop();
-});
+test.lastly('the registries stop', stopServers);

@@ -8,7 +8,7 @@ import type { EntryStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { reconcilers } from '../../runtime/diagnose/commands/verify.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { type Seen, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { meta, pullSecretObject } from '../support/meta.ts';
@@ -33,7 +33,7 @@ function secret(name: string, auths: Readonly<Record<string, string>>) {
   return pullSecretObject({ name, namespace: 'web' }, config);
 }
 
-const plane = await startControlPlane({ crds: 'all' });
+const plane = await controlPlane({ crds: 'all' });
 let refused = plantedAuth('good');
 const registry = await startServer((request: Seen, response) => {
   if (request.authorization === undefined || request.authorization === `Basic ${refused}`)
@@ -154,7 +154,4 @@ test('a right that is missing is named, and the report says that it is incomplet
   assert.equal(conditions.find(({ type }) => type === 'Ready')?.reason, 'Incomplete');
 });
 
-test.lastly('the control plane stops', async () => {
-  await plane.stop();
-  tidy();
-});
+test.lastly('the rest stops', tidy);

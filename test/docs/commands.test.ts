@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import { copyFileSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { controlPlaneBinaries } from '../control-plane/build.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { type DocBlock, docBlocks, putPullwright, runBlock } from '../support/doc-blocks.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -97,8 +97,7 @@ spec: { imageDigestMirrors: [{ source: quay.io/team, mirrors: [mirror.example.co
 `,
 };
 const NAMESPACES = ['clusters-prod', 'hyperfleet-system', 'payments', 'team-a'];
-const plane = await startControlPlane({ controllerManager: true });
-test.lastly('the control plane stops', () => plane.stop());
+const plane = await controlPlane({ controllerManager: true });
 const work = tempFolder();
 const bin = join(work, '.bin');
 const env = {

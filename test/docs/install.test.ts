@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { controlPlaneBinaries } from '../control-plane/build.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { docBlock, docBlocks, putPullwright, runBlock, saveBlock } from '../support/doc-blocks.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -30,7 +30,7 @@ test('every block says its language, and only what needs others is left out', ()
   );
 });
 
-const plane = await startControlPlane();
+const plane = await controlPlane();
 const work = tempFolder();
 const bin = join(work, '.bin');
 const env = { PATH: `${bin}:${dirname(process.execPath)}`, HOME: work, KUBECONFIG: plane.kubeconfig };
@@ -59,8 +59,4 @@ test('the built-in fleet installs as first steps say', async () => {
   const commands = docBlock('docs/first-steps.md', 'A real API server', 'sh');
   // Without a reconciler and nodes the installation is not complete.
   await runBlock(commands.replace(/(node main\.ts check)/, '! $1'), root, env);
-});
-
-test.lastly('the control plane stops, and the folder goes', async () => {
-  await plane.stop();
 });

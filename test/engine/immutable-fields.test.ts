@@ -11,7 +11,7 @@ import type { Cluster } from '../../runtime/engine/cluster.ts';
 import type { Ref } from '../../runtime/engine/contract.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { decodeObject, digestObject } from '../../runtime/kube/decode.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { test } from '../support/suite.ts';
 
@@ -109,7 +109,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-const plane = await startControlPlane();
+const plane = await controlPlane();
 await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'web' } });
 const io = { env: {} } as CommandIo;
 const opener = { io, metrics: createMetrics(), instance: 'test', mayWrite: () => true };
@@ -212,10 +212,9 @@ test('one that a finalizer holds is waited for, and made again when it has gone'
   await empty(row);
 });
 
-test.lastly('the control plane stops', async () => {
+test.lastly('the rest stops', () => {
   cluster.close();
   bound.close();
-  await plane.stop();
 });
 
 function never(): never {

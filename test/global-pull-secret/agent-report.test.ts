@@ -9,8 +9,8 @@ import { AGENT_WORDS } from '../../runtime/global-pull-secret/agent/report.ts';
 import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
 import { eventOf, nodeStatus } from '../../runtime/node/report.ts';
 import type { NodeEvent, NodeState } from '../../runtime/node/task.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { Rule } from '../control-plane/users.ts';
 import { NEW, OLD, settled } from '../support/agent-scene.ts';
 import { meta } from '../support/meta.ts';
@@ -67,7 +67,7 @@ test('an open breaker is an Event, other states are none', () => {
     [undefined, undefined, 'BreakerOpen'],
   );
 });
-const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+const plane = await controlPlane({ crds: ['pullstatuses.pullwright.dev'] });
 const machine = await PrivateSystemd.start({ kubelet: false });
 const rulesOf = (kind: string): readonly Rule[] =>
   agentRbac({ report: true })
@@ -130,5 +130,4 @@ test('it stops when told to', async () => {
 test.lastly('everything stops', async () => {
   await agent.kill();
   await machine.stop();
-  await plane.stop();
 });

@@ -8,7 +8,7 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
 import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { Rule } from '../control-plane/users.ts';
 import { NEW, OLD, secret, settled } from '../support/agent-scene.ts';
@@ -16,7 +16,7 @@ import { type RunningAgent, TestNode } from '../support/node-agent.ts';
 import { test } from '../support/suite.ts';
 import { PrivateSystemd, until } from '../support/systemd.ts';
 
-const plane = await startControlPlane();
+const plane = await controlPlane();
 const machines: PrivateSystemd[] = [];
 const nodes: [TestNode, RunningAgent][] = [];
 const objects = agentRbac({});
@@ -161,5 +161,4 @@ test('without the right to watch the mount counts, and the old content of the wa
 test.lastly('everything stops', async () => {
   for (const [, agent] of nodes) await agent.kill();
   for (const machine of machines) await machine.stop();
-  await plane.stop();
 });

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { redact } from '../../runtime/core/redacted.ts';
 import { upstreamDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import {
@@ -27,7 +27,7 @@ import { test } from '../support/suite.ts';
 
 const OPERATOR = 'hosted-cluster-config-operator-manager';
 
-const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+const plane = await controlPlane({ crds: ['pullstatuses.pullwright.dev'] });
 await furnish(plane, 'quay.io');
 /** What the operator does on every pass. */
 const operatorPass = async (): Promise<void> => {
@@ -123,7 +123,4 @@ test('what nodes have is said by the operator’s DaemonSet, as far as it can be
   await says(PLATFORM, verdict('nodes', 'Accepted', 'AgentsHaveIt', 'on 3 of 3 nodes'));
 });
 
-test.lastly('it stops with exit code 0', async () => {
-  assert.equal(await process.stop(), 0);
-  await plane.stop();
-});
+test.lastly('it stops with exit code 0', async () => assert.equal(await process.stop(), 0));

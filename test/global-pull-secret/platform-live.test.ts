@@ -6,8 +6,8 @@ import { writeFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { renderFleet } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import {
@@ -33,7 +33,7 @@ const RESTORED = platform('quay.io');
 const platformText = (text: string): TestObject =>
   secretOf('pull-secret', 'openshift-config', { '.dockerconfigjson': Buffer.from(text).toString('base64') });
 
-const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+const plane = await controlPlane({ crds: ['pullstatuses.pullwright.dev'] });
 await furnish(plane, 'quay.io');
 // At first the cluster has no pull secret of its own.
 await plane.remove(platform('quay.io'));
@@ -157,5 +157,4 @@ test('a selector of the fleet takes nodes in by what they are labelled with alre
 test.lastly('nothing secret was logged, and everything stops', async () => {
   assert.equal(process.log.includes('robot'), false);
   assert.equal(await process.stop(), 0);
-  await plane.stop();
 });

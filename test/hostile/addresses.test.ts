@@ -218,4 +218,4 @@ test('verify asks nobody inside the cluster for an image that a pod names, and s
   assert.match(image?.attempts[0]?.message ?? '', /which names of tenants may not lead to/);
 });
 
-test.lastly('servers and folders', () => tidy());
+test.lastly('servers and folders', tidy);

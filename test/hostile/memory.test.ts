@@ -86,4 +86,3 @@ test('heavy Secrets of a tenant', async () => {
   await eventually(() => copyHas(['quay.io', 'three.example']), { withinMs: 30_000, everyMs: 100 });
   await reconciler.stop();
 });
-test.lastly('the control plane stops', () => plane.stop());

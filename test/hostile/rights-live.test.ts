@@ -9,8 +9,8 @@ import { CONFIG_API_VERSION, CONFIG_KIND } from '../../runtime/credential-provid
 import { hostedConfigMap, hostedConfigText, ignition } from '../../runtime/credential-provider/objects.ts';
 import { platformFile } from '../../runtime/credential-provider/platform.ts';
 import { poolFiles } from '../../runtime/credential-provider/pools.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { Answer, Requester } from '../control-plane/request.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
@@ -26,14 +26,13 @@ import { walked } from './rights-walk.ts';
 const CONFIG = { apiVersion: CONFIG_API_VERSION, kind: CONFIG_KIND } as const;
 const RENDERED = /writes MachineConfigs only as they are rendered/;
 const folder = tempFolder();
-const plane = await startControlPlane({ crds: 'all' });
+const plane = await controlPlane({ crds: 'all' });
 await furnish(plane, folder);
 const account = await stolenToken(plane, 'pullwright-system', 'pullwright-reconciler');
 const adapter = await stolenToken(plane, 'hyperfleet-system', 'pull-secret-adapter');
-test.lastly('the control plane stops', async () => {
+test.lastly('the rest stops', () => {
   account.close();
   adapter.close();
-  await plane.stop();
 });
 
 const SECRETS = '/api/v1/namespaces/kube-system/secrets';

@@ -214,4 +214,4 @@ test('a kubeconfig whose name leads here is refused behind a proxy too, which co
   assert.equal((await throughProxy('https://api.invalid:6443'))[0], 'api.invalid:6443');
 });
 
-test.lastly('servers and folders', () => tidy());
+test.lastly('servers and folders', tidy);

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { drift, plainPatch } from '../../runtime/kube/drift.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { resourcePath } from '../control-plane/resource-path.ts';
 import { meta } from '../support/meta.ts';
 import { table, test } from '../support/suite.ts';
@@ -107,7 +107,7 @@ table<Row>(
     assert.deepEqual(patch['data'], { ...desired, ...Object.fromEntries(gone.map((name) => [name, null])) });
   },
 );
-const plane = await startControlPlane();
+const plane = await controlPlane();
 const path = resourcePath(configMap({}));
 const read = async (): Promise<KubeObject> => (await plane.get(configMap({}))) as KubeObject;
 const patch = (desired: KubeObject, live: KubeObject): ReturnType<typeof plane.client.request> =>
@@ -142,5 +142,3 @@ test('it never hits another object of the name, and never makes one', async () =
   await plane.remove(configMap({}));
   assert.equal((await patch(configMap({ x: '4' }), live)).status, 404);
 });
-
-test.lastly('the control plane stops', () => plane.stop());

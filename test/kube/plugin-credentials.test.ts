@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { kubeconfigText } from '../control-plane/users.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { test } from '../support/suite.ts';
@@ -40,7 +40,7 @@ async function listed(
   return failure;
 }
 const folder = tempFolder();
-const plane = await startControlPlane();
+const plane = await controlPlane();
 const robot = await plane.user({ name: 'robot', by: 'token', namespaces: READ });
 await plane.user({ name: 'ann', namespaces: READ });
 
@@ -120,7 +120,3 @@ for (const [name, script, more] of [
     assert.match(error?.message ?? '', /the plugin ".*\.sh" of the kubeconfig gave none/);
     assert.ok(!JSON.stringify([error?.message, error?.stack]).includes(plantedPassword('plugin')));
   });
-
-test.lastly('everything stops', async () => {
-  await plane.stop();
-});

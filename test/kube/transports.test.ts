@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { Authority } from '../control-plane/x509.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
@@ -27,7 +27,7 @@ const EXPECTED = {
   remove: 'nothing',
 };
 
-const plane = await startControlPlane();
+const plane = await controlPlane();
 await plane.apply({
   apiVersion: 'v1',
   kind: 'Secret',
@@ -97,5 +97,3 @@ for (const [name, runtime] of [
     assert.equal(tunnels[0], new URL(plane.server).host);
   });
 }
-
-test.lastly('the control plane stops', () => plane.stop());

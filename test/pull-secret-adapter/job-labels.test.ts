@@ -9,8 +9,8 @@ import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { findPlanted } from '../support/canary.ts';
 import { meta } from '../support/meta.ts';
@@ -24,7 +24,7 @@ const NAMESPACE = 'hyperfleet-system';
 const within = { withinMs: 90_000 };
 const JOB: TestObject = meta('batch/v1 Job', { name: 'pullsecret-cls-1-gen1', namespace: NAMESPACE });
 
-const plane = await startControlPlane();
+const plane = await controlPlane();
 await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
 for (const object of adapterInstallation({
   namespace: NAMESPACE,
@@ -158,5 +158,4 @@ test.lastly('everything stops, and nothing was shown', async () => {
   assert.equal(findPlanted(log.join('')), undefined);
   kube.close();
   await api.close();
-  await plane.stop();
 });

@@ -239,5 +239,3 @@ test('a long list of who added what is cut; the names are all there', async () =
   const text = await told({ namespace: 'one' });
   assert.deepEqual([text.length, text.slice(-3)], [MAX_INJECTED_TEXT + 3, '...']);
 });
-
-test.lastly('the control plane stops', () => plane.stop());

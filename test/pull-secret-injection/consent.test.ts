@@ -153,5 +153,3 @@ test("the reconciler's account creates pods only in dry runs", async () => {
   );
   assert.equal((await account.client.request('POST', path, pod)).status, 422);
 });
-
-test.lastly('the control plane stops', () => plane.stop());

@@ -192,5 +192,4 @@ test('who administers a namespace reads what is addressed to it, and gives conse
 test.lastly('the reconciler stops in order, having been refused nothing', async () => {
   await reconciler.stop();
   assert.doesNotMatch(reconciler.log(), /orbidden|ReconcilerThrew/);
-  await plane.stop();
 });

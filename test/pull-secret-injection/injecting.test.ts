@@ -143,5 +143,4 @@ test.lastly('the reconciler stops, having made no pod', async () => {
   await reconciler.stop();
   assert.doesNotMatch((await plane.kubectl('get', 'pods', '-A')).stdout, /pullwright-trial/);
   assert.equal(reconciler.process.exitCode, 0, reconciler.log());
-  await plane.stop();
 });

@@ -167,5 +167,4 @@ test.lastly('the reconciler stops in order', async () => {
   await reconciler.stop();
   assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
   assert.equal(reconciler.process.exitCode, 0);
-  await plane.stop();
 });

@@ -5,8 +5,8 @@ import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { readFleet, renderFleet, writeTree } from '../../charts/mod.ts';
 import type { PullSecretInjectionInput } from '../../runtime/pull-secret-injection/options.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { stolenToken } from '../hostile/rights-live-plane.ts';
 import { test } from '../support/suite.ts';
@@ -30,7 +30,7 @@ const spec = {
   secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
 };
 
-const plane = await startControlPlane({ controllerManager: true, crds: ['pullstatuses.pullwright.dev'] });
+const plane = await controlPlane({ controllerManager: true, crds: ['pullstatuses.pullwright.dev'] });
 const folder = tempFolder();
 let reconciler: RunningReconciler | undefined;
 
@@ -164,7 +164,4 @@ test('with secretNames its Secrets are read by name, sources of the fleet includ
   thief.close();
 });
 
-test.lastly('everything stops', async () => {
-  await reconciler?.stop();
-  await plane.stop();
-});
+test.lastly('everything stops', () => reconciler?.stop());

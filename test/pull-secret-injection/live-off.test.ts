@@ -93,5 +93,4 @@ test('the documented commands remove it', async () => {
 test.lastly('ends', async () => {
   await reconciler.stop();
   assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
-  await plane.stop();
 });

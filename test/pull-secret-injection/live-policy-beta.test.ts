@@ -69,5 +69,4 @@ test('with the profile gone they go', async () => {
 test.lastly('it ends', async () => {
   await reconciler.stop();
   await old.stop();
-  await plane.stop();
 });

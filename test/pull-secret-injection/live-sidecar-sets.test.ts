@@ -210,5 +210,4 @@ test('what the owner of the source takes back goes, and the set says why', async
 test.lastly('ends', async () => {
   await reconciler.stop();
   assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
-  await plane.stop();
 });

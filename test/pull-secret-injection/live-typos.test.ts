@@ -252,5 +252,4 @@ test('corrected, it goes on', async () => {
 test.lastly('ends', async () => {
   await reconciler.stop();
   assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
-  await plane.stop();
 });

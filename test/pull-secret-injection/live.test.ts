@@ -192,5 +192,4 @@ test.lastly('the reconciler stops in order, having been refused nothing', async 
     .filter((line) => /orbidden/.test(line) && !/storm-/.test(line));
   assert.deepEqual(refused, []);
   assert.equal(reconciler.process.exitCode, 0);
-  await plane.stop();
 });

@@ -17,13 +17,10 @@ import { pullSecretGrantCrd } from '../../runtime/pull-secret-injection/kinds/gr
 import { pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { sidecarSetCrd } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
-import {
-  type ControlPlane,
-  type ControlPlaneOptions,
-  startControlPlane,
-} from '../control-plane/control-plane.ts';
+import type { ControlPlane, ControlPlaneOptions } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { User } from '../control-plane/users.ts';
 import { plantedAuth } from '../support/canary.ts';
@@ -31,11 +28,12 @@ import { meta, pullSecretObject } from '../support/meta.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
-/** A control plane with our kinds and policies. */
+/** A control plane with our kinds and policies; stops after the tests of the file, unless `start` says otherwise. */
 export async function startPlane(
   more: Pick<ControlPlaneOptions, 'apiServerFlags'> = {},
+  start = controlPlane,
 ): Promise<ControlPlane> {
-  const plane = await startControlPlane({
+  const plane = await start({
     controllerManager: true,
     crds: ['pullstatuses.pullwright.dev'],
     ...more,

@@ -142,5 +142,3 @@ for (const [name, spec] of Object.entries(GRANTS))
     const object: KubeObject = { ...meta('pullwright.dev/v1alpha1 PullSecretGrant', metadata), spec };
     await agree('namespaces/platform/pullsecretgrants', object, readPullSecretGrant(object).problems);
   });
-
-test.lastly('the control plane stops', () => plane.stop());

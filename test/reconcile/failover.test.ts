@@ -3,8 +3,8 @@
 /** Two replicas and a Lease, and a program that is killed at any instant. `PULLWRIGHT_CHAOS` sets how often, `PULLWRIGHT_SEED` when. */
 import assert from 'node:assert/strict';
 import { copyFileSync } from 'node:fs';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { counted } from '../support/counted.ts';
 import { executable } from '../support/executable.ts';
@@ -27,7 +27,7 @@ const AGENT = [
   { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role', metadata: SYNCER.metadata },
   { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding', metadata: SYNCER.metadata },
 ];
-const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+const plane = await controlPlane({ crds: ['pullstatuses.pullwright.dev'] });
 await furnish(plane, 'quay.io');
 const replica = (program = NODE, leaseSeconds = 15, kubeconfig = plane.kubeconfig): ReconcilerProcess =>
   new ReconcilerProcess(program, [
@@ -173,5 +173,3 @@ function observe(partial: string[]): { stop(): Promise<void>; seen(): number } {
     seen: () => versions.size,
   };
 }
-
-test.lastly('the control plane stops', () => plane.stop());

@@ -3,14 +3,14 @@
 /** `reconcile` against a real API server to which bad things happen. Each heals by itself and says one clear thing. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { test } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, furnish, GLOBAL, registriesOf } from './scene.ts';
 
-const plane = await startControlPlane({ crds: ['pullstatuses.pullwright.dev'] });
+const plane = await controlPlane({ crds: ['pullstatuses.pullwright.dev'] });
 await furnish(plane, 'quay.io');
 const faults = new FaultServer(plane);
 const faulty = await faults.start();
@@ -126,5 +126,4 @@ test('it never shows a credential', () => {
 test.lastly('it stops with exit code 0', async () => {
   assert.equal(await process.stop(), 0);
   await faults.stop();
-  await plane.stop();
 });

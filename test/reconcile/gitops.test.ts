@@ -7,15 +7,15 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { test } from '../support/suite.ts';
 import { NODE_CONFINED, ReconcilerProcess } from './process.ts';
 import { additional, GLOBAL, inKubeSystem, platform, registriesOf, SYNCER } from './scene.ts';
 
 const manifests = new URL('../../dist/manifests', import.meta.url).pathname;
 
-const plane = await startControlPlane();
+const plane = await controlPlane();
 const apply = (...flags: string[]): ReturnType<typeof plane.kubectl> =>
   plane.kubectl('apply', '--server-side', '--field-manager=argocd-controller', ...flags, '-k', manifests);
 let process: ReconcilerProcess | undefined;
@@ -95,7 +95,4 @@ test('a DaemonSet that git does not bring is reported, not made', async () => {
   assert.notEqual(status, undefined);
 });
 
-test.lastly('it stops with exit code 0', async () => {
-  assert.equal(await process?.stop(), 0);
-  await plane.stop();
-});
+test.lastly('it stops with exit code 0', async () => assert.equal(await process?.stop(), 0));

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
@@ -28,7 +28,7 @@ import {
 const OWN = { 'pullwright.dev/registry-overrides-mode': 'own' };
 const CATALOGS = ['certified-operators', 'community-operators', 'redhat-operators'];
 
-const plane = await startControlPlane({
+const plane = await controlPlane({
   crds: [...MANAGEMENT_CRDS, 'imagecontentsourcepolicies.operator.openshift.io'],
 });
 for (const name of [CLUSTERS, controlPlaneNamespace('prod')])
@@ -145,10 +145,7 @@ async function takeBack(row: BadInput): Promise<void> {
   else await plane.remove(withoutUid(row.object));
 }
 
-test.lastly('the control plane stops', async () => {
-  await face.stop();
-  await plane.stop();
-});
+test.lastly('the rest stops', () => face.stop());
 
 function withoutUid({ apiVersion, kind, metadata, spec }: KubeObject): TestObject {
   return { apiVersion, kind, metadata: { name: metadata.name }, spec };

@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { overridesAccess } from '../../charts/registry-overrides/access.ts';
-import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrds } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
@@ -26,7 +26,7 @@ import {
 
 const NAMESPACE = controlPlaneNamespace('prod');
 
-const plane = await startControlPlane({ crds: MANAGEMENT_CRDS });
+const plane = await controlPlane({ crds: MANAGEMENT_CRDS });
 for (const name of [CLUSTERS, NAMESPACE])
   await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
 const access = overridesAccess([{ hostedClusterNamespace: CLUSTERS, controlPlaneNamespace: NAMESPACE }]);
@@ -194,10 +194,7 @@ test('it stops with exit code 0', async () => {
   assert.equal(await process.stop(), 0);
 });
 
-test.lastly('the control plane stops', async () => {
-  await face.stop();
-  await plane.stop();
-});
+test.lastly('the rest stops', () => face.stop());
 
 /** Waits until the Deployment has not been written for five seconds. */
 async function stands(read: (name: string) => Promise<Deployment>): Promise<void> {

@@ -3,7 +3,7 @@
 /** `pullwright uninstall` on a real control plane: killed again and again, it ends with nothing of ours and all of others. */
 import assert from 'node:assert/strict';
 import { realpathSync } from 'node:fs';
-import { startControlPlane } from '../control-plane/control-plane.ts';
+import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE } from '../reconcile/process.ts';
 import { GLOBAL, inKubeSystem, ORIGINAL, platform } from '../reconcile/scene.ts';
@@ -18,7 +18,7 @@ const definition = (name: string): TestObject =>
   meta('apiextensions.k8s.io/v1 CustomResourceDefinition', { name });
 const OWN_NAMESPACE: TestObject = meta('v1 Namespace', { name: 'pullwright-system' });
 
-const plane = await startControlPlane({
+const plane = await controlPlane({
   controllerManager: true,
   crds: [
     'machineconfigpools.machineconfiguration.openshift.io',
@@ -185,7 +185,4 @@ test('a user who may not delete learns what is missing', async () => {
   assert.doesNotMatch(denied.stderr, /^ +at /m);
 });
 
-test.lastly('the kubelet and the control plane stop', async () => {
-  await kubelet.stop();
-  await plane.stop();
-});
+test.lastly('the kubelet and the control plane stop', () => kubelet.stop());

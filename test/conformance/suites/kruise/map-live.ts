@@ -3,7 +3,7 @@ import { readProfile } from '../../../../runtime/pull-secret-injection/kinds/pro
 import { INJECT_LABEL, injectionPlan } from '../../../../runtime/pull-secret-injection/plan/plan.ts';
 import { compileInjectionPolicy } from '../../../../runtime/pull-secret-injection/plan/policy.ts';
 import { missingControlPlane } from '../../../control-plane/build.ts';
-import type { ControlPlane } from '../../../control-plane/control-plane.ts';
+import { type ControlPlane, startControlPlane } from '../../../control-plane/control-plane.ts';
 import { eventually } from '../../../control-plane/eventually.ts';
 import { createPod, readyNamespace, startPlane } from '../../../pull-secret-injection/live.ts';
 import type { ConformanceSuite } from '../../suite.ts';
@@ -64,7 +64,7 @@ function expectedOf({ expected, expectedError }: LiveCase): Answer {
 }
 
 async function withPolicy(add: readonly string[]): Promise<ControlPlane> {
-  const started = await startPlane();
+  const started = await startPlane({}, startControlPlane);
   await readyNamespace(started, NAMESPACE);
   const spec = { namespaceSelector: {}, selector: {}, secrets: add.map((name) => ({ name })) };
   const read = readProfile({ apiVersion: '', kind: '', metadata: { name: 'all' }, spec });
