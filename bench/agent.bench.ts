@@ -17,7 +17,7 @@ import { startControlPlane } from '../test/control-plane/control-plane.ts';
 import type { Rule } from '../test/control-plane/users.ts';
 import { NEW, OLD, secret } from '../test/support/agent-scene.ts';
 import { type RunningAgent, TestNode } from '../test/support/node-agent.ts';
-import { PrivateSystemd, missingSystemd, until } from '../test/support/systemd.ts';
+import { missingSystemd, PrivateSystemd, until } from '../test/support/systemd.ts';
 import { ms, printTable, ratio, spread } from './measure.ts';
 
 const SWAPS = 25;
