@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { fixAccount, judgePod } from '../../runtime/diagnose/checks/chain.ts';
+import { firstBroken } from '../../runtime/diagnose/checks/findings.ts';
 import { lookAt } from '../../runtime/diagnose/model/look.ts';
 import type { DoctorInput, Finding } from '../../runtime/diagnose/model/types.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
@@ -165,4 +166,55 @@ test('a bare pod with an own list is corrected in its manifest, by a list as it 
     advice,
     'Write imagePullSecrets: [{"name":"good"}] into the manifest of the Pod, and create it again',
   );
+});
+
+const AUTH = { auth: Buffer.from('a:b').toString('base64') };
+const refusals: readonly (Case & {
+  readonly image?: string;
+  readonly said: string;
+  readonly document: object | string;
+  readonly advice: string;
+  readonly command?: RegExp;
+})[] = [
+  {
+    name: 'an entry that the kubelet offers now',
+    reason: 'it was not there when the runtime asked without one',
+    said: 'failed to resolve reference "docker.io/shop/web:1": no basic auth credentials',
+    image: 'shop/web:1',
+    document: { auths: { 'docker.io': AUTH } },
+    advice:
+      'The kubelet offers entry "docker.io" of Secret/shop/robot now: wait for its next try, or create the pod again',
+  },
+  {
+    name: 'a mirror that refuses',
+    reason: 'a credential of the pod never reaches it',
+    said: 'initializing source docker://quay.io/shop/web:1: reading manifest 1 in m.io/shop/web: unauthorized: no',
+    document: { auths: { 'quay.io': AUTH } },
+    advice:
+      'Check the entry for m.io: pullwright verify for the image says which credential is refused, and why',
+  },
+  {
+    name: 'the only Secret of the pod, which cannot be read',
+    reason: 'without it there would be no credential at all',
+    said: 'unable to retrieve auth',
+    document: '{',
+    advice: 'Make the Secret again',
+    command:
+      /^kubectl create secret docker-registry robot -n shop --docker-server=quay\.io .* --dry-run=client -o yaml \| kubectl replace --force -f -$/,
+  },
+];
+
+table(test, refusals, ({ image = 'quay.io/shop/web:1', said, document, advice, command }) => {
+  const store = new ObjectStore();
+  const waiting = { reason: 'ErrImagePull', message: `Failed to pull image "${image}": ${said}` };
+  store.set({
+    ...meta('v1 Pod', { name: 'web', namespace: 'shop' }),
+    spec: { containers: [{ name: 'a', image }], imagePullSecrets: [{ name: 'robot' }] },
+    status: { phase: 'Pending', containerStatuses: [{ name: 'a', image, state: { waiting } }] },
+  });
+  store.set(secret('robot', typeof document === 'string' ? document : JSON.stringify(document)));
+  const puller = { namespace: 'shop', serviceAccount: 'default', pod: { kind: 'Pod', name: 'web' } };
+  const broken = firstBroken(judgePod(lookAt(store, puller, { unread: [], hosted: false })));
+  assert.equal(broken?.advice, advice);
+  assert.match(broken.commands?.join() ?? '', command ?? /^$/);
 });

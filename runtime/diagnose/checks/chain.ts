@@ -312,8 +312,15 @@ function mayNeedCredential({ failure }: DoctorInput): boolean {
 
 function secretUnreadable(input: DoctorInput): Told | undefined {
   const blocked = saidOf(input, 'secrets-readable');
-  if (blocked !== undefined) return { ...blocked, ...fixAccount(input, blocked.about, undefined) };
   const [first] = explanations(input);
+  if (blocked !== undefined) {
+    const name = blocked.about ?? '';
+    const made =
+      first?.secrets.length === 1 ? newSecret(hostOf(first.repository), input.namespace, name) : undefined;
+    if (made === undefined) return { ...blocked, ...fixAccount(input, name, undefined) };
+    const command = `${made.command} --dry-run=client -o yaml | kubectl replace --force -f -`;
+    return { ...blocked, advice: 'Make the Secret again', commands: [command] };
+  }
   const ignored = first?.secrets.find(({ state }) => state === 'ignored');
   if (ignored === undefined || !isNeeded(input)) return undefined;
   const said = saidOf(input, 'secrets-readable', 'warning');
@@ -481,7 +488,13 @@ function nodeFault(node: DoctorInput['node']): Told | undefined {
 function refused({ failure, namespace, images }: DoctorInput): Told | undefined {
   if (failure === undefined) return undefined;
   const { cause, host, image, places, text, container } = failure;
-  const sent = images.find((one) => one.text === image)?.explanation?.kubelet.tried ?? [];
+  // containerd writes the registry that a short name leaves out.
+  const pull = images.find(
+    ({ text: written, explanation: one }) =>
+      written === image || [':', '@'].some((mark) => image.startsWith(`${one?.repository}${mark}`)),
+  )?.explanation;
+  // What a mirror refuses is no credential of the pod: it gets none.
+  const sent = pull === undefined || host !== hostOf(pull.repository) ? [] : pull.kubelet.tried;
   const { said, advice } = pullRemedy(failure, { ...failure, namespace, sent });
   const quoted = text === '' ? 'the kubelet says nothing of it' : JSON.stringify(text);
   return {

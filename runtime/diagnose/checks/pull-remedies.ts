@@ -143,6 +143,12 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
   ],
 };
 
+/** What to do instead where the kubelet offers a credential. */
+const WITH_CREDENTIAL: Partial<Readonly<Record<PullCause, string>>> = {
+  'rate-limited': 'Use an account with a higher limit, or a mirror',
+  'no-credential': 'The kubelet offers {entry} now: wait for its next try, or create the pod again',
+};
+
 /** What a remedy is about, beside the failure. */
 export interface RemedyAbout {
   readonly namespace: string;
@@ -161,8 +167,8 @@ function serverOf(host: string | undefined): string | undefined {
 export function newSecret(
   host: string,
   namespace: string,
+  name = `pull-${host.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`,
 ): { readonly name: string; readonly command: string } | undefined {
-  const name = `pull-${host.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`;
   if (!isObjectName(name) || !isObjectName(namespace)) return undefined;
   const known: Readonly<Record<string, string>> = { secret: name, namespace, server: serverOf(host) ?? '' };
   const command = CREATE_SECRET.replace(/\{(\w+)\}/g, (_whole, word: string) => shellWord(known[word] ?? ''));
@@ -176,8 +182,7 @@ export function pullRemedy(
 ): { readonly said: string; readonly advice: string } {
   const { cause, host, image, missing = [] } = failure;
   const [said, general, command] = REMEDIES[cause];
-  const advice =
-    sent.length > 0 && cause === 'rate-limited' ? 'Use an account with a higher limit, or a mirror' : general;
+  const advice = (sent.length === 0 ? undefined : WITH_CREDENTIAL[cause]) ?? general;
   const [first, ...others] = sent;
   const more = others.length === 0 ? '' : `, or one of the ${others.length} others that the kubelet offers`;
   const known: Readonly<Record<string, string | undefined>> = {

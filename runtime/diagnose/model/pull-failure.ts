@@ -481,12 +481,15 @@ function hostFor(cause: PullCause, text: string, about: Asked): string | undefin
   if (isBelowHttp(cause) || cause === 'cancelled') return hostBelow(cause, text, about);
   const isMirror = /https?:\/\/[^\s"]*[?&]ns=/.test(text);
   const { asked } = about;
-  if (asked === undefined || (!isMirror && !OF_WHO_ANSWERS.has(cause))) return registryOf(about.image);
+  if (asked === undefined || (!isMirror && !OF_WHO_ANSWERS.has(cause)))
+    return registryOf(READ_IN.exec(text)?.[1] ?? about.image);
   return HUB.has(asked) ? 'docker.io' : asked;
 }
 
 const PROXY =
   /proxyconnect tcp: .*?(?:lookup |dial \w+ (?!lookup))(\[[^\]]+\]:\d+|[^\s:]+(?::\d+)?)(?: on |: )/;
+/** Where CRI-O read: a mirror, without more words, if it is the only pull source. */
+const READ_IN = /\breading manifest \S+ in ([^\s/]+[.:][^\s/]*\/[^\s:]+)/;
 const PINGED = /pinging (?:container|docker) registry (\S+?):\s/;
 
 function hostBelow(cause: PullCause, text: string, { asked, image }: Asked): string | undefined {
