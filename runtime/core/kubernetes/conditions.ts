@@ -59,28 +59,13 @@ export interface ConditionText {
  */
 export type ObjectState = 'stalled' | 'unknown' | 'progressing' | 'ready';
 
-/** One row of the table of a kind: what is said, or undefined where it is not the case. */
-export type SummaryRow<Facts> = readonly [ObjectState, (facts: Facts) => ConditionText | undefined];
-
 /**
  * `Ready` of an object by the table of its kind, with `Stalled` or `Reconciling` beside it: the first row that says something
  * decides.
  *
- * @param rows worst first; the last one always says something.
+ * @param rows worst first: what is said, or undefined where it is not the case; the last one always says something.
  * @throws TypeError when no row says anything, which is a table without an end.
  */
-export function summarize<Facts>(
-  rows: readonly SummaryRow<Facts>[],
-  facts: Facts,
-  observedGeneration?: number,
-): readonly ConditionInput[] {
-  return readinessOf(
-    rows.map(([state, says]) => [state, says(facts)] as const),
-    observedGeneration,
-  );
-}
-
-/** The same of rows that are evaluated. */
 export function readinessOf(
   rows: readonly (readonly [ObjectState, ConditionText | undefined])[],
   observedGeneration?: number,

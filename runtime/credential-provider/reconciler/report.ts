@@ -5,8 +5,7 @@ import {
   type ConditionInput,
   type ConditionText,
   nextConditions,
-  type SummaryRow,
-  summarize,
+  readinessOf,
 } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
@@ -35,7 +34,7 @@ function pullReport(
     reporter: 'credential-provider',
     about: { apiVersion, kind, namespace, name: metadata.name },
     conditions: [
-      ...summarize(SUMMARY, { states, own, installer: options.installer === true }),
+      ...summaryOf({ states, own, installer: options.installer === true }),
       ...(elsewhere === undefined ? [] : [managedCondition(elsewhere, states)]),
       ...states
         .filter(({ hold }) => hold?.reason === 'Contested')
@@ -61,18 +60,15 @@ interface RolloutFacts {
   readonly installer: boolean;
 }
 
-const SUMMARY: readonly SummaryRow<RolloutFacts>[] = [
-  ['stalled', failed],
-  ['stalled', unreferred],
-  ['progressing', rollingOut],
-  [
-    'ready',
-    (facts) =>
-      isInstalled(facts)
-        ? { reason: 'InstalledByDaemonSet', message: BY_DAEMON_SET }
-        : { reason: 'RolledOut', message: 'every pool has the configuration' },
-  ],
-];
+function summaryOf(facts: RolloutFacts): readonly ConditionInput[] {
+  return readinessOf([
+    ['stalled', failed(facts)],
+    ['stalled', unreferred(facts)],
+    ['progressing', rollingOut(facts)],
+    ['ready', isInstalled(facts) ? { reason: 'InstalledByDaemonSet', message: BY_DAEMON_SET } : undefined],
+    ['ready', { reason: 'RolledOut', message: 'every pool has the configuration' }],
+  ]);
+}
 
 /** A missing pool is not a failure where a DaemonSet installs the provider. */
 function failed({ own, ...facts }: RolloutFacts): ConditionText | undefined {

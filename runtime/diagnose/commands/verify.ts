@@ -14,12 +14,7 @@ import {
 } from '../../cli/flags.ts';
 import { paintFor, writeProblems } from '../../cli/terminal.ts';
 import { describeError, UsageError } from '../../core/errors.ts';
-import {
-  type ConditionInput,
-  type ConditionText,
-  type SummaryRow,
-  summarize,
-} from '../../core/kubernetes/conditions.ts';
+import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import {
   type EntryStatus,
@@ -130,12 +125,6 @@ function credentialVerdict(
   };
 }
 
-const SUMMARY: readonly SummaryRow<Verification>[] = [
-  ['stalled', incomplete],
-  ['stalled', attention],
-  ['ready', verified],
-];
-
 function incomplete({ problems }: Verification): ConditionText | undefined {
   return problems.length === 0
     ? undefined
@@ -162,7 +151,11 @@ function verified({ report }: Verification): ConditionText {
 function conditionsOf(input: Verification): readonly ConditionInput[] {
   const { soon } = input;
   return [
-    ...summarize(SUMMARY, input),
+    ...readinessOf([
+      ['stalled', incomplete(input)],
+      ['stalled', attention(input)],
+      ['ready', verified(input)],
+    ]),
     {
       type: 'EndingSoon',
       status: soon.size > 0 ? 'True' : 'False',

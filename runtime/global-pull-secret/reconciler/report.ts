@@ -1,10 +1,5 @@
 /** Reports: to the platform's owner and to the tenant, in a PullStatus beside the Secret of each; metrics. */
-import {
-  type ConditionInput,
-  type ConditionText,
-  type SummaryRow,
-  summarize,
-} from '../../core/kubernetes/conditions.ts';
+import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
@@ -53,20 +48,6 @@ function rejectedOf(verdicts: readonly EntryStatus[]): readonly EntryStatus[] {
   return verdicts.filter(({ verdict }) => verdict === 'Rejected');
 }
 
-const PLATFORM_REPORT_SUMMARY: readonly SummaryRow<PullSecretReport>[] = [
-  [
-    'stalled',
-    ({ problems: [problem] }) => (problem?.retryPolicy === 'terminal' ? problemSaid(problem) : undefined),
-  ],
-  ['stalled', ({ plan: { held } }) => held && { reason: 'RemovalHeld', message: heldText(held) }],
-  ['stalled', ({ plan }) => rejectedText(rejectedOf(plan.platformVerdicts))],
-  ['progressing', ({ problems: [problem] }) => problem && problemSaid(problem)],
-  [
-    'ready',
-    ({ plan: { alone, global } }) => (alone !== true ? COPIED : global.act === 'remove' ? NONE : ALONE),
-  ],
-];
-
 const NONE = {
   reason: 'NoPullSecret',
   message: `the cluster has no pull secret, so nothing is synced to nodes; to add one, create Secret ${NAMES.configNamespace}/${NAMES.platform} or ${NAMES.namespace}/${NAMES.additional}`,
@@ -78,8 +59,15 @@ const ALONE = {
 const COPIED = { reason: 'Copied', message: 'nodes get the platform pull secret' };
 
 function platformConditions(input: PullSecretReport): readonly ConditionInput[] {
-  const { held } = input.plan;
-  const base = summarize(PLATFORM_REPORT_SUMMARY, input);
+  const { alone, global, held, platformVerdicts } = input.plan;
+  const [problem] = input.problems;
+  const base = readinessOf([
+    ['stalled', problem?.retryPolicy === 'terminal' ? problemSaid(problem) : undefined],
+    ['stalled', held && { reason: 'RemovalHeld', message: heldText(held) }],
+    ['stalled', rejectedText(rejectedOf(platformVerdicts))],
+    ['progressing', problem && problemSaid(problem)],
+    ['ready', alone !== true ? COPIED : global.act === 'remove' ? NONE : ALONE],
+  ]);
   if (held === undefined) return base;
   return [...base, { type: 'RemovalHeld', status: 'True', reason: held.reason, message: heldText(held) }];
 }
@@ -245,22 +233,20 @@ function tenantStatus(
  * The tenant answers for the entries of its own secret. Where the platform's cannot be used, or something else keeps the merge
  * from nodes, it waits: that is nothing that it could fix.
  */
-const SUMMARY: readonly SummaryRow<PullSecretReport>[] = [
-  ['stalled', entriesRejected],
-  ['progressing', ({ problems: [problem] }) => problem && problemSaid(problem)],
-  ['progressing', notTaken],
-  ['ready', ({ plan }) => ({ reason: 'Merged', message: mergedText(plan) })],
-];
-
-function tenantConditions(input: PullSecretReport): readonly ConditionInput[] {
-  const shadowed = input.plan.verdicts.filter((verdict) => verdict.verdict === 'Shadowed');
-  const base = summarize(SUMMARY, input);
+function tenantConditions({ plan, problems: [problem] }: PullSecretReport): readonly ConditionInput[] {
+  const shadowed = plan.verdicts.filter((verdict) => verdict.verdict === 'Shadowed');
+  const base = readinessOf([
+    ['stalled', entriesRejected(plan)],
+    ['progressing', problem && problemSaid(problem)],
+    ['progressing', notTaken(plan)],
+    ['ready', { reason: 'Merged', message: mergedText(plan) }],
+  ]);
   if (shadowed.length === 0) return base;
   const message = `the platform's credential is used for ${subjects(shadowed)}; use a longer path such as "quay.io/team"`;
   return [...base, { type: 'Conflicts', status: 'True', reason: 'RegistryShadowed', message }];
 }
 
-function entriesRejected({ plan: { verdicts } }: PullSecretReport): ConditionText | undefined {
+function entriesRejected({ verdicts }: PullSecretPlan): ConditionText | undefined {
   const rejected = rejectedOf(verdicts);
   if (rejected.length === 0) return undefined;
   return {
@@ -269,7 +255,7 @@ function entriesRejected({ plan: { verdicts } }: PullSecretReport): ConditionTex
   };
 }
 
-function notTaken({ plan: { verdicts } }: PullSecretReport): ConditionText | undefined {
+function notTaken({ verdicts }: PullSecretPlan): ConditionText | undefined {
   const pending = verdicts.filter(({ verdict }) => verdict === 'Pending');
   const [first] = pending;
   return first === undefined ? undefined : { reason: first.reason, message: reasonsOf(pending) };
