@@ -16,11 +16,11 @@ export interface ErrorOptions {
   /** @default {'retry'} */
   readonly retryPolicy?: RetryPolicy;
   /** For `waiting`: look again after this many milliseconds. */
-  readonly afterMs?: number;
+  readonly afterMs?: number | undefined;
   /** What the reader should do, in one sentence. Shown after the message. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** What is wrong, one by one: a line for each below the message. Only these begin lines of their own; what they hold is on one line already. */
-  readonly details?: readonly string[];
+  readonly details?: readonly string[] | undefined;
   readonly cause?: unknown;
 }
 

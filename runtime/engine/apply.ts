@@ -47,7 +47,7 @@ async function replaceObject(
   if (!isOursAlone || !isReplaceable(before)) throw cannotChange(change, refusal);
   const { uid } = before.metadata;
   try {
-    await client.remove(ref, uid === undefined ? {} : { uid });
+    await client.remove(ref, { uid });
   } catch (error) {
     throw isForbidden(error) ? cannotChange(change, refusal) : error;
   }
@@ -299,14 +299,8 @@ export async function commitStatus(
   const live = cluster.cache.store.get(ref) ?? (await cluster.client.get(ref));
   if (live === undefined || sameStatus(status, live.status)) return false;
   cluster.assertMayWrite();
-  const { apiVersion, kind, name, namespace } = objectRef(live);
-  const metadata = {
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(live.metadata.uid === undefined ? {} : { uid: live.metadata.uid }),
-  };
-  const said = { apiVersion, kind, metadata, status };
-  const written = await cluster.client.apply(said, {
+  const { apiVersion, kind, ...metadata } = objectRef(live);
+  const written = await cluster.client.apply(withUid({ apiVersion, kind, metadata, status }, live), {
     manager: fieldManager(author.reconciler),
     subresource: 'status',
     force: true,

@@ -61,9 +61,9 @@ export class CachedSource implements Source, InformerSink {
       client,
       collection: { apiVersion, kind, ...(namespace === undefined ? {} : { namespace }) },
       selector: {
-        ...(labelSelector === undefined ? {} : { labelSelector }),
-        ...(fields === '' ? {} : { fieldSelector: fields }),
-        ...(this.#onDemand === undefined ? {} : { metadataOnly: true }),
+        labelSelector,
+        fieldSelector: fields === '' ? undefined : fields,
+        metadataOnly: this.#onDemand !== undefined,
       },
       sink: this,
       lean: (object) => this.#seen(object) ?? this.#kept(leanObject(object)),

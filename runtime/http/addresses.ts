@@ -21,7 +21,7 @@ export interface AddressPolicy {
   /** A tenant's names lead to public addresses, those of the platform to private ones too. Neither leads to the others. */
   readonly chosenBy: 'tenant' | 'platform';
   /** @default none */
-  readonly allow?: Networks;
+  readonly allow?: Networks | undefined;
 }
 
 const REFUSED: Readonly<Record<AddressPolicy['chosenBy'], readonly AddressKind[]>> = {

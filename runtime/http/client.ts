@@ -13,7 +13,7 @@ export interface HttpClientOptions {
    * The addresses to connect to, in their order; undefined for those of the host itself. Asked for every request, that of a
    * redirect as well; rejects for what must not be contacted.
    */
-  readonly addressesFor?: (url: URL) => Promise<readonly string[] | undefined>;
+  readonly addressesFor?: ((url: URL) => Promise<readonly string[] | undefined>) | undefined;
 }
 
 /** Without a state of its own: what is decoded is whole. */
@@ -161,8 +161,7 @@ export class HttpClient {
       if (halts.some(({ halted }) => halted)) throw failed('Aborted', 'stopped');
       request.fence?.();
       try {
-        const at = address === undefined ? {} : { address };
-        return await this.#engine.send({ ...request, origin, headers, halts, ...at });
+        return await this.#engine.send({ ...request, origin, headers, halts, address });
       } catch (error) {
         const known = httpErrorOf(error, new URL(url).host);
         failure = known;

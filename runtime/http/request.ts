@@ -4,9 +4,9 @@ import type { Redacted } from '../core/redacted.ts';
 /** Who we are to a server that asks for a client certificate. */
 export interface Identity {
   /** PEM. */
-  readonly certificate?: string;
+  readonly certificate?: string | undefined;
   /** PEM. */
-  readonly key?: Redacted<string>;
+  readonly key?: Redacted<string> | undefined;
 }
 
 export interface HttpRequest {
@@ -14,7 +14,7 @@ export interface HttpRequest {
   /** Whole and encoded, such as `new URL(text).href` gives it. `http:` only to hosts that the client may contact without TLS. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string;
+  readonly body?: string | undefined;
   /** Ends the request, and the body of its answer. */
   readonly signal?: AbortSignal | undefined;
   /** Until the head of the response has arrived, or all of it where the whole is requested. Absent: no limit. */
@@ -25,7 +25,7 @@ export interface HttpRequest {
   /** Whether a second copy does no harm: it is sent when a kept connection turns out to be closed. @default {GET and HEAD} */
   readonly repeatable?: boolean;
   /** Called at the last moment before it is sent, after everything that it waited for; what it throws is thrown, and nothing is sent. */
-  readonly fence?: () => void;
+  readonly fence?: (() => void) | undefined;
 }
 
 /** The head of an answer, with its body still to come. Every status is an answer. */
@@ -57,7 +57,7 @@ export interface EngineRequest extends HttpRequest {
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
   /** Connect to this address in place of the host's own. TLS and the header `host` stay with the URL. */
-  readonly address?: string;
+  readonly address?: string | undefined;
   /** Any of them ends the request and the body of its answer. */
   readonly halts: readonly Halting[];
 }
@@ -72,11 +72,11 @@ export interface HttpEngine {
 /** Whom to trust, and which way to go. TLS is always verified; there is no switch, and the environment has none. */
 export interface Route {
   /** PEM of the authorities to trust; absent: those of the system. */
-  readonly ca?: string | readonly string[];
+  readonly ca?: string | readonly string[] | undefined;
   /** Name to verify instead of the URL's host. */
-  readonly serverName?: string;
+  readonly serverName?: string | undefined;
   /** The proxy for an origin (`https://host:port`); undefined to go without. Servers without TLS are never proxied. */
-  readonly proxyFor?: (origin: string) => Redacted<string> | undefined;
+  readonly proxyFor?: ((origin: string) => Redacted<string> | undefined) | undefined;
 }
 
 /** Aborts a request from outside. As an AbortController, at a small part of its cost: there are two for each request. */

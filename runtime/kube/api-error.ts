@@ -2,7 +2,7 @@
  * A refusal by the API server, as an error that is safe to show: HTTP status, reason, object and the fields concerned. The
  * server's own message is not in it, because validation messages quote values; who refused is taken out of it, by name.
  */
-import { PullwrightError, type RetryPolicy } from '../core/errors.ts';
+import { type ErrorOptions, PullwrightError, type RetryPolicy } from '../core/errors.ts';
 import { describeObject, type KubeObject, kubectl } from '../core/kubernetes/object.ts';
 import { recordOf, textOf, valueAt } from '../core/record.ts';
 
@@ -103,7 +103,7 @@ export interface Refusal {
   /** `Secret/ns/name`, or the path for what is not an object. */
   readonly subject: string;
   readonly status: number;
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs?: number | undefined;
   /** The parsed body, if it was JSON. */
   readonly body: unknown;
 }
@@ -112,17 +112,7 @@ export class ApiError extends PullwrightError {
   readonly status: number;
   readonly causes: readonly ApiCause[];
 
-  constructor(
-    message: string,
-    options: {
-      readonly code: string;
-      readonly status: number;
-      readonly causes: readonly ApiCause[];
-      readonly retryPolicy: RetryPolicy;
-      readonly afterMs?: number;
-      readonly hint?: string;
-    },
-  ) {
+  constructor(message: string, options: ErrorOptions & Pick<ApiError, 'status' | 'causes'>) {
     super(message, options);
     this.name = 'ApiError';
     this.status = options.status;
@@ -146,8 +136,8 @@ export function apiErrorOf(refusal: Refusal): ApiError {
     status,
     causes: details.causes,
     retryPolicy: dispositionOf(status, code),
-    ...(hint === undefined ? {} : { hint }),
-    ...(afterMs === undefined ? {} : { afterMs }),
+    hint,
+    afterMs,
   });
 }
 

@@ -9,8 +9,8 @@ import type { Collection, ObjectRef } from './resources.ts';
 
 /** Narrows a list or a watch. */
 export interface Selector {
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
+  readonly labelSelector?: string | undefined;
+  readonly fieldSelector?: string | undefined;
   /** Only the metadata of each object is requested: `data`, `spec` and `status` do not leave the server. @default {false} */
   readonly metadataOnly?: boolean;
 }
@@ -36,8 +36,8 @@ export interface GetOptions {
 
 export interface ListOptions extends Selector {
   readonly limit?: number;
-  readonly next?: string;
-  readonly signal?: AbortSignal;
+  readonly next?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface WatchOptions extends Selector {
@@ -62,7 +62,7 @@ export interface CreateOptions {
 
 export interface RemoveOptions {
   /** Only the object with this uid. */
-  readonly uid?: string;
+  readonly uid?: string | undefined;
   /** `Foreground`: the object stays until what it owns has gone. @default {'Background'} */
   readonly propagation?: 'Background' | 'Foreground';
 }
@@ -93,10 +93,10 @@ export interface KubeClient {
 
 /** Who we are, for one request. */
 export interface Credentials {
-  readonly token?: Redacted<string>;
+  readonly token?: Redacted<string> | undefined;
   /** PEM of the client certificate and its key. */
-  readonly certificate?: string;
-  readonly key?: Redacted<string>;
+  readonly certificate?: string | undefined;
+  readonly key?: Redacted<string> | undefined;
 }
 
 /** One API server. TLS is always verified; there is no switch. */
@@ -104,13 +104,13 @@ export interface Connection {
   /** `https://host[:port][/path]` */
   readonly server: string;
   /** PEM of the CAs to trust; absent: those of the system. */
-  readonly ca?: string;
+  readonly ca?: string | undefined;
   /** Name to verify instead of the host of `server`. */
-  readonly serverName?: string;
+  readonly serverName?: string | undefined;
   /** Allowed addresses of the server, when its name is untrusted. @default anywhere */
   readonly addresses?: AddressPolicy;
   /** `http://[user:password@]host:port` to go through. */
-  readonly proxy?: Redacted<string>;
+  readonly proxy?: Redacted<string> | undefined;
   /** Read again from their source; `refused` after a 401, so that cached ones are not returned again. */
   readonly credentials: (refused: boolean) => Promise<Credentials>;
 }

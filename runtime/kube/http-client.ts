@@ -95,8 +95,8 @@ export class HttpKubeClient implements KubeClient {
       method: 'GET',
       path: await this.#collectionPath(collection),
       query: { ...selectorQuery(options), limit: options.limit, continue: options.next },
-      ...(options.metadataOnly === true ? { accept: metadataOf('PartialObjectMetadataList') } : {}),
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
+      accept: options.metadataOnly === true ? metadataOf('PartialObjectMetadataList') : undefined,
+      signal: options.signal,
       maxBytes: MOST_PAGE_BYTES,
     };
     const { body, bytes } = await this.#requester.json(call);
@@ -124,7 +124,7 @@ export class HttpKubeClient implements KubeClient {
         resourceVersion: options.resourceVersion,
         timeoutSeconds: options.seconds,
       },
-      ...(options.metadataOnly === true ? { accept: metadataOf('PartialObjectMetadata') } : {}),
+      accept: options.metadataOnly === true ? metadataOf('PartialObjectMetadata') : undefined,
       signal: options.signal,
     });
     return watchEvents(jsonLines(chunks), collection);
@@ -197,7 +197,8 @@ export class HttpKubeClient implements KubeClient {
     if (!mayExist(ref)) return;
     const path = await this.#resources.objectPath(ref);
     if (path === undefined) return;
-    const body = { propagationPolicy: options.propagation ?? 'Background', ...preconditions(options) };
+    const { uid, propagation: propagationPolicy = 'Background' } = options;
+    const body = { propagationPolicy, preconditions: uid === undefined ? undefined : { uid } };
     const subject = describeObject(ref);
     await this.#requester.json({ verb: 'delete', subject, method: 'DELETE', path, body, allow: [404] });
   }
@@ -288,8 +289,4 @@ function decode(body: unknown): KubeObject {
 
 function selectorQuery(options: ListOptions): Record<string, string | undefined> {
   return { labelSelector: options.labelSelector, fieldSelector: options.fieldSelector };
-}
-
-function preconditions({ uid }: RemoveOptions): object {
-  return uid === undefined ? {} : { preconditions: { uid } };
 }

@@ -235,7 +235,7 @@ export async function* pagesOf(
   for (let next: string | undefined; ; ) {
     let page: ListPage;
     try {
-      page = await client.list(collection, { ...options, limit, ...(next === undefined ? {} : { next }) });
+      page = await client.list(collection, { ...options, limit, next });
     } catch (error) {
       if (limit === 1 || !(error instanceof PullwrightError) || error.code !== 'AnswerTooLarge') throw error;
       limit = Math.ceil(limit / 2);

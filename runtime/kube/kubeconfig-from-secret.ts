@@ -38,10 +38,7 @@ export function connectionFromSecret(input: SecretKubeconfig): Connection {
   if (cluster === undefined || user === undefined)
     throw refused(input, ['current-context: it names no context with a cluster and a user']);
   // The platform's operators write these Secrets, and most control planes have private addresses.
-  const policy: AddressPolicy = {
-    chosenBy: 'platform',
-    ...(input.allow === undefined ? {} : { allow: input.allow }),
-  };
+  const policy: AddressPolicy = { chosenBy: 'platform', allow: input.allow };
   const problems = [
     ...notAllowed('cluster', cluster, CLUSTER_FIELDS),
     ...notAllowed('user', user, USER_FIELDS),
@@ -52,20 +49,17 @@ export function connectionFromSecret(input: SecretKubeconfig): Connection {
 }
 
 function connectionOf(cluster: Map, user: Map): Connection {
-  const ca = base64Text(cluster['certificate-authority-data']);
-  const certificate = base64Text(user['client-certificate-data']);
   const key = base64Text(user['client-key-data']);
   const token = text(user['token']);
-  const serverName = text(cluster['tls-server-name']);
   const credentials = {
-    ...(certificate === undefined ? {} : { certificate }),
-    ...(key === undefined ? {} : { key: redact(key) }),
-    ...(token === undefined ? {} : { token: redact(token) }),
+    certificate: base64Text(user['client-certificate-data']),
+    key: key === undefined ? undefined : redact(key),
+    token: token === undefined ? undefined : redact(token),
   };
   return {
     server: scalarText(cluster['server']),
-    ...(ca === undefined ? {} : { ca }),
-    ...(serverName === undefined ? {} : { serverName }),
+    ca: base64Text(cluster['certificate-authority-data']),
+    serverName: text(cluster['tls-server-name']),
     credentials: () => Promise.resolve(credentials),
   };
 }

@@ -40,7 +40,7 @@ export async function loadConnection(
   const files = kubeconfigFiles(file, env);
   if (files === undefined) {
     const connection = podConnection(env, SERVICE_ACCOUNT_DIR);
-    return { ...connection, ...proxied(proxyFor(connection.server, env)) };
+    return { ...connection, proxy: proxied(proxyFor(connection.server, env)) };
   }
   const load = await loader(files, context);
   const config = load();
@@ -53,15 +53,15 @@ export async function loadConnection(
   const ca = caFile ? readCredentialFile(caFile) : caData && Buffer.from(caData, 'base64').toString('utf8');
   return {
     server,
-    ...(ca ? { ca } : {}),
-    ...(tlsServerName ? { serverName: tlsServerName } : {}),
-    ...proxied(proxyUrl || proxyFor(server, env)),
+    ca: ca || undefined,
+    serverName: tlsServerName || undefined,
+    proxy: proxied(proxyUrl || proxyFor(server, env)),
     credentials: credentialsOf(load, config),
   };
 }
 
-function proxied(proxy: string | undefined): Pick<Connection, 'proxy'> {
-  return proxy === undefined ? {} : { proxy: redact(proxy) };
+function proxied(proxy: string | undefined): Connection['proxy'] {
+  return proxy === undefined ? undefined : redact(proxy);
 }
 
 /**
@@ -275,9 +275,9 @@ async function ask(config: KubeConfig): Promise<Credentials> {
   const token = authorization.startsWith('Bearer ') ? redact(authorization.slice(7).trim()) : undefined;
   if (exec && token === undefined && options.cert === undefined) throw pluginFailure(exec.command);
   return {
-    ...(token === undefined ? {} : { token }),
-    ...(options.cert === undefined ? {} : { certificate: pemText(options.cert) }),
-    ...(options.key === undefined ? {} : { key: redact(pemText(options.key)) }),
+    token,
+    certificate: options.cert && pemText(options.cert),
+    key: options.key === undefined ? undefined : redact(pemText(options.key)),
   };
 }
 

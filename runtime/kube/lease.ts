@@ -27,10 +27,6 @@ export interface LeaseOptions {
   readonly clock: LeaseClock;
   /** @default {15} */
   readonly leaseSeconds?: number;
-  /** @default {10} */
-  readonly renewSeconds?: number;
-  /** @default {2} */
-  readonly retrySeconds?: number;
   readonly random?: () => number;
   /** Of the Lease, when it is made here. @default none */
   readonly labels?: Readonly<Record<string, string>>;
@@ -65,8 +61,9 @@ export class LeaderElection {
   constructor(options: LeaseOptions) {
     this.#options = options;
     this.#leaseMs = (options.leaseSeconds ?? 15) * 1000;
-    this.#renewMs = (options.renewSeconds ?? 10) * 1000;
-    this.#retryMs = (options.retrySeconds ?? 2) * 1000;
+    // As client-go's 15, 10 and 2 seconds.
+    this.#renewMs = (this.#leaseMs * 2) / 3;
+    this.#retryMs = (this.#leaseMs * 2) / 15;
   }
 
   /**

@@ -59,12 +59,12 @@ export interface Call {
   readonly body?: unknown;
   readonly contentType?: string;
   /** @default {'application/json'} */
-  readonly accept?: string;
+  readonly accept?: string | undefined;
   /** Statuses from 400 on that are answers, not errors. */
   readonly allow?: readonly number[];
   /** Not to be sent again once it may have been received. */
   readonly once?: boolean;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** A longer answer is refused. @default {33554432} */
   readonly maxBytes?: number;
   /** @default those of the options */
@@ -181,11 +181,11 @@ export class Requester {
     this.#server = trimEndOf(server, '/');
     this.#client = new HttpClient(
       new HttpsEngine({
-        ...(ca === undefined ? {} : { ca }),
-        ...(serverName === undefined ? {} : { serverName }),
-        ...(proxy === undefined ? {} : { proxyFor: () => proxy }),
+        ca,
+        serverName,
+        proxyFor: () => proxy,
       }),
-      addresses === undefined ? {} : { addressesFor: (url) => this.#addressesFor(url, addresses) },
+      { addressesFor: addresses && ((url) => this.#addressesFor(url, addresses)) },
     );
   }
 
@@ -269,8 +269,8 @@ export class Requester {
         signal: call.signal,
         timeoutMs: this.#timeoutMs,
         identity: credentials,
-        ...(method === 'GET' || fence === undefined ? {} : { fence: () => fence(call) }),
-        ...(text === undefined ? {} : { body: text }),
+        fence: method === 'GET' ? undefined : () => fence?.(call),
+        body: text,
       });
       this.#outage.answered();
       onRequest?.({ code: String(answer.status), method });
@@ -312,9 +312,7 @@ export class Requester {
 
 function refusal(call: Call, answer: Pick<HttpAnswer, 'status' | 'header'>, body: unknown): PullwrightError {
   const after = retryAfterMs(answer.header('retry-after'), Date.now());
-  const { verb, subject } = call;
-  const { status } = answer;
-  return apiErrorOf({ verb, subject, status, body, ...(after === undefined ? {} : { retryAfterMs: after }) });
+  return apiErrorOf({ ...call, status: answer.status, body, retryAfterMs: after });
 }
 
 /** Of a refusal; none where they are too long or break off: the status says the most of it. */

@@ -30,9 +30,9 @@ export interface ClientOptions {
   /** The credential for a repository (`host/path`); undefined to go without. */
   readonly credentialFor: (repository: string) => RegistryCredentials | undefined;
   /** Who named the host of an image. @default {always the platform} */
-  readonly chosenBy?: (reference: ImageReference) => AddressPolicy['chosenBy'];
+  readonly chosenBy?: ((reference: ImageReference) => AddressPolicy['chosenBy']) | undefined;
   /** For one answer, in milliseconds. @default {15_000} */
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   /** Milliseconds; for the life of tokens. @default {Date.now} */
   readonly now?: () => number;
 }

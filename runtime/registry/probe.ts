@@ -181,8 +181,8 @@ function clientFor(credential: RegistryCredentials | undefined, { options, clien
   const client = new RegistryClient({
     transport,
     credentialFor: () => credential,
-    ...(chosenBy === undefined ? {} : { chosenBy: ({ domain }) => chosenBy(domain) }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs }),
+    chosenBy: chosenBy && (({ domain }) => chosenBy(domain)),
+    timeoutMs,
   });
   clients.set(id, client);
   return client;

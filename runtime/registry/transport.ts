@@ -117,10 +117,7 @@ export class RegistryTransport {
   constructor(options: TransportOptions = {}) {
     const { ca, proxyFor } = options;
     this.#options = options;
-    const engine = new HttpsEngine({
-      ...(ca === undefined ? {} : { ca }),
-      ...(proxyFor === undefined ? {} : { proxyFor }),
-    });
+    const engine = new HttpsEngine({ ca, proxyFor });
     const clientFor = (chosenBy: AddressPolicy['chosenBy']): HttpClient =>
       new HttpClient(engine, {
         plain: (host) => this.isPlain(host),
@@ -158,7 +155,7 @@ export class RegistryTransport {
     const host = bareHost(url);
     const isNamed =
       allowHosts?.some((name) => name === url.host || name === host) === true || this.isPlain(url.host);
-    const policy = isNamed ? undefined : { chosenBy, ...(allow === undefined ? {} : { allow }) };
+    const policy = isNamed ? undefined : { chosenBy, allow };
     const isProxied = this.#proxyOf(url) !== undefined;
     return guardedAddresses(url, { ...registryGuard(policy), isProxied, resolve });
   }

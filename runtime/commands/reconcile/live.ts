@@ -339,9 +339,6 @@ async function leadWhenElected(run: LiveRun): Promise<boolean> {
     identity: `${run.instance}_${randomUUID()}`,
     clock: systemClock,
     leaseSeconds: seconds,
-    // The proportions of client-go: 15, 10 and 2 seconds.
-    renewSeconds: (seconds * 2) / 3,
-    retrySeconds: (seconds * 2) / 15,
     onError: ({ code, message, hint }) => log.warn('lease not renewed', { code, problem: message, hint }),
   });
   leadership.election = election;

@@ -251,16 +251,13 @@ async function leadWhenElected(
   secrets: SecretMetrics,
 ): Promise<boolean> {
   const { signal, settings, logger } = process;
-  const { leaseSeconds: seconds } = settings;
   const election = new LeaderElection({
     client: process.kube,
     namespace: settings.namespace,
     name: 'pullwright-pull-secret-adapter',
     identity: `${process.instance}_${randomUUID()}`,
     clock: systemClock,
-    leaseSeconds: seconds,
-    renewSeconds: (seconds * 2) / 3,
-    retrySeconds: (seconds * 2) / 15,
+    leaseSeconds: settings.leaseSeconds,
     onError: ({ code, message }) => logger.warn('lease not renewed', { code, problem: message }),
   });
   if (!(await election.acquire(signal))) return false;
