@@ -122,35 +122,31 @@ function fight(subject: string, before: KubeObject | undefined, hint: string): P
 
 // One cluster as the engine sees it: a client, a cache, events, and the right to write.
 
-export interface ClusterParts {
+type ClusterParts = Pick<Cluster, 'server' | 'client' | 'cache' | 'events'> & {
+  /** Whether this process leads; checked before every write. */
+  readonly mayWrite: () => boolean;
+};
+
+export class Cluster {
   /** `https://host[:port][/path]` */
   readonly server: string;
   readonly client: KubeClient;
   readonly cache: ClusterCache;
   readonly events: EventRecorder;
-  /** Whether this process leads; checked before every write. */
-  readonly mayWrite: () => boolean;
-}
-
-export class Cluster {
-  readonly server: string;
-  readonly client: KubeClient;
-  readonly cache: ClusterCache;
-  readonly events: EventRecorder;
   readonly fights: FightBreaker = new FightBreaker(() => performance.now());
-  readonly #parts: ClusterParts;
+  readonly #mayWrite: () => boolean;
 
-  constructor(parts: ClusterParts) {
-    this.server = parts.server;
-    this.client = parts.client;
-    this.cache = parts.cache;
-    this.events = parts.events;
-    this.#parts = parts;
+  constructor({ server, client, cache, events, mayWrite }: ClusterParts) {
+    this.server = server;
+    this.client = client;
+    this.cache = cache;
+    this.events = events;
+    this.#mayWrite = mayWrite;
   }
 
   /** Whether this process leads. */
   get mayWrite(): boolean {
-    return this.#parts.mayWrite();
+    return this.#mayWrite();
   }
 
   /** @throws PullwrightError `NotLeader` */

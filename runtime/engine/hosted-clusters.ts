@@ -70,7 +70,7 @@ export class HostedReport {
     this.#told.set(name, message);
     for (const { apiVersion, kind, metadata } of management.cache.store.list(PLANES, controlPlaneNamespace)) {
       const { namespace = '', name: plane, uid } = metadata;
-      const regarding = { apiVersion, kind, namespace, name: plane, ...(uid === undefined ? {} : { uid }) };
+      const regarding = { apiVersion, kind, namespace, name: plane, uid };
       management.events
         .record({ regarding, type: 'Warning', reason: code, action: 'Connect', note: `${message}. ${hint}` })
         .catch(() => this.#told.delete(name));

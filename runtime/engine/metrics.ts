@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Logger } from '../core/logger.ts';
 import type { Sample } from './contract.ts';
 import type { SeenCluster } from './hosted-status.ts';
 import type { QueueObserver } from './queue.ts';
@@ -194,73 +195,77 @@ function queueMetrics(
 /** Why something is not well; undefined when it is. */
 export type Check = () => string | undefined;
 
-/** Content of a page. */
-export interface Page {
+interface Answer {
   readonly text: string;
-  readonly contentType: string;
+  /** @default {200} */
+  readonly status?: number;
+  /** @default {'text/plain'} */
+  readonly contentType?: string;
 }
 
-export interface ServeOptions {
-  /** 0 lets the system choose. */
-  readonly port: number;
-  /** @default {'::' with IPv6, else '0.0.0.0'} */
-  readonly host?: string;
-  readonly checks?: Readonly<Record<'/healthz' | '/readyz', Check>>;
-  readonly metrics?: () => Promise<Page>;
-}
+/** By path. */
+type Pages = ReadonlyMap<string, () => Answer | Promise<Answer>>;
 
-export interface ProbeServer {
-  readonly port: number;
-  close(): Promise<void>;
-}
-
-/** Listens. A check that fails answers 503 with its reason. */
-export async function serveProbes(options: ServeOptions): Promise<ProbeServer> {
-  const server = createServer((request, response) => {
-    answer(options, request, response).catch(() => send(response, 500, 'the page failed'));
-  });
-  server.requestTimeout = 10_000;
-  server.listen(options.port, options.host);
-  await once(server, 'listening');
-  return { port: (server.address() as AddressInfo).port, close: () => closeServer(server) };
+/** What is served. A check that fails answers 503 with its reason. */
+export interface Served {
+  /** @default {always} */
+  readonly alive?: Check;
+  readonly ready: Check;
+  readonly metrics: () => Promise<Answer>;
+  /** Told what is served where. */
+  readonly log?: Logger;
 }
 
 /**
- * Serves probes and metrics, each at a port of its own.
+ * Serves probes and metrics, each at a port of its own or both at one; port 0 lets the system choose.
  *
- * @returns ends both
+ * @returns ends all
  */
 export async function servePorts(
-  ports: { readonly health: number | undefined; readonly metrics: number | undefined },
-  readiness: () => string | undefined,
-  metrics: NonNullable<ServeOptions['metrics']>,
+  { health, metrics }: { readonly health: number | undefined; readonly metrics: number | undefined },
+  served: Served,
 ): Promise<() => Promise<unknown>> {
-  const checks = { '/healthz': () => undefined, '/readyz': readiness };
-  const servers: ProbeServer[] = [];
-  if (ports.health !== undefined) servers.push(await serveProbes({ port: ports.health, checks }));
-  if (ports.metrics !== undefined) servers.push(await serveProbes({ port: ports.metrics, metrics }));
-  return () => Promise.all(servers.map((server) => server.close()));
+  const probes: Pages = new Map([
+    ['/healthz', checked(served.alive ?? (() => undefined))],
+    ['/readyz', checked(served.ready)],
+  ]);
+  const samples: Pages = new Map([['/metrics', served.metrics]]);
+  const isOne = health === metrics && health !== 0;
+  const servers: Server[] = [];
+  const listen = async (serves: string, port: number | undefined, pages: Pages): Promise<void> => {
+    if (port === undefined) return;
+    const server = createServer((request, response) => {
+      answer(pages, request, response).catch(() => send(response, { status: 500, text: 'the page failed' }));
+    });
+    server.requestTimeout = 10_000;
+    server.listen(port);
+    await once(server, 'listening');
+    servers.push(server);
+    served.log?.info('listening', { serves, port: (server.address() as AddressInfo).port });
+  };
+  if (isOne) await listen('health and metrics', health, new Map([...probes, ...samples] as const));
+  else {
+    await listen('health', health, probes);
+    await listen('metrics', metrics, samples);
+  }
+  return () => Promise.all(servers.map(closeServer));
 }
 
-async function answer(
-  options: ServeOptions,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
-  const path = (request.url ?? '').split('?')[0] ?? '';
-  if (request.method !== 'GET' && request.method !== 'HEAD') return send(response, 405, 'GET only');
-  if (path === '/metrics' && options.metrics !== undefined) {
-    const { text, contentType } = await options.metrics();
-    return send(response, 200, text, contentType);
-  }
-  if ((path === '/healthz' || path === '/readyz') && options.checks !== undefined) {
-    const problem = options.checks[path]();
-    return problem === undefined ? send(response, 200, 'ok') : send(response, 503, problem);
-  }
-  send(response, 404, 'not found');
+function checked(check: Check): () => Answer {
+  return () => {
+    const problem = check();
+    return problem === undefined ? { text: 'ok' } : { status: 503, text: problem };
+  };
 }
 
-function send(response: ServerResponse, status: number, text: string, contentType = 'text/plain'): void {
+async function answer(pages: Pages, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const page = pages.get((request.url ?? '').split('?')[0] ?? '');
+  if (request.method !== 'GET' && request.method !== 'HEAD')
+    return send(response, { status: 405, text: 'GET only' });
+  send(response, page === undefined ? { status: 404, text: 'not found' } : await page());
+}
+
+function send(response: ServerResponse, { status = 200, text, contentType = 'text/plain' }: Answer): void {
   response.writeHead(status, { 'content-type': contentType, 'x-content-type-options': 'nosniff' });
   response.end(`${text.trimEnd()}\n`);
 }

@@ -2,7 +2,6 @@
 
 import { describeObject } from '../core/kubernetes/object.ts';
 import type { Logger } from '../core/logger.ts';
-import type { EventInput } from '../kube/events.ts';
 import { type Committed, isLasting } from './apply.ts';
 import { type Author, keyText } from './changes.ts';
 import type { Cluster } from './cluster.ts';
@@ -96,11 +95,7 @@ export class Reporter {
       const { role, ...regarding } = event.regarding;
       const cluster = this.#options.clusters[role];
       const uid = regarding.uid ?? cluster.cache.store.get(regarding)?.metadata.uid;
-      const input: EventInput = {
-        ...event,
-        regarding: { ...regarding, ...(uid === undefined ? {} : { uid }) },
-      };
-      cluster.events.record(input).catch((error: unknown) => {
+      cluster.events.record({ ...event, regarding: { ...regarding, uid } }).catch((error: unknown) => {
         // Sent again with the next pass.
         this.#saidEvents.delete(source);
         const code = error instanceof Error && 'code' in error ? error.code : undefined;

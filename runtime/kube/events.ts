@@ -9,16 +9,11 @@ import { remember } from '../core/record.ts';
 import { withoutUserInfo } from '../core/text.ts';
 import { isApiError } from './api-error.ts';
 import type { KubeClient } from './client.ts';
+import type { ObjectRef } from './resources.ts';
 
 /** What is said about whom. */
 export interface EventInput {
-  readonly regarding: {
-    readonly apiVersion: string;
-    readonly kind: string;
-    readonly namespace?: string;
-    readonly name: string;
-    readonly uid?: string;
-  };
+  readonly regarding: ObjectRef & { readonly uid?: string | undefined };
   readonly type: 'Normal' | 'Warning';
   readonly reason: string;
   readonly action: string;
@@ -119,13 +114,7 @@ export class EventRecorder {
       reason: reason.slice(0, 128),
       type,
       note: note.length > 1024 ? `${note.slice(0, 1021)}...` : note,
-      regarding: {
-        apiVersion: regarding.apiVersion,
-        kind: regarding.kind,
-        name: regarding.name,
-        ...(regarding.namespace === undefined ? {} : { namespace: regarding.namespace }),
-        ...(regarding.uid === undefined ? {} : { uid: regarding.uid }),
-      },
+      regarding,
     };
   }
 }

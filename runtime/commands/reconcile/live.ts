@@ -15,13 +15,7 @@ import { Discovery, type HostedClusters, readHostedKubeconfig } from '../../engi
 import { SHARD_LABEL } from '../../engine/hosted-status.ts';
 import { FactCache, type LookUp, noLookUp } from '../../engine/lookups.ts';
 import { Manager } from '../../engine/manager.ts';
-import {
-  createMetrics,
-  type Metrics,
-  type ProbeServer,
-  type ServeOptions,
-  serveProbes,
-} from '../../engine/metrics.ts';
+import { createMetrics, type Metrics, servePorts } from '../../engine/metrics.ts';
 import { readText } from '../../engine/offline/manifests.ts';
 import { runOffline } from '../../engine/offline/offline.ts';
 import { systemQueueClock } from '../../engine/queue.ts';
@@ -301,20 +295,28 @@ export async function reconcileLive(flags: ReconcileFlags, io: CommandIo): Promi
 }
 
 async function serve(run: LiveRun): Promise<ExitCode> {
-  const { log, io, manager, discovery } = run;
-  const servers = await startProbes(run);
+  const { log, io, manager, discovery, settings } = run;
+  const closeServers = await servePorts(
+    { health: settings['health-port'], metrics: settings['metrics-port'] },
+    {
+      alive: heartbeat(io.signal),
+      ready: () => runReadiness(run),
+      metrics: () => run.metrics.render(),
+      log,
+    },
+  );
   log.info('started', {
     cluster: run.main.client.host,
     controllers: run.reconcilers.map(({ name }) => name),
   });
   startWatching(run);
   // A standby fills its caches too, so that it can take over at once.
-  const lost = await (run.settings['lease-namespace'] === undefined ? lead(run) : leadWhenElected(run));
+  const lost = await (settings['lease-namespace'] === undefined ? lead(run) : leadWhenElected(run));
   log.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });
   await discovery?.stop();
   await manager.stop();
   if (!lost) await release(run);
-  await Promise.all(servers.map((server) => server.close()));
+  await closeServers();
   log.info('stopped');
   // The kubelet restarts the container, with nothing half done in memory.
   return lost && !io.signal.aborted ? 1 : 0;
@@ -368,28 +370,6 @@ async function release({ leadership, log }: LiveRun): Promise<void> {
   } catch {
     log.warn('lease not released: it runs out by itself');
   }
-}
-
-async function startProbes(run: LiveRun): Promise<readonly ProbeServer[]> {
-  const { 'health-port': healthPort, 'metrics-port': metricsPort } = run.settings;
-  const beat = heartbeat(run.io.signal);
-  const health: Pick<ServeOptions, 'checks'> = {
-    checks: { '/healthz': beat, '/readyz': () => runReadiness(run) },
-  };
-  const metrics: Pick<ServeOptions, 'metrics'> = { metrics: () => run.metrics.render() };
-  if (healthPort !== undefined && healthPort > 0 && healthPort === metricsPort)
-    return [await listen(run, 'health and metrics', { port: healthPort, ...health, ...metrics })];
-  const servers: ProbeServer[] = [];
-  if (healthPort !== undefined) servers.push(await listen(run, 'health', { port: healthPort, ...health }));
-  if (metricsPort !== undefined)
-    servers.push(await listen(run, 'metrics', { port: metricsPort, ...metrics }));
-  return servers;
-}
-
-async function listen({ log }: LiveRun, serves: string, options: ServeOptions): Promise<ProbeServer> {
-  const server = await serveProbes(options);
-  log.info('listening', { serves, port: server.port });
-  return server;
 }
 
 /** Not alive when the event loop has been stuck: timers were late by half a minute. */

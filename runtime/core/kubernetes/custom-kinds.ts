@@ -1,20 +1,9 @@
 /** The kinds of other operators that charts and reconcilers write. */
 import type { KubeObject, ObjectMeta } from './object.ts';
 
-type CustomKind =
-  | 'CatalogSource'
-  | 'ImageContentSourcePolicy'
-  | 'ImageDigestMirrorSet'
-  | 'ImageStream'
-  | 'ImageTagMirrorSet'
-  | 'MachineConfig'
-  | 'PodMonitor'
-  | 'PrometheusRule'
-  | 'ServiceMonitor';
-
 const MONITORING = 'monitoring.coreos.com/v1';
 
-const API_VERSION: Readonly<Record<CustomKind, string>> = {
+const API_VERSION = {
   CatalogSource: 'operators.coreos.com/v1alpha1',
   ImageContentSourcePolicy: 'operator.openshift.io/v1alpha1',
   ImageDigestMirrorSet: 'config.openshift.io/v1',
@@ -24,7 +13,7 @@ const API_VERSION: Readonly<Record<CustomKind, string>> = {
   PodMonitor: MONITORING,
   PrometheusRule: MONITORING,
   ServiceMonitor: MONITORING,
-};
+} as const;
 
 /**
  * An object of another operator's kind.
@@ -34,7 +23,7 @@ const API_VERSION: Readonly<Record<CustomKind, string>> = {
  * @param spec as the kind's CRD has it.
  */
 export function customObject(
-  kind: CustomKind,
+  kind: keyof typeof API_VERSION,
   metadata: ObjectMeta,
   spec: Readonly<Record<string, unknown>>,
 ): KubeObject {

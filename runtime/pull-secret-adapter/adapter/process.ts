@@ -176,14 +176,13 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
       pause: (ms, superseded) => sleep(ms, undefined, { signal: AbortSignal.any([signal, superseded]) }),
     }),
   );
-  const closeServers = await servePorts(
-    process.ports,
-    () => (consumer.connected() ? undefined : 'the broker is not connected'),
-    () => {
+  const closeServers = await servePorts(process.ports, {
+    ready: () => (consumer.connected() ? undefined : 'the broker is not connected'),
+    metrics: () => {
       metrics.samples(`${NAME}-secrets`, secrets.samples());
       return metrics.render();
     },
-  );
+  });
   logger.info('started', { adapter: process.settings.adapterName });
   const lost = await leadWhenElected(process, clusters, secrets);
   logger.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });

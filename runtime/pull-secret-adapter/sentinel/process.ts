@@ -30,14 +30,13 @@ const FEW = 20;
 export async function runSentinel(process: SentinelProcess): Promise<number> {
   const { signal, pauseMs } = process;
   let failures = 0;
-  const closeServers = await servePorts(
-    process.ports,
-    () => {
+  const closeServers = await servePorts(process.ports, {
+    ready: () => {
       if (!process.connected()) return 'the broker is not connected';
       return failures < 3 ? undefined : 'the last goes over the clusters failed';
     },
-    () => process.metrics.render(),
-  );
+    metrics: () => process.metrics.render(),
+  });
   do {
     const { isWhole, waiting } = await onePoll(process);
     failures = isWhole ? 0 : failures + 1;

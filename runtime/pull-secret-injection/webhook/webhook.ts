@@ -7,7 +7,7 @@ import { createLogger } from '../../core/logger.ts';
 import { VERSION } from '../../core/version.ts';
 import { ClusterCache, type Source } from '../../engine/cache.ts';
 import type { Reader, Watch } from '../../engine/contract.ts';
-import { createMetrics, type ProbeServer, serveProbes } from '../../engine/metrics.ts';
+import { createMetrics, servePorts } from '../../engine/metrics.ts';
 import { kindKey, worldView } from '../../engine/store.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
@@ -212,21 +212,18 @@ export async function runWebhook(
   const folder = settings['cert-dir'];
   const files = { certificate: `${folder}/tls.crt`, key: `${folder}/tls.key` };
   const port = settings['health-port'];
-  let probes: ProbeServer | undefined;
+  let closeProbes: (() => Promise<unknown>) | undefined;
   let server: WebhookServer | undefined;
   try {
     // Wrong files are said before anything is waited for.
     await readPair(files);
-    if (port !== undefined)
-      probes = await serveProbes({
-        port,
-        checks: {
-          '/healthz': () => undefined,
-          '/readyz': () =>
-            webhook.waitingFor ?? (server === undefined ? 'not listening yet' : server.trouble()),
-        },
+    closeProbes = await servePorts(
+      { health: port, metrics: port },
+      {
+        ready: () => webhook.waitingFor ?? (server === undefined ? 'not listening yet' : server.trouble()),
         metrics: () => metrics.render(),
-      });
+      },
+    );
     // An answer from half-filled caches would be a wrong one. Nothing listens until they are full: the Service sends nothing to a
     // pod that is not ready, and the API server that calls all the same is refused at once and lets the pod pass (failurePolicy: Ignore).
     if (webhook.waitingFor !== undefined) log.info('webhook waits', { for: webhook.waitingFor });
@@ -244,7 +241,7 @@ export async function runWebhook(
     await server.close();
     return 0;
   } finally {
-    await probes?.close();
+    await closeProbes?.();
     webhook.close();
   }
 }
