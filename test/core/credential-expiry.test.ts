@@ -65,7 +65,6 @@ const rows: readonly Row[] = [
   },
   {
     name: "Amazon's token with an end that is no number",
-    reason: 'nothing is known then',
     username: 'AWS',
     password: ecr({ expiration: '1900000000' }),
     wanted: { kind: 'ecr-token' },
@@ -79,14 +78,12 @@ const rows: readonly Row[] = [
   },
   {
     name: "Google's service account key",
-    reason: 'lasts',
     username: '_json_key',
     password: JSON.stringify({ type: 'service_account', private_key: plantedPassword('key') }),
     wanted: { kind: 'lasting' },
   },
   {
     name: "Quay's robot",
-    reason: 'lasts',
     username: 'team+robot',
     password: plantedPassword('robot'),
     wanted: { kind: 'lasting' },
@@ -107,7 +104,6 @@ const rows: readonly Row[] = [
   },
   {
     name: 'the last second that can be written',
-    reason: 'it is one',
     username: 'me',
     password: jwt({ exp: 253_402_300_799 }),
     wanted: { kind: 'jwt', expiresAt: '9999-12-31T23:59:59Z' },
@@ -121,7 +117,6 @@ const rows: readonly Row[] = [
   },
   {
     name: 'an end before all time',
-    reason: 'neither is this one',
     username: 'me',
     password: jwt({ exp: -5 }),
     wanted: { kind: 'jwt' },

@@ -101,7 +101,6 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'the default port at the platform',
-    reason: 'both ways',
     platform: 'quay.io:443',
     tenant: 'quay.io',
     verdict: 'Shadowed SpellingVariant',

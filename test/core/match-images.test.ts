@@ -12,14 +12,13 @@ interface Hinted extends Case {
 }
 
 const HINTED: readonly Hinted[] = [
-  { name: 'a host', reason: 'nothing to say', pattern: 'quay.io', hint: undefined },
+  { name: 'a host', pattern: 'quay.io', hint: undefined },
   {
     name: 'a star per label',
-    reason: 'nothing to say',
     pattern: '*.dkr.ecr.*.amazonaws.com',
     hint: undefined,
   },
-  { name: 'a host and a path', reason: 'nothing to say', pattern: 'quay.io/team', hint: undefined },
+  { name: 'a host and a path', pattern: 'quay.io/team', hint: undefined },
   { name: 'a scheme', reason: 'it would be the host', pattern: 'https://quay.io', hint: /scheme/ },
   {
     name: 'an address with dots in brackets',

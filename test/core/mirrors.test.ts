@@ -34,7 +34,6 @@ interface Row {
 const ROWS: readonly Row[] = [
   {
     name: 'gives the image itself without a rule',
-    reason: 'no rule, no change',
     rules: [rule('quay.io', ['m.example.com'])],
     image: 'docker.io/library/nginx:1',
     candidates: ['docker.io/library/nginx:1'],
@@ -186,7 +185,6 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'does not ask where a source has moved to that is blocked itself',
-    reason: 'the same look-up',
     rules: [
       { ...rule('quay.io/team', ['m.example.com']), location: 'new.example.com/team' },
       rule('new.example.com', [], true),

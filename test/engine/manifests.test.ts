@@ -60,7 +60,6 @@ const rows: readonly Row[] = [
   },
   {
     name: 'content on the marker line',
-    reason: 'valid YAML',
     text: `${map('a')}--- {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}\n`,
     names: ['a', 'b'],
   },
@@ -109,7 +108,6 @@ const rows: readonly Row[] = [
   },
   {
     name: 'truncated JSON',
-    reason: 'a broken download',
     text: '{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"',
     problems: [[1, /not valid YAML/]],
   },

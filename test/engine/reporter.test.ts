@@ -35,14 +35,12 @@ const rows: readonly Row[] = [
   },
   {
     name: 'waiting, with a time',
-    reason: 'the earliest of all',
     problems: [problem('waiting', 4000), problem('waiting', 3000)],
     requeueAfterMs: 5000,
     next: { afterMs: 3000 },
   },
   {
     name: 'waiting, without a time',
-    reason: 'half a minute',
     problems: [problem('waiting')],
     next: { afterMs: 30_000 },
   },

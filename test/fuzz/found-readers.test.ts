@@ -36,7 +36,6 @@ table(
     },
     {
       name: 'a process of the unit whose number is a map',
-      reason: 'the same: Number() of it throws',
       run: () =>
         loadedService(
           { LoadState: { value: 'loaded' }, FragmentPath: { value: '/a' } },
@@ -156,7 +155,6 @@ table(
     },
     {
       name: 'a DaemonSet whose containers are a map',
-      reason: 'the same',
       command: 'status',
       objects: daemonSet({}),
     },

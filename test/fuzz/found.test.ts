@@ -94,7 +94,6 @@ const rows: readonly Row[] = [
   },
   {
     name: 'an operator that is a map',
-    reason: 'the same',
     parser: 'objects to validate',
     text: object('pullwright.dev/v1alpha1 PullSecretProfile', {
       spec: {
@@ -171,14 +170,12 @@ const rows: readonly Row[] = [
   },
   {
     name: 'conditions that are a text',
-    reason: 'the same',
     parser: 'status',
     text: object('pullwright.dev/v1alpha1 PullStatus', { status: { conditions: 'Ready' } }),
     says: /PullStatus "a": status\.conditions must be an array/,
   },
   {
     name: 'a config of a NodePool that is a number',
-    reason: 'the same, with the path of the element',
     parser: 'mirrors',
     text: object('hypershift.openshift.io/v1beta1 HostedCluster', {
       spec: { imageContentSources: [{ source: 'quay.io', mirrors: [7] }] },

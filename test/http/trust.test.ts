@@ -62,7 +62,6 @@ const redirects: readonly Redirect[] = [
   },
   {
     name: 'of a PATCH, 308',
-    reason: 'as POST',
     method: 'PATCH',
     status: 308,
     location: '/b',

@@ -37,7 +37,6 @@ const rows: readonly Row[] = [
   },
   {
     name: 'a changed leaf',
-    reason: 'the usual case',
     live: object({ spec: { replicas: 3 } }),
     desired: object({ spec: { replicas: 1 } }),
     paths: ['spec.replicas'],

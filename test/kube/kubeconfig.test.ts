@@ -84,7 +84,6 @@ const rows: readonly Row[] = [
   },
   {
     name: 'passes over files of a list that are not there',
-    reason: 'kubectl does',
     env: { KUBECONFIG: `${none}:${b}` },
     server: 'beta',
     namespace: 'of-beta',
@@ -113,7 +112,6 @@ const rows: readonly Row[] = [
   },
   {
     name: 'looks in "default" where a context names no namespace',
-    reason: 'kubectl does',
     env: { KUBECONFIG: again },
     context: 'second',
     server: 'other',

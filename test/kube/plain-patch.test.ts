@@ -48,7 +48,6 @@ table<Row>(
     },
     {
       name: 'a value differs',
-      reason: 'a rotation',
       live: { x: '2' },
       managed: created('x'),
       desired: { x: '1' },

@@ -32,7 +32,6 @@ table<Row>(
     },
     {
       name: 'secretNames with it',
-      reason: 'nothing is wrong',
       config: { secretNames: ['reg'], profiles: [{ name: 'team', spec }] },
       says: [],
     },
@@ -64,7 +63,6 @@ table<Row>(
       { name: 'whose successor is named', more: { successor: 'narrow' } },
     ].map(({ name, more }) => ({
       name: `two profiles, one of them ${name}`,
-      reason: 'nothing is wrong',
       config: {
         profiles: [
           { name: 'narrow', spec: { ...spec, namespaceSelector: { matchLabels: { a: 'b' } } } },
@@ -81,7 +79,6 @@ table<Row>(
     },
     {
       name: 'namespaces with that of a source',
-      reason: 'nothing is wrong',
       config: { namespaces: ['a', 'platform'], profiles: [{ name: 'team', spec }] },
       says: [],
     },
@@ -99,7 +96,6 @@ table<Row>(
     },
     {
       name: 'two Secrets of several without a source, to be distributed',
-      reason: 'each is named',
       config: {
         profiles: [
           {

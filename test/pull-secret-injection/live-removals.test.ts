@@ -3,7 +3,6 @@
 /** What takes copies away, on a real control plane: many at once wait for a word, and go when it is said. */
 import assert from 'node:assert/strict';
 import { eventually } from '../control-plane/eventually.ts';
-import type { TestObject } from '../control-plane/resource-path.ts';
 import { test } from '../support/suite.ts';
 import {
   grantObject,
@@ -87,38 +86,6 @@ test('a deleted profile takes its copies along', async () => {
   await soon(async () => assert.equal(await copiesLeft(), MANY));
   await plane.remove(profileObject('team', {}));
   await soon(async () => assert.equal(await copiesLeft(), 0));
-});
-
-test('a SidecarSet that selects otherwise by a slip takes nothing away until it is confirmed', async () => {
-  const set = (team: string): TestObject => ({
-    apiVersion: 'apps.kruise.io/v1beta1',
-    kind: 'SidecarSet',
-    metadata: { name: 'side', annotations: { 'pullwright.dev/source-namespace': 'platform' } },
-    spec: {
-      selector: { matchLabels: { app: 'web' } },
-      namespaceSelector: { matchLabels: { team } },
-      containers: [{ name: 'side', image: 'registry.example.com/side:1' }],
-      imagePullSecrets: [{ name: 'quay' }],
-    },
-  });
-  const isReady = (): Promise<string> => conditionOf(plane, set('a'), 'Ready');
-  await plane.apply(set('a'));
-  await soon(async () => assert.equal(await copiesLeft(), MANY));
-  await plane.apply(set('x'));
-  await soon(async () => assert.equal(await isReady(), 'False RemovalHeld'));
-  assert.equal(await copiesLeft(), MANY);
-  const conditions = (await plane.get(set('x')))?.['status'].conditions as Record<string, string>[];
-  const said = conditions.find(({ type }) => type === 'RemovalHeld')?.['message'] ?? '';
-  const hash = /confirm-removal: "([0-9a-f]{12})"/.exec(said)?.[1] ?? 'none';
-  const annotated = await plane.kubectl(
-    'annotate',
-    'sidecarset',
-    'side',
-    `pullwright.dev/confirm-removal=${hash}`,
-  );
-  assert.match(annotated.stdout, /annotated/, annotated.stderr);
-  await soon(async () => assert.equal(await copiesLeft(), 0));
-  await plane.remove(set('x'));
 });
 
 test('copies carry the labels of the profile, and go some time after their source where it says so', async () => {

@@ -95,7 +95,6 @@ table<LossCase>(
     },
     {
       name: 'only the grant is deleted',
-      reason: 'its owner withdraws it',
       change: [{ gone: byName }],
       left: 0,
       says: 'False NotGranted',
@@ -118,7 +117,6 @@ table<LossCase>(
     },
     {
       name: 'the selector of the grant asks for another label',
-      reason: 'its owner narrows it',
       before: LABELLED,
       change: [grant({ namespaceSelector: { matchLabels: { tier: 'silver' } } })],
       left: 0,
@@ -126,7 +124,6 @@ table<LossCase>(
     },
     {
       name: 'the grant takes the profile out while labels go',
-      reason: 'its owner narrows it',
       before: LABELLED,
       change: [
         ...tiered(),

@@ -110,7 +110,6 @@ table<GoneCase>(
     { name: 'as usual', reason: 'an accident takes nothing', copies: undefined, left: ['quay.io'] },
     {
       name: 'Keep, after years',
-      reason: 'it was asked for',
       copies: { onSourceDeleted: 'Keep' },
       since: '2020-01-01T00:00:00Z',
       left: ['quay.io'],
@@ -130,21 +129,18 @@ table<GoneCase>(
     },
     {
       name: 'Remove, after a day',
-      reason: 'the usual delay',
       copies: { onSourceDeleted: 'Remove' },
       since: '2026-11-20T00:00:00Z',
       left: undefined,
     },
     {
       name: 'Remove, after the delay that was asked for',
-      reason: 'an option',
       copies: { onSourceDeleted: 'Remove', removeAfter: '10m' },
       since: '2026-11-20T23:50:00Z',
       left: undefined,
     },
     {
       name: 'Remove without a delay',
-      reason: 'an option',
       copies: { onSourceDeleted: 'Remove', removeAfter: '0' },
       left: undefined,
     },

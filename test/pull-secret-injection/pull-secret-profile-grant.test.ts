@@ -28,7 +28,6 @@ table(
   [
     {
       name: 'names',
-      reason: 'the plain case',
       spec: { namespaces: ['a', 'b', 'c'] },
       yes: ['a', 'b', 'c'],
       no: ['d', 'ab'],

@@ -51,13 +51,11 @@ const ROWS: readonly Row[] = [
   { name: 'a profile for all', reason: 'empty selectors', profiles: [profile('a')], names: ['a'] },
   {
     name: 'a profile for other pods of the namespace',
-    reason: 'both selectors count',
     profiles: [profile('a', { selector: { matchLabels: { app: 'db' } } })],
     names: [],
   },
   {
     name: 'a profile for such pods of other namespaces',
-    reason: 'both selectors count',
     profiles: [
       profile('a', {
         selector: { matchLabels: { app: 'web' } },
@@ -68,13 +66,11 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'a suspended profile',
-    reason: 'it adds nothing',
     profiles: [profile('a', { suspend: true }), profile('b')],
     names: ['b'],
   },
   {
     name: 'a profile that only distributes',
-    reason: 'it adds nothing to pods',
     profiles: [
       profile('a', {
         mode: 'Distribute',
@@ -93,7 +89,6 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'a paused set',
-    reason: 'it adds nothing',
     sets: [sidecarSet('a', { injectionStrategy: { paused: true } }), sidecarSet('b')],
     names: ['b'],
   },
@@ -108,7 +103,6 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'a set for other pods',
-    reason: 'it does not match',
     sets: [sidecarSet('a', { selector: { matchLabels: { app: 'db' } } })],
     names: [],
   },
@@ -126,7 +120,6 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'sets without a container, where that is allowed',
-    reason: 'an option',
     sets: [sidecarSet('a', NONE)],
     withoutContainers: true,
     names: ['a'],

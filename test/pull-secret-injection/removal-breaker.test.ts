@@ -237,37 +237,31 @@ table<OptionCase>(
   [
     {
       name: 'no map',
-      reason: 'bad input',
       removals: 5,
       text: /removals: invalid value 5: must be an object$/,
     },
     {
       name: 'a list',
-      reason: 'bad input',
       removals: [],
       text: /removals: invalid value of type list: must be an object$/,
     },
     {
       name: 'a share above one',
-      reason: 'bad input',
       removals: { share: 2 },
       text: /removals\.share: must be at most 1$/,
     },
     {
       name: 'a share that is a text',
-      reason: 'bad input',
       removals: { share: '0.5' },
       text: /removals\.share: invalid value "0\.5": must be a number$/,
     },
     {
       name: 'half a copy',
-      reason: 'bad input',
       removals: { copies: 0.5 },
       text: /removals\.copies: invalid value 0\.5: must be an integer$/,
     },
     {
       name: 'a slip',
-      reason: 'bad input',
       removals: { shares: 0.5 },
       text: /removals\.shares: unknown field; must be one of "share", "copies"$/,
     },

@@ -73,7 +73,6 @@ table<Slip>(
   [
     {
       name: 'a slip in namespaceSelector',
-      reason: 'held',
       change: (seen) => [changed(seen, set(mistake))],
       left: COUNT,
     },
@@ -90,19 +89,16 @@ table<Slip>(
     },
     {
       name: 'a Secret that is named otherwise',
-      reason: 'held',
       change: (seen) => [changed(seen, set({ imagePullSecrets: [{ name: 'other' }] }))],
       left: COUNT,
     },
     {
       name: 'the annotation is gone',
-      reason: 'held',
       change: (seen) => [changed(seen, set({}, {}))],
       left: COUNT,
     },
     {
       name: 'paused',
-      reason: 'nothing is removed',
       change: (seen) => [changed(seen, set({ injectionStrategy: { paused: true } }))],
       left: COUNT,
     },

@@ -2,10 +2,12 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { statusRows } from '../../runtime/diagnose/commands/status.ts';
-import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
+import { DEFAULT_OPTIONS, type InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
+import { planInjection } from '../../runtime/pull-secret-injection/plan/plan.ts';
+import { planIn } from '../../runtime/pull-secret-injection/reconciler/view.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
-import { conditionOf, KRUISE, namespace, profile, type Scene, scene, source } from './scene.ts';
+import { conditionOf, KRUISE, namespace, profile, type Scene, scene, source, worldOf } from './scene.ts';
 
 const shop = namespace('shop', { team: 'a' });
 const CONTAINERS = [{ name: 'c', image: 'registry.example.com/side:1' }];
@@ -23,21 +25,21 @@ function set(spec: object = {}, annotations: Record<string, string> = {}): KubeO
   };
 }
 
-function revision(name: string, secret: string, labels: Record<string, string> = {}): KubeObject {
+function revision(name: string, secret: string, at = 1, more: Record<string, string> = {}): KubeObject {
+  const labels = { 'kruise.io/sidecarset-name': 'side', ...more };
   return {
-    ...meta('apps/v1 ControllerRevision', {
-      name,
-      namespace: 'kruise-system',
-      labels: { 'kruise.io/sidecarset-name': 'side', ...labels },
-    }),
-    revision: 1,
+    ...meta('apps/v1 ControllerRevision', { name, namespace: 'kruise-system', labels }),
+    revision: at,
     data: { spec: { imagePullSecrets: [{ name: secret }], containers: CONTAINERS } },
   };
 }
 
+const V1 = { 'apps.kruise.io/sidecarset-custom-version': 'v1' };
 const REVISIONS = [
   revision('side-1', 'old'),
-  revision('side-2', 'versioned', { 'apps.kruise.io/sidecarset-custom-version': 'v1' }),
+  revision('side-3', 'versioned', 3, V1),
+  revision('side-2', 'older', 2, V1),
+  revision('theirs', 'theirs', 8, { ...V1, 'kruise.io/sidecarset-name': 'other' }),
 ];
 
 function readyOf(seen: Scene): string {
@@ -56,7 +58,7 @@ const NEXT = { selector: { matchLabels: { ring: 'next' } } };
 const INJECTED = 'True Injecting: imagePullSecrets are injected: ';
 
 const ROWS: readonly Row[] = [
-  { name: 'no pin', reason: 'the names of the spec', says: `${INJECTED}new` },
+  { name: 'no pin', says: `${INJECTED}new` },
   {
     name: 'pinned by name',
     reason: 'pods get the old name, whatever the spec lists',
@@ -65,27 +67,37 @@ const ROWS: readonly Row[] = [
   },
   {
     name: 'pinned by version',
-    reason: 'the same by label',
+    reason: 'the newest of the version, of this set, whatever the order',
     pin: { customVersion: 'v1' },
     says: `${INJECTED}versioned, of the pinned custom version "v1"`,
   },
   {
+    name: 'pinned by both',
+    reason: 'the name is more exact',
+    pin: { revisionName: 'side-1', customVersion: 'v1' },
+    says: `${INJECTED}old, of the pinned revision "side-1"`,
+  },
+  {
+    name: 'a part of the pods, and the update stands still',
+    reason: 'then no pod gets the current content',
+    pin: { revisionName: 'side-1', policy: 'Partial' },
+    update: { paused: true },
+    says: `${INJECTED}old, of the pinned revision "side-1"`,
+  },
+  {
     name: 'all of them held back',
-    reason: 'a partition of all',
     pin: { revisionName: 'side-1', policy: 'Partial' },
     update: { partition: '100%' },
     says: `${INJECTED}old, of the pinned revision "side-1"`,
   },
   {
     name: 'a number of pods held back',
-    reason: 'upstream draws nobody then',
     pin: { revisionName: 'side-1', policy: 'Partial' },
     update: { partition: 3 },
     says: `${INJECTED}new`,
   },
   {
     name: 'two sorts of pods',
-    reason: 'each is told',
     pin: { revisionName: 'side-1', policy: 'Partial' },
     update: NEXT,
     says: `${INJECTED}new, into pods that updateStrategy.selector selects; old, of the pinned revision "side-1", into pods that updateStrategy.selector leaves out`,
@@ -117,6 +129,20 @@ table(test, ROWS, ({ pin, update = {}, options, says }) => {
   const said = readyOf(scene([shop, set(spec), ...REVISIONS], options));
   if (typeof says === 'string') assert.equal(said, says);
   else assert.match(said, says);
+});
+
+test('Partial with a selector: pods outside of it get the pinned content, by plan and by policy', () => {
+  const pin = { injectionStrategy: { revision: { revisionName: 'side-1', policy: 'Partial' } } };
+  const seen = scene([shop, set({ ...pin, updateStrategy: NEXT }), ...REVISIONS]);
+  const plan = planIn(worldOf(seen.store), DEFAULT_OPTIONS);
+  const names = (labels: Record<string, string>) =>
+    planInjection(plan, { labels: { app: 'web', ...labels }, namespaceLabels: { team: 'a' } }).names;
+  assert.deepEqual([names({ ring: 'next' }), names({})], [['new'], ['old']]);
+  const policy = seen.store.list({
+    apiVersion: 'admissionregistration.k8s.io/v1',
+    kind: 'MutatingAdmissionPolicy',
+  });
+  assert.match(JSON.stringify(policy), /!\(\(\\"ring\\" in variables\.l/);
 });
 
 const BRINGS = { 'pullwright.dev/source-namespace': 'platform' };

@@ -16,7 +16,6 @@ interface Fault {
 const FAULTS: readonly Fault[] = [
   {
     name: '401 without challenge',
-    reason: 'nothing can be answered',
     handle: (_, response) => response.writeHead(401).end(),
     failure: 'Invalid',
     says: /does not say which kind/,
@@ -37,7 +36,6 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: '404',
-    reason: 'absent',
     handle: (_, response) => response.writeHead(404).end('{"errors":[{"code":"MANIFEST_UNKNOWN"}]}'),
     failure: 'NotFound',
     says: /manifest unknown.*MANIFEST_UNKNOWN/,
@@ -76,14 +74,12 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'another manifest than asked for',
-    reason: 'the digest decides',
     handle: (_, response) => give(response, Buffer.from('{}')),
     failure: 'Damaged',
     says: /have the digest/,
   },
   {
     name: 'half a manifest',
-    reason: 'the connection breaks',
     handle: (_, response) => {
       response.writeHead(200, { 'content-length': '100' });
       response.write('{"sche');
@@ -94,7 +90,6 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'a manifest without end',
-    reason: 'memory is bounded',
     handle: (_, response) => {
       response.writeHead(200);
       const more = (): void => {
@@ -108,21 +103,18 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'silence',
-    reason: 'the deadline holds',
     handle: () => undefined,
     failure: 'Unreachable',
     says: /did not answer in time/,
   },
   {
     name: 'a hang-up',
-    reason: 'no answer',
     handle: (_, response) => response.destroy(),
     failure: 'Unreachable',
     says: /cannot be reached/,
   },
   {
     name: 'a redirect without end',
-    reason: 'hops are counted',
     handle: (request, response) => response.writeHead(302, { location: `${request.url}0` }).end(),
     failure: 'Refused',
     says: /redirects more than 5 times/,
@@ -136,7 +128,6 @@ const FAULTS: readonly Fault[] = [
   },
   {
     name: 'a redirect to nothing',
-    reason: 'invalid URL',
     handle: (_, response) => response.writeHead(302).end(),
     failure: 'Refused',
     says: /invalid URL/,

@@ -72,11 +72,11 @@ process.on('exit', (code) => {
 // The promise of the file that is being evaluated; Node itself reports when that fails.
 if (file !== '') void import(pathToFileURL(file).href).then(run, () => undefined);
 
-/** A row of a table test: what it is called, why it matters, and its data. */
+/** A row of a table test: what it is called, why it matters where that is not said by it, and its data. */
 export interface Case {
   readonly name: string;
   /** Printed when the case fails. */
-  readonly reason: string;
+  readonly reason?: string;
 }
 
 /** One test per row; a failure prints the row's reason. */
@@ -90,7 +90,8 @@ export function table<C extends Case>(
       try {
         await body(row);
       } catch (error) {
-        if (error instanceof Error) error.message = `${error.message}\n  reason: ${row.reason}`;
+        if (error instanceof Error && row.reason !== undefined)
+          error.message = `${error.message}\n  reason: ${row.reason}`;
         throw error;
       }
     });
