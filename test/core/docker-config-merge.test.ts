@@ -7,7 +7,7 @@ import { type MergeResult, mergePullSecrets } from '../../runtime/core/docker-co
 import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
 import { redact, reveal } from '../../runtime/core/redacted.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { table, test } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
 const PLATFORM: string = plantedAuth('platform', 'platform');
 const TENANT: string = plantedAuth('tenant', 'tenant');
@@ -39,9 +39,7 @@ function users(text: string, repository: string): { kubelet: readonly string[]; 
   };
 }
 
-interface Row {
-  readonly name: string;
-  readonly reason: string;
+interface Row extends Case {
   readonly platform: string;
   readonly tenant: string;
   readonly verdict: string;

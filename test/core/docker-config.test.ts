@@ -5,14 +5,12 @@ import { parseDockerConfig } from '../../runtime/core/docker-config/pull-secret.
 import { redact, reveal } from '../../runtime/core/redacted.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { canonicalDockerConfig } from '../support/canonical-docker-config.ts';
-import { table, test } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
 const AUTH = plantedAuth('config');
 const entry = (body: string): string => `{"auths":{"r.io":${body}}}`;
 
-interface Row {
-  readonly name: string;
-  readonly reason: string;
+interface Row extends Case {
   readonly text: string;
   /** Of the document, or of its only entry; undefined when there is nothing to say. */
   readonly found: string | undefined;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { compileMirrors, type MirrorRule, resolveMirrors } from '../../runtime/core/mirrors/resolve.ts';
-import { table, test } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
@@ -21,9 +21,7 @@ function rule(
   };
 }
 
-interface Row {
-  readonly name: string;
-  readonly reason: string;
+interface Row extends Case {
   readonly rules: readonly MirrorRule[];
   readonly image: string;
   readonly candidates: readonly string[];

@@ -6,7 +6,7 @@ import { UsageError } from '../../runtime/core/errors.ts';
 import { reveal } from '../../runtime/core/redacted.ts';
 import { contextNamespace, loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { plantedPassword } from '../support/canary.ts';
-import { table, test } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const folder = tempFolder();
@@ -42,9 +42,7 @@ const again = written('again', 'alpha', {
 const none = join(folder, 'none');
 const POD = { KUBERNETES_SERVICE_HOST: '10.0.0.1' };
 
-interface Row {
-  readonly name: string;
-  readonly reason: string;
+interface Row extends Case {
   readonly file?: string;
   readonly env: Record<string, string>;
   readonly context?: string;

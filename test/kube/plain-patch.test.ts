@@ -6,7 +6,7 @@ import { drift, plainPatch } from '../../runtime/kube/drift.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import { resourcePath } from '../control-plane/resource-path.ts';
 import { meta } from '../support/meta.ts';
-import { table, test } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
 const MANAGER = 'pullwright-demo';
 
@@ -22,9 +22,7 @@ const created = (...names: readonly string[]): object => ({
   },
 });
 
-interface Row {
-  readonly name: string;
-  readonly reason: string;
+interface Row extends Case {
   readonly live: Record<string, string>;
   readonly managed: object;
   /** Entries of others. */

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import type { RegistryError } from '../../runtime/registry/transport.ts';
-import { table, test } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import { challenge, client, DIGEST, failure, give, image } from './asker.ts';
 import { type Seen, startServer, stopServers } from './https-server.ts';
 
-interface Fault {
-  readonly name: string;
-  readonly reason: string;
+interface Fault extends Case {
   readonly handle: (request: Seen, response: ServerResponse) => void;
   readonly failure: RegistryError['failure'];
   readonly says: RegExp;
