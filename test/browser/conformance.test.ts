@@ -5,7 +5,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { installPackages } from '../../site/build.ts';
 import { answersOf } from '../conformance/answers.ts';
-import type { ConformanceSuite } from '../conformance/suite.ts';
+import { suiteModule, suiteOf } from '../conformance/find-suite.ts';
 import { test } from '../support/suite.ts';
 import { inBrowsers, type TestBrowser } from './browsers.ts';
 
@@ -46,8 +46,8 @@ const script = await bundleForPage({
   folder: join(root, 'test/conformance'),
   contents: [
     "import { answersOf } from './answers.ts';",
-    ...inPages.map((name, index) => `import { suite as s${index} } from './suites/${name}.ts';`),
-    `const suites = { ${inPages.map((name, index) => `'${name}': s${index}`).join(', ')} };`,
+    ...inPages.map((name, index) => `import * as s${index} from './suites/${suiteModule(name)}';`),
+    `const suites = { ${inPages.map((name, index) => `'${name}': s${index}.suite ?? s${index}.suites['${name.split('/')[1]}']`).join(', ')} };`,
     'globalThis.answersInPage = (name, document) => answersOf(suites[name], document);',
   ].join('\n'),
 });
@@ -78,8 +78,8 @@ inBrowsers(test, (browser, title) => {
       const document = JSON.parse(
         readFileSync(join(root, `test/conformance/cases/${name}.json`), 'utf8'),
       ) as unknown;
-      const file = join(root, `test/conformance/suites/${name}.ts`);
-      const { suite: here } = (await import(file)) as { suite: ConformanceSuite };
+      const here = await suiteOf(name);
+      assert.ok(here !== undefined, name);
       const page = await pageWithRules(browser);
       const there = await page.evaluate(
         ([asked, cases]) => (globalThis as unknown as InPage).answersInPage(asked as string, cases),

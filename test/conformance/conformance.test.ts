@@ -1,7 +1,7 @@
 // deadline: 900 s
 /** Every suite passes, its rule is in the program, and it notices when that is wrong: one source edit, in a copy of the tree. */
 import assert from 'node:assert/strict';
-import { cpSync, existsSync, globSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, globSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build } from 'esbuild';
 // Suites are loaded by name, which the runner does not see: those of definitions need a control plane, built before the tests start.
@@ -9,7 +9,7 @@ import '../control-plane/build.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import type { ConformanceSuite } from './suite.ts';
+import { suiteOf } from './find-suite.ts';
 
 const here = import.meta.dirname;
 const root = join(here, '../..');
@@ -53,12 +53,8 @@ const ran = await run(root, '--verbose');
 
 for (const file of globSync('*/*.json', { cwd: join(here, 'cases') }).sort()) {
   const name = file.replace(/\.json$/, '');
-  const path = join(here, 'suites', `${name}.ts`);
-  // A case file without a suite is a failure of the run.
-  const suite = existsSync(path)
-    ? ((await import(path)) as { suite: ConformanceSuite }).suite
-    : { mutation: { file: '', replace: '', by: '' } };
-  const missing = 'missing' in suite ? suite.missing?.() : undefined;
+  const suite = await suiteOf(name);
+  const missing = suite?.missing?.();
   if (missing !== undefined) {
     test.skip(name, missing);
     continue;
@@ -69,6 +65,8 @@ for (const file of globSync('*/*.json', { cwd: join(here, 'cases') }).sort()) {
       .filter((part) => part.includes(` ${name}: `));
     assert.match(said, /^ok {3}/, said + ran.stderr);
   });
+  // A case file without a suite is a failure of the run.
+  if (suite === undefined) continue;
   const { mutation } = suite;
   test(`${name} notices a wrong rule of the program`, async () => {
     // The double of the API is no part of the program.

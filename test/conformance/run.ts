@@ -1,8 +1,8 @@
 /**
  * `node test/conformance/run.ts [DIR] [--suite FOLDER/NAME] [--verbose]`
  *
- * Runs every case file `DIR/<folder>/<name>.json` through `suites/<folder>/<name>.ts`, prints one line per suite and the
- * sum. A file without a suite, a case that cannot be read or expects nothing, and a folder without cases are reported and
+ * Runs every case file `DIR/<folder>/<name>.json` through `suites/<folder>/<name>.ts` or the suite of that name in
+ * `suites/<folder>/table.ts`, prints one line per suite and the sum. A file without a suite, a case that cannot be read or expects nothing, and a folder without cases are reported and
  * count as failed: nothing is skipped in silence. A case of unknown shape is one failed case; the others run.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { join, resolve } from 'node:path';
 import { inspect, parseArgs } from 'node:util';
 import { idleFields, ignoredFields, isAccepted, looseFields } from './comparison.ts';
 import { DEVIATIONS } from './deviations.ts';
+import { suiteOf } from './find-suite.ts';
 import { messageOf, type ReadCases, readCases } from './read-cases.ts';
 import type { ConformanceCase, ConformanceSuite } from './suite.ts';
 
@@ -57,9 +58,8 @@ function caseFiles(dir: string): string[] {
 
 async function runSuite(dir: string, name: string): Promise<Tally> {
   const tally: Tally = { passed: 0, failed: 0, deviating: new Map(), loose: new Map(), reports: [] };
-  const file = join(here, 'suites', `${name}.ts`);
-  if (!existsSync(file)) return failWhole(tally, 'unknown suite: no driver for these cases');
-  const { suite } = (await import(file)) as { suite: ConformanceSuite };
+  const suite = await suiteOf(name);
+  if (suite === undefined) return failWhole(tally, 'unknown suite: no driver for these cases');
   const missing = suite.missing?.();
   if (missing !== undefined) return failWhole(tally, `cannot run: ${missing}`);
   let read: ReadCases;

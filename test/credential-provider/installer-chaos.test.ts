@@ -16,6 +16,7 @@ import { isOwnDropIn, NEUTRAL } from '../../runtime/credential-provider/installe
 import { digestOf as fileDigest } from '../../runtime/credential-provider/installer/source.ts';
 import { counted } from '../support/counted.ts';
 import { runProcess } from '../support/process.ts';
+import { randomFrom } from '../support/random.ts';
 import { test } from '../support/suite.ts';
 import { digestOf, entriesOf, until } from '../support/systemd.ts';
 import {
@@ -28,17 +29,6 @@ import {
 const KILLS = Number(process.env['PULLWRIGHT_CHAOS'] ?? 8);
 const SEED = Number(process.env['PULLWRIGHT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const FLAGS = ['--settle=50ms', '--once'];
-
-/** Numbers from 0 to 1 that a seed decides (mulberry32). */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** The entries in the file that the drop-in points at; none when it has no effect. Fails on anything that is not whole. */
 function entriesOnDisk(node: InstallerNode, programDigest: string): readonly string[] {
@@ -129,7 +119,7 @@ const cluster = await InstallerCluster.start();
 const program = fileDigest(cluster.program);
 installerScene({ test, cluster }, `${KILLS} kills, seed ${SEED}`, GOOD_VERSIONS, async (node) => {
   process.stdout.write(`kills: ${KILLS}, seed: ${SEED}\n`);
-  const roll = random(SEED);
+  const roll = randomFrom(SEED);
   let good = '';
   const count = { before: 0, after: 0, aimed: 0 };
   for (let at = 0; at < KILLS; at += 1) {

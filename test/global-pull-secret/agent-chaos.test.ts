@@ -15,22 +15,12 @@ import { OLD, scene, secret } from '../support/agent-scene.ts';
 import { counted } from '../support/counted.ts';
 import type { TestNode } from '../support/node-agent.ts';
 import { runProcess } from '../support/process.ts';
+import { randomFrom } from '../support/random.ts';
 import { test } from '../support/suite.ts';
 import { digestOf, entriesOf, until } from '../support/systemd.ts';
 
 const KILLS = Number(process.env['PULLWRIGHT_CHAOS'] ?? 20);
 const SEED = Number(process.env['PULLWRIGHT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-
-/** Numbers from 0 to 1 that a seed decides (mulberry32). */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 const FLAGS = ['--settle=50ms', '--once'];
 
@@ -82,7 +72,7 @@ function judge(node: TestNode, good: string, context: string): void {
 }
 
 scene(test, `${KILLS} kills, seed ${SEED}`, async (node) => {
-  const roll = random(SEED);
+  const roll = randomFrom(SEED);
   process.stdout.write(`kills: ${KILLS}, seed: ${SEED}\n`);
   node.machine.behave('picky');
   let good = OLD;

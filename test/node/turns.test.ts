@@ -5,7 +5,7 @@ import type { KubeClient } from '../../runtime/kube/client.ts';
 import { bookTurn, RESTART_MS, restartBudget, restartWindowMs } from '../../runtime/node/checkpoint.ts';
 import type { Clock } from '../../runtime/node/clock.ts';
 import { BookedTurns } from '../../runtime/node/restart-leases.ts';
-import { randomFrom } from '../support/seeded-random.ts';
+import { randomFrom } from '../support/random.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 const WINDOWS: readonly (readonly [nodes: number, atOnce: number, ms: number])[] = [

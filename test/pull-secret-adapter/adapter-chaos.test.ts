@@ -19,7 +19,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import { counted } from '../support/counted.ts';
 import { executable } from '../support/executable.ts';
-import { randomFrom } from '../support/seeded-random.ts';
+import { randomFrom } from '../support/random.ts';
 import { test } from '../support/suite.ts';
 import { goodSpec } from './scene.ts';
 import { NAMESPACE, QUEUE, Stage } from './stage.ts';

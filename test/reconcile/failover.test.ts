@@ -8,7 +8,7 @@ import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { counted } from '../support/counted.ts';
 import { executable } from '../support/executable.ts';
-import { randomFrom } from '../support/seeded-random.ts';
+import { randomFrom } from '../support/random.ts';
 import { test } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
 import { NODE, ReconcilerProcess } from './process.ts';

@@ -110,8 +110,10 @@ function answer(input: Input): Expected {
   });
 }
 
+export type PullFailures = ConformanceSuite<Input, Expected>;
+
 /** A suite of one file, with the edit that must make it fail. */
-export function pullFailures(mutation: Omit<Mutation, 'file'>): ConformanceSuite<Input, Expected> {
+export function pullFailures(mutation: Omit<Mutation, 'file'>): PullFailures {
   return {
     cases: readCases,
     answer,
