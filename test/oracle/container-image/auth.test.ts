@@ -9,7 +9,7 @@ import {
 } from '../../../runtime/core/docker-config/containers-keyring.ts';
 import { redact, reveal } from '../../../runtime/core/redacted.ts';
 import { test } from '../../support/suite.ts';
-import { caseCount, SEED } from '../kubernetes/oracle.ts';
+import { caseCount, compareAll, SEED } from '../kubernetes/oracle.ts';
 import { AUTH_QUESTION, type AuthQuestion } from './auth-questions.ts';
 import { askContainersImage } from './oracle.ts';
 
@@ -76,13 +76,5 @@ test(`${cases} random auth files are read alike`, () => {
     credentials.length > all.length / 10,
     `only ${credentials.length} of ${all.length} have a credential`,
   );
-  for (const [index, question] of questions.entries()) {
-    try {
-      compare(question, answers[index]?.found ?? []);
-    } catch (error) {
-      throw new Error(`seed ${SEED}, question ${index}: ${JSON.stringify(question)}\n${String(error)}`, {
-        cause: error,
-      });
-    }
-  }
+  compareAll(questions, answers, (question, { found }) => compare(question, found));
 });

@@ -17,7 +17,7 @@ import {
 } from '../../../runtime/core/mirrors/registries-conf.ts';
 import { compileMirrors, resolveMirrors } from '../../../runtime/core/mirrors/resolve.ts';
 import { test } from '../../support/suite.ts';
-import { caseCount, SEED } from '../kubernetes/oracle.ts';
+import { caseCount, compareAll, SEED } from '../kubernetes/oracle.ts';
 import { CONF_QUESTION, type ConfQuestion } from './conf-questions.ts';
 import { IMAGES, isDeliberate } from './deliberate.ts';
 import { askContainersImage } from './oracle.ts';
@@ -115,14 +115,5 @@ test(`${cases} random configurations are read alike`, async () => {
   ) as readonly Answer[];
   const accepted = answers.filter(({ error }) => error === '').length;
   assert.ok(accepted > cases / 3 && accepted < cases, `${accepted} of ${cases} accepted`);
-  for (const [index, question] of questions.entries()) {
-    try {
-      compare(question, answers[index] as Answer);
-    } catch (error) {
-      throw new Error(
-        `seed ${SEED}, question ${index}: ${JSON.stringify(question, null, 1)}\n${String(error)}`,
-        { cause: error },
-      );
-    }
-  }
+  compareAll(questions, answers, compare);
 });

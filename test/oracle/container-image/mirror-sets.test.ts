@@ -17,7 +17,7 @@ import {
 } from '../../../runtime/registry-overrides/machine-config/render.ts';
 import { planeResolver } from '../../../runtime/registry-overrides/planes.ts';
 import { test } from '../../support/suite.ts';
-import { caseCount, SEED } from '../kubernetes/oracle.ts';
+import { caseCount, compareAll, SEED } from '../kubernetes/oracle.ts';
 import { askContainersImage, type Question } from './oracle.ts';
 
 const cases = caseCount(400);
@@ -148,15 +148,12 @@ test('three ways agree: order, policies, nested sources, blocked and insecure re
   const scenes: Scene[] = fc.sample(fc.record({ sets: objects(), image }), { numRuns: cases, seed: SEED });
   const plans = scenes.flatMap((scene) => planOf(scene) ?? []);
   const answers = askContainersImage(plans.map(({ question }) => question)) as readonly Answer[];
-  for (const [at, { question, wanted }] of plans.entries()) {
-    const found = answers[at]?.asked ?? [];
-    const text = `${question.Asked.join('')}\n${question.Files?.[0]?.Text ?? ''}`;
+  compareAll(plans, answers, ({ wanted }, { asked = [] }) =>
     assert.deepEqual(
-      found.map(({ host, path }) => `${host}/${path}`),
+      asked.map(({ host, path }) => `${host}/${path}`),
       wanted,
-      text,
-    );
-  }
+    ),
+  );
   const refused = cases - plans.length;
   const mirrored = plans.filter(({ wanted }) => wanted.length > 1).length;
   assert.ok(refused > cases / 20 && mirrored > cases / 5, `${refused} refused, ${mirrored} with mirrors`);

@@ -22,7 +22,7 @@ import {
 } from '../../../runtime/credential-provider/auth-file.ts';
 import { registriesFor } from '../../../runtime/credential-provider/plugin/conf-files.ts';
 import { test } from '../../support/suite.ts';
-import { caseCount, SEED } from '../kubernetes/oracle.ts';
+import { caseCount, compareAll, SEED } from '../kubernetes/oracle.ts';
 import { askContainersImage, type Question } from './oracle.ts';
 import { authsOf, PULL_QUESTION, type PullQuestion } from './pull-questions.ts';
 
@@ -134,21 +134,14 @@ test(`${cases} random pulls ask whom the rules say`, () => {
     clear.map((question) => pull(question, question.node)),
   ) as readonly Answer[];
   let requests = 0;
-  for (const [index, question] of clear.entries()) {
-    try {
-      const wanted = theirs(answers[index] as Answer);
-      requests += wanted.length;
-      assert.deepEqual(
-        ours(question, (repository) => lookedUp(question.node, repository)),
-        wanted,
-      );
-    } catch (error) {
-      throw new Error(
-        `seed ${SEED}, question ${index}: ${JSON.stringify(question, null, 1)}\n${String(error)}`,
-        { cause: error },
-      );
-    }
-  }
+  compareAll(clear, answers, (question, answer) => {
+    const wanted = theirs(answer);
+    requests += wanted.length;
+    assert.deepEqual(
+      ours(question, (repository) => lookedUp(question.node, repository)),
+      wanted,
+    );
+  });
   assert.ok(requests > cases, `only ${requests} requests`);
 });
 
@@ -162,17 +155,10 @@ test(`${cases} random pulls find what the provider wrote`, async () => {
   const answers = askContainersImage(
     provided.map(({ question, file }) => pull(question, file.text)),
   ) as readonly Answer[];
-  for (const [index, { question, file }] of provided.entries()) {
-    try {
-      const node = withoutHelpers(question.node, file.own);
-      const credential = (repository: string): string | undefined =>
-        file.own.get(repository) ?? lookedUp(node, repository);
-      assert.deepEqual(ours(question, credential), theirs(answers[index] as Answer));
-    } catch (error) {
-      throw new Error(
-        `seed ${SEED}, file ${index}: ${JSON.stringify({ question, file: file.text }, null, 1)}\n${String(error)}`,
-        { cause: error },
-      );
-    }
-  }
+  compareAll(provided, answers, ({ question, file }, answer) => {
+    const node = withoutHelpers(question.node, file.own);
+    const credential = (repository: string): string | undefined =>
+      file.own.get(repository) ?? lookedUp(node, repository);
+    assert.deepEqual(ours(question, credential), theirs(answer));
+  });
 });

@@ -110,9 +110,7 @@ function folded(key: string): string {
   return key.replace(/^[a-z]+:\/\//i, '').replace(/[?#].*$/, '');
 }
 
-async function compareAll(): Promise<void> {
+test(`${cases} random pods are told what the kubelet tries`, async () => {
   const folder = tempFolder();
   for (const [question, answer] of chosen()) compare(question, await explained(question, folder), answer);
-}
-const title = `${cases} random pods are told what the kubelet tries`;
-test(title, compareAll);
+});

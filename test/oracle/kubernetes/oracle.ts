@@ -19,17 +19,39 @@ export type Answer = Readonly<Record<string, unknown>>;
 /** All answers, in the order of the questions. Go builds the program once and keeps it in its own cache. */
 export function askKubernetes(questions: readonly object[]): readonly Answer[] {
   const files = globSync(join(import.meta.dirname, '*.go')).sort();
-  const input = questions.map((question) => JSON.stringify(question)).join('\n');
-  const ran = spawnSync('go', ['run', '-C', MODULE, ...files], {
-    input,
+  return askGo(['-C', MODULE, ...files], questions) as readonly Answer[];
+}
+
+/** The answers of the program that `go run` makes of these arguments. */
+export function askGo(program: readonly string[], questions: readonly object[]): readonly unknown[] {
+  const ran = spawnSync('go', ['run', ...program], {
+    input: questions.map((question) => JSON.stringify(question)).join('\n'),
     maxBuffer: 2 ** 30,
     encoding: 'utf8',
+    // The modules are built without C anyway, but for containers/image it must be said.
+    env: { ...process.env, CGO_ENABLED: '0' },
   });
   if (ran.status !== 0) throw new Error(`The oracle ended with ${String(ran.status)}:\n${ran.stderr}`);
   const lines = ran.stdout.split('\n').filter((line) => line !== '');
   if (lines.length !== questions.length)
     throw new Error(`The oracle gave ${lines.length} answers to ${questions.length} questions`);
-  return lines.map((line) => JSON.parse(line) as Answer);
+  return lines.map((line) => JSON.parse(line) as unknown);
+}
+
+/** Runs `compare` for each question and its answer; a failure says which question it was, and how to ask it again. */
+export function compareAll<Q, A>(
+  questions: readonly Q[],
+  answers: readonly A[],
+  compare: (question: Q, answer: A) => void,
+): void {
+  for (const [index, question] of questions.entries()) {
+    try {
+      compare(question, answers[index] as A);
+    } catch (error) {
+      const asked = `seed ${SEED}, question ${index}: ${JSON.stringify(question)}`;
+      throw new Error(`${asked}\n${String(error)}`, { cause: error });
+    }
+  }
 }
 
 /** A field that holds a text, or nothing. */

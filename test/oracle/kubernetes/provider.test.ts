@@ -16,7 +16,7 @@ import {
 import { parseYaml } from '../../../runtime/kube/yaml.ts';
 import { executions, kubeletTakes } from '../../credential-provider/support/kubelet-response.ts';
 import { test } from '../../support/suite.ts';
-import { askKubernetes, caseCount, SEED, textOf } from './oracle.ts';
+import { askKubernetes, caseCount, compareAll, SEED, textOf } from './oracle.ts';
 import { DURATION, PROVIDER_FILE, PULLS, RESPONSE } from './provider-questions.ts';
 
 const cases = caseCount(600);
@@ -33,20 +33,19 @@ function comparable(refusal: string | undefined): string {
   return strict?.[1] ?? 'cannot be decoded';
 }
 
-function files(): void {
+test(`${cases} random files are taken or refused alike, with the same words`, () => {
   const texts = fc.sample(PROVIDER_FILE, { numRuns: cases, seed: SEED });
   const answers = askKubernetes(texts.map((text) => ({ Ask: 'provider-config', Files: { config: text } })));
-  for (const [index, text] of texts.entries()) {
-    const answer = answers[index] ?? {};
-    const about = `file ${index} (seed ${SEED}):\n${text}\n`;
+  compareAll(texts, answers, (text, answer) => {
     const refusal = kubeletRefusal(text, parseYaml);
-    assert.equal(comparable(refusal), comparable(textOf(answer, 'error')), about + textOf(answer, 'error'));
-    if (refusal !== undefined) continue;
+    const theirs = textOf(answer, 'error');
+    assert.equal(comparable(refusal), comparable(theirs), theirs);
+    if (refusal !== undefined) return;
     const decoded = decodeCredentialProviderConfig(text, parseYaml);
     assert.ok(decoded.ok);
-    assert.deepEqual(withoutEmpty(decoded.config), withoutEmpty(answer['decoded']), about);
-  }
-}
+    assert.deepEqual(withoutEmpty(decoded.config), withoutEmpty(answer['decoded']));
+  });
+});
 
 /** What Go writes for "nothing" differs by field; the version is the one it was asked to write. */
 function withoutEmpty(value: unknown): unknown {
@@ -61,28 +60,25 @@ function withoutEmpty(value: unknown): unknown {
   return Object.fromEntries(kept);
 }
 
-function durations(): void {
+test(`${cases} random durations are read and written alike`, () => {
   const texts = fc.sample(DURATION, { numRuns: cases, seed: SEED });
   const answers = askKubernetes(texts.map((text) => ({ Ask: 'duration', Text: text })));
-  for (const [index, text] of texts.entries()) {
-    const answer = answers[index] ?? {};
+  compareAll(texts, answers, (text, answer) => {
     const mine = parseGoDuration(text);
-    assert.equal(mine, answer['error'] === '' ? answer['nanoseconds'] : undefined, JSON.stringify(text));
+    assert.equal(mine, answer['error'] === '' ? answer['nanoseconds'] : undefined);
     // Beyond 104 days a number is not exact any more.
-    if (mine !== undefined && Math.abs(mine) < 2 ** 53)
-      assert.equal(formatGoDuration(mine), answer['text'], JSON.stringify(text));
-  }
-}
+    if (mine !== undefined && Math.abs(mine) < 2 ** 53) assert.equal(formatGoDuration(mine), answer['text']);
+  });
+});
 
 interface Outcome {
   readonly Ran: boolean;
   readonly Error: string;
 }
 
-function responses(): void {
-  const count = Math.ceil(cases / 3);
+test(`${Math.ceil(cases / 3)} random responses are taken and kept alike`, () => {
   const asked = fc.sample(fc.tuple(RESPONSE, PULLS, fc.constantFrom('0s', '1h')), {
-    numRuns: count,
+    numRuns: Math.ceil(cases / 3),
     seed: SEED,
   });
   const answers = askKubernetes(
@@ -91,10 +87,10 @@ function responses(): void {
       Response: { Stdout, Version: VERSION, DefaultCacheDuration, Pulls },
     })),
   );
-  for (const [index, [stdout, pulls, byDefault]] of asked.entries()) {
-    const outcomes = answers[index]?.['outcomes'] as readonly Outcome[];
+  compareAll(asked, answers, ([stdout, pulls, byDefault], answer) => {
+    const outcomes = answer['outcomes'] as readonly Outcome[];
     const taken = kubeletTakes(stdout);
-    const about = `response ${index} (seed ${SEED}): ${stdout}\n${JSON.stringify(pulls)}\n${JSON.stringify(outcomes)}`;
+    const about = JSON.stringify(outcomes);
     assert.equal(taken !== undefined, outcomes[0]?.Error === '', about);
     const calls = pulls.map(([image, pod]) => ({ image, pod, atMs: 0 }));
     const kept = (parseGoDuration(taken?.cacheDuration ?? byDefault) ?? 0) / 1e6;
@@ -107,12 +103,5 @@ function responses(): void {
       runs,
       about,
     );
-  }
-}
-
-for (const [title, body] of [
-  [`${cases} random files are taken or refused alike, with the same words`, files],
-  [`${cases} random durations are read and written alike`, durations],
-  [`${Math.ceil(cases / 3)} random responses are taken and kept alike`, responses],
-] as const)
-  test(title, body);
+  });
+});

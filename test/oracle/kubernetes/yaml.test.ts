@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { parse } from 'yaml';
 import { parseYaml, toYaml } from '../../../runtime/kube/yaml.ts';
 import { test } from '../../support/suite.ts';
-import { type Answer, askKubernetes, caseCount, SEED, textOf } from './oracle.ts';
+import { type Answer, askKubernetes, caseCount, compareAll, SEED, textOf } from './oracle.ts';
 import { DOCUMENT, WRITTEN } from './yaml-questions.ts';
 
 const cases = caseCount(1500);
@@ -31,37 +31,26 @@ function theirs(text: string, answer: Answer): { readonly value?: unknown; reado
   };
 }
 
-function readAlike(): void {
+test(`${cases} random documents are read alike`, () => {
   const texts = fc.sample(DOCUMENT, { numRuns: cases, seed: SEED });
   const answers = askKubernetes(texts.map((Text) => ({ Ask: 'yaml', Text })));
-  for (const [index, text] of texts.entries()) {
-    const [mine, go] = [ours(text), theirs(text, answers[index] ?? {})];
-    const about = `document ${index} (seed ${SEED}): ${JSON.stringify(text)}\nGo: ${JSON.stringify(go)}\nours: ${JSON.stringify(mine)}`;
+  compareAll(texts, answers, (text, answer) => {
+    const [mine, go] = [ours(text), theirs(text, answer)];
+    const about = `Go: ${JSON.stringify(go)}\nours: ${JSON.stringify(mine)}`;
     assert.equal(mine.error === undefined, go.error === undefined, about);
     assert.deepEqual(mine.value, go.value, about);
-  }
-}
+  });
+});
 
-function writtenAlike(): void {
+test(`${cases} random texts are written so that all read them alike`, () => {
   const texts = fc.sample(WRITTEN, { numRuns: cases, seed: SEED });
   const values = texts.map((text) => ({ [text]: text, list: [text, { name: text }] }));
   const answers = askKubernetes(
     values.map((value) => ({ Ask: 'yaml', Text: toYaml(value, { lineWidth: 0 }) })),
   );
-  for (const [index, value] of values.entries()) {
+  compareAll(values, answers, (value, answer) => {
     const written = toYaml(value, { lineWidth: 0 });
-    const about = `text ${index} (seed ${SEED}): ${JSON.stringify(texts[index])} written as ${JSON.stringify(written)}`;
-    for (const read of [
-      JSON.parse(textOf(answers[index], 'json') || 'null'),
-      parseYaml(written),
-      parse(written),
-    ])
-      assert.deepEqual(read, value, about);
-  }
-}
-
-for (const [title, body] of [
-  [`${cases} random documents are read alike`, readAlike],
-  [`${cases} random texts are written so that all read them alike`, writtenAlike],
-] as const)
-  test(title, body);
+    for (const read of [JSON.parse(textOf(answer, 'json') || 'null'), parseYaml(written), parse(written)])
+      assert.deepEqual(read, value, `written as ${JSON.stringify(written)}`);
+  });
+});
