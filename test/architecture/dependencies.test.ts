@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, globSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
+import { importsOf } from '../support/reach.ts';
 import { test } from '../support/suite.ts';
 import { ALLOWED, ALLOWED_FOR_DEVELOPMENT, INSTALL_SCRIPTS, SAID_ELSEWHERE } from './licences.ts';
 
@@ -10,14 +11,9 @@ const root = new URL('../..', import.meta.url).pathname;
 
 interface LockedPackage {
   readonly version?: string;
-  readonly integrity?: string;
   readonly license?: string | readonly string[];
   readonly hasInstallScript?: boolean;
-  readonly inBundle?: boolean;
   readonly link?: boolean;
-  readonly os?: readonly string[];
-  readonly libc?: readonly string[];
-  readonly optional?: boolean;
   /** Only tests and builds lead to it. */
   readonly dev?: boolean;
 }
@@ -75,21 +71,6 @@ test('every version is exact', () => {
   }
 });
 
-test('everything that is installed has a checksum, its own or that of the package that brings it', () => {
-  const without = locked.filter(
-    ([path, { integrity, inBundle }]) =>
-      integrity === undefined && inBundle !== true && existsSync(join(root, path)),
-  );
-  assert.deepEqual(
-    without.map(([path]) => path),
-    [],
-  );
-  // What is left are tools for other platforms, which npm does not fetch here.
-  for (const [path, { integrity, inBundle, optional, os, libc }] of locked)
-    if (integrity === undefined && inBundle !== true)
-      assert.ok(optional === true && (os !== undefined || libc !== undefined), path);
-});
-
 test('every package has a licence that may be shipped', () => {
   const wrong = locked.flatMap(([path, { license, dev }]) => {
     const said = SAID_ELSEWHERE[nameOf(path)]?.licence ?? license ?? installedLicence(path);
@@ -133,10 +114,10 @@ test('only declared packages are imported, and by the program none that only tes
   // A test packs this very package and imports it by its name.
   const everywhere = [...runtime, ...Object.keys(manifest.devDependencies), 'pullwright'];
   const wrong = [
-    ...importsOf(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts']).filter(
+    ...packagesOf(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts']).filter(
       ({ name }) => !runtime.includes(name),
     ),
-    ...importsOf(['test/**/*.ts', 'bench/**/*.ts']).filter(({ name }) => !everywhere.includes(name)),
+    ...packagesOf(['test/**/*.ts', 'bench/**/*.ts']).filter(({ name }) => !everywhere.includes(name)),
   ];
   assert.deepEqual(wrong, []);
 });
@@ -144,7 +125,7 @@ test('only declared packages are imported, and by the program none that only tes
 test('no dependency is declared that nothing imports', () => {
   // What is for charts of one's own, an example uses.
   const imported = new Set(
-    importsOf(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts', 'examples/**/main.ts']).map(
+    packagesOf(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts', 'examples/**/main.ts']).map(
       ({ name }) => name,
     ),
   );
@@ -171,25 +152,14 @@ function installedLicence(path: string): string | undefined {
   return (JSON.parse(readFileSync(file, 'utf8')) as { license?: string }).license;
 }
 
-function importsOf(patterns: readonly string[]): readonly { readonly file: string; readonly name: string }[] {
+function packagesOf(
+  patterns: readonly string[],
+): readonly { readonly file: string; readonly name: string }[] {
   const files = globSync([...patterns], { cwd: root }).filter((file) => !file.includes('node_modules'));
-  return files.flatMap((file) => {
-    const text = readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
-    const targets = text.matchAll(
-      /^(?:import|export)\b[^'"`;]*?from\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)|^import\s+['"]([^'"]+)['"]/gm,
-    );
-    return [...targets]
-      .map((match) => match[1] ?? match[2] ?? match[3] ?? '')
-      .filter(
-        (target) =>
-          !target.startsWith('.') && !target.startsWith('node:') && !builtinModules.includes(target),
-      )
-      .map((target) => ({
-        file,
-        name: target
-          .split('/')
-          .slice(0, target.startsWith('@') ? 2 : 1)
-          .join('/'),
-      }));
-  });
+  return files.flatMap((file) =>
+    importsOf(file)
+      .map(({ target }) => target)
+      .filter((target) => !/\.tsx?$|^node:/.test(target) && !builtinModules.includes(target))
+      .map((target) => ({ file, name: /^(?:@[^/]+\/)?[^/]+/.exec(target)?.[0] ?? '' })),
+  );
 }

@@ -1,7 +1,8 @@
 /** The dependency rule: a folder imports what stands left of it. Read from the import statements, circles included. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { dirname, join } from 'node:path';
+import { importsOf } from '../support/reach.ts';
 import { test } from '../support/suite.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -52,36 +53,6 @@ const levelOf = (file: string): number =>
 
 const roomOf = (file: string): string | undefined =>
   ORDER.flat().find((room) => file === room || file.startsWith(`${room}/`));
-
-function withoutComments(file: string): string {
-  return readFileSync(join(root, file), 'utf8').replace(/\/\*[\s\S]*?\*\//g, '');
-}
-
-interface Import {
-  readonly target: string;
-  /** `import type`, or every name of it is. */
-  readonly isType: boolean;
-}
-
-function importsOf(file: string): readonly Import[] {
-  const found = withoutComments(file).matchAll(
-    /^(?:import|export)\b([^'"`;]*?)from\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)|^import\s+'([^']+)'/gm,
-  );
-  return [...found].map(([, names = '', from, lazy, bare]) => {
-    const target = from ?? lazy ?? bare ?? '';
-    return {
-      target: target.startsWith('.') ? normalize(join(dirname(file), target)) : target,
-      isType: /^\s*type\b/.test(names),
-    };
-  });
-}
-
-/** What is loaded with a file. A command that is loaded when it is asked for makes no circle. */
-function staticImportsOf(file: string): readonly string[] {
-  return [...withoutComments(file).matchAll(/^(?:import|export)\b[^'"`;]*?from\s*'(\.[^']+)'/gm)].map(
-    ([, target = '']) => normalize(join(dirname(file), target)),
-  );
-}
 
 test('every file stands in a room of the rule', () => {
   assert.deepEqual(
@@ -147,7 +118,13 @@ function isProgram(target: string, system: string): boolean {
 }
 
 test('no file imports itself by way of others, types included', () => {
-  const all = new Map(sources().map((file) => [file, staticImportsOf(file)]));
+  // A command that is loaded when it is asked for makes no circle.
+  const all = new Map(
+    sources().map((file) => [
+      file,
+      importsOf(file).flatMap(({ target, isLazy }) => (isLazy ? [] : [target])),
+    ]),
+  );
   const circles: string[] = [];
   const done = new Set<string>();
   const visit = (file: string, path: readonly string[]): void => {

@@ -11,6 +11,31 @@ const STARTED: readonly (readonly [sign: RegExp, file: string])[] = [
   [/\btest\/run\.ts['"`]/, 'test/run.ts'],
 ];
 
+export interface Import {
+  /** Path from the root, or a package. */
+  readonly target: string;
+  /** `import type`: nothing is loaded. */
+  readonly isType: boolean;
+  /** `import(...)`: loaded when it is asked for. */
+  readonly isLazy: boolean;
+}
+
+/** What a source imports, or exports from elsewhere; comments do not count. */
+export function importsOf(file: string): readonly Import[] {
+  const text = readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\//g, '');
+  const found = text.matchAll(
+    /^(?:import|export)\b([^'"`;]*?)from\s*'([^']+)'|\bimport\(\s*'([^']+)'\s*\)|^import\s+'([^']+)'/gm,
+  );
+  return [...found].map(([, names = '', from, lazy, bare]) => {
+    const target = from ?? lazy ?? bare ?? '';
+    return {
+      target: target.startsWith('.') ? normalize(join(dirname(file), target)) : target,
+      isType: /^\s*type\b/.test(names),
+      isLazy: lazy !== undefined,
+    };
+  });
+}
+
 const known = new Map<string, readonly string[]>();
 
 /** What `file` imports, lazily or not, and which programs it starts. */
@@ -19,11 +44,7 @@ function leadsTo(file: string): readonly string[] {
   if (found !== undefined) return found;
   const isSource = file.endsWith('.ts') && existsSync(join(root, file));
   const text = isSource ? readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\//g, '') : '';
-  const imports = text.matchAll(/\b(?:from|import)\s+'([^']+)'|\bimport\(\s*['`]([^'`]+)['`]\s*\)/g);
-  const targets = [...imports].map(([, from, lazy]) => {
-    const target = from ?? lazy ?? '';
-    return target.startsWith('.') ? normalize(join(dirname(file), target)) : target;
-  });
+  const targets = isSource ? importsOf(file).map(({ target }) => target) : [];
   const started = file.startsWith('test/') ? STARTED.filter(([sign]) => sign.test(text)) : [];
   const all = [...targets, ...started.map(([, program]) => program)];
   known.set(file, all);
