@@ -1,23 +1,35 @@
-/** Nothing that somebody else chose is obeyed by a terminal: names, keys, images and messages with control characters. */
+/**
+ * Nothing that somebody else chose is obeyed by a terminal, begins a line of ours, or is a command to the CI system that keeps the log:
+ * names, keys, images and messages with control characters and with lines of their own.
+ */
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { control, forPeople } from '../../runtime/cli/terminal.ts';
+import { createLogger } from '../../runtime/core/logger.ts';
+import { toYaml } from '../../runtime/kube/yaml.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { pullSecretObject } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { commandsOn } from './evil-commands.ts';
-import { dump, EVIL } from './evil-words.ts';
+import { CI_COMMAND, dump, EVIL } from './evil-words.ts';
 
 const OBEYED = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
+/** GitHub trims a line first, and finds the second form anywhere in it; so does Azure. */
+const CI_OBEYED = /^\s*::|##\w*\[/mu;
+
+/** A line that our own text does not begin: `x` is planted behind both. */
+const BEGUN = /^[^\S\n]*(?:\\u003a|:|\\u0023|#)(?::error|#\[error)/mu;
+
+const WORD = `${EVIL}${CI_COMMAND}`;
 const folder = tempFolder();
 
 mkdirSync(join(folder, 'dump'));
-writeFileSync(join(folder, 'dump', 'all.json'), dump());
+writeFileSync(join(folder, 'dump', 'all.json'), dump(WORD));
 const from = join(folder, 'dump');
 
 const run = (args: readonly string[], isTTY: boolean) =>
@@ -28,7 +40,11 @@ function obeyed(text: string): string | undefined {
   return OBEYED.exec(text.replace(/\p{Cc}\[[0-9;]*m/gu, ''))?.[0];
 }
 
-const COMMANDS = commandsOn(from, EVIL);
+const COMMANDS = [
+  ...commandsOn(from, WORD),
+  ['verify', '--all-in-use', '--from', from],
+  ['reconcile', '--from', from, '--dry-run', '--verbose'],
+];
 
 /** The kubelet's plugin says no word of what it was started with. */
 const SILENT: readonly string[] = ['provider'];
@@ -38,13 +54,16 @@ for (const args of COMMANDS)
     test(`${args
       .map((arg) => JSON.stringify(arg.replace(folder, '')))
       .join(' ')
-      .slice(0, 90)} shows no control character${isTTY ? ' on a terminal' : ''}`, async () => {
+      .slice(0, 90)} shows nothing that is obeyed${isTTY ? ' by a terminal' : ''}`, async () => {
       const { stdout, stderr } = await run(args, isTTY);
       assert.notEqual(stdout + stderr, '', 'the command says nothing');
       if (!SILENT.includes(args[0] ?? ''))
         assert.match(stdout + stderr, /(?:u001b|\\e)\[2J/, 'nothing that was planted came this far');
       assert.equal(obeyed(stdout), undefined, JSON.stringify(stdout.slice(0, 3000)));
       assert.equal(obeyed(stderr), undefined, JSON.stringify(stderr.slice(0, 3000)));
+      if (!isTTY)
+        for (const said of [stdout, stderr])
+          for (const command of [CI_OBEYED, BEGUN]) assert.doesNotMatch(said, command);
     });
 
 test('the page of a report says what somebody chose, and holds no character that is obeyed', async () => {
@@ -58,7 +77,7 @@ test('JSON and YAML say exactly what is there all the same', async () => {
   const asJson = await run(['validate', from, '--output', 'json'], false);
   assert.equal(obeyed(asJson.stdout), undefined);
   JSON.parse(asJson.stdout);
-  const wanted = `quay.io/${EVIL}`;
+  const wanted = `quay.io/${WORD}`;
   const status = await run(['reconcile', '--from', from, '--dry-run', '--output', 'json'], false);
   assert.ok(JSON.stringify(JSON.parse(status.stdout)).includes(JSON.stringify(wanted).slice(1, -1)));
   const yaml = await run(['reconcile', '--from', from, '--dry-run', '--output', 'yaml'], false);
@@ -113,17 +132,55 @@ test('a thousand documents that cannot be read fill no screen, and each is said 
   }
 });
 
+/** What people are shown of `text`. */
+function shown(text: string): string {
+  let said = '';
+  const stream = { write: (part: string) => (said += part) };
+  const signal = AbortSignal.abort();
+  const io = { stdin: Readable.from([]), stdout: stream, stderr: stream, env: {}, cwd: '/', signal };
+  forPeople(io).stdout.write(text);
+  return said;
+}
+
 test('our own sequences stay, and those of others do not', () => {
-  let seen = '';
-  const stream = { write: (text: string) => (seen += text) };
-  const io = {
-    stdin: Readable.from([]),
-    stdout: stream,
-    stderr: stream,
-    env: {},
-    cwd: '/',
-    signal: AbortSignal.abort(),
-  };
-  forPeople(io).stdout.write(`${control('\u001b[31m')}red \u001b[32m${control('\u001b[39m')}\n`);
-  assert.equal(seen, '\u001b[31mred \\u001b[32m\u001b[39m\n');
+  assert.equal(
+    shown(`${control('\u001b[31m')}red \u001b[32m${control('\u001b[39m')}\n`),
+    '\u001b[31mred \\u001b[32m\u001b[39m\n',
+  );
 });
+
+test('forPeople escapes a name at the left edge, blanks before it, and what stands inside a line', () => {
+  const said = shown('::add-mask::a\n \t::b\n##[group]c d ##vso[task.x]e\n::1 [::]:80 ## d\n');
+  assert.equal(
+    said,
+    '\\u003a:add-mask::a\n \t\\u003a:b\n\\u0023#[group]c d \\u0023#vso[task.x]e\n\\u003a:1 [::]:80 ## d\n',
+  );
+});
+
+for (const text of [
+  CI_COMMAND,
+  '::error::x',
+  `${'long '.repeat(30)}::error::x`,
+  'a ##vso[x]y',
+  `${'x'.repeat(60)}${CI_COMMAND}`,
+])
+  test(`YAML with ${JSON.stringify(text).slice(-40)} is the same value behind forPeople`, () => {
+    const value = { [text]: [text, { key: text }], plain: text };
+    const said = shown(toYaml(value));
+    assert.doesNotMatch(said, CI_OBEYED);
+    assert.deepEqual(
+      parseAllDocuments(said).map((document) => document.toJS()),
+      [value],
+    );
+  });
+
+for (const format of ['json', 'logfmt'] as const)
+  test(`createLogger, ${format}: no character in a field is obeyed by a terminal`, () => {
+    for (const sign of ['\u001b', '\u009b', '\u0007', '\u2028', '\u2029', '\u202e', '\u0085']) {
+      let said = '';
+      createLogger({ write: (line) => (said += line), format }).info('object', { name: `a${sign}b` });
+      const code = sign.charCodeAt(0).toString(16).padStart(4, '0');
+      assert.ok(said.endsWith('\n') && !said.includes(sign), JSON.stringify(said));
+      assert.ok(said.includes(`"a\\u${code}b"`), said);
+    }
+  });
