@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseImageReference } from '../runtime/core/image-reference.ts';
-import { readFolders } from '../runtime/diagnose/model/look.ts';
-import { explainIn, FOLDER_KINDS, findWorld } from '../runtime/diagnose/model/pull.ts';
+import { FOLDER_KINDS, readFolders } from '../runtime/diagnose/model/look.ts';
+import { explainIn, findWorld } from '../runtime/diagnose/model/pull.ts';
 import { parseManifests } from '../runtime/engine/offline/manifests.ts';
 import { ms, printTable, spread } from './measure.ts';
 

@@ -21,6 +21,11 @@ const MANAGERS: ReadonlySet<string> = new Set([
 ]);
 const OWNERS: ReadonlySet<string> = new Set(['HostedControlPlane', 'HostedCluster']);
 
+export const HOSTED_CLUSTER = {
+  apiVersion: 'hypershift.openshift.io/v1beta1',
+  kind: 'HostedCluster',
+} as const;
+
 export const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 
 /** `auto`: observe what an operator of HyperShift is seen to write, own the rest. */

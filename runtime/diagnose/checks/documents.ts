@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { matchImageFault, matchImageHint } from '../../core/docker-config/match-images.ts';
 import { mergePullSecrets } from '../../core/docker-config/merge.ts';
 import { secretDataText } from '../../core/docker-config/pull-secret.ts';
-import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
+import { HOSTED_CLUSTER, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { labelSelectorSchema } from '../../core/kubernetes/kind.ts';
 import {
   NAMESPACE_NAME_LABEL,
@@ -44,12 +44,11 @@ import {
 } from '../../pull-secret-injection/kinds/sidecar-set.ts';
 import { lintMirrors } from '../../registry-overrides/lint.ts';
 import {
-  CLUSTER_VERSION,
   type ClusterObjects,
   clustersIn,
-  IMAGE_CONFIG,
+  NODE_KINDS,
 } from '../../registry-overrides/machine-config/input.ts';
-import { isOf, MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
+import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
 import { hostedPath } from '../model/mirrors.ts';
 import type { Finding } from '../model/types.ts';
 import { type ValidationProblem, validateSecret } from './docker-config.ts';
@@ -58,20 +57,12 @@ import { type Check, judge, type Told } from './findings.ts';
 // Validates mirror sets and image configurations as the API server, the operator and the runtime read them: cluster by cluster.
 
 /** Kinds that decide where nodes pull from. */
-export const NODE_MIRROR_KINDS: readonly string[] = [
-  ...MIRROR_SET_KINDS.map(({ kind }) => kind),
-  IMAGE_CONFIG.kind,
-  CLUSTER_VERSION.kind,
-  'HostedCluster',
-];
+export const NODE_MIRROR_KINDS: readonly string[] = [...NODE_KINDS, HOSTED_CLUSTER].map(({ kind }) => kind);
 
 /** Whether an object is validated here: other groups have kinds of the same names. */
 export function isNodeMirrorKind(object: KubeObject): boolean {
-  const kinds = [...MIRROR_SET_KINDS, IMAGE_CONFIG, CLUSTER_VERSION, HOSTED_CLUSTER];
-  return kinds.some((kind) => isOf(object, kind));
+  return [...NODE_KINDS, HOSTED_CLUSTER].some((kind) => isOf(object, kind));
 }
-
-const HOSTED_CLUSTER = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' } as const;
 
 /** Mirror sets are validated together, as the nodes of each cluster read them; shared findings are reported once. */
 function mirrorsTold(manifests: readonly Manifest[]): readonly Told[] {

@@ -238,7 +238,7 @@ async function look(flags: Values, sought: Sought, io: CommandIo): Promise<Seen>
   if (flags.from !== undefined) return lookInto(flags.from, sought, flags.cluster, io);
   const access: ClusterAccess = flags;
   return withClient(access, io, async (client) => {
-    const { store, problems } = await readSteps(client, clusterRequests(plan), []);
+    const { store, problems } = await readSteps(client, [() => clusterRequests(plan)]);
     const serverVersion = await client.serverVersion();
     const rights: readonly AskedRight[] = flags.pre ? await askRights(client, plan) : [];
     return { store, problems, input: { objects: [...store], live: true, serverVersion, rights } };

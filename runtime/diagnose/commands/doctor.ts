@@ -11,16 +11,9 @@ import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirror
 import { brokenIn, judgePod } from '../checks/chain.ts';
 import { firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
-import { DOCTOR_FOLDER_KINDS, liveWorld, lookAt, readFolders, readPull } from '../model/look.ts';
+import { liveWorld, lookAt, readFolders, readPull } from '../model/look.ts';
 import { clusterFlag, namespaceOf, needFolderForCluster, readObjects } from '../model/objects.ts';
-import {
-  findPod,
-  joinedPodName,
-  nextNodeKinds,
-  nodeObjects,
-  type PodPuller,
-  parsePodName,
-} from '../model/pull.ts';
+import { findPod, joinedPodName, nodeObjects, type PodPuller, parsePodName } from '../model/pull.ts';
 import type { Finding } from '../model/types.ts';
 import { type Answer, answer, OUTPUT_FORMS, renderCauses } from '../views/text.ts';
 import { examine, failingPods } from './report.ts';
@@ -42,8 +35,8 @@ async function examineAll(flags: Values, args: readonly string[], io: CommandIo)
   const { from, cluster, ...access } = flags;
   const { store, problems, hosted } =
     from === undefined
-      ? liveWorld(await readObjects(access, clusterKinds(namespace), io, [nextNodeKinds]))
-      : await readFolders(from, { more: DOCTOR_FOLDER_KINDS, cluster, namespace, stdin: io.stdin });
+      ? liveWorld(await readObjects(access, clusterKinds(namespace), io))
+      : await readFolders(from, { cluster, namespace, stdin: io.stdin });
   writeProblems(io, problems);
   const nodes = nodeMirrors(nodeObjects(store), parseToml);
   const known = { cluster: 'cluster', unread: problems, hosted, nodes, live: from === undefined };

@@ -13,10 +13,10 @@ import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirror
 import { type ExaminedPod, judgePod } from '../checks/chain.ts';
 import { clusterKinds } from '../model/cluster.ts';
 import { failureIn, runs } from '../model/events.ts';
-import { DOCTOR_FOLDER_KINDS, type Known, lookAt, readClusters } from '../model/look.ts';
+import { type Known, lookAt, readClusters } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
-import { type ClusterAccess, readinessOf, readObjects, type SourceKind } from '../model/objects.ts';
-import { imagesOf, nextNodeKinds, nodeObjects, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
+import { type ClusterAccess, type NextKinds, readinessOf, readObjects } from '../model/objects.ts';
+import { imagesOf, nodeObjects, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
 import { headline, type Report } from '../model/types.ts';
 import { reportMarkdown } from '../views/markdown.ts';
 import { type ClusterFacts, makeReport } from '../views/report.ts';
@@ -120,7 +120,7 @@ export async function gatherFolders(
   dirs: readonly string[],
   stdin: NodeJS.ReadableStream,
 ): Promise<Gathered> {
-  const kinds = [...DOCTOR_FOLDER_KINDS, ...STATUS_KINDS.map(({ kind }) => kind)];
+  const kinds = STATUS_KINDS.map(({ kind }) => kind);
   const found = await readClusters(dirs, kinds, stdin);
   const clusters = found.map(({ cluster, read }) => ({ cluster, ...read() }));
   return {
@@ -132,14 +132,14 @@ export async function gatherFolders(
 }
 
 /** Of all namespaces. */
-const LIVE_KINDS: readonly SourceKind[] = clusterKinds(
+const LIVE_KINDS: readonly NextKinds[] = clusterKinds(
   undefined,
   STATUS_KINDS.filter(({ kind }) => kind !== 'DaemonSet'),
 );
 
 /** The one cluster. @throws PullwrightError where it does not answer */
 export async function gatherCluster(access: ClusterAccess, name: string, io: CommandIo): Promise<Gathered> {
-  const { store, problems } = await readObjects(access, LIVE_KINDS, io, [nextNodeKinds]);
+  const { store, problems } = await readObjects(access, LIVE_KINDS, io);
   const facts = factsOf(store, {
     name,
     hostedCluster: undefined,

@@ -165,7 +165,7 @@ async function look(
   io: CommandIo,
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
   if (from === undefined) {
-    const { store, problems } = await readObjects(access, kindsOf(namespace), io);
+    const { store, problems } = await readObjects(access, [() => kindsOf(namespace)], io);
     return { rows: statusRows(store), problems };
   }
   const kinds = STATUS_KINDS.map(({ kind }) => kind);

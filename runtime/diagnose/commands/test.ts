@@ -14,7 +14,7 @@ import { oneLined, onOneLine } from '../../core/text.ts';
 import { folderOf, readText } from '../../engine/offline/manifests.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { dataText, parseYaml } from '../../kube/yaml.ts';
-import { FOLDER_WORLD_KINDS, locate, type ReadWorld, readFolders, worldIn } from '../model/look.ts';
+import { FOLDER_KINDS, locate, type ReadWorld, readFolders, worldIn } from '../model/look.ts';
 import { clusterFlag } from '../model/objects.ts';
 import { explainIn, findWorld, imageOf, parsePodName, WORKLOAD_KINDS } from '../model/pull.ts';
 import type { EntryPlace, Explanation, Finding } from '../model/types.ts';
@@ -344,7 +344,7 @@ export function standInSecret(namespace: string, name: string, keys: readonly st
 
 function readSources(sources: readonly PullSources[]): ReadWorld {
   const texts = sources.flatMap((source, index) => textsOf(source, `argument ${index + 1}`));
-  const reader = worldIn([locate('.', folderOf(texts, FOLDER_WORLD_KINDS), true)]);
+  const reader = worldIn([locate('.', folderOf(texts, FOLDER_KINDS), true)]);
   assert.deepEqual(reader.problems, [], 'every object can be read');
   return reader;
 }

@@ -25,8 +25,15 @@ import { writerOf } from '../../pull-secret-injection/reconciler/copies.ts';
 import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { secretFault } from '../checks/docker-config.ts';
 import { injectionKinds } from './admission.ts';
-import type { SourceKind } from './objects.ts';
-import { CLUSTER_KINDS, GLOBAL_SECRET, nodeDocuments, PLATFORM_SECRET, WORKLOAD_KINDS } from './pull.ts';
+import type { NextKinds, SourceKind } from './objects.ts';
+import {
+  CLUSTER_KINDS,
+  GLOBAL_SECRET,
+  nextNodeKinds,
+  nodeDocuments,
+  PLATFORM_SECRET,
+  WORKLOAD_KINDS,
+} from './pull.ts';
 import {
   type ReportKey,
   type ReportMirrors,
@@ -159,7 +166,7 @@ const AGENTS: readonly SourceKind[] = [
 ].map((kind) => ({ namespace: GLOBAL_PULL_SECRET.namespace, ...kind }));
 
 /**
- * The kinds that pods are examined with, each once.
+ * The kinds that pods are examined with.
  *
  * @param namespace the one that is looked at; all where it is undefined
  * @param more kinds beside them
@@ -167,9 +174,9 @@ const AGENTS: readonly SourceKind[] = [
 export function clusterKinds(
   namespace: string | undefined,
   more: readonly SourceKind[] = [],
-): readonly SourceKind[] {
+): readonly NextKinds[] {
   const inside = namespace === undefined ? {} : { namespace };
-  const kinds: readonly SourceKind[] = [
+  const first: readonly SourceKind[] = [
     ...[
       ...WORKLOAD_KINDS,
       { apiVersion: 'v1', kind: 'Secret' },
@@ -186,9 +193,7 @@ export function clusterKinds(
     ...(namespace === undefined ? [] : AGENTS),
     ...more,
   ];
-  const id = (kind: SourceKind): string =>
-    [kind.apiVersion, kind.kind, kind.name, kind.namespace, kind.labelSelector].join(' ');
-  return [...new Map(kinds.map((kind) => [id(kind), kind])).values()];
+  return [() => first, nextNodeKinds];
 }
 
 // The mirror sets of a cluster as its nodes follow them: in the operator's order, with everything that it refuses.

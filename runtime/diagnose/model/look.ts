@@ -6,25 +6,26 @@ import { lookupForContainers } from '../../core/docker-config/containers-keyring
 import { kubeletKeyring, lookupForKubelet } from '../../core/docker-config/kubelet-keyring.ts';
 import { type AuthSource, readAuthSource } from '../../core/docker-config/pull-secret.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
+import { HOSTED_CLUSTER } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { withoutTagAndDigest } from '../../core/mirrors/resolve.ts';
 import { recordOf, recordsIn } from '../../core/record.ts';
 import { withIdentity } from '../../engine/contract.ts';
 import { type Folder, readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
+import type { ObjectRef } from '../../kube/resources.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../../pull-secret-injection/kinds/profile.ts';
 import {
-  CLUSTER_VERSION,
   type ClusterObjects,
   clustersIn,
-  IMAGE_CONFIG,
+  NODE_KINDS,
 } from '../../registry-overrides/machine-config/input.ts';
-import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
-import { isOf, MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
+import { MACHINE_CONFIG, type NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
+import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
 import { notGivenIn, notInjectedIn } from '../checks/injection.ts';
 import { bringCopies, INJECTION_FOLDER_KINDS, injectionKinds, plannedNames } from './admission.ts';
 import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
-import { agentKinds, nodeFacts, PULL_STATUS, reportsAbout, troublesIn } from './nodes.ts';
+import { agentKinds, NODE, nodeFacts, PULL_STATUS, reportsAbout, troublesIn } from './nodes.ts';
 import {
   type ClusterAccess,
   chooseCluster,
@@ -36,25 +37,30 @@ import {
 } from './objects.ts';
 import {
   accountName,
+  CLUSTER_KINDS,
   explainIn,
-  FOLDER_KINDS,
   findPod,
   findWorld,
+  GLOBAL_SECRET,
   hasOwnList,
   imagesOf,
   isStatic,
-  kindsFor,
-  nextKindsFor,
+  isSynced,
+  nextNodeKinds,
   nodeFile,
   nodeNameOf,
   ownSecrets,
+  PLATFORM_SECRET,
   type PlainPodSpec,
   type PodPuller,
+  PROVIDER_CONFIGS,
   type PullModel,
+  podRef,
   podSource,
   podSpecIn,
   podSpecOf,
   providedImages,
+  SECRET,
   WORKLOAD_KINDS,
 } from './pull.ts';
 import type { DoctorImage, DoctorInput, Explanation } from './types.ts';
@@ -71,7 +77,7 @@ interface Rule {
  */
 export function providerMayRead(store: ObjectStore, namespace: string, account: string): boolean {
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
-  return store.list({ apiVersion: RBAC, kind: 'RoleBinding' }, namespace).some((binding) => {
+  return store.list(ROLE_BINDING, namespace).some((binding) => {
     const subjects = (binding['subjects'] ?? []) as readonly {
       kind?: string;
       name?: string;
@@ -85,12 +91,7 @@ export function providerMayRead(store: ObjectStore, namespace: string, account: 
     const ref = binding['roleRef'] as { kind?: string; name?: string } | undefined;
     if (!isMeant || ref === undefined) return false;
     if (ref.kind !== 'Role') return true;
-    const role = store.get({
-      apiVersion: RBAC,
-      kind: 'Role',
-      namespace,
-      name: ref.name ?? '',
-    });
+    const role = store.get({ ...ROLE, namespace, name: ref.name ?? '' });
     return ((role?.['rules'] ?? []) as readonly Rule[]).some(readsSecrets);
   });
 }
@@ -100,46 +101,56 @@ function readsSecrets({ apiGroups = [], resources = [], verbs = [] }: Rule): boo
   return has(apiGroups, '') && has(resources, 'secrets') && has(verbs, 'get');
 }
 
-const RBAC = 'rbac.authorization.k8s.io/v1';
+const ROLE = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' } as const;
+const ROLE_BINDING = { ...ROLE, kind: 'RoleBinding' } as const;
+const SERVICE_ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
-/** Kinds beside those of `explain`. */
-function doctorKinds({ namespace, pod }: PodPuller): readonly SourceKind[] {
+/**
+ * What to read of a cluster for the pulls of `puller`, in three steps: of an image ten requests where nothing is blocked or refused.
+ * Of a pod also what decides what is injected into it, and what reports trouble.
+ */
+export function pullKinds(puller: PodPuller): readonly NextKinds[] {
+  const { namespace, serviceAccount, pod, node: named } = puller;
+  const account = (name: string): SourceKind => ({ ...SERVICE_ACCOUNT, namespace, name });
+  const about = (name: string | undefined): readonly SourceKind[] =>
+    name === undefined ? [] : [{ ...NODE, name }];
+  const ref = podRef(puller);
+  const own: readonly SourceKind[] =
+    ref === undefined
+      ? [account(serviceAccount)]
+      : [
+          ref,
+          ...injectionKinds(namespace),
+          { apiVersion: 'v1', kind: 'Event', namespace, fieldSelector: eventsAbout(pod) },
+          ...[PULL_STATUS, ROLE, ROLE_BINDING].map((kind) => ({ ...kind, namespace })),
+        ];
+  // The Secrets of the namespace are there already.
+  const file = (secret: ObjectRef): readonly SourceKind[] => (secret.namespace === namespace ? [] : [secret]);
   return [
-    { apiVersion: 'v1', kind: 'Event', namespace, fieldSelector: eventsAbout(pod) },
-    { ...PULL_STATUS, namespace },
-    { apiVersion: RBAC, kind: 'Role', namespace },
-    { apiVersion: RBAC, kind: 'RoleBinding', namespace },
-    ...(pod?.kind === 'Pod' ? injectionKinds(namespace) : []),
-  ];
-}
-
-/** Kinds of a folder beside those of `explain`. */
-export const DOCTOR_FOLDER_KINDS: readonly string[] = [
-  'Event',
-  PULL_STATUS.kind,
-  'Role',
-  'RoleBinding',
-  'DaemonSet',
-];
-
-/** What is named by the pod: its ServiceAccount, and the report of its node. */
-function doctorNext(puller: PodPuller): readonly NextKinds[] {
-  return [
+    () => [...own, { ...SECRET, namespace }, ...about(named), ...CLUSTER_KINDS],
     (store) => {
       const found = findPod(store, puller);
-      if (found === undefined) return [];
-      const spec = podSpecIn(found);
-      const name = accountName(spec, puller.serviceAccount);
       const node = nodeNameOf(store, puller);
       return [
-        { apiVersion: 'v1', kind: 'ServiceAccount', namespace: puller.namespace, name },
-        ...podKinds(found),
-        ...(node === undefined ? [] : reportsAbout(node)),
+        ...file(isSynced(store, puller, []) ? GLOBAL_SECRET : PLATFORM_SECRET),
+        ...about(node),
+        ...(found === undefined
+          ? []
+          : [
+              account(accountName(podSpecIn(found), serviceAccount)),
+              ...podKinds(found),
+              ...(node === undefined ? [] : reportsAbout(node)),
+            ]),
       ];
     },
     (store) => {
       const node = nodeNameOf(store, puller);
-      return node === undefined ? [] : agentKinds(store, node);
+      const isDelivered = isSynced(store, puller, []) && store.get(GLOBAL_SECRET) !== undefined;
+      return [
+        ...(isDelivered ? [] : file(PLATFORM_SECRET)),
+        ...nextNodeKinds(store),
+        ...(pod === undefined || node === undefined ? [] : agentKinds(store, node)),
+      ];
     },
   ];
 }
@@ -168,7 +179,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
   const account = accountName(spec, 'default');
   // The list of a pod that exists is complete: its ServiceAccount no longer counts.
   const reader = findWorld(store, puller, { complete: unread.length === 0, hosted, nodes });
-  const object = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
+  const object = store.get({ ...SERVICE_ACCOUNT, namespace, name: account });
   const pods = podsOf(store, template);
   const [refusal] = pods.flatMap((pod) => failureIn(store, pod) ?? []);
   const [failure] = pods.flatMap((pod) => providerFailure(store, pod) ?? []);
@@ -264,7 +275,7 @@ function imageIn(
   if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [] };
   const explanation = explainIn(reader, parsed.reference, BRIEF);
   const listed = new Set(explanation.secrets.map(({ name }) => name));
-  const sources = store.list({ apiVersion: 'v1', kind: 'Secret' }, puller.namespace).flatMap((object) => {
+  const sources = store.list(SECRET, puller.namespace).flatMap((object) => {
     const source = podSource(object);
     return source === undefined ? [] : [{ name: object.metadata.name, source }];
   });
@@ -335,8 +346,6 @@ export interface ReadWorld {
 }
 
 export interface FolderOptions {
-  /** Kinds beside those of pulls. */
-  readonly more?: readonly string[];
   /** The cluster that is meant, where there are several. */
   readonly cluster?: string | undefined;
   /** That of objects that name none, as those of `helm template`. @default {'default'} */
@@ -352,9 +361,9 @@ export interface FolderOptions {
  */
 export async function readFolders(
   dirs: readonly string[],
-  { more = [], cluster, namespace, stdin }: FolderOptions,
+  { cluster, namespace, stdin }: FolderOptions,
 ): Promise<ReadWorld> {
-  return worldIn(await locateAll(dirs, more, stdin), cluster, namespace);
+  return worldIn(await locateAll(dirs, [], stdin), cluster, namespace);
 }
 
 /** A cluster of a folder. */
@@ -384,17 +393,29 @@ async function locateAll(
   more: readonly string[],
   stdin: NodeJS.ReadableStream,
 ): Promise<readonly LocatedFolder[]> {
-  const kinds = new Set([...FOLDER_WORLD_KINDS, ...more]);
+  const kinds = new Set([...FOLDER_KINDS, ...more]);
   const folders: LocatedFolder[] = [];
   for (const dir of dirs) folders.push(locate(dir, await readFolder(dir, kinds, stdin), dirs.length === 1));
   return folders;
 }
 
 /** Kinds that say something about pulls. */
-export const FOLDER_WORLD_KINDS: ReadonlySet<string> = new Set([
-  ...FOLDER_KINDS,
+export const FOLDER_KINDS: ReadonlySet<string> = new Set([
+  ...[
+    ...WORKLOAD_KINDS,
+    SERVICE_ACCOUNT,
+    SECRET,
+    NODE,
+    ...PROVIDER_CONFIGS,
+    ...NODE_KINDS,
+    MACHINE_CONFIG,
+    HOSTED_CLUSTER,
+    PULL_STATUS,
+    ROLE,
+    ROLE_BINDING,
+  ].map(({ kind }) => kind),
   ...INJECTION_FOLDER_KINDS,
-  'HostedCluster',
+  'Event',
 ]);
 
 /**
@@ -513,8 +534,7 @@ function elsewhereAgain({ manifests, problems }: LocatedFolder): readonly string
 
 /** What of the manifests is of the cluster. Mirror sets in the folder of a hosted cluster do not count: HyperShift writes its own. */
 function objectsOf({ objects, inside = [] }: ClusterObjects): ReadonlySet<KubeObject> {
-  const managed = [...MIRROR_SET_KINDS, IMAGE_CONFIG, CLUSTER_VERSION];
-  return new Set([...objects, ...inside.filter((object) => !managed.some((kind) => isOf(object, kind)))]);
+  return new Set([...objects, ...inside.filter((object) => !NODE_KINDS.some((kind) => isOf(object, kind)))]);
 }
 
 /** Objects of different clusters may have the same name. */
@@ -536,14 +556,8 @@ export async function readPull(
   puller: PodPuller,
   io: CommandIo,
 ): Promise<ReadWorld> {
-  const { namespace, pod } = puller;
-  if (from !== undefined) {
-    const more = DOCTOR_FOLDER_KINDS;
-    return readFolders(from, { more, cluster, namespace, stdin: io.stdin });
-  }
-  const kinds = [...kindsFor(puller), ...(pod === undefined ? [] : doctorKinds(puller))];
-  const next = [...nextKindsFor(puller), ...(pod === undefined ? [] : doctorNext(puller))];
-  return liveWorld(await readObjects(access, kinds, io, next));
+  if (from !== undefined) return readFolders(from, { cluster, namespace: puller.namespace, stdin: io.stdin });
+  return liveWorld(await readObjects(access, pullKinds(puller), io));
 }
 
 /** A live cluster has no files, and its nodes are its own. */

@@ -10,6 +10,7 @@ import { CLUSTER_FLAGS, type Flag, file, fromFlag, text } from '../../cli/flags.
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
 import { UsageError } from '../../core/errors.ts';
 import { formatImageReference, type ImageReference, pullTag } from '../../core/image-reference.ts';
+import { HOSTED_CLUSTER } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import {
   aliasesOf,
@@ -22,11 +23,10 @@ import { originText, type Resolution, type RuleOrigin } from '../../core/mirrors
 import { readFolder } from '../../engine/offline/manifests.ts';
 import { type Disruption, disruptionOf } from '../../registry-overrides/machine-config/disruption.ts';
 import {
-  CLUSTER_VERSION,
   type ClusterObjects,
   clustersIn,
-  IMAGE_CONFIG,
   type Located,
+  NODE_KINDS,
 } from '../../registry-overrides/machine-config/input.ts';
 import {
   type ConfInForce,
@@ -34,7 +34,7 @@ import {
   type NodeMirrors,
 } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { renderNodeFiles } from '../../registry-overrides/machine-config/render.ts';
-import { MIRROR_SET_KINDS, type MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
+import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
 import { entryWarnings, type Plane, type PlaneResolver } from '../../registry-overrides/planes.ts';
 import { judgePlaces } from '../checks/pull.ts';
 import {
@@ -87,10 +87,8 @@ export interface MirrorInput {
 }
 
 const KINDS: readonly SourceKind[] = [
-  ...MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
-  IMAGE_CONFIG,
-  CLUSTER_VERSION,
-  { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' },
+  ...NODE_KINDS,
+  HOSTED_CLUSTER,
   ...['worker', 'master'].map((pool) => ({ ...MACHINE_CONFIG, name: `99-${pool}-generated-registries` })),
 ];
 
@@ -106,7 +104,9 @@ export async function readMirrorInput(
 ): Promise<MirrorInput> {
   const kinds = [...KINDS, ...more];
   const isLive = from === undefined && (access.kubeconfig !== undefined || access.context !== undefined);
-  const read = isLive ? await fromCluster(access, io, kinds, next) : await fromFolders(from ?? [], io, kinds);
+  const read = isLive
+    ? await fromCluster(access, io, [() => kinds, ...next])
+    : await fromFolders(from ?? [], io, kinds);
   return { cluster: chooseCluster(clustersIn(read.found), cluster), ...read };
 }
 
@@ -137,13 +137,8 @@ async function fromFolders(
   };
 }
 
-async function fromCluster(
-  access: ClusterAccess,
-  io: CommandIo,
-  kinds: readonly SourceKind[],
-  next: readonly NextKinds[],
-): Promise<Read> {
-  const { store, problems } = await readObjects(access, kinds, io, next);
+async function fromCluster(access: ClusterAccess, io: CommandIo, steps: readonly NextKinds[]): Promise<Read> {
+  const { store, problems } = await readObjects(access, steps, io);
   const found = [...store].map((object) => ({ object }));
   return { found, problems: problems.map((problem) => `warning: ${problem}`) };
 }
@@ -217,7 +212,7 @@ export function pullSecretPlace(hosted: KubeObject | undefined): {
 export function hostedSecrets(wanted: string | undefined): NextKinds {
   return (store) =>
     store
-      .list({ apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' })
+      .list(HOSTED_CLUSTER)
       .filter(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}` === wanted)
       .map((hosted) => ({ apiVersion: 'v1', kind: 'Secret', ...pullSecretPlace(hosted) }));
 }

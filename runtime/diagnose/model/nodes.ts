@@ -25,7 +25,7 @@ const DAEMON_SET = {
   name: NAMES.syncer,
 } as const;
 const POD = { apiVersion: 'v1', kind: 'Pod' } as const;
-const NODE = { apiVersion: 'v1', kind: 'Node' } as const;
+export const NODE = { apiVersion: 'v1', kind: 'Node' } as const;
 
 /** What to read about the agent of a node, where pull secrets are delivered to nodes. */
 export function agentKinds(store: ObjectStore, node: string): readonly SourceKind[] {

@@ -92,21 +92,20 @@ export interface SourceObjects {
   readonly problems: readonly string[];
 }
 
-/** What to read next, once the objects so far are there; empty when that was all. */
+/** What to read next, in view of the objects so far. */
 export type NextKinds = (store: ObjectStore) => readonly SourceKind[];
 
 /**
- * Reads the objects of `kinds`, then what `next` names in turn, until it names nothing.
+ * Reads what each of `steps` names in turn.
  *
  * @throws UsageError, PullwrightError when no cluster is configured
  */
 export async function readObjects(
   access: ClusterAccess,
-  kinds: readonly SourceKind[],
+  steps: readonly NextKinds[],
   io: CommandIo,
-  next: readonly NextKinds[] = [],
 ): Promise<SourceObjects> {
-  return withClient(access, io, async (client) => readSteps(client, kinds, next));
+  return withClient(access, io, async (client) => readSteps(client, steps));
 }
 
 /** Kinds of OpenShift: where they are served, they are served so, and elsewhere the answer is 404. */
@@ -149,15 +148,18 @@ export async function withClient<T>(
   }
 }
 
-/** Reads `kinds`, then what each of `next` names, each step in view of the ones before. */
-export async function readSteps(
-  client: KubeClient,
-  kinds: readonly SourceKind[],
-  next: readonly NextKinds[],
-): Promise<SourceObjects> {
+/** Reads what each of `steps` names, in view of the ones before, and nothing twice. */
+export async function readSteps(client: KubeClient, steps: readonly NextKinds[]): Promise<SourceObjects> {
   const store = new ObjectStore();
-  const problems = await readKinds(client, kinds, store);
-  for (const kindsIn of next) problems.push(...(await readKinds(client, kindsIn(store), store)));
+  const problems: string[] = [];
+  const asked = new Set<string>();
+  for (const step of steps) {
+    const kinds = step(store).filter((kind) => {
+      const id = [kind.apiVersion, kind.kind, kind.namespace, kind.name, kind.labelSelector].join(' ');
+      return !asked.has(id) && asked.add(id);
+    });
+    problems.push(...(await readKinds(client, kinds, store)));
+  }
   return { store, problems: [...new Set(problems)].sort() };
 }
 

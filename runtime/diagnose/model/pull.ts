@@ -32,6 +32,7 @@ import type { ObjectRef } from '../../kube/resources.ts';
 import {
   CLUSTER_VERSION,
   IMAGE_CONFIG,
+  NODE_KINDS,
   readNodeInput,
 } from '../../registry-overrides/machine-config/input.ts';
 import {
@@ -42,9 +43,9 @@ import {
 } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
 import { secretFault } from '../checks/docker-config.ts';
-import { injectedNames, injectionKinds } from './admission.ts';
+import { injectedNames } from './admission.ts';
 import { explainImage } from './attempts.ts';
-import { type NextKinds, podTemplateIn, type SourceKind } from './objects.ts';
+import { podTemplateIn, type SourceKind } from './objects.ts';
 import type {
   ExplainInput,
   Explanation,
@@ -137,12 +138,16 @@ function texts(list: unknown, field: string): readonly string[] {
   return textsIn(recordsIn(list).map((item) => item[field])).filter((text) => text !== '');
 }
 
-/** The object that `puller` names; undefined when it names none, or it is not found. */
-export function findPod(store: ObjectStore, { namespace, pod }: PodPuller): KubeObject | undefined {
+/** The object that `puller` names; undefined when it names none. */
+export function podRef({ namespace, pod }: PodPuller): ObjectRef | undefined {
   const kind = WORKLOAD_KINDS.find((one) => one.kind === pod?.kind);
-  return kind === undefined || pod === undefined
-    ? undefined
-    : store.get({ ...kind, namespace, name: pod.name });
+  return kind && pod && { ...kind, namespace, name: pod.name };
+}
+
+/** The object that `puller` names; undefined when it names none, or it is not found. */
+export function findPod(store: ObjectStore, puller: PodPuller): KubeObject | undefined {
+  const ref = podRef(puller);
+  return ref && store.get(ref);
 }
 
 /**
@@ -197,10 +202,11 @@ export function isStatic({ kind, metadata }: KubeObject): boolean {
 /** The pod's own list, in which an empty name counts; admission copies the ServiceAccount's when the pod has none. */
 export function listedNames(
   store: ObjectStore,
-  { namespace, serviceAccount, pod }: PodPuller,
+  puller: PodPuller,
   spec: PlainPodSpec | undefined,
 ): readonly { readonly name: string; readonly listedBy: string }[] {
-  const object = findPod(store, { namespace, serviceAccount, ...(pod === undefined ? {} : { pod }) });
+  const { namespace, serviceAccount, pod } = puller;
+  const object = findPod(store, puller);
   if (hasOwnList(spec) || (object !== undefined && isAdmitted(object))) {
     return ownSecrets(spec).map((name) => ({
       name,
@@ -254,18 +260,18 @@ export const nodeSource: (secret: KubeObject) => AuthSource | undefined = oncePe
 
 // The docker config of the node that pulls: which node it is, whether the pull secret is delivered to it, and what its file holds.
 
-const NODE_FILE_SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
+export const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
 /** The content of the nodes' file. */
 export const GLOBAL_SECRET: ObjectRef = {
-  ...NODE_FILE_SECRET,
+  ...SECRET,
   namespace: NAMES.namespace,
   name: NAMES.global,
 };
 
 /** Hosted clusters have a copy of the platform's pull secret at the place where the others keep it. */
 export const PLATFORM_SECRET: ObjectRef = {
-  ...NODE_FILE_SECRET,
+  ...SECRET,
   namespace: NAMES.configNamespace,
   name: NAMES.platform,
 };
@@ -322,7 +328,7 @@ export function nodeDocuments(
   store: ObjectStore,
 ): Readonly<Record<'original' | 'additional' | 'global', AuthSource | undefined>> {
   const read = (namespace: string, name: string): AuthSource | undefined => {
-    const found = store.get({ ...NODE_FILE_SECRET, namespace, name });
+    const found = store.get({ ...SECRET, namespace, name });
     return found && nodeSource(found);
   };
   return {
@@ -357,28 +363,16 @@ export const PROVIDER_CONFIGS: readonly SourceKind[] = ['v1', 'v1alpha1'].map((v
 /** Its file is that of custom pools too. */
 const WORKER_CONFIG: SourceKind = { ...MACHINE_CONFIG, name: '99-worker-generated-registries' };
 
-const SETS: readonly SourceKind[] = MIRROR_SET_KINDS.map(({ apiVersion, kind }) => ({ apiVersion, kind }));
-
 /** What concerns every pull of a cluster: six requests. */
 export const CLUSTER_KINDS: readonly SourceKind[] = [
   ...PROVIDER_CONFIGS.map((kind) => ({ ...kind, name: 'cluster' })),
-  ...SETS,
+  ...MIRROR_SET_KINDS,
   IMAGE_CONFIG,
 ];
 
-/** Kinds of a folder that decide about nodes. */
-export const NODE_FOLDER_KINDS: readonly string[] = [
-  ...SETS,
-  IMAGE_CONFIG,
-  CLUSTER_VERSION,
-  MACHINE_CONFIG,
-].map(({ kind }) => kind);
-
 /** The objects that nodes go by. */
 export function nodeObjects(store: ObjectStore): readonly KubeObject[] {
-  return [...SETS, IMAGE_CONFIG, CLUSTER_VERSION, MACHINE_CONFIG].flatMap(({ apiVersion, kind }) =>
-    store.list({ apiVersion, kind }),
-  );
+  return [...NODE_KINDS, MACHINE_CONFIG].flatMap(({ apiVersion, kind }) => store.list({ apiVersion, kind }));
 }
 
 /** What is needed beside {@link CLUSTER_KINDS}: the release where something is blocked, and what nodes keep where all is refused. */
@@ -445,71 +439,6 @@ function isServed(store: ObjectStore, repository: string): boolean {
     return judged.ok && judged.match;
   });
 }
-
-const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
-
-/** What to read of a cluster first: eight requests with a node, seven without. */
-export function kindsFor({ namespace, serviceAccount, pod, node }: PodPuller): readonly SourceKind[] {
-  const workload = WORKLOAD_KINDS.find((one) => one.kind === pod?.kind);
-  const owner: SourceKind =
-    workload === undefined || pod === undefined
-      ? { apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: serviceAccount }
-      : { ...workload, namespace, name: pod.name };
-  return [
-    owner,
-    { ...SECRET, namespace },
-    // The list of a pod that exists is complete.
-    ...(pod === undefined || pod.kind === 'Pod' ? [] : injectionKinds(namespace)),
-    ...(node === undefined ? [] : [{ apiVersion: 'v1', kind: 'Node', name: node }]),
-    ...CLUSTER_KINDS,
-  ];
-}
-
-/**
- * What to read next: the file of the node, the ServiceAccount of a template that lists no Secrets, and what nodes keep where their
- * mirrors are refused. One request as a rule, so that there are ten.
- */
-export function nextKindsFor(puller: PodPuller): readonly NextKinds[] {
-  const { namespace, pod } = puller;
-  const synced = (store: ObjectStore): boolean => isSynced(store, puller, []);
-  const steps: readonly NextKinds[] = [
-    (store) => [
-      ...(synced(store) ? [GLOBAL_SECRET] : [PLATFORM_SECRET]),
-      ...ownNode(store, puller),
-      ...(pod === undefined || pod.kind === 'Pod' ? [] : accountOf(store, puller)),
-    ],
-    (store) => [
-      ...(!synced(store) || store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : []),
-      ...nextNodeKinds(store),
-    ],
-  ];
-  // The Secrets of the namespace are there already.
-  const known = (one: SourceKind): boolean => one.kind === 'Secret' && one.namespace === namespace;
-  return steps.map((step) => (store) => step(store).filter((one) => !known(one)));
-}
-
-/** The node that a pod runs on, where no node was named. */
-function ownNode(store: ObjectStore, puller: PodPuller): readonly SourceKind[] {
-  const name = puller.node === undefined ? nodeNameOf(store, puller) : undefined;
-  return name === undefined ? [] : [{ apiVersion: 'v1', kind: 'Node', name }];
-}
-
-function accountOf(store: ObjectStore, puller: PodPuller): readonly SourceKind[] {
-  const found = findPod(store, puller);
-  if (found === undefined || ownSecrets(podSpecIn(found)).length > 0) return [];
-  const name = accountName(podSpecIn(found), puller.serviceAccount);
-  return [{ apiVersion: 'v1', kind: 'ServiceAccount', namespace: puller.namespace, name }];
-}
-
-/** Kinds to look for in a folder. */
-export const FOLDER_KINDS: ReadonlySet<string> = new Set([
-  'Secret',
-  'ServiceAccount',
-  'Node',
-  ...PROVIDER_CONFIGS.map(({ kind }) => kind),
-  ...WORKLOAD_KINDS.map(({ kind }) => kind),
-  ...NODE_FOLDER_KINDS,
-]);
 
 /** What is found for `puller`. */
 export interface PullModel extends PullFacts {

@@ -467,7 +467,7 @@ async function read(
     GLOBAL_SECRET,
     ...CLUSTER_KINDS,
   ];
-  const found = await readObjects(access, kinds, io, [secretKinds(flags, named), nextNodeKinds]);
+  const found = await readObjects(access, [() => kinds, secretKinds(flags, named), nextNodeKinds], io);
   return { ...found, hosted: false };
 }
 
@@ -486,10 +486,7 @@ function secretKinds(flags: Flags, named: boolean): NextKinds {
             .filter((name) => only?.includes(name) ?? true)
             .map((name) => ({ ...SECRET, namespace, name })),
     );
-    return [
-      ...new Map(kinds.map((kind) => [`${kind.namespace}/${kind.name}`, kind])).values(),
-      ...(store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : []),
-    ];
+    return [...kinds, ...(store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : [])];
   };
 }
 

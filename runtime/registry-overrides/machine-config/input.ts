@@ -41,6 +41,8 @@ export const CLUSTER_VERSION = {
   kind: 'ClusterVersion',
   name: 'version',
 } as const;
+/** What decides where the nodes of a cluster pull from: the last two by the one object that counts. */
+export const NODE_KINDS = [...MIRROR_SET_KINDS, IMAGE_CONFIG, CLUSTER_VERSION] as const;
 
 /**
  * Takes the input out of the objects of one cluster; other objects are skipped. Objects of one kind come by name, so that
@@ -192,11 +194,7 @@ function byFolder(found: readonly Located[], twice: ReadonlySet<string>): readon
   }));
 }
 
-const ONCE: ReadonlySet<string> = new Set([
-  ...MIRROR_SET_KINDS.map(({ kind }) => kind),
-  IMAGE_CONFIG.kind,
-  CLUSTER_VERSION.kind,
-]);
+const ONCE: ReadonlySet<string> = new Set(NODE_KINDS.map(({ kind }) => kind));
 
 /** Number of the first part of the path that tells the clusters apart; undefined where all is of one. */
 function splitDepth(found: readonly Located[], twice: ReadonlySet<string>): number | undefined {

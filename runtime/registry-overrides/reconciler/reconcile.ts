@@ -6,7 +6,7 @@
  * Source of the rule: requirement 3. No answer of a registry is part of what should be, except whether a catalog's image exists.
  */
 
-import type { OwnershipMode } from '../../core/kubernetes/hypershift.ts';
+import { HOSTED_CLUSTER, type OwnershipMode } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import {
   type EntryStatus,
@@ -46,11 +46,7 @@ export const DOCUMENT_HASH_ANNOTATION = 'pullwright.dev/overrides-hash';
 /** `own` or `observe`, for one hosted cluster. */
 export const MODE_ANNOTATION = 'pullwright.dev/registry-overrides-mode';
 
-const CLUSTER = {
-  role: 'management',
-  apiVersion: 'hypershift.openshift.io/v1beta1',
-  kind: 'HostedCluster',
-} as const;
+const CLUSTER = { role: 'management', ...HOSTED_CLUSTER } as const;
 const CATALOG_DEPLOYMENTS = CATALOGS.map(({ name }) => `${name}-catalog`);
 
 const READS: readonly Watch[] = [
