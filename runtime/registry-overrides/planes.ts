@@ -142,7 +142,7 @@ function byNodes(
   hosted: boolean,
 ): PlaneAnswer {
   const resolution = resolveOnNode(index, image, policyOf(mirrors));
-  const fix = mirrorFix(resolution, { hosted });
+  const fix = mirrorFix(resolution, hosted);
   const { state, summary, problems } = mirrors;
   return {
     plane,

@@ -4,6 +4,7 @@ import { GLOBAL_PULL_SECRET, operatorOf } from '../../core/kubernetes/hypershift
 import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import { describeObject, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { isRecord, recordOf, recordsIn, scalarText, textOf } from '../../core/record.ts';
+import { someOf } from '../../core/text.ts';
 import { imagesOf, podSpecIn } from '../model/pull.ts';
 import { error, ok, type Told, warning } from './findings.ts';
 import type { StatusRow } from './status.ts';
@@ -43,10 +44,7 @@ export function ofKind(objects: readonly KubeObject[], ...kinds: readonly string
 }
 
 /** Names of a list, the first few of them. */
-export function fewNames(names: readonly string[], most = 4): string {
-  const rest = names.length - most;
-  return `${names.slice(0, most).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
-}
+export const fewNames = (names: readonly string[]): string => someOf(names, 4);
 
 /** The newest release that the suites run on. */
 const NEWEST_MINOR = 36;

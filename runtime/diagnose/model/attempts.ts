@@ -127,7 +127,7 @@ export function explainImage(input: ExplainInput): Explanation {
   const image = formatImageReference(tag === undefined ? input.image : { ...input.image, tag });
   const resolution = resolveOnNode(compiled(input.mirrors), image, input.policy);
   const kubelet = explainKubelet(input);
-  const fix = mirrorFix(resolution, { hosted: input.hosted === true });
+  const fix = mirrorFix(resolution, input.hosted === true);
   const places = resolution.candidates.map(
     ({ reference, kind, origin }): ExplainedPlace => ({
       reference,

@@ -6,7 +6,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import type { CommandIo } from '../../cli/command.ts';
-import { CLUSTER_FLAGS, type Flag, file, fromFlag, text } from '../../cli/flags.ts';
+import { CLUSTER_FLAGS, type Flag, file, fromFlag, text, type ValuesOf } from '../../cli/flags.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
 import { UsageError } from '../../core/errors.ts';
 import { formatImageReference, type ImageReference, pullTag } from '../../core/image-reference.ts';
@@ -48,12 +48,8 @@ import {
 import type { Finding } from './types.ts';
 
 /** For `parseArgs`. */
-export const INPUT_FLAGS: {
+export const INPUT_FLAGS: typeof CLUSTER_FLAGS & {
   readonly from: Flag<readonly string[] | undefined>;
-  readonly kubeconfig: Flag<string | undefined>;
-  readonly context: Flag<string | undefined>;
-  readonly 'request-timeout': Flag<number>;
-  readonly as: Flag<string | undefined>;
   readonly cluster: Flag<string | undefined>;
 } = {
   from: {
@@ -67,10 +63,7 @@ export const INPUT_FLAGS: {
   cluster: clusterFlag,
 };
 
-export interface InputValues extends ClusterAccess {
-  readonly from?: readonly string[] | undefined;
-  readonly cluster?: string | undefined;
-}
+type InputValues = ClusterAccess & Partial<Pick<ValuesOf<typeof INPUT_FLAGS>, 'from' | 'cluster'>>;
 
 /** Rights on a cluster, for the permissions of commands. */
 export const INPUT_API: readonly string[] = [

@@ -1,7 +1,7 @@
 /** Flags by which commands reach registries, and the client they make. */
 import { readFile } from 'node:fs/promises';
 import type { CommandIo } from '../../cli/command.ts';
-import { ALLOW_ADDRESS, duration, type Flag, file, several, text } from '../../cli/flags.ts';
+import { ALLOW_ADDRESS, duration, type Flag, file, several, text, type ValuesOf } from '../../cli/flags.ts';
 import { control } from '../../cli/terminal.ts';
 import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
@@ -75,15 +75,7 @@ export const ACCESS_FLAGS: typeof REACH_FLAGS & { readonly authfile: Flag<string
   ...REACH_FLAGS,
 };
 
-export interface AccessValues {
-  readonly authfile?: string | undefined;
-  readonly 'allow-host'?: readonly string[] | undefined;
-  readonly 'allow-address'?: readonly string[] | undefined;
-  readonly 'plain-host'?: readonly string[] | undefined;
-  readonly ca?: string | undefined;
-  /** Milliseconds. */
-  readonly timeout?: number;
-}
+export type AccessValues = Partial<ValuesOf<typeof ACCESS_FLAGS>>;
 
 /** Makes the client, which looks for credentials in `secrets` and then in the file of the flags. Of the environment, `HTTPS_PROXY` and `NO_PROXY` count, as Go reads them; what would weaken TLS does not. */
 export async function registryClient(

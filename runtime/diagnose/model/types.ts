@@ -452,10 +452,7 @@ export interface EntryPlace {
   readonly position: TextPosition;
 }
 
-export interface SkippedPlace {
-  readonly reference: string;
-  readonly kind: 'mirror' | 'source';
-  readonly from?: string;
+export interface SkippedPlace extends Omit<ExplainedPlace, 'crio'> {
   readonly why: string;
 }
 

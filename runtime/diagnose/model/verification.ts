@@ -126,34 +126,17 @@ const IMAGE_CHECKS: readonly Check<VerifiedImage>[] = [
   },
 ];
 
-/** The checks of credentials. */
-interface VerifiedCredentials {
-  readonly report: VerifyReport;
-  readonly warnDays: number;
-}
-
-const CREDENTIAL_CHECKS: readonly Check<VerifiedCredentials>[] = [
-  {
-    id: 'credential',
-    run: ({ report }) =>
-      report.credentials.filter(isRefused).map(({ key, source, message }) => ({
-        subject: source,
-        message: `"${key}" ${message}`,
-        advice: renewing(source),
-      })),
-  },
-  {
-    id: 'credential',
-    run: ({ report, warnDays }) =>
-      endingSoon(report, warnDays).map((one) =>
-        endingTold(one, Date.parse(one.expiresAt ?? '') <= Date.parse(report.checkedAt) ? 'ended' : 'soon'),
-      ),
-  },
-];
-
 /** What is wrong with credentials: refused, expired, or about to expire within so many days. */
 export function judgeCredentials(report: VerifyReport, warnDays: number): readonly Finding[] {
-  return judge(CREDENTIAL_CHECKS, { report, warnDays }, { subject: '' });
+  const refused = report.credentials.filter(isRefused).map(({ key, source, message }) => ({
+    subject: source,
+    message: `"${key}" ${message}`,
+    advice: renewing(source),
+  }));
+  const ending = endingSoon(report, warnDays).map((one) =>
+    endingTold(one, Date.parse(one.expiresAt ?? '') <= Date.parse(report.checkedAt) ? 'ended' : 'soon'),
+  );
+  return judge([{ id: 'credential', run: () => [...refused, ...ending] }], report, { subject: '' });
 }
 
 /** Whether a registry does not take it. */

@@ -6,7 +6,6 @@
  * (`spec.registrySources`), recorded as `admitted` in test/conformance/cases/mco-registries.
  */
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { isRecord, recordOf, textOf } from '../../core/record.ts';
 import {
   isOf,
@@ -15,17 +14,13 @@ import {
   type MirrorSetKind,
   mirrorProblem,
   problem,
+  type RegistriesFault,
   sourceProblem,
 } from '../mirror-sets/collect.ts';
 import { IMAGE_CONFIG } from './input.ts';
 
-export interface SchemaFault {
-  /** CamelCase, stable. */
-  readonly code: string;
-  readonly origin: RuleOrigin;
-  /** What is there, and what must be. */
-  readonly message: string;
-}
+/** What is there, and what must be. */
+type SchemaFault = Omit<RegistriesFault, 'text'>;
 
 /**
  * All faults of `objects`; objects of other kinds have none.

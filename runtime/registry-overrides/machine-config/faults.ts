@@ -10,18 +10,8 @@ import { goQuote } from '../../core/go/text.ts';
 import { registriesOf } from '../../core/mirrors/registries-conf.ts';
 import type { MirrorRule, RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { trimEndOf } from '../../core/text.ts';
-import { type EntryFault, entryFaults } from '../mirror-sets/collect.ts';
+import { entryFaults, type RegistriesFault } from '../mirror-sets/collect.ts';
 import { IMAGE_CONFIG, isScope, type NodeInput } from './input.ts';
-
-/** One reason for the refusal. */
-export interface RegistriesFault extends Omit<EntryFault, 'code'> {
-  readonly code:
-    | EntryFault['code']
-    | 'ReleaseImageInvalid'
-    | 'ScopeInvalid'
-    | 'WildcardOverScope'
-    | 'AllowedAndBlocked';
-}
 
 const CONF = 'could not update registries config with new changes: ';
 const POLICY = 'could not update policy json with new changes: ';

@@ -15,9 +15,8 @@ import {
   withoutTagAndDigest,
 } from '../../core/mirrors/resolve.ts';
 import { someOf } from '../../core/text.ts';
-import { collectMirrors, type MirrorProblem, problem } from '../mirror-sets/collect.ts';
+import { collectMirrors, type MirrorProblem, problem, type RegistriesFault } from '../mirror-sets/collect.ts';
 import { admit } from './admission.ts';
-import type { RegistriesFault } from './faults.ts';
 import {
   ignitionText,
   type NodeRendering,

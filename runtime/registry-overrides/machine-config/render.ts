@@ -17,7 +17,7 @@ import {
   type RuleOrigin,
   resolveMirrors,
 } from '../../core/mirrors/resolve.ts';
-import { type DraftRule, draftRules, type SetEntry } from '../mirror-sets/collect.ts';
+import { type DraftRule, draftRules, type RegistriesFault, type SetEntry } from '../mirror-sets/collect.ts';
 import { quoted } from '../mirror-sets/fix.ts';
 import {
   confFaults,
@@ -25,7 +25,6 @@ import {
   loadedRules,
   loadProblem,
   policyFaults,
-  type RegistriesFault,
   releaseFault,
   wildcardFault,
 } from './faults.ts';

@@ -289,9 +289,10 @@ export function isOf(
   return object.kind === set.kind && group(object.apiVersion) === group(set.apiVersion);
 }
 
-/** Why the Machine Config Operator refuses an entry, and with it all of them. */
-export interface EntryFault {
-  readonly code: 'SourceInvalid' | 'MirrorInvalid' | 'PolicyConflict' | 'SourceIsMirror';
+/** Why the Machine Config Operator refuses an entry or a scope, and with it the whole configuration. */
+export interface RegistriesFault {
+  /** CamelCase, stable. */
+  readonly code: string;
   readonly origin: RuleOrigin;
   /** In the words of the operator. */
   readonly text: string;
@@ -300,9 +301,9 @@ export interface EntryFault {
 }
 
 /** Faults in the order in which the operator checks; it stops at the first, here all are found. */
-export function entryFaults(entries: readonly SetEntry[]): readonly EntryFault[] {
+export function entryFaults(entries: readonly SetEntry[]): readonly RegistriesFault[] {
   const policies = new Map<string, SetEntry>();
-  return entries.flatMap((entry): readonly EntryFault[] => {
+  return entries.flatMap((entry): readonly RegistriesFault[] => {
     const { source, origin } = entry;
     const wrong = sourceProblem(source);
     if (wrong !== undefined) {
@@ -316,15 +317,15 @@ export function entryFaults(entries: readonly SetEntry[]): readonly EntryFault[]
   });
 }
 
-function conflictOf(first: SetEntry, { source, policy, origin }: SetEntry): EntryFault {
+function conflictOf(first: SetEntry, { source, policy, origin }: SetEntry): RegistriesFault {
   const text = `conflicting mirrorSourcePolicy is set for the same source ${goQuote(source)} in imagedigestmirrorsets, imagetagmirrorsets, or imagecontentsourcepolicies`;
   const { kind, name, path } = first.origin;
   const message = `says ${policy} for "${source}", and ${kind}/${name} ${path} says ${first.policy}: ${policyAdvice([first.origin, origin])}`;
   return { code: 'PolicyConflict', origin, text, message };
 }
 
-function mirrorFaults({ source, mirrors, policy, origin: of }: SetEntry): readonly EntryFault[] {
-  return mirrors.flatMap((mirror, at): readonly EntryFault[] => {
+function mirrorFaults({ source, mirrors, policy, origin: of }: SetEntry): readonly RegistriesFault[] {
+  return mirrors.flatMap((mirror, at): readonly RegistriesFault[] => {
     const wrong = mirrorProblem(mirror);
     const origin = { ...of, path: `${of.path}.mirrors[${at}]` };
     if (wrong !== undefined) {

@@ -18,17 +18,12 @@ export interface MirrorFix {
   readonly object?: KubeObject;
 }
 
-export interface FixOptions {
-  /** For nodes of a hosted cluster there is no ImageTagMirrorSet. @default {false} */
-  readonly hosted?: boolean;
-  /** Digest of the image, where it is known. */
-  readonly digest?: string | undefined;
-}
-
 /**
  * The fix for a resolution in which no mirror is tried although its source has some; undefined where nothing is wrong.
+ *
+ * @param hosted for nodes of a hosted cluster there is no ImageTagMirrorSet
  */
-export function mirrorFix(resolution: Resolution, options: FixOptions = {}): MirrorFix | undefined {
+export function mirrorFix(resolution: Resolution, hosted: boolean): MirrorFix | undefined {
   if (resolution.refusal !== undefined) return givenUp(resolution, resolution.refusal);
   if (resolution.candidates.some(({ kind }) => kind === 'mirror')) return undefined;
   const wanted = resolution.byDigest ? 'TagOnly' : 'DigestOnly';
@@ -37,27 +32,23 @@ export function mirrorFix(resolution: Resolution, options: FixOptions = {}): Mir
   if (first === undefined) return undefined;
   return resolution.byDigest
     ? digestFix(resolution, passed, first)
-    : tagFix(resolution, passed, first, options);
+    : tagFix(resolution, passed, first, hosted);
 }
 
 function tagFix(
   { image, rule, candidates }: Resolution,
   passed: readonly SkippedCandidate[],
   first: SkippedCandidate,
-  { hosted = false, digest }: FixOptions,
+  hosted: boolean,
 ): MirrorFix {
   const rest = candidates.length === 0 ? 'no pull source is left' : 'only the source is tried';
   const set = first.origin === undefined ? '' : ` (${first.origin.kind}/${first.origin.name})`;
   const message = `"${image}" is named by tag, and mirror "${first.location}"${set} serves digests only: it is skipped, and ${rest}`;
-  const name = image.slice(0, image.lastIndexOf(':'));
-  const byDigest =
-    digest === undefined
-      ? `name the image by digest (pullwright mirrors ${image} --probe shows it)`
-      : `name the image ${name}@${digest}`;
-  if (hosted) return { code: 'MirrorsServeDigestsOnly', message, fix: sentence(byDigest) };
+  const fix = `Name the image by digest (pullwright mirrors ${image} --probe shows it)`;
+  if (hosted) return { code: 'MirrorsServeDigestsOnly', message, fix };
   const object = setOf('tags', rule, passed, first);
-  const fix = `${sentence(byDigest)}, or apply ImageTagMirrorSet/${object.metadata.name}`;
-  return { code: 'MirrorsServeDigestsOnly', message, fix, object };
+  const either = `${fix}, or apply ImageTagMirrorSet/${object.metadata.name}`;
+  return { code: 'MirrorsServeDigestsOnly', message, fix: either, object };
 }
 
 function digestFix(
@@ -105,10 +96,6 @@ function setOf(
   };
   const name = `${base.slice(0, 200)}-${ending}`;
   return { apiVersion: 'config.openshift.io/v1', kind, metadata: { name }, spec: { [list]: [entry] } };
-}
-
-function sentence(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 // Rules as a drop-in for `/etc/containers/registries.conf.d`, in the plain form that registries-conf.ts reads without a

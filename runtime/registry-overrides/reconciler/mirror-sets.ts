@@ -3,7 +3,7 @@
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
-import { scalarText } from '../../core/record.ts';
+import { oncePer, remember, scalarText } from '../../core/record.ts';
 import type { Reader, Watch } from '../../engine/contract.ts';
 import {
   collectMirrors,
@@ -138,38 +138,26 @@ export function readMirrorSets(
   options: RegistryOverridesOptions,
   selection: ImageSelection,
 ): MirrorSetObjects {
-  const all = MIRROR_SET_KINDS.flatMap(({ apiVersion, kind }) =>
+  const lists = MIRROR_SET_KINDS.map(({ apiVersion, kind }) =>
     reader.list({ role: 'management', apiVersion, kind }),
   );
+  const known = lists.reduce<Known>((at, list) => at.below(list), READ).sets;
   const wish = JSON.stringify([options.tagMirrors, selection.off, selection.allow, selection.deny]);
-  return remembered(all, wish, () => mirrorSetsOf(all, options, selection));
-}
-
-/** Every hosted cluster requests the same objects with the same annotations, and again after each of its own changes. */
-const memory: {
-  readonly objects: readonly KubeObject[];
-  readonly wish: string;
-  readonly sets: MirrorSetObjects;
-}[] = [];
-const REMEMBERED = 16;
-
-function remembered(
-  objects: readonly KubeObject[],
-  wish: string,
-  make: () => MirrorSetObjects,
-): MirrorSetObjects {
-  const known = memory.find(
-    (entry) =>
-      entry.wish === wish &&
-      entry.objects.length === objects.length &&
-      entry.objects.every((object, at) => object === objects[at]),
-  );
-  if (known !== undefined) return known.sets;
-  const sets = make();
-  memory.unshift({ objects, wish, sets });
-  memory.length = Math.min(memory.length, REMEMBERED);
+  const sets = known.get(wish) ?? mirrorSetsOf(lists.flat(), options, selection);
+  remember(known, wish, sets, 16);
   return sets;
 }
+
+/** What was made of lists, which stay the same ones until something in them changes. */
+interface Known {
+  readonly sets: Map<string, MirrorSetObjects>;
+  readonly below: (list: readonly KubeObject[]) => Known;
+}
+
+const knownBelow = (): Known => ({ sets: new Map(), below: oncePer(knownBelow) });
+
+/** Every hosted cluster requests the same objects with the same annotations, and again after each of its own changes. */
+const READ: Known = knownBelow();
 
 function mirrorSetsOf(
   all: readonly KubeObject[],
