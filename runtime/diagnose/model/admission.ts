@@ -7,7 +7,7 @@ import {
   selects,
 } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { recordOf, textOf } from '../../core/record.ts';
+import { recordOf, textOf, valueAt } from '../../core/record.ts';
 import { runOffline } from '../../engine/offline/offline.ts';
 import { type ObjectStore, worldView } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
@@ -18,7 +18,12 @@ import {
   type PullSecretProfile,
 } from '../../pull-secret-injection/kinds/profile.ts';
 import { SIDECAR_SET_API_VERSIONS, type SidecarSet } from '../../pull-secret-injection/kinds/sidecar-set.ts';
-import { DEFAULT_OPTIONS, exemptionOf, type InjectionOptions } from '../../pull-secret-injection/options.ts';
+import {
+  DEFAULT_OPTIONS,
+  exemptionOf,
+  type InjectionOptions,
+  optionsSchema,
+} from '../../pull-secret-injection/options.ts';
 import {
   injectionPlan,
   type PlannedPod,
@@ -128,14 +133,12 @@ function toldIn(store: ObjectStore): Partial<InjectionOptions> {
     .filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/component'] === 'reconciler');
   const [text] = own.map((object) => textOf(recordOf(object['data'])['config.yaml']));
   if (text === undefined || own.length > 1) return {};
-  const told = recordOf(recordOf(recordOf(parsed(text))['systems'])['pull-secret-injection']);
-  return Object.fromEntries(
-    (['excludedNamespaces', 'namespaces', 'secretNames', 'sources'] as const).flatMap((name) => {
-      const value = told[name];
-      return Array.isArray(value) ? [[name, value.filter((one) => typeof one === 'string')]] : [];
-    }),
-  );
+  return TOLD_OPTIONS.safeParse(valueAt(parsed(text), 'systems.pull-secret-injection')).data ?? {};
 }
+
+const TOLD_OPTIONS = optionsSchema
+  .pick({ excludedNamespaces: true, namespaces: true, secretNames: true, sources: true })
+  .strip();
 
 /** Invalid YAML counts as empty. */
 function parsed(text: string): unknown {
