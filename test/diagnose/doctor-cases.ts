@@ -1,7 +1,7 @@
 /** Broken set-ups for the tests of `pullwright doctor`. */
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import type { Case } from '../support/suite.ts';
 
 export const deployment = (spec: object): TestObject => ({
@@ -38,15 +38,11 @@ const secret = (
   auths: Readonly<Record<string, string>>,
   type = 'kubernetes.io/dockerconfigjson',
 ): TestObject => ({
-  ...meta('v1 Secret', { name }),
+  ...pullSecretObject(
+    { name },
+    { auths: Object.fromEntries(Object.entries(auths).map(([key, auth]) => [key, { auth }])) },
+  ),
   type,
-  data: {
-    '.dockerconfigjson': Buffer.from(
-      JSON.stringify({
-        auths: Object.fromEntries(Object.entries(auths).map(([key, auth]) => [key, { auth }])),
-      }),
-    ).toString('base64'),
-  },
 });
 
 export const account = (names: readonly string[]): TestObject => ({

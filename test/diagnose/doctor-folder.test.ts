@@ -4,7 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { deployment } from './doctor-cases.ts';
@@ -87,15 +87,10 @@ test('never says that all is there when a Secret is missing which another one st
         secrets: [{ name: 'robot', sources: [{ namespace: 'platform', name: 'robot' }] }],
       },
     },
-    {
-      ...meta('v1 Secret', { name: 'own', namespace: 'shop' }),
-      type: 'kubernetes.io/dockerconfigjson',
-      data: {
-        '.dockerconfigjson': Buffer.from(
-          JSON.stringify({ auths: { 'quay.io': { auth: plantedAuth('own') } } }),
-        ).toString('base64'),
-      },
-    },
+    pullSecretObject(
+      { name: 'own', namespace: 'shop' },
+      { auths: { 'quay.io': { auth: plantedAuth('own') } } },
+    ),
     {
       ...meta('v1 Pod', { name: 'two', namespace: 'shop' }),
       spec: {

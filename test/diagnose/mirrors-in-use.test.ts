@@ -3,9 +3,10 @@ import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type InProcessRun, runInProcess } from '../support/in-process.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
+import { image, set } from './mirror-objects.ts';
 
 const work = tempFolder();
 const DIGEST = `sha256:${'a'.repeat(64)}`;
@@ -14,30 +15,14 @@ function cli(...args: readonly string[]): Promise<InProcessRun> {
   return runInProcess(['mirrors', ...args]);
 }
 
-const set = (kind: string, list: string, entries: readonly object[]): object => ({
-  apiVersion: 'config.openshift.io/v1',
-  kind,
-  metadata: { name: 'release' },
-  spec: { [list]: entries },
-});
-const digests = (...entries: readonly object[]): object =>
-  set('ImageDigestMirrorSet', 'imageDigestMirrors', entries);
-const tags = (...entries: readonly object[]): object => set('ImageTagMirrorSet', 'imageTagMirrors', entries);
+const digests = (...entries: readonly object[]): object => set('ImageDigestMirrorSet', 'release', entries);
+const tags = (...entries: readonly object[]): object => set('ImageTagMirrorSet', 'release', entries);
 const OLD = { source: 'quay.io/ocp', mirrors: ['m.example.com/ocp'] };
-const secret = (namespace: string, name: string): object => ({
-  apiVersion: 'v1',
-  kind: 'Secret',
-  type: 'kubernetes.io/dockerconfigjson',
-  metadata: { name, namespace },
-  data: {
-    '.dockerconfigjson': Buffer.from(
-      JSON.stringify({ auths: { 'm.example.com': { auth: Buffer.from('a:b').toString('base64') } } }),
-    ).toString('base64'),
-  },
-});
-const deployment = (name: string, image: string): object => ({
+const secret = (namespace: string, name: string): object =>
+  pullSecretObject({ name, namespace }, { auths: { 'm.example.com': { auth: btoa('a:b') } } });
+const deployment = (name: string, from: string): object => ({
   ...meta('apps/v1 Deployment', { name, namespace: 'web' }),
-  spec: { template: { spec: { containers: [{ name: 'c', image }] } } },
+  spec: { template: { spec: { containers: [{ name: 'c', image: from }] } } },
 });
 const CLUSTER: readonly object[] = [
   digests(OLD),
@@ -136,12 +121,7 @@ const ROWS: readonly Row[] = [
   {
     name: 'a short name is followed to every registry that nodes search',
     reason: 'a change of the search list, or of the mirrors of one of them, changes where it comes from',
-    change: [
-      {
-        ...meta('config.openshift.io/v1 Image', { name: 'cluster' }),
-        spec: { registrySources: { containerRuntimeSearchRegistries: ['m.example.com', 'docker.io'] } },
-      },
-    ],
+    change: [image({ containerRuntimeSearchRegistries: ['m.example.com', 'docker.io'] })],
     code: 0,
     says: [
       /5 images: 1 changes, 0 lose/,
@@ -201,12 +181,12 @@ test('of a hosted cluster: mirror sets change its control plane, its HostedClust
   assert.equal(sets.change.summary, 'nothing changes on nodes');
   assert.equal(sets.inUse.images, 2);
   assert.deepEqual(
-    sets.inUse.changed.map(({ image, for: planes }) => [image, planes]),
+    sets.inUse.changed.map(({ image: one, for: planes }) => [one, planes]),
     [[`quay.io/ocp/release@${DIGEST}`, ['control-plane-operator', 'ignition-server']]],
   );
   const own = await asked(hosted(['m.example.com/new']));
   assert.deepEqual(
-    own.inUse.changed.map(({ image, for: planes }) => [image.split('@')[0], planes]),
+    own.inUse.changed.map(({ image: one, for: planes }) => [one.split('@')[0], planes]),
     [
       ['quay.io/ocp/guest', ['node']],
       ['quay.io/ocp/release', ['node']],

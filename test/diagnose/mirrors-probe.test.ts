@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { certificates, startServer, stopServers } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -25,15 +25,8 @@ const { host } = await startServer(({ authorization, url }, response) => {
   response.end();
 });
 
-const secret = (namespace: string, name: string): object => ({
-  ...meta('v1 Secret', { name, namespace }),
-  type: 'kubernetes.io/dockerconfigjson',
-  data: {
-    '.dockerconfigjson': Buffer.from(JSON.stringify({ auths: { [host]: { auth: AUTH } } })).toString(
-      'base64',
-    ),
-  },
-});
+const secret = (namespace: string, name: string): object =>
+  pullSecretObject({ name, namespace }, { auths: { [host]: { auth: AUTH } } });
 const HOSTED = {
   ...meta('hypershift.openshift.io/v1beta1 HostedCluster', { name: 'prod', namespace: 'clusters' }),
   spec: {

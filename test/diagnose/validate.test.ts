@@ -41,6 +41,13 @@ const ROWS: readonly Row[] = [
     says: /-:1:11: error: auths\["a\.io"\]/,
   },
   {
+    name: 'a provider configuration with a name that the API server refuses',
+    reason: 'there is only one',
+    text: 'apiVersion: config.openshift.io/v1alpha1\nkind: CRIOCredentialProviderConfig\nmetadata: {name: default}\nspec: {matchImages: [quay.io]}\n',
+    code: 1,
+    says: /-:3: error: CRIOCredentialProviderConfig\/default metadata\.name: is "default", expected "cluster".*\[RefusedByDefinition\]/,
+  },
+  {
     name: 'a cut docker config',
     reason: 'with its place',
     text: '{"auths":{',
