@@ -23,7 +23,6 @@ import {
 } from '../../runtime/registry-overrides/objects.ts';
 import {
   CATALOGS as ALL_CATALOGS,
-  type CatalogName,
   catalogAnnotation,
   DEFAULT_REGISTRY,
   IS_REGISTRY_OVERRIDES,
@@ -92,7 +91,7 @@ const INDEXES = {
 function isOfCatalog(image: string, catalog: string): string {
   const repository = `${image}.find('^[^/@]+(/[^/:@]+)+')`;
   const found = `variables.places.exists(place, ${repository} == place || (${repository}.startsWith(place + '/') && ${repository}.endsWith('/' + variables.indexes[${catalog}])))`;
-  return `(${ANNOTATIONS}[?'${catalogAnnotation(`' + ${catalog} + '` as CatalogName)}'].orValue('') == ${image} || ${found})`;
+  return `(${ANNOTATIONS}[?'${catalogAnnotation(`' + ${catalog} + '`)}'].orValue('') == ${image} || ${found})`;
 }
 
 const SAME_IMAGE = 'one.?image == old.?image';

@@ -59,28 +59,18 @@ function entryProblems(entries: readonly SetEntry[]): readonly MirrorProblem[] {
     const key = JSON.stringify([entry.source, entry.pullFrom, entry.mirrors]);
     const first = seen.get(key);
     if (first === undefined) seen.set(key, entry);
+    const told = (code: string, text: string): MirrorProblem => problem(code, entry.origin, text, 'warning');
     return [
-      ...(twice === undefined
+      twice === undefined
         ? []
-        : [
-            problem(
-              'DuplicateMirror',
-              entry.origin,
-              `lists the mirror "${twice}" twice for "${entry.source}": nodes then order its mirrors by name`,
-              'warning',
-            ),
-          ]),
-      ...(first === undefined
+        : told(
+            'DuplicateMirror',
+            `lists the mirror "${twice}" twice for "${entry.source}": nodes then order its mirrors by name`,
+          ),
+      first === undefined
         ? []
-        : [
-            problem(
-              'DuplicateEntry',
-              entry.origin,
-              `repeats ${describe(first.origin)} for "${entry.source}"`,
-              'warning',
-            ),
-          ]),
-    ];
+        : told('DuplicateEntry', `repeats ${describe(first.origin)} for "${entry.source}"`),
+    ].flat();
   });
 }
 

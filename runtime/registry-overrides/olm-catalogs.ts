@@ -9,14 +9,8 @@ import { parseWrittenReference } from '../core/image-reference.ts';
 import { compileMirrors, resolveMirrors } from '../core/mirrors/resolve.ts';
 import { type OverrideMap, overrideRules, parseImageOverrides } from './overrides.ts';
 
-export type CatalogName =
-  | 'certified-operators'
-  | 'community-operators'
-  | 'redhat-marketplace'
-  | 'redhat-operators';
-
 export interface Catalog {
-  readonly name: CatalogName;
+  readonly name: string;
   /** Last part of the image's repository. */
   readonly index: string;
   readonly displayName: string;
@@ -24,32 +18,14 @@ export interface Catalog {
   readonly priority: number;
 }
 
-export const CATALOGS: readonly Catalog[] = [
-  {
-    name: 'certified-operators',
-    index: 'certified-operator-index',
-    displayName: 'Certified Operators',
-    priority: -200,
-  },
-  {
-    name: 'community-operators',
-    index: 'community-operator-index',
-    displayName: 'Community Operators',
-    priority: -400,
-  },
-  {
-    name: 'redhat-marketplace',
-    index: 'redhat-marketplace-index',
-    displayName: 'Red Hat Marketplace',
-    priority: -300,
-  },
-  {
-    name: 'redhat-operators',
-    index: 'redhat-operator-index',
-    displayName: 'Red Hat Operators',
-    priority: -100,
-  },
-];
+export const CATALOGS: readonly Catalog[] = (
+  [
+    ['certified-operators', 'certified-operator-index', 'Certified Operators', -200],
+    ['community-operators', 'community-operator-index', 'Community Operators', -400],
+    ['redhat-marketplace', 'redhat-marketplace-index', 'Red Hat Marketplace', -300],
+    ['redhat-operators', 'redhat-operator-index', 'Red Hat Operators', -100],
+  ] as const
+).map(([name, index, displayName, priority]) => ({ name, index, displayName, priority }));
 
 export const IS_REGISTRY_OVERRIDES = 'hypershift.openshift.io/olm-catalogs-is-registry-overrides';
 const DEFAULT_HOST = 'registry.redhat.io';
@@ -59,7 +35,7 @@ const NEWEST = { major: 4, minor: 22 };
 const TRIED_MINORS = 4;
 
 /** Annotation on the HostedCluster that names one catalog's image. */
-export function catalogAnnotation(name: CatalogName): string {
+export function catalogAnnotation(name: string): string {
   return `hypershift.openshift.io/${name}-catalog-image`;
 }
 

@@ -8,6 +8,7 @@ import type { KubeObject } from './object.ts';
 
 export const PULL_STATUS_API_VERSION = 'pullwright.dev/v1alpha1';
 export const PULL_STATUS_KIND = 'PullStatus';
+export const PULL_STATUS = { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND } as const;
 export const PULL_STATUS_CRD_NAME = 'pullstatuses.pullwright.dev';
 
 /** Verdict on one entry of the object. */

@@ -42,7 +42,7 @@ export function fixAccount(
   const own = ownList ? podSpecIn(template)['imagePullSecrets'] : account.object?.['imagePullSecrets'];
   // Another field manager can add to the list of a template, but not take a name out; the list of a ServiceAccount it replaces.
   if (ownList ? good === undefined : !isEmptyList(account))
-    return { ...again, ...patchedList(ownList ? template : serviceAccount, { namespace, own, bad, good }) };
+    return { ...again, ...patchedList(ownList ? template : serviceAccount, namespace, own, bad, good) };
   const fix = ownList
     ? {
         apiVersion,
@@ -65,13 +65,6 @@ function originOf({ kind, metadata: { ownerReferences = [] } }: KubeObject): str
   return ownerReferences.length > 0 ? 'template that the pod is made from' : `manifest of the ${kind}`;
 }
 
-interface ListPatch {
-  readonly namespace: string;
-  readonly own: unknown;
-  readonly bad: string | undefined;
-  readonly good: string | undefined;
-}
-
 const LIST_IN: Readonly<Record<string, string>> = {
   ServiceAccount: '',
   CronJob: '/spec/jobTemplate/spec/template/spec',
@@ -79,7 +72,10 @@ const LIST_IN: Readonly<Record<string, string>> = {
 
 function patchedList(
   { kind, metadata: { name } }: Pick<KubeObject, 'kind' | 'metadata'>,
-  { namespace, own: list, bad, good }: ListPatch,
+  namespace: string,
+  list: unknown,
+  bad: string | undefined,
+  good: string | undefined,
 ): Pick<Told, 'commands'> {
   const own = recordsIn(list).map(({ name: one }) => textOf(one));
   const path = `${LIST_IN[kind] ?? '/spec/template/spec'}/imagePullSecrets`;
@@ -141,10 +137,12 @@ function inTemplate(kind: string, spec: object): object {
 }
 
 /** Lets the credential provider serve the images, and read the Secrets of the namespace. */
-export function fixProvider(
-  { namespace, images, account }: DoctorInput,
-  { matchImages, mayRead }: { readonly matchImages: readonly string[]; readonly mayRead: boolean },
-): Pick<Told, 'fix' | 'commands'> {
+export function fixProvider({
+  namespace,
+  images,
+  account,
+  provider: { matchImages, mayRead },
+}: DoctorInput): Pick<Told, 'fix' | 'commands'> {
   const hosts = images.flatMap(({ explanation, mirrors }) =>
     explanation === undefined || mirrors.length === 0 ? [] : (explanation.repository.split('/', 1)[0] ?? []),
   );
@@ -171,10 +169,11 @@ export function fixProvider(
   if (isEmptyList(account)) return { fix: [...fix, accountWith({ namespace, account }, secrets)] };
   const serviceAccount = { kind: 'ServiceAccount', metadata: { name: account.name } };
   const own = account.object?.['imagePullSecrets'];
-  const listed = { namespace, own, bad: undefined };
   return {
     fix,
-    commands: secrets.flatMap((good) => patchedList(serviceAccount, { ...listed, good }).commands ?? []),
+    commands: secrets.flatMap(
+      (good) => patchedList(serviceAccount, namespace, own, undefined, good).commands ?? [],
+    ),
   };
 }
 
@@ -408,7 +407,7 @@ function doubtfulCredential(input: DoctorInput): Told | undefined {
 
 function mirrorBare(input: DoctorInput): Told | undefined {
   const [mirror] = input.images.flatMap(({ mirrors }) => mirrors);
-  const { matchImages, mayRead, failure } = input.provider;
+  const { mayRead, failure } = input.provider;
   if (failure !== undefined) return providerFailed(input, failure);
   if (mirror === undefined) return undefined;
   const host = hostOf(mirror);
@@ -416,14 +415,14 @@ function mirrorBare(input: DoctorInput): Told | undefined {
   return {
     about: host,
     message: mayRead ? message : `${message}; the credential provider may not read it`,
-    ...fixProvider(input, { matchImages, mayRead }),
+    ...fixProvider(input),
     advice: `Or put an entry for "${host}" into kube-system/additional-pull-secret`,
   };
 }
 
 /** The node has tried: what it says is the cause, and the registry's refusal is only what follows. */
 function providerFailed(input: DoctorInput, failure: string): Told {
-  const { matchImages, mayRead } = input.provider;
+  const { mayRead } = input.provider;
   const message = `the credential provider of the node failed for this pod: ${failure}`;
   if (mayRead) return { about: failure, message, advice: 'What to do stands at the end of its message' };
   // Without a known mirror, any readable Secret may be the one for it.
@@ -439,7 +438,7 @@ function providerFailed(input: DoctorInput, failure: string): Told {
       : {
           advice: `It is not known which mirrors the node asks, so every pull secret of the namespace is named (${names}): take those out that are for no mirror`,
         }),
-    ...fixProvider(input, { matchImages, mayRead }),
+    ...fixProvider(input),
   };
 }
 

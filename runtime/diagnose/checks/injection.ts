@@ -80,10 +80,7 @@ function optedOut({ labels, namespaceLabels }: PlannedFor['pod']): string | unde
 
 type NotInjected = DoctorInput['notInjected'];
 
-interface Account {
-  readonly name: string;
-  readonly object: KubeObject | undefined;
-}
+type Account = Pick<DoctorInput['account'], 'name' | 'object'>;
 
 interface Examined {
   readonly template: KubeObject;

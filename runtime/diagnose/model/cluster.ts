@@ -10,11 +10,7 @@ import {
 } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { isSecret, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
-import {
-  type EntryStatus,
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-} from '../../core/kubernetes/pull-status.ts';
+import { type EntryStatus, PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
 import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { textOf } from '../../core/record.ts';
 import { withoutUserInfo } from '../../core/text.ts';
@@ -154,7 +150,6 @@ function endsOf(
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 const OWN = 'pullwright.dev/v1alpha1';
-const PULL_STATUS = { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND } as const;
 
 /** Of the namespace that agents run in, where only one other is looked at. */
 const AGENTS: readonly SourceKind[] = [
@@ -233,42 +228,25 @@ export function reportNamespaces(
   objects: Iterable<KubeObject>,
   pulls: readonly ReportPull[],
 ): readonly ReportNamespace[] {
-  const found = new Map<string, Parts>();
-  const partsOf = (name: string): Parts => {
-    const parts = found.get(name) ?? { secrets: [], grants: [], pulls: [] };
-    found.set(name, parts);
-    return parts;
-  };
-  for (const object of objects) {
-    const { namespace } = object.metadata;
-    if (namespace === undefined) continue;
-    if (isSecret(object) && pullSecretKey(object.type) !== undefined)
-      partsOf(namespace).secrets.push(secretOf(object));
-    if (object.kind === GRANT_KIND) partsOf(namespace).grants.push(grantOf(object));
-  }
-  for (const pull of pulls) partsOf(pull.namespace).pulls.push(pull);
-  return [...found]
-    .map(
-      ([name, { pulls: own, ...parts }]): ReportNamespace => ({
-        name,
-        ...parts,
-        pulls: own.length,
-        verdict: worstOf(
-          [
-            ...own.map(({ verdict }) => verdict),
-            ...parts.secrets.map(({ fault }) => (fault === undefined ? 'ok' : 'attention')),
-          ],
-          'ok',
-        ),
-      }),
-    )
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-interface Parts {
-  readonly secrets: ReportSecret[];
-  readonly grants: ReportNamespace['grants'][number][];
-  readonly pulls: ReportPull[];
+  const inNamespaces = Map.groupBy(objects, ({ metadata }) => metadata.namespace ?? '');
+  const byPull = Map.groupBy(pulls, ({ namespace }) => namespace);
+  return [...new Set([...inNamespaces.keys(), ...byPull.keys()])]
+    .toSorted()
+    .flatMap((name): readonly ReportNamespace[] => {
+      const own = inNamespaces.get(name) ?? [];
+      const secrets = own
+        .filter(isSecret)
+        .filter(({ type }) => pullSecretKey(type) !== undefined)
+        .map(secretOf);
+      const grants = own.filter(({ kind }) => kind === GRANT_KIND).map(grantOf);
+      const used = byPull.get(name) ?? [];
+      if (name === '' || secrets.length + grants.length + used.length === 0) return [];
+      const verdicts = [
+        ...used.map(({ verdict }) => verdict),
+        ...secrets.map(({ fault }) => (fault === undefined ? 'ok' : 'attention')),
+      ];
+      return [{ name, secrets, grants, pulls: used.length, verdict: worstOf(verdicts, 'ok') }];
+    });
 }
 
 function secretOf(object: SecretObject): ReportSecret {
@@ -286,7 +264,7 @@ function secretOf(object: SecretObject): ReportSecret {
   };
 }
 
-function grantOf(object: KubeObject): Parts['grants'][number] {
+function grantOf(object: KubeObject): ReportNamespace['grants'][number] {
   const { name, secrets, profiles, patterns, selector, problems } = readPullSecretGrant(object);
   return {
     name,

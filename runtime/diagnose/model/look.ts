@@ -8,6 +8,7 @@ import { type AuthSource, readAuthSource } from '../../core/docker-config/pull-s
 import { parseImageReference } from '../../core/image-reference.ts';
 import { HOSTED_CLUSTER } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
 import { withoutTagAndDigest } from '../../core/mirrors/resolve.ts';
 import { recordOf, recordsIn } from '../../core/record.ts';
 import { withIdentity } from '../../engine/contract.ts';
@@ -25,7 +26,7 @@ import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
 import { notGivenIn, notInjectedIn } from '../checks/injection.ts';
 import { bringCopies, INJECTION_FOLDER_KINDS, injectionKinds, plannedNames } from './admission.ts';
 import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
-import { agentKinds, NODE, nodeFacts, PULL_STATUS, reportsAbout, troublesIn } from './nodes.ts';
+import { agentKinds, NODE, nodeFacts, reportsAbout, troublesIn } from './nodes.ts';
 import {
   type ClusterAccess,
   chooseCluster,
@@ -184,15 +185,10 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
   const [refusal] = pods.flatMap((pod) => failureIn(store, pod) ?? []);
   const [failure] = pods.flatMap((pod) => providerFailure(store, pod) ?? []);
   const [mayRead, node] = [providerMayRead(store, namespace, account), nodeNameOf(store, puller)];
-  const images = imagesOf(spec).map((image) =>
-    imageIn(store, { world: reader, puller, image, mayRead, isStatic: isStatic(template) }),
-  );
+  const images = imagesOf(spec).map((image) => imageIn(store, reader, puller, image, mayRead));
   const provided = providedImages(store);
-  const facts = nodeFacts(store, {
-    node,
-    explanations: images.flatMap(({ explanation }) => explanation ?? []),
-    complete: live && unread.length === 0,
-  });
+  const explanations = images.flatMap(({ explanation }) => explanation ?? []);
+  const facts = nodeFacts(store, node, explanations, live && unread.length === 0);
   return {
     namespace,
     pod: describeObject({ kind: template.kind, namespace, name: template.metadata.name }),
@@ -212,7 +208,7 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     }),
     notGiven: notGivenIn(store, template),
     givers: giversOf(store, template),
-    troubles: troublesIn(store, { namespace, account, node }),
+    troubles: troublesIn(store, namespace, account, node),
     provider: {
       present: provided !== undefined,
       matchImages: provided ?? [],
@@ -255,21 +251,15 @@ function sameList(spec: PlainPodSpec, account: KubeObject | undefined): boolean 
   return JSON.stringify(ofAccount) === JSON.stringify(ownSecrets(spec));
 }
 
-interface ImageLook {
-  readonly world: PullModel;
-  readonly puller: PodPuller;
-  readonly image: string;
-  readonly mayRead: boolean;
-  /** It cannot list any Secret. */
-  readonly isStatic: boolean;
-}
-
 /** Of entries for other registries nothing is said. */
 const BRIEF = { brief: true } as const;
 
 function imageIn(
   store: ObjectStore,
-  { world: reader, puller, image, mayRead, isStatic: listsNone }: ImageLook,
+  reader: PullModel,
+  puller: PodPuller,
+  image: string,
+  mayRead: boolean,
 ): DoctorImage {
   const parsed = parseImageReference(image);
   if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [] };
@@ -280,12 +270,15 @@ function imageIn(
     return source === undefined ? [] : [{ name: object.metadata.name, source }];
   });
   const { repository } = parsed.reference;
+  const pod = findPod(store, puller);
+  const listsNone = pod !== undefined && isStatic(pod);
   const bare = bareMirrors(explanation, mayRead);
   const holds = (source: AuthSource, mirror: string): boolean =>
     lookupForContainers([source], withoutTagAndDigest(mirror)).found === 'credential';
   return {
     text: image,
     explanation,
+    // A static pod cannot list any Secret.
     elsewhere: sources
       .filter(({ name, source }) => !listsNone && !listed.has(name) && matchesFor(source, repository))
       .map(({ name }) => name),

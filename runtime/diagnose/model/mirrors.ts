@@ -2,13 +2,12 @@
  * What `mirrors` goes by: the mirror sets of a folder, of standard input or of a cluster, the files of a node, and
  * which of several clusters is meant.
  */
-import { readdir, readFile, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import type { CommandIo } from '../../cli/command.ts';
 import { CLUSTER_FLAGS, type Flag, file, fromFlag, text, type ValuesOf } from '../../cli/flags.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
-import { UsageError } from '../../core/errors.ts';
 import { formatImageReference, type ImageReference, pullTag } from '../../core/image-reference.ts';
 import { HOSTED_CLUSTER } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
@@ -45,6 +44,7 @@ import {
   readObjects,
   type SourceKind,
 } from './objects.ts';
+import { readGiven } from './registries.ts';
 import type { Finding } from './types.ts';
 
 /** For `parseArgs`. */
@@ -157,7 +157,7 @@ export interface NodeConf extends ConfInForce {
 export async function readNodeConf(paths: readonly string[] | undefined): Promise<NodeConf | undefined> {
   if (paths === undefined || paths.length === 0) return undefined;
   const files = (await Promise.all(paths.map(confFiles))).flat();
-  const texts = await Promise.all(files.map(readConf));
+  const texts = await Promise.all(files.map((path) => readGiven(path, 'registries.conf')));
   const tables = texts.map((text) => {
     const rules = parseRegistriesConf(text, parseToml);
     return { rules, table: asTable(parseToml(text), 'the file') };
@@ -182,12 +182,6 @@ async function confFiles(path: string): Promise<readonly string[]> {
     .filter((name) => name.endsWith('.conf'))
     .sort()
     .map((name) => join(path, name));
-}
-
-async function readConf(path: string): Promise<string> {
-  return readFile(path, 'utf8').catch(() => {
-    throw new UsageError(`Cannot read "${path}": expected a readable registries.conf`);
-  });
 }
 
 /** Where the pull secret of a cluster is: named by its HostedCluster, else the platform's. */

@@ -5,8 +5,7 @@ import { describeObject, type KubeObject, startsReporting } from '../../core/kub
 import {
   type EntryStatus,
   nodeSubject,
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
+  PULL_STATUS,
   pullStatusName,
 } from '../../core/kubernetes/pull-status.ts';
 import { recordOf, recordsIn, textOf } from '../../core/record.ts';
@@ -46,24 +45,22 @@ function takesPart(store: ObjectStore, node: string): boolean {
   return found?.metadata.labels?.[NAMES.nodeLabel] === 'true';
 }
 
-/** What is looked at. */
-export interface NodeLook {
-  readonly node: string | undefined;
-  readonly explanations: readonly Explanation[];
-  /** The whole cluster could be read: what was not found does not exist. */
-  readonly complete: boolean;
-}
-
-/** Collects; undefined where no image is pulled with credentials of the node. */
+/**
+ * Collects; undefined where no image is pulled with credentials of the node.
+ *
+ * @param complete the whole cluster could be read: what was not found does not exist
+ */
 export function nodeFacts(
   store: ObjectStore,
-  { node, explanations, complete }: NodeLook,
+  node: string | undefined,
+  explanations: readonly Explanation[],
+  complete: boolean,
 ): NodeEvidence | undefined {
   if (node === undefined || !takesPart(store, node) || !explanations.some(usesGlobal)) return undefined;
   const daemonSet = store.get(DAEMON_SET);
   return {
     name: node,
-    ...agentOn(store, node, { daemonSet, complete }),
+    ...agentOn(store, node, daemonSet, complete),
     ...contentOf(store, node, daemonSet),
   };
 }
@@ -80,7 +77,8 @@ function usesGlobal({ kubelet, places }: Explanation): boolean {
 function agentOn(
   store: ObjectStore,
   node: string,
-  { daemonSet, complete }: { readonly daemonSet: KubeObject | undefined; readonly complete: boolean },
+  daemonSet: KubeObject | undefined,
+  complete: boolean,
 ): Pick<NodeEvidence, 'agent' | 'agentSays'> {
   const agents = agentsIn(store).filter((pod) => nodeOf(pod) === node);
   const waits = agents.filter((pod) => !isReady(pod));
@@ -133,11 +131,6 @@ function contentOf(
 
 // What `doctor` reads of the reports about the pod's node: those of its agent and installer, and what the reconciler makes of them.
 
-export const PULL_STATUS: { readonly apiVersion: string; readonly kind: string } = {
-  apiVersion: PULL_STATUS_API_VERSION,
-  kind: PULL_STATUS_KIND,
-};
-
 /** The reports in which something stands about a node. */
 export function reportsAbout(node: string): readonly ObjectRef[] {
   return [SYNC_REPORT, ...reportsOf(node)];
@@ -173,10 +166,16 @@ function reportsOf(node: string): readonly ObjectRef[] {
   return [nodeReport(node), { ...SYNC_REPORT, name: installerStatusName(node) }];
 }
 
-/** Unhealthy reports: of the namespace about synced Secrets and this account, and of the node. */
+/**
+ * Unhealthy reports: of the namespace about synced Secrets and this account, and of the node.
+ *
+ * @param account name of the pod's ServiceAccount
+ */
 export function troublesIn(
   store: ObjectStore,
-  { namespace, account, node }: Concerned,
+  namespace: string,
+  account: string,
+  node: string | undefined,
 ): DoctorInput['troubles'] {
   const here = store.list(PULL_STATUS, namespace).filter(({ status }) => {
     const { reporter, about } = (status ?? {}) as InjectionReport;
@@ -192,13 +191,6 @@ export function troublesIn(
       return object === undefined ? [] : troubleOf(object, true);
     }),
   ];
-}
-
-interface Concerned {
-  readonly namespace: string;
-  /** Name of the pod's ServiceAccount. */
-  readonly account: string;
-  readonly node: string | undefined;
 }
 
 interface InjectionReport {

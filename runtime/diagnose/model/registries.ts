@@ -94,7 +94,7 @@ export async function registryTransport(
   values: AccessValues,
   env: CommandIo['env'],
 ): Promise<{ readonly transport: RegistryTransport; readonly timeoutMs: number }> {
-  const ca = values.ca === undefined ? undefined : [await readText(values.ca, 'certificates')];
+  const ca = values.ca === undefined ? undefined : [await readGiven(values.ca, 'file with certificates')];
   const settings = takeProxySettings(env);
   const transport = new RegistryTransport({
     proxyFor: (url) => {
@@ -114,7 +114,7 @@ export async function readAuthFile(path: string): Promise<AuthSource> {
   const file = {
     name: path,
     format: 'config.json',
-    text: redact(await readText(path, 'credentials')),
+    text: redact(await readGiven(path, 'file with credentials')),
   } as const;
   const fault = authFault(file);
   if (fault === undefined) return file;
@@ -139,9 +139,10 @@ export function credentialsFrom(
   };
 }
 
-async function readText(path: string, what: string): Promise<string> {
+/** A file that a flag names. @throws UsageError */
+export async function readGiven(path: string, what: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => {
-    throw new UsageError(`Cannot read "${path}": expected a readable file with ${what}`);
+    throw new UsageError(`Cannot read "${path}": expected a readable ${what}`);
   });
 }
 

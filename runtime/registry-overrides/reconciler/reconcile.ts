@@ -8,11 +8,7 @@
 
 import { HOSTED_CLUSTER, type OwnershipMode } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import {
-  type EntryStatus,
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-} from '../../core/kubernetes/pull-status.ts';
+import { type EntryStatus, PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
 import {
   type Apply,
   CONTROL_PLANE_NAMESPACE,
@@ -78,8 +74,7 @@ const READS: readonly Watch[] = [
   },
   {
     role: 'management',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
+    ...PULL_STATUS,
     namespace: HOSTED_CLUSTER_NAMESPACE,
     name: `hostedcluster-${HOSTED_CLUSTER_NAME}`,
     labelSelector: `pullwright.dev/owner=${NAME}`,
