@@ -5,7 +5,7 @@ import { type LabelRequirement, selects } from '../../core/kubernetes/label-sele
 import { describeObject, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { recordOf, recordsIn, scalarText, textOf, textsIn } from '../../core/record.ts';
 import { counted, countedOf, shellWord } from '../../core/text.ts';
-import { conditionOf, readinessOf } from '../model/objects.ts';
+import { conditionOf, nodeInfoOf, readinessOf } from '../model/objects.ts';
 import { podSpecIn } from '../model/pull.ts';
 import { type Check, error, ok, type Told, warning } from './findings.ts';
 import {
@@ -227,11 +227,9 @@ function mcoLine({ objects }: CheckInput): readonly Told[] {
 function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
   const provider = systems.includes('credential-provider');
   const system = ['credential-provider', 'registry-overrides'].find((one) => systems.includes(one));
-  const known = ofKind(objects, 'Node').flatMap(({ metadata: { name }, status }) => {
-    const { containerRuntimeVersion, kubeletVersion } = recordOf(recordOf(status)['nodeInfo']);
-    const runtime = textOf(containerRuntimeVersion);
-    return runtime === '' ? [] : [{ name, runtime, kubelet: textOf(kubeletVersion) }];
-  });
+  const known = ofKind(objects, 'Node')
+    .map((node) => ({ name: node.metadata.name, ...nodeInfoOf(node) }))
+    .filter(({ runtime }) => runtime !== '');
   if (known.length === 0) return [];
   const others = known.filter(({ runtime }) => !runtime.startsWith('cri-o://'));
   const old = known.filter(({ kubelet }) => (releaseMinor(kubelet) ?? PROVIDER_MINOR) < PROVIDER_MINOR);

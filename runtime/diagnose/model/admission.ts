@@ -159,19 +159,6 @@ export function injectionKinds(namespace: string): readonly SourceKind[] {
   ];
 }
 
-/** Kinds of a folder that decide what is injected and synced. */
-export const INJECTION_FOLDER_KINDS: readonly string[] = [
-  'ConfigMap',
-  'Namespace',
-  'PullSecretProfile',
-  'PullSecretGrant',
-  'SidecarSet',
-  'ControllerRevision',
-  'MutatingAdmissionPolicy',
-  'MutatingAdmissionPolicyBinding',
-  'MutatingWebhookConfiguration',
-];
-
 /** A name that admission adds, and what adds it: `profile/team`. */
 export interface InjectedName {
   readonly name: string;

@@ -7,7 +7,7 @@ import { PROVIDER_FAILED } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { podMetadataIn, type SourceKind } from './objects.ts';
 import { imagesOf, type PlainPodSpec, type PodPuller, podSpecIn, rootOf } from './pull.ts';
-import { type PodEvent, pullFailure } from './pull-failure.ts';
+import { type ContainerWait, type PodEvent, pullFailure } from './pull-failure.ts';
 import type { PodFailure } from './types.ts';
 
 interface Said extends PodEvent {
@@ -102,12 +102,7 @@ function containersOf(spec: PlainPodSpec): readonly { readonly name: string; rea
   }));
 }
 
-interface Wait {
-  readonly name: string;
-  readonly image: string;
-  readonly reason: string;
-  readonly message: string;
-}
+type Wait = Required<ContainerWait> & { readonly name: string };
 
 /** What containers wait for that neither run nor have terminated; without any status, all of them. */
 function waitsOf(pod: KubeObject): readonly Wait[] {

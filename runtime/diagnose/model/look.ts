@@ -24,7 +24,7 @@ import {
 import { MACHINE_CONFIG, type NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
 import { notGivenIn, notInjectedIn } from '../checks/injection.ts';
-import { bringCopies, INJECTION_FOLDER_KINDS, injectionKinds, plannedNames } from './admission.ts';
+import { bringCopies, injectionKinds, plannedNames } from './admission.ts';
 import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
 import { agentKinds, NODE, nodeFacts, reportsAbout, troublesIn } from './nodes.ts';
 import {
@@ -392,23 +392,21 @@ async function locateAll(
   return folders;
 }
 
+/** Kinds that have a namespace, also where the file does not say it. */
+const NAMESPACED: ReadonlySet<string> = new Set([
+  ...[...WORKLOAD_KINDS, SECRET, SERVICE_ACCOUNT, PULL_STATUS, ROLE, ROLE_BINDING].map(({ kind }) => kind),
+  'Event',
+  'PullSecretGrant',
+]);
+
 /** Kinds that say something about pulls. */
 export const FOLDER_KINDS: ReadonlySet<string> = new Set([
-  ...[
-    ...WORKLOAD_KINDS,
-    SERVICE_ACCOUNT,
-    SECRET,
-    NODE,
-    ...PROVIDER_CONFIGS,
-    ...NODE_KINDS,
-    MACHINE_CONFIG,
-    HOSTED_CLUSTER,
-    PULL_STATUS,
-    ROLE,
-    ROLE_BINDING,
-  ].map(({ kind }) => kind),
-  ...INJECTION_FOLDER_KINDS,
-  'Event',
+  ...NAMESPACED,
+  ...[...PROVIDER_CONFIGS, ...NODE_KINDS, MACHINE_CONFIG, HOSTED_CLUSTER, NODE, ...injectionKinds('')].map(
+    ({ kind }) => kind,
+  ),
+  'ConfigMap',
+  'ControllerRevision',
 ]);
 
 /**
@@ -424,18 +422,6 @@ function clustersOf(folders: readonly LocatedFolder[]): readonly ClusterObjects[
   const found = folders.flatMap(({ manifests }) => manifests);
   return clustersIn(found, new Set(folders.flatMap(elsewhereAgain)));
 }
-
-/** Kinds that have a namespace, also where the file does not say it. */
-const NAMESPACED: ReadonlySet<string> = new Set([
-  ...WORKLOAD_KINDS.map(({ kind }) => kind),
-  'Secret',
-  'ServiceAccount',
-  'Event',
-  'Role',
-  'RoleBinding',
-  'PullSecretGrant',
-  PULL_STATUS.kind,
-]);
 
 function placed(object: KubeObject, namespace: string): KubeObject {
   if (object.metadata.namespace !== undefined || !NAMESPACED.has(object.kind)) return object;

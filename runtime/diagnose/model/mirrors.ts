@@ -36,15 +36,16 @@ import { renderNodeFiles } from '../../registry-overrides/machine-config/render.
 import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
 import { entryWarnings, type Plane, type PlaneResolver } from '../../registry-overrides/planes.ts';
 import { judgePlaces } from '../checks/pull.ts';
+import { locate } from './look.ts';
 import {
   type ClusterAccess,
   chooseCluster,
   clusterFlag,
   type NextKinds,
+  readGiven,
   readObjects,
   type SourceKind,
 } from './objects.ts';
-import { readGiven } from './registries.ts';
 import type { Finding } from './types.ts';
 
 /** For `parseArgs`. */
@@ -113,14 +114,8 @@ async function fromFolders(
   const names = new Set(kinds.map(({ kind }) => kind));
   const read = await Promise.all(folders.map((dir) => readFolder(dir, names, io.stdin)));
   return {
-    found: read.flatMap(({ manifests }, at) =>
-      manifests.map(({ object, file }) => ({
-        object,
-        // A second folder is another place, as far as names of files go.
-        file: folders.length > 1 ? `${folders[at] ?? ''}/${file}` : file,
-        within: file,
-      })),
-    ),
+    // A second folder is another place, as far as names of files go.
+    found: read.flatMap((folder, at) => locate(folders[at] ?? '', folder, folders.length === 1).manifests),
     problems: read.flatMap((folder) =>
       folder.problems
         // An object of another cluster has its name again; which cluster is meant is asked.

@@ -8,12 +8,12 @@ import {
   PULL_STATUS,
   pullStatusName,
 } from '../../core/kubernetes/pull-status.ts';
-import { recordOf, recordsIn, textOf } from '../../core/record.ts';
+import { recordOf, recordsIn } from '../../core/record.ts';
 import { installerStatusName } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { lackOf } from '../../global-pull-secret/reconciler/nodes.ts';
 import type { ObjectRef } from '../../kube/resources.ts';
-import { conditionOf, readinessOf, type SourceKind } from './objects.ts';
+import { conditionOf, nodeInfoOf, readinessOf, type SourceKind } from './objects.ts';
 import { GLOBAL_SECRET, podSpecIn } from './pull.ts';
 import type { DoctorInput, Explanation, NodeEvidence, ReportNodeState, ReportNodes } from './types.ts';
 
@@ -246,9 +246,6 @@ export function rolledOut(workload: KubeObject): 'uncounted' | 'none' | 'progres
 
 /** The container runtimes that Nodes name. */
 export function runtimesOf(store: ObjectStore): readonly string[] {
-  const named = store
-    .list(NODE)
-    .map((node) => textOf(recordOf(recordOf(node.status)['nodeInfo'])['containerRuntimeVersion']))
-    .map((version) => version.split('://')[0] ?? '');
+  const named = store.list(NODE).map((node) => nodeInfoOf(node).runtime.split('://')[0] ?? '');
   return [...new Set(named.filter((name) => name === 'containerd' || name === 'cri-o'))].toSorted();
 }

@@ -2,6 +2,7 @@
  * The cluster of a kubeconfig, as a command that only looks reads it: what could not be read is said, and the rest is there.
  */
 
+import { readFile } from 'node:fs/promises';
 import type { CommandIo } from '../../cli/command.ts';
 import { type Flag, text } from '../../cli/flags.ts';
 import { describeError, PullwrightError, UsageError } from '../../core/errors.ts';
@@ -43,6 +44,15 @@ export function conditionOf(
   );
 }
 
+/** What a Node says of the programs that run on it: `cri-o://1.35.1`, `v1.35.0`; empty where it does not. */
+export function nodeInfoOf(node: KubeObject | undefined): {
+  readonly runtime: string;
+  readonly kubelet: string;
+} {
+  const { containerRuntimeVersion, kubeletVersion } = recordOf(recordOf(node?.status)['nodeInfo']);
+  return { runtime: textOf(containerRuntimeVersion), kubelet: textOf(kubeletVersion) };
+}
+
 /** The pod template of an object; undefined for a pod and for what has none. */
 export function podTemplateIn({ spec }: KubeObject): Readonly<Record<string, unknown>> | undefined {
   const { template, jobTemplate } = recordOf(spec);
@@ -74,6 +84,13 @@ export interface ClusterAccess extends ClusterChoice {
   readonly as?: string | undefined;
   /** @default {2: enough to report a failure to a person} */
   readonly tries?: number;
+}
+
+/** A file that a flag names. @throws UsageError */
+export async function readGiven(path: string, what: string): Promise<string> {
+  return readFile(path, 'utf8').catch(() => {
+    throw new UsageError(`Cannot read "${path}": expected a readable ${what}`);
+  });
 }
 
 /** The namespace that is meant when none is named: that of the context, as for kubectl; of a folder `default`. */

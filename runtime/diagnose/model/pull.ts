@@ -15,7 +15,7 @@ import { type ImageReference, imageHint, parseImageReference } from '../../core/
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
-import { oncePer, recordOf, recordsIn, textOf, textsIn } from '../../core/record.ts';
+import { oncePer, recordOf, recordsIn, textsIn } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import {
   authFile,
@@ -45,7 +45,7 @@ import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.t
 import { secretFault } from '../checks/docker-config.ts';
 import { injectedNames } from './admission.ts';
 import { explainImage } from './attempts.ts';
-import { podTemplateIn, type SourceKind } from './objects.ts';
+import { nodeInfoOf, podTemplateIn, type SourceKind } from './objects.ts';
 import type {
   ExplainInput,
   Explanation,
@@ -503,13 +503,11 @@ export function findWorld(
 function versionsOf(store: ObjectStore, puller: PodPuller): NodeVersions {
   const name = nodeNameOf(store, puller);
   const node = name === undefined ? undefined : store.get({ apiVersion: 'v1', kind: 'Node', name });
-  const info = recordOf(recordOf(node?.status)['nodeInfo']);
-  const version = textOf(info['containerRuntimeVersion']);
-  const [, crio] = /^cri-o:\/\/(.{1,40})$/.exec(version) ?? [];
-  const kubelet = textOf(info['kubeletVersion']);
+  const { runtime, kubelet } = nodeInfoOf(node);
+  const [, crio] = /^cri-o:\/\/(.{1,40})$/.exec(runtime) ?? [];
   return {
     ...(crio !== undefined && { crio, runtime: 'CRI-O' }),
-    ...(version.startsWith('containerd://') && { runtime: 'containerd' }),
+    ...(runtime.startsWith('containerd://') && { runtime: 'containerd' }),
     ...(kubelet !== '' && { kubelet }),
   };
 }

@@ -1,5 +1,4 @@
 /** Flags by which commands reach registries, and the client they make. */
-import { readFile } from 'node:fs/promises';
 import type { CommandIo } from '../../cli/command.ts';
 import { ALLOW_ADDRESS, duration, type Flag, file, several, text, type ValuesOf } from '../../cli/flags.ts';
 import { control } from '../../cli/terminal.ts';
@@ -22,7 +21,7 @@ import { credentialsOf, type RegistryCredentials } from '../../registry/token.ts
 import { RegistryTransport } from '../../registry/transport.ts';
 import { type PullAttempt, pullAttempts } from './attempts.ts';
 import { readFolders } from './look.ts';
-import { type ClusterAccess, type NextKinds, readObjects, type SourceKind } from './objects.ts';
+import { type ClusterAccess, type NextKinds, readGiven, readObjects, type SourceKind } from './objects.ts';
 import {
   CLUSTER_KINDS,
   explainIn,
@@ -137,13 +136,6 @@ export function credentialsFrom(
     const { username, password, identityToken } = found.credential;
     return credentialsOf({ username, password, identityToken });
   };
-}
-
-/** A file that a flag names. @throws UsageError */
-export async function readGiven(path: string, what: string): Promise<string> {
-  return readFile(path, 'utf8').catch(() => {
-    throw new UsageError(`Cannot read "${path}": expected a readable ${what}`);
-  });
 }
 
 // Answers of registries for reconcilers: whether an image is there, and its digest.

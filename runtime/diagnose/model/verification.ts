@@ -9,7 +9,7 @@ import { credentialExpiry } from '../../core/docker-config/expiry.ts';
 import { type Check, error, firstBroken, judge } from '../checks/findings.ts';
 import { endingTold, renewing } from '../checks/status.ts';
 import type { PullAttempt } from './attempts.ts';
-import type { Finding } from './types.ts';
+import type { EntryPlace, Finding } from './types.ts';
 
 export const VERDICTS = [
   'Expired',
@@ -42,24 +42,16 @@ export interface ImageInUse {
   readonly findings: readonly Finding[];
 }
 
-/** Where a credential stands. */
-export interface CredentialPlace {
-  /** `Secret/web/pull`, or the file of the node; the Secret of an entry that was merged. */
-  readonly source: string;
-  readonly key: string;
-}
+/** Where a credential stands: `Secret/web/pull`, or the file of the node; the Secret of an entry that was merged. */
+export type CredentialPlace = Pick<EntryPlace, 'source' | 'key'>;
 
-export interface VerifiedAttempt {
-  readonly reference: string;
-  readonly kind: 'mirror' | 'source';
+export interface VerifiedAttempt extends Pick<PullAttempt, 'reference' | 'kind'> {
   readonly credential?: CredentialPlace;
   readonly verdict: PullVerdict;
   readonly message: string;
 }
 
-export interface VerifiedImage {
-  readonly image: string;
-  readonly usedBy: string;
+export interface VerifiedImage extends Pick<ImageInUse, 'image' | 'usedBy'> {
   /** Whether some place gives it. `unknown` when no answer says so either way. */
   readonly pullable: 'yes' | 'no' | 'unknown';
   readonly attempts: readonly VerifiedAttempt[];
