@@ -13,7 +13,7 @@ import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
 
 type Input = Readonly<Record<string, unknown>>;
 
-const NAMES = catalogsOf('4.21.0').map((catalog) => catalog.name as string);
+const NAMES = catalogsOf('4.21.0').map(({ name }) => name);
 
 /** Three catalogs, or four where a case speaks of the fourth. */
 function catalogs(input: Input): readonly Catalog[] {
