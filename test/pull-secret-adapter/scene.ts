@@ -8,7 +8,7 @@ import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { eventHandler } from '../../runtime/pull-secret-adapter/adapter/handle-event.ts';
 import { ClusterQueue } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import { reconcileCluster } from '../../runtime/pull-secret-adapter/adapter/reconcile-cluster.ts';
-import type { Handled, Handler } from '../../runtime/pull-secret-adapter/broker/broker.ts';
+import { codeOf, type Handled, type Handler } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { encodeCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { HyperfleetApi, type HyperfleetOptions } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
@@ -70,16 +70,16 @@ export class Scene {
     const logger = createLogger({ write: (line) => this.log.push(line), level: () => 'warn' });
     this.queue = new ClusterQueue({
       reconcile: (id, { by }) => reconcileCluster(id, context, by === 'event'),
-      onError: (cluster, error) => logger.warn('tried again', { cluster, error: describeError(error) }),
+      onError: (cluster, error) =>
+        logger.warn('tried again', { cluster, code: codeOf(error), error: describeError(error) }),
+      tries: 2,
+      pauseMs: () => 0,
     });
     this.#handler = eventHandler({
       ask: (id) => this.queue.ask(id),
-      logger,
       count: (result) => {
         this.counts[result] = (this.counts[result] ?? 0) + 1;
       },
-      pause,
-      tries: 2,
     });
   }
 

@@ -1,29 +1,23 @@
-/** From a message to a look, and from its end to what happens to the message. */
+/** From a message to a pass over its cluster, and from its end to what happens to the message. */
 
-import { backOffMs } from '../../core/back-off.ts';
-import { describeError, PullwrightError } from '../../core/errors.ts';
-import type { Logger } from '../../core/logger.ts';
+import { randomUUID } from 'node:crypto';
+import { PullwrightError } from '../../core/errors.ts';
 import { remember } from '../../core/record.ts';
-import type { Handled, Handler } from '../broker/broker.ts';
+import { codeOf, type Handled, type Handler } from '../broker/broker.ts';
 import { clusterHint, parseCloudEvent } from '../cloud-event.ts';
 import { readTraceparent } from '../names.ts';
-
-/** Between passes over one cluster. */
-const BACK_OFF = { firstMs: 1000, maxMs: 30_000 } as const;
 
 /** What became of a message. */
 export const EVENT_OUTCOMES = ['done', 'duplicate', 'superseded', 'other', 'dead', 'again'] as const;
 export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
 
+/** `done`: with a pass that began after the request. `superseded`: by a newer request. `again`: the process ends first. */
+export type AskEnd = 'done' | 'superseded' | 'again';
+
 export interface HandlerOptions {
-  /** Settles with a look that began after the call. */
-  readonly ask: (clusterId: string, traceparent?: string) => Promise<void>;
-  readonly logger: Logger;
+  /** Rejects with what the last of several passes failed with. */
+  readonly ask: (clusterId: string, traceparent?: string) => Promise<AskEnd>;
   readonly count: (result: EventOutcome) => void;
-  /** Rejects when the process ends, or by the signal. */
-  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Looks that are tried for one delivery. @default {5} */
-  readonly tries?: number;
 }
 
 /** Deliveries whose looks all fail, while looks at other clusters succeed. */
@@ -37,15 +31,13 @@ const REMEMBERED = 10_000;
  * then it depends on whose fault it is: what the API refuses for this very cluster goes to the dead letters; what fails because the
  * API or the cluster cannot be reached goes back to the broker, however often, unless looks at other clusters succeed all the time:
  * then it would only hold up the others. A repetition of an event that was looked at already, which a broker may deliver at any
- * time, is dropped: the look saw more than the event says. So is an event that still waits when a newer one of its cluster comes, which is
- * looked at after it: a broker hands out so many messages at a time, and one cluster that cannot be looked at has one of these places, however
- * many events it has.
+ * time, is dropped: the look saw more than the event says. So is an event that still waits when a newer one of its cluster comes.
  */
 export function eventHandler(options: HandlerOptions): Handler {
-  const { tries = 5 } = options;
   const seen = new Map<string, true>();
   const failed = new Map<string, { readonly times: number; readonly successes: number }>();
-  const waiting = new Map<string, Waiting>();
+  /** Messages on their way, by key. */
+  const open = new Map<string, Promise<AskEnd>>();
   let successes = 0;
 
   const handled = (outcome: EventOutcome, reason = ''): Handled => {
@@ -73,91 +65,27 @@ export function eventHandler(options: HandlerOptions): Handler {
     if (hint.kind === 'invalid') return handled('dead', hint.reason);
     if (hint.kind === 'other') return handled('other');
     const { clusterId, generation } = hint;
-    const { source, id } = read.event;
-    const key = `${source} ${id} ${clusterId} ${generation ?? ''}`;
-    if (id !== '' && seen.has(key)) return handled('duplicate');
-    const traceparent = readTraceparent(read.event.extensions['traceparent']);
-    const end = await newestOf(waiting, { clusterId, key: id === '' ? undefined : key }, (signal) =>
-      look(options, { clusterId, traceparent }, tries, signal),
-    );
-    if (typeof end !== 'string') return afterFailure(key, end.error);
-    if (end === 'done') {
-      successes += 1;
-      failed.delete(key);
-      if (id !== '') remember(seen, key, true, REMEMBERED);
-    }
-    return handled(end);
-  };
-}
-
-type LookEnd = 'done' | 'again' | { readonly error: unknown };
-
-/** The newest event of a cluster, on its way. */
-interface Waiting {
-  readonly key: string | undefined;
-  readonly turn: AbortController;
-  readonly end: Promise<LookEnd | 'superseded'>;
-}
-
-/** The end of the look, unless the next event of the cluster comes before. */
-async function newestOf(
-  waiting: Map<string, Waiting>,
-  { clusterId, key }: { readonly clusterId: string; readonly key: string | undefined },
-  begin: (signal: AbortSignal) => Promise<LookEnd>,
-): Promise<LookEnd | 'superseded' | 'duplicate'> {
-  const before = waiting.get(clusterId);
-  if (before !== undefined && key !== undefined && before.key === key) return endOfOther(await before.end);
-  before?.turn.abort();
-  const turn = new AbortController();
-  const superseded = new Promise<'superseded'>((resolve) => {
-    turn.signal.addEventListener('abort', () => resolve('superseded'), { once: true });
-  });
-  const mine = { key, turn, end: Promise.race([begin(turn.signal), superseded]) };
-  waiting.set(clusterId, mine);
-  const end = await mine.end;
-  if (waiting.get(clusterId) === mine) waiting.delete(clusterId);
-  return end;
-}
-
-/** A broker may take the end of one delivery for that of the message: one that comes again while it is looked at ends with the first. */
-function endOfOther(end: LookEnd | 'superseded'): LookEnd | 'superseded' | 'duplicate' {
-  if (end === 'superseded') return end;
-  return end === 'done' ? 'duplicate' : 'again';
-}
-
-async function look(
-  options: HandlerOptions,
-  { clusterId, traceparent }: { readonly clusterId: string; readonly traceparent: string | undefined },
-  tries: number,
-  signal: AbortSignal,
-): Promise<LookEnd> {
-  for (let attempt = 1; ; attempt += 1) {
-    let failure: unknown;
+    const { source, id, extensions } = read.event;
+    // Without an identifier each is a message of its own.
+    const key = id === '' ? randomUUID() : `${source} ${id} ${clusterId} ${generation ?? ''}`;
+    if (seen.has(key)) return handled('duplicate');
+    const first = open.get(key);
+    const asked = first ?? options.ask(clusterId, readTraceparent(extensions['traceparent']));
+    open.set(key, asked);
+    let end: AskEnd;
     try {
-      await options.ask(clusterId, traceparent);
-      return 'done';
+      end = await asked;
     } catch (error) {
-      if (signal.aborted) return 'again';
-      failure = error;
-      const trace = traceparent === undefined ? {} : { traceparent };
-      const fields = {
-        cluster: clusterId,
-        attempt,
-        code: codeOf(error),
-        error: describeError(error),
-        ...trace,
-      };
-      options.logger.warn('A cluster could not be looked at', fields);
+      // A broker may take the end of one delivery for that of the message: one that comes again meanwhile ends with the first.
+      return first === undefined ? afterFailure(key, error) : handled('again');
+    } finally {
+      open.delete(key);
     }
-    try {
-      await options.pause(backOffMs(BACK_OFF, attempt - 1, Math.random()), signal);
-    } catch {
-      return 'again';
-    }
-    if (attempt >= tries) return { error: failure };
-  }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof PullwrightError ? error.code : 'UnexpectedFailure';
+    if (end !== 'done') return handled(end);
+    if (first !== undefined) return handled('duplicate');
+    successes += 1;
+    failed.delete(key);
+    remember(seen, key, true, REMEMBERED);
+    return handled('done');
+  };
 }

@@ -5,6 +5,7 @@
 
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { backOffMs } from '../../core/back-off.ts';
 import { describeError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -14,7 +15,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { Informer, type InformerSink } from '../../kube/informer.ts';
 import { LeaderElection } from '../../kube/lease.ts';
 import { systemClock } from '../../node/clock.ts';
-import type { Consumer, Handler } from '../broker/broker.ts';
+import { type Consumer, codeOf, type Handler } from '../broker/broker.ts';
 import { CLUSTER_ID } from '../cloud-event.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
@@ -22,13 +23,13 @@ import { ADAPTER, ADAPTER_LABEL, CLUSTER_LABEL } from '../names.ts';
 import type { AdapterSettings } from '../options.ts';
 import { mirroredType } from '../plan.ts';
 import { labelReporter } from './effects.ts';
-import { EVENT_OUTCOMES, type EventOutcome, eventHandler } from './handle-event.ts';
+import { type AskEnd, EVENT_OUTCOMES, type EventOutcome, eventHandler } from './handle-event.ts';
 import { SecretMetrics } from './metrics.ts';
 import { jobIdentity } from './observe.ts';
 import { type PassContext, type PassResult, reconcileCluster } from './reconcile-cluster.ts';
 
-// The queue of clusters: the engine's work queue with workers, and with promises for callers that wait. A call during a pass waits for
-// the next pass, which all waiting callers share: a thousand events of one cluster are two passes.
+// The queue of clusters: the engine's work queue with workers, and with promises for events that wait. An event during a pass waits for
+// the next pass: a thousand events of one cluster are two passes.
 
 /** What a pass leaves for the queue. */
 export interface PassEnd {
@@ -51,17 +52,23 @@ export interface ClusterQueueOptions {
   readonly reconcile: (id: string, why: PassReason) => Promise<PassEnd>;
   /** Passes at the same time. @default {20} */
   readonly concurrency?: number;
-  /** A background pass failed and is retried; `failures` counts the failures in a row. */
+  /** A pass failed and is retried; `failures` counts the failures in a row. */
   readonly onError: (id: string, error: unknown, failures: number) => void;
   readonly observer?: QueueObserver;
+  /** Passes that fail before an event is given back. @default {5} */
+  readonly tries?: number;
+  /** Pause after so many passes that failed for an event. @default {doubles from a second to half a minute} */
+  readonly pauseMs?: (failures: number) => number;
 }
 
+/** The newest event of a cluster, until its pass has ended. */
 interface Asked {
-  /** Shared by all waiting requests. */
-  readonly waiter: PromiseWithResolvers<void>;
-  /** Of the latest request that has one. */
-  traceparent?: string;
+  readonly waiter: PromiseWithResolvers<AskEnd>;
+  readonly traceparent: string | undefined;
+  failures: number;
 }
+
+const BACK_OFF = { firstMs: 1000, maxMs: 30_000 } as const;
 
 export class ClusterQueue {
   readonly #options: ClusterQueueOptions;
@@ -69,6 +76,7 @@ export class ClusterQueue {
   readonly #asked = new Map<string, Asked>();
   readonly #hinted = new Map<string, FoundBy>();
   readonly #workers: readonly Promise<void>[];
+  #closed = false;
 
   constructor(options: ClusterQueueOptions) {
     this.#options = options;
@@ -82,13 +90,20 @@ export class ClusterQueue {
     return this.#queue.depth;
   }
 
-  /** Settles with a pass that began after this call. */
-  ask(id: string, traceparent?: string): Promise<void> {
-    const asked: Asked = this.#asked.get(id) ?? { waiter: Promise.withResolvers<void>() };
-    if (traceparent !== undefined) asked.traceparent = traceparent;
-    this.#asked.set(id, asked);
+  /**
+   * Settles with a pass that began after this call, or with the next event of the cluster, whose pass will have seen more: a broker hands out
+   * so many messages at a time, and one cluster that cannot be reconciled has one of these places, however many events it has.
+   *
+   * @returns rejects with the last failure
+   */
+  ask(id: string, traceparent?: string): Promise<AskEnd> {
+    if (this.#closed) return Promise.resolve('again');
+    const before = this.#asked.get(id);
+    before?.waiter.resolve('superseded');
+    const waiter = Promise.withResolvers<AskEnd>();
+    this.#asked.set(id, { waiter, traceparent: traceparent ?? before?.traceparent, failures: 0 });
     this.#queue.add(id);
-    return asked.waiter.promise;
+    return waiter.promise;
   }
 
   /** Queues a pass that no caller waits for; one that fails is retried until one succeeds. */
@@ -99,10 +114,10 @@ export class ClusterQueue {
 
   /** Ends the queue and waits for what runs. */
   async close(): Promise<void> {
+    this.#closed = true;
     this.#queue.close();
-    for (const { waiter } of this.#asked.values()) waiter.reject(new Error('closed'));
-    this.#asked.clear();
     await Promise.all(this.#workers);
+    for (const { waiter } of this.#asked.values()) waiter.resolve('again');
   }
 
   async #work(): Promise<void> {
@@ -115,21 +130,38 @@ export class ClusterQueue {
   }
 
   async #run(id: string): Promise<void> {
-    const { waiter, traceparent } = this.#asked.get(id) ?? {};
-    const by = waiter !== undefined ? 'event' : (this.#hinted.get(id) ?? 'time');
-    this.#asked.delete(id);
+    const asked = this.#asked.get(id);
+    const by = asked === undefined ? (this.#hinted.get(id) ?? 'time') : 'event';
     this.#hinted.delete(id);
     try {
-      const { requeueAfterMs, fault } = await this.#options.reconcile(id, { by, traceparent });
-      waiter?.resolve();
+      const { requeueAfterMs, fault } = await this.#options.reconcile(id, {
+        by,
+        traceparent: asked?.traceparent,
+      });
+      asked?.waiter.resolve('done');
+      this.#drop(id, asked);
       if (fault !== undefined) return this.#again(id, fault);
       this.#queue.forget(id);
       if (requeueAfterMs !== undefined) this.#queue.addAfter(id, requeueAfterMs);
     } catch (error) {
-      // The waiting request retries, or requeues its message.
-      if (waiter === undefined) this.#again(id, error);
-      else waiter.reject(error);
+      if (asked === undefined) this.#again(id, error);
+      else this.#askAgain(id, asked, error);
     }
+  }
+
+  /** A newer event is queued already. */
+  #askAgain(id: string, asked: Asked, error: unknown): void {
+    const { tries = 5, pauseMs = (failures) => backOffMs(BACK_OFF, failures - 1, Math.random()) } =
+      this.#options;
+    asked.failures += 1;
+    this.#options.onError(id, error, asked.failures);
+    if (asked.failures < tries) return this.#queue.addAfter(id, pauseMs(asked.failures));
+    asked.waiter.reject(error);
+    this.#drop(id, asked);
+  }
+
+  #drop(id: string, asked: Asked | undefined): void {
+    if (this.#asked.get(id) === asked) this.#asked.delete(id);
   }
 
   #again(id: string, error: unknown): void {
@@ -164,16 +196,15 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
     onError: (id, error, failures) =>
       logger.warn('A cluster could not be reconciled, and is tried again', {
         cluster: id,
-        error: describeError(error),
         failures,
+        code: codeOf(error),
+        error: describeError(error),
       }),
   });
   const consumer = await process.consume(
     eventHandler({
       ask: (id, traceparent) => clusters.ask(id, traceparent),
-      logger,
       count: eventCounter(metrics),
-      pause: (ms, superseded) => sleep(ms, undefined, { signal: AbortSignal.any([signal, superseded]) }),
     }),
   );
   const closeServers = await servePorts(process.ports, {
@@ -186,8 +217,8 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   logger.info('started', { adapter: process.settings.adapterName });
   const lost = await leadWhenElected(process, clusters, secrets);
   logger.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });
-  await consumer.close();
-  await clusters.close();
+  // Each waits for the other: the messages for their passes, and no pass is begun for new ones.
+  await Promise.all([consumer.close(), clusters.close()]);
   await closeServers();
   return lost && !signal.aborted ? 1 : 0;
 }
