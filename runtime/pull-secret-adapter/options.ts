@@ -226,10 +226,11 @@ function pairs(
  */
 export function fieldValues<T>(fields: Fields, schema: z.ZodType<T>, flags: object, more: object): T {
   const given = flags as Readonly<Record<string, unknown>>;
-  const values = Object.keys(fields)
-    .map((field) => [field, given[flagName(field)]] as const)
-    .filter(([, value]) => value !== undefined);
-  const { value, problems } = readValue({ ...Object.fromEntries(values), ...more }, schema, '');
+  const values = [
+    ...Object.keys(fields).map((field) => [field, given[flagName(field)]] as const),
+    ...Object.entries(more),
+  ].filter(([, value]) => value !== undefined);
+  const { value, problems } = readValue(Object.fromEntries(values), schema, '');
   if (value === undefined) {
     const flagged = problems.map((problem) =>
       problem.replace(/^\w+|\b[a-z]+[A-Z]\w*/g, (word, at) =>
@@ -305,6 +306,6 @@ export function settingsOf(
   tenants: unknown,
   jobs: Omit<AdapterSettings, keyof AdapterOptions>,
 ): AdapterSettings {
-  const more = tenants === undefined ? {} : { tenants };
-  return { ...DEFAULT_SETTINGS, ...fieldValues(optionFields.shape, optionsSchema, flags, more), ...jobs };
+  const given = fieldValues(optionFields.shape, optionsSchema, flags, { tenants });
+  return { ...DEFAULT_SETTINGS, ...given, ...jobs };
 }

@@ -14,7 +14,6 @@ import { BROKER_FLAGS } from '../../runtime/pull-secret-adapter/broker/flags.ts'
 import { clusterDocument } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { OPTION_FLAGS, settingsOf } from '../../runtime/pull-secret-adapter/options.ts';
 import { command as sentinelCommand } from '../../runtime/pull-secret-adapter/sentinel/command.ts';
-import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import { SENTINEL_FLAGS, sentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
@@ -165,7 +164,7 @@ test('messages of Sentinel are a file of Sentinel alone, which the command reads
   const objects = rendered({ sentinel: true, sentinelOptions: options });
   const file = objects.find((one) => one.metadata.name === 'pull-secret-sentinel-messages');
   const { 'messages.yaml': text = '' } = (file?.['data'] ?? {}) as { readonly 'messages.yaml'?: string };
-  const { decide, data } = readMessages(parseYaml(text));
+  const { decide, data } = sentinelSettings({}, parseYaml(text) as object).messages;
   const cluster = clusterDocument.parse({ id: 'a', generation: 2 });
   assert.equal(decide?.(cluster, new Date()).publish, true);
   assert.deepEqual(data(cluster, ''), { id: 'a', origin: 'europe' });

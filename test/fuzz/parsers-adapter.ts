@@ -1,6 +1,6 @@
 /** What the adapter's programs read: environments of Jobs, places, receipts, and the messages of Sentinel. */
 
-import { UsageError } from '../../runtime/core/errors.ts';
+import { recordOf } from '../../runtime/core/record.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { readReceipt } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import { readJobConfig } from '../../runtime/pull-secret-adapter/job/config.ts';
@@ -9,7 +9,7 @@ import { assertPullSecret } from '../../runtime/pull-secret-adapter/job/job.ts';
 import { accountDomain, fillTemplate, readTraceparent } from '../../runtime/pull-secret-adapter/names.ts';
 import { placeText, readPlace } from '../../runtime/pull-secret-adapter/places.ts';
 import { pullSecretHash, pullSecretHint } from '../../runtime/pull-secret-adapter/pull-secret.ts';
-import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
+import { sentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { holds, type Parser, valueOf } from './parser.ts';
 
@@ -97,15 +97,7 @@ export const ADAPTER_PARSERS: readonly Parser[] = [
       jsonOf({ message_data: { id: 'resource.id' } }),
     ],
     unit: '(',
-    run: (text) => {
-      try {
-        return Object.keys(readMessages(valueOf(text)));
-      } catch (error) {
-        // Its callers say where it stands.
-        if (error instanceof TypeError) throw new UsageError(error.message);
-        throw error;
-      }
-    },
+    run: (text) => Object.keys(sentinelSettings({}, recordOf(valueOf(text))).messages),
   },
   {
     name: 'template of a name',

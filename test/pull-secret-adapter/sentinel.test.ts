@@ -5,10 +5,10 @@ import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { codeOf } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { clusterDocument } from '../../runtime/pull-secret-adapter/cluster.ts';
-import { readMessages } from '../../runtime/pull-secret-adapter/sentinel/messages.ts';
 import {
   DEFAULT_SENTINEL,
   type SentinelSettings,
+  sentinelSettings,
 } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
 import { Sentinel, type SentinelCount } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
@@ -68,10 +68,13 @@ function ids(count: number): readonly string[] {
 }
 
 test('by expressions: who they choose is spoken of, in their words; who they have no value for is counted, with the reason', async () => {
-  const messages = readMessages({
-    message_decision: { result: 'resource.labels.tier == "gold"' },
-    message_data: { id: 'resource.id', why: 'reason' },
-  });
+  const { messages } = sentinelSettings(
+    {},
+    {
+      message_decision: { result: 'resource.labels.tier == "gold"' },
+      message_data: { id: 'resource.id', why: 'reason' },
+    },
+  );
   const stage = await Stage.start({ messages }, 3);
   const clusters = ['cls-0', 'cls-1'].map((id) => stage.api.clusters.get(id));
   for (const [index, cluster] of clusters.entries()) {

@@ -7,7 +7,6 @@
  * before anything runs, and one that has no value for a cluster is counted.
  */
 import { z } from 'zod';
-import { readValue } from '../../core/kubernetes/read-spec.ts';
 import { trimEndOf } from '../../core/text.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
 import { type CelCompiler, CelError, type CelProgram, celCompiler } from './cel.ts';
@@ -33,11 +32,9 @@ export const DEFAULT_MESSAGE_DATA: DataNode = {
 const MAX_DEPTH = 8;
 const MAX_FIELDS = 200;
 
-type Compiled =
-  | { readonly literal: number | boolean }
-  | { readonly program: CelProgram }
-  | { readonly children: CompiledMap };
-type CompiledMap = readonly (readonly [name: string, node: Compiled])[];
+type Variables = Readonly<Record<string, unknown>>;
+/** Undefined: the cluster has no such value. */
+type ValueOf<T = unknown> = (variables: Variables) => T;
 
 /**
  * Compiles a definition. Events omit values that a cluster does not have, and empty maps.
@@ -47,19 +44,42 @@ type CompiledMap = readonly (readonly [name: string, node: Compiled])[];
 export function messageData(definition: DataNode): MessageData {
   const compile = celCompiler({ variables: { resource: 'map', reason: 'string' } });
   let fields = 0;
-  const node = (value: DataNode[string], path: string, depth: number): Compiled => {
+  const node = (value: DataNode[string], path: string, depth: number): ValueOf => {
     fields += 1;
     if (fields > MAX_FIELDS || depth > MAX_DEPTH)
       throw new TypeError(
         `message_data is too large: expected at most ${MAX_FIELDS} fields, ${MAX_DEPTH} deep`,
       );
-    if (typeof value === 'string') return { program: compiled(compile, path, value) };
-    return typeof value === 'object' ? { children: map(value, path, depth + 1) } : { literal: value };
+    if (typeof value === 'string') return jsonValueOf(compiled(compile, path, value));
+    if (typeof value !== 'object') return () => value;
+    const inner = map(value, path, depth + 1);
+    return (variables) => {
+      const values = inner(variables);
+      return Object.keys(values).length === 0 ? undefined : values;
+    };
   };
-  const map = (value: DataNode, path: string, depth: number): CompiledMap =>
-    Object.entries(value).map(([name, one]) => [name, node(one, `${path}.${name}`, depth)] as const);
+  const map = (value: DataNode, path: string, depth: number): ValueOf<Variables> => {
+    const nodes = Object.entries(value).map(
+      ([name, one]) => [name, node(one, `${path}.${name}`, depth)] as const,
+    );
+    return (variables) =>
+      Object.fromEntries(
+        nodes.map(([name, one]) => [name, one(variables)]).filter(([, one]) => one !== undefined),
+      );
+  };
   const root = map(definition, 'message_data', 0);
-  return (cluster, reason) => evaluateMap(root, { resource: resourceOf(cluster), reason });
+  return (cluster, reason) => root({ resource: resourceOf(cluster), reason });
+}
+
+function jsonValueOf(program: CelProgram): ValueOf {
+  return (variables) => {
+    try {
+      return jsonOf(program.evaluate(variables));
+    } catch (error) {
+      if (error instanceof CelError) return undefined;
+      throw error;
+    }
+  };
 }
 
 /** The cluster as expressions see it; without its `spec`, which holds the pull secret. */
@@ -87,32 +107,6 @@ function conditionsOf({ conditions }: HyperfleetCluster): readonly Readonly<Reco
     last_updated_time: condition.last_updated_time ?? '',
     last_transition_time: condition.last_transition_time ?? '',
   }));
-}
-
-function evaluateMap(
-  nodes: CompiledMap,
-  variables: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  const data: Record<string, unknown> = {};
-  for (const [name, node] of nodes) {
-    const value = evaluate(node, variables);
-    if (value !== undefined) data[name] = value;
-  }
-  return data;
-}
-
-function evaluate(node: Compiled, variables: Readonly<Record<string, unknown>>): unknown {
-  if ('literal' in node) return node.literal;
-  if ('children' in node) {
-    const inner = evaluateMap(node.children, variables);
-    return Object.keys(inner).length === 0 ? undefined : inner;
-  }
-  try {
-    return jsonOf(node.program.evaluate(variables));
-  } catch (error) {
-    if (error instanceof CelError) return undefined;
-    throw error;
-  }
 }
 
 /** As the running system writes values of CEL; undefined for what JSON has no form for. */
@@ -185,31 +179,24 @@ export const dataSchema: z.ZodType<DataNode, DataNode> = z.lazy(() =>
   ),
 );
 
-const messagesSchema = z
-  .strictObject({
-    message_decision: decisionSchema.exactOptional(),
-    message_data: dataSchema.exactOptional(),
-  })
-  .refine((file) => Object.keys(file).length > 0, {
-    error: 'expected message_decision, message_data, or both',
-  })
-  .refine(({ message_data: data }) => data === undefined || Object.hasOwn(data, 'id'), {
-    path: ['message_data'],
-    error: 'has no "id": an event that names no cluster is a dead letter',
-  });
-
 /**
- * Reads and compiles.
+ * Compiles what a fleet, or the file of `--messages`, says.
  *
- * @param file `message_decision` and `message_data`, both optional
  * @throws TypeError that names the part, its value and what is expected
  */
-export function readMessages(file: unknown): Messages {
-  const { value, problems } = readValue(file, messagesSchema, '');
-  if (value === undefined) throw new TypeError(problems.join('; '));
-  const { message_decision: decision, message_data: given } = value;
-  const data = messageData(given ?? DEFAULT_MESSAGE_DATA);
-  return decision === undefined ? { data } : { decide: readDecision(decision), data };
+export function readMessages({
+  messageDecision: decision,
+  messageData: data,
+}: {
+  readonly messageDecision?: z.output<typeof decisionSchema>;
+  readonly messageData?: DataNode;
+}): Messages {
+  if (data !== undefined && !Object.hasOwn(data, 'id'))
+    throw new TypeError('message_data: has no "id": an event that names no cluster is a dead letter');
+  return {
+    ...(decision === undefined ? {} : { decide: readDecision(decision) }),
+    data: messageData(data ?? DEFAULT_MESSAGE_DATA),
+  };
 }
 
 function readDecision({

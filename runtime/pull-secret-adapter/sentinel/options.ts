@@ -85,10 +85,8 @@ export const sentinelSchema = sentinelFields
     error: 'says when an event is sent, and so does rule "dependencies": expected one of them',
   })
   .superRefine((one, context) => {
-    const messages = messagesOf(one);
-    if (messages === undefined) return;
     try {
-      readMessages(messages);
+      readMessages(one);
     } catch (error) {
       if (!(error instanceof TypeError)) throw error;
       context.addIssue({
@@ -137,14 +135,6 @@ export function sentinelSettings(flags: object, file: object): SentinelSettings 
     throw new UsageError(
       `Cannot use the messages: unknown field ${unknown.join(', ')}; must be one of "message_decision", "message_data"`,
     );
-  const input = fieldValues(sentinelFields.shape, sentinelSchema, flags, {
-    ...(messageDecision === undefined ? {} : { messageDecision }),
-    ...(messageData === undefined ? {} : { messageData }),
-  });
-  const messages = messagesOf(input);
-  return {
-    ...DEFAULT_SENTINEL,
-    ...input,
-    ...(messages === undefined ? {} : { messages: readMessages(messages) }),
-  };
+  const input = fieldValues(sentinelFields.shape, sentinelSchema, flags, { messageDecision, messageData });
+  return { ...DEFAULT_SENTINEL, ...input, messages: readMessages(input) };
 }

@@ -1,10 +1,7 @@
 /* oxlint-disable complexity -- one branch for each table of the case file */
 import { clusterDocument, type HyperfleetCluster } from '../../../../runtime/pull-secret-adapter/cluster.ts';
-import {
-  type DataNode,
-  messageData,
-  readMessages,
-} from '../../../../runtime/pull-secret-adapter/sentinel/messages.ts';
+import { type DataNode, messageData } from '../../../../runtime/pull-secret-adapter/sentinel/messages.ts';
+import { sentinelSettings } from '../../../../runtime/pull-secret-adapter/sentinel/options.ts';
 import {
   decideToPublish,
   searchByLabels,
@@ -153,7 +150,7 @@ function clusterOf(
 
 function byExpressions({ expressions = {} }: File['defaults'], cluster: HyperfleetCluster): unknown {
   const { result, ...params } = expressions;
-  const { decide } = readMessages({ message_decision: { params, result } });
+  const { decide } = sentinelSettings({}, { message_decision: { params, result } }).messages;
   const { publish, reason, failed } = decide?.(cluster, NOW) ?? {};
   return failed === true ? `failed: ${reason}` : { publish, reason };
 }
