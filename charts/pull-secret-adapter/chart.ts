@@ -14,12 +14,11 @@ import {
   configMap,
   deployment,
   type Egress,
-  HARDENED_CONTAINER,
-  HARDENED_POD,
   labels,
   type NetworkSettings,
   namespaceReference,
   networkPolicy,
+  type PodSpec,
   podDisruptionBudget,
   selectorLabels,
   service,
@@ -51,6 +50,7 @@ import {
 } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { ObjectGroup } from '../shared/group.ts';
 import { prometheusRule, serviceMonitor } from '../shared/monitoring.ts';
+import { ownPod } from '../shared/pod.ts';
 import type { ChartSystem } from '../shared/system.ts';
 import { adapterRights, toldOfJobs } from './access.ts';
 import { adapterAlerts } from './alerts.ts';
@@ -357,39 +357,31 @@ function programObjects(input: Installation, program: Program): readonly KubeObj
   ];
 }
 
-function pod(
-  input: Installation,
-  { metadata: { name }, args, file }: Program,
-): Parameters<typeof deployment>[0]['pod'] {
+function pod(input: Installation, { metadata: { name }, args, file }: Program): PodSpec {
   const probe = (path: string) => ({ httpGet: { path, port: 'health' } });
   const { env, mounts, volumes } = podFiles(input, file);
-  return {
-    serviceAccountName: name,
-    automountServiceAccountToken: name === ADAPTER_ACCOUNT,
-    enableServiceLinks: false,
-    securityContext: HARDENED_POD,
-    terminationGracePeriodSeconds: 30,
-    containers: [
-      {
-        name: 'main',
-        image: input.image,
-        imagePullPolicy: 'IfNotPresent',
-        args,
-        ports: [
-          { name: 'health', containerPort: 8080 },
-          { name: 'metrics', containerPort: 9090 },
-        ],
-        livenessProbe: { ...probe('/healthz'), periodSeconds: 10 },
-        readinessProbe: { ...probe('/readyz'), periodSeconds: 5 },
-        resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
-        securityContext: HARDENED_CONTAINER,
-        terminationMessagePolicy: 'FallbackToLogsOnError',
-        ...(env.length === 0 ? {} : { env }),
-        ...(mounts.length === 0 ? {} : { volumeMounts: mounts }),
-      },
-    ],
-    ...(volumes.length === 0 ? {} : { volumes }),
-  };
+  return ownPod(
+    name,
+    {
+      name: 'main',
+      image: input.image,
+      args,
+      ports: [
+        { name: 'health', containerPort: 8080 },
+        { name: 'metrics', containerPort: 9090 },
+      ],
+      livenessProbe: { ...probe('/healthz'), periodSeconds: 10 },
+      readinessProbe: { ...probe('/readyz'), periodSeconds: 5 },
+      resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+      ...(env.length === 0 ? {} : { env }),
+      ...(mounts.length === 0 ? {} : { volumeMounts: mounts }),
+    },
+    {
+      automountServiceAccountToken: name === ADAPTER_ACCOUNT,
+      terminationGracePeriodSeconds: 30,
+      ...(volumes.length === 0 ? {} : { volumes }),
+    },
+  );
 }
 
 /** Of the pods of Jobs: no ingress. */

@@ -29,7 +29,7 @@ import {
   WEBHOOK_NAME as WEBHOOK,
 } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { BASE_HOOK } from '../../runtime/pull-secret-injection/plan/webhook-entries.ts';
-import { ownPod } from '../shared/pod.ts';
+import { ownPod, PROBES } from '../shared/pod.ts';
 
 const TLS_SECRET = 'pullwright-webhook-tls';
 const TLS_FOLDER = '/etc/pullwright/tls';
@@ -137,6 +137,7 @@ function pod(image: string, flags: readonly string[]): PodSpec {
       name: 'webhook',
       image,
       command: ['/usr/bin/pullwright', 'webhook'],
+      ...PROBES,
       args: [`--cert-dir=${TLS_FOLDER}`, `--port=${PORT}`, `--health-port=${HEALTH_PORT}`, ...flags],
       ports: [
         { name: 'webhook', containerPort: PORT },

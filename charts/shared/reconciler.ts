@@ -36,7 +36,7 @@ import { pullStatusName } from '../../runtime/core/kubernetes/pull-status.ts';
 import { reconcilerName } from '../../runtime/engine/hosted-status.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
-import { ownPod } from './pod.ts';
+import { ownPod, PROBES } from './pod.ts';
 import { type Access, type ClusterContext, type ReconcilerPart } from './system.ts';
 
 // Roles of the reconciler, each bound to its accounts: one, and one for each shard.
@@ -227,6 +227,7 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings, shard: strin
       name: 'reconciler',
       image: cluster.image,
       command: ['/usr/bin/pullwright', 'reconcile'],
+      ...PROBES,
       args: [
         `--config=${CONFIG_FOLDER}/config.yaml`,
         ...(cluster.kind === 'management'

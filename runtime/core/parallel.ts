@@ -1,4 +1,4 @@
-/** Doing many things at once, but not too many. */
+/** Doing many things at once, but not too many, and waiting for one, but not too long. */
 
 /**
  * Runs `work` on every item, at most `limit` at the same time. Gives the results in the order of the items.
@@ -15,4 +15,15 @@ export async function inParallel<T, R>(
   };
   await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
   return results;
+}
+
+/** The result of `work`; rejects with `overdue()` after `ms`. The work itself is not cancelled, and its later result is ignored. */
+export async function withDeadline<T>(work: Promise<T>, ms: number, overdue: () => Error): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const timer = setTimeout(() => late.reject(overdue()), ms);
+  try {
+    return await Promise.race([work, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
 }

@@ -7,6 +7,7 @@
  */
 import type { Message, MessageBus } from 'dbus-next';
 import { PullwrightError } from '../core/errors.ts';
+import { withDeadline } from '../core/parallel.ts';
 import { isRecord, scalarText } from '../core/record.ts';
 import { type Clock, systemClock } from './clock.ts';
 
@@ -143,18 +144,6 @@ function unreachable(path: string, text: string): PullwrightError {
     code: 'BusUnreachable',
     hint: connectHint(text),
   });
-}
-
-async function withDeadline<T>(work: Promise<T>, ms: number, overdue: () => Error): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(overdue()), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 // A service as systemd has read it: its files in the order in which they apply, its command word by word, its variables, and

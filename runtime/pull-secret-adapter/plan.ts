@@ -55,31 +55,32 @@ export function planCluster(
   if (cluster.deleting) return { verdict: 'deleting', preconditions: spec };
   const others = dependencies.map((name) => dependency(cluster, statuses, name));
   const preconditions = [...spec, ...others];
-  const unmet = spec.filter((precondition) => !precondition.met);
+  const unmet = reasonsOf(spec);
   if (unmet.length > 0) return problem('invalid', 'PreconditionNotMet', unmet, preconditions);
   const judged = cluster.pullSecret === undefined ? [] : judgePullSecret(cluster.pullSecret);
   if (judged.length > 0) {
-    const message = limited(judged.slice(0, 10).join('; '));
-    return { verdict: 'invalid', reason: 'InvalidPullSecret', message, preconditions };
+    return problem('invalid', 'InvalidPullSecret', judged.slice(0, 10), preconditions);
   }
-  const waiting = others.filter((precondition) => !precondition.met);
+  const waiting = reasonsOf(others);
   if (waiting.length > 0) return problem('waiting', 'PreconditionNotMet', waiting, preconditions);
   return { verdict: 'ready', preconditions };
+}
+
+/** Of those that are not met. */
+function reasonsOf(preconditions: readonly Precondition[]): readonly string[] {
+  return preconditions.flatMap(({ reason }) => reason ?? []);
 }
 
 function problem(
   verdict: PlanProblem['verdict'],
   reason: PlanProblem['reason'],
-  unmet: readonly Precondition[],
+  reasons: readonly string[],
   preconditions: readonly Precondition[],
 ): PlanProblem {
-  const message = limited(unmet.map((precondition) => precondition.reason).join('; '));
+  const text = reasons.join('; ');
+  // Long lists of registries must not blow up a status.
+  const message = text.length <= 1024 ? text : `${text.slice(0, 1020)} ...`;
   return { verdict, reason, message, preconditions };
-}
-
-/** Long lists of registries must not blow up a status. */
-function limited(message: string): string {
-  return message.length <= 1024 ? message : `${message.slice(0, 1020)} ...`;
 }
 
 function specPreconditions(cluster: HyperfleetCluster): readonly Precondition[] {
@@ -112,34 +113,25 @@ function dependency(
   statuses: readonly AdapterStatus[],
   name: string,
 ): Precondition {
+  const { generation, conditions, adapters } = cluster;
   const report = statuses.find((status) => status.adapter === name);
-  if (report !== undefined) {
-    const available = report.conditions.find((condition) => condition.type === 'Available');
-    return judged(name, available?.status, report.observed_generation, cluster.generation);
-  }
   const type = mirroredType(name).toLowerCase();
-  const mirrored = cluster.conditions.find((condition) => condition.type.toLowerCase() === type);
-  if (mirrored !== undefined) {
-    return judged(name, mirrored.status, mirrored.observed_generation, cluster.generation);
-  }
-  return judged(name, cluster.adapters[name], undefined, cluster.generation);
-}
-
-function judged(
-  name: string,
-  status: string | undefined,
-  observed: number | undefined,
-  generation: number,
-): Precondition {
+  const found =
+    report === undefined
+      ? conditions.find((condition) => condition.type.toLowerCase() === type)
+      : {
+          status: report.conditions.find((condition) => condition.type === 'Available')?.status,
+          observed_generation: report.observed_generation,
+        };
+  const { status, observed_generation: observed = generation } = found ?? { status: adapters[name] };
   if (status === undefined) return precondition(name, false, `adapter "${name}" has not reported`);
-  if (observed !== undefined && observed !== generation) {
-    return precondition(
-      name,
-      false,
-      `adapter "${name}" has reported for generation ${observed}, not for ${generation}`,
-    );
-  }
-  return precondition(name, status === 'True', `adapter "${name}" is not available`);
+  return observed === generation
+    ? precondition(name, status === 'True', `adapter "${name}" is not available`)
+    : precondition(
+        name,
+        false,
+        `adapter "${name}" has reported for generation ${observed}, not for ${generation}`,
+      );
 }
 
 /**

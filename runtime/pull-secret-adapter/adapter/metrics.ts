@@ -50,29 +50,19 @@ export class SecretMetrics {
 }
 
 function samplesOf(cluster: string, { reason, data }: Passed): readonly Sample[] {
-  const created = Date.parse(scalarText(data['versionCreatedTime'])) / 1000;
-  const enabled = data['enabledVersions'];
-  return [
-    ...(Number.isNaN(created)
-      ? []
-      : [
-          {
-            name: 'pullwright_pull_secret_version_created_timestamp_seconds' as const,
-            help: 'When the version of the secret that holds the pull secret was made',
-            value: created,
-            labels: { cluster },
-          },
-        ]),
-    ...(typeof enabled === 'number'
-      ? [
-          {
-            name: 'pullwright_pull_secret_enabled_versions' as const,
-            help: 'Versions of the secret that can be read',
-            value: enabled,
-            labels: { cluster },
-          },
-        ]
-      : []),
+  const samples: readonly Sample[] = [
+    {
+      name: 'pullwright_pull_secret_version_created_timestamp_seconds',
+      help: 'When the version of the secret that holds the pull secret was made',
+      value: Date.parse(scalarText(data['versionCreatedTime'])) / 1000,
+      labels: { cluster },
+    },
+    {
+      name: 'pullwright_pull_secret_enabled_versions',
+      help: 'Versions of the secret that can be read',
+      value: typeof data['enabledVersions'] === 'number' ? data['enabledVersions'] : Number.NaN,
+      labels: { cluster },
+    },
     {
       name: 'pullwright_pull_secret_result',
       help: 'Result of the last pass over a cluster: 1 for its reason',
@@ -80,4 +70,5 @@ function samplesOf(cluster: string, { reason, data }: Passed): readonly Sample[]
       labels: { cluster, reason },
     },
   ];
+  return samples.filter(({ value }) => !Number.isNaN(value));
 }

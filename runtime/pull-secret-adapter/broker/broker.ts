@@ -3,6 +3,7 @@
  * dead.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { withDeadline } from '../../core/parallel.ts';
 import type { WireMessage } from '../cloud-event.ts';
 
 // Bounds on what a broker is waited for: a connection that hangs answers nothing, and nothing says that it hangs.
@@ -15,16 +16,8 @@ export const GOODBYE_MS = 5000;
 /**
  * The result of `work`, or a rejection with code `ETIMEDOUT`. The work itself is not cancelled; its later result is ignored.
  */
-export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const over = new AbortController();
-  const silence = sleep(ms, undefined, { signal: over.signal }).then(
-    () => {
-      throw Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' });
-    },
-    // The work finished first.
-    () => work,
-  );
-  return Promise.race([work, silence]).finally(() => over.abort());
+export function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  return withDeadline(work, ms, () => Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
 }
 
 export interface Pulse {

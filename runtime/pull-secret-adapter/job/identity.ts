@@ -6,6 +6,7 @@
  * does not tell whose right was missing.
  */
 import type { AuthClient } from 'google-auth-library';
+import { withDeadline } from '../../core/parallel.ts';
 import { scalarText } from '../../core/record.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
 import type { HttpClient } from '../../http/client.ts';
@@ -91,18 +92,13 @@ function takenOn(options: IdentityOptions, own: TokenSource): TokenSource {
 }
 
 /** The library has no deadline where it takes itself to run at Google. */
-async function within<T>({ timeoutMs, signal }: IdentityOptions, answer: Promise<T>): Promise<T> {
-  const cut = Promise.withResolvers<never>();
-  const interrupt = (): void => cut.reject(signal.reason as Error);
-  const timer = setTimeout(() => cut.reject(new GcpError(TOKEN_CALL, 'DEADLINE_EXCEEDED')), timeoutMs);
-  signal.addEventListener('abort', interrupt);
-  if (signal.aborted) interrupt();
-  try {
-    return await Promise.race([answer, cut.promise]);
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener('abort', interrupt);
-  }
+function within<T>({ timeoutMs, signal }: IdentityOptions, answer: Promise<T>): Promise<T> {
+  const interrupted = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason as Error);
+    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+  });
+  const late = (): Error => new GcpError(TOKEN_CALL, 'DEADLINE_EXCEEDED');
+  return withDeadline(Promise.race([answer, interrupted]), timeoutMs, late);
 }
 
 function ownError(error: unknown): Error {
