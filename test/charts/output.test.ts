@@ -29,11 +29,6 @@ import { tempFolder } from '../support/temp-folder.ts';
 const role = (namespace: string, name = 'syncer'): KubeObject =>
   meta('rbac.authorization.k8s.io/v1 Role', { name, namespace });
 
-function inFolder(body: (folder: string) => void): void {
-  const folder = tempFolder();
-  body(folder);
-}
-
 const filesOf = (folder: string): readonly string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => !entry.isDirectory())
@@ -117,99 +112,96 @@ test('what is written is read back the same by a parser of YAML 1.1 and of 1.2',
   );
 });
 
-test('writing twice changes nothing the second time', () =>
-  inFolder((folder) => {
-    assert.equal(writeTree(folder, tree('a', 'b')).added.length, 3);
-    assert.deepEqual(writeTree(folder, tree('a', 'b')), {
-      added: [],
-      changed: [],
-      stale: [],
-      inTheWay: [],
-      unchanged: 3,
-    });
-  }));
+test('writing twice changes nothing the second time', () => {
+  const folder = tempFolder();
+  assert.equal(writeTree(folder, tree('a', 'b')).added.length, 3);
+  assert.deepEqual(writeTree(folder, tree('a', 'b')), {
+    added: [],
+    changed: [],
+    stale: [],
+    inTheWay: [],
+    unchanged: 3,
+  });
+});
 
-test('what is no longer wanted goes with its folder, what is not ours stays', () =>
-  inFolder((folder) => {
-    writeTree(folder, tree('a', 'b', 'c'));
-    const foreign = {
-      'README.md': 'hello',
-      'b/notes.yaml': 'kept: true\n',
-      // A copy of a rendered file belongs to whoever made it.
-      'c-copy/role-syncer.yaml': readFileSync(join(folder, 'c/role-syncer.yaml'), 'utf8'),
-      '.git/a.yaml': headerOf('.git/a.yaml'),
-    };
-    for (const [path, text] of Object.entries(foreign)) {
-      mkdirSync(join(folder, path, '..'), { recursive: true });
-      writeFileSync(join(folder, path), text);
-    }
-    const difference = writeTree(folder, tree('a'));
-    assert.deepEqual(difference.stale, ['b/role-syncer.yaml', 'c/role-syncer.yaml']);
-    assert.deepEqual(
-      filesOf(folder),
-      [...Object.keys(foreign), 'a/role-syncer.yaml', 'kustomization.yaml'].sort(),
-    );
-    assert.ok(!existsSync(join(folder, 'c')));
-    for (const [path, text] of Object.entries(foreign))
-      assert.equal(readFileSync(join(folder, path), 'utf8'), text);
-  }));
+test('what is no longer wanted goes with its folder, what is not ours stays', () => {
+  const folder = tempFolder();
+  writeTree(folder, tree('a', 'b', 'c'));
+  const foreign = {
+    'README.md': 'hello',
+    'b/notes.yaml': 'kept: true\n',
+    // A copy of a rendered file belongs to whoever made it.
+    'c-copy/role-syncer.yaml': readFileSync(join(folder, 'c/role-syncer.yaml'), 'utf8'),
+    '.git/a.yaml': headerOf('.git/a.yaml'),
+  };
+  for (const [path, text] of Object.entries(foreign)) {
+    mkdirSync(join(folder, path, '..'), { recursive: true });
+    writeFileSync(join(folder, path), text);
+  }
+  const difference = writeTree(folder, tree('a'));
+  assert.deepEqual(difference.stale, ['b/role-syncer.yaml', 'c/role-syncer.yaml']);
+  assert.deepEqual(
+    filesOf(folder),
+    [...Object.keys(foreign), 'a/role-syncer.yaml', 'kustomization.yaml'].sort(),
+  );
+  assert.ok(!existsSync(join(folder, 'c')));
+  for (const [path, text] of Object.entries(foreign))
+    assert.equal(readFileSync(join(folder, path), 'utf8'), text);
+});
 
-test('a file that stands in the way stops the run before anything is written, and --overwrite replaces it', () =>
-  inFolder((folder) => {
-    mkdirSync(join(folder, 'a'));
-    writeFileSync(join(folder, 'a/role-syncer.yaml'), 'mine: true\n');
-    assert.throws(
-      () => writeTree(folder, tree('a', 'b')),
-      /Cannot write to ".*": 1 path holds something that was not rendered there: a\/role-syncer.yaml/,
-    );
-    assert.deepEqual(filesOf(folder), ['a/role-syncer.yaml']);
-    writeTree(folder, tree('a', 'b'), { overwrite: true });
-    assert.equal(compareTree(folder, tree('a', 'b')).unchanged, 3);
-  }));
+test('a file that stands in the way stops the run before anything is written, and --overwrite replaces it', () => {
+  const folder = tempFolder();
+  mkdirSync(join(folder, 'a'));
+  writeFileSync(join(folder, 'a/role-syncer.yaml'), 'mine: true\n');
+  assert.throws(
+    () => writeTree(folder, tree('a', 'b')),
+    /Cannot write to ".*": 1 path holds something that was not rendered there: a\/role-syncer.yaml/,
+  );
+  assert.deepEqual(filesOf(folder), ['a/role-syncer.yaml']);
+  writeTree(folder, tree('a', 'b'), { overwrite: true });
+  assert.equal(compareTree(folder, tree('a', 'b')).unchanged, 3);
+});
 
-test('links are never followed: neither a file nor a folder', () =>
-  inFolder((folder) => {
-    const outside = tempFolder();
-    writeFileSync(join(outside, 'victim'), 'kept');
-    const out = join(folder, 'out');
-    mkdirSync(join(out, 'a'), { recursive: true });
-    symlinkSync(join(outside, 'victim'), join(out, 'a/role-syncer.yaml'));
-    symlinkSync(outside, join(out, 'b'));
-    assert.deepEqual(compareTree(out, tree('a', 'b')).inTheWay, ['a/role-syncer.yaml', 'b/role-syncer.yaml']);
-    assert.throws(() => writeTree(out, tree('a', 'b')), /2 paths/);
-    assert.equal(readFileSync(join(outside, 'victim'), 'utf8'), 'kept');
-  }));
+test('links are never followed: neither a file nor a folder', () => {
+  const folder = tempFolder();
+  const outside = tempFolder();
+  writeFileSync(join(outside, 'victim'), 'kept');
+  const out = join(folder, 'out');
+  mkdirSync(join(out, 'a'), { recursive: true });
+  symlinkSync(join(outside, 'victim'), join(out, 'a/role-syncer.yaml'));
+  symlinkSync(outside, join(out, 'b'));
+  assert.deepEqual(compareTree(out, tree('a', 'b')).inTheWay, ['a/role-syncer.yaml', 'b/role-syncer.yaml']);
+  assert.throws(() => writeTree(out, tree('a', 'b')), /2 paths/);
+  assert.equal(readFileSync(join(outside, 'victim'), 'utf8'), 'kept');
+});
 
-test('a file that a run left empty or half written is finished by the next', () =>
-  inFolder((folder) => {
-    writeTree(folder, tree('a', 'b'));
-    const whole = readFileSync(join(folder, 'a/role-syncer.yaml'), 'utf8');
-    writeFileSync(join(folder, 'a/role-syncer.yaml'), '');
-    writeFileSync(join(folder, 'b/role-syncer.yaml'), headerOf('b/role-syncer.yaml'));
-    assert.deepEqual(writeTree(folder, tree('a', 'b')).changed, ['a/role-syncer.yaml', 'b/role-syncer.yaml']);
-    assert.equal(readFileSync(join(folder, 'a/role-syncer.yaml'), 'utf8'), whole);
-  }));
+test('a file that a run left empty or half written is finished by the next', () => {
+  const folder = tempFolder();
+  writeTree(folder, tree('a', 'b'));
+  const whole = readFileSync(join(folder, 'a/role-syncer.yaml'), 'utf8');
+  writeFileSync(join(folder, 'a/role-syncer.yaml'), '');
+  writeFileSync(join(folder, 'b/role-syncer.yaml'), headerOf('b/role-syncer.yaml'));
+  assert.deepEqual(writeTree(folder, tree('a', 'b')).changed, ['a/role-syncer.yaml', 'b/role-syncer.yaml']);
+  assert.equal(readFileSync(join(folder, 'a/role-syncer.yaml'), 'utf8'), whole);
+});
 
-test('lines that git gave other ends, and edits by hand, are changes', () =>
-  inFolder((folder) => {
-    writeTree(folder, tree('a', 'b'));
-    const file = join(folder, 'a/role-syncer.yaml');
-    writeFileSync(file, readFileSync(file, 'utf8').replaceAll('\n', '\r\n'));
-    appendFileSync(join(folder, 'b/role-syncer.yaml'), 'extra: 1\n');
-    assert.deepEqual(compareTree(folder, tree('a', 'b')).changed, [
-      'a/role-syncer.yaml',
-      'b/role-syncer.yaml',
-    ]);
-  }));
+test('lines that git gave other ends, and edits by hand, are changes', () => {
+  const folder = tempFolder();
+  writeTree(folder, tree('a', 'b'));
+  const file = join(folder, 'a/role-syncer.yaml');
+  writeFileSync(file, readFileSync(file, 'utf8').replaceAll('\n', '\r\n'));
+  appendFileSync(join(folder, 'b/role-syncer.yaml'), 'extra: 1\n');
+  assert.deepEqual(compareTree(folder, tree('a', 'b')).changed, ['a/role-syncer.yaml', 'b/role-syncer.yaml']);
+});
 
 for (const path of ['../out.yaml', 'a/../../out.yaml', '/out.yaml', 'a//out.yaml', 'a/..', '.', ''])
-  test(`a path that leads elsewhere is refused here too, whoever let its name pass: ${JSON.stringify(path)}`, () =>
-    inFolder((folder) => {
-      const to = join(folder, 'to');
-      const both = new Map([
-        ['a/good.yaml', 'kind: X\n'],
-        [path, 'kind: X\n'],
-      ]);
-      assert.throws(() => writeTree(to, both, { overwrite: true }), { code: 'UnsafeName' });
-      assert.deepEqual(filesOf(folder), []);
-    }));
+  test(`a path that leads elsewhere is refused here too, whoever let its name pass: ${JSON.stringify(path)}`, () => {
+    const folder = tempFolder();
+    const to = join(folder, 'to');
+    const both = new Map([
+      ['a/good.yaml', 'kind: X\n'],
+      [path, 'kind: X\n'],
+    ]);
+    assert.throws(() => writeTree(to, both, { overwrite: true }), { code: 'UnsafeName' });
+    assert.deepEqual(filesOf(folder), []);
+  });

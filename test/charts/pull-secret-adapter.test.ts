@@ -1,6 +1,10 @@
-/** What the adapter's section of a fleet renders, and the Job that the adapter makes: whole in golden files, promises one by one. */
+/** What the adapter's section of a fleet says and renders, and the Job that the adapter makes: whole in golden files, promises one by one. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { stringify } from 'yaml';
+import { toldOfJobs } from '../../charts/pull-secret-adapter/access.ts';
 import {
   type AdapterInstallation,
   adapterInstallation,
@@ -10,17 +14,44 @@ import {
 import type { ClusterContext } from '../../charts/shared/system.ts';
 import { parseFlags } from '../../runtime/cli/flags.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { parseYaml } from '../../runtime/kube/yaml.ts';
+import { command as adapterCommand, tenantsOf } from '../../runtime/pull-secret-adapter/adapter/command.ts';
+import { BROKER_FLAGS } from '../../runtime/pull-secret-adapter/broker/flags.ts';
+import { clusterDocument } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { type PullSecretJobInput, pullSecretJob } from '../../runtime/pull-secret-adapter/objects.ts';
+import { OPTION_FLAGS, settingsOf } from '../../runtime/pull-secret-adapter/options.ts';
 import { FAIL_JOB_EXIT_CODES } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { command as sentinelCommand } from '../../runtime/pull-secret-adapter/sentinel/command.ts';
+import { SENTINEL_FLAGS, sentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { golden } from '../support/golden.ts';
-import { test } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
 const PROVIDER = 'projects/123/locations/global/workloadIdentityPools/fleet/providers/openshift';
+const IMAGE = 'registry.example.com/pullwright:0.1.0';
+const SECTION = { api: 'https://hyperfleet.example.com' };
+
+const JOBS = {
+  namespace: 'n',
+  image: 'i',
+  imagePullSecrets: [],
+  serviceAccount: 's',
+  federation: '',
+  jobAuthorities: '',
+};
+
+const CLUSTER: ClusterContext = {
+  name: 'hub',
+  kind: 'management',
+  delivery: 'gitops',
+  namespace: 'pullwright-system',
+  image: IMAGE,
+  hosted: [],
+  discovery: false,
+};
 
 const BASE: AdapterInstallation = {
   namespace: 'hyperfleet-system',
-  image: 'registry.example.com/pullwright:0.1.0',
+  image: IMAGE,
   api: 'https://hyperfleet.example.com:8000',
   broker: 'rabbitmq',
   brokerSecret: 'pull-secret-adapter-broker',
@@ -33,16 +64,6 @@ const BASE: AdapterInstallation = {
   alerts: true,
 };
 
-const SECTION = { api: 'https://hyperfleet.example.com' };
-const CLUSTER: ClusterContext = {
-  name: 'hub',
-  kind: 'management',
-  delivery: 'gitops',
-  namespace: 'pullwright-system',
-  image: BASE.image,
-  hosted: [],
-  discovery: false,
-};
 const { jobGoogleServiceAccount: _account, brokerSecret: _secret, ...REST } = BASE;
 const PUBSUB: AdapterInstallation = {
   ...REST,
@@ -61,7 +82,7 @@ const JOB: PullSecretJobInput = {
   namespace: 'hyperfleet-system',
   labels: { 'hyperfleet.io/cluster-id': 'cls-123' },
   annotations: { 'hyperfleet.io/generation': '1' },
-  image: 'registry.example.com/pullwright:0.1.0',
+  image: IMAGE,
   serviceAccount: 'pullsecret-adapter-job',
   needsApiServer: true,
   env: { CLUSTER_ID: 'cls-123', GCP_PROJECT_ID: 'cust-proj' },
@@ -78,58 +99,31 @@ function yaml(objects: readonly KubeObject[]): string {
     .join('---\n');
 }
 
+interface Workload {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> };
+  readonly spec: {
+    readonly containers: readonly [{ readonly args: readonly string[]; readonly env?: readonly unknown[] }];
+    readonly volumes?: readonly { readonly name: string }[];
+  };
+}
+
+function rendered(section: Readonly<Record<string, unknown>>): readonly KubeObject[] {
+  const parsed = schema.parse({ ...SECTION, jobGoogleServiceAccount: 'a@b', ...section });
+  return pullSecretAdapterSystem.objects(parsed, CLUSTER);
+}
+
 function named(objects: readonly KubeObject[], kind: string, name: string): KubeObject {
   const found = objects.find((object) => object.kind === kind && object.metadata.name === name);
   assert.ok(found, `${kind}/${name} is not rendered`);
   return found;
 }
 
-function containerOf(object: KubeObject): { readonly args: readonly string[] } {
-  const { template } = object.spec as {
-    template: { spec: { containers: [{ args: readonly string[] }] } };
-  };
-  return template.spec.containers[0];
+function workload(objects: readonly KubeObject[], name: string): Workload {
+  return (named(objects, 'Deployment', name).spec as { template: Workload }).template;
 }
 
 test('RabbitMQ, Sentinel and Workload Identity', () =>
   golden('pull-secret-adapter/rabbitmq.yaml', yaml(adapterInstallation(BASE))));
-
-test('what the fleet says of Sentinel becomes flags that the command knows', async () => {
-  const sentinelOptions = {
-    rule: 'dependencies',
-    dependencies: ['validation', 'dns'],
-    eventType: 'cluster.look',
-    labels: { tier: 'gold', 'example.com/zone': 'a' },
-    pollSeconds: 10,
-    maxAgeSeconds: 3600,
-    debounceSeconds: 30,
-    repeatLimitSeconds: 0,
-  } as const;
-  const section = schema.parse({
-    ...SECTION,
-    jobGoogleServiceAccount: 'a@b',
-    sentinel: true,
-    sentinelOptions,
-  });
-  const objects = pullSecretAdapterSystem.objects(section, CLUSTER);
-  const { args } = containerOf(named(objects, 'Deployment', 'pull-secret-sentinel'));
-  const flags = args.slice(args.indexOf('--rule'));
-  assert.deepEqual(
-    flags.join(' '),
-    '--rule dependencies --dependency validation --dependency dns --event-type cluster.look --label example.com/zone=a --label tier=gold --poll 10s --max-age 3600s --debounce 30s --repeat-limit 0s',
-  );
-  parseFlags((await sentinelCommand.spec()).flags, flags);
-});
-
-test('the token of the API reaches adapter and Sentinel alike', () => {
-  const objects = adapterInstallation({ ...BASE, apiTokenSecret: 'hyperfleet-token' });
-  for (const name of ['pull-secret-adapter', 'pull-secret-sentinel']) {
-    const text = JSON.stringify(named(objects, 'Deployment', name));
-    assert.match(text, /"--api-token-file","\/etc\/pullwright\/api\/token"/);
-    assert.match(text, /"mountPath":"\/etc\/pullwright\/api"/);
-    assert.match(text, /"secretName":"hyperfleet-token"/);
-  }
-});
 
 test('Pub/Sub and federation', () =>
   golden('pull-secret-adapter/pubsub.yaml', yaml(adapterInstallation(PUBSUB))));
@@ -141,12 +135,8 @@ test('the Job: from a file, from the environment, with federation and authoritie
   golden('pull-secret-adapter/jobs.yaml', yaml(jobs.map(pullSecretJob)));
 });
 
-test('the account of the Jobs carries its Google account, and with federation a configuration instead', () => {
-  const annotations = { 'iam.gke.io/gcp-service-account': BASE.jobGoogleServiceAccount };
-  const account = named(adapterInstallation(BASE), 'ServiceAccount', 'pullsecret-adapter-job');
-  assert.deepEqual(account.metadata.annotations, annotations);
+test('with federation the token of the Jobs is where their configuration looks for it', () => {
   const objects = adapterInstallation(PUBSUB);
-  assert.equal(named(objects, 'ServiceAccount', 'pullsecret-adapter-job').metadata.annotations, undefined);
   const config = named(objects, 'ConfigMap', 'pullsecret-adapter-job-credentials')['data'] as Record<
     string,
     string
@@ -154,7 +144,7 @@ test('the account of the Jobs carries its Google account, and with federation a 
   const credentials = JSON.parse(config['credentials.json'] ?? '') as { credential_source: { file: string } };
   const job = JSON.stringify(pullSecretJob({ ...JOB, federation: PROVIDER }));
   const [folder = ''] = /^.*(?=\/token$)/.exec(credentials.credential_source.file) ?? [];
-  assert.ok(job.includes(`"mountPath":"${folder}"`), 'the token is where the configuration looks for it');
+  assert.ok(job.includes(`"mountPath":"${folder}"`));
   assert.ok(job.includes('"/etc/pullwright/google/credentials.json"'));
 });
 
@@ -217,25 +207,288 @@ test('no selector takes pods of Jobs for pods of the adapter', () => {
   }
 });
 
-test('no pod names a user, so that OpenShift can give it one; none may gain a right', () => {
-  const pods = [...adapterInstallation(BASE), pullSecretJob(JOB)]
-    .map((object) => (object.spec as { template?: { spec?: object } } | undefined)?.template?.spec)
-    .filter((spec) => spec !== undefined);
-  assert.equal(pods.length, 3);
-  for (const pod of pods) {
-    const text = JSON.stringify(pod);
-    assert.doesNotMatch(text, /runAsUser|fsGroup|"privileged":true/);
-    for (const promise of [
-      /"runAsNonRoot":true/,
-      /"readOnlyRootFilesystem":true/,
-      /"drop":\["ALL"\]/,
-      /"RuntimeDefault"/,
-    ])
-      assert.match(text, promise);
+const EVERY_OPTION = {
+  adapterName: 'secrets',
+  dependencies: ['dns'],
+  managementNamespace: 'hosted-{name}',
+  pullSecretName: 'pull',
+  gcpSecretName: 'ps-{id}',
+  impersonate: '',
+  passAs: 'env',
+  replication: 'user-managed:{region},europe-west4',
+  kmsKey: 'projects/{project}/locations/{location}/keyRings/r/cryptoKeys/k',
+  keepVersions: 2,
+  previousForSeconds: 604_800,
+  destroyAfterSeconds: 2_592_000,
+  onDeletion: 'retain',
+  adopt: true,
+  tenants: { 'a@example.com': ['of-a', 'a-*'] },
+  challenge: 'project-label',
+  tenantKey: 'labels.team',
+  verifyEverySeconds: 3600,
+  deniedRetrySeconds: 0,
+  jobTtlSeconds: 600,
+  jobDeadlineSeconds: 120,
+  repeatSeconds: 0,
+  sweepSeconds: 30,
+  leaseSeconds: 20,
+  concurrency: 5,
+  jobEnv: { SECRET_MANAGER_ENDPOINT: 'https://secrets.example.com' },
+} as const;
+
+test('every option of the adapter is a flag that the command knows', async () => {
+  const { args } = workload(rendered({ adapterOptions: EVERY_OPTION }), 'pull-secret-adapter').spec
+    .containers[0];
+  const { flags } = parseFlags((await adapterCommand.spec()).flags, args.slice(1));
+  const { adopt, concurrency, ...given } = flags as Readonly<Record<string, unknown>>;
+  assert.deepEqual([adopt, concurrency, given['verify-every'], given['job-deadline']], [true, 5, 3600, 120]);
+  const own = ['kubeconfig', 'context', 'log-level', 'log-format'];
+  const elsewhere = [
+    ...Object.keys(BROKER_FLAGS),
+    'namespace',
+    'image',
+    'image-pull-secret',
+    'service-account',
+  ];
+  const regional = workload(rendered({ adapterOptions: { location: '{region}' } }), 'pull-secret-adapter');
+  const all = [...args, ...(regional.spec.containers[0]?.args ?? [])];
+  const known = new Set(all.filter((arg) => arg.startsWith('--')).map((arg) => arg.slice(2)));
+  const without = Object.keys((await adapterCommand.spec()).flags).filter(
+    (name) => !known.has(name) && ![...own, ...elsewhere, 'job-federation', 'job-ca'].includes(name),
+  );
+  assert.deepEqual(without, [], 'flags without a field');
+});
+
+test('what the fleet says of Sentinel becomes flags that the command knows', async () => {
+  const sentinelOptions = {
+    rule: 'dependencies',
+    dependencies: ['validation', 'dns'],
+    eventType: 'cluster.look',
+    labels: { tier: 'gold', 'example.com/zone': 'a' },
+    pollSeconds: 10,
+    maxAgeSeconds: 3600,
+    debounceSeconds: 30,
+    repeatLimitSeconds: 0,
+  } as const;
+  const objects = rendered({ sentinel: true, sentinelOptions });
+  const [{ args }] = workload(objects, 'pull-secret-sentinel').spec.containers;
+  const flags = args.slice(args.indexOf('--rule'));
+  assert.deepEqual(
+    flags.join(' '),
+    '--rule dependencies --dependency validation --dependency dns --event-type cluster.look --label example.com/zone=a --label tier=gold --poll 10s --max-age 3600s --debounce 30s --repeat-limit 0s',
+  );
+  parseFlags((await sentinelCommand.spec()).flags, flags);
+});
+
+test('a flag is checked as its field is', async () => {
+  const read = (...args: readonly string[]): unknown =>
+    settingsOf(parseFlags(OPTION_FLAGS, args).flags, undefined, JOBS).jobEnv;
+  assert.deepEqual(read('--job-env', 'HTTPS_PROXY=http://a=b'), { HTTPS_PROXY: 'http://a=b' });
+  assert.throws(
+    () => read('--job-env', 'TENANT_CHALLENGE='),
+    /TENANT_CHALLENGE.*adapter sets this variable itself/,
+  );
+  for (const wrong of ['=canary', 'canary'])
+    assert.throws(
+      () => read('--job-env', wrong),
+      ({ message }: Error) => /must be NAME=VALUE/.test(message) && !message.includes('canary'),
+    );
+  assert.deepEqual(toldOfJobs(['--job-env=A=b', '--job-env']), { environment: { A: 'b' } });
+  assert.throws(() => read('--destroy-after', '1h'), /--destroy-after: expected 0, or 86400/);
+});
+
+test('a list of tenants that is empty is refused, and does not switch tenancy off', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'pullwright-tenants-')), 'tenants.yaml');
+  for (const text of ['', '# x', 'null']) {
+    writeFileSync(path, text);
+    const tenants = await tenantsOf(path);
+    assert.throws(() => settingsOf({}, tenants, JOBS), {
+      name: 'UsageError',
+      message: 'Cannot use the options: --tenants: must not be null',
+    });
   }
 });
 
-test('a Job fails at once on each code that a person must act on', () => {
-  const text = JSON.stringify(pullSecretJob(JOB));
-  assert.match(text, /"onExitCodes":\{"containerName":"job","operator":"In","values":\[65,73,77,78\]\}/);
+test('options of Sentinel are refused by the names that were given', () => {
+  const refused: readonly (readonly [readonly string[], object, RegExp])[] = [
+    [[], { message_decision: null }, /: --messages: message_decision: must not be null/],
+    [[], { pollSeconds: 1, message_data: { id: 'resource.id' } }, /unknown field "pollSeconds"/],
+    [['--dependency', 'dns'], {}, /: --dependency: has no effect/],
+    [['--debounce', '1h'], {}, /: --debounce: --debounce \(3600\) is longer than --max-age \(1800\)/],
+  ];
+  for (const [args, file, message] of refused)
+    assert.throws(() => sentinelSettings(parseFlags(SENTINEL_FLAGS, args).flags, file), {
+      name: 'UsageError',
+      message,
+    });
+});
+
+test('messages of Sentinel are a file of Sentinel alone, which the command reads, and another text is another pod', async () => {
+  const options = {
+    messageDecision: {
+      params: { seen: 'condition("Reconciled").observed_generation' },
+      result: 'resource.generation > seen',
+    },
+    messageData: { id: 'resource.id', origin: '"europe"' },
+  };
+  const objects = rendered({ sentinel: true, sentinelOptions: options });
+  const file = objects.find((one) => one.metadata.name === 'pull-secret-sentinel-messages');
+  const { 'messages.yaml': text = '' } = (file?.['data'] ?? {}) as { readonly 'messages.yaml'?: string };
+  const { decide, data } = sentinelSettings({}, parseYaml(text) as object).messages;
+  const cluster = clusterDocument.parse({ id: 'a', generation: 2 });
+  assert.equal(decide?.(cluster, new Date()).publish, true);
+  assert.deepEqual(data(cluster, ''), { id: 'a', origin: 'europe' });
+  const sentinel = workload(objects, 'pull-secret-sentinel');
+  const mounted = sentinel.spec.volumes?.some(({ name }) => name === 'messages');
+  assert.deepEqual(
+    [mounted, workload(objects, 'pull-secret-adapter').spec.volumes?.some(({ name }) => name === 'messages')],
+    [true, false],
+  );
+  const { flags } = parseFlags(
+    (await sentinelCommand.spec()).flags,
+    sentinel.spec.containers[0].args.slice(1),
+  );
+  assert.equal((flags as { readonly messages?: string }).messages, '/etc/pullwright/messages/messages.yaml');
+  const other = rendered({
+    sentinel: true,
+    sentinelOptions: { ...options, messageData: { id: 'resource.id' } },
+  });
+  assert.notDeepEqual(workload(other, 'pull-secret-sentinel').metadata, sentinel.metadata);
+});
+
+test('the list of tenants is a file of the adapter alone, and another list is another pod', () => {
+  const objects = rendered({ sentinel: true, adapterOptions: EVERY_OPTION });
+  const list = objects.find((one) => one.metadata.name === 'pull-secret-adapter-tenants');
+  assert.deepEqual(list?.['data'], { 'tenants.yaml': 'a@example.com:\n  - of-a\n  - a-*\n' });
+  const adapter = workload(objects, 'pull-secret-adapter');
+  assert.ok(adapter.spec.volumes?.some(({ name }) => name === 'tenants'));
+  assert.ok(!workload(objects, 'pull-secret-sentinel').spec.volumes?.some(({ name }) => name === 'tenants'));
+  const other = rendered({ adapterOptions: { tenants: { b: ['of-b'] } } });
+  assert.notDeepEqual(workload(other, 'pull-secret-adapter').metadata, adapter.metadata);
+});
+
+test('what speaks of API and broker reaches adapter and Sentinel alike', async () => {
+  const objects = rendered({
+    sentinel: true,
+    exchange: 'events',
+    exchangeType: 'fanout',
+    routingKey: 'k',
+    createTopics: true,
+    apiTokenAudience: 'hyperfleet',
+    caConfigMap: 'authorities',
+  });
+  for (const [name, command] of [
+    ['pull-secret-adapter', adapterCommand],
+    ['pull-secret-sentinel', sentinelCommand],
+  ] as const) {
+    const { spec } = workload(objects, name);
+    const [{ args, env }] = spec.containers;
+    const { flags } = parseFlags((await command.spec()).flags, args.slice(1));
+    const given = flags as Readonly<Record<string, unknown>>;
+    assert.deepEqual(
+      ['exchange', 'exchange-type', 'routing-key', 'create-topics', 'api-token-file'].map(
+        (flag) => given[flag],
+      ),
+      ['events', 'fanout', 'k', true, '/etc/pullwright/api/token'],
+    );
+    assert.deepEqual(env, [{ name: 'NODE_EXTRA_CA_CERTS', value: '/etc/pullwright/ca/ca.crt' }]);
+    assert.match(JSON.stringify(spec.volumes), /"audience":"hyperfleet"/);
+    assert.match(JSON.stringify(spec.volumes), /"configMap":\{"name":"authorities"\}/);
+  }
+  const [{ args }] = workload(objects, 'pull-secret-adapter').spec.containers;
+  assert.equal(args[args.indexOf('--job-ca') + 1], 'authorities');
+});
+
+test('the rights of the Jobs name the Secret that they are told to write', () => {
+  const objects = rendered({ adapterOptions: { pullSecretName: 'pull' } });
+  const { rules } = named(objects, 'ClusterRole', 'pullwright-pull-secret-job');
+  assert.match(JSON.stringify(rules), /"resourceNames":\["pull"\]/);
+});
+
+interface Bad extends Case {
+  readonly section: Readonly<Record<string, unknown>>;
+  readonly says: RegExp;
+}
+
+const BAD: readonly Bad[] = [
+  { name: 'no identity', reason: 'Jobs could do nothing', section: SECTION, says: /one identity/ },
+  {
+    name: 'two identities',
+    reason: 'the second would win silently',
+    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', jobFederation: PROVIDER },
+    says: /one identity/,
+  },
+  {
+    name: 'a provider by its short name',
+    reason: 'Google refuses it only at run time',
+    section: { ...SECTION, jobFederation: 'openshift' },
+    says: /workloadIdentityPools/,
+  },
+  {
+    name: 'Pub/Sub without a project',
+    reason: 'there is no default',
+    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', broker: 'pubsub' },
+    says: /gcpProject/,
+  },
+  {
+    name: 'a port that is none',
+    reason: 'named',
+    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', egressPorts: [0] },
+    says: /egressPorts|>=1/,
+  },
+  ...(
+    [
+      [{ rule: 'all' }, /rule[\s\S]*expected one of/],
+      [{ dependencies: ['dns'] }, /has no effect with rule \\"reconcile\\"/],
+      [{ rule: 'dependencies', dependencies: [] }, /dependencies/],
+      [{ labels: { tier: "go'ld" } }, /expected letters/],
+      [{ labels: { 'a=b': 'c' } }, /expected letters/],
+      [{ eventType: 'a b' }, /expected letters/],
+      [{ pollSeconds: 0 }, /pollSeconds/],
+      [{ maxAgeSeconds: 5 }, /debounceSeconds \(10\) is longer than maxAgeSeconds \(5\)/],
+      [{ debounceSeconds: 3600 }, /\(3600\) is longer than maxAgeSeconds \(1800\)/],
+      [{ repeatLimitSeconds: 1.5 }, /repeatLimitSeconds/],
+      [{ messageDecision: { result: 'resource.' } }, /messageDecision[\s\S]*message_decision\.result: /],
+      [{ messageData: { name: 'resource.name' } }, /messageData[\s\S]*has no \\"id\\"/],
+      [{ rule: 'dependencies', messageDecision: { result: 'true' } }, /expected one of them/],
+    ] as const
+  ).map(
+    ([sentinelOptions, says]): Bad => ({
+      name: `Sentinel with ${JSON.stringify(sentinelOptions)}`,
+      reason: 'the pod would end with "wrong usage", or never say anything',
+      section: { ...SECTION, jobGoogleServiceAccount: 'a@b', sentinel: true, sentinelOptions },
+      says,
+    }),
+  ),
+  ...(
+    [
+      [{ adapterOptions: { replication: 'europe' } }, /expected automatic/],
+      [{ adapterOptions: { tenants: {} } }, /at least one tenant/],
+      [{ adapterOptions: { tenants: { a: ['*'] } } }, /tenants/],
+      [{ adapterOptions: { tenantKey: 'spec.owner' } }, /expected created_by/],
+      [{ adapterOptions: { jobTtlSeconds: 5 } }, /jobTtlSeconds/],
+      [{ adapterOptions: { jobEnv: { 'a=b': 'c' } } }, /jobEnv/],
+      [{ adapterOptions: { jobEnv: { TENANT_CHALLENGE: '' } } }, /adapter sets this variable itself/],
+      [{ adapterOptions: { verifyEvery: 5 } }, /verifyEvery/],
+      [{ apiTokenSecret: 'a', apiTokenAudience: 'b' }, /One token is enough/],
+    ] as const
+  ).map(
+    ([more, says]): Bad => ({
+      name: JSON.stringify(more),
+      reason: 'the pod would end with "wrong usage", or do something else than is meant',
+      section: { ...SECTION, jobGoogleServiceAccount: 'a@b', ...more },
+      says,
+    }),
+  ),
+  {
+    name: 'options of a Sentinel that is not installed',
+    reason: 'they would be lost silently',
+    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', sentinelOptions: { rule: 'reconcile' } },
+    says: /expected sentinel: true/,
+  },
+];
+table(test, BAD, ({ section, says }) => {
+  const { success, error } = schema.safeParse(section);
+  assert.equal(success, false);
+  assert.match(error?.message ?? '', says);
 });

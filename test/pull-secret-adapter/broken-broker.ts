@@ -10,7 +10,6 @@ import { freePort } from '../brokers/rabbitmq-node.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import type { TestSuite } from '../support/suite.ts';
-import { NODE } from './container.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { JobCluster } from './doubles/job-cluster.ts';
 import { goodSpec } from './scene.ts';
@@ -24,6 +23,9 @@ export interface Broker {
     readonly env: Readonly<Record<string, string>>;
   };
   readonly stop: () => Promise<void> | void;
+  /** What runs first: the sources by Node, or the executable. The adapter that takes over is the other one. */
+  readonly first: readonly string[];
+  readonly second: readonly string[];
 }
 
 interface Program {
@@ -51,13 +53,15 @@ class Scene {
     this.broker = broker;
   }
 
-  adapter(): Promise<Program> {
-    return this.#run(['adapter', '--kubeconfig', this.cluster.kubeconfig, '--sweep', '100000']);
+  adapter(program: readonly string[]): Promise<Program> {
+    const { kubeconfig } = this.cluster;
+    return this.#run([...program, 'adapter', '--kubeconfig', kubeconfig, '--sweep', '100000']);
   }
 
   /** Says each thing once. */
   sentinel(): Promise<Program> {
     return this.#run([
+      ...this.broker.first,
       'sentinel',
       '--poll',
       '1s',
@@ -75,9 +79,9 @@ class Scene {
     this.lines.push(line);
     const { flags, env } = this.broker.at(line.host);
     const port = await freePort();
-    const [file = '', ...rest] = NODE;
+    const [file = '', ...rest] = command;
     const ports = ['--health-port', String(port), '--metrics-port', 'off'];
-    const child = spawn(file, [...rest, ...command, '--api', this.api.url, ...ports, ...flags], {
+    const child = spawn(file, [...rest, '--api', this.api.url, ...ports, ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: { ...process.env, ...env },
     });
@@ -128,7 +132,7 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
   test('both are ready only once the broker answers', async () => {
     const broker = await start();
     scene = new Scene(await HyperfleetDouble.start(), await JobCluster.start(), broker);
-    [adapter, sentinel] = [await scene.adapter(), await scene.sentinel()];
+    [adapter, sentinel] = [await scene.adapter(broker.first), await scene.sentinel()];
     for (const program of [adapter, sentinel]) await is(program, 200);
     // Who leads has gone over the clusters: from here on only an event brings one.
     await eventually(() => assert.match(adapter.output, /this process leads/), within);
@@ -185,7 +189,7 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
   });
 
   test('the next process gets the message that was not acknowledged, and finishes', async () => {
-    adapter = await scene.adapter();
+    adapter = await scene.adapter(scene.broker.second);
     await is(adapter, 200);
     await eventually(() => assert.equal(scene.available('cls-drained'), 'SecretAvailable'), within);
   });

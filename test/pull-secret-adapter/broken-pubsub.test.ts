@@ -2,8 +2,10 @@
 // needs: Go
 /** Pub/Sub over lines that break: `broken-broker.ts`. */
 import { startPubSub } from '../brokers/pubsub-node.ts';
+import { executable } from '../support/executable.ts';
 import { test } from '../support/suite.ts';
 import { brokenBroker } from './broken-broker.ts';
+import { NODE } from './container.ts';
 
 brokenBroker(test, async () => {
   const server = await startPubSub();
@@ -14,5 +16,7 @@ brokenBroker(test, async () => {
       env: { PUBSUB_EMULATOR_HOST: host },
     }),
     stop: () => server.stop(),
+    first: [await executable()],
+    second: NODE,
   };
 });

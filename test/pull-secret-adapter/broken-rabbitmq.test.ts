@@ -4,9 +4,11 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startRabbitMq } from '../brokers/rabbitmq-node.ts';
+import { executable } from '../support/executable.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { brokenBroker } from './broken-broker.ts';
+import { NODE } from './container.ts';
 
 brokenBroker(test, async () => {
   const rabbit = await startRabbitMq();
@@ -22,5 +24,7 @@ brokenBroker(test, async () => {
     stop: async () => {
       await rabbit.stop();
     },
+    first: NODE,
+    second: [await executable()],
   };
 });

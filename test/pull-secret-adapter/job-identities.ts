@@ -9,17 +9,12 @@ import { type Case, type TestSuite, table } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import type { SecretManagerDouble } from './doubles/secret-manager.ts';
 import { TokenProxy } from './doubles/token-proxy.ts';
-import { withDouble } from './job-scenarios.ts';
+import { doubled, withDouble } from './job-scenarios.ts';
 import { type JobRunner, PATH } from './run-job.ts';
 
 const MANAGER = 'pullsecret-manager@cust-proj.iam.gserviceaccount.com';
 const PROVIDER = 'projects/1/locations/global/workloadIdentityPools/pool/providers/openshift';
 const TAKE_ON = { GCP_SERVICE_ACCOUNT: MANAGER };
-
-async function inFolder(body: (folder: string) => Promise<void>): Promise<void> {
-  const folder = tempFolder();
-  await body(folder);
-}
 
 function origins(double: SecretManagerDouble): readonly (string | undefined)[] {
   return [...new Set(double.calls.map((call) => call.identity))];
@@ -128,101 +123,91 @@ const FAILING: readonly Failing[] = [
 ];
 
 export function jobIdentities(test: TestSuite, run: JobRunner): void {
-  test('Workload Identity: the metadata server gives the token', () =>
-    withDouble(async (double) => {
-      assert.equal((await run(double)).code, 0);
-      assert.deepEqual(origins(double), ['metadata']);
-      assert.deepEqual(double.identity.impersonated, [], 'empty: its own identity');
-      const asked = ['GET /computeMetadata/v1/instance/service-accounts/default/token'];
-      assert.deepEqual(double.identity.requests, asked, 'nothing but a token is asked for');
-    }));
+  const check = doubled(test);
+  check('Workload Identity: the metadata server gives the token', async (double) => {
+    assert.equal((await run(double)).code, 0);
+    assert.deepEqual(origins(double), ['metadata']);
+    assert.deepEqual(double.identity.impersonated, [], 'empty: its own identity');
+    const asked = ['GET /computeMetadata/v1/instance/service-accounts/default/token'];
+    assert.deepEqual(double.identity.requests, asked, 'nothing but a token is asked for');
+  });
 
-  test('the identity that may write is taken on, once in a run', () =>
-    withDouble(async (double) => {
-      assert.equal((await run(double, TAKE_ON)).code, 0);
-      assert.deepEqual(double.identity.impersonated, [MANAGER]);
-      assert.deepEqual(origins(double), ['impersonation']);
-    }));
+  check('the identity that may write is taken on, once in a run', async (double) => {
+    assert.equal((await run(double, TAKE_ON)).code, 0);
+    assert.deepEqual(double.identity.impersonated, [MANAGER]);
+    assert.deepEqual(origins(double), ['impersonation']);
+  });
 
-  test('a token that expires while the run goes on is replaced before it is used', () =>
-    withDouble(async (double) => {
-      double.identity.tokenSeconds = 3;
-      double.faults = [
-        { rpc: 'CreateSecret', delayMs: 3500 },
-        { rpc: 'AddSecretVersion', delayMs: 3500 },
-      ];
-      const { code, result } = await run(double, TAKE_ON);
-      assert.equal(code, 0, result.message);
-      assert.deepEqual(
-        double.calls.map((call) => call.code),
-        ['NOT_FOUND', 'OK', 'OK', 'OK'],
-        'no call with an old token',
-      );
-    }));
+  check('a token that expires while the run goes on is replaced before it is used', async (double) => {
+    double.identity.tokenSeconds = 3;
+    double.faults = [
+      { rpc: 'CreateSecret', delayMs: 3500 },
+      { rpc: 'AddSecretVersion', delayMs: 3500 },
+    ];
+    const { code, result } = await run(double, TAKE_ON);
+    assert.equal(code, 0, result.message);
+    assert.deepEqual(
+      double.calls.map((call) => call.code),
+      ['NOT_FOUND', 'OK', 'OK', 'OK'],
+      'no call with an old token',
+    );
+  });
 
-  test('a token that is withdrawn while the run goes on is replaced once it is refused', () =>
-    withDouble(async (double) => {
-      // Time to withdraw it between this call and the next.
-      double.faults = [{ rpc: 'CreateSecret', after: true, delayMs: 1000 }];
-      let withdrawn = false;
-      const { code, result } = await run(double, TAKE_ON, {
-        // Looked at while the run goes on; never interrupts.
-        interruptWhen: () => {
-          if (!withdrawn && double.calls.at(-1)?.rpc === 'CreateSecret') {
-            double.identity.revokeAll();
-            withdrawn = true;
-          }
-          return false;
-        },
-      });
-      assert.equal(code, 0, result.message);
-      const codes = double.calls.map((call) => `${call.rpc} ${call.code}`);
-      assert.deepEqual(codes.slice(2, 4), ['AddSecretVersion UNAUTHENTICATED', 'AddSecretVersion OK']);
-    }));
+  check('a token that is withdrawn while the run goes on is replaced once it is refused', async (double) => {
+    // Time to withdraw it between this call and the next.
+    double.faults = [{ rpc: 'CreateSecret', after: true, delayMs: 1000 }];
+    let withdrawn = false;
+    const { code, result } = await run(double, TAKE_ON, {
+      // Looked at while the run goes on; never interrupts.
+      interruptWhen: () => {
+        if (!withdrawn && double.calls.at(-1)?.rpc === 'CreateSecret') {
+          double.identity.revokeAll();
+          withdrawn = true;
+        }
+        return false;
+      },
+    });
+    assert.equal(code, 0, result.message);
+    const codes = double.calls.map((call) => `${call.rpc} ${call.code}`);
+    assert.deepEqual(codes.slice(2, 4), ['AddSecretVersion UNAUTHENTICATED', 'AddSecretVersion OK']);
+  });
 
-  test('IAM Credentials fails once', () =>
-    withDouble(async (double) => {
-      double.identity.impersonationFailures = [503, 503];
-      const { code, result } = await run(double, TAKE_ON);
-      assert.equal(code, 0, result.message);
-      assert.deepEqual(origins(double), ['impersonation']);
-    }));
+  check('IAM Credentials fails once', async (double) => {
+    double.identity.impersonationFailures = [503, 503];
+    const { code, result } = await run(double, TAKE_ON);
+    assert.equal(code, 0, result.message);
+    assert.deepEqual(origins(double), ['impersonation']);
+  });
 
-  test('Workload Identity Federation: the token of the pod is exchanged', () =>
-    withDouble((double) =>
-      inFolder(async (folder) => {
-        const { code, result } = await run(double, {
-          ...federation(double, folder),
-          METADATA_SERVER_DETECTION: 'none',
-        });
-        assert.equal(code, 0, result.message);
-        assert.deepEqual(origins(double), ['federation']);
-        assert.equal(double.secrets.get(PATH)?.versions.length, 1);
-      }),
-    ));
+  check('Workload Identity Federation: the token of the pod is exchanged', async (double) => {
+    const folder = tempFolder();
+    const { code, result } = await run(double, {
+      ...federation(double, folder),
+      METADATA_SERVER_DETECTION: 'none',
+    });
+    assert.equal(code, 0, result.message);
+    assert.deepEqual(origins(double), ['federation']);
+    assert.equal(double.secrets.get(PATH)?.versions.length, 1);
+  });
 
-  test('federation with an account of its own, and then the one of the customer', () =>
-    withDouble((double) =>
-      inFolder(async (folder) => {
-        const own = 'job@mgmt-project.iam.gserviceaccount.com';
-        const url = `${double.url}/v1/projects/-/serviceAccounts/${own}:generateAccessToken`;
-        const env = federation(double, folder, { service_account_impersonation_url: url });
-        const { code, result } = await run(double, { ...env, ...TAKE_ON });
-        assert.equal(code, 0, result.message);
-        assert.deepEqual(double.identity.impersonated, [own, MANAGER]);
-      }),
-    ));
+  check('federation with an account of its own, and then the one of the customer', async (double) => {
+    const folder = tempFolder();
+    const own = 'job@mgmt-project.iam.gserviceaccount.com';
+    const url = `${double.url}/v1/projects/-/serviceAccounts/${own}:generateAccessToken`;
+    const env = federation(double, folder, { service_account_impersonation_url: url });
+    const { code, result } = await run(double, { ...env, ...TAKE_ON });
+    assert.equal(code, 0, result.message);
+    assert.deepEqual(double.identity.impersonated, [own, MANAGER]);
+  });
 
-  test('federation that does not trust the token says where to look', () =>
-    withDouble((double) =>
-      inFolder(async (folder) => {
-        const env = federation(double, folder);
-        double.identity.audience = 'another';
-        const { code, result } = await run(double, env);
-        assert.deepEqual([code, result.reason], [69, 'IdentityUnavailable']);
-        assert.match(result.message, /HTTP 400.*GOOGLE_APPLICATION_CREDENTIALS/);
-      }),
-    ));
+  check('federation that does not trust the token says where to look', async (double) => {
+    const folder = tempFolder();
+    const env = federation(double, folder);
+    double.identity.audience = 'another';
+    const { code, result } = await run(double, env);
+    assert.deepEqual([code, result.reason], [69, 'IdentityUnavailable']);
+    assert.match(result.message, /HTTP 400.*GOOGLE_APPLICATION_CREDENTIALS/);
+  });
 
   table(test, FAILING, (row) =>
     withDouble(async (double) => {
@@ -237,39 +222,41 @@ export function jobIdentities(test: TestSuite, run: JobRunner): void {
 
 /** Only for a program: the certificates that it trusts are read when it starts. */
 export function jobKeyFile(test: TestSuite, run: JobRunner): void {
-  test('a key file: the assertion is signed with it, and the token endpoint gives the token, through a proxy', () =>
-    withDouble((double) =>
-      inFolder(async (folder) => {
-        const { privateKey, publicKey } = generateKeyPairSync('rsa', {
-          modulusLength: 2048,
-          publicKeyEncoding: { type: 'spki', format: 'pem' },
-          privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  const check = doubled(test);
+  check(
+    'a key file: the assertion is signed with it, and the token endpoint gives the token, through a proxy',
+    async (double) => {
+      const folder = tempFolder();
+      const { privateKey, publicKey } = generateKeyPairSync('rsa', {
+        modulusLength: 2048,
+        publicKeyEncoding: { type: 'spki', format: 'pem' },
+        privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+      });
+      double.identity.publicKey = publicKey;
+      const proxy = await TokenProxy.start(double.port);
+      try {
+        const key = {
+          type: 'service_account',
+          client_email: 'job@mgmt-project.iam.gserviceaccount.com',
+          private_key: privateKey,
+          private_key_id: '1',
+          token_uri: 'https://oauth2.googleapis.com/token',
+        };
+        const [file, ca] = [join(folder, 'key.json'), join(folder, 'ca.pem')];
+        writeFileSync(file, JSON.stringify(key), { mode: 0o600 });
+        writeFileSync(ca, proxy.ca);
+        const { code, result } = await run(double, {
+          GOOGLE_APPLICATION_CREDENTIALS: file,
+          HTTPS_PROXY: proxy.url,
+          NO_PROXY: '127.0.0.1',
+          NODE_EXTRA_CA_CERTS: ca,
         });
-        double.identity.publicKey = publicKey;
-        const proxy = await TokenProxy.start(double.port);
-        try {
-          const key = {
-            type: 'service_account',
-            client_email: 'job@mgmt-project.iam.gserviceaccount.com',
-            private_key: privateKey,
-            private_key_id: '1',
-            token_uri: 'https://oauth2.googleapis.com/token',
-          };
-          const [file, ca] = [join(folder, 'key.json'), join(folder, 'ca.pem')];
-          writeFileSync(file, JSON.stringify(key), { mode: 0o600 });
-          writeFileSync(ca, proxy.ca);
-          const { code, result } = await run(double, {
-            GOOGLE_APPLICATION_CREDENTIALS: file,
-            HTTPS_PROXY: proxy.url,
-            NO_PROXY: '127.0.0.1',
-            NODE_EXTRA_CA_CERTS: ca,
-          });
-          assert.equal(code, 0, result.message);
-          assert.deepEqual(origins(double), ['key']);
-          assert.deepEqual([...new Set(proxy.connects)], ['oauth2.googleapis.com:443']);
-        } finally {
-          await proxy.close();
-        }
-      }),
-    ));
+        assert.equal(code, 0, result.message);
+        assert.deepEqual(origins(double), ['key']);
+        assert.deepEqual([...new Set(proxy.connects)], ['oauth2.googleapis.com:443']);
+      } finally {
+        await proxy.close();
+      }
+    },
+  );
 }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { TestSuite } from '../support/suite.ts';
 import type { SecretManagerDouble } from './doubles/secret-manager.ts';
 import type { StoredSecret } from './doubles/secret-versions.ts';
-import { OURS, withDouble } from './job-scenarios.ts';
+import { doubled, OURS } from './job-scenarios.ts';
 import { type JobRunner, PATH, pullSecret } from './run-job.ts';
 
 const DAY = 86_400;
@@ -26,8 +26,10 @@ function earlier(double: SecretManagerDouble, ms: number): void {
 }
 
 export function jobRotation(test: TestSuite, run: JobRunner): void {
-  test('two credentials are valid for the time of the policy, and the older one no longer', () =>
-    withDouble(async (double) => {
+  const check = doubled(test);
+  check(
+    'two credentials are valid for the time of the policy, and the older one no longer',
+    async (double) => {
       const week = { KEEP_VERSIONS: '5', PREVIOUS_FOR_SECONDS: String(7 * DAY) };
       await run(double, week);
       const rotated = await run(double, { ...week, PULL_SECRET_DATA: pullSecret('next') });
@@ -52,18 +54,19 @@ export function jobRotation(test: TestSuite, run: JobRunner): void {
         ['SecretUnchanged', 1, undefined],
       );
       assert.deepEqual(states(double), ['DISABLED', 'ENABLED']);
-    }));
+    },
+  );
 
-  test('no time at all for the older one disables it with the rotation', () =>
-    withDouble(async (double) => {
-      const none = { PREVIOUS_FOR_SECONDS: '0' };
-      await run(double, none);
-      await run(double, { ...none, PULL_SECRET_DATA: pullSecret('next') });
-      assert.deepEqual(states(double), ['DISABLED', 'ENABLED']);
-    }));
+  check('no time at all for the older one disables it with the rotation', async (double) => {
+    const none = { PREVIOUS_FOR_SECONDS: '0' };
+    await run(double, none);
+    await run(double, { ...none, PULL_SECRET_DATA: pullSecret('next') });
+    assert.deepEqual(states(double), ['DISABLED', 'ENABLED']);
+  });
 
-  test('a revocation disables every older version now, once for each request, with and without a rotation', () =>
-    withDouble(async (double) => {
+  check(
+    'a revocation disables every older version now, once for each request, with and without a rotation',
+    async (double) => {
       const keep = { KEEP_VERSIONS: '5' };
       for (const label of ['one', 'two', 'three'])
         await run(double, { ...keep, PULL_SECRET_DATA: pullSecret(label) });
@@ -75,54 +78,53 @@ export function jobRotation(test: TestSuite, run: JobRunner): void {
       assert.deepEqual(states(double).slice(2), ['ENABLED', 'ENABLED'], 'that request was answered');
       await run(double, { ...keep, REVOKE_PREVIOUS: 'again', PULL_SECRET_DATA: pullSecret('five') });
       assert.deepEqual(states(double).slice(2), ['DISABLED', 'DISABLED', 'ENABLED']);
-    }));
+    },
+  );
 
-  test('a revocation that is not permitted is no success, and is made by the next run', () =>
-    withDouble(async (double) => {
-      await run(double, { PULL_SECRET_DATA: pullSecret('one') });
-      await run(double, { PULL_SECRET_DATA: pullSecret('two') });
-      double.denied = new Set(['secretmanager.versions.disable']);
-      const asked = { PULL_SECRET_DATA: pullSecret('two'), REVOKE_PREVIOUS: 'now' };
-      const refused = await run(double, asked);
-      assert.deepEqual([refused.code, refused.result.reason], [77, 'IamPermissionDenied']);
-      assert.match(refused.result.message, /secretmanager\.versions\.disable/);
-      double.denied = new Set();
-      assert.equal((await run(double, asked)).code, 0);
-      assert.deepEqual(states(double), ['DISABLED', 'ENABLED']);
-    }));
+  check('a revocation that is not permitted is no success, and is made by the next run', async (double) => {
+    await run(double, { PULL_SECRET_DATA: pullSecret('one') });
+    await run(double, { PULL_SECRET_DATA: pullSecret('two') });
+    double.denied = new Set(['secretmanager.versions.disable']);
+    const asked = { PULL_SECRET_DATA: pullSecret('two'), REVOKE_PREVIOUS: 'now' };
+    const refused = await run(double, asked);
+    assert.deepEqual([refused.code, refused.result.reason], [77, 'IamPermissionDenied']);
+    assert.match(refused.result.message, /secretmanager\.versions\.disable/);
+    double.denied = new Set();
+    assert.equal((await run(double, asked)).code, 0);
+    assert.deepEqual(states(double), ['DISABLED', 'ENABLED']);
+  });
 
-  test('a revocation that was cut is finished by the next run', () =>
-    withDouble(async (double) => {
-      for (const label of ['one', 'two', 'three'])
-        await run(double, { KEEP_VERSIONS: '5', PULL_SECRET_DATA: pullSecret(label) });
-      const asked = { KEEP_VERSIONS: '5', PULL_SECRET_DATA: pullSecret('three'), REVOKE_PREVIOUS: 'now' };
-      double.faults = [{ rpc: 'DisableSecretVersion', on: [2], hang: true }];
-      const cut = await run(double, asked, {
-        interruptWhen: () => double.calls.filter(({ rpc }) => rpc === 'DisableSecretVersion').length === 2,
-      });
-      assert.equal(cut.result.reason, 'Interrupted');
-      double.faults = [];
-      assert.equal((await run(double, asked)).code, 0);
-      assert.deepEqual(states(double), ['DISABLED', 'DISABLED', 'ENABLED']);
-    }));
+  check('a revocation that was cut is finished by the next run', async (double) => {
+    for (const label of ['one', 'two', 'three'])
+      await run(double, { KEEP_VERSIONS: '5', PULL_SECRET_DATA: pullSecret(label) });
+    const asked = { KEEP_VERSIONS: '5', PULL_SECRET_DATA: pullSecret('three'), REVOKE_PREVIOUS: 'now' };
+    double.faults = [{ rpc: 'DisableSecretVersion', on: [2], hang: true }];
+    const cut = await run(double, asked, {
+      interruptWhen: () => double.calls.filter(({ rpc }) => rpc === 'DisableSecretVersion').length === 2,
+    });
+    assert.equal(cut.result.reason, 'Interrupted');
+    double.faults = [];
+    assert.equal((await run(double, asked)).code, 0);
+    assert.deepEqual(states(double), ['DISABLED', 'DISABLED', 'ENABLED']);
+  });
 
-  test('what is disabled is destroyed by Google once the time of the policy has passed', () =>
-    withDouble(async (double) => {
-      const policy = { KEEP_VERSIONS: '0', DESTROY_AFTER_SECONDS: String(30 * DAY) };
-      const first = { state: 'DISABLED' as const, data: Buffer.from('before there was a policy') };
-      double.put(PATH, { labels: { ...OURS }, versions: [first] });
-      await run(double, policy);
-      await run(double, { ...policy, PULL_SECRET_DATA: pullSecret('next') });
-      assert.equal(secretOf(double).versionDestroyTtl, `${30 * DAY}s`);
-      assert.deepEqual(states(double), ['DISABLED', 'DISABLED', 'ENABLED']);
-      double.passTime(Date.now() + 29 * DAY * 1000);
-      assert.deepEqual(states(double), ['DISABLED', 'DISABLED', 'ENABLED'], 'it can still be taken back');
-      double.passTime(Date.now() + 31 * DAY * 1000);
-      assert.deepEqual(states(double), ['DESTROYED', 'DESTROYED', 'ENABLED']);
-    }));
+  check('what is disabled is destroyed by Google once the time of the policy has passed', async (double) => {
+    const policy = { KEEP_VERSIONS: '0', DESTROY_AFTER_SECONDS: String(30 * DAY) };
+    const first = { state: 'DISABLED' as const, data: Buffer.from('before there was a policy') };
+    double.put(PATH, { labels: { ...OURS }, versions: [first] });
+    await run(double, policy);
+    await run(double, { ...policy, PULL_SECRET_DATA: pullSecret('next') });
+    assert.equal(secretOf(double).versionDestroyTtl, `${30 * DAY}s`);
+    assert.deepEqual(states(double), ['DISABLED', 'DISABLED', 'ENABLED']);
+    double.passTime(Date.now() + 29 * DAY * 1000);
+    assert.deepEqual(states(double), ['DISABLED', 'DISABLED', 'ENABLED'], 'it can still be taken back');
+    double.passTime(Date.now() + 31 * DAY * 1000);
+    assert.deepEqual(states(double), ['DESTROYED', 'DESTROYED', 'ENABLED']);
+  });
 
-  test('without the right to set the delay nothing is destroyed: that could not be undone', () =>
-    withDouble(async (double) => {
+  check(
+    'without the right to set the delay nothing is destroyed: that could not be undone',
+    async (double) => {
       await run(double);
       double.denied = new Set(['secretmanager.secrets.update']);
       const policy = { KEEP_VERSIONS: '0', DESTROY_AFTER_SECONDS: String(DAY) };
@@ -130,50 +132,50 @@ export function jobRotation(test: TestSuite, run: JobRunner): void {
       assert.equal(end.result.details['missingPermissions'], 'secretmanager.secrets.update');
       assert.deepEqual(states(double), ['DISABLED', 'ENABLED']);
       assert.equal(secretOf(double).versions[0]?.scheduledDestroyTime, undefined);
-    }));
+    },
+  );
 
-  test('another policy is carried out with the next run, also when the content stays', () =>
-    withDouble(async (double) => {
-      for (const label of ['one', 'two']) await run(double, { PULL_SECRET_DATA: pullSecret(label) });
-      secretOf(double).annotations['pullwright-writer'] = '';
-      await run(double, { KEEP_VERSIONS: '0', PULL_SECRET_DATA: pullSecret('two') });
-      assert.deepEqual(states(double), ['DISABLED', 'ENABLED']);
-    }));
+  check('another policy is carried out with the next run, also when the content stays', async (double) => {
+    for (const label of ['one', 'two']) await run(double, { PULL_SECRET_DATA: pullSecret(label) });
+    secretOf(double).annotations['pullwright-writer'] = '';
+    await run(double, { KEEP_VERSIONS: '0', PULL_SECRET_DATA: pullSecret('two') });
+    assert.deepEqual(states(double), ['DISABLED', 'ENABLED']);
+  });
 
-  test('a regional secret is in its location, with its key, and is deleted there', () =>
-    withDouble(async (double) => {
-      const env = {
-        SECRET_LOCATION: 'europe-west3',
-        KMS_KEY_NAME: 'projects/p/locations/{location}/keyRings/r/cryptoKeys/k',
-      };
-      const first = await run(double, env);
-      assert.deepEqual([first.code, first.result.reason], [0, 'SecretStored'], first.result.message);
-      assert.deepEqual([...double.secrets.keys()], [REGIONAL_PATH]);
-      const { replication, key } = secretOf(double, REGIONAL_PATH);
-      assert.deepEqual(
-        [replication, key],
-        [undefined, { kmsKeyName: 'projects/p/locations/europe-west3/keyRings/r/cryptoKeys/k' }],
-      );
-      assert.deepEqual(
-        [first.result.details['secretPath'], first.result.details['replicationPolicy']],
-        [REGIONAL_PATH, 'regional'],
-      );
-      assert.ok(
-        double.calls.every((call) => call.regional),
-        'at the endpoint of the location',
-      );
-      assert.equal((await run(double, env)).result.reason, 'SecretUnchanged');
-      await run(double, { ...env, PULL_SECRET_DATA: pullSecret('next') });
-      assert.equal(secretOf(double, REGIONAL_PATH).versions.length, 2);
-      const other = await run(double, { ...env, KMS_KEY_NAME: env.KMS_KEY_NAME.replace('/k', '/other') });
-      assert.equal(other.result.reason, 'ReplicationMismatch');
-      const end = await run(double, { JOB_MODE: 'delete', PLACES: `${REGIONAL_PATH} ${PATH}` });
-      assert.deepEqual(end.result.receipt, { [REGIONAL_PATH]: 'removed', [PATH]: 'was not there' });
-      assert.equal(double.secrets.size, 0);
-    }));
+  check('a regional secret is in its location, with its key, and is deleted there', async (double) => {
+    const env = {
+      SECRET_LOCATION: 'europe-west3',
+      KMS_KEY_NAME: 'projects/p/locations/{location}/keyRings/r/cryptoKeys/k',
+    };
+    const first = await run(double, env);
+    assert.deepEqual([first.code, first.result.reason], [0, 'SecretStored'], first.result.message);
+    assert.deepEqual([...double.secrets.keys()], [REGIONAL_PATH]);
+    const { replication, key } = secretOf(double, REGIONAL_PATH);
+    assert.deepEqual(
+      [replication, key],
+      [undefined, { kmsKeyName: 'projects/p/locations/europe-west3/keyRings/r/cryptoKeys/k' }],
+    );
+    assert.deepEqual(
+      [first.result.details['secretPath'], first.result.details['replicationPolicy']],
+      [REGIONAL_PATH, 'regional'],
+    );
+    assert.ok(
+      double.calls.every((call) => call.regional),
+      'at the endpoint of the location',
+    );
+    assert.equal((await run(double, env)).result.reason, 'SecretUnchanged');
+    await run(double, { ...env, PULL_SECRET_DATA: pullSecret('next') });
+    assert.equal(secretOf(double, REGIONAL_PATH).versions.length, 2);
+    const other = await run(double, { ...env, KMS_KEY_NAME: env.KMS_KEY_NAME.replace('/k', '/other') });
+    assert.equal(other.result.reason, 'ReplicationMismatch');
+    const end = await run(double, { JOB_MODE: 'delete', PLACES: `${REGIONAL_PATH} ${PATH}` });
+    assert.deepEqual(end.result.receipt, { [REGIONAL_PATH]: 'removed', [PATH]: 'was not there' });
+    assert.equal(double.secrets.size, 0);
+  });
 
-  test('a project that does not carry the label of the tenant gets nothing, and Secret Manager is not asked', () =>
-    withDouble(async (double) => {
+  check(
+    'a project that does not carry the label of the tenant gets nothing, and Secret Manager is not asked',
+    async (double) => {
       const challenge = 'a'.repeat(32);
       const asked = { TENANT_CHALLENGE: challenge };
       const ends = [];
@@ -202,7 +204,8 @@ export function jobRotation(test: TestSuite, run: JobRunner): void {
       assert.equal(dry.result.reason, 'TenancyUnproven', 'a dry run says it as well');
       const gone = await run(double, { ...asked, JOB_MODE: 'delete' });
       assert.equal(gone.result.reason, 'SecretDeleted', 'what is ours can always be taken back');
-    }));
+    },
+  );
 
   for (const [name, value] of [
     ['DESTROY_AFTER_SECONDS', '3600'],
@@ -212,11 +215,10 @@ export function jobRotation(test: TestSuite, run: JobRunner): void {
     ['SECRET_LOCATION', 'EU'],
     ['REGIONAL_SECRET_MANAGER_ENDPOINT', 'http://{location}.example.com'],
   ] as const)
-    test(`${name}=${value} is refused by name`, () =>
-      withDouble(async (double) => {
-        const { code, result } = await run(double, { [name]: value });
-        assert.deepEqual([code, result.reason], [78, 'InvalidConfiguration']);
-        assert.match(result.message, new RegExp(`^${name} `));
-        assert.equal(double.calls.length, 0);
-      }));
+    check(`${name}=${value} is refused by name`, async (double) => {
+      const { code, result } = await run(double, { [name]: value });
+      assert.deepEqual([code, result.reason], [78, 'InvalidConfiguration']);
+      assert.match(result.message, new RegExp(`^${name} `));
+      assert.equal(double.calls.length, 0);
+    });
 }

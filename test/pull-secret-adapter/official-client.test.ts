@@ -91,10 +91,16 @@ function plain(value: unknown): unknown {
   );
 }
 
+/** Adds a test with a double of its own. */
+function check(name: string, body: (scene: ClientScene) => Promise<void>): void {
+  test(name, () => withClient(body));
+}
+
 if (missingClient !== undefined) test.skip('everything', missingClient);
 else {
-  test('a secret comes back as it was made: number of the project, labels, replication, quoted etag, time', () =>
-    withClient(async (scene) => {
+  check(
+    'a secret comes back as it was made: number of the project, labels, replication, quoted etag, time',
+    async (scene) => {
       await makeSecret(scene);
       const [secret] = await scene.client.getSecret({ name: SECRET });
       assert.equal(secret['name'], 'projects/123456/secrets/s');
@@ -104,47 +110,47 @@ else {
       const { seconds } = secret['createTime'] as { seconds: string | number };
       assert.ok(Math.abs(Number(seconds) - Date.now() / 1000) < 600);
       assert.deepEqual([...new Set(scene.double.calls.map((call) => call.identity))], ['metadata']);
-    }));
+    },
+  );
 
-  test('CRC32C goes both ways as int64, and a wrong one is refused', () =>
-    withClient(async (scene) => {
-      await makeSecret(scene);
-      const data = Buffer.from('123456789');
-      const [added] = await scene.client.addSecretVersion({
-        parent: SECRET,
-        payload: { data, dataCrc32c: 0xe3069283 },
-      });
-      assert.equal(added['clientSpecifiedPayloadChecksum'], true);
-      const [read] = await scene.client.accessSecretVersion({ name: `${SECRET}/versions/1` });
-      assert.equal(Buffer.from(payloadOf(read).data).toString(), '123456789');
-      assert.equal(Number(payloadOf(read).dataCrc32c), 3_808_858_755);
-      const wrong = await refusal(
-        scene.client.addSecretVersion({ parent: SECRET, payload: { data, dataCrc32c: 1 } }),
-      );
-      assert.equal(wrong.code, 3, wrong.message);
-    }));
+  check('CRC32C goes both ways as int64, and a wrong one is refused', async (scene) => {
+    await makeSecret(scene);
+    const data = Buffer.from('123456789');
+    const [added] = await scene.client.addSecretVersion({
+      parent: SECRET,
+      payload: { data, dataCrc32c: 0xe3069283 },
+    });
+    assert.equal(added['clientSpecifiedPayloadChecksum'], true);
+    const [read] = await scene.client.accessSecretVersion({ name: `${SECRET}/versions/1` });
+    assert.equal(Buffer.from(payloadOf(read).data).toString(), '123456789');
+    assert.equal(Number(payloadOf(read).dataCrc32c), 3_808_858_755);
+    const wrong = await refusal(
+      scene.client.addSecretVersion({ parent: SECRET, payload: { data, dataCrc32c: 1 } }),
+    );
+    assert.equal(wrong.code, 3, wrong.message);
+  });
 
-  test('"latest" is the version made last, also when it is disabled or destroyed', () =>
-    withClient(async (scene) => {
-      const { client } = scene;
-      await makeSecret(scene, ['one', 'two']);
-      const latest = { name: `${SECRET}/versions/latest` };
-      const [read] = await client.accessSecretVersion(latest);
-      assert.deepEqual(
-        [read['name'], Buffer.from(payloadOf(read).data).toString()],
-        ['projects/123456/secrets/s/versions/2', 'two'],
-      );
-      const [disabled] = await client.disableSecretVersion({ name: `${SECRET}/versions/2` });
-      assert.equal(disabled['state'], 'DISABLED');
-      const refused = await refusal(client.accessSecretVersion(latest));
-      assert.deepEqual([refused.code, /is in DISABLED state/.test(refused.message)], [9, true]);
-      const [destroyed] = await client.destroySecretVersion({ name: `${SECRET}/versions/2` });
-      assert.deepEqual([destroyed['state'], destroyed['destroyTime'] === null], ['DESTROYED', false]);
-      assert.equal((await refusal(client.accessSecretVersion(latest))).code, 9);
-    }));
+  check('"latest" is the version made last, also when it is disabled or destroyed', async (scene) => {
+    const { client } = scene;
+    await makeSecret(scene, ['one', 'two']);
+    const latest = { name: `${SECRET}/versions/latest` };
+    const [read] = await client.accessSecretVersion(latest);
+    assert.deepEqual(
+      [read['name'], Buffer.from(payloadOf(read).data).toString()],
+      ['projects/123456/secrets/s/versions/2', 'two'],
+    );
+    const [disabled] = await client.disableSecretVersion({ name: `${SECRET}/versions/2` });
+    assert.equal(disabled['state'], 'DISABLED');
+    const refused = await refusal(client.accessSecretVersion(latest));
+    assert.deepEqual([refused.code, /is in DISABLED state/.test(refused.message)], [9, true]);
+    const [destroyed] = await client.destroySecretVersion({ name: `${SECRET}/versions/2` });
+    assert.deepEqual([destroyed['state'], destroyed['destroyTime'] === null], ['DESTROYED', false]);
+    assert.equal((await refusal(client.accessSecretVersion(latest))).code, 9);
+  });
 
-  test('a mask changes what it names, an etag guards it, and every update makes a new one', () =>
-    withClient(async (scene) => {
+  check(
+    'a mask changes what it names, an etag guards it, and every update makes a new one',
+    async (scene) => {
       const { client } = scene;
       await makeSecret(scene);
       const first = { name: SECRET, labels: { other: 'x' }, annotations: { a: 'b' }, etag: '"1"' };
@@ -158,73 +164,71 @@ else {
       assert.equal((await refusal(client.deleteSecret({ name: SECRET, etag: '"1"' }))).code, 9);
       await client.deleteSecret({ name: SECRET, etag: '"2"' });
       assert.equal((await refusal(client.getSecret({ name: SECRET }))).code, 5);
-    }));
+    },
+  );
 
-  test('versions are listed newest first, by pages, and by state', () =>
-    withClient(async (scene) => {
-      await makeSecret(scene, ['1', '2', '3', '4', '5']);
-      await scene.client.disableSecretVersion({ name: `${SECRET}/versions/4` });
-      const [all] = await scene.client.listSecretVersions({ parent: SECRET, pageSize: 2 });
-      assert.deepEqual(
-        all.map((version) => [String(version['name']).split('/').at(-1), version['state']]),
-        [
-          ['5', 'ENABLED'],
-          ['4', 'DISABLED'],
-          ['3', 'ENABLED'],
-          ['2', 'ENABLED'],
-          ['1', 'ENABLED'],
-        ],
-      );
-      assert.equal(
-        scene.double.calls.filter((call) => call.rpc === 'ListSecretVersions').length,
-        3,
-        'pages of two',
-      );
-      const [enabled] = await scene.client.listSecretVersions({ parent: SECRET, filter: 'state:ENABLED' });
-      assert.equal(enabled.length, 4);
-    }));
+  check('versions are listed newest first, by pages, and by state', async (scene) => {
+    await makeSecret(scene, ['1', '2', '3', '4', '5']);
+    await scene.client.disableSecretVersion({ name: `${SECRET}/versions/4` });
+    const [all] = await scene.client.listSecretVersions({ parent: SECRET, pageSize: 2 });
+    assert.deepEqual(
+      all.map((version) => [String(version['name']).split('/').at(-1), version['state']]),
+      [
+        ['5', 'ENABLED'],
+        ['4', 'DISABLED'],
+        ['3', 'ENABLED'],
+        ['2', 'ENABLED'],
+        ['1', 'ENABLED'],
+      ],
+    );
+    assert.equal(
+      scene.double.calls.filter((call) => call.rpc === 'ListSecretVersions').length,
+      3,
+      'pages of two',
+    );
+    const [enabled] = await scene.client.listSecretVersions({ parent: SECRET, filter: 'state:ENABLED' });
+    assert.equal(enabled.length, 4);
+  });
 
-  test('a delayed destruction disables first, and is done when its time has come', () =>
-    withClient(async (scene) => {
-      const { client, double } = scene;
-      await makeSecret(scene, ['one', 'two']);
-      const seconds = 2 * 86_400;
-      const secret = { name: SECRET, versionDestroyTtl: { seconds } };
-      const [changed] = await client.updateSecret({ secret, updateMask: { paths: ['version_destroy_ttl'] } });
-      assert.equal(Number((changed['versionDestroyTtl'] as { seconds: unknown }).seconds), seconds);
-      const version = { name: `${SECRET}/versions/1` };
-      const [scheduled] = await client.destroySecretVersion(version);
-      const due = Number((scheduled['scheduledDestroyTime'] as { seconds: unknown }).seconds);
-      assert.deepEqual(
-        [scheduled['state'], Math.abs(due - Date.now() / 1000 - seconds) < 600],
-        ['DISABLED', true],
-      );
-      double.passTime(Date.now() + (seconds + 60) * 1000);
-      const [versions] = await client.listSecretVersions({ parent: SECRET });
-      assert.equal(versions.at(-1)?.['state'], 'DESTROYED');
-    }));
+  check('a delayed destruction disables first, and is done when its time has come', async (scene) => {
+    const { client, double } = scene;
+    await makeSecret(scene, ['one', 'two']);
+    const seconds = 2 * 86_400;
+    const secret = { name: SECRET, versionDestroyTtl: { seconds } };
+    const [changed] = await client.updateSecret({ secret, updateMask: { paths: ['version_destroy_ttl'] } });
+    assert.equal(Number((changed['versionDestroyTtl'] as { seconds: unknown }).seconds), seconds);
+    const version = { name: `${SECRET}/versions/1` };
+    const [scheduled] = await client.destroySecretVersion(version);
+    const due = Number((scheduled['scheduledDestroyTime'] as { seconds: unknown }).seconds);
+    assert.deepEqual(
+      [scheduled['state'], Math.abs(due - Date.now() / 1000 - seconds) < 600],
+      ['DISABLED', true],
+    );
+    double.passTime(Date.now() + (seconds + 60) * 1000);
+    const [versions] = await client.listSecretVersions({ parent: SECRET });
+    assert.equal(versions.at(-1)?.['state'], 'DESTROYED');
+  });
 
-  test('locations and keys come back as they were asked for', () =>
-    withClient(async ({ client }) => {
-      const replicas = ['europe-west1', 'europe-west4'].map((location) => ({
-        location,
-        customerManagedEncryption: {
-          kmsKeyName: `projects/p/locations/${location}/keyRings/r/cryptoKeys/k`,
-        },
-      }));
-      const secret = { replication: { userManaged: { replicas } } };
-      await client.createSecret({ parent: PARENT, secretId: 's', secret });
-      const [read] = await client.getSecret({ name: SECRET });
-      assert.deepEqual(plain(read['replication']), secret.replication);
-      const automatic = { customerManagedEncryption: { kmsKeyName: GLOBAL_KEY } };
-      await client.createSecret({
-        parent: PARENT,
-        secretId: 't',
-        secret: { replication: { automatic } },
-      });
-      const [second] = await client.getSecret({ name: `${PARENT}/secrets/t` });
-      assert.deepEqual(plain(second['replication']), { automatic });
+  check('locations and keys come back as they were asked for', async ({ client }) => {
+    const replicas = ['europe-west1', 'europe-west4'].map((location) => ({
+      location,
+      customerManagedEncryption: {
+        kmsKeyName: `projects/p/locations/${location}/keyRings/r/cryptoKeys/k`,
+      },
     }));
+    const secret = { replication: { userManaged: { replicas } } };
+    await client.createSecret({ parent: PARENT, secretId: 's', secret });
+    const [read] = await client.getSecret({ name: SECRET });
+    assert.deepEqual(plain(read['replication']), secret.replication);
+    const automatic = { customerManagedEncryption: { kmsKeyName: GLOBAL_KEY } };
+    await client.createSecret({
+      parent: PARENT,
+      secretId: 't',
+      secret: { replication: { automatic } },
+    });
+    const [second] = await client.getSecret({ name: `${PARENT}/secrets/t` });
+    assert.deepEqual(plain(second['replication']), { automatic });
+  });
 
   test('a regional secret lives at the endpoint of its location: made, read, rotated, listed, deleted', () =>
     withClient(async ({ client }) => {
@@ -250,16 +254,15 @@ else {
       assert.equal((await refusal(client.getSecret({ name }))).code, 5);
     }, 'localhost'));
 
-  test('of permissions it says those that are there, and none for a secret that is not', () =>
-    withClient(async (scene) => {
-      const permissions = ['secretmanager.versions.add', 'secretmanager.versions.access'];
-      const [none] = await scene.client.testIamPermissions({ resource: SECRET, permissions });
-      assert.deepEqual(none['permissions'], []);
-      await makeSecret(scene);
-      scene.double.denied = new Set(['secretmanager.versions.add']);
-      const [some] = await scene.client.testIamPermissions({ resource: SECRET, permissions });
-      assert.deepEqual(some['permissions'], ['secretmanager.versions.access']);
-    }));
+  check('of permissions it says those that are there, and none for a secret that is not', async (scene) => {
+    const permissions = ['secretmanager.versions.add', 'secretmanager.versions.access'];
+    const [none] = await scene.client.testIamPermissions({ resource: SECRET, permissions });
+    assert.deepEqual(none['permissions'], []);
+    await makeSecret(scene);
+    scene.double.denied = new Set(['secretmanager.versions.add']);
+    const [some] = await scene.client.testIamPermissions({ resource: SECRET, permissions });
+    assert.deepEqual(some['permissions'], ['secretmanager.versions.access']);
+  });
 
   /** What is refused, with which code and words. */
   const REFUSED: readonly (readonly [
@@ -367,15 +370,15 @@ else {
     ],
   ];
   for (const [name, code, says, call] of REFUSED)
-    test(`refused: ${name}`, () =>
-      withClient(async (scene) => {
-        const error = await refusal(call(scene));
-        assert.equal(error.code, code, error.message);
-        assert.match(error.message, says);
-      }));
+    check(`refused: ${name}`, async (scene) => {
+      const error = await refusal(call(scene));
+      assert.equal(error.code, code, error.message);
+      assert.match(error.message, says);
+    });
 
-  test('a missing permission, a disabled API, a used-up quota and a refused token come with their details', () =>
-    withClient(async ({ double, client }) => {
+  check(
+    'a missing permission, a disabled API, a used-up quota and a refused token come with their details',
+    async ({ double, client }) => {
       double.denied = new Set(['secretmanager.secrets.get']);
       const denied = await refusal(client.getSecret({ name: SECRET }));
       assert.deepEqual(
@@ -390,12 +393,12 @@ else {
       double.faults = [];
       double.identity.revokeAll();
       assert.equal((await refusal(client.getSecret({ name: SECRET }))).code, 16);
-    }));
+    },
+  );
 
-  test('what the client says about a failure holds no payload', () =>
-    withClient(async ({ double, client }) => {
-      double.faults = [{ rpc: 'GetSecret', html: true }];
-      const error = await refusal(client.getSecret({ name: SECRET }));
-      assert.equal(findPlanted(error.message), undefined);
-    }));
+  check('what the client says about a failure holds no payload', async ({ double, client }) => {
+    double.faults = [{ rpc: 'GetSecret', html: true }];
+    const error = await refusal(client.getSecret({ name: SECRET }));
+    assert.equal(findPlanted(error.message), undefined);
+  });
 }
