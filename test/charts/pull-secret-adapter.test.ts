@@ -49,30 +49,19 @@ const CLUSTER: ClusterContext = {
   discovery: false,
 };
 
+const INSTALLED = { image: IMAGE, api: 'https://hyperfleet.example.com:8000' };
 const BASE: AdapterInstallation = {
-  namespace: 'hyperfleet-system',
-  image: IMAGE,
-  api: 'https://hyperfleet.example.com:8000',
-  broker: 'rabbitmq',
-  brokerSecret: 'pull-secret-adapter-broker',
-  topic: 'hyperfleet-clusters',
-  subscription: 'pullsecret',
-  replicas: 2,
+  ...INSTALLED,
   jobGoogleServiceAccount: 'pull-secrets@example-project.iam.gserviceaccount.com',
   sentinel: true,
-  args: [],
-  alerts: true,
 };
-
-const { jobGoogleServiceAccount: _account, brokerSecret: _secret, ...REST } = BASE;
 const PUBSUB: AdapterInstallation = {
-  ...REST,
+  ...INSTALLED,
   broker: 'pubsub',
   gcpProject: 'example-project',
   googleServiceAccount: 'events@example-project.iam.gserviceaccount.com',
   jobFederation: PROVIDER,
   replicas: 1,
-  sentinel: false,
   alerts: false,
   egressPorts: [3128],
 };

@@ -26,19 +26,8 @@ const JOB: TestObject = meta('batch/v1 Job', { name: 'pullsecret-cls-1-gen1', na
 
 const plane = await controlPlane();
 await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
-for (const object of adapterInstallation({
-  namespace: NAMESPACE,
-  image: IMAGE,
-  api: 'https://hyperfleet.example.com',
-  broker: 'rabbitmq',
-  topic: 't',
-  subscription: 's',
-  replicas: 1,
-  sentinel: false,
-  args: [],
-  alerts: false,
-}))
-  await plane.apply(object);
+const installation = { image: IMAGE, api: 'https://hyperfleet.example.com', alerts: false };
+for (const object of adapterInstallation(installation)) await plane.apply(object);
 const api = await HyperfleetDouble.start();
 const connection = await loadConnection(await plane.account(NAMESPACE, ADAPTER_ACCOUNT), {});
 const kube = new HttpKubeClient({ connection, userAgent: 'test' });

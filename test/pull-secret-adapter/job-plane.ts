@@ -126,16 +126,10 @@ rules: [{level: Metadata, omitStages: [RequestReceived]}]
 `;
 
 const INSTALLATION = adapterInstallation({
-  namespace: NAMESPACE,
   image: 'pullwright:test',
   api: 'https://hyperfleet.example.com',
-  broker: 'rabbitmq',
-  topic: 't',
-  subscription: 's',
   replicas: 0,
   jobGoogleServiceAccount: 'job@mgmt.iam.gserviceaccount.com',
-  sentinel: false,
-  args: [],
   alerts: false,
 });
 

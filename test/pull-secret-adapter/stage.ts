@@ -66,18 +66,11 @@ export class Stage {
     const [api, gcp] = [await HyperfleetDouble.start(), await SecretManagerDouble.start()];
     await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } });
     const objects = adapterInstallation({
-      namespace: NAMESPACE,
       image: IMAGE,
       api: api.url,
-      broker: 'rabbitmq',
-      brokerSecret: 'broker',
-      topic: 'hyperfleet-clusters',
-      subscription: 'pullsecret',
       replicas: 0,
       jobGoogleServiceAccount: 'job@mgmt.iam.gserviceaccount.com',
-      sentinel: false,
       adapterOptions: { jobEnv: gcp.jobEnv },
-      args: [],
       alerts: false,
     });
     for (const object of objects) await plane.apply(object);
