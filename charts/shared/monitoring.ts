@@ -48,13 +48,10 @@ export function runbookFile(system: string): string {
   return system === 'global-pull-secret' ? 'node-agent' : system;
 }
 
-interface Rule {
-  readonly alert?: string;
-  readonly annotations?: Readonly<Record<string, string>>;
-}
-
 interface RuleGroups {
-  readonly groups: readonly { readonly name: string; readonly rules: readonly Rule[] }[];
+  readonly groups: readonly {
+    readonly rules: { readonly alert?: string; annotations?: Readonly<Record<string, string>> }[];
+  }[];
 }
 
 /**
@@ -78,23 +75,11 @@ export function withRunbooks(
   fileOf: (alert: string) => string,
 ): KubeObject {
   if (object.kind !== 'PrometheusRule') return object;
-  const { groups } = object.spec as RuleGroups;
-  const spec = {
-    ...(object.spec as object),
-    groups: groups.map((group) => ({
-      ...group,
-      rules: group.rules.map((rule) =>
-        rule.alert === undefined
-          ? rule
-          : {
-              ...rule,
-              annotations: {
-                ...rule.annotations,
-                runbook_url: `${base}/${fileOf(rule.alert)}.md#${rule.alert.toLowerCase()}`,
-              },
-            },
-      ),
-    })),
-  };
-  return { ...object, spec };
+  const linked = structuredClone(object);
+  for (const rule of (linked.spec as RuleGroups).groups.flatMap(({ rules }) => rules)) {
+    const { alert, annotations } = rule;
+    if (alert === undefined) continue;
+    rule.annotations = { ...annotations, runbook_url: `${base}/${fileOf(alert)}.md#${alert.toLowerCase()}` };
+  }
+  return linked;
 }

@@ -5,9 +5,7 @@
 import assert from 'node:assert/strict';
 import { createLogger } from '../../runtime/core/logger.ts';
 import { createMetrics, type Metrics } from '../../runtime/engine/metrics.ts';
-import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
-import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
+import type { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { reconcileCluster } from '../../runtime/pull-secret-adapter/adapter/reconcile-cluster.ts';
 import type { Handler } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
@@ -19,7 +17,7 @@ import { findPlanted } from '../support/canary.ts';
 import { test } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { JobCluster } from './doubles/job-cluster.ts';
-import { clientOf, eventFor, goodSpec } from './scene.ts';
+import { clientOf, eventFor, goodSpec, kubeOf, runHere } from './scene.ts';
 
 const NEVER = 1_000_000;
 const within = { withinMs: 90_000 };
@@ -41,41 +39,14 @@ async function startAdapter(
 ): Promise<Running> {
   const [api, cluster] = [await HyperfleetDouble.start(), await JobCluster.start()];
   prepare(api, cluster);
-  const connection = await loadConnection(cluster.kubeconfig, {});
-  const kube = new HttpKubeClient({
-    connection,
-    userAgent: 'test',
-  });
-  const stop = new AbortController();
+  const kube = await kubeOf(cluster.kubeconfig);
   const log: string[] = [];
-  const metrics = createMetrics();
-  const given = Promise.withResolvers<Handler>();
-  const ended = runAdapter({
-    api: clientOf(api.url, { tries: 1 }),
-    kube,
-    settings: {
-      ...DEFAULT_SETTINGS,
-      repeatSeconds: NEVER,
-      sweepSeconds: NEVER,
-      leaseSeconds: 60,
-      ...settings,
-    },
-    consume: (handler) => {
-      given.resolve(handler);
-      return Promise.resolve({ connected: () => true, close: () => Promise.resolve() });
-    },
-    logger: createLogger({ write: (line) => log.push(line), level: () => 'info' }),
-    metrics,
-    signal: stop.signal,
-    instance: 'test',
-    ports: { health: undefined, metrics: undefined },
-  });
-  const handle = await given.promise;
+  const run = runHere(api, kube, { repeatSeconds: NEVER, sweepSeconds: NEVER, ...settings }, log);
+  const handle = await run.handle;
   // The leader has gone over the clusters once: from here on it knows only what it is told.
   await eventually(() => assert.ok(api.requests.some((one) => one.endsWith('/clusters'))), within);
   const end = async (): Promise<number> => {
-    stop.abort();
-    const code = await ended;
+    const code = await run.stop();
     kube.close();
     await api.close();
     await cluster.close();
@@ -83,7 +54,7 @@ async function startAdapter(
     assert.equal(findPlanted(log.join('') + JSON.stringify(api.reported)), undefined);
     return code;
   };
-  return { api, cluster, handle, log, metrics, stop: end };
+  return { api, cluster, handle, log, metrics: run.metrics, stop: end };
 }
 
 /** Status and reason of the last report. */
@@ -167,11 +138,7 @@ test('a replica that read an older generation cannot put the older secret under 
   const { api, cluster, handle, stop } = await startAdapter();
   cluster.jobMs = 60_000;
   api.add('cls-1', goodSpec('old'));
-  const connection = await loadConnection(cluster.kubeconfig, {});
-  const kube = new HttpKubeClient({
-    connection,
-    userAgent: 'slow',
-  });
+  const kube = await kubeOf(cluster.kubeconfig);
   const client = clientOf(api.url);
   let held = 0;
   const overtaken = async (): Promise<void> => {

@@ -3,12 +3,6 @@
 /** Labels of a running Job that somebody changes by hand, on a real API server and with the adapter's own rights. */
 import assert from 'node:assert/strict';
 import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/chart.ts';
-import { createLogger } from '../../runtime/core/logger.ts';
-import { createMetrics } from '../../runtime/engine/metrics.ts';
-import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
-import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
-import { runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
-import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -16,7 +10,7 @@ import { findPlanted } from '../support/canary.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
-import { clientOf, goodSpec } from './scene.ts';
+import { goodSpec, kubeOf, runHere } from './scene.ts';
 
 /** Of the Deployment and of its Jobs: policies hold them to each other. */
 const IMAGE = 'registry.example.com/pullwright:0.1.0';
@@ -29,42 +23,13 @@ await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMES
 const installation = { image: IMAGE, api: 'https://hyperfleet.example.com', alerts: false };
 for (const object of adapterInstallation(installation)) await plane.apply(object);
 const api = await HyperfleetDouble.start();
-const connection = await loadConnection(await plane.account(NAMESPACE, ADAPTER_ACCOUNT), {});
-const kube = new HttpKubeClient({ connection, userAgent: 'test' });
+const kube = await kubeOf(await plane.account(NAMESPACE, ADAPTER_ACCOUNT));
 const log: string[] = [];
-const metrics = createMetrics();
-
-const run = (settings: Partial<AdapterSettings> = {}): { readonly stop: () => Promise<number> } => {
-  const stop = new AbortController();
-  const ended = runAdapter({
-    api: clientOf(api.url),
-    kube,
-    // The lease is given back when it stops: nobody waits for it to run out, however busy the machine is.
-    settings: {
-      ...DEFAULT_SETTINGS,
-      image: IMAGE,
-      namespace: NAMESPACE,
-      sweepSeconds: 1,
-      leaseSeconds: 60,
-      ...settings,
-    },
-    consume: () => Promise.resolve({ connected: () => true, close: () => Promise.resolve() }),
-    logger: createLogger({ write: (line) => log.push(line), level: () => 'info' }),
-    metrics,
-    signal: stop.signal,
-    instance: 'test',
-    ports: { health: undefined, metrics: undefined },
-  });
-  return {
-    stop: async () => {
-      stop.abort();
-      return ended;
-    },
-  };
-};
+const run = (image: string): ReturnType<typeof runHere> =>
+  runHere(api, kube, { image, namespace: NAMESPACE, sweepSeconds: 1 }, log);
 api.add('cls-1', goodSpec('cls-1'));
 api.add('cls-2', { ...goodSpec('cls-2'), provider: 'aws' });
-let adapter = run();
+let adapter = run(IMAGE);
 let uid = '';
 let wanted: unknown;
 const labelsOf = async (): Promise<unknown> => (await plane.get(JOB))?.metadata['labels'];
@@ -108,7 +73,7 @@ test('a label that says something else is put back, and said in the log, by an E
     );
   }, within);
   assert.match(log.join(''), /labels of a Job were put back/);
-  assert.match((await metrics.render()).text, /pullwright_adapter_repairs_total\{what="job-labels"\} 1/);
+  assert.match((await adapter.metrics.render()).text, /pullwright_adapter_repairs_total\{what="job-labels"\} 1/);
 });
 
 test('one that says "delete" does not make it a Job of a deletion', async () => {
@@ -138,7 +103,7 @@ test('labels that people add stay', async () => {
 test('a hidden Job of another image, whose template cannot be changed, goes on', async () => {
   assert.equal(await adapter.stop(), 0);
   await change({ 'hyperfleet.io/cluster-id': null });
-  adapter = run({ image: 'registry.example.com/pullwright:0.2.0' });
+  adapter = run('registry.example.com/pullwright:0.2.0');
   await isPutBack();
 });
 

@@ -30,7 +30,7 @@ export interface ReconcileCase extends Case {
   readonly statuses?: readonly AdapterStatus[];
   readonly jobs?: readonly JobView[];
   readonly secret?: SecretView;
-  readonly record?: RecordView;
+  readonly record?: RecordView | undefined;
   /** Of the management namespace. @default {'active'} */
   readonly namespace?: NamespaceState;
   readonly settings?: Partial<AdapterSettings>;

@@ -1,5 +1,6 @@
 /** The end of a cluster, whatever has happened to the places that its pull secret was written to: one row per misfortune. */
 
+import type { Case } from '../support/suite.ts';
 import type { ReconcileCase } from './reconcile-cases.ts';
 import { cluster, deletionJob, ownStored, PLACES, RECORD } from './reconcile-parts.ts';
 
@@ -8,71 +9,54 @@ const STORED = [ownStored(1, '2026-01-01T00:00:00Z')];
 const [MANAGEMENT = '', GOOGLE = ''] = PLACES;
 const OTHER = 'projects/first/secrets/hyperfleet-cls-1-pull-secret';
 
-export const DELETION_CASES: readonly ReconcileCase[] = [
+/** What is so unless a row says otherwise: a Job of the deletion begins. */
+const USUAL = {
+  of: cluster(DELETING),
+  statuses: STORED,
+  record: RECORD,
+  effects: ['start'],
+  is: 'deleting, False Deleting',
+  finalized: 'False CleanupInProgress',
+} as const;
+
+const ROWS: readonly (Case & Partial<ReconcileCase>)[] = [
   {
     name: 'the management namespace is gone',
     reason: 'that part is gone with it; only Google is gone to',
-    of: cluster(DELETING),
-    statuses: STORED,
-    record: RECORD,
     namespace: 'gone',
-    effects: ['start'],
     starts: [GOOGLE],
-    is: 'deleting, False Deleting',
-    finalized: 'False CleanupInProgress',
     receipt: { [MANAGEMENT]: 'its namespace is gone' },
   },
   {
     name: 'the management namespace is being deleted',
     reason: 'nothing can be made in it, and nothing has to be',
-    of: cluster(DELETING),
-    statuses: STORED,
-    record: RECORD,
     namespace: 'terminating',
-    effects: ['start'],
     starts: [GOOGLE],
-    is: 'deleting, False Deleting',
-    finalized: 'False CleanupInProgress',
     receipt: { [MANAGEMENT]: 'its namespace is being deleted' },
   },
   {
     name: 'provider and project were removed from the document before',
     reason: 'what was written is recorded, and removed all the same',
     of: cluster(DELETING, { provider: undefined, gcp: {} }),
-    statuses: STORED,
-    record: RECORD,
-    effects: ['start'],
     starts: PLACES,
-    is: 'deleting, False Deleting',
-    finalized: 'False CleanupInProgress',
   },
   {
     name: 'the project was changed before',
     reason: 'both are gone to',
-    of: cluster(DELETING),
-    statuses: STORED,
     record: { ...RECORD, places: [...PLACES, OTHER] },
-    effects: ['start'],
     starts: [MANAGEMENT, GOOGLE, OTHER],
-    is: 'deleting, False Deleting',
-    finalized: 'False CleanupInProgress',
   },
   {
     name: 'the record was deleted by somebody',
     reason: 'the report knows as well, and it is recorded again',
-    of: cluster(DELETING),
-    statuses: STORED,
+    record: undefined,
     effects: ['record', 'start'],
     starts: PLACES,
-    is: 'deleting, False Deleting',
-    finalized: 'False CleanupInProgress',
   },
   {
     name: 'a Job could remove only a part',
     reason: 'not final, and what is proven stays proven',
-    of: cluster(DELETING),
-    statuses: STORED,
-    record: RECORD,
+    effects: [],
     jobs: [
       deletionJob(
         {},
@@ -96,21 +80,14 @@ export const DELETION_CASES: readonly ReconcileCase[] = [
   {
     name: 'the next Job after such a part',
     reason: 'goes only to what is left',
-    of: cluster(DELETING),
     statuses: [ownStored(2, '2026-01-01T00:00:00Z', { receipt: { [GOOGLE]: 'removed' } })],
-    record: RECORD,
-    effects: ['start'],
     starts: [MANAGEMENT],
-    is: 'deleting, False Deleting',
-    finalized: 'False CleanupInProgress',
     receipt: { [GOOGLE]: 'removed' },
   },
   {
     name: 'secrets at Google are to be retained',
     reason: 'said in the receipt',
-    of: cluster(DELETING),
-    statuses: STORED,
-    record: RECORD,
+    effects: [],
     namespace: 'gone',
     settings: { onDeletion: 'retain' },
     after: ['remove-record'],
@@ -121,15 +98,13 @@ export const DELETION_CASES: readonly ReconcileCase[] = [
   {
     name: 'more places than one result can tell of',
     reason: 'a Job at a time',
-    of: cluster(DELETING),
-    statuses: STORED,
     record: {
       ...RECORD,
       places: Array.from({ length: 12 }, (_, n) => `projects/p${10 + n}/secrets/s`),
     },
     effects: ['record', 'start'],
     starts: [MANAGEMENT, GOOGLE, ...Array.from({ length: 8 }, (_, n) => `projects/p${10 + n}/secrets/s`)],
-    is: 'deleting, False Deleting',
-    finalized: 'False CleanupInProgress',
   },
 ];
+
+export const DELETION_CASES: readonly ReconcileCase[] = ROWS.map((row) => ({ ...USUAL, ...row }));

@@ -1,4 +1,8 @@
 import assert from 'node:assert/strict';
+import type {
+  ClusterOutcome,
+  DesiredState,
+} from '../../runtime/pull-secret-adapter/adapter/desired-state.ts';
 import { reconcile } from '../../runtime/pull-secret-adapter/adapter/reconcile.ts';
 import type { AdapterStatus } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
@@ -8,18 +12,31 @@ import { RECONCILE_CASES } from './reconcile-cases.ts';
 import { DELETION_CASES } from './reconcile-deletion-cases.ts';
 import { cluster, failedJob, NOW, own, ownStored, READY, report } from './reconcile-parts.ts';
 
-const NOTHING = { record: undefined, namespaces: {} };
+/** Of a cluster that can work, with nothing made yet, but for what is given. */
+function decided(given: Partial<DesiredState>): ClusterOutcome {
+  return reconcile({
+    cluster: cluster(),
+    statuses: READY,
+    jobs: [],
+    secret: undefined,
+    record: undefined,
+    namespaces: {},
+    settings: DEFAULT_SETTINGS,
+    now: NOW,
+    ...given,
+  });
+}
 
 table(test, [...RECONCILE_CASES, ...DELETION_CASES], (row) => {
-  const result = reconcile({
-    cluster: row.of ?? cluster(),
-    statuses: row.statuses ?? READY,
-    jobs: row.jobs ?? [],
-    secret: row.secret,
-    record: row.record,
-    namespaces: { 'clusters-cls-1': row.namespace ?? 'active' },
+  const { of = cluster(), statuses = READY, jobs = [], secret, record, namespace = 'active' } = row;
+  const result = decided({
+    cluster: of,
+    statuses,
+    jobs,
+    secret,
+    record,
+    namespaces: { 'clusters-cls-1': namespace },
     settings: { ...DEFAULT_SETTINGS, ...row.settings },
-    now: NOW,
   });
   const shown = (type: string): string => {
     const found = result.report.conditions.find((one) => one.type === type);
@@ -51,14 +68,7 @@ test('pauses end, and what was stored is looked at again, exactly when they are 
     now: number,
     settings = DEFAULT_SETTINGS,
   ): { readonly phase: string; readonly after: number | undefined } => {
-    const situation = {
-      cluster: cluster(),
-      statuses: [...READY, own],
-      jobs: [],
-      secret: undefined,
-      ...NOTHING,
-    };
-    const result = reconcile({ ...situation, settings, now: new Date(now) });
+    const result = decided({ statuses: [...READY, own], settings, now: new Date(now) });
     return { phase: result.phase, after: result.requeueAfterMs };
   };
   const at = Date.parse('2026-01-01T00:00:00Z');
@@ -78,15 +88,7 @@ test('pauses end, and what was stored is looked at again, exactly when they are 
 
 test('a failed Job is looked at again when its pause is over, and at the soonest in a second', () => {
   const after = (finishedAt: string): number | undefined =>
-    reconcile({
-      cluster: cluster(),
-      statuses: READY,
-      jobs: [failedJob('QuotaExceeded', finishedAt)],
-      secret: undefined,
-      ...NOTHING,
-      settings: DEFAULT_SETTINGS,
-      now: NOW,
-    }).requeueAfterMs;
+    decided({ jobs: [failedJob('QuotaExceeded', finishedAt)] }).requeueAfterMs;
   assert.equal(after('2026-01-01T00:00:00Z'), 1000);
   assert.ok((after('2026-01-01T00:59:59Z') ?? 0) > 1000);
 });
@@ -101,15 +103,7 @@ test('the three sources of a dependency are read, the most exact one first', () 
     observed_generation: 2,
   }));
   const phase = (status: unknown, statuses: readonly AdapterStatus[]): string =>
-    reconcile({
-      cluster: cluster({ status }),
-      statuses,
-      jobs: [],
-      secret: undefined,
-      ...NOTHING,
-      settings: DEFAULT_SETTINGS,
-      now: NOW,
-    }).phase;
+    decided({ cluster: cluster({ status }), statuses }).phase;
   assert.equal(phase({ adapters }, []), 'started');
   assert.equal(phase({ conditions: mirrored }, []), 'started');
   assert.equal(phase({ conditions: mirrored, adapters }, [report('dns', 'False')]), 'waiting');

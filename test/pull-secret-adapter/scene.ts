@@ -2,11 +2,12 @@
 
 import { describeError } from '../../runtime/core/errors.ts';
 import { createLogger } from '../../runtime/core/logger.ts';
+import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { eventHandler } from '../../runtime/pull-secret-adapter/adapter/handle-event.ts';
-import { ClusterQueue } from '../../runtime/pull-secret-adapter/adapter/process.ts';
+import { ClusterQueue, runAdapter } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import { reconcileCluster } from '../../runtime/pull-secret-adapter/adapter/reconcile-cluster.ts';
 import { codeOf, type Handled, type Handler } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { encodeCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
@@ -38,6 +39,47 @@ export function eventFor(clusterId: string, eventId: string, generation = 1): Pa
 export function clientOf(baseUrl: string, more: Partial<HyperfleetOptions> = {}): HyperfleetApi {
   const http = openHttpClient({}, [more.baseUrl ?? baseUrl]);
   return new HyperfleetApi({ baseUrl, http, userAgent: 'test', pause: () => Promise.resolve(), ...more });
+}
+
+/** A client of a cluster. */
+export async function kubeOf(kubeconfig: string): Promise<HttpKubeClient> {
+  return new HttpKubeClient({ connection: await loadConnection(kubeconfig, {}), userAgent: 'test' });
+}
+
+/** `runAdapter` in this process, without a broker: `handle` takes the messages. */
+export function runHere(
+  api: HyperfleetDouble,
+  kube: HttpKubeClient,
+  settings: Partial<AdapterSettings>,
+  log: string[],
+) {
+  const stop = new AbortController();
+  const metrics = createMetrics();
+  const given = Promise.withResolvers<Handler>();
+  const ended = runAdapter({
+    api: clientOf(api.url, { tries: 1 }),
+    kube,
+    // The lease is given back when it stops: nobody waits for it to run out, however busy the machine is.
+    settings: { ...DEFAULT_SETTINGS, leaseSeconds: 60, ...settings },
+    consume: (handler) => {
+      given.resolve(handler);
+      return Promise.resolve({ connected: () => true, close: () => Promise.resolve() });
+    },
+    logger: createLogger({ write: (line) => log.push(line), level: () => 'info' }),
+    metrics,
+    signal: stop.signal,
+    instance: 'test',
+    ports: { health: undefined, metrics: undefined },
+  });
+  return {
+    metrics,
+    handle: given.promise,
+    /** Gives the exit code. */
+    stop: (): Promise<number> => {
+      stop.abort();
+      return ended;
+    },
+  };
 }
 
 export class Scene {
@@ -88,8 +130,7 @@ export class Scene {
     settings: Partial<AdapterSettings> = {},
   ): Promise<Scene> {
     const [api, cluster] = [await HyperfleetDouble.start(), await JobCluster.start()];
-    const connection = await loadConnection(cluster.kubeconfig, {});
-    const kube = new HttpKubeClient({ connection, userAgent: 'test' });
+    const kube = await kubeOf(cluster.kubeconfig);
     const given = typeof options === 'function' ? options(api) : options;
     return new Scene({ api, cluster, kube }, given, settings);
   }
