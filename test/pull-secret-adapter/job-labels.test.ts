@@ -73,7 +73,10 @@ test('a label that says something else is put back, and said in the log, by an E
     );
   }, within);
   assert.match(log.join(''), /labels of a Job were put back/);
-  assert.match((await adapter.metrics.render()).text, /pullwright_adapter_repairs_total\{what="job-labels"\} 1/);
+  assert.match(
+    (await adapter.metrics.render()).text,
+    /pullwright_adapter_repairs_total\{what="job-labels"\} 1/,
+  );
 });
 
 test('one that says "delete" does not make it a Job of a deletion', async () => {
