@@ -151,6 +151,16 @@ export function replaceFile(
   if (options.verify !== false) readBack(path, plain);
 }
 
+/** What is in a folder; nothing where there is none. */
+export function namesIn(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
+    throw fileError('list', folder, error);
+  }
+}
+
 /** Removes the file, durably. An absent file is fine. */
 export function removeFile(path: string): void {
   try {

@@ -309,6 +309,13 @@ export interface Systemd {
 /** Name, D-Bus signature, and value of each property. */
 export type ServiceProperties = readonly (readonly [string, string, unknown])[];
 
+/** It needs nothing of a boot, holds nothing up at its end, and is forgotten then. */
+const ONE_COMMAND: ServiceProperties = [
+  ['DefaultDependencies', 'b', false],
+  ['Type', 's', 'oneshot'],
+  ['CollectMode', 's', 'inactive-or-failed'],
+];
+
 const SYSTEMD = 'org.freedesktop.systemd1';
 const MANAGER_PATH = '/org/freedesktop/systemd1';
 const MANAGER = 'org.freedesktop.systemd1.Manager';
@@ -354,10 +361,13 @@ export class SystemdOverBus implements Systemd {
     });
   }
 
-  /** Starts a service made of these properties, and waits for its end. Rejects as `restart` does. */
+  /** Starts a service of one command, made of these properties, and waits for its end. Rejects as `restart` does. */
   async run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<JobEnd> {
     const { default: dbus } = await import('dbus-next');
-    const variants = properties.map(([name, type, value]) => [name, new dbus.Variant(type, value)]);
+    const variants = [...ONE_COMMAND, ...properties].map(([name, type, value]) => [
+      name,
+      new dbus.Variant(type, value),
+    ]);
     const until = this.#clock.monotonic() + this.#jobMs;
     return this.#with(async (bus) => {
       const ends = await this.#listen(bus);

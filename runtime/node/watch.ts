@@ -5,8 +5,8 @@
  * Source of the rule: CRI-O's `namespaced_auth_dir`: `<namespace>-<sha256>.json`, moved to `in-use/<namespace>-<sha256>-<uuid>.json`
  * for the time of the pull.
  */
-import { type FSWatcher, lstatSync, readdirSync, unlinkSync, watch } from 'node:fs';
-import { errnoOf } from '../core/errors.ts';
+import { type FSWatcher, lstatSync, unlinkSync, watch } from 'node:fs';
+import { namesIn } from './atomic-file.ts';
 import type { Clock } from './clock.ts';
 
 /** Folder of notes about runs of the provider that failed, beside the auth files. */
@@ -64,15 +64,6 @@ export function oldestAuthFileMs(folder: string, nowMs: number): number {
     if (stat?.isFile() === true) oldest = Math.min(oldest, stat.mtimeMs);
   }
   return nowMs - oldest;
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
-    throw error;
-  }
 }
 
 // Wakes when a mounted volume changes. The kubelet swaps the link `..data` of the mount, which shows as an event on the

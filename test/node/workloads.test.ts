@@ -22,13 +22,8 @@ import { expose, exposeTls } from './machine/services.ts';
 import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
 import { inMachine } from './machine/steps.ts';
 
-/** As docs/operations.md lists it: the last good file, and empty folders. */
-const LEFT_ON_NODE = [
-  '+ d 755 0:0 /etc/kubernetes/credential-providers',
-  '+ d 755 0:0 /usr/libexec/kubelet-image-credential-provider-plugins',
-  '+ f 600 0:0 /var/lib/kubelet/config.json',
-  '+ hash of  /var/lib/kubelet/config.json',
-];
+/** As docs/operations.md lists it: the last good file. */
+const LEFT_ON_NODE = ['+ f 600 0:0 /var/lib/kubelet/config.json', '+ hash of  /var/lib/kubelet/config.json'];
 
 await inMachine(import.meta.filename, workloads);
 

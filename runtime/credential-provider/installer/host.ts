@@ -1,8 +1,8 @@
 /** The host as the installer sees it: the kubelet's unit with its drop-ins, and the files that its command line comes from. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { errnoOf, PullwrightError } from '../../core/errors.ts';
-import { fileError } from '../../node/atomic-file.ts';
+import { fileError, namesIn } from '../../node/atomic-file.ts';
 import type { LoadedService } from '../../node/systemd.ts';
 import { environmentFiles, serviceSettings } from '../kubelet-unit.ts';
 import type { NodeFile } from '../objects.ts';
@@ -86,14 +86,5 @@ export function read(root: string, path: string): NodeFile | undefined {
   } catch (error) {
     if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
     throw fileError('read', root + path, error);
-  }
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return [];
-    throw fileError('list', folder, error);
   }
 }

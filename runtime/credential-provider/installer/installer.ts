@@ -1,5 +1,5 @@
 /** The installer: the desired state goes through the node engine, which restarts the kubelet. */
-import { existsSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describeError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
@@ -86,8 +86,9 @@ export function installerGauges(
 /**
  * Removes drop-in, files, executable, journal, and auth files that wait for a pull; each may be gone already. The drop-in has no effect any more when this is
  * called, so that the kubelet needs no restart. An executable with other bytes than were copied stays.
+ * Gives the folders that are left, by their paths on the host.
  */
-export function removeAll(places: HostPlaces & { readonly authDir: string }, log: Logger): void {
+function removeAll(places: HostPlaces & { readonly authDir: string }, log: Logger): readonly string[] {
   const { root, configDir, stateDir, authDir } = places;
   const file = dropInFile(places);
   if (read('', file)?.text === NEUTRAL) removeFile(file);
@@ -98,15 +99,8 @@ export function removeAll(places: HostPlaces & { readonly authDir: string }, log
   removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now(), IN_USE_LIFE_MS);
   for (const folder of [stateDir, `${authDir}/${NOTES}`])
     rmSync(root + folder, { recursive: true, force: true });
-  for (const folder of [dirname(file), root + configDir]) removeIfEmpty(folder);
-}
-
-function removeIfEmpty(folder: string): void {
-  try {
-    rmdirSync(folder);
-  } catch {
-    // Others have something in it, or a pod has it mounted.
-  }
+  const made = record?.madeFolder === true ? [dirname(record.path)] : [];
+  return [places.dropInDir, configDir, ...made];
 }
 
 function removeExecutable(path: string, sha256: string, log: Logger): void {
@@ -224,7 +218,7 @@ async function work(options: InstallerSettings, source: NodeSource, daemon: Daem
     const { publish, log } = daemon;
     const prove = prover(options, source, { ...daemon, signal });
     const loop = { folder, engine, wake, clock, pollMs, publish, prove, once };
-    if (options.uninstall) await leaveNode(loop, (state) => leave(options, log, state), signal);
+    if (options.uninstall) await leaveNode(loop, (state) => leave(options, { log, signal }, state), signal);
     else await runLoop(loop, signal);
   } finally {
     over.abort();
@@ -234,10 +228,20 @@ async function work(options: InstallerSettings, source: NodeSource, daemon: Daem
 }
 
 /** The kubelet runs without the drop-in, so the files can go. */
-async function leave(options: InstallerSettings, log: Logger, state: NodeState): Promise<NodeState> {
+async function leave(
+  options: InstallerSettings,
+  { log, signal }: Pick<Daemon, 'log' | 'signal'>,
+  state: NodeState,
+): Promise<NodeState> {
   if (!state.ready) return state;
-  removeAll(options, log);
-  await systemd(options).reload();
+  const bus = systemd(options);
+  const { commandLine = '' } = (await bus.service(options.unit)) ?? {};
+  // A kubelet does not start without a folder that its flags name.
+  const folders = removeAll(options, log).filter((folder) => !commandLine.includes(folder));
+  await bus.reload();
+  // By the host: a pod cannot remove what it has mounted. What others have something in stays.
+  const command = ['/usr/bin/rmdir', ['rmdir', '--ignore-fail-on-non-empty', '--', ...folders], true];
+  await bus.run('pullwright-uninstall.service', [['ExecStart', 'a(sasb)', [command]]], signal);
   return UNINSTALLED;
 }
 

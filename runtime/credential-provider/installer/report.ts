@@ -1,9 +1,10 @@
 /** Reports of the installation on a node to the API server: a PullStatus, and Events on the Node. Pure. */
-import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { isRecord } from '../../core/record.ts';
 import { counted, jsonText, oneLined } from '../../core/text.ts';
 import { parseYaml, toYaml } from '../../kube/yaml.ts';
+import { namesIn } from '../../node/atomic-file.ts';
 import { systemClock } from '../../node/clock.ts';
 import { NodeEngine } from '../../node/engine.ts';
 import type { NodeWords, Said } from '../../node/report.ts';
@@ -36,17 +37,10 @@ const TEXTS = ['namespace', 'serviceAccount', 'pod', 'podUid', 'image'] as const
 export function readFailures(authDir: string): readonly FailureNote[] {
   const folder = `${authDir}/${NOTES}`;
   return namesIn(folder)
+    .filter((name) => name.endsWith('.json'))
     .toSorted()
     .slice(0, MOST_NOTES)
     .flatMap((name) => noteIn(`${folder}/${name}`));
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).filter((name) => name.endsWith('.json'));
-  } catch {
-    return [];
-  }
 }
 
 function noteIn(path: string): readonly FailureNote[] {
@@ -215,7 +209,7 @@ export interface HostChange {
 function nodeChanges(plan: GoodPlan, options: SourceOptions): readonly HostChange[] {
   const { root, configDir } = options;
   const kept = [plan.config?.path, plan.environment?.path];
-  const paths = (existsSync(root + configDir) ? readdirSync(root + configDir) : [])
+  const paths = namesIn(root + configDir)
     .filter((name) => OWN_FILE.test(name))
     .map((name) => `${configDir}/${name}`)
     .filter((path) => !kept.includes(path));

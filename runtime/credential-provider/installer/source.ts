@@ -1,6 +1,6 @@
 /** Keeps the last good plan, and puts what the drop-in points at beside it before the drop-in is written. */
 import { createHash } from 'node:crypto';
-import { accessSync, chmodSync, constants, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -9,7 +9,7 @@ import { redact } from '../../core/redacted.ts';
 import { VERSION } from '../../core/version.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { Informer, type InformerState } from '../../kube/informer.ts';
-import { fileError, removeFile, replaceFile, sweepLeftovers } from '../../node/atomic-file.ts';
+import { fileError, namesIn, removeFile, replaceFile, sweepLeftovers } from '../../node/atomic-file.ts';
 import { ABSENT } from '../../node/checkpoint.ts';
 import { podClient } from '../../node/report.ts';
 import { asProblem } from '../../node/restart.ts';
@@ -52,15 +52,17 @@ export interface InstalledExecutable {
   /** Lower-case hexadecimal SHA-256 of its bytes. */
   readonly sha256: string;
   readonly version: string;
+  /** Whether nothing was in its folder before: then the folder is there for it alone. */
+  readonly madeFolder: boolean;
 }
 
 /** Reads the record `file`; undefined when there is none that can be understood. */
 export function readRecord(file: string): InstalledExecutable | undefined {
   try {
     const value = JSON.parse(readFileSync(file, 'utf8')) as Partial<Record<string, unknown>>;
-    const { path, sha256, version } = value;
+    const { path, sha256, version, madeFolder } = value;
     return typeof path === 'string' && typeof sha256 === 'string' && typeof version === 'string'
-      ? { path, sha256, version }
+      ? { path, sha256, version, madeFolder: madeFolder === true }
       : undefined;
   } catch {
     return undefined;
@@ -153,15 +155,17 @@ export class NodeSource {
     const hostPath = join(folder, CREDENTIAL_PROVIDER.name);
     const path = root + hostPath;
     if (this.#copiedTo === path && isExecutable(path)) return;
-    makeFolder(dirname(path), 0o755);
     const sha256 = digestOf(executable);
+    const file = recordFile(this.#options);
+    const before = readRecord(file);
+    const madeFolder = before?.path === hostPath ? before.madeFolder : namesIn(dirname(path)).length === 0;
+    makeFolder(dirname(file), 0o700);
+    const record: InstalledExecutable = { path: hostPath, sha256, version: VERSION, madeFolder };
+    replaceFile(file, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o600 });
+    makeFolder(dirname(path), 0o755);
     if (!isExecutable(path) || digestOf(path) !== sha256)
       replaceFile(path, bytesOf(executable), { mode: 0o755 });
     if (!isExecutable(path)) chmodSync(path, 0o755);
-    const file = recordFile(this.#options);
-    makeFolder(dirname(file), 0o700);
-    const record: InstalledExecutable = { path: hostPath, sha256, version: VERSION };
-    replaceFile(file, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o600 });
     this.#copiedTo = path;
   }
 
@@ -214,8 +218,7 @@ export function makeFolder(path: string, mode: number): void {
 
 /** Removes the files in `folder` for whose names `isOld` holds; a missing folder is fine. */
 export function removeConfigs(folder: string, isOld: (name: string) => boolean): void {
-  if (!existsSync(folder)) return;
-  for (const name of readdirSync(folder)) if (isOld(name)) removeFile(join(folder, name));
+  for (const name of namesIn(folder)) if (isOld(name)) removeFile(join(folder, name));
 }
 
 /** Lower-case hexadecimal SHA-256 of a file's bytes. */

@@ -91,9 +91,6 @@ export function trialService(
   const image = plan.verdicts.find(({ verdict }) => verdict === 'Rendered')?.pattern ?? 'localhost/check';
   return [
     ['Description', 's', `Check of ${CREDENTIAL_PROVIDER.name}`],
-    // It needs nothing of a boot, and holds nothing up at its end.
-    ['DefaultDependencies', 'b', false],
-    ['Type', 's', 'oneshot'],
     ['ExecStart', 'a(sasb)', [command]],
     ['StandardInput', 's', 'data'],
     ['StandardInputData', 'ay', Buffer.from(requestFor(image.replaceAll('*', 'check')))],
@@ -107,7 +104,6 @@ export function trialService(
     ],
     ['TimeoutStartUSec', 't', BigInt(LONGEST_SECONDS * 1_000_000)],
     ['TimeoutStopUSec', 't', 5_000_000n],
-    ['CollectMode', 's', 'inactive-or-failed'],
   ];
 }
 
