@@ -1,7 +1,7 @@
 /**
- * The node agent as nodes run it: compiled, on a real systemd. How long from the swap of the mounted secret to the file, and to
- * the restarted kubelet; how long a credential takes that is given, taken away or removed with its Secret in the API server; what it
- * costs at rest; how soon after its start it has looked.
+ * Node agent and installer as nodes run them: compiled, on a real systemd. How long from the swap of the mounted secret to the file, and to
+ * the restarted kubelet; how long a credential takes that is given, taken away or removed with its Secret in the API server; how long
+ * an entry of CRIOCredentialProviderConfig takes to the kubelet; what the agent costs at rest; how soon after its start it has looked.
  *
  * Needs root and systemd. `PULLWRIGHT_EXECUTABLE` names another executable to be measured.
  */
@@ -15,6 +15,12 @@ import { connectBus } from '../runtime/node/systemd.ts';
 import { missingControlPlane } from '../test/control-plane/build.ts';
 import { startControlPlane } from '../test/control-plane/control-plane.ts';
 import type { Rule } from '../test/control-plane/users.ts';
+import {
+  GOOD_VERSIONS,
+  InstallerCluster,
+  InstallerNode,
+  inSync,
+} from '../test/credential-provider/support/installer-scene.ts';
 import { NEW, OLD, secret } from '../test/support/agent-scene.ts';
 import { type RunningAgent, TestNode } from '../test/support/node-agent.ts';
 import { missingSystemd, PrivateSystemd, until } from '../test/support/systemd.ts';
@@ -173,6 +179,31 @@ async function revocations(): Promise<void> {
   ]);
 }
 
+/** From the API server's answer to the kubelet that was started with the new entry. */
+async function entries(): Promise<void> {
+  if (missingControlPlane() !== undefined) return;
+  const cluster = await InstallerCluster.start();
+  const provided = await InstallerNode.start(cluster, GOOD_VERSIONS);
+  const installer = provided.run(['--poll=10m']);
+  const times: number[] = [];
+  // The first one installs.
+  for (let at = 0; at <= SWAPS; at += 1) {
+    const before = provided.starts().length;
+    await cluster.entries(`registry-${at}.example.com`);
+    const took = await timeUntil(() => provided.starts().length > before);
+    if (at > 0) times.push(took);
+    await until('it is settled', () => installer.events('restarted').length > at);
+    await inSync(installer);
+  }
+  await installer.stop();
+  await provided.machine.stop();
+  await cluster.plane.stop();
+  const { median, max } = spread(times);
+  printTable('installer: from CRIOCredentialProviderConfig in the API server to the kubelet that has it', [
+    { what: 'an entry changed', 'median ms': ms(median), 'max ms': ms(max) },
+  ]);
+}
+
 async function startUp(): Promise<void> {
   const times: number[] = [];
   for (let at = 0; at < SWAPS; at += 1) {
@@ -228,6 +259,7 @@ function between(before: ReadonlyMap<string, number>, later: ReadonlyMap<string,
 try {
   await swaps();
   await revocations();
+  await entries();
   await startUp();
   await atRest();
 } finally {

@@ -118,10 +118,19 @@ export class InstallerNode {
   readonly agents: RunningAgent[] = [];
   readonly #cluster: InstallerCluster;
 
-  constructor(machine: PrivateSystemd, name: string, cluster: InstallerCluster) {
+  private constructor(machine: PrivateSystemd, name: string, cluster: InstallerCluster) {
     this.machine = machine;
     this.name = name;
     this.#cluster = cluster;
+  }
+
+  /** With a running kubelet. */
+  static async start(cluster: InstallerCluster, versions: readonly [string, string]): Promise<InstallerNode> {
+    const name = await cluster.node(...versions);
+    const machine = await PrivateSystemd.start({ kubelet: false });
+    writeFileSync(join(machine.state, 'kubelet'), KUBELET.replaceAll('STATE', machine.state));
+    machine.systemctl('start', 'kubelet.service');
+    return new InstallerNode(machine, name, cluster);
   }
 
   get units(): string {
@@ -196,12 +205,8 @@ export function installerScene(
   body: (node: InstallerNode) => Promise<void>,
 ): void {
   test(name, async () => {
-    const node = await cluster.node(...versions);
-    const machine = await PrivateSystemd.start({ kubelet: false });
-    const made = new InstallerNode(machine, node, cluster);
+    const made = await InstallerNode.start(cluster, versions);
     try {
-      writeFileSync(join(machine.state, 'kubelet'), KUBELET.replaceAll('STATE', machine.state));
-      machine.systemctl('start', 'kubelet.service');
       await body(made);
     } catch (error) {
       const said = made.agents.slice(-3).map((agent) => agent.text());
@@ -209,7 +214,7 @@ export function installerScene(
       throw error;
     } finally {
       for (const agent of made.agents) await agent.kill();
-      await machine.stop();
+      await made.machine.stop();
     }
   });
 }
