@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { parse } from 'smol-toml';
 import {
-  mergeRegistries,
   parsePlain,
   parseRegistriesConf,
   type Registry,
@@ -13,7 +12,6 @@ import {
 import { pullSources } from '../../runtime/credential-provider/auth-file.ts';
 import { readConfFiles } from '../../runtime/credential-provider/plugin/conf-files.ts';
 import { table, test } from '../support/suite.ts';
-import { oracleSources } from './support/crio-oracle.ts';
 import { makeNode } from './support/node-double.ts';
 
 const IMAGE = 'a.example.com/team/app';
@@ -53,16 +51,6 @@ test('the plain reader and the TOML parser agree', () => {
   fc.assert(
     fc.property(file, (text) => assert.equal(JSON.stringify(parsePlain(text)), JSON.stringify(parse(text)))),
     { numRuns: 200 },
-  );
-});
-
-test('sources are those of an independent reading', () => {
-  fc.assert(
-    fc.property(file, (text) => {
-      const sources = pullSources(mergeRegistries([whole(text)]), IMAGE).map(({ repository }) => repository);
-      assert.deepEqual(sources, oracleSources([text], IMAGE));
-    }),
-    { numRuns: 300 },
   );
 });
 

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { contentOf } from '../../runtime/global-pull-secret/agent/sources.ts';
 import { test } from '../support/suite.ts';
 import { configOf as config, TaskNode } from './support/task-node.ts';
 
@@ -41,7 +40,7 @@ test('both gone: what we brought is removed after a minute in which they did not
 
 test('both gone by a watch that is open: what we brought is removed at once', () => {
   let live = true;
-  const watched = () => ({ ...contentOf(undefined), live });
+  const watched = () => ({ live });
   const node = new TaskNode(root, 'revoked');
   node.set('global', config('team.example.com'));
   node.settle();

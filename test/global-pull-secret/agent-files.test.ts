@@ -3,20 +3,11 @@
 /** The compiled agent and the files around it: secrets that are no secrets, disks that are full, links, rights. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  chownSync,
-  mkdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inSync, NEW, OLD, scene, secret, settled, settledScene } from '../support/agent-scene.ts';
 import { plantedPassword } from '../support/canary.ts';
-import type { LogLine, TestNode } from '../support/node-agent.ts';
+import type { LogLine } from '../support/node-agent.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { digestOf, entriesOf, until } from '../support/systemd.ts';
@@ -28,18 +19,8 @@ settledScene(
     const planted = plantedPassword('poison');
     const bad: readonly (readonly [string | Uint8Array | undefined, RegExp])[] = [
       [OLD.slice(0, -9), /not JSON/],
-      ['{}', /missing 'auths' key/],
-      ['[]', /expected a JSON object/],
-      [`"${planted}"`, /expected a JSON object/],
-      [`{"auths":"${planted}"}`, /"auths" as a text, expected an object/],
       [`{"auths":{"a.example.com":"${planted}"}}`, /entry "a.example.com" is a text, expected an object/],
-      [
-        `{"auths":{"a.example.com":{"auth":["${planted}"]}}}`,
-        /entry "a.example.com" has "auth" as an array, expected a text/,
-      ],
-      [`{"auths":{"a.example.com":{"auth":"${planted}"}}`, /not JSON/],
       [Buffer.from([0xff, 0xfe, 0x00, 0x41]), /not JSON/],
-      ['['.repeat(200_000), /not JSON/],
       ['', /it is empty/],
     ];
     for (const [content, words] of bad) {
@@ -141,77 +122,30 @@ settledScene(
   },
 );
 
-scene(test, 'a symbolic link in place of the file is refused, and not followed', async (node, agents) => {
-  const target = join(node.machine.state, 'target');
-  writeFileSync(target, 'precious');
-  rmSync(node.machine.config);
-  symlinkSync(target, node.machine.config);
-  node.original.swap(NEW);
-  const agent = agents.run(node);
-  await until('it is said', () => agent.reason() === 'IsSymlink');
-  assert.equal(readFileSync(target, 'utf8'), 'precious');
-});
-
-/** Disks of their own, with the agent in `--once --restart=never`: whether it fits is all that is asked. */
-function disk(name: string, options: string, body: (node: TestNode, place: string) => Promise<void>): void {
-  scene(test, name, async (node) => {
+scene(
+  test,
+  'a full disk: the old content stays, the reason is said, and freed space is used',
+  async (node, agents) => {
     const place = join(node.machine.state, 'disk');
     mkdirSync(place);
-    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', place]);
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=100k', 'tmpfs', place]);
     try {
-      await body(node, place);
+      const file = join(place, 'config.json');
+      writeFileSync(file, OLD);
+      node.original.swap(NEW);
+      writeFileSync(join(place, 'ballast'), Buffer.alloc(92 << 10));
+      const agent = agents.run(node, [`--file=${file}`, '--restart=never']);
+      await until('it is said', () => agent.reason() === 'DiskFull');
+      assert.equal(readFileSync(file, 'utf8'), OLD);
+      rmSync(join(place, 'ballast'));
+      await until('it is written', () => readFileSync(file, 'utf8') === NEW, 15_000);
+      await agent.stop();
+      assert.deepEqual(entriesOf(place), ['.pullwright', 'config.json']);
     } finally {
       execFileSync('umount', ['-l', place]);
     }
-  });
-}
-
-async function once(node: TestNode, file: string): Promise<{ code: number; text: string }> {
-  const ran = await runProcess(node.command([`--file=${file}`, '--once', '--restart=never']), {
-    deadlineMs: 10_000,
-  });
-  return { code: ran.code, text: ran.stdout + ran.stderr };
-}
-
-disk(
-  'a full disk: the old content stays, the reason is said, and freed space is used',
-  'size=100k',
-  async (node, place) => {
-    const file = join(place, 'config.json');
-    writeFileSync(file, OLD);
-    node.original.swap(NEW);
-    writeFileSync(join(place, 'ballast'), Buffer.alloc(92 << 10));
-    const agent = node.agent([`--file=${file}`, '--restart=never']);
-    await until('it is said', () => agent.reason() === 'DiskFull');
-    assert.equal(readFileSync(file, 'utf8'), OLD);
-    rmSync(join(place, 'ballast'));
-    await until('it is written', () => readFileSync(file, 'utf8') === NEW, 15_000);
-    await agent.stop();
-    assert.deepEqual(entriesOf(place), ['.pullwright', 'config.json']);
   },
 );
-
-disk('no inode left: the old content stays, and the reason is said', 'nr_inodes=4', async (node, place) => {
-  const file = join(place, 'config.json');
-  writeFileSync(file, OLD);
-  writeFileSync(join(place, 'ballast'), '');
-  node.original.swap(NEW);
-  const { code, text } = await once(node, file);
-  assert.equal(code, 1);
-  assert.match(text, /no space or no inode left/);
-  assert.equal(readFileSync(file, 'utf8'), OLD);
-});
-
-disk('a read-only disk: the old content stays, and the reason is said', 'size=100k', async (node, place) => {
-  const file = join(place, 'config.json');
-  writeFileSync(file, OLD);
-  execFileSync('mount', ['-o', 'remount,ro', place]);
-  node.original.swap(NEW);
-  const { code, text } = await once(node, file);
-  assert.equal(code, 1);
-  assert.match(text, /the file system is read-only \(EROFS\)/);
-  assert.equal(readFileSync(file, 'utf8'), OLD);
-});
 
 scene(
   test,

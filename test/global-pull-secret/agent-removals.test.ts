@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { redact } from '../../runtime/core/redacted.ts';
 import { AGENT_WORDS } from '../../runtime/global-pull-secret/agent/report.ts';
-import { contentOf } from '../../runtime/global-pull-secret/agent/sources.ts';
 import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { nodeStatus } from '../../runtime/node/report.ts';
 import { stateOf } from '../../runtime/node/task.ts';
@@ -154,7 +153,7 @@ test('the Secret that the agent watches confirms it by its annotation', () => {
   let seen = configOf(...FOUR);
   const node = nodeOf({
     watched: (name) => ({
-      ...contentOf(name === 'global' ? Buffer.from(seen) : undefined),
+      ...(name === 'global' ? { bytes: redact(new Uint8Array(Buffer.from(seen))) } : {}),
       live: true,
       confirmed,
     }),

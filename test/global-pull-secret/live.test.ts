@@ -200,21 +200,6 @@ test('an additional secret of another type counts by its content', async () => {
   await merged('quay.io', 'typed.example.com');
 });
 
-test('an additional secret of almost 1 MiB does not harm the last good one', async () => {
-  const auths = Object.fromEntries(
-    Array.from({ length: 9000 }, (_, index) => [
-      `r${index}.example.com`,
-      { auth: Buffer.from(`robot:${'x'.repeat(40)}${index}`).toString('base64') },
-    ]),
-  );
-  const text = Buffer.from(JSON.stringify({ auths })).toString('base64');
-  assert.ok(text.length > 900_000);
-  await plane.apply(secretOf('additional-pull-secret', 'kube-system', { '.dockerconfigjson': text }));
-  await eventually(async () => assert.equal(registriesOf(await plane.get(GLOBAL)).length, 9001));
-  await plane.apply(additional('small.example.com'));
-  await merged('quay.io', 'small.example.com');
-});
-
 test('11,000 entries: nothing of ours grows with them, and the platform’s rotation goes on', async () => {
   const auths = Object.fromEntries(
     Array.from({ length: 11_000 }, (_, index) => [

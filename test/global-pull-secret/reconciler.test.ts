@@ -31,18 +31,6 @@ test('merges, the platform wins however the tenant spells its registry', () => {
   ]);
 });
 
-test('a second pass writes nothing', () => {
-  const one = fleet(PLATFORM, config({ 'new.example': auth('new') }));
-  one.reconcile();
-  assert.deepEqual(
-    one
-      .reconcile()
-      .objects.filter((object) => object.verb !== 'unchanged')
-      .map((object) => object.ref),
-    [],
-  );
-});
-
 test('an existing original-pull-secret keeps its type, because a type cannot change', () => {
   const one = fleet(PLATFORM);
   one.hosted.set(secret('original-pull-secret', 'kube-system', { '.dockerconfigjson': '{}' }, 'Opaque'));

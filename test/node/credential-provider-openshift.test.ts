@@ -5,6 +5,7 @@
  * ours over it, by the MachineConfigs that are rendered. `/usr` is read-only.
  */
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
 import { namespaceAccess, nodeAccess } from '../../runtime/credential-provider/access.ts';
 import { executableMachineConfigs } from '../../runtime/credential-provider/objects.ts';
@@ -13,11 +14,12 @@ import { credentialProviderReconciler } from '../../runtime/credential-provider/
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { clusterObjects, worldOf } from '../credential-provider/support/world-double.ts';
+import { findPlanted, plantedPassword } from '../support/canary.ts';
 import { test } from '../support/suite.ts';
 import { rollPool } from './machine/machine-configs.ts';
 import { NodeMachine, podOf } from './machine/node.ts';
 import { furnish, kubeletConfig, OPERATOR_CRDS, PLUGIN, PLUGINS, WORKER_POOL } from './machine/plugins.ts';
-import { IMAGE, pushProduct } from './machine/product.ts';
+import { IMAGE, pullSecretOf, pushProduct } from './machine/product.ts';
 import { changes, nodeFiles } from './machine/snapshot.ts';
 import { inMachine } from './machine/steps.ts';
 
@@ -67,6 +69,8 @@ async function journey(): Promise<void> {
     );
   };
 
+  const mirror = node.registry('mirror.example.com');
+
   let before: ReadonlySet<string>;
 
   test('the original: it pulls through the mirror, and any namespace starts the image after that', async () => {
@@ -75,18 +79,17 @@ async function journey(): Promise<void> {
     await plane.apply(WORKER_POOL);
     await plane.apply(kubeletConfig());
     assert.ok(await rollPool(node));
-    for (const repository of ['first', 'second']) node.image('mirror.example.com', `acme/${repository}`, '1');
+    for (const repository of ['first', 'second', 'third'])
+      node.image('mirror.example.com', `acme/${repository}`, '1');
     for (const name of ['team-a', 'team-b'])
       await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
-    for (const object of [...nodeAccess(), ...namespaceAccess({ namespace: 'team-a' })])
-      await plane.apply(object);
-    await plane.apply({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      type: 'kubernetes.io/dockerconfigjson',
-      metadata: { name: 'mirror', namespace: 'team-a' },
-      stringData: { '.dockerconfigjson': node.registry('mirror.example.com').config() },
-    });
+    for (const object of namespaceAccess({ namespace: 'team-a' })) await plane.apply(object);
+    await plane.apply(pullSecretOf('team-a', 'mirror', mirror.config()));
+    // Without the ClusterRole the kubelet gets no token for the provider.
+    const early = pod('early', 'team-a', 'first', 'IfNotPresent');
+    await becomes(early, /ErrImagePull|ImagePullBackOff/);
+    await plane.remove(early);
+    for (const object of nodeAccess()) await plane.apply(object);
     await becomes(pod('own', 'team-a', 'first', 'IfNotPresent'), /"running"/);
     await becomes(pod('stranger', 'team-b', 'first', 'Never'), /"running"/);
   });
@@ -105,6 +108,15 @@ async function journey(): Promise<void> {
     assert.equal(node.invocation(), invocation);
     await becomes(pod('private', 'team-a', 'second', 'IfNotPresent'), /"running"/);
     await becomes(pod('curious', 'team-b', 'second', 'Never'), /ErrImageNeverPull/);
+  });
+
+  test('a rotated secret is used by the next pull, and no credential is in what the kubelet logs', async () => {
+    const rotated = plantedPassword('rotated');
+    mirror.setPassword(rotated);
+    await mirror.start();
+    await plane.apply(pullSecretOf('team-a', 'mirror', mirror.config(undefined, rotated)));
+    await becomes(pod('rotated', 'team-a', 'second', 'Always'), /"running"/);
+    assert.equal(findPlanted(readFileSync('/var/log/kubelet.log', 'utf8')), undefined);
   });
 
   test('taken back, the platform’s plugin is there again, and files and units are gone', async () => {
@@ -132,7 +144,6 @@ async function journey(): Promise<void> {
     assert.ok(await rollPool(node));
     await within(() => Promise.resolve(systemctl('is-active', UNIT)));
     assert.match(node.run(PLUGIN, '--version-json'), /^\{"version":"/);
-    node.image('mirror.example.com', 'acme/third', '1');
     await becomes(pod('hosted', 'team-a', 'third', 'IfNotPresent'), /"running"/);
     await becomes(pod('prying', 'team-b', 'third', 'Never'), /ErrImageNeverPull/);
   });

@@ -1,6 +1,6 @@
 /**
  * `npm run upgrade:check -- --from GIT_REF`: the executables of GIT_REF and of this tree beside and after each other, on a real control
- * plane, a real systemd and a real kubelet request. Prints a table; exit code 1 when a row does not hold.
+ * plane and a real systemd. Prints a table; exit code 1 when a row does not hold.
  *
  * `--older FILE` takes an executable that is at hand, such as one of a release; `--only TEXT` the checks whose name has it.
  *
@@ -20,7 +20,6 @@ import { executable } from '../support/executable.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { clusterChecks } from './check-cluster.ts';
 import { nodeChecks } from './check-node.ts';
-import { providerChecks } from './check-provider.ts';
 import type { Check, Pair } from './pair.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -52,7 +51,7 @@ async function checkIn(place: string): Promise<void> {
   process.env['PULLWRIGHT_EXECUTABLE'] = pair.newer;
   const older = values.older ?? nameOf(commitOf(values.from ?? ''));
   process.stdout.write(`older: ${older}; newer: this tree, on ${nameOf('HEAD')}\n`);
-  for (const group of [nodeChecks, providerChecks, clusterChecks]) await group(pair, judge);
+  for (const group of [nodeChecks, clusterChecks]) await group(pair, judge);
 }
 
 function nameOf(ref: string): string {

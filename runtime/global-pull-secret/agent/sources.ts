@@ -75,14 +75,14 @@ export class SecretWatch {
     const { object, listed, live, goneAt } = this.#seen[name];
     if (!listed) return undefined;
     const gone = goneAt !== undefined && this.#options.clock.monotonic() - goneAt >= GONE_MS;
-    if (object === undefined || gone) return { ...contentOf(undefined), live };
+    if (object === undefined || gone) return { live };
     const { data } = object as SecretObject;
     const valueOf = (key: string): Buffer | undefined =>
       data?.[key] && Buffer.from(reveal(data[key]), 'base64');
+    const value = valueOf(NAMES.dataKey);
     const confirms = object.metadata.annotations?.[CONFIRM_REMOVAL];
     return {
-      // Without the key it is an empty file, as the mount would have none: the same as an absent one.
-      ...contentOf(valueOf(NAMES.dataKey)),
+      bytes: value && redact(new Uint8Array(value)),
       judged: valueOf(NAMES.judgedKey)?.toString('utf8'),
       confirmed: typeof confirms === 'string' ? confirmedRemovals(confirms) : [],
       resourceVersion: object.metadata.resourceVersion,
@@ -160,38 +160,33 @@ export class SecretWatch {
 // platform's. A merged secret that cannot be read or is not a docker config stops the pass: falling back to the platform's
 // secret would take the tenant's credentials from running nodes for a passing fault.
 
-/** What reading a mounted file gave. */
-export type MountedFile =
-  | { readonly state: 'present'; readonly content: Redacted<string> }
-  | { readonly state: 'absent' }
-  /** `reason`: such as `EACCES`. */
-  | { readonly state: 'unreadable'; readonly reason: string };
+type Bytes = Redacted<Uint8Array>;
 
 export type PullSecretChoice =
-  | { readonly ok: true; readonly used: SourceName; readonly message: string }
+  | { readonly ok: true; readonly used: SourceName; readonly bytes: Bytes; readonly message: string }
   | { readonly ok: false; readonly message: string };
+
+type Mounted = Pick<MountedSecret, 'bytes' | 'error'>;
 
 /**
  * Chooses.
  */
-export function choosePullSecret(global: MountedFile, original: MountedFile): PullSecretChoice {
-  if (global.state === 'unreadable') {
-    return { ok: false, message: `failed to read global pull secret from file: ${global.reason}` };
-  }
-  if (global.state === 'present' && reveal(global.content) !== '') {
-    return accept('global', global.content, 'Global pull secret content found, using it');
-  }
-  if (original.state !== 'present') {
-    const reason = original.state === 'absent' ? 'no such file or directory' : original.reason;
+export function choosePullSecret(global: Mounted, original: Mounted): PullSecretChoice {
+  if (global.error !== undefined)
+    return { ok: false, message: `failed to read global pull secret from file: ${global.error.code}` };
+  if (global.bytes !== undefined && reveal(global.bytes).length > 0)
+    return accept('global', global.bytes, 'Global pull secret content found, using it');
+  if (original.bytes === undefined) {
+    const reason = original.error?.code ?? 'no such file or directory';
     return { ok: false, message: `failed to read original pull secret from file: ${reason}` };
   }
-  const why = global.state === 'absent' ? 'not found' : 'is empty';
-  return accept('original', original.content, `Global pull secret file ${why}, using original pull secret`);
+  const why = global.bytes === undefined ? 'not found' : 'is empty';
+  return accept('original', original.bytes, `Global pull secret file ${why}, using original pull secret`);
 }
 
-function accept(used: SourceName, content: Redacted<string>, message: string): PullSecretChoice {
-  const fault = upstreamAgentFault(content);
-  if (fault === undefined) return { ok: true, used, message };
+function accept(used: SourceName, bytes: Bytes, message: string): PullSecretChoice {
+  const fault = upstreamAgentFault(redact(Buffer.from(reveal(bytes)).toString('utf8')));
+  if (fault === undefined) return { ok: true, used, bytes, message };
   return { ok: false, message: `failed to check and fix file: invalid docker config.json content: ${fault}` };
 }
 
@@ -203,37 +198,30 @@ const MAX_BYTES = 4 << 20;
 /** A pull secret as its mount, or the watch, has it. */
 export interface MountedSecret {
   readonly path: string;
-  readonly file: MountedFile;
-  readonly bytes: Redacted<Uint8Array>;
+  /** Absent: there is none. Empty is the same. */
+  readonly bytes?: Bytes | undefined;
   /** The mark beside it. */
   readonly judged?: string | undefined;
   /** Removals that its Secret confirms; a mount does not bring annotations. */
   readonly confirmed?: readonly string[] | undefined;
   /** Of its Secret, where it came from the watch. */
   readonly resourceVersion?: string | undefined;
+  /** Why it cannot be read. */
   readonly error?: PullwrightError;
-}
-
-/** The content of a secret; undefined for an absent one. */
-export function contentOf(bytes: Uint8Array | undefined): Pick<MountedSecret, 'file' | 'bytes'> {
-  if (bytes === undefined) return { file: { state: 'absent' }, bytes: redact(new Uint8Array()) };
-  const content = redact(Buffer.from(bytes).toString('utf8'));
-  return { file: { state: 'present', content }, bytes: redact(new Uint8Array(bytes)) };
 }
 
 /** Follows links, because the kubelet's mounts are made of them. */
 export function readSource(path: string): MountedSecret {
-  const none = { path, ...contentOf(undefined) };
   let fd: number | undefined;
   try {
     fd = openSync(path, 'r');
     const { size } = fstatSync(fd);
     if (size > MAX_BYTES) throw tooLarge(path, size);
-    return { path, ...contentOf(readFileSync(fd)), judged: fileBeside(path, NAMES.judgedKey) };
+    const bytes = redact(new Uint8Array(readFileSync(fd)));
+    return { path, bytes, judged: fileBeside(path, NAMES.judgedKey) };
   } catch (error) {
-    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return none;
-    const failure = fileError('read', path, error);
-    return { ...none, file: { state: 'unreadable', reason: failure.code }, error: failure };
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return { path };
+    return { path, error: fileError('read', path, error) };
   } finally {
     if (fd !== undefined) closeSync(fd);
   }
@@ -277,19 +265,19 @@ export function chosenSource(options: SecretPlaces, mounts: Mounts): ChosenSourc
   const read = (name: SourceName): MountedSecret =>
     newest(name, readSource(options[`${name}File`]), options, mounts);
   const sources = { global: read('global'), original: read('original') };
-  const choice = choosePullSecret(sources.global.file, sources.original.file);
+  const choice = choosePullSecret(sources.global, sources.original);
   const subject = (name: SourceName): string => `${name} pull secret "${sources[name].path}"`;
   if (choice.ok) {
-    const source = sources[choice.used];
-    return { from: choice.used, document: parseDocument(source.bytes, subject(choice.used)), source };
+    const from = choice.used;
+    return { from, document: parseDocument(choice.bytes, subject(from)), source: sources[from] };
   }
   for (const name of ['global', 'original'] as const) {
-    const { error, bytes, file } = sources[name];
+    const { error, bytes } = sources[name];
     if (error !== undefined) throw error;
+    const isLast = name === 'original';
     // Says in our words what is wrong with it, without a character of the text.
-    if (file.state === 'present' && reveal(bytes).length > 0) parseDocument(bytes, subject(name));
+    if (bytes !== undefined && (isLast || reveal(bytes).length > 0)) parseDocument(bytes, subject(name));
   }
-  if (sources.original.file.state === 'present') parseDocument(sources.original.bytes, subject('original'));
   if (existsSync(dirname(options.originalFile)) && existsSync(dirname(options.globalFile))) return undefined;
   throw new PullwrightError(`Cannot read ${subject('original')}: it does not exist`, {
     code: 'SourceMissing',
@@ -309,7 +297,10 @@ function newest(
 ): MountedSecret {
   const seen = watched?.(name);
   if (seen === undefined) return mount;
-  const held = `${mount.file.state} ${createHash('sha256').update(reveal(mount.bytes)).digest('hex')}`;
+  const held =
+    mount.bytes === undefined
+      ? (mount.error?.code ?? 'absent')
+      : createHash('sha256').update(reveal(mount.bytes)).digest('hex');
   if (seen.live) mounts.set(name, held);
   else if (mounts.get(name) !== held) return mount;
   const { live: _live, ...secret } = seen;

@@ -28,13 +28,7 @@ import {
   type RemovalGuard,
   wantedDocument,
 } from './document.ts';
-import {
-  type ChosenSource,
-  chosenSource,
-  type MountedSecret,
-  type Mounts,
-  type SecretPlaces,
-} from './sources.ts';
+import { type ChosenSource, chosenSource, type Mounts, type SecretPlaces } from './sources.ts';
 
 // Problems that a pass reports instead of writing: held removals, invalid entries.
 
@@ -52,11 +46,11 @@ const MAX_FAULTS = 3;
 
 /** With the mark, the writer of the source has checked its removals against the confirmations. */
 export function guardOf(
-  source: MountedSecret,
+  { document, source }: ChosenSource,
   { removals, confirmed = [], now = Date.now }: GuardOptions,
 ): RemovalGuard | undefined {
   if (removals === undefined) return undefined;
-  const text = redact(decodeUtf8(reveal(source.bytes)));
+  const text = redact(decodeUtf8(reveal(document.bytes)));
   if (source.judged === judgedMark(text)) return undefined;
   const all = [...confirmed, ...(source.confirmed ?? [])];
   const options = source.judged === UNJUDGED ? { ...removals, share: 0 } : removals;
@@ -149,7 +143,7 @@ function lookFor(
 ): Observation {
   const { from, document: source } = chosen ?? { from: 'neither', document: EMPTY_DOCUMENT };
   const foreign = chosen === undefined ? 'keep' : options.foreign;
-  const guard = chosen === undefined ? undefined : guardOf(chosen.source, options);
+  const guard = chosen === undefined ? undefined : guardOf(chosen, options);
   const wanted = wantedDocument(source, there, { foreign, ledger, guard });
   const { digest, bytes, entries } = wanted.document;
   const { removes, ledgerDuring, ledgerAfter } = wanted;

@@ -1,7 +1,11 @@
 /** Which mounted pull secret the node agent takes. */
 
+import { PullwrightError } from '../../../../runtime/core/errors.ts';
 import { redact } from '../../../../runtime/core/redacted.ts';
-import { choosePullSecret, type MountedFile } from '../../../../runtime/global-pull-secret/agent/sources.ts';
+import {
+  choosePullSecret,
+  type MountedSecret,
+} from '../../../../runtime/global-pull-secret/agent/sources.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -46,14 +50,17 @@ export const suite: ConformanceSuite<Input, Answer> = {
   },
   mutation: {
     file: 'runtime/global-pull-secret/agent/sources.ts',
-    replace: "if (global.state === 'unreadable')",
+    replace: 'if (global.error !== undefined)',
     by: 'if (false as boolean)',
   },
 };
 
-function mounted(content: string | null | undefined, error: string | undefined): MountedFile {
-  if (error !== undefined) return { state: 'unreadable', reason: error };
+function mounted(
+  content: string | null | undefined,
+  code: string | undefined,
+): Pick<MountedSecret, 'bytes' | 'error'> {
+  if (code !== undefined) return { error: new PullwrightError('', { code }) };
   return content === null || content === undefined
-    ? { state: 'absent' }
-    : { state: 'present', content: redact(content) };
+    ? {}
+    : { bytes: redact(new Uint8Array(Buffer.from(content))) };
 }
