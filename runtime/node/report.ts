@@ -12,7 +12,9 @@ import { VERSION } from '../core/version.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { type EventInput, EventRecorder } from '../kube/events.ts';
 import { HttpKubeClient } from '../kube/http-client.ts';
+import { Informer, type InformerSink } from '../kube/informer.ts';
 import { podConnection } from '../kube/pod-connection.ts';
+import type { ObjectRef } from '../kube/resources.ts';
 import type { Clock } from './clock.ts';
 import { NODE_HOLDS_REMOVAL, type NodeEvent, type NodeState } from './task.ts';
 
@@ -89,6 +91,37 @@ export async function podClient(
 ): Promise<KubeClient> {
   const connection = podConnection(env, serviceAccountDir);
   return new HttpKubeClient({ connection, userAgent: `${program}/${VERSION}`, ...patience });
+}
+
+/** An object, and what is told of it. */
+export interface NamedWatch {
+  readonly object: Omit<Required<ObjectRef>, 'namespace'> & Pick<ObjectRef, 'namespace'>;
+  readonly sink: InformerSink;
+}
+
+/** Watches until the signal; `failed` is told why there is no client. Never rejects. */
+export async function watchNamed(
+  watches: readonly NamedWatch[],
+  client: () => Promise<KubeClient>,
+  failed: (error: unknown) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    const opened = await client();
+    const informers = watches.map(({ object: { name, ...collection }, sink }) => {
+      const selector = { fieldSelector: `metadata.name=${name}` };
+      return new Informer({ client: opened, collection, selector, sink });
+    });
+    const stop = (): void => {
+      for (const informer of informers) informer.stop();
+      opened.close();
+    };
+    if (signal.aborted) return stop();
+    signal.addEventListener('abort', stop, { once: true });
+    for (const informer of informers) void informer.run();
+  } catch (error) {
+    failed(error);
+  }
 }
 
 export interface NodeReporterOptions {

@@ -112,6 +112,7 @@ async function journey(): Promise<void> {
 
   test('a rotated secret is used by the next pull, and no credential is in what the kubelet logs', async () => {
     const rotated = plantedPassword('rotated');
+    await mirror.stop();
     mirror.setPassword(rotated);
     await mirror.start();
     await plane.apply(pullSecretOf('team-a', 'mirror', mirror.config(undefined, rotated)));

@@ -3,6 +3,8 @@ import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describeError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
+import type { KubeClient } from '../../kube/client.ts';
+import type { InformerState } from '../../kube/informer.ts';
 import { removeFile } from '../../node/atomic-file.ts';
 import { windowOf } from '../../node/checkpoint.ts';
 import { systemClock } from '../../node/clock.ts';
@@ -17,7 +19,7 @@ import {
   runLoop,
 } from '../../node/daemon.ts';
 import { NodeEngine } from '../../node/engine.ts';
-import { type Gauge, podClient } from '../../node/report.ts';
+import { type Gauge, podClient, watchNamed } from '../../node/report.ts';
 import type { Policy } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
 import { SystemdOverBus } from '../../node/systemd.ts';
@@ -36,6 +38,7 @@ import {
   withFailures,
 } from './report.ts';
 import {
+  CONFIGS,
   digestOf,
   makeFolder,
   NodeSource,
@@ -43,7 +46,6 @@ import {
   readRecord,
   removeConfigs,
   type SourceOptions,
-  watchConfig,
 } from './source.ts';
 import { tryOut } from './trial.ts';
 
@@ -295,25 +297,23 @@ async function keepFresh(
   { wake, signal }: { readonly wake: Wake; readonly signal: AbortSignal },
 ): Promise<void> {
   const changes = new Wake([], clock);
-  let close: (() => void) | undefined;
-  const failed = (error: unknown): undefined => {
+  const failed = (error: unknown): void =>
     log.warn('Cannot watch CRIOCredentialProviderConfig: it is polled', { error: describeError(error) });
-  };
-  /** Undefined: not now; the next round tries again. */
-  const watch = async (): Promise<(() => void) | undefined> =>
-    watchConfig(
-      await podClient(PROGRAM, env, options.serviceAccountDir),
-      () => changes.notice(),
-      (state) => {
-        if (state.is === 'failing') failed(state.error);
-      },
+  const changed = (): void => changes.notice();
+  const state = (now: InformerState): void => (now.is === 'failing' ? failed(now.error) : undefined);
+  const sink = { replace: changed, set: changed, delete: changed, state };
+  const client = (): Promise<KubeClient> => podClient(PROGRAM, env, options.serviceAccountDir);
+  if (!options.once && !options.uninstall)
+    void watchNamed(
+      CONFIGS.map((object) => ({ object, sink })),
+      client,
+      failed,
+      signal,
     );
   while (!signal.aborted) {
-    if (!options.once && !options.uninstall) close ??= await watch().catch(failed);
     await changes.wait(options.pollMs, signal);
     if (signal.aborted) break;
     await source.refresh();
     wake.notice();
   }
-  close?.();
 }

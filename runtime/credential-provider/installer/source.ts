@@ -8,10 +8,9 @@ import type { Logger } from '../../core/logger.ts';
 import { redact } from '../../core/redacted.ts';
 import { VERSION } from '../../core/version.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { Informer, type InformerState } from '../../kube/informer.ts';
 import { fileError, namesIn, removeFile, replaceFile, sweepLeftovers } from '../../node/atomic-file.ts';
 import { ABSENT } from '../../node/checkpoint.ts';
-import { podClient } from '../../node/report.ts';
+import { type NamedWatch, podClient } from '../../node/report.ts';
 import { asProblem } from '../../node/restart.ts';
 import { type LoadedService, SystemdOverBus } from '../../node/systemd.ts';
 import type { Observation } from '../../node/task.ts';
@@ -331,9 +330,8 @@ async function asked(
       code: 'NodeMissing',
       hint: 'Set --node-name to the name of the Node object',
     });
-  const { group, kind, objectName } = CREDENTIAL_PROVIDER;
-  for (const version of VERSIONS) {
-    const object = await client.get({ apiVersion: `${group}/${version}`, kind, name: objectName });
+  for (const ref of CONFIGS) {
+    const object = await client.get(ref);
     const { matchImages = [] } = (object?.spec ?? {}) as { readonly matchImages?: readonly string[] };
     if (object !== undefined) return { node, matchImages };
   }
@@ -343,27 +341,9 @@ async function asked(
 /** Name of the installer in requests, and field manager of its reports. */
 export const PROGRAM = 'pullwright-installer';
 
-/** Calls `changed` when the CRIOCredentialProviderConfig may have changed. What it gives ends the watch, and the client. */
-export function watchConfig(
-  client: KubeClient,
-  changed: () => void,
-  state: (state: InformerState) => void,
-): () => void {
-  const { group, kind, objectName } = CREDENTIAL_PROVIDER;
-  const informers = VERSIONS.map(
-    (version) =>
-      new Informer({
-        client,
-        collection: { apiVersion: `${group}/${version}`, kind },
-        selector: { fieldSelector: `metadata.name=${objectName}` },
-        sink: { replace: changed, set: changed, delete: changed, state },
-      }),
-  );
-  for (const informer of informers) void informer.run();
-  return () => {
-    for (const informer of informers) informer.stop();
-    client.close();
-  };
-}
-
-const VERSIONS = ['v1', 'v1alpha1'];
+/** The one object, by its versions; the first that is there counts. */
+export const CONFIGS: readonly NamedWatch['object'][] = ['v1', 'v1alpha1'].map((version) => ({
+  apiVersion: `${CREDENTIAL_PROVIDER.group}/${version}`,
+  kind: CREDENTIAL_PROVIDER.kind,
+  name: CREDENTIAL_PROVIDER.objectName,
+}));

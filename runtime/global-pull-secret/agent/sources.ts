@@ -10,12 +10,12 @@ import { upstreamAgentFault } from '../../core/docker-config/pull-secret.ts';
 import { describeError, errnoOf, PullwrightError } from '../../core/errors.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
-import type { Logger } from '../../core/logger.ts';
+import type { Fields, Logger } from '../../core/logger.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { Informer } from '../../kube/informer.ts';
 import { fileError } from '../../node/atomic-file.ts';
 import type { Clock } from '../../node/clock.ts';
+import { type NamedWatch, watchNamed } from '../../node/report.ts';
 import { CONFIRM_REMOVAL, confirmedRemovals } from '../removal-guard.ts';
 import { type AgentDocument, parseDocument } from './document.ts';
 
@@ -51,8 +51,6 @@ export class SecretWatch {
   readonly #options: SecretWatchOptions;
   readonly #seen: Readonly<Record<SourceName, Seen>> = { global: new Seen(), original: new Seen() };
   readonly #stop = new AbortController();
-  #informers: readonly Informer[] = [];
-  #client: KubeClient | undefined;
   #filled: () => void = () => undefined;
 
   constructor(options: SecretWatchOptions) {
@@ -64,9 +62,11 @@ export class SecretWatch {
     const filled = new Promise<void>((resolve) => {
       this.#filled = resolve;
     });
-    void this.#begin();
+    const { client, clock } = this.#options;
+    const watches = [this.#watch('global'), this.#watch('original')];
+    void watchNamed(watches, client, (error) => this.#failed(error), this.#stop.signal);
     const enough = new AbortController();
-    await Promise.race([filled, this.#options.clock.sleep(ms, enough.signal)]);
+    await Promise.race([filled, clock.sleep(ms, enough.signal)]);
     enough.abort();
   }
 
@@ -92,30 +92,11 @@ export class SecretWatch {
 
   close(): void {
     this.#stop.abort();
-    for (const informer of this.#informers) informer.stop();
-    this.#client?.close();
   }
 
-  async #begin(): Promise<void> {
-    const { clock, log, client } = this.#options;
-    while (!this.#stop.signal.aborted && this.#client === undefined) {
-      try {
-        this.#client = await client();
-      } catch (error) {
-        log.warn('Cannot watch the pull secrets: the mounts are read instead', {
-          error: describeError(error),
-        });
-        await clock.sleep(60_000, this.#stop.signal);
-      }
-    }
-    if (this.#client === undefined || this.#stop.signal.aborted) return;
-    this.#informers = [this.#informer(this.#client, 'global'), this.#informer(this.#client, 'original')];
-    for (const informer of this.#informers) void informer.run();
-  }
-
-  #informer(client: KubeClient, name: SourceName): Informer {
+  #watch(name: SourceName): NamedWatch {
     const seen = this.#seen[name];
-    const { log, changed } = this.#options;
+    const { changed } = this.#options;
     const set = (object: KubeObject | undefined): void => {
       if (object === undefined && seen.object !== undefined) void this.#deleted(seen);
       else {
@@ -126,10 +107,8 @@ export class SecretWatch {
       if (this.#seen.global.listed && this.#seen.original.listed) this.#filled();
       changed();
     };
-    return new Informer({
-      client,
-      collection: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace },
-      selector: { fieldSelector: `metadata.name=${NAMES[name]}` },
+    return {
+      object: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES[name] },
       sink: {
         replace: ([object]) => set(object),
         set,
@@ -137,15 +116,16 @@ export class SecretWatch {
         state: (state) => {
           seen.live = state.is === 'synced';
           if (state.is !== 'failing') return;
-          const error = describeError(state.error);
-          log.warn('Cannot watch the pull secrets: the mounts are read instead', {
-            secret: NAMES[name],
-            error,
-          });
+          this.#failed(state.error, { secret: NAMES[name] });
           changed();
         },
       },
-    });
+    };
+  }
+
+  #failed(error: unknown, about: Fields = {}): void {
+    const fields = { ...about, error: describeError(error) };
+    this.#options.log.warn('Cannot watch the pull secrets: the mounts are read instead', fields);
   }
 
   async #deleted(seen: Seen): Promise<void> {
