@@ -1,4 +1,4 @@
-// deadline: 240 s
+// deadline: 300 s
 // needs: systemd, control plane
 /** The compiled installer on a real systemd and a real API server: installs, follows, takes back, gives up, reports. */
 import assert from 'node:assert/strict';
