@@ -1,5 +1,4 @@
 /** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
-import { readFile } from 'node:fs/promises';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
   CLUSTER_FLAGS,
@@ -20,7 +19,7 @@ import { oneLined } from '../../core/text.ts';
 import { judgePod } from '../checks/chain.ts';
 import { bySeverity, firstBroken } from '../checks/findings.ts';
 import { lookAt, readPull } from '../model/look.ts';
-import { clusterFlag, namespaceOf, needFolderForCluster } from '../model/objects.ts';
+import { clusterFlag, namespaceOf, needFolderForCluster, readGiven } from '../model/objects.ts';
 import {
   explainIn,
   findWorld,
@@ -205,10 +204,7 @@ export function pullerOf(
 
 async function nodeConfig(path: string | undefined): Promise<AuthSource | undefined> {
   if (path === undefined) return undefined;
-  const text = await readFile(path, 'utf8').catch(() => {
-    throw new UsageError(`Cannot read "${path}": expected a readable docker config`);
-  });
-  return { name: path, format: 'config.json', text: redact(text) };
+  return { name: path, format: 'config.json', text: redact(await readGiven(path, 'docker config')) };
 }
 
 /** Where the sources of an explanation stand. */

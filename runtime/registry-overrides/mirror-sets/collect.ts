@@ -206,9 +206,14 @@ export interface CollectedMirrors {
 /**
  * Rules of `objects`; objects of other kinds are skipped. An invalid entry is ignored and reported, the
  * others go on.
+ *
+ * @param isFollowed which entries count; of the others nothing is said. @default {all}
  */
-export function collectMirrors(objects: readonly KubeObject[]): CollectedMirrors {
-  const { entries, problems } = readMirrorEntries(objects);
+export function collectMirrors(
+  objects: readonly KubeObject[],
+  isFollowed: (entry: SetEntry) => boolean = () => true,
+): CollectedMirrors {
+  const { entries, problems } = readMirrorEntries(objects, isFollowed);
   const { drafts, conflicts } = draftRules(entries);
   const rules = [...drafts.values()]
     .sort((a, b) => (a.scope < b.scope ? -1 : 1))
@@ -227,11 +232,14 @@ export function collectMirrors(objects: readonly KubeObject[]): CollectedMirrors
 }
 
 /** What can be used of the entries of the three kinds, by kind, name and field; and what is wrong with the others. */
-export function readMirrorEntries(objects: readonly KubeObject[]): {
+export function readMirrorEntries(
+  objects: readonly KubeObject[],
+  isFollowed: (entry: SetEntry) => boolean = () => true,
+): {
   readonly entries: readonly SetEntry[];
   readonly problems: readonly MirrorProblem[];
 } {
-  const all = setEntries(objects);
+  const all = setEntries(objects).filter(isFollowed);
   const problems = [
     ...objects.flatMap(listProblem),
     ...entryFaults(all).map(({ code, origin, message }) => problem(code, origin, message)),

@@ -57,25 +57,6 @@ export function isSelected(selection: ImageSelection, source: string, object: st
   return selection.allow === undefined || selection.allow.some(named);
 }
 
-/** The mirror sets with only the entries that the hosted cluster follows. Others come back as they are. */
-export function selectEntries(
-  objects: readonly KubeObject[],
-  selection: ImageSelection,
-): readonly KubeObject[] {
-  if (!selection.off && selection.allow === undefined && selection.deny.length === 0) return objects;
-  return objects.map((object) => {
-    const list = MIRROR_SET_KINDS.find((set) => set.kind === object.kind)?.list;
-    const spec = object.spec as Readonly<Record<string, unknown>> | null | undefined;
-    const entries = list === undefined ? undefined : spec?.[list];
-    if (list === undefined || !Array.isArray(entries)) return object;
-    const name = `${object.kind}/${object.metadata.name}`;
-    const kept = (entries as readonly ({ source?: unknown } | null)[]).filter((entry) =>
-      isSelected(selection, typeof entry?.source === 'string' ? entry.source : '', name),
-    );
-    return { ...object, spec: { ...spec, [list]: kept } };
-  });
-}
-
 function isBelow(source: string, entry: string): boolean {
   if (source === entry || source.startsWith(`${entry}/`)) return true;
   if (!entry.startsWith('*.')) return false;
@@ -132,7 +113,7 @@ export interface MirrorSetObjects {
   readonly verdicts: readonly EntryStatus[];
 }
 
-/** Reads the sets that `world` shows, after `selection` has taken out what the hosted cluster does not follow. */
+/** Reads the sets that `world` shows, as far as the hosted cluster follows them by `selection`. */
 export function readMirrorSets(
   reader: Reader,
   options: RegistryOverridesOptions,
@@ -164,8 +145,9 @@ function mirrorSetsOf(
   options: RegistryOverridesOptions,
   selection: ImageSelection,
 ): MirrorSetObjects {
-  const objects = selectEntries(all, selection);
-  const { rules, problems } = collectMirrors(objects);
+  const { rules, problems } = collectMirrors(all, ({ source, origin: { kind, name } }) =>
+    isSelected(selection, source, `${kind}/${name}`),
+  );
   const { text, hash } = overridesDocument(rules);
   return {
     rules,
@@ -173,7 +155,7 @@ function mirrorSetsOf(
     upstreamText: formatImageOverrides(collectOverrideMap(all)),
     document: text,
     hash,
-    verdicts: [...problems.map(problemVerdict), ...kindVerdicts(objects), ...policyVerdicts(rules)],
+    verdicts: [...problems.map(problemVerdict), ...kindVerdicts(all), ...policyVerdicts(rules)],
   };
 }
 

@@ -26,13 +26,7 @@ import { type OptionsByScope, parseOverridesOptions, type RegistryOverridesOptio
 import { formatImageOverrides } from '../overrides.ts';
 import { NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
 import { type Memory, planDeployments, TARGETS } from './deployments.ts';
-import {
-  type ImageSelection,
-  type MirrorSetObjects,
-  readMirrorSets,
-  readSelection,
-  SET_READS,
-} from './mirror-sets.ts';
+import { type MirrorSetObjects, readMirrorSets, readSelection, SET_READS } from './mirror-sets.ts';
 import { reportOverrides, statusRef } from './report.ts';
 
 const NAME = 'registry-overrides';
@@ -102,7 +96,9 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
   const cluster = clusterOf(reader);
   // Without its HostedCluster the desired state is unknown; the engine drops the scope when it is gone.
   if (cluster === undefined) return { retain: 'all' };
-  const { selection, mode, problems } = wishesOf(cluster, options);
+  const annotations = cluster.metadata.annotations ?? {};
+  const selection = readSelection(annotations);
+  const { mode, problems } = modeOf(annotations[MODE_ANNOTATION], options.mode);
   const sets = readMirrorSets(reader, options, selection);
   const deployments = planDeployments({
     world: reader,
@@ -120,7 +116,12 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
     cluster,
     rules: sets.rules.length,
     hash: sets.hash,
-    verdicts: [...problems, ...sets.verdicts, ...deployments.verdicts, ...catalogs.verdicts],
+    verdicts: [
+      ...[...selection.problems, ...problems].map(annotationVerdict),
+      ...sets.verdicts,
+      ...deployments.verdicts,
+      ...catalogs.verdicts,
+    ],
     observed: deployments.observed,
     contested: deployments.contested,
     catalogError: catalogs.error,
@@ -141,20 +142,6 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
 /** The writer of the control plane's Deployments also writes its catalogs, before they can be observed. */
 function catalogMode(mode: OwnershipMode, observed: string | undefined): OwnershipMode {
   return mode === 'auto' && observed !== undefined ? 'observe' : mode;
-}
-
-interface Wishes {
-  readonly selection: ImageSelection;
-  readonly mode: OwnershipMode;
-  readonly problems: readonly EntryStatus[];
-}
-
-/** What the annotations of a HostedCluster request. */
-function wishesOf(cluster: KubeObject, options: RegistryOverridesOptions): Wishes {
-  const annotations = cluster.metadata.annotations ?? {};
-  const selection = readSelection(annotations);
-  const { mode, problems } = modeOf(annotations[MODE_ANNOTATION], options.mode);
-  return { selection, mode, problems: [...selection.problems, ...problems].map(annotationVerdict) };
 }
 
 function clusterOf(reader: Reader): KubeObject | undefined {
