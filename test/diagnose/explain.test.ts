@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { imagesOf } from '../../runtime/diagnose/model/pull.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { meta } from '../support/meta.ts';
@@ -234,4 +235,16 @@ test('wrong use says what is wanted', async () => {
   const missing = await explain('nginx', '--pod', 'gone');
   assert.equal(missing.code, 1);
   assert.match(missing.stderr, /Cannot find Pod "default\/gone".*-n/);
+});
+
+test('gives every image that the kubelet pulls, each once', () => {
+  const spec = {
+    initContainers: [{ image: 'init' }, { image: 'both' }],
+    containers: [{ image: 'both' }, { image: 'main' }, {}],
+    ephemeralContainers: [{ image: 'debug' }],
+    volumes: [{ name: 'a', image: { reference: 'quay.io/data/model:1' } }, { name: 'b', emptyDir: {} }, null],
+  };
+  assert.deepEqual(imagesOf(spec), ['init', 'both', 'quay.io/data/model:1', 'main', 'debug']);
+  assert.deepEqual(imagesOf({ volumes: 'odd', containers: 7 }), []);
+  assert.deepEqual(imagesOf(undefined), []);
 });

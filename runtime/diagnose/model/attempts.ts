@@ -23,6 +23,7 @@ import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { fromByteText } from '../../core/go/text.ts';
 import { formatImageReference, pullTag } from '../../core/image-reference.ts';
 import {
+  type Candidate,
   compileMirrors,
   type MirrorRule,
   originText,
@@ -128,22 +129,15 @@ export function explainImage(input: ExplainInput): Explanation {
   const resolution = resolveOnNode(compiled(input.mirrors), image, input.policy);
   const kubelet = explainKubelet(input);
   const fix = mirrorFix(resolution, input.hosted === true);
+  const named = ({ reference, kind, origin }: Candidate): Omit<ExplainedPlace, 'crio'> => ({
+    reference,
+    kind,
+    ...(origin === undefined ? {} : { from: originText(origin) }),
+  });
   const places = resolution.candidates.map(
-    ({ reference, kind, origin }): ExplainedPlace => ({
-      reference,
-      kind,
-      ...(origin === undefined ? {} : { from: originText(origin) }),
-      crio: sentByCrio(input, kubelet, reference),
-    }),
+    (one): ExplainedPlace => ({ ...named(one), crio: sentByCrio(input, kubelet, one.reference) }),
   );
-  const skipped = resolution.skipped.map(
-    ({ reference, kind, origin, message }): SkippedPlace => ({
-      reference,
-      kind,
-      ...(origin === undefined ? {} : { from: originText(origin) }),
-      why: message,
-    }),
-  );
+  const skipped = resolution.skipped.map((one): SkippedPlace => ({ ...named(one), why: one.message }));
   const containerd: Sent =
     kubelet.tried.length > 0
       ? { what: 'kubelet' }
