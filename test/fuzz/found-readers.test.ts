@@ -9,8 +9,6 @@ import { parseManifests, shapeFault } from '../../runtime/engine/offline/manifes
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { loadedService } from '../../runtime/node/systemd.ts';
 import { type Case, table, test } from '../support/suite.ts';
-import { wrongWith } from './fuzz.ts';
-import { CLUSTER_PARSERS } from './parsers-cluster.ts';
 
 /** No text and no number can be made of it. */
 const ODD = { toString: 1 };
@@ -124,51 +122,3 @@ for (const [what, text] of Object.entries(DEEP))
     assert.ok(fleet?.line !== undefined);
     assert.match(parseManifests(text, 'a.yaml').problems[0]?.message ?? '', words);
   });
-
-interface Dump extends Case {
-  readonly command: string;
-  readonly objects: readonly object[];
-}
-
-/** The agents' DaemonSet, with a node that they run on. */
-const daemonSet = (containers: unknown, rest: object = {}): readonly object[] => [
-  { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n', labels: { 'kubernetes.io/os': 'linux' } } },
-  { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'global-pull-secret', namespace: 'kube-system' } },
-  {
-    apiVersion: 'apps/v1',
-    kind: 'DaemonSet',
-    metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system' },
-    spec: { template: { spec: { containers } } },
-    ...rest,
-  },
-];
-
-/** A folder holds what an API server would have refused. */
-table(
-  test,
-  [
-    {
-      name: 'a DaemonSet whose command is a number',
-      reason: 'the flag was looked for in it',
-      command: 'status',
-      objects: daemonSet([{ command: 7 }]),
-    },
-    {
-      name: 'a DaemonSet whose containers are a map',
-      command: 'status',
-      objects: daemonSet({}),
-    },
-    {
-      name: 'a DaemonSet whose status is null',
-      reason: '`status:` alone in a file is null: status ended on an unexpected error',
-      command: 'status',
-      objects: daemonSet([{ args: ['agent'] }], { status: null }),
-    },
-  ] satisfies Dump[],
-  async ({ command, objects }) => {
-    const parser = CLUSTER_PARSERS.find(({ name }) => name === command);
-    assert.ok(parser !== undefined);
-    const text = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects });
-    assert.equal(await wrongWith(parser, text), undefined);
-  },
-);

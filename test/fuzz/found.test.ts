@@ -20,7 +20,44 @@ const object = (kind: string, body: object): string => {
   return JSON.stringify({ apiVersion, kind: short, metadata: { name: 'a', namespace: 'web' }, ...body });
 };
 
+/** The agents' DaemonSet, with a node that they run on. A folder holds what an API server would have refused. */
+const agents = (containers: unknown, rest: object = {}): string =>
+  JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'List',
+    items: [
+      meta('v1 Node', { name: 'n', labels: { 'kubernetes.io/os': 'linux' } }),
+      meta('v1 Secret', { name: 'global-pull-secret', namespace: 'kube-system' }),
+      {
+        ...meta('apps/v1 DaemonSet', { name: 'global-pull-secret-syncer', namespace: 'kube-system' }),
+        spec: { template: { spec: { containers } } },
+        ...rest,
+      },
+    ],
+  });
+
 const rows: readonly Row[] = [
+  {
+    name: 'a DaemonSet whose command is a number',
+    reason: 'the flag was looked for in it',
+    parser: 'status',
+    text: agents([{ command: 7 }]),
+    says: /global-pull-secret-syncer  NotReported/,
+  },
+  {
+    name: 'a DaemonSet whose containers are a map',
+    reason: 'the same',
+    parser: 'status',
+    text: agents({}),
+    says: /global-pull-secret-syncer  NotReported/,
+  },
+  {
+    name: 'a DaemonSet whose status is null',
+    reason: '`status:` alone in a file is null: status ended on an unexpected error',
+    parser: 'status',
+    text: agents([{ args: ['agent'] }], { status: null }),
+    says: /global-pull-secret-syncer  NotReported/,
+  },
   {
     name: 'a setting that is a map',
     reason: 'it was made a text, which a map with a member "toString" is not',

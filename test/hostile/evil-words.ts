@@ -1,4 +1,5 @@
 /** Names, keys and messages that somebody chose to do harm to a person's terminal, wherever somebody may choose one. */
+import { pullSecretObject } from '../support/meta.ts';
 
 /** ESC sequences that clear, write the clipboard and set the title; a carriage return; marks that turn the reading direction. */
 export const EVIL = 'x\u001b[2J\u001b]52;c;aGk=\u0007\r\u009b31m\u202ey\u2066z';
@@ -9,23 +10,17 @@ export const CI_COMMAND = '\n::error::x\n##[error]x';
 /** A dump in which whatever a tenant may choose is chosen to do harm. JSON, since YAML would be refused earlier. */
 export function dump(word: string = EVIL): string {
   const auths = { [`quay.io/${word}`]: { auth: 'bm90LWEtcGFpcg' }, [word]: { auth: word }, 'r.io': word };
-  const encoded = Buffer.from(JSON.stringify({ auths })).toString('base64');
-  const secret = (namespace: string, name: string, data: string) => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { namespace, name },
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': data },
-  });
-  const good = Buffer.from(JSON.stringify({ auths: { 'quay.io': { auth: 'YTpi' } } })).toString('base64');
   const message = `it is ${word}`;
   return JSON.stringify({
     apiVersion: 'v1',
     kind: 'List',
     items: [
-      secret('openshift-config', 'pull-secret', good),
-      secret('kube-system', 'additional-pull-secret', encoded),
-      secret('web', 'team', encoded),
+      pullSecretObject(
+        { namespace: 'openshift-config', name: 'pull-secret' },
+        { auths: { 'quay.io': { auth: 'YTpi' } } },
+      ),
+      pullSecretObject({ namespace: 'kube-system', name: 'additional-pull-secret' }, { auths }),
+      pullSecretObject({ namespace: 'web', name: 'team' }, { auths }),
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web', annotations: { note: word } } },
       {
         apiVersion: 'v1',

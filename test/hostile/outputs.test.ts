@@ -16,7 +16,7 @@ import {
 import { join } from 'node:path';
 import { writeTree } from '../../charts/output.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -26,9 +26,7 @@ const FILE = 'hosted/kube-system/secret-global-pull-secret.yaml';
 const INDEX = '.pullwright-reconcile';
 
 function secret(namespace: string, name: string, host: string): object {
-  const auths = { [host]: { auth: plantedAuth(host) } };
-  const data = { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') };
-  return { ...meta('v1 Secret', { namespace, name }), type: 'kubernetes.io/dockerconfigjson', data };
+  return pullSecretObject({ namespace, name }, { auths: { [host]: { auth: plantedAuth(host) } } });
 }
 
 const CLUSTER = [

@@ -16,6 +16,7 @@ import {
   jobName,
   recordName,
 } from '../../runtime/pull-secret-adapter/names.ts';
+import { pullSecretObject } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -44,14 +45,8 @@ for (const name of LEADS_ELSEWHERE)
 
 test('reconcile --to with a namespace that leads elsewhere writes nothing there, with and without values', async () => {
   const work = tempFolder();
-  const config = Buffer.from('{"auths":{"quay.io":{"auth":"YTpi"}}}').toString('base64');
-  const secret = (namespace: string, name: string) => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { namespace, name },
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': config },
-  });
+  const secret = (namespace: string, name: string) =>
+    pullSecretObject({ namespace, name }, '{"auths":{"quay.io":{"auth":"YTpi"}}}');
   const items = [
     secret('openshift-config', 'pull-secret'),
     secret('kube-system', 'additional-pull-secret'),

@@ -1,14 +1,4 @@
 /** Registry keys as globs against images. */
-import type { ConformanceSuite } from '../../suite.ts';
-import { type GlobAnswer, type GlobInput, globAccepts, globAnswer, globCases } from './urls-match.ts';
+import { type GlobSuite, globSuite } from './urls-match.ts';
 
-export const suite: ConformanceSuite<GlobInput, GlobAnswer> = {
-  cases: globCases,
-  answer: globAnswer,
-  accepts: globAccepts,
-  mutation: {
-    file: 'runtime/core/docker-config/match-images.ts',
-    replace: '!target.path.startsWith(glob.path)',
-    by: 'target.path !== glob.path',
-  },
-};
+export const suite: GlobSuite = globSuite('!target.path.startsWith(glob.path)', 'target.path !== glob.path');

@@ -1,13 +1,13 @@
 /** What the two suites of glob matches share. */
 import { matchesImage } from '../../../../runtime/core/docker-config/match-images.ts';
-import type { ConformanceCase } from '../../suite.ts';
+import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
-export interface GlobInput {
+interface GlobInput {
   readonly glob: string;
   readonly target: string;
 }
 
-export interface GlobAnswer {
+interface GlobAnswer {
   readonly match: boolean;
   /** Whether there is an error; its text where the case has one. */
   readonly error: boolean | string;
@@ -21,7 +21,7 @@ interface Row {
   readonly error?: boolean | string;
 }
 
-export function globCases(document: unknown): readonly ConformanceCase<GlobInput, GlobAnswer>[] {
+function globCases(document: unknown): readonly ConformanceCase<GlobInput, GlobAnswer>[] {
   return (document as { cases: readonly Row[] }).cases.map((row) => {
     const target = row.target ?? row.image;
     if (target === undefined) throw new Error(`case "${row.glob}" has neither target nor image`);
@@ -30,14 +30,22 @@ export function globCases(document: unknown): readonly ConformanceCase<GlobInput
   });
 }
 
-export function globAnswer({ glob, target }: GlobInput): GlobAnswer {
+function globAnswer({ glob, target }: GlobInput): GlobAnswer {
   const judged = matchesImage(glob, target);
   return judged.ok ? { match: judged.match, error: false } : { match: false, error: judged.goText };
 }
 
 /** An error text must be the same; `true` stands for any. */
-export function globAccepts(actual: GlobAnswer, expected: GlobAnswer): boolean {
+function globAccepts(actual: GlobAnswer, expected: GlobAnswer): boolean {
   if (actual.match !== expected.match) return false;
   if (typeof expected.error === 'string' && expected.error !== '') return actual.error === expected.error;
   return (actual.error !== false) === (expected.error === true);
+}
+
+export type GlobSuite = ConformanceSuite<GlobInput, GlobAnswer>;
+
+/** A suite, with the edit that must make it fail. */
+export function globSuite(replace: string, by: string): GlobSuite {
+  const mutation = { file: 'runtime/core/docker-config/match-images.ts', replace, by };
+  return { cases: globCases, answer: globAnswer, accepts: globAccepts, mutation };
 }

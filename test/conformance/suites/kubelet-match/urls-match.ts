@@ -1,20 +1,4 @@
 /** matchImages patterns against images. */
-import type { ConformanceSuite } from '../../suite.ts';
-import {
-  type GlobAnswer,
-  type GlobInput,
-  globAccepts,
-  globAnswer,
-  globCases,
-} from '../keyring/urls-match.ts';
+import { type GlobSuite, globSuite } from '../keyring/urls-match.ts';
 
-export const suite: ConformanceSuite<GlobInput, GlobAnswer> = {
-  cases: globCases,
-  answer: globAnswer,
-  accepts: globAccepts,
-  mutation: {
-    file: 'runtime/core/docker-config/match-images.ts',
-    replace: 'glob.port !== target.port',
-    by: 'false',
-  },
-};
+export const suite: GlobSuite = globSuite('glob.port !== target.port', 'false');
