@@ -23,10 +23,8 @@ export function gitopsObjects(
   fleet: Fleet,
 ): readonly KubeObject[] {
   const trees = clusters.filter((cluster) => cluster.objects.length > 0);
-  const destinations = new Map(
-    fleet.clusters.map((cluster) => [cluster.context.name, cluster.input.destination ?? {}]),
-  );
-  const destinationOf = (tree: ClusterTree): DestinationInput => destinations.get(tree.name) ?? {};
+  const destinationOf = ({ name }: ClusterTree): DestinationInput =>
+    fleet.clusters.find(({ context }) => context.name === name)?.input.destination ?? {};
   if (input.tool === 'argo-cd')
     return [
       ...trees.map((tree) => application(input, tree, destinationOf(tree))),

@@ -371,15 +371,9 @@ export function reconcilerMonitoring(
   more: readonly Alert[],
   names: readonly string[] = [RECONCILER],
 ): readonly KubeObject[] {
-  const metadataOf = (name: string): ObjectMeta => ({
-    name,
-    namespace,
-    labels: labels({ name, component: 'reconciler' }),
-  });
+  const metadataOf = (name: string): ObjectMeta => ({ name, namespace, labels: allLabels(name) });
   return [
     prometheusRule(metadataOf(RECONCILER), [...names.map(downAlert), ...ALERTS, ...more]),
-    ...names.map((name) =>
-      serviceMonitor(metadataOf(name), selectorLabels({ name, component: 'reconciler' })),
-    ),
+    ...names.map((name) => serviceMonitor(metadataOf(name), selectorOf(name))),
   ];
 }

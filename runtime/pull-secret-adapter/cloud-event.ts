@@ -6,7 +6,9 @@
  * sends: structured JSON without content type, `time` or `subject`. As lenient as the existing subscriber (an empty source and
  * specversion 0.3 pass), and binary mode is understood on top.
  */
+import { z } from 'zod';
 import { isRecord, jsonOf, scalarText } from '../core/record.ts';
+import { CLUSTER_ID } from './places.ts';
 
 /** An event. */
 export interface CloudEvent {
@@ -103,26 +105,22 @@ function fromStructured(body: Uint8Array): CloudEventResult {
   return decoded.ok ? build(fields, decoded.value) : reject('data_base64 does not hold JSON');
 }
 
+const MISSING_TYPE = 'type is missing';
+const UNKNOWN_VERSION = 'specversion is missing or unknown: expected 1.0';
+const optionalText = z.string().optional().catch(undefined);
+const context = z.object({
+  specversion: z.string(UNKNOWN_VERSION).regex(/^(1\.\d+|0\.3)$/, UNKNOWN_VERSION),
+  type: z.string(MISSING_TYPE).min(1, MISSING_TYPE),
+  id: z.string('id is not text').default(''),
+  source: z.string().catch(''),
+  time: optionalText,
+  datacontenttype: optionalText,
+});
+
 function build(fields: Readonly<Record<string, unknown>>, data: unknown): CloudEventResult {
-  const { specversion, id, type, source, time, datacontenttype } = fields;
-  if (typeof specversion !== 'string' || !/^(1\.\d+|0\.3)$/.test(specversion)) {
-    return reject('specversion is missing or unknown: expected 1.0');
-  }
-  if (typeof type !== 'string' || type === '') return reject('type is missing');
-  if (id !== undefined && typeof id !== 'string') return reject('id is not text');
-  return {
-    ok: true,
-    event: {
-      specversion,
-      id: id ?? '',
-      source: typeof source === 'string' ? source : '',
-      type,
-      time: typeof time === 'string' ? time : undefined,
-      datacontenttype: typeof datacontenttype === 'string' ? datacontenttype : undefined,
-      data,
-      extensions: extensionsOf(fields),
-    },
-  };
+  const { data: event, error } = context.safeParse(fields);
+  if (event === undefined) return reject(error?.issues[0]?.message ?? '');
+  return { ok: true, event: { ...event, data, extensions: extensionsOf(fields) } };
 }
 
 function extensionsOf(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
@@ -160,19 +158,24 @@ function sorted(value: unknown): unknown {
 
 // Which cluster an event speaks of.
 
+const NO_ID = 'data.id is missing';
+const cluster = z.object(
+  {
+    id: z
+      .string(NO_ID)
+      .min(1, NO_ID)
+      .regex(CLUSTER_ID, 'data.id is not a cluster identifier: expected up to 38 of a-z, 0-9 and -'),
+    /** What the sender believed; only used to recognise repetitions. */
+    generation: z.int().optional().catch(undefined),
+  },
+  'data is not an object',
+);
+
 /** Which cluster to look at, or that the event is about something else (acknowledged), or that it is invalid. */
 export type ClusterHint =
-  | {
-      readonly kind: 'cluster';
-      readonly clusterId: string;
-      /** What the sender believed; only used to recognise repetitions. */
-      readonly generation: number | undefined;
-    }
+  | ({ readonly kind: 'cluster' } & Readonly<z.output<typeof cluster>>)
   | { readonly kind: 'other' }
   | { readonly kind: 'invalid'; readonly reason: string };
-
-/** Identifiers that are safe in a path, a label and an object name: what the API issues (UUIDv7) and `cls-123` of the requirement. */
-export const CLUSTER_ID: RegExp = /^[a-z0-9]([a-z0-9-]{0,36}[a-z0-9])?$/;
 
 /**
  * Any type with a segment `cluster` counts: `cluster.create` (requirement), `com.redhat.hyperfleet.cluster.reconcile` (running
@@ -181,19 +184,8 @@ export const CLUSTER_ID: RegExp = /^[a-z0-9]([a-z0-9-]{0,36}[a-z0-9])?$/;
 export function clusterHint(event: CloudEvent): ClusterHint {
   if (!event.type.toLowerCase().split('.').includes('cluster')) return { kind: 'other' };
   // Some senders put the data as text that holds JSON.
-  const data = typeof event.data === 'string' ? jsonOf(event.data) : event.data;
-  if (typeof data !== 'object' || data === null) return { kind: 'invalid', reason: 'data is not an object' };
-  const { id, generation } = data as { readonly id?: unknown; readonly generation?: unknown };
-  if (typeof id !== 'string' || id === '') return { kind: 'invalid', reason: 'data.id is missing' };
-  if (!CLUSTER_ID.test(id)) {
-    return {
-      kind: 'invalid',
-      reason: 'data.id is not a cluster identifier: expected up to 38 of a-z, 0-9 and -',
-    };
-  }
-  return {
-    kind: 'cluster',
-    clusterId: id,
-    generation: Number.isInteger(generation) ? (generation as number) : undefined,
-  };
+  const { data, error } = cluster.safeParse(typeof event.data === 'string' ? jsonOf(event.data) : event.data);
+  return data === undefined
+    ? { kind: 'invalid', reason: error?.issues[0]?.message ?? '' }
+    : { kind: 'cluster', ...data };
 }

@@ -10,8 +10,8 @@ import { type Redacted, reveal } from '../core/redacted.ts';
 import { type HttpClient, isPassingStatus, retry, retryAfterMs } from '../http/client.ts';
 import { HttpError } from '../http/http-error.ts';
 import type { WholeAnswer } from '../http/request.ts';
-import { CLUSTER_ID } from './cloud-event.ts';
 import { type AdapterStatus, adapterStatuses, clusterDocument, type HyperfleetCluster } from './cluster.ts';
+import { CLUSTER_ID } from './places.ts';
 import type { StatusBody } from './status-report.ts';
 
 // One call of the HyperFleet API: its tries, its pauses and its limits. Response bodies stay here and in `hyperfleet-api.ts`: they

@@ -24,6 +24,8 @@ export interface KubernetesPlace {
 
 export type Place = GooglePlace | KubernetesPlace;
 
+/** Identifiers that are safe in a path, a label and an object name: what the API issues (UUIDv7) and `cls-123` of the requirement. */
+export const CLUSTER_ID: RegExp = /^[a-z0-9]([a-z0-9-]{0,36}[a-z0-9])?$/;
 /** Identifiers that fit into a resource path of GCP; the part before the colon is the domain of an older project. */
 export const PROJECT_ID: RegExp = /^([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]{0,62}$/;
 export const GCP_SECRET_NAME: RegExp = /^[A-Za-z0-9_-]{1,255}$/;

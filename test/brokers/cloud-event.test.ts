@@ -66,5 +66,5 @@ table(test, ROWS, ({ body, attributes = {}, is }) => {
   });
   if (!read.ok) return assert.equal('garbage', is);
   const hint = clusterHint(read.event);
-  assert.equal(hint.kind === 'cluster' ? hint.clusterId : hint.kind, is);
+  assert.equal(hint.kind === 'cluster' ? hint.id : hint.kind, is);
 });

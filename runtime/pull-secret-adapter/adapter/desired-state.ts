@@ -6,7 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { exponentialMs } from '../../core/back-off.ts';
+import { type BackOff, exponentialMs } from '../../core/back-off.ts';
 import { recordOf, textOf } from '../../core/record.ts';
 import { type AdapterStatus, type HyperfleetCluster, map } from '../cluster.ts';
 import type { AdapterSettings } from '../options.ts';
@@ -76,9 +76,8 @@ export interface ClusterOutcome {
     | 'deleted';
 }
 
-/** First pause before a failed Job is made again; doubles up to {@link MAX_RETRY_MS}. */
-export const FIRST_RETRY_MS = 30_000;
-export const MAX_RETRY_MS = 900_000;
+/** Pauses before a failed Job is made again. */
+const RETRY: BackOff = { firstMs: 30_000, maxMs: 900_000 };
 
 /** Sixteen hex digits distinguish secrets without revealing them. */
 export function contentHash(cluster: HyperfleetCluster): string {
@@ -114,18 +113,6 @@ function placesOfReport(own: AdapterStatus | undefined): readonly string[] {
   const { places, gcpProject, secretName } = own?.data ?? {};
   if (Array.isArray(places)) return places.filter((one) => typeof one === 'string');
   return [`projects/${textOf(gcpProject)}/secrets/${textOf(secretName)}`];
-}
-
-/** Pause before the next attempt; undefined: only a change of the cluster helps. */
-export function retryPauseMs(
-  kind: OutcomeClass,
-  attempt: number,
-  settings: Pick<AdapterSettings, 'deniedRetrySeconds'>,
-): number | undefined {
-  if (kind === 'terminal') return undefined;
-  if (kind === 'denied')
-    return settings.deniedRetrySeconds === 0 ? undefined : settings.deniedRetrySeconds * 1000;
-  return exponentialMs({ firstMs: FIRST_RETRY_MS, maxMs: MAX_RETRY_MS }, attempt - 1);
 }
 
 /** The temporary Secret goes. */
@@ -171,10 +158,11 @@ export function failedAttempt(job: JobView, now: Date): Attempt {
 /** What is left of the pause after an attempt; zero or less: over; undefined: only a change of the cluster helps. */
 export function pauseLeftMs(
   { kind, number, ageMs }: Attempt,
-  settings: Pick<AdapterSettings, 'deniedRetrySeconds'>,
+  { deniedRetrySeconds }: Pick<AdapterSettings, 'deniedRetrySeconds'>,
 ): number | undefined {
-  const pause = retryPauseMs(kind, number, settings);
-  return pause === undefined ? undefined : pause - ageMs;
+  if (kind === 'terminal' || (kind === 'denied' && deniedRetrySeconds === 0)) return undefined;
+  const pause = kind === 'denied' ? deniedRetrySeconds * 1000 : exponentialMs(RETRY, number - 1);
+  return pause - ageMs;
 }
 
 // What our own report remembers: what is stored, and how the last attempt ended. It is kept from report to report, whatever these

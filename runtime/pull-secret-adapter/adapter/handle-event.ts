@@ -64,7 +64,7 @@ export function eventHandler(options: HandlerOptions): Handler {
     const hint = clusterHint(read.event);
     if (hint.kind === 'invalid') return handled('dead', hint.reason);
     if (hint.kind === 'other') return handled('other');
-    const { clusterId, generation } = hint;
+    const { id: clusterId, generation } = hint;
     const { source, id, extensions } = read.event;
     // Without an identifier each is a message of its own.
     const key = id === '' ? randomUUID() : `${source} ${id} ${clusterId} ${generation ?? ''}`;

@@ -1,5 +1,6 @@
 /** The objects that a step makes: temporary Secret, Job, binding. */
 import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { configMap } from '../../core/kubernetes/objects.ts';
 import { redact, reveal } from '../../core/redacted.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
 import {
@@ -55,16 +56,12 @@ export function recordObject(
   settings: AdapterSettings,
   places: readonly string[],
 ): KubeObject {
-  return {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: {
-      name: recordName(cluster.id),
-      namespace: settings.namespace,
-      labels: clusterLabels(cluster, 'record'),
-    },
-    data: { places: `${places.join('\n')}\n` },
+  const metadata = {
+    name: recordName(cluster.id),
+    namespace: settings.namespace,
+    labels: clusterLabels(cluster, 'record'),
   };
+  return configMap(metadata, { places: `${places.join('\n')}\n` });
 }
 
 /** What a Job is to do. */

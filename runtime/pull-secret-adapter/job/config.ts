@@ -2,8 +2,7 @@
 
 import { parseGoDuration } from '../../core/go/duration.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
-import { CLUSTER_ID } from '../cloud-event.ts';
-import { GCP_SECRET_NAME, LOCATION, type Place, placeText, readPlace } from '../places.ts';
+import { CLUSTER_ID, GCP_SECRET_NAME, LOCATION, type Place, placeText, readPlace } from '../places.ts';
 import { JobError } from './gcp-error.ts';
 import type { Replication } from './secret-manager.ts';
 
