@@ -37,20 +37,6 @@ export interface ValidationProblem {
   readonly message: string;
 }
 
-/** A problem of `severity`. */
-const problemOf =
-  (severity: ValidationProblem['severity']) =>
-  (code: string, path: string, message: string, position?: TextPosition): ValidationProblem => ({
-    severity,
-    code,
-    path,
-    message,
-    ...(position === undefined ? {} : { position }),
-  });
-
-export const fault: ReturnType<typeof problemOf> = problemOf('error');
-export const doubt: ReturnType<typeof problemOf> = problemOf('warning');
-
 /**
  * Validates a document.
  */
@@ -62,54 +48,75 @@ export function validateDockerConfig(
   const parsed = parseDockerConfig(text, format);
   if (!parsed.ok) {
     const { reason, message, position } = parsed.problem;
-    return [reason === 'Encrypted' ? doubt(reason, '', message) : fault(reason, '', message, position)];
+    if (reason === 'Encrypted') return [{ severity: 'warning', code: reason, path: '', message }];
+    return [
+      { severity: 'error', code: reason, path: '', message, ...(position === undefined ? {} : { position }) },
+    ];
   }
   const { config } = parsed;
-  if (!config.hasAuths) return [fault('AuthsMissing', '', 'has no "auths" object')];
+  if (!config.hasAuths) {
+    return [{ severity: 'error', code: 'AuthsMissing', path: '', message: 'has no "auths" object' }];
+  }
   const path = (key: string): string =>
     format === 'dockercfg' ? `[${JSON.stringify(key)}]` : `auths[${JSON.stringify(key)}]`;
   const problems = config.entries.flatMap((entry): readonly ValidationProblem[] => {
     const at = path(withoutUserInfo(entry.key.written));
     const helper = entry.fault?.reason === 'NoCredential' ? helperOf(config, entry.key.written) : undefined;
     if (helper === undefined) return entryProblems(entry, at, now);
-    return [doubt('CredentialElsewhere', at, withHelper(helper), entry.position)];
+    const { position } = entry;
+    return [
+      { severity: 'warning', code: 'CredentialElsewhere', path: at, position, message: withHelper(helper) },
+    ];
   });
-  const warnings = config.warnings.map(({ reason, subject, message }) => {
+  const warnings = config.warnings.map(({ reason, subject, message }): ValidationProblem => {
     const at =
       reason === 'DuplicateKey' || reason === 'KeyWithUserInfo' ? path(subject) : subject.replaceAll('"', '');
-    return doubt(reason, at, message);
+    return { severity: 'warning', code: reason, path: at, message };
   });
   const whole = problems.some(({ severity }) => severity === 'error') || config.kubeletFault === undefined;
   return [...problems, ...warnings, ...(whole ? [] : [BAD_FIELD])];
 }
 
-const BAD_FIELD = fault(
-  'FieldInvalid',
-  'HttpHeaders',
-  'must be an object with string values: the kubelet discards the whole document',
-);
+const BAD_FIELD: ValidationProblem = {
+  severity: 'error',
+  code: 'FieldInvalid',
+  path: 'HttpHeaders',
+  message: 'must be an object with string values: the kubelet discards the whole document',
+};
 
 function entryProblems(
   entry: DockerConfigEntry,
   path: string,
   now: Date | undefined,
 ): readonly ValidationProblem[] {
-  const { fault: found, position, readable, kubelet } = entry;
-  if (found !== undefined)
+  const { fault, position, readable } = entry;
+  if (fault !== undefined) {
+    const effect = readable ? 'it is not used' : 'a pod that lists this secret can pull no image at all';
     return [
-      readable
-        ? doubt(found.reason, path, `${found.message}: it is not used`, position)
-        : fault(
-            found.reason,
-            path,
-            `${found.message}: a pod that lists this secret can pull no image at all`,
-            position,
-          ),
+      {
+        severity: readable ? 'warning' : 'error',
+        code: fault.reason,
+        path,
+        position,
+        message: `${fault.message}: ${effect}`,
+      },
     ];
-  const refused = kubelet && credentialDoubt(kubelet, now);
+  }
+  const doubt = entry.kubelet === undefined ? undefined : credentialDoubt(entry.kubelet, now);
+  const doubts = doubt === undefined ? [] : [doubt];
   return [
-    ...(refused === undefined ? [] : [doubt('CredentialRefused', path, refused, position)]),
-    ...differences(entry).map((message) => doubt('NotPortable', path, message, position)),
+    ...doubts.map(
+      (message): ValidationProblem => ({
+        severity: 'warning',
+        code: 'CredentialRefused',
+        path,
+        position,
+        message,
+      }),
+    ),
+    ...differences(entry).map(
+      (message): ValidationProblem => ({ severity: 'warning', code: 'NotPortable', path, position, message }),
+    ),
   ];
 }
 
@@ -169,7 +176,9 @@ export function validateSecret(
   const right = key === '.dockercfg' ? 'kubernetes.io/dockercfg' : 'kubernetes.io/dockerconfigjson';
   const message = `is "${type}", expected "${right}": a pod that lists the Secret ignores it`;
   return [
-    ...(typed === undefined ? [doubt('WrongType', 'type', message)] : []),
+    ...(typed === undefined
+      ? [{ severity: 'warning', code: 'WrongType', path: 'type', message } as const]
+      : []),
     ...dataProblems(secret, key, now),
   ];
 }
@@ -177,9 +186,10 @@ export function validateSecret(
 function dataProblems(secret: SecretObject, key: string, now?: Date): readonly ValidationProblem[] {
   const value = secret.data?.[key];
   const data = `data[${JSON.stringify(key)}]`;
-  if (value === undefined) return [fault('KeyMissing', data, 'is missing')];
+  if (value === undefined)
+    return [{ severity: 'error', code: 'KeyMissing', path: data, message: 'is missing' }];
   if (!isEncrypted(value) && !decodeGoBase64(reveal(value), 'padded').ok)
-    return [fault('NotBase64', data, 'is not base64')];
+    return [{ severity: 'error', code: 'NotBase64', path: data, message: 'is not base64' }];
   const format = key === '.dockercfg' ? 'dockercfg' : 'config.json';
   const text = secretDataText(value);
   const inner = validateDockerConfig(text, format, now);
@@ -202,6 +212,14 @@ function refusal(
   type: string,
   data: Readonly<Record<string, Redacted<string>>>,
 ): readonly ValidationProblem[] {
-  const said = apiServerSecretFault({ type, data });
-  return said === undefined ? [] : [fault('ApiServerRefuses', '', `is refused by the API server: ${said}`)];
+  const fault = apiServerSecretFault({ type, data });
+  if (fault === undefined) return [];
+  return [
+    {
+      severity: 'error',
+      code: 'ApiServerRefuses',
+      path: '',
+      message: `is refused by the API server: ${fault}`,
+    },
+  ];
 }

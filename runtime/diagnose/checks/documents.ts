@@ -21,7 +21,7 @@ import {
   type SecretObject,
 } from '../../core/kubernetes/object.ts';
 import { readValue, shapeProblems } from '../../core/kubernetes/read-spec.ts';
-import { recordOf, scalarText, valueAt } from '../../core/record.ts';
+import { recordOf, scalarText } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import { matchImagesSchema, nameFault } from '../../credential-provider/kind.ts';
 import type { Manifest } from '../../engine/offline/manifests.ts';
@@ -51,7 +51,7 @@ import {
 import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
 import { hostedPath } from '../model/mirrors.ts';
 import type { Finding } from '../model/types.ts';
-import { doubt, fault, type ValidationProblem, validateSecret } from './docker-config.ts';
+import { type ValidationProblem, validateSecret } from './docker-config.ts';
 import { type Check, judge, type Told } from './findings.ts';
 
 // Validates mirror sets and image configurations as the API server, the operator and the runtime read them: cluster by cluster.
@@ -122,44 +122,39 @@ export function sidecarSetProblems(object: KubeObject): readonly ValidationProbl
 function versionProblems({ apiVersion }: KubeObject): readonly ValidationProblem[] {
   if (SIDECAR_SET_API_VERSIONS.includes(apiVersion)) return [];
   const message = `is not a version of SidecarSet, expected ${SIDECAR_SET_API_VERSIONS.map((one) => `"${one}"`).join(' or ')}`;
-  return [fault('WrongVersion', 'apiVersion', message)];
-}
-
-/** Of the readers of kinds, which say `path: what is wrong`. */
-function readFault(code: string, problem: string): ValidationProblem {
-  const [path = '', ...rest] = problem.split(': ');
-  return fault(code, path, rest.join(': '));
+  return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
 }
 
 const SELECTOR = labelSelectorSchema();
 
 /** A field that is spelled wrong is dropped by the API server, and the selector then selects everything. */
 function brokenSelector(spec: Raw, path: string): readonly ValidationProblem[] {
-  const value = valueAt(spec, path);
-  const shape = shapeProblems(value, SELECTOR, `spec.${path}`);
+  const value = path.split('.').reduce<unknown>((at, key) => recordOf(at)[key], spec);
+  const shape = shapeProblems(value, SELECTOR, `spec.${path}`).map((problem) => {
+    const [at = '', ...rest] = problem.split(': ');
+    return { path: at, message: rest.join(': ') };
+  });
   const read = shape.length === 0 ? readSelector(value ?? {}) : undefined;
-  if (read?.ok === false) return [fault('SelectorInvalid', `spec.${path}`, read.problem)];
-  return shape.map((problem) => readFault('SelectorInvalid', problem));
+  const found = read?.ok === false ? [{ path: `spec.${path}`, message: read.problem }] : shape;
+  return found.map((one) => ({ severity: 'error', code: 'SelectorInvalid', ...one }));
 }
 
 function selectionWarnings({ selector, namespace, namespaceSelector }: Raw): readonly ValidationProblem[] {
   const problems: ValidationProblem[] = [];
   if (isEmpty(selector))
-    problems.push(
-      doubt(
-        'SelectorEmpty',
-        'spec.selector',
-        'selects no pod: in a SidecarSet an absent or empty selector means none, not all',
-      ),
-    );
+    problems.push({
+      severity: 'warning',
+      code: 'SelectorEmpty',
+      path: 'spec.selector',
+      message: 'selects no pod: in a SidecarSet an absent or empty selector means none, not all',
+    });
   if (typeof namespace === 'string' && namespace !== '' && namespaceSelector !== undefined)
-    problems.push(
-      doubt(
-        'NamespaceWins',
-        'spec.namespaceSelector',
-        `counts for nothing beside spec.namespace; leave spec.namespace out and select by ${NAMESPACE_NAME_LABEL}`,
-      ),
-    );
+    problems.push({
+      severity: 'warning',
+      code: 'NamespaceWins',
+      path: 'spec.namespaceSelector',
+      message: `counts for nothing beside spec.namespace; leave spec.namespace out and select by ${NAMESPACE_NAME_LABEL}`,
+    });
   return problems;
 }
 
@@ -174,30 +169,33 @@ function isEmpty(selector: unknown): boolean {
 
 function sidecarSetSecretProblems(listed: unknown): readonly ValidationProblem[] {
   const path = 'spec.imagePullSecrets';
-  if (!Array.isArray(listed)) return [fault('SecretNameInvalid', path, 'must be a list')];
+  const error = { severity: 'error', code: 'SecretNameInvalid' } as const;
+  if (!Array.isArray(listed)) return [{ ...error, path, message: 'must be a list' }];
   return listed.flatMap((entry: unknown, at): readonly ValidationProblem[] => {
     const { name } = recordOf(entry);
     if (isObjectName(name)) return [];
     const what = typeof name === 'string' ? JSON.stringify(name.slice(0, 80)) : 'what is there';
-    return [fault('SecretNameInvalid', `${path}[${at}].name`, `${what} is not the name of a Secret`)];
+    return [{ ...error, path: `${path}[${at}].name`, message: `${what} is not the name of a Secret` }];
   });
 }
 
 function sourceProblems(from: unknown, listed: unknown): readonly ValidationProblem[] {
   if (from === undefined) return [];
+  const at = { path: ANNOTATION } as const;
   if (!isNamespaceName(from)) {
     const message = `${JSON.stringify(scalarText(from).slice(0, 80))} is not the name of a namespace`;
-    return [fault('SourceNamespaceInvalid', ANNOTATION, message)];
+    return [{ severity: 'error', code: 'SourceNamespaceInvalid', ...at, message }];
   }
   if (!Array.isArray(listed) || listed.length > 0) return [];
-  return [doubt('NoSecretListed', ANNOTATION, 'has no effect: spec.imagePullSecrets lists no Secret')];
+  const message = 'has no effect: spec.imagePullSecrets lists no Secret';
+  return [{ severity: 'warning', code: 'NoSecretListed', ...at, message }];
 }
 
 function containerWarnings(spec: Raw, listed: unknown): readonly ValidationProblem[] {
   if (readContent(spec).containers > 0 || !Array.isArray(listed) || listed.length === 0) return [];
   const message =
     'no container: pull secrets are injected only into pods that a SidecarSet brings a container to; add one, set withoutContainers in the fleet, or use a PullSecretProfile';
-  return [doubt(NO_CONTAINERS, 'spec.containers', message)];
+  return [{ severity: 'warning', code: NO_CONTAINERS, path: 'spec.containers', message }];
 }
 
 /** Of Kruise, in whichever version. */
@@ -267,7 +265,8 @@ function secretProblems(object: SecretObject): readonly ValidationProblem[] {
 /** A kind of the same name in a group of its own is none of ours; the core group has no other version. */
 function foreignSecret({ apiVersion }: KubeObject): readonly ValidationProblem[] {
   if (apiVersion.includes('/')) return [];
-  return [fault('WrongVersion', 'apiVersion', 'is not a version of Secret, expected "v1"')];
+  const message = 'is not a version of Secret, expected "v1"';
+  return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
 }
 
 /** The additional pull secret is read whatever its type is. */
@@ -277,30 +276,43 @@ function isAdditional({ metadata }: KubeObject): boolean {
 
 function profileProblems(object: KubeObject): readonly ValidationProblem[] {
   const read = readProfile(object);
-  return read.ok ? [] : read.problems.map((problem) => readFault('ProfileInvalid', problem));
+  if (read.ok) return [];
+  return read.problems.map((problem) => {
+    const [path = '', ...rest] = problem.split(': ');
+    return { severity: 'error', code: 'ProfileInvalid', path, message: rest.join(': ') };
+  });
 }
 
 /** Which label keys are trusted is the cluster's affair, so that a selector over others is a warning here. */
 function grantProblems(object: KubeObject): readonly ValidationProblem[] {
-  const selector = recordOf(object.spec)['namespaceSelector'];
+  const selector = (object.spec as { namespaceSelector?: unknown } | undefined)?.namespaceSelector;
   const read = selector === undefined || selector === null ? undefined : readSelector(selector);
   const keys = read?.ok === true ? selectorKeys(read.requirements) : [];
   const grant = readPullSecretGrant(object, [...DEFAULT_TRUSTED_KEYS, ...keys]);
   const strange = keys.filter((key) => !DEFAULT_TRUSTED_KEYS.includes(key));
   return [
-    ...grant.problems.map((problem) => readFault('GrantInvalid', problem)),
-    ...strange.map((key) => {
-      const message = `uses the label "${key}", which counts only where trustedLabelKeys names it and a policy guards it`;
-      return doubt('LabelMustBeTrusted', 'spec.namespaceSelector', message);
+    ...grant.problems.map((problem): ValidationProblem => {
+      const [path = '', ...rest] = problem.split(': ');
+      return { severity: 'error', code: 'GrantInvalid', path, message: rest.join(': ') };
     }),
-    // An account that may choose namespace names can match a pattern.
-    ...grant.patterns
-      .filter((pattern) => /[*?]/.test(pattern))
-      .map((pattern) => {
-        const message = `"${pattern}" is not consent where users choose the names of namespaces: grant by a label that a policy guards, or by names`;
-        return doubt('PatternIsNoConsent', 'spec.namespaces', message);
-      }),
+    ...strange.map((key): ValidationProblem => {
+      const message = `uses the label "${key}", which counts only where trustedLabelKeys names it and a policy guards it`;
+      return { severity: 'warning', code: 'LabelMustBeTrusted', path: 'spec.namespaceSelector', message };
+    }),
+    ...patternProblems(grant.patterns, 'spec.namespaces'),
   ];
+}
+
+/** An account that may choose namespace names can match a pattern. */
+function patternProblems(patterns: readonly string[], path: string): readonly ValidationProblem[] {
+  return patterns
+    .filter((pattern) => /[*?]/.test(pattern))
+    .map((pattern) => ({
+      severity: 'warning',
+      code: 'PatternIsNoConsent',
+      path,
+      message: `"${pattern}" is not consent where users choose the names of namespaces: grant by a label that a policy guards, or by names`,
+    }));
 }
 
 /**
@@ -339,14 +351,16 @@ function selectionNote(
 const PROVIDER = z.strictObject({ matchImages: matchImagesSchema.optional() });
 
 function providerProblems(object: KubeObject): readonly ValidationProblem[] {
-  const name = nameFault(object);
+  const fault = nameFault(object);
   const images = imageProblems(recordOf(object.spec)['matchImages']);
   return [
-    ...readValue(object.spec ?? {}, PROVIDER, 'spec')
-      .problems.map((problem) => readFault('RefusedByDefinition', problem))
+    ...readValue(object.spec ?? {}, PROVIDER, 'spec').problems.flatMap((problem): ValidationProblem[] => {
+      const [path = '', ...rest] = problem.split(': ');
       // What the kubelet refuses is in its own words.
-      .filter(({ path }) => !images.some((one) => one.severity === 'error' && one.path === path)),
-    ...(name === undefined ? [] : [fault('RefusedByDefinition', name.path, name.message)]),
+      if (images.some((one) => one.severity === 'error' && one.path === path)) return [];
+      return [{ severity: 'error', code: 'RefusedByDefinition', path, message: rest.join(': ') }];
+    }),
+    ...(fault === undefined ? [] : [{ severity: 'error', code: 'RefusedByDefinition', ...fault } as const]),
     ...images,
   ];
 }
@@ -356,10 +370,12 @@ function imageProblems(images: unknown): readonly ValidationProblem[] {
   return list.flatMap((image, index): readonly ValidationProblem[] => {
     const path = `spec.matchImages[${index}]`;
     if (typeof image !== 'string') return [];
-    const refused = matchImageFault(image);
-    if (refused !== undefined) return [fault('KubeletRefuses', path, refused)];
+    const fault = matchImageFault(image);
+    if (fault !== undefined) return [{ severity: 'error', code: 'KubeletRefuses', path, message: fault }];
     const hint = matchImageHint(image);
-    return hint === undefined ? [] : [doubt('NotMeant', path, `"${image}": ${hint}`)];
+    return hint === undefined
+      ? []
+      : [{ severity: 'warning', code: 'NotMeant', path, message: `"${image}": ${hint}` }];
   });
 }
 
@@ -416,7 +432,7 @@ function mergeToldOf(additional: Manifest, original: Manifest): readonly Told[] 
     .filter(({ verdict }) => verdict === 'Shadowed')
     .map(({ reason, subject, message }) => {
       const path = `data["${NAMES.dataKey}"]: auths[${JSON.stringify(subject)}]`;
-      return located(additional, doubt(reason, path, message));
+      return located(additional, { severity: 'warning', code: reason, path, message });
     });
 }
 
