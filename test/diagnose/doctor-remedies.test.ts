@@ -218,3 +218,98 @@ table(test, refusals, ({ image = 'quay.io/shop/web:1', said, document, advice, c
   assert.equal(broken?.advice, advice);
   assert.match(broken.commands?.join() ?? '', command ?? /^$/);
 });
+
+const ASKED = 'failed to authorize: failed to fetch anonymous token: unexpected status: 401 Unauthorized';
+const REFUSED =
+  'failed to authorize: failed to fetch oauth token: unexpected status from GET request to https://ghcr.io/token: 403 Forbidden';
+const failures: readonly (Case & {
+  readonly said: string;
+  readonly hosts: readonly string[];
+  readonly check: string;
+  readonly message: RegExp;
+  readonly kind?: 'ephemeral';
+})[] = [
+  {
+    name: 'a pull without a credential, beside an image that runs without one',
+    reason: 'the image that runs needs none',
+    said: ASKED,
+    hosts: [],
+    check: 'credential',
+    message: /"ghcr\.io\/x\/b:1", and the registry asks for one$/,
+  },
+  {
+    name: 'the same, with a Secret for the image that runs',
+    reason: 'it would not help',
+    said: ASKED,
+    hosts: ['quay.io'],
+    check: 'credential',
+    message: /"ghcr\.io\/x\/b:1", and the registry asks for one$/,
+  },
+  {
+    name: 'an ephemeral container',
+    reason: 'the pod itself runs',
+    said: ASKED,
+    hosts: [],
+    kind: 'ephemeral',
+    check: 'credential',
+    message: /"ghcr\.io\/x\/b:1", and the registry asks for one$/,
+  },
+  {
+    name: 'a credential that is refused, beside an image that runs without one',
+    reason: 'the image that runs needs none',
+    said: REFUSED,
+    hosts: ['ghcr.io'],
+    check: 'registry',
+    message: /"ghcr\.io\/x\/b:1" .*refused the credential$/,
+  },
+  {
+    name: 'a certificate, beside an image that runs from a mirror without a credential',
+    reason: 'that is for its next pull',
+    said: 'Get "https://ghcr.io/v2/": x509: certificate signed by unknown authority',
+    hosts: ['ghcr.io', 'm.io'],
+    check: 'registry',
+    message: /does not trust the certificate of ghcr\.io$/,
+  },
+];
+
+table(test, failures, ({ said, hosts, check, message, kind }) => {
+  const store = new ObjectStore();
+  const [runs, fails] = ['quay.io/pub/a:1', 'ghcr.io/x/b:1'];
+  const waiting = {
+    reason: 'ErrImagePull',
+    message: `Back-off pulling image "${fails}": ErrImagePull: ${said}`,
+  };
+  const one = { name: 'a', image: runs };
+  const other = { name: 'b', image: fails };
+  const states = [
+    { ...one, state: { running: {} } },
+    { ...other, state: { waiting } },
+  ];
+  const listed = hosts.length === 0 || hosts[0] === 'quay.io' ? [] : [{ name: 'robot' }];
+  store.set({
+    ...meta('v1 Pod', { name: 'web', namespace: 'shop' }),
+    spec: {
+      containers: kind === undefined ? [one, other] : [one],
+      ephemeralContainers: kind === undefined ? [] : [other],
+      imagePullSecrets: listed,
+    },
+    status:
+      kind === undefined
+        ? { phase: 'Pending', containerStatuses: states }
+        : {
+            phase: 'Running',
+            containerStatuses: states.slice(0, 1),
+            ephemeralContainerStatuses: states.slice(1),
+          },
+  });
+  store.set({
+    ...meta('config.openshift.io/v1 ImageTagMirrorSet', { name: 'm' }),
+    spec: { imageTagMirrors: [{ source: 'quay.io/pub', mirrors: ['m.io/pub'] }] },
+  });
+  const auths = Object.fromEntries(hosts.map((host) => [host, AUTH]));
+  store.set(secret('robot', JSON.stringify({ auths })));
+  const puller = { namespace: 'shop', serviceAccount: 'default', pod: { kind: 'Pod', name: 'web' } };
+  const broken = firstBroken(judgePod(lookAt(store, puller, { unread: [], hosted: false })));
+  assert.equal(broken?.check, check);
+  assert.match(broken.message, message);
+});

@@ -218,8 +218,19 @@ function hostOf(reference: string): string {
   return reference.split('/', 1)[0] ?? reference;
 }
 
-function explanations({ images }: DoctorInput): readonly Explanation[] {
+function explanations({ images }: Pick<DoctorInput, 'images'>): readonly Explanation[] {
   return images.flatMap(({ explanation }) => explanation ?? []);
+}
+
+/** The images that the pull which failed was of; all, where none is known to have failed. */
+function failing({ failure, images }: DoctorInput): Pick<DoctorInput, 'images'> {
+  const image = failure?.image ?? '';
+  // containerd writes the registry that a short name leaves out.
+  const failed = images.filter(
+    ({ text, explanation }) =>
+      text === image || [':', '@'].some((mark) => image.startsWith(`${explanation?.repository}${mark}`)),
+  );
+  return { images: failed.length === 0 ? images : failed };
 }
 
 /** What the explanation of an image says of a check, the worst first. */
@@ -235,7 +246,7 @@ function saidOf(input: DoctorInput, check: string, severity: Severity = 'error')
 function noPlace(input: DoctorInput): Told | undefined {
   const cause = input.failure?.cause;
   const hasFailed = isBelowHttp(cause) || isRefusal(cause) || cause === 'not-found';
-  const passed = explanations(input).find(({ mirrorFix }) => mirrorFix !== undefined);
+  const passed = explanations(failing(input)).find(({ mirrorFix }) => mirrorFix !== undefined);
   if (passed?.mirrorFix === undefined || !hasFailed) return saidOf(input, 'places');
   return { about: hostOf(passed.repository), ...mirrorFixTold(passed.mirrorFix) };
 }
@@ -300,7 +311,7 @@ function secretMissing(input: DoctorInput): Told | undefined {
 /** With another usable credential, a missing Secret does not block the pull. */
 function isNeeded(input: DoctorInput): boolean {
   if (isRefusal(input.failure?.cause)) return true;
-  return mayNeedCredential(input) && explanations(input).some(({ kubelet }) => kubelet.anonymous);
+  return mayNeedCredential(input) && explanations(failing(input)).some(({ kubelet }) => kubelet.anonymous);
 }
 
 /** Whether a credential could help: no credential makes a certificate valid, or a name resolve. */
@@ -341,7 +352,7 @@ function noCredential(input: DoctorInput): Told | undefined {
   if (!mayNeedCredential(input)) return undefined;
   const doubtful = doubtfulCredential(input);
   if (doubtful !== undefined) return doubtful;
-  for (const { explanation, elsewhere, leftOutNode } of input.images) {
+  for (const { explanation, elsewhere, leftOutNode } of failing(input).images) {
     if (explanation?.kubelet.anonymous !== true) continue;
     const about = `images of ${hostOf(explanation.repository)}`;
     const message = `no credential that is listed matches "${explanation.image}"`;
@@ -392,7 +403,7 @@ function giveEntry(input: DoctorInput, host: string): Pick<Told, 'advice' | 'com
 
 /** Where every credential for an image says itself that it will be refused. */
 function doubtfulCredential(input: DoctorInput): Told | undefined {
-  const doubtful = explanations(input).find(
+  const doubtful = explanations(failing(input)).find(
     ({ kubelet: { tried } }) => tried.length > 0 && tried.every(({ doubt }) => doubt !== undefined),
   );
   const [worst] = doubtful?.kubelet.tried ?? [];
@@ -406,7 +417,8 @@ function doubtfulCredential(input: DoctorInput): Told | undefined {
 }
 
 function mirrorBare(input: DoctorInput): Told | undefined {
-  const [mirror] = input.images.flatMap(({ mirrors }) => mirrors);
+  const failed = failing(input).images.flatMap(({ mirrors }) => mirrors);
+  const [mirror] = [...failed, ...input.images.flatMap(({ mirrors }) => mirrors)];
   const { mayRead, failure } = input.provider;
   if (failure !== undefined) return providerFailed(input, failure);
   if (mirror === undefined) return undefined;
@@ -414,6 +426,8 @@ function mirrorBare(input: DoctorInput): Told | undefined {
   const message = `CRI-O asks mirror "${mirror}" without a credential, although a Secret of the namespace has one: pull secrets of pods never reach mirrors`;
   return {
     about: host,
+    // Another image failed, for another cause.
+    severity: failed.length === 0 ? 'warning' : 'error',
     message: mayRead ? message : `${message}; the credential provider may not read it`,
     ...fixProvider(input),
     advice: `Or put an entry for "${host}" into kube-system/additional-pull-secret`,
@@ -484,14 +498,11 @@ function nodeFault(node: DoctorInput['node']): Told | undefined {
   };
 }
 
-function refused({ failure, namespace, images }: DoctorInput): Told | undefined {
+function refused(input: DoctorInput): Told | undefined {
+  const { failure, namespace } = input;
   if (failure === undefined) return undefined;
   const { cause, host, image, places, text, container } = failure;
-  // containerd writes the registry that a short name leaves out.
-  const pull = images.find(
-    ({ text: written, explanation: one }) =>
-      written === image || [':', '@'].some((mark) => image.startsWith(`${one?.repository}${mark}`)),
-  )?.explanation;
+  const [pull] = explanations(failing(input));
   // What a mirror refuses is no credential of the pod: it gets none.
   const sent = pull === undefined || host !== hostOf(pull.repository) ? [] : pull.kubelet.tried;
   const { said, advice } = pullRemedy(failure, { ...failure, namespace, sent });
@@ -568,7 +579,7 @@ export interface ExaminedPod {
 export function brokenIn({ cluster, input, findings, pods, runs }: ExaminedPod): readonly FoundIn[] {
   const broken = firstBroken(findings);
   if (broken === undefined) return [];
-  const [image] = input.images;
+  const [image] = failing(input).images;
   return [
     {
       ...broken,
