@@ -1,6 +1,6 @@
 /** Shards of hosted clusters, and what is said of how each cluster fares. */
 
-import { readiness } from '../core/kubernetes/conditions.ts';
+import { readinessOf } from '../core/kubernetes/conditions.ts';
 import type { EntryStatus, PullStatusInput } from '../core/kubernetes/pull-status.ts';
 import { countedOf } from '../core/text.ts';
 
@@ -47,30 +47,21 @@ function conditionsOf(count: {
   readonly verdicts: readonly EntryStatus[];
 }): PullStatusInput['conditions'] {
   const { all, starting, verdicts } = count;
-  if (all === 0)
-    return readiness('ready', {
-      reason: 'NoHostedClusters',
-      message: 'There are no hosted clusters to reconcile',
-    });
   const are = (some: number): string =>
     countedOf(some, all, ['hosted cluster', 'hosted clusters'], ['is', 'are']);
-  if (verdicts.length > 0) {
-    const names = verdicts
-      .slice(0, 3)
-      .map(({ subject, reason }) => `"${subject.slice(0, 200)}" (${reason.slice(0, 64)})`);
-    const more = verdicts.length > names.length ? ` and ${verdicts.length - names.length} more` : '';
-    const message = `${are(verdicts.length)} not looked after: ${names.join(', ')}${more}`;
-    return readiness('stalled', { reason: 'HostedClustersFailing', message });
-  }
-  if (starting > 0)
-    return readiness('progressing', {
-      reason: 'HostedClustersStarting',
-      message: `${are(starting)} being read`,
-    });
-  return readiness('ready', {
-    reason: 'HostedClustersServed',
-    message: `${are(all)} looked after`,
-  });
+  const names = verdicts
+    .slice(0, 3)
+    .map(({ subject, reason }) => `"${subject.slice(0, 200)}" (${reason.slice(0, 64)})`);
+  const more = verdicts.length > names.length ? ` and ${verdicts.length - names.length} more` : '';
+  const failing = `${are(verdicts.length)} not looked after: ${names.join(', ')}${more}`;
+  const none = { reason: 'NoHostedClusters', message: 'There are no hosted clusters to reconcile' };
+  const begin = { reason: 'HostedClustersStarting', message: `${are(starting)} being read` };
+  return readinessOf([
+    ['ready', all === 0 ? none : undefined],
+    ['stalled', verdicts.length > 0 ? { reason: 'HostedClustersFailing', message: failing } : undefined],
+    ['progressing', starting > 0 ? begin : undefined],
+    ['ready', { reason: 'HostedClustersServed', message: `${are(all)} looked after` }],
+  ]);
 }
 
 function verdictOf({ scope, state, trouble }: SeenCluster): readonly EntryStatus[] {

@@ -84,10 +84,10 @@ export interface PullSecretProfile {
   readonly distributes: boolean;
   readonly suspended: boolean;
   /** The profile to which this one hands over the names that it holds. */
-  readonly successor?: string;
+  readonly successor?: string | undefined;
   readonly copies: ProfileCopies;
   /** When the profile was made: who comes first has the name. Absent in folders. */
-  readonly createdAt?: string;
+  readonly createdAt?: string | undefined;
 }
 
 /** By order, then name: the order in which secrets are appended to a pod. */
@@ -264,8 +264,8 @@ export function readProfile(object: KubeObject): ReadProfile {
     distributes: mode !== 'Inject',
     suspended: suspend === true,
     copies: copiesOf(read.copies),
-    ...(successor === undefined ? {} : { successor }),
-    ...(creationTimestamp === undefined ? {} : { createdAt: creationTimestamp }),
+    successor,
+    createdAt: creationTimestamp,
   };
   return { ok: true, profile };
 }

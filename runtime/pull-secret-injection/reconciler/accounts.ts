@@ -3,6 +3,7 @@
 import { type ConditionInput, readiness } from '../../core/kubernetes/conditions.ts';
 import { selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { oncePer } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import type { Reader, Result } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
@@ -10,7 +11,7 @@ import type { PullSecretProfile } from '../kinds/profile.ts';
 import { namespaceRef } from '../names.ts';
 import { exemptionOf, type InjectionOptions, RECONCILER_NAME } from '../options.ts';
 import { ENFORCE_MOUNTABLE_SECRETS, type EnforcingAccount } from '../plan/policy.ts';
-import { isTerminating, namespaceLabels, namesText, profilesIn, remembered } from './view.ts';
+import { isTerminating, namespaceLabels, namesText, profilesIn } from './view.ts';
 
 const KIND = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
@@ -43,18 +44,17 @@ export function accountRefuses(account: KubeObject, names: readonly string[]): b
   return isEnforcing(account) && names.some((name) => !listed.has(name));
 }
 
-const enforcing = new WeakMap<readonly KubeObject[], readonly EnforcingAccount[]>();
+const enforcing = oncePer((objects: readonly KubeObject[]): readonly EnforcingAccount[] =>
+  objects.filter(isEnforcing).map((account) => ({
+    namespace: account.metadata.namespace ?? '',
+    name: account.metadata.name,
+    listed: listedBy(account),
+  })),
+);
 
 /** The accounts that enforce mountable secrets, by namespace and name. Looked for once until an account changes. */
 export function enforcingIn(reader: Reader): readonly EnforcingAccount[] {
-  const objects = reader.list(KIND);
-  return remembered(enforcing, objects, () =>
-    objects.filter(isEnforcing).map((account) => ({
-      namespace: account.metadata.namespace ?? '',
-      name: account.metadata.name,
-      listed: listedBy(account),
-    })),
-  );
+  return enforcing(reader.list(KIND));
 }
 
 /** Whether there is anything to look at in the accounts of the namespace. */

@@ -13,6 +13,7 @@ import {
   pullStatusName,
 } from '../../core/kubernetes/pull-status.ts';
 import { readValue } from '../../core/kubernetes/read-spec.ts';
+import { oncePer } from '../../core/record.ts';
 import {
   OWNER_LABEL,
   type Reader,
@@ -40,7 +41,6 @@ import {
   KRUISE_WEBHOOK_CONFIGURATION,
   namespaceLabels,
   profilesIn,
-  remembered,
   serves,
   sidecarSetObjects,
 } from './view.ts';
@@ -193,7 +193,7 @@ function keysFor(changed: Ref, reader: Reader, options: InjectionOptions): reado
   }
 }
 
-const saidBefore = new WeakMap<InjectionOptions, Map<string, string>>();
+const saidBefore = oncePer((_: InjectionOptions) => new Map<string, string>());
 
 class Keys {
   readonly #reader: Reader;
@@ -210,7 +210,7 @@ class Keys {
 
   /** Whether an object says something else than when it was last looked at; `now` is empty where it is gone. */
   #saysNew({ apiVersion, kind, namespace, name }: Ref, now: string): boolean {
-    const said = remembered(saidBefore, this.#options, () => new Map());
+    const said = saidBefore(this.#options);
     const id = [this.#reader.scope.name, apiVersion, kind, namespace, name].join(' ');
     const before = said.get(id) ?? '';
     if (now === '') said.delete(id);

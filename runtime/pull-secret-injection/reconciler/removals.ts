@@ -11,6 +11,7 @@ import {
   timestamp,
 } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import { oncePer } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import type { Reader } from '../../engine/contract.ts';
 import { pullStatusRef } from '../../engine/pull-status.ts';
@@ -37,7 +38,6 @@ import {
   kruiseInjects,
   namespaceLabels,
   namesText,
-  remembered,
   SET_PREFIX,
   serves,
   sidecarSetObjects,
@@ -160,10 +160,10 @@ interface Memory {
   readonly lately: Map<string, Map<string, number>>;
 }
 
-const memories = new WeakMap<InjectionOptions, Map<string, Memory>>();
+const memories = oncePer((_: InjectionOptions) => new Map<string, Memory>());
 
 function memoryOf({ scope }: Reader, options: InjectionOptions): Memory {
-  const byScope = remembered(memories, options, () => new Map<string, Memory>());
+  const byScope = memories(options);
   const memory = byScope.get(scope.name) ?? { lately: new Map() };
   byScope.set(scope.name, memory);
   return memory;

@@ -7,6 +7,7 @@ import {
   selects,
 } from '../../core/kubernetes/label-selector.ts';
 import { type KubeObject, LAST_APPLIED } from '../../core/kubernetes/object.ts';
+import { oncePer } from '../../core/record.ts';
 import type { Reader } from '../../engine/contract.ts';
 import {
   compareProfiles,
@@ -30,13 +31,6 @@ import {
 import { secretRef, sourceName } from '../names.ts';
 import { excludedNamespaces, type InjectionOptions, isOutside } from '../options.ts';
 import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../plan/plan.ts';
-
-/** What is made from `key`, once. */
-export function remembered<K extends WeakKey, V>(map: WeakMap<K, V>, key: K, make: () => V): V {
-  const known = map.get(key) ?? make();
-  map.set(key, known);
-  return known;
-}
 
 /** Where Kruise keeps the revisions of SidecarSets: anybody may label a ControllerRevision in a namespace of its own. */
 export const KRUISE_NAMESPACE = 'kruise-system';
@@ -69,39 +63,35 @@ export function isSidecarSet({ name }: Pick<Distributor, 'name'>): boolean {
   return name.startsWith(SET_PREFIX);
 }
 
-const readProfiles = new WeakMap<KubeObject, ReadProfile>();
 const readByName = new Map<string, { readonly text: string; readonly read: ReadProfile }>();
 /** As many as one policy holds, and some more. */
 const REMEMBERED_PROFILES = 2000;
 
 /** Reads one profile, once per object, and returns the same value while the spec is equal: a new status changes nothing. */
-export function profileOf(object: KubeObject): ReadProfile {
-  return remembered(readProfiles, object, () => {
-    const { name, annotations, creationTimestamp } = object.metadata;
-    const text = JSON.stringify([object.spec ?? null, creationTimestamp, annotations?.[LAST_APPLIED]]);
-    const before = readByName.get(name);
-    const read = before?.text === text ? before.read : readProfile(object);
-    if (readByName.size > REMEMBERED_PROFILES) readByName.clear();
-    readByName.set(name, { text, read });
-    return read;
-  });
-}
+export const profileOf: (object: KubeObject) => ReadProfile = oncePer((object) => {
+  const { name, annotations, creationTimestamp } = object.metadata;
+  const text = JSON.stringify([object.spec ?? null, creationTimestamp, annotations?.[LAST_APPLIED]]);
+  const before = readByName.get(name);
+  const read = before?.text === text ? before.read : readProfile(object);
+  if (readByName.size > REMEMBERED_PROFILES) readByName.clear();
+  readByName.set(name, { text, read });
+  return read;
+});
 
 function profileObjects(reader: Reader): readonly KubeObject[] {
   return reader.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
 }
 
-const sortedProfiles = new WeakMap<readonly KubeObject[], readonly PullSecretProfile[]>();
+const sortedProfiles = oncePer((objects: readonly KubeObject[]): readonly PullSecretProfile[] =>
+  objects
+    .map(profileOf)
+    .flatMap((read) => (read.ok ? [read.profile] : []))
+    .sort(compareProfiles),
+);
 
 /** The valid profiles, by order and name. */
 export function profilesIn(reader: Reader): readonly PullSecretProfile[] {
-  const objects = profileObjects(reader);
-  return remembered(sortedProfiles, objects, () =>
-    objects
-      .map(profileOf)
-      .flatMap((read) => (read.ok ? [read.profile] : []))
-      .sort(compareProfiles),
-  );
+  return sortedProfiles(profileObjects(reader));
 }
 
 function setLists(reader: Reader): readonly (readonly KubeObject[])[] {
@@ -116,36 +106,43 @@ export function sidecarSetObjects(reader: Reader): readonly KubeObject[] {
   return [...new Map(oldestFirst.map((object) => [object.metadata.name, object])).values()];
 }
 
-const readSets = new WeakMap<KubeObject, SidecarSet>();
-
 /** A SidecarSet, read once per object. */
-export function sidecarSetOf(object: KubeObject): SidecarSet {
-  return remembered(readSets, object, () => readSidecarSet(object));
+export const sidecarSetOf: (object: KubeObject) => SidecarSet = oncePer(readSidecarSet);
+
+const unpinnedDistributor = oncePer((object: KubeObject) => distributorWith(object, []));
+
+function distributorOf(reader: Reader, object: KubeObject): readonly Distributor[] {
+  const set = sidecarSetOf(object);
+  return set.pin === undefined
+    ? unpinnedDistributor(object)
+    : distributorWith(object, revisionsOf(reader, set));
 }
 
-const setDistributors = new WeakMap<KubeObject, Distributor>();
-
 /** What a SidecarSet distributes if it says where its secrets come from. */
-function distributorOf(reader: Reader, object: KubeObject): readonly Distributor[] {
+function distributorWith(
+  object: KubeObject,
+  revisions: readonly SidecarSetRevision[],
+): readonly Distributor[] {
   const set = sidecarSetOf(object);
   const namespace = object.metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION];
   const selector = set.namespaceSelector ?? { ok: true as const, requirements: [] };
   if (typeof namespace !== 'string' || !selector.ok) return [];
   // Of a pinned set the names that pods get now, and those that they will get when the pin goes.
-  const pinned = pinVariants(set, revisionsOf(reader, set)).flatMap((one) => one.imagePullSecrets);
+  const pinned = pinVariants(set, revisions).flatMap((one) => one.imagePullSecrets);
   const names = [...new Set([...pinned, ...set.imagePullSecrets])].filter((name) => name !== '');
-  const make = (): Distributor => ({
-    name: bringerName(object),
-    order: Number.MAX_SAFE_INTEGER,
-    selector: [],
-    namespaceSelector: selector.requirements,
-    secrets: names.map((name) => ({ name, sources: [{ namespace, name }], onCollision: 'FirstWins' })),
-    injects: false,
-    distributes: true,
-    suspended: set.paused,
-    copies: PLAIN_COPIES,
-  });
-  return [set.pin === undefined ? remembered(setDistributors, object, make) : make()];
+  return [
+    {
+      name: bringerName(object),
+      order: Number.MAX_SAFE_INTEGER,
+      selector: [],
+      namespaceSelector: selector.requirements,
+      secrets: names.map((name) => ({ name, sources: [{ namespace, name }], onCollision: 'FirstWins' })),
+      injects: false,
+      distributes: true,
+      suspended: set.paused,
+      copies: PLAIN_COPIES,
+    },
+  ];
 }
 
 /** Whether Kruise's own pod webhook is at work: SidecarSets are its business then. */
