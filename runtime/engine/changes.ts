@@ -31,9 +31,9 @@ export type ChangeSet =
       readonly before?: KubeObject;
       readonly differences: readonly Difference[];
       /** As in `ApplyObject`. */
-      readonly plain?: boolean;
+      readonly plain?: boolean | undefined;
       /** As in `ApplyPart`. */
-      readonly take?: boolean;
+      readonly take?: boolean | undefined;
     }
   | { readonly verb: 'removed'; readonly ref: Ref & { readonly uid: string }; readonly before: KubeObject }
   | { readonly verb: 'refused'; readonly ref: Ref; readonly problem: ReconcileError };
@@ -94,19 +94,11 @@ function objectChange(
   author: Author,
   stores: Readonly<Record<Role, ObjectStore>>,
 ): ChangeSet {
-  const { object, role } = apply;
-  const plain = apply.plain === true ? { plain: true } : {};
+  const { object, role, plain } = apply;
   const ref = refOf(role, object);
   const before = stores[role].get(ref);
   const desired = marked(object, author);
-  if (before === undefined)
-    return {
-      verb: 'created',
-      ref,
-      desired,
-      differences: [],
-      ...plain,
-    };
+  if (before === undefined) return { verb: 'created', ref, desired, differences: [], plain };
   const seen = { ...ref, ...(before.metadata.uid === undefined ? {} : { uid: before.metadata.uid }) };
   if (before.metadata.deletionTimestamp !== undefined)
     return refused(
@@ -120,10 +112,10 @@ function objectChange(
     );
   if (apply.forceOwnership !== true && !isOurs(before, author)) return refused(seen, foreignObject(seen));
   const manager = fieldManager(author.reconciler);
-  const ownership = apply.plain === true ? 'written' : 'applied';
+  const ownership = plain === true ? 'written' : 'applied';
   const differences = drift(desired, before, manager, ownership);
   const verb = differences.length === 0 ? 'unchanged' : 'configured';
-  return { verb, ref: seen, desired, before, differences, ...plain };
+  return { verb, ref: seen, desired, before, differences, plain };
 }
 
 function refused(ref: Ref, error: PullwrightError): ChangeSet {
@@ -144,15 +136,8 @@ export function foreignObject(ref: Ref): PullwrightError {
 
 /** An error as a problem of `ref`. */
 export function problemOf(error: unknown, ref?: Ref): ReconcileError {
-  const failure = asPullwrightError(error);
-  return {
-    retryPolicy: failure.retryPolicy,
-    code: failure.code,
-    message: failure.message,
-    ...(failure.hint === undefined ? {} : { hint: failure.hint }),
-    ...(failure.afterMs === undefined ? {} : { afterMs: failure.afterMs }),
-    ...(ref === undefined ? {} : { regarding: ref }),
-  };
+  const { retryPolicy, code, message, hint, afterMs } = asPullwrightError(error);
+  return { retryPolicy, code, message, hint, afterMs, regarding: ref };
 }
 
 function partChange(
@@ -175,14 +160,7 @@ function partChange(
   const desired = partObject(apply);
   const differences = drift(desired, before, fieldManager(author.reconciler));
   const verb = differences.length === 0 ? 'unchanged' : 'configured';
-  return {
-    verb,
-    ref,
-    desired,
-    before,
-    differences,
-    ...(apply.forceOwnership === true ? { take: true } : {}),
-  };
+  return { verb, ref, desired, before, differences, take: apply.forceOwnership };
 }
 
 /** What is sent for a part: identity with the uid, so that it can never create, and the fields. */

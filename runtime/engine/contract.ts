@@ -203,9 +203,9 @@ export interface ReconcileError {
   readonly retryPolicy: RetryPolicy;
   readonly code: string;
   readonly message: string;
-  readonly hint?: string;
-  readonly afterMs?: number;
-  readonly regarding?: Ref;
+  readonly hint?: string | undefined;
+  readonly afterMs?: number | undefined;
+  readonly regarding?: Ref | undefined;
 }
 
 /** What should be true now. Absent lists are empty. */

@@ -154,7 +154,12 @@ export class TokenCache {
 
 export type Challenge =
   | { readonly scheme: 'basic' }
-  | { readonly scheme: 'bearer'; readonly realm: string; readonly service?: string; readonly scope?: string };
+  | {
+      readonly scheme: 'bearer';
+      readonly realm: string;
+      readonly service?: string | undefined;
+      readonly scope?: string | undefined;
+    };
 
 /**
  * The first challenge that we can answer: Bearer before Basic. Undefined when there is none.
@@ -162,15 +167,8 @@ export type Challenge =
 export function parseChallenge(header: string): Challenge | undefined {
   const bearer = /(?:^|,\s*)bearer\s+/i.exec(header);
   if (bearer !== null) {
-    const fields = parameters(header.slice(bearer.index + bearer[0].length));
-    const { realm, service, scope } = fields;
-    if (realm !== undefined)
-      return {
-        scheme: 'bearer',
-        realm,
-        ...(service === undefined ? {} : { service }),
-        ...(scope === undefined ? {} : { scope }),
-      };
+    const { realm, service, scope } = parameters(header.slice(bearer.index + bearer[0].length));
+    if (realm !== undefined) return { scheme: 'bearer', realm, service, scope };
   }
   return /(?:^|,\s*)basic(?:\s|$|,)/i.test(header) ? { scheme: 'basic' } : undefined;
 }
