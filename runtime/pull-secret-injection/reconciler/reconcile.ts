@@ -193,7 +193,7 @@ function keysFor(changed: Ref, reader: Reader, options: InjectionOptions): reado
   }
 }
 
-const saidBefore = oncePer((_: InjectionOptions) => new Map<string, string>());
+const saidBefore: (options: InjectionOptions) => Map<string, string> = oncePer(() => new Map());
 
 class Keys {
   readonly #reader: Reader;

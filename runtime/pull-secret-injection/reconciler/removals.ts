@@ -160,7 +160,7 @@ interface Memory {
   readonly lately: Map<string, Map<string, number>>;
 }
 
-const memories = oncePer((_: InjectionOptions) => new Map<string, Memory>());
+const memories: (options: InjectionOptions) => Map<string, Memory> = oncePer(() => new Map());
 
 function memoryOf({ scope }: Reader, options: InjectionOptions): Memory {
   const byScope = memories(options);
