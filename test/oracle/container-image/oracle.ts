@@ -15,5 +15,5 @@ export interface Question {
 
 /** All answers, in the order of the questions. Go builds the program once and keeps it in its own cache. */
 export function askContainersImage(questions: readonly Question[]): readonly unknown[] {
-  return askGo(['-C', import.meta.dirname, '-tags', TAGS, '.'], questions);
+  return askGo(['-C', import.meta.dirname, '-tags', TAGS, '.'], questions, { CGO_ENABLED: '0' });
 }

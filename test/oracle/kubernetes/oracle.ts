@@ -23,13 +23,16 @@ export function askKubernetes(questions: readonly object[]): readonly Answer[] {
 }
 
 /** The answers of the program that `go run` makes of these arguments. */
-export function askGo(program: readonly string[], questions: readonly object[]): readonly unknown[] {
+export function askGo(
+  program: readonly string[],
+  questions: readonly object[],
+  env: Readonly<Record<string, string>> = {},
+): readonly unknown[] {
   const ran = spawnSync('go', ['run', ...program], {
     input: questions.map((question) => JSON.stringify(question)).join('\n'),
     maxBuffer: 2 ** 30,
     encoding: 'utf8',
-    // The modules are built without C anyway, but for containers/image it must be said.
-    env: { ...process.env, CGO_ENABLED: '0' },
+    env: { ...process.env, ...env },
   });
   if (ran.status !== 0) throw new Error(`The oracle ended with ${String(ran.status)}:\n${ran.stderr}`);
   const lines = ran.stdout.split('\n').filter((line) => line !== '');
