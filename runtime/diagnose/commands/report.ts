@@ -8,25 +8,41 @@ import { areWarnings, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
+import { counted, countedOf } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
-import { type ExaminedPod, judgePod } from '../checks/chain.ts';
-import { clusterKinds } from '../model/cluster.ts';
+import { brokenIn, type ExaminedPod, judgePod, pullId } from '../checks/chain.ts';
+import { groupedByCause, systemOf, VERDICTS } from '../checks/findings.ts';
+import { judgeCluster, type StatusRow } from '../checks/status.ts';
+import { clusterKinds, reportKeys, reportMirrors, reportNamespaces } from '../model/cluster.ts';
 import { failureIn, runs } from '../model/events.ts';
 import { type Known, lookAt, readClusters } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
+import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
 import { type ClusterAccess, type NextKinds, readinessOf, readObjects } from '../model/objects.ts';
 import { imagesOf, nodeObjects, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
-import { headline, type Report } from '../model/types.ts';
+import {
+  byVerdict,
+  type FoundIn,
+  headline,
+  REPORT_SYSTEMS,
+  type Report,
+  type ReportCluster,
+  type ReportPull,
+  type ReportSystem,
+  type ReportSystemName,
+  type ReportVerdict,
+  type WithoutUsers,
+  worstOf,
+} from '../model/types.ts';
 import { reportMarkdown } from '../views/markdown.ts';
-import { type ClusterFacts, makeReport } from '../views/report.ts';
 import { answer, OUTPUT_FORMS, reportText } from '../views/text.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
 
 // Which workloads and pods of a cluster are examined: each workload once, and of the pods that fail alike one.
 
 /** One that is examined, and the pods that it stands for. */
-export interface ChosenPod {
+interface ChosenPod {
   readonly object: KubeObject;
   readonly pods: number;
 }
@@ -72,7 +88,7 @@ interface Family {
  * A workload stands for its pods, since they can be made anew; a pod that does not run comes beside it, because only it has what
  * the kubelet says.
  */
-export function chosenPods(store: ObjectStore): readonly ChosenPod[] {
+function chosenPods(store: ObjectStore): readonly ChosenPod[] {
   return [...familiesIn(store).values()].flatMap(({ template, pods }): readonly ChosenPod[] => {
     const failing = pods.filter((pod) => failureIn(store, pod) !== undefined);
     const [bad] = failing;
@@ -103,31 +119,37 @@ function familiesIn(store: ObjectStore, namespace?: string): ReadonlyMap<string,
 }
 
 /** Whether all of it is past its pulls, as its status says; without a status it is not known, and counts as no. */
-export function isRunning(object: KubeObject): boolean {
+function isRunning(object: KubeObject): boolean {
   if (object.kind === 'Pod') return runs(object);
   const { ready, desired } = readinessOf(object);
   return desired > 0 && ready >= desired;
 }
 
-/** What was found, and what could not be read. */
-export interface Gathered {
-  readonly clusters: readonly ClusterFacts[];
+/** One cluster as it was read. */
+interface ClusterToReport {
+  readonly name: string;
+  readonly store: ObjectStore;
+  /** Without the copies that profiles would bring. */
+  readonly given: ObjectStore;
+  readonly hostedCluster?: KubeObject;
+  readonly known: Known;
+}
+
+interface ReportInput {
+  readonly clusters: readonly ClusterToReport[];
   readonly unread: readonly string[];
 }
 
 /** All clusters of the folders. @throws PullwrightError where nothing can be read */
-export async function gatherFolders(
-  dirs: readonly string[],
-  stdin: NodeJS.ReadableStream,
-): Promise<Gathered> {
+async function readAll(dirs: readonly string[], stdin: NodeJS.ReadableStream): Promise<ReportInput> {
   const kinds = STATUS_KINDS.map(({ kind }) => kind);
-  const found = await readClusters(dirs, kinds, stdin);
-  const clusters = found.map(({ cluster, read }) => ({ cluster, ...read() }));
+  const found = (await readClusters(dirs, kinds, stdin)).map(({ cluster, read }) => ({
+    ...cluster,
+    ...read(),
+  }));
   return {
-    clusters: clusters.map(({ cluster: { name, hostedCluster }, store, given, hosted }) =>
-      factsOf(store, { name, hostedCluster, hosted, unread: [] }, given),
-    ),
-    unread: [...new Set(clusters.flatMap(({ problems, notes }) => [...problems, ...notes]))],
+    clusters: found.map(({ hosted, ...one }) => ({ ...one, known: { hosted, unread: [] } })),
+    unread: [...new Set(found.flatMap(({ problems, notes }) => [...problems, ...notes]))],
   };
 }
 
@@ -138,35 +160,11 @@ const LIVE_KINDS: readonly NextKinds[] = clusterKinds(
 );
 
 /** The one cluster. @throws PullwrightError where it does not answer */
-export async function gatherCluster(access: ClusterAccess, name: string, io: CommandIo): Promise<Gathered> {
-  const { store, problems } = await readObjects(access, LIVE_KINDS, io);
-  const facts = factsOf(store, {
-    name,
-    hostedCluster: undefined,
-    hosted: false,
-    unread: problems,
-    live: true,
-  });
-  return { clusters: [facts], unread: problems };
-}
-
-interface About extends Known {
-  readonly name: string;
-  readonly hostedCluster: KubeObject | undefined;
-}
-
-function factsOf(store: ObjectStore, about: About, given = store): ClusterFacts {
-  const mirrors = nodeMirrors(nodeObjects(store), parseToml);
-  const { name: cluster, ...known } = about;
-  const pods = examine(store, chosenPods(store), { cluster, nodes: mirrors, ...known });
-  return {
-    name: about.name,
-    store,
-    mirrors,
-    place: placesOf(about.hostedCluster),
-    pods,
-    rows: statusRows(given),
-  };
+async function readLive(access: ClusterAccess, io: CommandIo): Promise<ReportInput> {
+  const { store, problems: unread } = await readObjects(access, LIVE_KINDS, io);
+  const name = access.context ?? 'cluster';
+  const known = { unread, hosted: false, live: true };
+  return { clusters: [{ name, store, given: store, known }], unread };
 }
 
 /** Checks each. */
@@ -182,6 +180,142 @@ export function examine(
     return { cluster, input, findings: judgePod(input), pods, runs: isRunning(object) };
   });
 }
+
+// The way of an image from a pod to a registry, out of what `doctor` and `explain` say.
+
+/** One for each image. */
+function reportPulls({ cluster, input, findings, pods, runs }: ExaminedPod): readonly ReportPull[] {
+  const { pod: object, namespace } = input;
+  return input.images.map(({ text: image, explanation, fault = 'cannot be read' }): ReportPull => {
+    const base = { id: pullId(cluster, object, image), namespace, object, pods, image };
+    if (explanation === undefined) return { ...base, verdict: 'broken', fault };
+    const { secrets, kubelet, places, skipped, containerd, findings: own } = explanation;
+    // The verdict of `explain` on the image counts too.
+    const verdict = worstOf(
+      [...findings, ...own].map(({ severity }) => VERDICTS[severity]),
+      'ok',
+    );
+    return {
+      ...base,
+      // What is broken for the next pull keeps nothing from running that runs.
+      verdict: runs && verdict === 'broken' ? 'attention' : verdict,
+      explanation: withoutUsers({ secrets, kubelet, places, skipped, containerd, findings: own }),
+    };
+  });
+}
+
+function withoutUsers<T>(value: T): WithoutUsers<T> {
+  const text = JSON.stringify(value, (name, one: unknown) => (name === 'username' ? undefined : one));
+  return JSON.parse(text) as WithoutUsers<T>;
+}
+
+/** Pulls that are in order and shown, for each cluster; what is not in order is always there. */
+const MOST_PULLS = 100;
+
+/** One cluster, and what is wrong in it. */
+function reportOn(
+  { name, store, given, hostedCluster, known }: ClusterToReport,
+  now: Date,
+): { readonly cluster: ReportCluster; readonly problems: readonly FoundIn[] } {
+  const onNodes = nodeMirrors(nodeObjects(store), parseToml);
+  const pods = examine(store, chosenPods(store), { cluster: name, nodes: onNodes, ...known });
+  const rows = statusRows(given);
+  const nodes = nodeCoverage(store);
+  const keys = reportKeys(store, nodes, now);
+  const mirrors = reportMirrors(onNodes, placesOf(hostedCluster));
+  const pulls = pods.flatMap(reportPulls).toSorted((a, b) => byVerdict(a.verdict, b.verdict));
+  const problems = [
+    ...pods.flatMap(brokenIn),
+    ...judgeCluster({ keys, mirrors, nodes, rows }).map((one) => ({ ...one, cluster: name })),
+  ];
+  const systems = systemsOf({ problems, rows, pulls, keys: keys.keys, mirrors, nodes });
+  const shown = pulls.filter(({ verdict }, at) => verdict !== 'ok' || at < MOST_PULLS);
+  const cluster = {
+    name,
+    verdict: worstOf(
+      systems.map(({ verdict }) => verdict),
+      'unknown',
+    ),
+    systems,
+    nodes,
+    runtimes: runtimesOf(store),
+    keys: keys.keys,
+    pulls: shown,
+    pullsLeftOut: pulls.length - shown.length,
+    namespaces: reportNamespaces(store, pulls),
+    mirrors,
+  };
+  return { cluster, problems };
+}
+
+interface Parts extends Pick<ReportCluster, 'keys' | 'mirrors' | 'nodes'> {
+  readonly problems: readonly FoundIn[];
+  readonly rows: readonly StatusRow[];
+  readonly pulls: readonly ReportPull[];
+}
+
+function systemsOf(parts: Parts): readonly ReportSystem[] {
+  return REPORT_SYSTEMS.flatMap((system): ReportSystem[] => {
+    const own = parts.problems.filter((problem) => systemOf(problem) === system);
+    const rows = parts.rows.filter((row) => row.system === system);
+    const evidence = EVIDENCE[system]?.(parts);
+    if (own.length + rows.length === 0 && evidence === undefined) return [];
+    const verdict = worstOf(
+      [
+        ...[...own, ...rows].map(({ severity }) => VERDICTS[severity]),
+        ...(evidence === undefined ? [] : [evidence.verdict]),
+      ],
+      'unknown',
+    );
+    return [
+      {
+        system,
+        verdict,
+        summary: own.length > 0 ? counted(own.length, 'problem') : summaryOf(evidence, rows),
+      },
+    ];
+  });
+}
+
+function summaryOf(evidence: Evidence | undefined, rows: readonly StatusRow[]): string {
+  if (evidence !== undefined) return evidence.summary;
+  const ready = rows.filter(({ state }) => state === 'Ready').length;
+  return `${countedOf(ready, rows.length, ['object', 'objects'], ['reports that it is', 'report that they are'])} in order`;
+}
+
+interface Evidence {
+  readonly verdict: ReportVerdict;
+  readonly summary: string;
+}
+
+/** Further input to the state of a system, beside problems and reporters; undefined where it is not in use. */
+const EVIDENCE: Readonly<Partial<Record<ReportSystemName, (parts: Parts) => Evidence | undefined>>> = {
+  pulls: ({ pulls }) =>
+    pulls.length === 0
+      ? undefined
+      : {
+          verdict: worstOf(
+            pulls.map(({ verdict }) => verdict),
+            'unknown',
+          ),
+          summary: `${counted(pulls.length, 'image')} examined`,
+        },
+  'global-pull-secret': ({ keys, nodes }) => {
+    if (keys.every(({ source }) => source.endsWith('/pull-secret')) && nodes.eligible === 0) return undefined;
+    const { eligible, inSync } = nodes;
+    return {
+      verdict: eligible > 0 && inSync === eligible ? 'ok' : 'unknown',
+      summary:
+        eligible === 0
+          ? 'no node is eligible yet'
+          : `${inSync} of ${eligible} eligible nodes are known to be in sync`,
+    };
+  },
+  'registry-overrides': ({ mirrors }) =>
+    mirrors.rules.length + mirrors.refusals.length === 0
+      ? undefined
+      : { verdict: mirrors.state === 'rendered' ? 'ok' : 'attention', summary: mirrors.summary },
+};
 
 // `pullwright report`: one page that shows what is wrong in a fleet, where, and what to do.
 
@@ -239,15 +373,19 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
 
 async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
   const { from, context } = flags;
-  const found =
-    from === undefined
-      ? await gatherCluster(flags, context ?? 'cluster', io)
-      : await gatherFolders(from, io.stdin);
-  return makeReport({
-    ...found,
-    now: new Date(),
+  const { clusters, unread } = await (from === undefined ? readLive(flags, io) : readAll(from, io.stdin));
+  const now = new Date();
+  const made = clusters.map((one) => reportOn(one, now));
+  return {
+    version: 1,
+    madeAt: `${now.toISOString().slice(0, 19)}Z`,
     source: from?.join(', ') ?? context ?? 'the current context',
-  });
+    clusters: made
+      .map(({ cluster }) => cluster)
+      .toSorted((a, b) => byVerdict(a.verdict, b.verdict) || (a.name < b.name ? -1 : 1)),
+    problems: groupedByCause(made.flatMap(({ problems }) => problems)),
+    unread,
+  };
 }
 
 async function writePage(path: string, report: Report): Promise<void> {
@@ -255,7 +393,7 @@ async function writePage(path: string, report: Report): Promise<void> {
   const { reportHtml } = await import('../views/html.ts');
   await writeFile(path, reportHtml(report)).catch((error: unknown) => {
     throw new PullwrightError(
-      `Cannot write "${path}": ${codeOf(error)}, expected a file in an existing folder`,
+      `Cannot write "${path}": ${errnoOf(error) ?? 'unknown'}, expected a file in an existing folder`,
       {
         code: 'OutputNotWritten',
         retryPolicy: 'terminal',
@@ -263,8 +401,4 @@ async function writePage(path: string, report: Report): Promise<void> {
       },
     );
   });
-}
-
-function codeOf(error: unknown): string {
-  return errnoOf(error) ?? 'unknown';
 }
