@@ -1,6 +1,6 @@
 /**
  * An OCI image layout on disk: content-addressed blobs, a manifest per platform, one index. The same input gives the same
- * digests, so that anybody can rebuild an image and compare.
+ * digests, so that an image can be rebuilt and compared.
  *
  * Source of the format: OCI Image Format Specification 1.1.
  */

@@ -1,7 +1,7 @@
 /** Alerts: namespaces that lack a Secret, and pods that cannot start without one. */
 import type { Alert } from '../shared/monitoring.ts';
 
-/** By the gauges of the reconciler. A pod that runs although it lacks names is not a reason to wake anybody. */
+/** By the gauges of the reconciler. A pod that runs although it lacks names is no reason for an alert. */
 export const PULL_SECRET_INJECTION_ALERTS: readonly Alert[] = [
   {
     name: 'PullSecretCopiesBehind',

@@ -12,12 +12,12 @@ export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
-/** The items of a list as objects; none where it is no list. */
+/** The items of a list as objects; empty for what is not a list. */
 export function recordsIn(value: unknown): readonly Readonly<Record<string, unknown>>[] {
   return Array.isArray(value) ? value.map(recordOf) : [];
 }
 
-/** The texts of a list; none where it is no list. */
+/** The strings of a list; empty for what is not a list. */
 export function textsIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }

@@ -211,7 +211,7 @@ async function meetObject(
   cluster: Cluster,
 ): Promise<Committed> {
   cluster.cache.observe(present);
-  // Where only Secrets of one type are read, anybody may have put our mark on one of another: it is theirs all the same.
+  // Where only Secrets of one type are read, our label on one of another type proves nothing: any writer can set it.
   const isOther = change.desired.kind === 'Secret' && change.desired['type'] !== present['type'];
   if (isOther || !isOurs(present, author)) throw seenLate(change.ref, cluster);
   return configureObject({ ...change, before: present }, author, cluster);

@@ -68,7 +68,7 @@ export class LeaderElection {
 
   /**
    * Whether this process may write now. False as soon as the renewal is overdue: a process that was frozen knows before its
-   * next write, without asking anybody.
+   * next write, without a request.
    */
   isLeader(): boolean {
     return this.#renewedAt !== undefined && this.#options.clock.monotonic() - this.#renewedAt < this.#renewMs;

@@ -153,7 +153,7 @@ export function withoutBreaker(breakers: Breakers, source: string): Breakers {
   return Object.fromEntries(Object.entries(breakers).filter(([name]) => name !== source));
 }
 
-// Spreads the restarts of a fleet over a window without anybody to ask: each node waits for a share of the window that its
+// Spreads the restarts of a fleet over a window without a coordinator: each node waits for a share of the window that its
 // name and the content decide. With `n` nodes and a window of `w` seconds, `n/w` nodes restart in a second in expectation;
 // it bounds no instant.
 

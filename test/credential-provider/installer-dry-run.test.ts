@@ -67,7 +67,7 @@ const BAD: readonly Bad[] = [
     reason: 'another name on this distribution',
     flags: ['--unit=k3s.service'],
     code: 1,
-    says: /NoKubeletUnit: .*no unit of the kubelet with an ExecStart line.*Set --unit/,
+    says: /NoKubeletUnit: .*no systemd unit of the kubelet has an ExecStart line.*Set --unit/,
   },
   {
     name: 'present file that is none',

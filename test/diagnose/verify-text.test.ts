@@ -35,11 +35,7 @@ const report = (expiresAt?: string): VerifyReport =>
   }) as unknown as VerifyReport;
 
 const text = (columns?: number, expiresAt?: string): string =>
-  verifyText(report(expiresAt), {
-    paint: (_colour, words) => words,
-    warnDays: 14,
-    ...(columns === undefined ? {} : { columns }),
-  });
+  verifyText(report(expiresAt), 14, (_colour, words) => words, columns);
 
 interface Row extends Case {
   readonly columns?: number;

@@ -156,7 +156,7 @@ export function placeOf(input: PlaceInput): FlagVariable | PlaceRefusal {
   if (command === undefined || command.words.length === 0)
     return refusedPlace(
       'NoKubeletUnit',
-      'there is no unit of the kubelet with an ExecStart line',
+      'no systemd unit of the kubelet has an ExecStart line',
       'Set --unit and --unit-path to where it is',
     );
   const place = flagVariable(settings, environment, command);

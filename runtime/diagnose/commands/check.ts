@@ -19,7 +19,7 @@ import { AFTER_CHECKS, BEFORE_CHECKS } from '../checks/installed.ts';
 import { type FoundCluster, readClusters } from '../model/look.ts';
 import { type ClusterAccess, readSteps, type SourceKind, withClient } from '../model/objects.ts';
 import type { Finding } from '../model/types.ts';
-import { answer } from '../views/text.ts';
+import { answer, COLOUR_OF } from '../views/text.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
 
 // What `check` reads of a cluster: the objects of the plan by name, and what decides whether they work.
@@ -283,21 +283,14 @@ function unreadFindings(problems: readonly string[]): readonly Finding[] {
   }));
 }
 
-const WORDS = {
-  ok: ['ok', 'green'],
-  info: ['info', 'dim'],
-  unknown: ['warn', 'yellow'],
-  warning: ['warn', 'yellow'],
-  error: ['fail', 'red'],
-} as const;
+const WORDS = { ok: 'ok', info: 'info', unknown: 'warn', warning: 'warn', error: 'fail' } as const;
 
 function asText(findings: readonly Finding[], paint: Paint): string {
   const width = Math.max(...findings.map(({ check }) => check.length));
   const rows = findings.flatMap(({ check, severity, message, advice }) => [
-    `${paint(WORDS[severity][1], WORDS[severity][0].padEnd(4))}  ${check.padEnd(width)}  ${message}`,
+    `${paint(COLOUR_OF[severity], WORDS[severity].padEnd(4))}  ${check.padEnd(width)}  ${message}`,
     ...(advice === undefined ? [] : [`      ${' '.repeat(width)}  ${paint('dim', 'fix:')} ${advice}`]),
   ]);
-  const count = (word: string): number =>
-    findings.filter(({ severity }) => WORDS[severity][0] === word).length;
+  const count = (word: string): number => findings.filter(({ severity }) => WORDS[severity] === word).length;
   return `${rows.join('\n')}\n\n${count('ok')} ok, ${count('warn')} warn, ${count('fail')} fail\n`;
 }

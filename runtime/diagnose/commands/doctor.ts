@@ -4,9 +4,8 @@ import { type Command, type CommandIo, defineCommand, type ExitCode } from '../.
 import { CLUSTER_FLAGS, fromFlag, type Given, namespaceFlag, outputFlag, toggle } from '../../cli/flags.ts';
 import { type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
-import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { describeObject } from '../../core/kubernetes/object.ts';
 import { oneLined, onOneLine } from '../../core/text.ts';
-import { toYaml } from '../../kube/yaml.ts';
 import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { brokenIn, judgePod } from '../checks/chain.ts';
 import { firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
@@ -15,7 +14,7 @@ import { liveWorld, lookAt, readFolders, readPull } from '../model/look.ts';
 import { clusterFlag, namespaceOf, needFolderForCluster, readObjects } from '../model/objects.ts';
 import { findPod, joinedPodName, nodeObjects, type PodPuller, parsePodName } from '../model/pull.ts';
 import type { Finding } from '../model/types.ts';
-import { type Answer, answer, OUTPUT_FORMS, renderCauses } from '../views/text.ts';
+import { type Answer, answer, COLOUR_OF, fixText, OUTPUT_FORMS, renderCauses } from '../views/text.ts';
 import { examine, failingPods } from './report.ts';
 
 // `pullwright doctor --all`: every pod that fails to pull, and pods that fail for the same cause together.
@@ -45,8 +44,7 @@ async function examineAll(flags: Values, args: readonly string[], io: CommandIo)
   return print(io, flags.output, findings, {
     data: { causes, unread: problems },
     names: findings.map(({ subject }) => subject),
-    text: () =>
-      renderCauses(oneLined(causes), { namespace, paint: paintFor(io), complete: problems.length === 0 }),
+    text: () => renderCauses(oneLined(causes), namespace, paintFor(io), problems.length === 0),
     failed: causes.length + problems.length > 0,
   });
 }
@@ -85,11 +83,8 @@ function fixOf(findings: readonly Finding[]): {
         `Not in this YAML, since it is cluster-wide: ${describeObject({ kind, ...metadata })}. Apply the YAML, and run doctor again`,
     ),
   ]);
-  return { yaml: manifests(fixes.filter((object) => !later.includes(object))), beside };
-}
-
-function manifests(objects: readonly KubeObject[]): string {
-  return objects.map((object) => toYaml(object, { lineWidth: 0 })).join('---\n');
+  const yaml = fixText(fixes.filter((object) => !later.includes(object)));
+  return { yaml: yaml === '' ? '' : `${yaml}\n`, beside };
 }
 
 const TABLE = {
@@ -170,14 +165,6 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
 
 const isTold = ({ severity }: Finding): boolean => severity !== 'ok';
 
-const WORDS = {
-  error: ['broken', 'red'],
-  warning: ['warning', 'yellow'],
-  unknown: ['unknown', 'yellow'],
-  info: ['info', 'dim'],
-  ok: ['ok', 'green'],
-} as const;
-
 /** With a manager of its own: an apply as `kubectl` would take away what kubectl has applied and the fix does not name. */
 const APPLY = 'kubectl apply --server-side --field-manager=pullwright-fix -f -';
 
@@ -186,16 +173,16 @@ function asText(pod: string, findings: readonly Finding[], paint: Paint): string
   const broken = firstBroken(findings);
   const shown = broken === undefined ? findings : findings.slice(0, findings.indexOf(broken) + 1);
   const lines = oneLined(shown).map(({ check, severity, message }) => {
-    const [word, colour] = WORDS[severity];
-    return `  ${paint(colour, word.padEnd(7))}  ${check.padEnd(17)}  ${message}`;
+    const word = severity === 'error' ? 'broken' : severity;
+    return `  ${paint(COLOUR_OF[severity], word.padEnd(7))}  ${check.padEnd(17)}  ${message}`;
   });
   const { about, message = '', advice, commands = [] } = broken ?? {};
   const said = [
     ...(advice === undefined ? [] : ['', onOneLine(advice)]),
     ...(commands.length === 0 ? [] : ['', ...commands]),
   ];
-  const yaml = manifests(broken?.fix ?? []);
-  const fix = yaml === '' ? [] : ['', paint('bold', `# ${APPLY}`), yaml.trimEnd()];
+  const yaml = fixText(broken?.fix ?? []);
+  const fix = yaml === '' ? [] : ['', paint('bold', `# ${APPLY}`), yaml];
   const verdict = broken === undefined ? '' : `  ${paint('red', 'broken')}: ${onOneLine(about ?? message)}`;
   return `${[`${paint('bold', onOneLine(pod))}${verdict}`, ...lines, ...said, ...fix].join('\n')}\n`;
 }

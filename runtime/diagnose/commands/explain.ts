@@ -180,7 +180,7 @@ function withUnread(explanation: Explanation, unread: number): Explanation {
   return { ...explanation, findings: [...explanation.findings, finding].toSorted(bySeverity) };
 }
 
-/** @throws UsageError for a pod that is no name and no workload */
+/** @throws UsageError for a text that is neither the name of a pod nor a workload */
 export function pullerOf(
   {
     namespace = 'default',

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
-import { junitXml, sarifText } from '../../cli/findings.ts';
 import { fromFlag, type Given, outputFlag } from '../../cli/flags.ts';
 import { writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
@@ -13,12 +12,12 @@ import { isRecord } from '../../core/record.ts';
 import { oneLined, onOneLine } from '../../core/text.ts';
 import { folderOf, readText } from '../../engine/offline/manifests.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import { dataText, parseYaml } from '../../kube/yaml.ts';
+import { parseYaml } from '../../kube/yaml.ts';
 import { FOLDER_KINDS, locate, type ReadWorld, readFolders, worldIn } from '../model/look.ts';
 import { clusterFlag } from '../model/objects.ts';
 import { explainIn, findWorld, imageOf, parsePodName, WORKLOAD_KINDS } from '../model/pull.ts';
 import type { EntryPlace, Explanation, Finding } from '../model/types.ts';
-import { findingLines } from '../views/text.ts';
+import { FILE_FORMS, fixLines, inForm } from '../views/text.ts';
 import { pullerOf } from './explain.ts';
 
 // Expectations about pull credentials: read from a document, and compared with an explanation.
@@ -157,10 +156,7 @@ const TABLE = {
       help: 'a folder or file of manifests, or - for standard input, in place of "from" in the file',
     },
     cluster: clusterFlag,
-    output: outputFlag(
-      ['text', 'json', 'yaml', 'junit', 'sarif'],
-      'the form of the result; junit and sarif: reports that CI systems read',
-    ),
+    output: outputFlag(FILE_FORMS, 'the form of the result; junit and sarif: reports that CI systems read'),
   },
   notes: [
     'A file: from (folders, relative to it) and tests, each with image and expect; optionally name, namespace, pod, serviceAccount, node, and at (a mirror). expect is denied, anonymous, or secret, key and username of the first credential.',
@@ -191,7 +187,19 @@ async function run(
   if (positionals.length === 0) throw new UsageError('Cannot test: no file is given');
   const outcomes: TestOutcome[] = [];
   for (const file of positionals) outcomes.push(...(await judgeFile(file, values, io)));
-  io.stdout.write(rendered(outcomes, values.output));
+  io.stdout.write(
+    inForm(values.output, {
+      data: outcomes,
+      findings: outcomes.flatMap(({ file, name: subject, failure: message }) =>
+        message === undefined
+          ? []
+          : [{ severity: 'error', check: 'ExpectationFailed', file, subject, message }],
+      ),
+      suite: 'pull credentials',
+      cases: outcomes.map(({ file: classname, findings: _findings, ...rest }) => ({ classname, ...rest })),
+      text: () => asText(outcomes),
+    }),
+  );
   return outcomes.some(({ failure }) => failure !== undefined) ? 1 : 0;
 }
 
@@ -251,30 +259,12 @@ function invalid(file: string, why: string, details?: readonly string[]): Pullwr
   });
 }
 
-function rendered(outcomes: readonly TestOutcome[], form: Values['output']): string {
-  if (form === 'json' || form === 'yaml') return dataText(form, outcomes);
-  if (form === 'junit')
-    return junitXml(
-      'pull credentials',
-      outcomes.map(({ file: classname, findings: _findings, ...rest }) => ({ classname, ...rest })),
-    );
-  if (form === 'sarif')
-    return sarifText(
-      outcomes.flatMap(({ file, name, failure: message = [] }) =>
-        [message].flat().map((message) => ({
-          severity: 'error',
-          check: 'ExpectationFailed',
-          file,
-          subject: name,
-          message,
-        })),
-      ),
-    );
-  const lines = oneLined(outcomes).flatMap(({ name, failure, findings = [] }) =>
-    failure === undefined
-      ? [`ok    ${name}`]
-      : [`FAIL  ${name}`, ...[failure, ...findings.flatMap(findingLines)].map((line) => `      ${line}`)],
-  );
+function asText(outcomes: readonly TestOutcome[]): string {
+  const lines = oneLined(outcomes).flatMap(({ name, failure, findings = [] }) => {
+    if (failure === undefined) return [`ok    ${name}`];
+    const found = findings.flatMap((one) => [`${one.severity}: ${one.message}`, ...fixLines(one)]);
+    return [`FAIL  ${name}`, ...[failure, ...found].map((line) => `      ${line}`)];
+  });
   const failed = outcomes.filter(({ failure }) => failure !== undefined).length;
   return `${[...lines, `${outcomes.length - failed} passed, ${failed} failed`].join('\n')}\n`;
 }

@@ -3,10 +3,13 @@ import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { FleetError as FleetErrors } from '../../../charts/fleet-problems.ts';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { findingText, type JunitCase } from '../../cli/findings.ts';
 import { fromFlag, type Given, outputFlag, toggle } from '../../cli/flags.ts';
+import { capped } from '../../cli/terminal.ts';
 import { UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { redact } from '../../core/redacted.ts';
+import { counted, oneLined } from '../../core/text.ts';
 import { kubeletRefusal } from '../../credential-provider/config.ts';
 import {
   folderOf,
@@ -29,7 +32,7 @@ import {
   VALIDATED_KINDS,
 } from '../checks/documents.ts';
 import type { Finding } from '../model/types.ts';
-import { inForm } from '../views/text.ts';
+import { FILE_FORMS, inForm } from '../views/text.ts';
 
 const TABLE = {
   name: 'validate',
@@ -48,10 +51,7 @@ const TABLE = {
     'ignore-others': toggle({
       help: 'leave files alone that name none of these kinds, for hooks that give every changed file',
     }),
-    output: outputFlag(
-      ['text', 'json', 'yaml', 'sarif', 'junit'],
-      'the form of the problems; sarif and junit: reports that CI systems read',
-    ),
+    output: outputFlag(FILE_FORMS, 'the form of the problems; sarif and junit: reports that CI systems read'),
   },
   exitCodes: '0 no errors, 1 errors (with --strict, or warnings), 2 wrong usage',
   examples: ['pullwright validate additional-pull-secret.yaml'],
@@ -71,8 +71,15 @@ async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: Comma
   const problems = await judge(inputs);
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const judged = inputs.reduce((sum, input) => sum + input.judged, 0);
-  const shown = { judged, problems, files: judgedFiles(inputs), strict: values.strict };
-  io.stdout.write(inForm(values.output, shown, io.stdout.isTTY === true));
+  io.stdout.write(
+    inForm(values.output, {
+      data: { judged, problems },
+      findings: problems,
+      suite: 'pull secrets',
+      cases: casesOf(problems, judgedFiles(inputs), values.strict),
+      text: () => asText(problems, judged, io.stdout.isTTY === true),
+    }),
+  );
   const namespaces = inputs.flatMap((input) => input.namespaces ?? []);
   for (const note of selectionNotes(
     inputs.flatMap((input) => input.manifests),
@@ -265,4 +272,36 @@ function judgedFiles(inputs: readonly Input[]): readonly string[] {
     ...(file === undefined ? [] : [file]),
   ]);
   return [...new Set(files)];
+}
+
+/** A case for each problem, and one for each file that has none. A warning fails where warnings do. */
+function casesOf(
+  problems: readonly Finding[],
+  files: readonly string[],
+  strict: boolean,
+): readonly JunitCase[] {
+  const wrong = problems.map((problem): JunitCase => {
+    const { severity, file = '', line, check } = problem;
+    const name = line === undefined ? check : `${check} at line ${line}`;
+    const said = findingText(problem);
+    const fails = severity === 'error' || strict;
+    return { classname: file, name, ...(fails ? { failure: said } : { note: `warning: ${said}` }) };
+  });
+  const named = new Set(problems.map(({ file }) => file));
+  const well = files
+    .filter((file) => !named.has(file))
+    .map((file) => ({ classname: file, name: 'no problem' }));
+  return [...wrong, ...well];
+}
+
+/** @param isTTY whether a person's screen gets it, which one broken document must not fill; elsewhere each line may be looked for */
+function asText(problems: readonly Finding[], judged: number, isTTY: boolean): string {
+  const lines = oneLined(problems).map((problem) => {
+    const { severity, file, line, column, check } = problem;
+    const place = [file, line, column].filter((part) => part !== undefined).join(':');
+    return `${place}: ${severity}: ${findingText(problem)} [${check}]`;
+  });
+  const errors = problems.filter(({ severity }) => severity === 'error').length;
+  const shown = isTTY ? capped(lines, 200, 'pipe the output, or use --output json') : lines;
+  return `${[...shown, `${judged} checked, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
 }

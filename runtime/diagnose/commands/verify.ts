@@ -38,6 +38,7 @@ import {
   type VerifyReport,
   verifyReport,
   wantsAttention,
+  whyCommand,
 } from '../model/verification.ts';
 import { answer, OUTPUT_FORMS, verifyText } from '../views/text.ts';
 
@@ -73,7 +74,7 @@ function verifyStatus(
   const broken = report.images.flatMap(({ image, usedBy, findings }): readonly EntryStatus[] => {
     const why = firstBroken(findings)?.message;
     if (why === undefined) return [];
-    const message = `used by ${usedBy}: ${why}; see pullwright doctor`;
+    const message = `used by ${usedBy}: ${why}; run ${whyCommand({ image, usedBy })}`;
     return [{ subject: image, verdict: 'Rejected', reason: 'NotPullable', message }];
   });
   const made = pullStatus({
@@ -200,7 +201,7 @@ function isNews(one: VerifiedCredential, now: EntryStatus, before: EntryStatus |
 
 const MANAGER = 'pullwright-verify';
 
-/** @throws PullwrightError when the status cannot be written; an event that cannot be is said and passed over */
+/** @throws PullwrightError when the status cannot be written; an event that cannot be written is a line on stderr */
 async function publish(
   verified: Verification,
   about: { readonly namespace: string; readonly name: string },
@@ -323,7 +324,7 @@ async function run(
   const code = answer(io, values.output, {
     data: { ...report, findings },
     names: findings.map(({ subject }) => subject),
-    text: (columns) => verifyText(oneLined(report), { paint: paintFor(io), warnDays, columns }),
+    text: (columns) => verifyText(oneLined(report), warnDays, paintFor(io), columns),
     nothing: 'No credential is refused, or expires soon',
     failed: wantsAttention(report) || problems.length > 0,
   });

@@ -6,6 +6,7 @@
  */
 
 import { credentialExpiry } from '../../core/docker-config/expiry.ts';
+import { shellWord } from '../../core/text.ts';
 import { type Check, error, firstBroken, judge } from '../checks/findings.ts';
 import { endingTold, renewing } from '../checks/status.ts';
 import type { PullAttempt } from './attempts.ts';
@@ -113,10 +114,18 @@ export function verifyReport(
 const IMAGE_CHECKS: readonly Check<VerifiedImage>[] = [
   {
     id: 'registry',
-    run: ({ pullable }) =>
-      pullable === 'no' ? error('no place gives this image', 'See pullwright doctor') : undefined,
+    run: (image) =>
+      image.pullable === 'no' ? error('no place gives this image', `Run ${whyCommand(image)}`) : undefined,
   },
 ];
+
+/** The command that says why the image is not pulled: of the workload that uses it, else of the ServiceAccount. */
+export function whyCommand({ image, usedBy }: Pick<VerifiedImage, 'image' | 'usedBy'>): string {
+  const [kind = '', namespace = '', name = ''] = usedBy.split('/').map(shellWord);
+  return kind === 'ServiceAccount'
+    ? `pullwright explain ${image} -n ${namespace} --service-account ${name}`
+    : `pullwright doctor ${kind.toLowerCase()}/${name} -n ${namespace}`;
+}
 
 /** What is wrong with credentials: refused, expired, or about to expire within so many days. */
 export function judgeCredentials(report: VerifyReport, warnDays: number): readonly Finding[] {

@@ -1,10 +1,10 @@
 /** What commands print: in the form that `-o` names, and as text for people. */
 
 import type { CommandIo, ExitCode } from '../../cli/command.ts';
-import { findingText, type JunitCase, junitXml, sarifText } from '../../cli/findings.ts';
-import { capped, columnsOf, type Paint, plain, textRecords, textTable } from '../../cli/terminal.ts';
+import { type FileFinding, type JunitCase, junitXml, sarifText } from '../../cli/findings.ts';
+import { columnsOf, type Paint, plain, textRecords, textTable } from '../../cli/terminal.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
-import { counted, oneLined, onOneLine, wrapped } from '../../core/text.ts';
+import { counted, onOneLine, wrapped } from '../../core/text.ts';
 import { dataText, toYaml } from '../../kube/yaml.ts';
 import { fixesOf } from '../checks/findings.ts';
 import {
@@ -17,6 +17,7 @@ import {
   type Report,
   type ReportCluster,
   type Sent,
+  type Severity,
 } from '../model/types.ts';
 import {
   endingSoon,
@@ -194,90 +195,58 @@ function containerd({ containerd: sent, kubelet: view }: Explanation, paint: Pai
 }
 
 function findings(list: readonly Finding[], paint: Paint): readonly Branch[] {
-  const colour = { error: 'red', warning: 'yellow', unknown: 'yellow', info: 'dim', ok: 'dim' } as const;
-  return list.map((finding) => {
-    const [, ...below] = findingLines(finding);
-    return {
-      text: `${paint(colour[finding.severity], finding.severity)}: ${finding.message}`,
-      below: below.map((text) => ({ text })),
-    };
-  });
+  return list.map((finding) => ({
+    text: `${paint(COLOUR_OF[finding.severity], finding.severity)}: ${finding.message}`,
+    below: fixLines(finding).map((text) => ({ text })),
+  }));
 }
 
-/** What is wrong, and what to do. */
-export function findingLines({ severity, message, advice, commands = [] }: Finding): readonly string[] {
-  // A command stands alone, to be copied.
-  const fixes = [advice ?? [], ...commands].flat();
-  return [`${severity}: ${message}`, ...fixes.map((fix) => `fix: ${fix}`)];
+/** Of a severity; it stands beside the word, never alone. */
+export const COLOUR_OF = {
+  error: 'red',
+  warning: 'yellow',
+  unknown: 'yellow',
+  info: 'dim',
+  ok: 'green',
+} as const satisfies Record<Severity, string>;
+
+/** What to do. A command stands alone, to be copied. */
+export function fixLines({ advice, commands = [] }: Finding): readonly string[] {
+  return [advice ?? [], ...commands].flat().map((fix) => `fix: ${fix}`);
 }
 
-// What `pullwright validate` prints.
+// What checks of files print: reports that CI systems read, beside text and data.
 
-/** The number of validated objects, and their problems. */
-export interface Judgement {
-  readonly judged: number;
-  readonly problems: readonly Finding[];
-  /** Those that hold them. */
-  readonly files: readonly string[];
-  /** Whether warnings fail too. */
-  readonly strict: boolean;
+export const FILE_FORMS = ['text', 'json', 'yaml', 'sarif', 'junit'] as const;
+
+/** One result in each form. */
+export interface FileAnswer {
+  readonly data: unknown;
+  readonly findings: readonly FileFinding[];
+  readonly suite: string;
+  readonly cases: readonly JunitCase[];
+  readonly text: () => string;
 }
 
-/** @param isTTY whether a person's screen gets it, which one broken document must not fill */
+/** The result in the form that `-o` names. */
 export function inForm(
-  form: 'text' | 'json' | 'yaml' | 'sarif' | 'junit',
-  { judged, problems, files, strict }: Judgement,
-  isTTY: boolean,
+  form: (typeof FILE_FORMS)[number],
+  { data, findings, suite, cases, text }: FileAnswer,
 ): string {
-  if (form === 'sarif') return sarifText(problems);
-  if (form === 'junit') return junitXml('pull secrets', casesOf(problems, files, strict));
-  return form === 'text' ? asText(problems, judged, isTTY) : dataText(form, { judged, problems });
-}
-
-/** A case for each problem, and one for each file that has none. A warning fails where warnings do. */
-function casesOf(
-  problems: readonly Finding[],
-  files: readonly string[],
-  strict: boolean,
-): readonly JunitCase[] {
-  const wrong = problems.map((problem): JunitCase => {
-    const { severity, file = '', line, check } = problem;
-    const name = line === undefined ? check : `${check} at line ${line}`;
-    const said = findingText(problem);
-    const fails = severity === 'error' || strict;
-    return { classname: file, name, ...(fails ? { failure: said } : { note: `warning: ${said}` }) };
-  });
-  const named = new Set(problems.map(({ file }) => file));
-  const well = files
-    .filter((file) => !named.has(file))
-    .map((file) => ({ classname: file, name: 'no problem' }));
-  return [...wrong, ...well];
-}
-
-/** On a terminal, one broken document must not fill a person's screen; elsewhere each line may be looked for. */
-function asText(problems: readonly Finding[], judged: number, isTTY: boolean): string {
-  const lines = oneLined(problems).map((problem) => {
-    const { severity, file, line, column, check } = problem;
-    const place = [file, line, column].filter((part) => part !== undefined).join(':');
-    return `${place}: ${severity}: ${findingText(problem)} [${check}]`;
-  });
-  const errors = problems.filter(({ severity }) => severity === 'error').length;
-  const shown = isTTY ? capped(lines, 200, 'pipe the output, or use --output json') : lines;
-  return `${[...shown, `${judged} checked, ${counted(errors, 'error')}, ${counted(problems.length - errors, 'warning')}`].join('\n')}\n`;
+  if (form === 'sarif') return sarifText(findings);
+  if (form === 'junit') return junitXml(suite, cases);
+  return form === 'text' ? text() : dataText(form, data);
 }
 
 // A verification for people: the most severe first, then every credential, then the sums.
 
-export interface VerifyLook {
-  readonly paint: Paint;
-  /** Width of the terminal; undefined: nothing is cut. */
-  readonly columns?: number | undefined;
-  /** Credentials that end within so many days are pointed out. */
-  readonly warnDays: number;
-}
-
-/** The text. Ends with a newline. */
-export function verifyText(report: VerifyReport, { paint, columns, warnDays }: VerifyLook): string {
+/**
+ * The text. Ends with a newline.
+ *
+ * @param warnDays credentials that expire within so many days are pointed out
+ * @param columns width of the terminal; undefined: nothing is cut
+ */
+export function verifyText(report: VerifyReport, warnDays: number, paint: Paint, columns?: number): string {
   const soon = new Set(endingSoon(report, warnDays));
   const attempts = report.images.flatMap(rowsOf);
   const credentials = report.credentials.map((one) => [
@@ -347,19 +316,21 @@ function sums({ images, credentials }: VerifyReport): string {
   return `${counted(images.length, 'image')}: ${count('yes')} can be pulled, ${count('no')} cannot${unknown}; credentials: ${judged}`;
 }
 
-/** How causes are shown. */
-export interface CausesText {
-  /** The one that was looked at; all where it is undefined. */
-  readonly namespace: string | undefined;
-  readonly paint: Paint;
-  readonly complete: boolean;
-}
-
 /** Names that are shown of a list. */
 const NAMED = 3;
 
-/** For people: one line for each cause, and under it a case, and what fixes it. */
-export function renderCauses(causes: readonly Cause[], { namespace, paint, complete }: CausesText): string {
+/**
+ * For people: one line for each cause, and under it a case, and what fixes it.
+ *
+ * @param namespace the one that was looked at; all where it is undefined
+ * @param complete whether all could be read
+ */
+export function renderCauses(
+  causes: readonly Cause[],
+  namespace: string | undefined,
+  paint: Paint,
+  complete: boolean,
+): string {
   const where = namespace === undefined ? '' : ` in namespace "${namespace}"`;
   if (causes.length === 0) {
     const limit = complete ? '' : ', as far as could be read';

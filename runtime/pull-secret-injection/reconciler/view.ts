@@ -32,7 +32,7 @@ import { secretRef, sourceName } from '../names.ts';
 import { excludedNamespaces, type InjectionOptions, isOutside } from '../options.ts';
 import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../plan/plan.ts';
 
-/** Where Kruise keeps the revisions of SidecarSets: anybody may label a ControllerRevision in a namespace of its own. */
+/** Where Kruise keeps the revisions of SidecarSets: a tenant may label a ControllerRevision in its own namespace. */
 export const KRUISE_NAMESPACE = 'kruise-system';
 
 function revisionObjects(reader: Reader): readonly KubeObject[] {
