@@ -208,8 +208,6 @@ type Pages = ReadonlyMap<string, () => Answer | Promise<Answer>>;
 
 /** What is served. A check that fails answers 503 with its reason. */
 export interface Served {
-  /** @default {always} */
-  readonly alive?: Check;
   readonly ready: Check;
   readonly metrics: () => Promise<Answer>;
   /** Told what is served where. */
@@ -226,7 +224,8 @@ export async function servePorts(
   served: Served,
 ): Promise<() => Promise<unknown>> {
   const probes: Pages = new Map([
-    ['/healthz', checked(served.alive ?? (() => undefined))],
+    // A process that is stuck does not answer.
+    ['/healthz', () => ({ text: 'ok' })],
     ['/readyz', checked(served.ready)],
   ]);
   const samples: Pages = new Map([['/metrics', served.metrics]]);

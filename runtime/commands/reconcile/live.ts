@@ -2,7 +2,9 @@
 
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandIo, ExitCode } from '../../cli/command.ts';
+import { DAY_MS } from '../../cli/flags.ts';
 import { PullwrightError } from '../../core/errors.ts';
 import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { createLogger, type Logger, lineBuffer } from '../../core/logger.ts';
@@ -259,7 +261,7 @@ async function filled(run: LiveRun): Promise<string | undefined> {
   for (;;) {
     const waiting = missing(run);
     if (waiting === undefined || performance.now() > deadline || run.io.signal.aborted) return waiting;
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await sleep(50);
   }
 }
 
@@ -299,7 +301,6 @@ async function serve(run: LiveRun): Promise<ExitCode> {
   const closeServers = await servePorts(
     { health: settings['health-port'], metrics: settings['metrics-port'] },
     {
-      alive: heartbeat(io.signal),
       ready: () => runReadiness(run),
       metrics: () => run.metrics.render(),
       log,
@@ -324,8 +325,10 @@ async function serve(run: LiveRun): Promise<ExitCode> {
 
 /** Works until the signal. */
 async function lead(run: LiveRun): Promise<boolean> {
+  const { signal } = run.io;
   run.manager.work();
-  if (!run.io.signal.aborted) await aborted(run.io.signal);
+  // A listener of the signal alone does not keep the process alive.
+  while (!signal.aborted) await sleep(DAY_MS, undefined, { signal }).catch(() => undefined);
   return false;
 }
 
@@ -370,27 +373,4 @@ async function release({ leadership, log }: LiveRun): Promise<void> {
   } catch {
     log.warn('lease not released: it runs out by itself');
   }
-}
-
-/** Not alive when the event loop has been stuck: timers were late by half a minute. */
-function heartbeat(signal: AbortSignal): () => string | undefined {
-  let last = performance.now();
-  const timer = setInterval(() => {
-    last = performance.now();
-  }, 1000);
-  signal.addEventListener('abort', () => clearInterval(timer), { once: true });
-  timer.unref();
-  return () => (performance.now() - last > 30_000 ? 'the event loop was stuck' : undefined);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    // A signal listener alone does not keep the process alive.
-    const keepAlive = setInterval(() => undefined, 60_000);
-    const end = (): void => {
-      clearInterval(keepAlive);
-      resolve();
-    };
-    signal.addEventListener('abort', end, { once: true });
-  });
 }
