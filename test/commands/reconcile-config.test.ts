@@ -45,16 +45,21 @@ const rows: readonly Row[] = [
     name: 'a text in place of the list of hosted clusters',
     reason: 'it would be taken for none',
     text: 'systems: { global-pull-secret: { only: clusters/prod } }',
-    error: /systems\.global-pull-secret\.only: must be a list/,
+    error: /systems\.global-pull-secret\.only: invalid value "clusters\/prod": must be a list/,
   },
   { name: 'not YAML', reason: 'a broken ConfigMap', text: 'systems: {', error: /not valid YAML/ },
-  { name: 'a list', reason: 'wrong shape', text: '- a', error: /expected a map with "systems"/ },
+  {
+    name: 'a list',
+    reason: 'wrong shape',
+    text: '- a',
+    error: /invalid value of type list: must be an object/,
+  },
   {
     name: 'three mistakes',
     reason: 'all at once',
     text: 'colour: red\nsystems: { nope: {}, global-pull-secret: 1 }',
     error:
-      /unknown field "colour"; systems\.nope: no such system.*; systems\.global-pull-secret: must be a map/,
+      /systems\.global-pull-secret: invalid value 1: must be an object; systems\.nope: unknown field; must be one of .*; colour: unknown field/,
   },
 ];
 

@@ -5,6 +5,7 @@
  * Secret means something else than a broken one.
  */
 import { statSync } from 'node:fs';
+import { z } from 'zod';
 import type { CommandIo, ExitCode } from '../../cli/command.ts';
 import { writeProblems } from '../../cli/terminal.ts';
 import { UsageError } from '../../core/errors.ts';
@@ -13,9 +14,8 @@ import { counted } from '../../core/text.ts';
 import type { ClusterPair, Lookup, LookupResult, Reconciler } from '../../engine/contract.ts';
 import { type Folder, readFolder, readText } from '../../engine/offline/manifests.ts';
 import { type OfflineResult, runOffline } from '../../engine/offline/offline.ts';
-import { parseYaml as parse } from '../../kube/yaml.ts';
 import { writeObjects } from './output-folder.ts';
-import { loadReconcilers, parseReconcileConfig } from './reconcilers.ts';
+import { loadReconcilers, parseReconcileConfig, readSettings } from './reconcilers.ts';
 import {
   type RunReport,
   renderRunReport,
@@ -30,25 +30,18 @@ import { type ReconcileFlags } from './settings.ts';
 
 // `facts.yaml`: answers to look-ups that an offline run cannot make.
 
+const FACTS = z.looseObject({ 'registry-digest': z.record(z.string(), z.string()).optional() });
+
 /**
  * Reads a facts file: `registry-digest: { "<image>": "<digest>" }`.
  *
  * @throws UsageError when the text has another shape
  */
 export function parseFacts(text: string): (need: Lookup) => LookupResult | undefined {
-  let value: unknown;
-  try {
-    value = parse(text);
-  } catch {
-    throw new UsageError('Cannot read the facts file: it is not valid YAML');
-  }
-  const table = (value as Readonly<Record<string, unknown>> | null)?.['registry-digest'] ?? {};
-  if (typeof table !== 'object')
-    throw new UsageError('Cannot read the facts file: "registry-digest" is not a map from image to digest');
-  const digests = table as Readonly<Record<string, unknown>>;
+  const { 'registry-digest': digests = {} } = readSettings('facts file', text, FACTS);
   return (need) => {
     const answer = Object.hasOwn(digests, need.image) ? digests[need.image] : undefined;
-    return typeof answer === 'string' ? { ok: true, value: answer } : undefined;
+    return answer === undefined ? undefined : { ok: true, value: answer };
   };
 }
 

@@ -10,10 +10,11 @@
  * A system adds itself with one line. Nothing is imported before it is chosen.
  */
 
+import { z } from 'zod';
 import { UsageError } from '../../core/errors.ts';
-import { isRecord } from '../../core/record.ts';
+import { readValue } from '../../core/kubernetes/read-spec.ts';
 import type { Reconciler } from '../../engine/contract.ts';
-import { parseYaml as parse } from '../../kube/yaml.ts';
+import { parseYaml } from '../../kube/yaml.ts';
 
 /** Makes reconcilers from a system's part of the configuration (`{}` when it says nothing). Throws a UsageError that names the wrong field. */
 export type ReconcilerFactory = (options: Readonly<Record<string, unknown>>) => readonly Reconciler[];
@@ -33,10 +34,24 @@ export const RECONCILERS: Readonly<Record<string, () => Promise<ReconcilerFactor
 // Configuration file of `reconcile`: which systems run, and with which options.
 
 /**
- * Options by system; a system that is `false` does not run. `only` belongs to every system: the hosted clusters that it works
- * on, where one process serves several and not all of them have every system.
+ * `only` belongs to every system: the hosted clusters that it works on, where one process serves several and not all of them have
+ * every system. A system that is `false` does not run.
  */
-export type SystemsConfig = Readonly<Record<string, Readonly<Record<string, unknown>> | false>>;
+const SYSTEM = z.preprocess(
+  (options) => (options === false ? undefined : options),
+  z.looseObject({ only: z.array(z.string()).optional() }).optional(),
+);
+
+const CONFIG = z
+  .strictObject({
+    apiVersion: z.string(),
+    kind: z.string(),
+    systems: z.strictObject(Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, SYSTEM]))),
+  })
+  .partial();
+
+/** Options by system, of those that run. */
+export type SystemsConfig = NonNullable<z.infer<typeof CONFIG>['systems']>;
 
 /**
  * Reads the text of a configuration file. Without `systems`, every system runs with its defaults; with it, those that it names
@@ -45,55 +60,32 @@ export type SystemsConfig = Readonly<Record<string, Readonly<Record<string, unkn
  * @throws UsageError that lists every invalid field
  */
 export function parseReconcileConfig(text: string): SystemsConfig {
-  const value: unknown = text.trim() === '' ? {} : parseYaml(text);
-  if (!isRecord(value)) throw new UsageError('Cannot read the configuration: expected a map with "systems"');
-  const wrong = Object.keys(value).filter((key) => !['apiVersion', 'kind', 'systems'].includes(key));
-  const systems = value['systems'] ?? allSystems();
-  if (!isRecord(systems)) throw new UsageError('Cannot read the configuration: "systems" is not a map');
-  const problems = [
-    ...wrong.map((key) => `unknown field "${key}"`),
-    ...Object.entries(systems).flatMap(([name, options]) => {
-      if (!Object.hasOwn(RECONCILERS, name))
-        return [`systems.${name}: no such system, expected one of ${Object.keys(RECONCILERS).join(', ')}`];
-      if (options === false) return [];
-      if (!isRecord(options)) return [`systems.${name}: must be a map of options or false`];
-      return isNames(options['only'])
-        ? []
-        : [`systems.${name}.only: must be a list of "<namespace>/<name>" of HostedClusters`];
-    }),
-  ];
-  if (problems.length > 0) throw new UsageError(`Cannot read the configuration: ${problems.join('; ')}`);
-  return systems as SystemsConfig;
+  const { systems } = readSettings('configuration', text, CONFIG);
+  return systems ?? Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, {}]));
+}
+
+/** A YAML text by its schema; an empty one is an empty object. @throws UsageError that lists every invalid field */
+export function readSettings<T>(what: string, text: string, schema: z.ZodType<T>): T {
+  let settings: unknown;
+  try {
+    settings = parseYaml(text) ?? {};
+  } catch {
+    throw new UsageError(`Cannot read the ${what}: it is not valid YAML`);
+  }
+  const { value, problems } = readValue(settings, schema, '');
+  if (value === undefined) throw new UsageError(`Cannot read the ${what}: ${problems.join('; ')}`);
+  return value;
 }
 
 /** Imports and makes the reconcilers that `config` switches on, in the order of the table. */
 export async function loadReconcilers(config: SystemsConfig): Promise<readonly Reconciler[]> {
   const loaded: Reconciler[] = [];
   for (const [name, load] of Object.entries(RECONCILERS)) {
-    const section = config[name] ?? false;
-    if (section === false) continue;
+    const section = config[name];
+    if (section === undefined) continue;
     const { only, ...options } = section;
-    const reconcilers = (await load())(options);
-    const scopes = only === undefined ? undefined : new Set(only as readonly string[]);
-    loaded.push(
-      ...(scopes === undefined ? reconcilers : reconcilers.map((one) => ({ ...one, only: scopes }))),
-    );
+    const scopes = only === undefined ? {} : { only: new Set(only) };
+    loaded.push(...(await load())(options).map((one) => ({ ...one, ...scopes })));
   }
   return loaded;
-}
-
-function allSystems(): SystemsConfig {
-  return Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, {}]));
-}
-
-function parseYaml(text: string): unknown {
-  try {
-    return parse(text);
-  } catch {
-    throw new UsageError('Cannot read the configuration: it is not valid YAML');
-  }
-}
-
-function isNames(value: unknown): boolean {
-  return value === undefined || (Array.isArray(value) && value.every((one) => typeof one === 'string'));
 }

@@ -1,7 +1,7 @@
 /** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that fixes it. */
 import { parse as parseToml } from 'smol-toml';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
-import { CLUSTER_FLAGS, fromFlag, type Given, namespaceFlag, outputFlag, toggle } from '../../cli/flags.ts';
+import { type Given, namespaceFlag, outputFlag, toggle } from '../../cli/flags.ts';
 import { type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { describeObject } from '../../core/kubernetes/object.ts';
@@ -11,7 +11,7 @@ import { brokenIn, judgePod } from '../checks/chain.ts';
 import { firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
 import { liveWorld, lookAt, readFolders, readPull } from '../model/look.ts';
-import { clusterFlag, namespaceOf, needFolderForCluster, readObjects } from '../model/objects.ts';
+import { LOOK_FLAGS, namespaceOf, needFolderForCluster, readObjects } from '../model/objects.ts';
 import { findPod, joinedPodName, nodeObjects, type PodPuller, parsePodName } from '../model/pull.ts';
 import type { Finding } from '../model/types.ts';
 import { type Answer, answer, COLOUR_OF, fixText, OUTPUT_FORMS, renderCauses } from '../views/text.ts';
@@ -104,9 +104,7 @@ const TABLE = {
     namespace: namespaceFlag,
     all: toggle({ help: 'every pod of the namespace that fails to pull, grouped by cause, in place of one' }),
     'all-namespaces': toggle({ short: 'A', help: 'with --all, those of every namespace' }),
-    from: fromFlag,
-    cluster: clusterFlag,
-    ...CLUSTER_FLAGS,
+    ...LOOK_FLAGS,
     output: outputFlag(
       OUTPUT_FORMS,
       'the form of the result; name: only the objects; yaml: only what fixes it, for kubectl apply',

@@ -1,9 +1,7 @@
 /** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
-  CLUSTER_FLAGS,
   file,
-  fromFlag,
   type Given,
   namespaceFlag,
   outputFlag,
@@ -19,7 +17,7 @@ import { oneLined } from '../../core/text.ts';
 import { judgePod } from '../checks/chain.ts';
 import { bySeverity, firstBroken } from '../checks/findings.ts';
 import { lookAt, readPull } from '../model/look.ts';
-import { clusterFlag, namespaceOf, needFolderForCluster, readGiven } from '../model/objects.ts';
+import { LOOK_FLAGS, namespaceOf, needFolderForCluster, readGiven } from '../model/objects.ts';
 import {
   explainIn,
   findWorld,
@@ -62,9 +60,7 @@ const TABLE = {
       help: 'the node that pulls: whether the pull secret is synced to it',
     }),
     'node-config': file({ help: "a copy of the node's /var/lib/kubelet/config.json" }),
-    from: fromFlag,
-    cluster: clusterFlag,
-    ...CLUSTER_FLAGS,
+    ...LOOK_FLAGS,
     output: outputFlag(
       OUTPUT_FORMS,
       'the form of the result; wide: not cut to the terminal; name: only the Secrets whose credentials the kubelet tries',

@@ -2,15 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
-import {
-  CLUSTER_FLAGS,
-  fromFlag,
-  type Given,
-  namespaceFlag,
-  noHeadersFlag,
-  outputFlag,
-  toggle,
-} from '../../cli/flags.ts';
+import { type Given, namespaceFlag, noHeadersFlag, outputFlag, toggle } from '../../cli/flags.ts';
 import { control, writeProblems } from '../../cli/terminal.ts';
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
@@ -35,8 +27,8 @@ import {
 import { readClusters } from '../model/look.ts';
 import {
   chooseCluster,
-  clusterFlag,
   conditionOf,
+  LOOK_FLAGS,
   needFolderForCluster,
   readObjects,
   type SourceKind,
@@ -103,9 +95,7 @@ const TABLE = {
   flags: {
     namespace: { ...namespaceFlag, help: 'only objects of this namespace' },
     'all-namespaces': toggle({ short: 'A', help: 'every namespace, as without --namespace' }),
-    from: fromFlag,
-    cluster: clusterFlag,
-    ...CLUSTER_FLAGS,
+    ...LOOK_FLAGS,
     all: toggle({ help: 'also each object that is in order, where there are more than twenty' }),
     watch: toggle({ short: 'w', help: 'look again every few seconds, until interrupted' }),
     output: outputFlag(OUTPUT_FORMS, 'the form of the rows; wide: not cut to the terminal'),

@@ -1,17 +1,8 @@
 /** A verification as a PullStatus about the CronJob that made it, with events for those who own the credentials. */
 import { hostname } from 'node:os';
+import { z } from 'zod';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
-import {
-  CLUSTER_FLAGS,
-  count,
-  fromFlag,
-  type Given,
-  outputFlag,
-  several,
-  text,
-  toggle,
-  type ValuesOf,
-} from '../../cli/flags.ts';
+import { count, type Given, outputFlag, several, text, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { paintFor, writeProblems } from '../../cli/terminal.ts';
 import { describeError, UsageError } from '../../core/errors.ts';
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
@@ -24,11 +15,12 @@ import {
   pullStatusName,
   VERIFY,
 } from '../../core/kubernetes/pull-status.ts';
+import { readOptions } from '../../core/kubernetes/read-spec.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import type { Reader, Reconciler, Ref, Request, Result, Sample, Watch } from '../../engine/contract.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import { firstBroken } from '../checks/findings.ts';
-import { type ClusterAccess, clusterFlag, needFolderForCluster, withClient } from '../model/objects.ts';
+import { type ClusterAccess, LOOK_FLAGS, needFolderForCluster, withClient } from '../model/objects.ts';
 import { askRegistries, REACH_FLAGS, readWorldOfUse } from '../model/registries.ts';
 import {
   endingSoon,
@@ -261,9 +253,7 @@ const TABLE = {
         help: 'with --all-in-use in a cluster, read no pull secrets of namespaces but these; of images that need others is said less',
       }),
     ),
-    from: fromFlag,
-    cluster: clusterFlag,
-    ...CLUSTER_FLAGS,
+    ...LOOK_FLAGS,
     concurrency: count({ default: '16', least: 1, most: 256, help: 'questions at once' }),
     'warn-days': count({
       default: '14',
@@ -358,17 +348,11 @@ function cronJobOf(text: string): { readonly namespace: string; readonly name: s
 
 const NAME = pullStatusName('CronJob', VERIFY);
 
+const OPTIONS = z.strictObject({ namespace: z.string().min(1).default('pullwright-system') });
+
 /** Makes the reconciler; the one option is the namespace of the CronJob. */
 export function reconcilers(options: Readonly<Record<string, unknown>>): readonly Reconciler[] {
-  const { namespace = 'pullwright-system', ...others } = options;
-  const unknown = Object.keys(others);
-  if (unknown.length > 0)
-    throw new UsageError(
-      `Cannot use the options of verify: no such option "${unknown.join('", "')}", expected namespace`,
-    );
-  if (typeof namespace !== 'string' || namespace === '')
-    throw new UsageError('Cannot use the options of verify: expected namespace as a text');
-  return [verifyReconciler(namespace)];
+  return [verifyReconciler(readOptions('verify', options, OPTIONS)('').namespace)];
 }
 
 function verifyReconciler(namespace: string): Reconciler {

@@ -28,9 +28,9 @@ import { bringCopies, injectionKinds, plannedNames } from './admission.ts';
 import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
 import { agentKinds, NODE, nodeFacts, reportsAbout, troublesIn } from './nodes.ts';
 import {
-  type ClusterAccess,
   chooseCluster,
   conditionOf,
+  type LookValues,
   type NextKinds,
   readObjects,
   type SourceKind,
@@ -523,15 +523,9 @@ function problemsIn({ problems }: LocatedFolder, meant: ReadonlySet<string>): re
     .map(({ place, first, message }) => `${first === undefined ? '' : 'warning: '}${place}: ${message}`);
 }
 
-/** Flags that say where the objects of pulls are read from. */
-export interface PullFlags extends ClusterAccess {
-  readonly from?: readonly string[] | undefined;
-  readonly cluster?: string | undefined;
-}
-
 /** What concerns the pulls of `puller`: out of folders, else of a cluster. @throws UsageError, PullwrightError */
 export async function readPull(
-  { from, cluster, ...access }: PullFlags,
+  { from, cluster, ...access }: LookValues,
   puller: PodPuller,
   io: CommandIo,
 ): Promise<ReadWorld> {

@@ -6,7 +6,7 @@ import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse as parseToml } from 'smol-toml';
 import type { CommandIo } from '../../cli/command.ts';
-import { CLUSTER_FLAGS, type Flag, file, fromFlag, text, type ValuesOf } from '../../cli/flags.ts';
+import { file, fromFlag } from '../../cli/flags.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
 import { formatImageReference, type ImageReference, pullTag } from '../../core/image-reference.ts';
 import { HOSTED_CLUSTER } from '../../core/kubernetes/hypershift.ts';
@@ -40,7 +40,8 @@ import { locate } from './look.ts';
 import {
   type ClusterAccess,
   chooseCluster,
-  clusterFlag,
+  LOOK_FLAGS,
+  type LookValues,
   type NextKinds,
   readGiven,
   readObjects,
@@ -48,23 +49,14 @@ import {
 } from './objects.ts';
 import type { Finding } from './types.ts';
 
-/** For `parseArgs`. */
-export const INPUT_FLAGS: typeof CLUSTER_FLAGS & {
-  readonly from: Flag<readonly string[] | undefined>;
-  readonly cluster: Flag<string | undefined>;
-} = {
+export const INPUT_FLAGS = {
+  ...LOOK_FLAGS,
   from: {
     ...fromFlag,
     help: 'a folder of manifests, a file, or - for standard input, with mirror sets, image.config.openshift.io/cluster and HostedClusters',
   },
   kubeconfig: file({ help: 'read them from a cluster instead' }),
-  context: text({ value: 'NAME', completes: 'contexts', help: 'a context of the kubeconfig' }),
-  'request-timeout': CLUSTER_FLAGS['request-timeout'],
-  as: CLUSTER_FLAGS.as,
-  cluster: clusterFlag,
 };
-
-type InputValues = ClusterAccess & Partial<Pick<ValuesOf<typeof INPUT_FLAGS>, 'from' | 'cluster'>>;
 
 /** Rights on a cluster, for the permissions of commands. */
 export const INPUT_API: readonly string[] = [
@@ -91,7 +83,7 @@ export const MIRROR_KINDS: ReadonlySet<string> = new Set(KINDS.map(({ kind }) =>
 
 /** @throws UsageError where it is not clear which cluster is meant; PullwrightError where nothing can be read */
 export async function readMirrorInput(
-  { from, cluster, ...access }: InputValues,
+  { from, cluster, ...access }: LookValues,
   io: CommandIo,
   more: readonly SourceKind[] = [],
   next: readonly NextKinds[] = [],

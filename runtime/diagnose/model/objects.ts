@@ -4,7 +4,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { CommandIo } from '../../cli/command.ts';
-import { type Flag, text } from '../../cli/flags.ts';
+import { CLUSTER_FLAGS, fromFlag, text, type ValuesOf } from '../../cli/flags.ts';
 import { describeError, PullwrightError, UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
@@ -234,10 +234,15 @@ async function* objectsOf(client: KubeClient, kind: SourceKind) {
 
 // Which of the clusters of a folder is meant.
 
-export const clusterFlag: Flag<string | undefined> = text({
+export const clusterFlag = text({
   value: 'NAME',
   help: 'which of several clusters: NAMESPACE/NAME of a HostedCluster, management, or a folder',
 });
+
+/** Where objects are read from. */
+export const LOOK_FLAGS = { from: fromFlag, cluster: clusterFlag, ...CLUSTER_FLAGS };
+
+export type LookValues = Partial<ValuesOf<typeof LOOK_FLAGS>>;
 
 /** The one that is named, or the only one. @throws UsageError that names them all */
 export function chooseCluster(clusters: readonly ClusterObjects[], name: string | undefined): ClusterObjects {
@@ -256,10 +261,7 @@ export function chooseCluster(clusters: readonly ClusterObjects[], name: string 
 }
 
 /** A kubeconfig is of one cluster. @throws UsageError */
-export function needFolderForCluster(flags: {
-  readonly from?: readonly string[] | undefined;
-  readonly cluster?: string | undefined;
-}): void {
+export function needFolderForCluster(flags: LookValues): void {
   if (flags.cluster !== undefined && flags.from === undefined)
     throw new UsageError('--cluster chooses among the clusters of --from: name the folder too');
 }

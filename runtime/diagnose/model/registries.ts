@@ -1,6 +1,6 @@
 /** Flags by which commands reach registries, and the client they make. */
 import type { CommandIo } from '../../cli/command.ts';
-import { ALLOW_ADDRESS, duration, type Flag, file, several, text, type ValuesOf } from '../../cli/flags.ts';
+import { ALLOW_ADDRESS, duration, file, several, text, type ValuesOf } from '../../cli/flags.ts';
 import { control } from '../../cli/terminal.ts';
 import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
@@ -21,7 +21,7 @@ import { credentialsOf, type RegistryCredentials } from '../../registry/token.ts
 import { RegistryTransport } from '../../registry/transport.ts';
 import { type PullAttempt, pullAttempts } from './attempts.ts';
 import { readFolders } from './look.ts';
-import { type ClusterAccess, type NextKinds, readGiven, readObjects, type SourceKind } from './objects.ts';
+import { type LookValues, type NextKinds, readGiven, readObjects, type SourceKind } from './objects.ts';
 import {
   CLUSTER_KINDS,
   explainIn,
@@ -42,13 +42,7 @@ import type { EntryPlace } from './types.ts';
 import type { ImageInUse, RegistryAnswer } from './verification.ts';
 
 /** How registries are reached. */
-export const REACH_FLAGS: {
-  readonly timeout: Flag<number>;
-  readonly ca: Flag<string | undefined>;
-  readonly 'allow-host': Flag<readonly string[] | undefined>;
-  readonly 'allow-address': Flag<readonly string[] | undefined>;
-  readonly 'plain-host': Flag<readonly string[] | undefined>;
-} = {
+export const REACH_FLAGS = {
   timeout: duration({
     default: '15s',
     least: 1,
@@ -67,7 +61,7 @@ export const REACH_FLAGS: {
 };
 
 /** The same, with credentials out of a file. */
-export const ACCESS_FLAGS: typeof REACH_FLAGS & { readonly authfile: Flag<string | undefined> } = {
+export const ACCESS_FLAGS = {
   authfile: file({
     help: 'docker config.json with credentials; the longest key that covers a repository is used, as CRI-O does',
   }),
@@ -387,14 +381,12 @@ export interface WorldOfUse {
   readonly problems: readonly string[];
 }
 
-interface Flags extends ClusterAccess {
+interface Flags extends LookValues {
   /** Absent: all; for named images, the one. */
   readonly namespace: readonly string[] | undefined;
   readonly 'service-account': string;
   /** Absent: whatever is listed. */
   readonly 'secret-name'?: readonly string[] | undefined;
-  readonly from: readonly string[] | undefined;
-  readonly cluster: string | undefined;
 }
 
 /**
