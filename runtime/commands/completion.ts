@@ -1,27 +1,35 @@
-/** `pullwright completion`: a completion script for a shell, made from the tables of flags. */
+/**
+ * `pullwright completion`: a completion script for a shell. At each TAB the script runs `pullwright completion words`, which prints what can
+ * stand there, one a line, with a tab before what it means.
+ */
 
+// The one program that is started, on the machine of a person who completes a word: kubectl.
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { type Command, type CommandIo, defineCommand, type ExitCode, NOTHING } from '../cli/command.ts';
-import type { Completion, Flag, Flags, Given } from '../cli/flags.ts';
+import type { Completion, Given } from '../cli/flags.ts';
 import { UsageError } from '../core/errors.ts';
 
-const SHELLS = ['bash', 'zsh', 'fish'] as const;
-type Shell = (typeof SHELLS)[number];
-
-/** A subcommand, as completion sees it. */
-interface CompletionEntry {
-  readonly name: string;
-  readonly summary: string;
-  readonly flags: Flags;
-  /** Candidates where no flag is expected. */
-  readonly offers: Completion;
+const BASH = `_pullwright() {
+  local current="\${COMP_WORDS[COMP_CWORD]}" IFS=$'\\n'
+  if [ "$current" = = ]; then current=""; fi
+  COMPREPLY=($(compgen -W "$("\${COMP_WORDS[0]}" completion words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)" -- "$current"))
 }
+complete -o default -F _pullwright pullwright kubectl-pullwright
+`;
+
+const SCRIPTS: Readonly<Record<string, string>> = {
+  bash: BASH,
+  zsh: `#compdef pullwright\nautoload -U +X bashcompinit && bashcompinit\n${BASH}`,
+  fish: "complete -c pullwright -a '(pullwright completion words -- (commandline -opc)[2..] (commandline -ct) 2>/dev/null)'\n",
+};
 
 const TABLE = {
   name: 'completion',
   about: [
     'Prints a script that completes commands, flags and their values; namespaces, contexts, pods, nodes and ServiceAccounts are read with kubectl.',
   ],
-  args: [{ name: SHELLS.join('|'), help: 'the shell' }],
+  args: [{ name: Object.keys(SCRIPTS).join('|'), help: 'the shell' }],
   flags: {},
   examples: ['pullwright completion bash > /etc/bash_completion.d/pullwright'],
   permissions: NOTHING,
@@ -30,149 +38,53 @@ const TABLE = {
 export const command: Command = defineCommand(TABLE, run);
 
 async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
-  const shell = SHELLS.find((name) => name === args[0]);
-  if (shell === undefined || args.length !== 1)
-    throw new UsageError(
-      `Cannot print a completion script for "${args.join(' ')}": expected one of ${SHELLS.join(', ')}`,
-    );
-  // Not at the top: the table imports this file, and the other commands are needed only here.
-  const { COMMANDS } = await import('./table.ts');
-  const entries: CompletionEntry[] = [];
-  for (const [name, entry] of Object.entries(COMMANDS)) {
-    const { flags, args: [first] = [] } = await (await entry.load()).spec();
-    entries.push({ name, summary: entry.summary, flags, offers: first?.completes ?? 'files' });
+  const [shell = '', ...words] = args;
+  if (shell === 'words') {
+    for (const word of await candidates(words)) io.stdout.write(`${word}\n`);
+    return 0;
   }
-  io.stdout.write(completionScript(shell, entries));
+  const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
+  if (script === undefined || words.length > 0)
+    throw new UsageError(
+      `Cannot print a completion script for "${args.join(' ')}": expected one of ${Object.keys(SCRIPTS).join(', ')}`,
+    );
+  io.stdout.write(script);
   return 0;
 }
 
-function completionScript(shell: Shell, entries: readonly CompletionEntry[]): string {
-  if (shell === 'fish') return fish(entries);
-  return shell === 'bash'
-    ? bash(entries)
-    : `#compdef pullwright\nautoload -U +X bashcompinit && bashcompinit\n${bash(entries)}`;
+/** What can stand in place of the last of `words`; nothing where files can. Bash cuts `--flag=value` at the sign. */
+async function candidates(words: readonly string[]): Promise<readonly string[]> {
+  // Not at the top: the table imports this file.
+  const { COMMANDS } = await import('./table.ts');
+  const [name = '', ...rest] = words;
+  if (rest.length === 0) return Object.entries(COMMANDS).map(([one, { summary }]) => `${one}\t${summary}`);
+  const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+  if (entry === undefined) return [];
+  const { flags, args: [argument] = [] } = await (await entry.load()).spec();
+  const given = rest.at(-1) === '=' ? [...rest, ''] : rest;
+  const [current = '', previous = ''] = given.filter((word) => word !== '=').toReversed();
+  const known = Object.entries(flags);
+  const flag = known.find(([long, { short }]) => previous === `--${long}` || previous === `-${short}`)?.[1];
+  if (flag !== undefined && flag.value !== '') return flag.choices ?? asked(flag.completes, rest);
+  if (!current.startsWith('-')) return asked(argument?.completes, rest);
+  return known.map(([long, { help }]) => `--${long}\t${help}`);
 }
 
-/** What prints the names that only a cluster or a kubeconfig knows, one a line. */
-const ASKS = {
-  namespaces: "kubectl get namespaces -o name 2>/dev/null | sed 's|^namespace/||'",
-  contexts: 'kubectl config get-contexts -o name 2>/dev/null',
+/** What kubectl lists: names that only a cluster or a kubeconfig knows. */
+const LISTS: Readonly<Partial<Record<Completion, readonly string[]>>> = {
+  namespaces: ['get', 'namespaces'],
+  contexts: ['config', 'get-contexts'],
+  pods: ['get', 'pods'],
+  nodes: ['get', 'nodes'],
+  accounts: ['get', 'serviceaccounts'],
+};
+
+async function asked(what: Completion = 'files', words: readonly string[]): Promise<readonly string[]> {
+  const list = LISTS[what];
+  if (list === undefined) return [];
   // The namespace on the command line; none means that of the context.
-  pods: "kubectl get pods $namespace -o name 2>/dev/null | sed 's|^pod/||'",
-  nodes: "kubectl get nodes -o name 2>/dev/null | sed 's|^node/||'",
-  accounts: "kubectl get serviceaccounts $namespace -o name 2>/dev/null | sed 's|^serviceaccount/||'",
-} as const;
-
-/** `--output`, `-o` */
-function spellings([name, { short }]: readonly [string, Flag<unknown>]): readonly string[] {
-  return [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
-}
-
-function allFlags({ flags }: CompletionEntry): readonly string[] {
-  return Object.keys(flags).map((name) => `--${name}`);
-}
-
-/** Pattern of `case` for a flag of a command, and what answers for it; a switch takes no value. */
-function valueCases(
-  entries: readonly CompletionEntry[],
-  answer: (flag: Flag<unknown>) => string,
-): readonly string[] {
-  return entries.flatMap(({ name, flags }) =>
-    Object.entries(flags)
-      .filter(([, flag]) => flag.value !== '')
-      .map(
-        (one) =>
-          `    ${spellings(one)
-            .map((word) => `'${name} ${word}'`)
-            .join('|')}) ${answer(one[1])} ;;`,
-      ),
-  );
-}
-
-/** Commands whose first argument is the name of something in the cluster, and what lists it. */
-function argumentCases(entries: readonly CompletionEntry[]): readonly { name: string; ask: string }[] {
-  return entries.flatMap(({ name, offers }) => (isAsked(offers) ? [{ name, ask: ASKS[offers] }] : []));
-}
-
-function isAsked(completion: Completion): completion is keyof typeof ASKS {
-  return Object.hasOwn(ASKS, completion);
-}
-
-/** Words of commands, flags and choices hold no character that a shell reads. */
-function bash(entries: readonly CompletionEntry[]): string {
-  const cases = entries.map((entry) => `    ${entry.name}) words="${allFlags(entry).join(' ')}" ;;`);
-  return [
-    '_pullwright() {',
-    '  local current="${COMP_WORDS[COMP_CWORD]}" previous="${COMP_WORDS[COMP_CWORD-1]}" words="" namespace="" i',
-    '  for ((i = 2; i < COMP_CWORD; i++)); do',
-    '    case "${COMP_WORDS[i]}" in -n|--namespace) namespace="--namespace=${COMP_WORDS[i+1]}" ;; esac',
-    '  done',
-    // Bash cuts `--flag=value` at the sign.
-    '  if [ "$current" = = ]; then current="";',
-    '  elif [ "$previous" = = ]; then previous="${COMP_WORDS[COMP_CWORD-2]}"; fi',
-    '  if [ "$COMP_CWORD" -eq 1 ]; then',
-    `    COMPREPLY=($(compgen -W "${entries.map((entry) => entry.name).join(' ')}" -- "$current")); return`,
-    '  fi',
-    '  case "${COMP_WORDS[1]} $previous" in',
-    ...valueCases(entries, bashValue),
-    '  esac',
-    '  if [[ "$current" != -* ]]; then',
-    '    case "${COMP_WORDS[1]}" in',
-    ...argumentCases(entries).map(
-      ({ name, ask }) => `    ${name}) COMPREPLY=($(compgen -W "$(${ask})" -- "$current")); return ;;`,
-    ),
-    '    esac',
-    '    COMPREPLY=($(compgen -f -- "$current")); return',
-    '  fi',
-    '  case "${COMP_WORDS[1]}" in',
-    ...cases,
-    '  esac',
-    '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
-    '}',
-    'complete -o filenames -F _pullwright pullwright kubectl-pullwright',
-    '',
-  ].join('\n');
-}
-
-function bashValue({ completes, choices = [] }: Flag<unknown>): string {
-  const reply = (what: string): string => `COMPREPLY=($(compgen ${what} -- "$current")); return`;
-  if (completes === 'files') return reply('-f');
-  if (completes === 'folders') return reply('-d');
-  if (completes === 'choices') return reply(`-W "${choices.join(' ')}"`);
-  return completes === 'nothing' ? 'COMPREPLY=(); return' : reply(`-W "$(${ASKS[completes]})"`);
-}
-
-function fish(entries: readonly CompletionEntry[]): string {
-  return entries
-    .flatMap(({ name, summary, flags, offers }) => [
-      `complete -c pullwright -n __fish_use_subcommand -f -a ${name} -d ${quoted(summary)}`,
-      ...(isAsked(offers)
-        ? [
-            `complete -c pullwright -n '__fish_seen_subcommand_from ${name}' -f -a ${quoted(`(${ASKS[offers]})`)}`,
-          ]
-        : []),
-      ...Object.entries(flags).map(
-        ([flag, about]) =>
-          `complete -c pullwright -n '__fish_seen_subcommand_from ${name}' -l ${flag}${fishFlag(about)}`,
-      ),
-    ])
-    .join('\n')
-    .concat('\n');
-}
-
-function fishFlag({ short, help, value, completes, choices = [] }: Flag<unknown>): string {
-  const list = (what: string): string => ` -r -f -a ${quoted(what)}`;
-  const values = isAsked(completes)
-    ? list(`(${ASKS[completes]})`)
-    : {
-        files: ' -r -F',
-        folders: list('(__fish_complete_directories)'),
-        choices: list(choices.join(' ')),
-        nothing: ' -r -f',
-      }[completes];
-  return `${short === undefined ? '' : ` -s ${short}`}${value === '' ? '' : values} -d ${quoted(help)}`;
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+  const at = words.findIndex((word) => word === '-n' || word === '--namespace');
+  const namespace = at < 0 || what === 'contexts' ? [] : [`--namespace=${words[at + 1] ?? ''}`];
+  const { stdout } = await promisify(execFile)('kubectl', [...list, ...namespace, '-o', 'name']);
+  return stdout.split('\n').map((line) => line.slice(line.indexOf('/') + 1));
 }

@@ -1,8 +1,11 @@
 /** The completion script, asked as a shell asks it. */
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
 
@@ -101,21 +104,29 @@ const rows: readonly Row[] = [
   },
 ];
 
-/** What a kubectl on the PATH answers. */
-const KUBECTL = `kubectl() { case "$1 $2 $3" in
-'get pods --namespace=shop') printf 'pod/%s\\n' web-1 db-1; return ;;
-'get pods -o') echo pod/api-1; return ;;
-'get nodes -o') echo node/worker-a; return ;;
-'get serviceaccounts --namespace=shop') printf 'serviceaccount/%s\\n' default robot; return ;;
-esac
-case "$1 $2" in
-'config get-contexts') printf '%s\\n' prod-east prod-west test ;;
-'get namespaces') printf 'namespace/%s\\n' default shop ;; esac; }`;
+const bin = tempFolder();
+const program = (name: string, lines: string): void =>
+  writeFileSync(join(bin, name), `#!/bin/sh\n${lines}\n`, { mode: 0o755 });
+for (const name of ['pullwright', 'kubectl-pullwright'])
+  program(name, `exec '${process.execPath}' '${main}' "$@"`);
+program(
+  'kubectl',
+  `case "$1 $2 $3" in
+'get pods --namespace=shop') printf 'pod/%s\\n' web-1 db-1 ;;
+'get pods -o') echo pod/api-1 ;;
+'get nodes -o') echo node/worker-a ;;
+'get serviceaccounts --namespace=shop') printf 'serviceaccount/%s\\n' default robot ;;
+'config get-contexts -o') printf '%s\\n' prod-east prod-west test ;;
+'get namespaces '*) printf 'namespace/%s\\n' default shop ;;
+esac`,
+);
 
 table(test, rows, async ({ words, wanted }) => {
   const script = (await completion('bash')).stdout;
-  const ask = `${KUBECTL}\n${script}\nCOMP_WORDS=(${words.join(' ')}); COMP_CWORD=${words.length - 1}; _pullwright; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const ran = await runProcess(['bash', '-c', ask]);
+  const ask = `${script}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _pullwright; printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const ran = await runProcess(['bash', '-c', ask], {
+    env: { ...process.env, PATH: `${bin}:${process.env['PATH']}` },
+  });
   assert.deepEqual(
     ran.stdout.split('\n').filter((line) => line !== ''),
     wanted,
@@ -127,8 +138,13 @@ test('zsh and fish get a script of their own', async () => {
   assert.match((await completion('zsh')).stdout, /^#compdef pullwright\n/);
   assert.match(
     (await completion('fish')).stdout,
-    /^complete -c pullwright -n '__fish_seen_subcommand_from reconcile' -l from -s f -r -f -a '\(__fish_complete_directories\)' -d /m,
+    /^complete -c pullwright -a '\(pullwright completion words -- /,
   );
+});
+
+test('fish shows what a word means', async () => {
+  const ran = await runInProcess(['completion', 'words', '--', 'status', '--wa']);
+  assert.match(ran.stdout, /^--watch\tlook again every few seconds, until interrupted$/m);
 });
 
 test('words behind the shell are refused', async () => {
