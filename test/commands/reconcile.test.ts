@@ -216,7 +216,7 @@ const bad: readonly BadRow[] = [
       ),
     ],
     code: 2,
-    says: /unknown field "colour"; systems\.no-such: no such system.*; systems\.global-pull-secret: must be a map/,
+    says: /systems\.global-pull-secret: invalid value 7: must be an object; systems\.no-such: unknown field; .*; colour: unknown field/,
   },
 ];
 

@@ -130,7 +130,7 @@ function rendered(reports: readonly RunReport[], flags: ReconcileFlags): string 
   const options = { verbose: flags.verbose, dryRun: flags['dry-run'] };
   const text = reports.map((report) => renderRunReport(report, options)).join('\n');
   if (reports.length === 1) return text;
-  const summary = runSummary({ reports, flags, program: programName() });
+  const summary = runSummary(reports, flags, programName());
   return flags.verbose ? `${text}\n${summary}` : `\n${summary}`;
 }
 

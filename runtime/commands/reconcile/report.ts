@@ -6,6 +6,7 @@ import { readEntryMembers } from '../../core/docker-config/fields.ts';
 import { secretDataText } from '../../core/docker-config/pull-secret.ts';
 import type { Condition } from '../../core/kubernetes/conditions.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { isRecord } from '../../core/record.ts';
 import { Redacted, reveal } from '../../core/redacted.ts';
 import { counted, oneLined } from '../../core/text.ts';
@@ -152,13 +153,7 @@ export interface RunReport {
   readonly conditions: readonly (Pick<Condition, 'type' | 'status' | 'reason' | 'message'> & {
     readonly object: string;
   })[];
-  readonly verdicts: readonly {
-    readonly object: string;
-    readonly subject: string;
-    readonly verdict: string;
-    readonly reason: string;
-    readonly message: string;
-  }[];
+  readonly verdicts: readonly (EntryStatus & { readonly object: string })[];
   readonly actions: readonly string[];
   /** What the pods of templates will pull with, where profiles or SidecarSets have a part in it. */
   readonly templates: readonly TemplatePull[];
@@ -373,14 +368,6 @@ function dryRunMark({ dryRun = false }: RenderOptions): string {
 
 // Summary of a run over several clusters: a line for each, the worst first, and the next command.
 
-/** What a summary is made from. */
-export interface SummaryInput {
-  readonly reports: readonly RunReport[];
-  readonly flags: Pick<ReconcileFlags, 'from' | 'management'>;
-  /** How the program was called: `pullwright`, `node main.ts`. */
-  readonly program: string;
-}
-
 const COLUMNS = ['errors', 'warnings', 'changes'] as const;
 
 type Row = { readonly scope: string } & Readonly<Record<(typeof COLUMNS)[number], number>>;
@@ -388,8 +375,14 @@ type Row = { readonly scope: string } & Readonly<Record<(typeof COLUMNS)[number]
 /**
  * The table and three commands. Errors are entries that nothing uses, problems and conditions `Ready=False`; warnings are entries
  * that others win against, and remarks.
+ *
+ * @param program how it was called: `pullwright`, `node main.ts`
  */
-export function runSummary({ reports, flags, program }: SummaryInput): string {
+export function runSummary(
+  reports: readonly RunReport[],
+  flags: Pick<ReconcileFlags, 'from' | 'management'>,
+  program: string,
+): string {
   const rows = reports
     .map(rowOf)
     .toSorted((a, b) => b.errors - a.errors || b.warnings - a.warnings || compare(a.scope, b.scope));
@@ -431,7 +424,7 @@ function rowOf({ scope, verdicts, conditions, problems, counts }: RunReport): Ro
 /** Of the cluster that needs most: its report, an image of the registry that is in trouble, and its files. */
 function nextCommands(
   report: RunReport | undefined,
-  { from = '', management }: SummaryInput['flags'],
+  { from = '', management }: Pick<ReconcileFlags, 'from' | 'management'>,
 ): readonly string[] {
   if (report === undefined) return [];
   const { scope, verdicts } = report;

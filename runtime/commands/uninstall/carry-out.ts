@@ -269,14 +269,16 @@ const USUAL: readonly string[] = [
   // Issued for our webhook by cert-manager or service-ca.
   'pullwright-webhook-tls',
 ];
-const CONTENTS: readonly (readonly [apiVersion: string, kind: string])[] = [
-  ...['Pod', 'Secret', 'ConfigMap', 'ServiceAccount', 'Service', 'PersistentVolumeClaim'].map(
-    (kind) => ['v1', kind] as const,
-  ),
-  ...['Deployment', 'StatefulSet', 'DaemonSet'].map((kind) => ['apps/v1', kind] as const),
-  ['batch/v1', 'Job'],
-  ['batch/v1', 'CronJob'],
-];
+const CONTENTS = collections({
+  v1: ['Pod', 'Secret', 'ConfigMap', 'ServiceAccount', 'Service', 'PersistentVolumeClaim'],
+  'apps/v1': ['Deployment', 'StatefulSet', 'DaemonSet'],
+  'batch/v1': ['Job', 'CronJob'],
+});
+
+/** Kinds by the version of their API. */
+function collections(kinds: Readonly<Record<string, readonly string[]>>): readonly Collection[] {
+  return Object.entries(kinds).flatMap(([apiVersion, names]) => names.map((kind) => ({ apiVersion, kind })));
+}
 
 /** A namespace is deleted with all its objects: the first foreign one in it. */
 async function holderOf(
@@ -285,10 +287,10 @@ async function holderOf(
 ): Promise<string | undefined> {
   if (what !== 'Namespace') return undefined;
   const namespace = metadata.name;
-  for (const [apiVersion, kind] of CONTENTS) {
-    const { items } = await client.list({ apiVersion, kind, namespace }, { limit: 50 });
+  for (const collection of CONTENTS) {
+    const { items } = await client.list({ ...collection, namespace }, { limit: 50 });
     const other = items.find(({ metadata }) => !USUAL.includes(metadata.name) && !isMinted(metadata.name));
-    if (other !== undefined) return nameOf({ ...other, kind });
+    if (other !== undefined) return nameOf({ ...other, kind: collection.kind });
   }
   return undefined;
 }
@@ -300,61 +302,49 @@ function isMinted(name: string): boolean {
 
 // Looks for everything of ours in a cluster: by our labels, by our kinds, and by our field managers.
 
-const BY_LABEL: readonly string[] = [PART_OF, OWNER_LABEL].map((label) =>
-  label === PART_OF ? `${label}=pullwright` : label,
-);
+const BY_LABEL: readonly string[] = [`${PART_OF}=pullwright`, OWNER_LABEL];
 
 const ADMISSION = 'admissionregistration.k8s.io';
-const RBAC = 'rbac.authorization.k8s.io/v1';
+const MUTATING = ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'];
+const VALIDATING = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
+const MONITORING = 'monitoring.coreos.com/v1';
 
 /** Kinds that are rendered or applied, each listed by our labels. */
-const LABELLED: readonly Collection[] = [
-  ...['Deployment', 'DaemonSet'].map((kind) => ({ apiVersion: 'apps/v1', kind })),
-  { apiVersion: 'batch/v1', kind: 'CronJob' },
-  ...['Secret', 'ConfigMap', 'ServiceAccount', 'Service', 'Namespace'].map((kind) => ({
-    apiVersion: 'v1',
-    kind,
-  })),
-  ...['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'].map((kind) => ({ apiVersion: RBAC, kind })),
-  { apiVersion: 'policy/v1', kind: 'PodDisruptionBudget' },
-  { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy' },
-  { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' },
-  ...['MutatingWebhookConfiguration', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map(
-    (kind) => ({ apiVersion: `${ADMISSION}/v1`, kind }),
-  ),
-  ...['v1', 'v1beta1', 'v1alpha1'].flatMap((version) =>
-    ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) => ({
-      apiVersion: `${ADMISSION}/${version}`,
-      kind,
-    })),
-  ),
-  { apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
-  { apiVersion: 'machineconfiguration.openshift.io/v1', kind: 'MachineConfig' },
-  { apiVersion: 'monitoring.coreos.com/v1', kind: 'PrometheusRule' },
-  { apiVersion: 'monitoring.coreos.com/v1', kind: 'ServiceMonitor' },
-  { apiVersion: 'monitoring.coreos.com/v1', kind: 'PodMonitor' },
-  { apiVersion: 'cert-manager.io/v1', kind: 'Certificate' },
-  { apiVersion: 'external-secrets.io/v1', kind: 'ExternalSecret' },
-  { apiVersion: 'bitnami.com/v1alpha1', kind: 'SealedSecret' },
-];
+const LABELLED = collections({
+  'apps/v1': ['Deployment', 'DaemonSet'],
+  'batch/v1': ['CronJob'],
+  v1: ['Secret', 'ConfigMap', 'ServiceAccount', 'Service', 'Namespace'],
+  'rbac.authorization.k8s.io/v1': ['Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'],
+  'policy/v1': ['PodDisruptionBudget'],
+  'networking.k8s.io/v1': ['NetworkPolicy'],
+  'coordination.k8s.io/v1': ['Lease'],
+  [`${ADMISSION}/v1`]: ['MutatingWebhookConfiguration', ...VALIDATING, ...MUTATING],
+  [`${ADMISSION}/v1beta1`]: MUTATING,
+  [`${ADMISSION}/v1alpha1`]: MUTATING,
+  'apiextensions.k8s.io/v1': ['CustomResourceDefinition'],
+  'machineconfiguration.openshift.io/v1': ['MachineConfig'],
+  [MONITORING]: ['PrometheusRule', 'ServiceMonitor', 'PodMonitor'],
+  'cert-manager.io/v1': ['Certificate'],
+  'external-secrets.io/v1': ['ExternalSecret'],
+  'bitnami.com/v1alpha1': ['SealedSecret'],
+});
 
 /** Listed whole, or by a name. */
 const WHOLE: readonly (Collection & Selector)[] = [
-  { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile' },
-  { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretGrant' },
-  { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullStatus' },
-  { apiVersion: `${CREDENTIAL_PROVIDER.group}/v1`, kind: CREDENTIAL_PROVIDER.kind },
-  { apiVersion: `${CREDENTIAL_PROVIDER.group}/v1alpha1`, kind: CREDENTIAL_PROVIDER.kind },
-  { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'NodePool' },
+  ...collections({
+    'pullwright.dev/v1alpha1': ['PullSecretProfile', 'PullSecretGrant', 'PullStatus'],
+    [`${CREDENTIAL_PROVIDER.group}/v1`]: [CREDENTIAL_PROVIDER.kind],
+    [`${CREDENTIAL_PROVIDER.group}/v1alpha1`]: [CREDENTIAL_PROVIDER.kind],
+    'hypershift.openshift.io/v1beta1': ['NodePool'],
+    // Of these only what we added is ours.
+    v1: ['ServiceAccount', 'Node'],
+    'apps/v1': ['Deployment'],
+  }),
   {
-    apiVersion: 'monitoring.coreos.com/v1',
+    apiVersion: MONITORING,
     kind: 'PrometheusRule',
     fieldSelector: 'metadata.name=pullwright-credential-provider',
   },
-  // Of these only what we added is ours.
-  { apiVersion: 'v1', kind: 'ServiceAccount' },
-  { apiVersion: 'v1', kind: 'Node' },
-  { apiVersion: 'apps/v1', kind: 'Deployment' },
 ];
 
 /** Requests under way at once. */

@@ -119,7 +119,7 @@ const FOREIGN_KINDS: readonly string[] = ['ExternalSecret', 'SealedSecret'];
  */
 export function planUninstall(objects: readonly KubeObject[], options: UninstallOptions = {}): UninstallPlan {
   const isProviderOurs = objects.some(makesProvider);
-  const judged = objects.map((object) => judge(object, { ...options, isProviderOurs, objects }));
+  const judged = objects.flatMap((object) => judge(object, { ...options, isProviderOurs, objects }) ?? []);
   const stages = STAGES.map(
     (name): Stage => ({
       name,
@@ -144,25 +144,20 @@ interface Surroundings extends UninstallOptions {
   readonly objects: readonly KubeObject[];
 }
 
-type Judged =
-  | { readonly stage: StageName; readonly removal: UninstallRemoval }
-  | { readonly kept: Kept }
-  | { readonly none: true };
+type Judged = { readonly stage: StageName; readonly removal: UninstallRemoval } | { readonly kept: Kept };
 
-function judge(object: KubeObject, around: Surroundings): Judged {
-  if (!isOurs(object)) return judgeForeign(object);
+/** Undefined for what is not ours in any part. */
+function judge(object: KubeObject, around: Surroundings): Judged | undefined {
+  if (!isOurs(object)) {
+    const managers = managersToRelease(object);
+    if (managers.length === 0) return undefined;
+    return { stage: 'computed objects', removal: { object, do: 'release', managers } };
+  }
   const reason = reasonToKeep(object, around);
   if (reason !== undefined) return { kept: { object, reason } };
   const stage = stageOf(object);
   const leaves = stage === 'nodes' && around['skip-nodes'] !== true;
   return { stage, removal: { object, do: leaves ? 'leave-nodes' : 'delete' } };
-}
-
-/** A foreign object, of which some fields may be ours. */
-function judgeForeign(object: KubeObject): Judged {
-  const managers = managersToRelease(object);
-  if (managers.length === 0) return { none: true };
-  return { stage: 'computed objects', removal: { object, do: 'release', managers } };
 }
 
 function isOurs({ kind, metadata }: KubeObject): boolean {
@@ -199,15 +194,11 @@ function reasonToKeep(object: KubeObject, around: Surroundings): string | undefi
     return 'its objects have other owners; delete it when they are no longer needed';
   const operator = platformOperator(object);
   if (operator !== undefined) return `the ${operator} looks after it`;
-  if (kind === 'Namespace') return reasonToKeepNamespace(metadata.name, around);
+  const holds = kind === 'Namespace' ? around.inUse?.get(metadata.name) : undefined;
+  if (holds !== undefined) return `it holds "${holds}"`;
   if (FOREIGN_KINDS.includes(kind)) return 'its Secret belongs to the tenant';
   const isData = metadata.labels?.[OWNER_LABEL] !== undefined && DATA.includes(kind);
   return isData ? reasonToKeepData(object, around) : undefined;
-}
-
-function reasonToKeepNamespace(name: string, { inUse }: Surroundings): string | undefined {
-  const holds = inUse?.get(name);
-  return holds === undefined ? undefined : `it holds "${holds}"`;
 }
 
 /** Applied by us over an object of OpenShift: it has our label, and still belongs to OpenShift. */

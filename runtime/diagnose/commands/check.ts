@@ -11,13 +11,12 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
 import { recordOf } from '../../core/record.ts';
 import { oneLined } from '../../core/text.ts';
-import type { ObjectStore } from '../../engine/store.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { firstBroken, judge } from '../checks/findings.ts';
 import type { AskedRight, CheckInput } from '../checks/installation.ts';
 import { AFTER_CHECKS, BEFORE_CHECKS } from '../checks/installed.ts';
 import { type FoundCluster, readClusters } from '../model/look.ts';
-import { type ClusterAccess, readSteps, type SourceKind, withClient } from '../model/objects.ts';
+import { readSteps, type SourceKind, withClient } from '../model/objects.ts';
 import type { Finding } from '../model/types.ts';
 import { answer, COLOUR_OF } from '../views/text.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
@@ -180,7 +179,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
         hint: 'Its reconciler brings what it needs: check the management cluster, then run pullwright status here',
       },
     );
-  const seen = await look(flags, { plan, cluster, isOnly: fleet.clusters.length === 1 }, io);
+  const seen = await look(flags, plan, cluster, fleet.clusters.length === 1, io);
   const input = { ...seen.input, plan, rows: statusRows(seen.store), ...askedOf(cluster) };
   const findings = [
     ...judge(flags.pre ? BEFORE_CHECKS : AFTER_CHECKS, input, { subject: '' }),
@@ -220,24 +219,19 @@ function askedOf({ sections, context }: FleetCluster): Pick<CheckInput, 'systems
   };
 }
 
-interface Seen {
-  readonly store: ObjectStore;
-  readonly input: Omit<CheckInput, 'plan' | 'systems' | 'nodes' | 'rows'>;
-  readonly problems: readonly string[];
-}
-
-interface Sought {
-  readonly plan: readonly KubeObject[];
-  readonly cluster: FleetCluster;
-  /** Whether the fleet has no other. */
-  readonly isOnly: boolean;
-}
-
-async function look(flags: Values, sought: Sought, io: CommandIo): Promise<Seen> {
-  const { plan } = sought;
-  if (flags.from !== undefined) return lookInto(flags.from, sought, flags.cluster, io);
-  const access: ClusterAccess = flags;
-  return withClient(access, io, async (client) => {
+async function look(
+  flags: Values,
+  plan: readonly KubeObject[],
+  cluster: FleetCluster,
+  isOnly: boolean,
+  io: CommandIo,
+) {
+  if (flags.from !== undefined) {
+    const all = await readClusters(flags.from, [...folderKinds(plan)], io.stdin);
+    const { given: store, problems } = folderOf(all, flags.cluster, cluster, isOnly).read();
+    return { store, problems, input: { objects: [...store], live: false } };
+  }
+  return withClient(flags, io, async (client) => {
     const { store, problems } = await readSteps(client, [() => clusterRequests(plan)]);
     const serverVersion = await client.serverVersion();
     const rights: readonly AskedRight[] = flags.pre ? await askRights(client, plan) : [];
@@ -249,27 +243,24 @@ async function look(flags: Values, sought: Sought, io: CommandIo): Promise<Seen>
  * Several folders are parts of one dump. Of its clusters that of `--cluster` counts, else the one that has the name of the
  * fleet's, else what is in the folder of no other.
  *
+ * @param isOnly whether the fleet has no other cluster
  * @throws UsageError where it is not clear which is meant
  */
-async function lookInto(
-  dirs: readonly string[],
-  { plan, cluster: { context }, isOnly }: Sought,
+function folderOf(
+  all: readonly FoundCluster[],
   wanted: string | undefined,
-  io: CommandIo,
-): Promise<Seen> {
-  const all = await readClusters(dirs, [...folderKinds(plan)], io.stdin);
-  const { name, kind } = context;
+  { context: { name, kind } }: FleetCluster,
+  isOnly: boolean,
+): FoundCluster {
   const named = (one: string): FoundCluster | undefined => all.find(({ cluster }) => cluster.name === one);
   const isOutside = kind === 'management' || (kind === 'standalone' && !isOnly);
   const other = isOutside ? named('management') : undefined;
   const own = named(name) ?? (all.length === 1 ? all[0] : other);
   const meant = wanted === undefined || wanted === name ? own : named(wanted);
-  if (meant === undefined)
-    throw new UsageError(
-      `Cannot tell which cluster of --from is "${wanted ?? name}": it has ${all.map(({ cluster }) => cluster.name).join(', ')}; ${isOnly ? 'choose one with --cluster, or ' : ''}name its folder alone`,
-    );
-  const { given: store, problems } = meant.read();
-  return { store, problems, input: { objects: [...store], live: false } };
+  if (meant !== undefined) return meant;
+  throw new UsageError(
+    `Cannot tell which cluster of --from is "${wanted ?? name}": it has ${all.map(({ cluster }) => cluster.name).join(', ')}; ${isOnly ? 'choose one with --cluster, or ' : ''}name its folder alone`,
+  );
 }
 
 /** What could not be read is not in order: nothing is concluded from its absence. */

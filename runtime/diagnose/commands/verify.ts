@@ -66,7 +66,8 @@ function verifyStatus(
   const broken = report.images.flatMap(({ image, usedBy, findings }): readonly EntryStatus[] => {
     const why = firstBroken(findings)?.message;
     if (why === undefined) return [];
-    const message = `used by ${usedBy}: ${why}; run ${whyCommand({ image, usedBy })}`;
+    const doctor = whyCommand({ image, usedBy });
+    const message = `used by ${usedBy}: ${why}; run ${doctor}`;
     return [{ subject: image, verdict: 'Rejected', reason: 'NotPullable', message }];
   });
   const made = pullStatus({
