@@ -1,7 +1,7 @@
 /** The reference of the command line, as Markdown and as a man page, out of the tables of the commands. */
 import type { Command, Permissions } from '../../runtime/cli/command.ts';
 import type { Flag, Flags } from '../../runtime/cli/flags.ts';
-import { type CommandSpec, exitCodes, flagHelp, flagUsage } from '../../runtime/cli/help.ts';
+import { type CommandSpec, exitCodes, flagHelp, flagUsage, usage } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { VERSION } from '../../runtime/core/version.ts';
 import { OUTCOMES } from '../../runtime/pull-secret-adapter/outcome.ts';
@@ -84,11 +84,6 @@ function markdownPage({ spec, permissions }: CommandPage): readonly string[] {
     '```',
     '',
   ];
-}
-
-function usage({ name, program, args = [], flags }: CommandSpec): string {
-  const words = [program ?? `pullwright ${name}`, ...args.map((arg) => arg.name)];
-  return [...words, ...(Object.keys(flags).length === 0 ? [] : ['[flags]'])].join(' ');
 }
 
 function list(entries: readonly { readonly name: string; readonly help: string }[]): readonly string[] {

@@ -40,11 +40,7 @@ export function helpText(spec: CommandSpec): string {
   const entries = [...args.map(entry), ...flagEntries(spec.flags)];
   return [
     ...spec.about.flatMap((paragraph) => [...lines(paragraph, WIDTH), '']),
-    [
-      `Usage: ${spec.program ?? `pullwright ${spec.name}`}`,
-      ...args.map(({ name }) => name),
-      ...(entries.length > args.length ? ['[flags]'] : []),
-    ].join(' '),
+    `Usage: ${usage(spec)}`,
     '',
     ...aligned(entries),
     ...(entries.length > 0 ? [''] : []),
@@ -54,6 +50,12 @@ export function helpText(spec: CommandSpec): string {
     '',
     ...spec.examples.map((line) => `Example: ${line}`),
   ].join('\n');
+}
+
+/** What is typed: the program, its arguments, and whether there are flags. */
+export function usage({ name, program = `pullwright ${name}`, args = [], flags }: CommandSpec): string {
+  const more = Object.keys(flags).length === 0 ? [] : ['[flags]'];
+  return [program, ...args.map((arg) => arg.name), ...more].join(' ');
 }
 
 /** What each exit code says. */
