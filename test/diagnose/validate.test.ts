@@ -192,13 +192,6 @@ const ROWS: readonly Row[] = [
     code: 1,
     says: /^0 checked/,
   },
-  {
-    name: 'a provider configuration under another name',
-    reason: 'the API server refuses it',
-    text: 'apiVersion: config.openshift.io/v1alpha1\nkind: CRIOCredentialProviderConfig\nmetadata: {name: default}\nspec: {matchImages: [quay.io]}\n',
-    code: 1,
-    says: /-:3: error: CRIOCredentialProviderConfig\/default metadata\.name: is "default", expected "cluster".*\[RefusedByDefinition\]/,
-  },
 ];
 
 table(test, ROWS, async ({ text, code, says }) => {
