@@ -3,7 +3,6 @@ import type { AuthSource } from '../../runtime/core/docker-config/pull-secret.ts
 import { parseImageReference } from '../../runtime/core/image-reference.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { explainImage } from '../../runtime/diagnose/model/attempts.ts';
-import { imagesOf } from '../../runtime/diagnose/model/pull.ts';
 import type { ExplainInput, ListedSecret } from '../../runtime/diagnose/model/types.ts';
 import { explanationText } from '../../runtime/diagnose/views/text.ts';
 import { plantedAuth } from '../support/canary.ts';
@@ -258,16 +257,4 @@ table(test, STARS, ({ key, image, near, why }) => {
   const [unused] = explain(image, { secrets: [listed('pull', { [key]: 'team' })] }).kubelet.unused;
   assert.equal(unused?.near, near);
   assert.match(unused?.why ?? '', why);
-});
-
-test('gives every image that the kubelet pulls, each once', () => {
-  const spec = {
-    initContainers: [{ image: 'init' }, { image: 'both' }],
-    containers: [{ image: 'both' }, { image: 'main' }, {}],
-    ephemeralContainers: [{ image: 'debug' }],
-    volumes: [{ name: 'a', image: { reference: 'quay.io/data/model:1' } }, { name: 'b', emptyDir: {} }, null],
-  };
-  assert.deepEqual(imagesOf(spec), ['init', 'both', 'quay.io/data/model:1', 'main', 'debug']);
-  assert.deepEqual(imagesOf({ volumes: 'odd', containers: 7 }), []);
-  assert.deepEqual(imagesOf(undefined), []);
 });
