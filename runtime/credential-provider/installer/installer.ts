@@ -40,6 +40,7 @@ import {
 import {
   CONFIGS,
   digestOf,
+  type InstalledExecutable,
   makeFolder,
   NodeSource,
   PROGRAM,
@@ -90,12 +91,15 @@ export function installerGauges(
  * called, so that the kubelet needs no restart. An executable with other bytes than were copied stays.
  * Gives the folders that are left, by their paths on the host.
  */
-function removeAll(places: HostPlaces & { readonly authDir: string }, log: Logger): readonly string[] {
+function removeAll(
+  places: HostPlaces & { readonly authDir: string },
+  record: InstalledExecutable | undefined,
+  log: Logger,
+): readonly string[] {
   const { root, configDir, stateDir, authDir } = places;
   const file = dropInFile(places);
   if (read('', file)?.text === NEUTRAL) removeFile(file);
   removeConfigs(root + configDir, (name) => OWN_FILE.test(name) || OWN_LEFTOVER.test(name));
-  const record = readRecord(recordFile(places));
   if (record !== undefined) removeExecutable(root + record.path, record.sha256, log);
   // The kubelet no longer calls the provider, so no pull uses these files.
   removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now(), IN_USE_LIFE_MS);
@@ -220,7 +224,10 @@ async function work(options: InstallerSettings, source: NodeSource, daemon: Daem
     const { publish, log } = daemon;
     const prove = prover(options, source, { ...daemon, signal });
     const loop = { folder, engine, wake, clock, pollMs, publish, prove, once };
-    if (options.uninstall) await leaveNode(loop, (state) => leave(options, { log, signal }, state), signal);
+    // Read once: it goes with the first try, which may fail after that.
+    const record = readRecord(recordFile(options));
+    if (options.uninstall)
+      await leaveNode(loop, (state) => leave(options, { log, signal }, record, state), signal);
     else await runLoop(loop, signal);
   } finally {
     over.abort();
@@ -233,13 +240,14 @@ async function work(options: InstallerSettings, source: NodeSource, daemon: Daem
 async function leave(
   options: InstallerSettings,
   { log, signal }: Pick<Daemon, 'log' | 'signal'>,
+  record: InstalledExecutable | undefined,
   state: NodeState,
 ): Promise<NodeState> {
   if (!state.ready) return state;
   const bus = systemd(options);
   const { commandLine = '' } = (await bus.service(options.unit)) ?? {};
   // A kubelet does not start without a folder that its flags name.
-  const folders = removeAll(options, log).filter((folder) => !commandLine.includes(folder));
+  const folders = removeAll(options, record, log).filter((folder) => !commandLine.includes(folder));
   await bus.reload();
   // By the host: a pod cannot remove what it has mounted. What others have something in stays.
   const command = ['/usr/bin/rmdir', ['rmdir', '--ignore-fail-on-non-empty', '--', ...folders], true];
