@@ -26,7 +26,7 @@ import { SystemdOverBus } from '../../node/systemd.ts';
 import type { NodeState } from '../../node/task.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
 import { dropInFile, type HostPlaces, read, recordFile } from './host.ts';
-import { type InstallPlan, NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './plan.ts';
+import { executablePath, type InstallPlan, NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './plan.ts';
 import {
   accountOf,
   failureEvent,
@@ -105,8 +105,9 @@ function removeAll(
   removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now(), IN_USE_LIFE_MS);
   for (const folder of [stateDir, `${authDir}/${NOTES}`])
     rmSync(root + folder, { recursive: true, force: true });
-  const made = record?.madeFolder === true ? [dirname(record.path)] : [];
-  return [places.dropInDir, configDir, ...made];
+  // Where nothing was installed, or all of it was taken back, the folder of plugins is there for the pod's mount.
+  const { madeFolder, path } = record ?? { madeFolder: true, path: executablePath(places) };
+  return [places.dropInDir, configDir, ...(madeFolder ? [dirname(path)] : [])];
 }
 
 function removeExecutable(path: string, sha256: string, log: Logger): void {

@@ -332,7 +332,9 @@ function presentConfig({
 }
 
 /** Where the executable goes by a plan. */
-export function executablePath({ binDir }: GoodPlan): string {
+export function executablePath({
+  binDir = CREDENTIAL_PROVIDER.binDir,
+}: Pick<KubeletPointers, 'binDir'>): string {
   return `${binDir}/${CREDENTIAL_PROVIDER.name}`;
 }
 
