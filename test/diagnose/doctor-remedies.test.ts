@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
-import { fixAccount, judgePod } from '../../runtime/diagnose/checks/chain.ts';
+import { brokenFor, fixAccount, judgePod } from '../../runtime/diagnose/checks/chain.ts';
 import { firstBroken } from '../../runtime/diagnose/checks/findings.ts';
 import { lookAt } from '../../runtime/diagnose/model/look.ts';
 import type { DoctorInput, Finding } from '../../runtime/diagnose/model/types.ts';
@@ -309,7 +309,10 @@ table(test, failures, ({ said, hosts, check, message, kind }) => {
   const auths = Object.fromEntries(hosts.map((host) => [host, AUTH]));
   store.set(secret('robot', JSON.stringify({ auths })));
   const puller = { namespace: 'shop', serviceAccount: 'default', pod: { kind: 'Pod', name: 'web' } };
-  const broken = firstBroken(judgePod(lookAt(store, puller, { unread: [], hosted: false })));
+  const input = lookAt(store, puller, { unread: [], hosted: false });
+  const broken = firstBroken(judgePod(input));
   assert.equal(broken?.check, check);
   assert.match(broken.message, message);
+  assert.deepEqual(brokenFor(input, fails), broken);
+  assert.doesNotMatch(brokenFor(input, runs)?.message ?? '', /ghcr/, 'it is not of the image that runs');
 });

@@ -8,7 +8,16 @@ import { recordsIn, textOf } from '../../core/record.ts';
 import { counted, shellWord } from '../../core/text.ts';
 import { podSpecIn } from '../model/pull.ts';
 import { isBelowHttp, isRefusal } from '../model/pull-failure.ts';
-import type { DoctorInput, Explanation, Finding, FoundIn, NodeEvidence, Severity } from '../model/types.ts';
+import type {
+  DoctorImage,
+  DoctorInput,
+  Explanation,
+  Finding,
+  FoundIn,
+  NodeEvidence,
+  PodFailure,
+  Severity,
+} from '../model/types.ts';
 import { type Check, firstBroken, judge, type Told } from './findings.ts';
 import { mirrorFixTold } from './pull.ts';
 import { newSecret, pullRemedy } from './pull-remedies.ts';
@@ -224,13 +233,13 @@ function explanations({ images }: Pick<DoctorInput, 'images'>): readonly Explana
 
 /** The images that the pull which failed was of; all, where none is known to have failed. */
 function failing({ failure, images }: DoctorInput): Pick<DoctorInput, 'images'> {
-  const image = failure?.image ?? '';
-  // containerd writes the registry that a short name leaves out.
-  const failed = images.filter(
-    ({ text, explanation }) =>
-      text === image || [':', '@'].some((mark) => image.startsWith(`${explanation?.repository}${mark}`)),
-  );
+  const failed = images.filter((one) => failure !== undefined && isOf(failure, one));
   return { images: failed.length === 0 ? images : failed };
+}
+
+/** containerd writes the registry that a short name leaves out. */
+function isOf({ image }: PodFailure, { text, explanation }: DoctorImage): boolean {
+  return text === image || [':', '@'].some((mark) => image.startsWith(`${explanation?.repository}${mark}`));
 }
 
 /** What the explanation of an image says of a check, the worst first. */
@@ -561,6 +570,18 @@ export const POD_CHECKS: readonly Check<DoctorInput>[] = [
 /** Checks a pod or a template by every one of {@link POD_CHECKS}. Total. */
 export function judgePod(input: DoctorInput): readonly Finding[] {
   return judge(POD_CHECKS, input, { subject: input.pod, unread: input.unread });
+}
+
+/** What is broken first for the pod's image `text`, or so that none of its images can be judged. Total. */
+export function brokenFor(input: DoctorInput, text: string): Finding | undefined {
+  const all = firstBroken(judgePod(input));
+  if (all?.check === 'image') return all;
+  const { failure, ...rest } = input;
+  const images = input.images.filter((one) => one.text === text);
+  const isFailing = failing(input).images.some((one) => one.text === text);
+  return firstBroken(
+    judgePod({ ...rest, images, ...(isFailing && failure !== undefined ? { failure } : {}) }),
+  );
 }
 
 /** One workload or pod that was examined. */

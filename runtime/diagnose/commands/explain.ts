@@ -14,7 +14,7 @@ import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
 import { redact } from '../../core/redacted.ts';
 import { oneLined } from '../../core/text.ts';
-import { judgePod } from '../checks/chain.ts';
+import { brokenFor, judgePod } from '../checks/chain.ts';
 import { bySeverity, firstBroken } from '../checks/findings.ts';
 import { lookAt, readPull } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster, readGiven } from '../model/objects.ts';
@@ -108,7 +108,8 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   // Problems of a folder are its author's; what a cluster denies may hold the answer.
   const unread = values.from === undefined ? problems.length : 0;
   const known = { unread: problems, hosted, live: values.from === undefined };
-  const broken = puller.pod === undefined ? undefined : firstBroken(judgePod(lookAt(store, puller, known)));
+  const pod = puller.pod === undefined ? undefined : lookAt(store, puller, known);
+  const broken = pod === undefined ? undefined : firstBroken(judgePod(pod));
   // An unreadable object is the first problem, and the only one that can be reported of it.
   if (broken !== undefined && images.length === 0)
     throw new PullwrightError(`Cannot explain ${broken.subject}: ${broken.message}`, {
@@ -117,7 +118,10 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
       ...(broken.advice === undefined ? {} : { hint: broken.advice }),
     });
   const explanations = images.map(({ written, image }) =>
-    withBroken(withUnread(explainIn(reader, image, { given: file, written }), unread), broken),
+    withBroken(
+      withUnread(explainIn(reader, image, { given: file, written }), unread),
+      pod && brokenFor(pod, written),
+    ),
   );
   writeProblems(io, [...problems, ...notes, ...reader.notes]);
   const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
