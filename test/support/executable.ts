@@ -4,9 +4,18 @@
  * It is found by a hash over everything that goes into it. The first process that asks builds; the others wait for it.
  */
 import { createHash } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Arch } from '../../build/base.ts';
 import { compile } from '../../build/compile.ts';
@@ -28,6 +37,8 @@ export async function executable(arch: Arch = OWN): Promise<string> {
   while (!existsSync(outfile)) {
     if (!(await locked(() => buildOnce(outfile, arch)))) await delay(100);
   }
+  // In use: another checkout that builds here forgets what was asked for longest ago.
+  utimesSync(dirname(outfile), new Date(), new Date());
   return outfile;
 }
 
