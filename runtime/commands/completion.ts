@@ -86,5 +86,9 @@ async function asked(what: Completion = 'files', words: readonly string[]): Prom
   const at = words.findIndex((word) => word === '-n' || word === '--namespace');
   const namespace = at < 0 || what === 'contexts' ? [] : [`--namespace=${words[at + 1] ?? ''}`];
   const { stdout } = await promisify(execFile)('kubectl', [...list, ...namespace, '-o', 'name']);
-  return stdout.split('\n').map((line) => line.slice(line.indexOf('/') + 1));
+  // Bash expands what it is given: a context may be called $(anything).
+  return stdout
+    .split('\n')
+    .map((line) => line.slice(what === 'contexts' ? 0 : line.indexOf('/') + 1))
+    .filter((word) => /^[\w.:@/+-]+$/.test(word));
 }

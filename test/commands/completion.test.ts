@@ -61,6 +61,12 @@ const rows: readonly Row[] = [
     wanted: ['prod-east', 'prod-west'],
   },
   {
+    name: 'all contexts',
+    reason: 'with what stands before a slash, and without one that the shell would run',
+    words: ['pullwright', 'status', '--context', ''],
+    wanted: ['prod-east', 'prod-west', 'test', 'arn:aws:eks:eu:1:cluster/prod'],
+  },
+  {
     name: 'a namespace',
     reason: 'kubectl knows them',
     words: ['pullwright', 'doctor', '-n', 'sh'],
@@ -116,7 +122,7 @@ program(
 'get pods -o') echo pod/api-1 ;;
 'get nodes -o') echo node/worker-a ;;
 'get serviceaccounts --namespace=shop') printf 'serviceaccount/%s\\n' default robot ;;
-'config get-contexts -o') printf '%s\\n' prod-east prod-west test ;;
+'config get-contexts -o') printf '%s\\n' prod-east prod-west test arn:aws:eks:eu:1:cluster/prod '$(echo ran)' ;;
 'get namespaces '*) printf 'namespace/%s\\n' default shop ;;
 esac`,
 );
