@@ -7,7 +7,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';
 import { loadConnection } from '../runtime/kube/kubeconfig.ts';
-import type { ControlPlane } from '../test/control-plane/control-plane.ts';
+import { type ControlPlane, startControlPlane } from '../test/control-plane/control-plane.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
 import {
   grantObject,
@@ -32,7 +32,7 @@ const PARALLEL = 16;
 const LIMIT_PARALLEL = 32;
 
 const names = Array.from({ length: NAMESPACES }, (_, at) => `ns-${at}`);
-const plane = await startPlane();
+const plane = await startPlane({}, startControlPlane);
 // Its controllers would compete for the two cores with what is measured.
 await plane.controllerManager?.terminate();
 const connection = await loadConnection(plane.kubeconfig, {});

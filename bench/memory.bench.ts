@@ -3,6 +3,7 @@
  * One control plane, the weights one after the other.
  */
 import assert from 'node:assert/strict';
+import { startControlPlane } from '../test/control-plane/control-plane.ts';
 import { eventually } from '../test/control-plane/eventually.ts';
 import { HEAVY_NAMESPACE, makeHeavy, peakOf, processorMs } from '../test/hostile/heavy-secrets.ts';
 import {
@@ -21,7 +22,7 @@ const WEIGHTS = [0, 100, 300];
 const ROTATIONS = 15;
 
 const program = [await executable()];
-const plane = await startPlane();
+const plane = await startPlane({}, startControlPlane);
 const user = await reconcilerUser(plane);
 for (const name of ['platform', HEAVY_NAMESPACE]) await plane.apply(namespaceObject(name));
 await plane.apply(namespaceObject('web', { team: 'a' }));

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { readProfile } from '../runtime/pull-secret-injection/kinds/profile.ts';
 import { injectionPlan } from '../runtime/pull-secret-injection/plan/plan.ts';
 import { compileInjectionPolicy } from '../runtime/pull-secret-injection/plan/policy.ts';
+import { startControlPlane } from '../test/control-plane/control-plane.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
 import {
   createPod,
@@ -31,7 +32,7 @@ interface Histogram {
   readonly count: number;
 }
 
-const plane = await startPlane();
+const plane = await startPlane({}, startControlPlane);
 await readyNamespace(plane, 'shop', { team: 'a' });
 await plane.controllerManager?.terminate();
 await plane.apply(sourceObject('shop', 'reg', ['quay.io']));

@@ -176,7 +176,7 @@ function longestFirst(a: Job, b: Job): number {
 function testJob(file: string): Job {
   const head = readFileSync(`${root}${file}`, 'utf8').slice(0, 2000);
   const seconds = Number(/^\/\/ deadline: (\d+) s$/m.exec(head)?.[1] ?? DEFAULT_DEADLINE_S);
-  const missing = missingOf(head);
+  const missing = missingOf(file, head);
   return {
     file,
     command: [process.execPath, file],

@@ -47,12 +47,24 @@ const rows: readonly Row[] = [
     text: 'systems: { global-pull-secret: { only: clusters/prod } }',
     error: /systems\.global-pull-secret\.only: invalid value "clusters\/prod": must be a list/,
   },
+  {
+    name: 'a hosted cluster without its namespace',
+    reason: 'it would match none',
+    text: 'systems: { global-pull-secret: { only: [prod] } }',
+    error: /only\.0: invalid value "prod": must be <namespace>\/<name> of a HostedCluster/,
+  },
+  {
+    name: 'comments alone',
+    reason: 'every system would run',
+    text: '# systems: {}',
+    error: /Cannot read the configuration: must not be null/,
+  },
   { name: 'not YAML', reason: 'a broken ConfigMap', text: 'systems: {', error: /not valid YAML/ },
   {
     name: 'a list',
     reason: 'wrong shape',
     text: '- a',
-    error: /invalid value of type list: must be an object/,
+    error: /Cannot read the configuration: invalid value of type list: must be an object/,
   },
   {
     name: 'three mistakes',

@@ -25,7 +25,7 @@ const CI_OBEYED = /^\s*::|##\w*\[/mu;
 /** A line that our own text does not begin: `x` is planted behind both. */
 const BEGUN = /^[^\S\n]*(?:\\u003a|:|\\u0023|#)(?::error|#\[error)/mu;
 
-const WORD = `${EVIL}${CI_COMMAND}`;
+const WORD = `${CI_COMMAND}${EVIL}`;
 const folder = tempFolder();
 
 mkdirSync(join(folder, 'dump'));

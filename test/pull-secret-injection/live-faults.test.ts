@@ -25,11 +25,11 @@ const user = await plane.user({
   cluster: injectionAccess({
     admission: 'policy',
     audit: false,
-    secretNames: ['reg', 'big'],
+    secretNames: ['reg', 'big', 'one'],
   }).flatMap(({ rules }) => rules),
 });
 await applySource(plane);
-await plane.apply(grantObject('platform', ['large', 'more']));
+await plane.apply(grantObject('platform', ['large', 'more', 'rival']));
 const profile = (name: string, label: string, secret: string, source: string): TestObject =>
   profileObject(name, {
     namespaceSelector: { matchLabels: { [label]: 'yes' } },
@@ -65,6 +65,26 @@ test('a Secret that its owner hands over is taken over in place, guard policy an
   await soon(async () => assert.deepEqual(await hostsIn(plane, 'handed'), ['quay.io', 'second.example']));
   assert.equal((await plane.get(secretAt('handed')))?.metadata['uid'], made.metadata['uid']);
   await soon(async () => assert.equal(await reasonOf('team'), 'True Current'));
+});
+
+test('two profiles that bring different Secrets of one name: the first one wins, the other says so, neither loops', async () => {
+  await plane.apply(sourceObject('platform', 'rival', ['rival.example']));
+  await plane.apply(profile('a-first', 'both', 'one', 'quay'));
+  // Where two selectors meet for sure the second one is refused at once; this one only happens to meet the first.
+  const second = profile('b-second', 'both', 'one', 'rival');
+  const elsewhere = { matchExpressions: [{ key: 'both', operator: 'Exists' }] };
+  await plane.apply({ ...second, spec: { ...second['spec'], namespaceSelector: elsewhere } });
+  await plane.apply(namespaceObject('contested', { both: 'yes' }));
+  await soon(async () => assert.equal(await reasonOf('b-second'), 'False Collision'));
+  await soon(async () => assert.equal(await reasonOf('a-first'), 'True Current'));
+  const version = (await plane.get(secretAt('contested', 'one')))?.metadata['resourceVersion'];
+  assert.deepEqual(await hostsIn(plane, 'contested', 'one'), ['quay.io', 'second.example']);
+  await plane.apply(namespaceObject('contested', { both: 'yes', touched: 'yes' }));
+  await plane.apply(namespaceObject('marker', { team: 'yes' }));
+  await soon(async () => assert.ok(await plane.get(secretAt('marker'))));
+  assert.equal((await plane.get(secretAt('contested', 'one')))?.metadata['resourceVersion'], version);
+  await plane.remove(profile('a-first', 'both', 'one', 'quay'));
+  await soon(async () => assert.deepEqual(await hostsIn(plane, 'contested', 'one'), ['rival.example']));
 });
 
 test('a Secret of almost 1 MiB is brought, and rotated; what grows beyond is refused and the last good copy stays', async () => {

@@ -2,6 +2,7 @@
  * The real programs that tests run against, each by the module that finds or builds it: a test file that leads to one of them is
  * not part of `npm test` but of `npm run test:all`.
  */
+import { readFileSync } from 'node:fs';
 import { basePackages } from '../../build/image/base.ts';
 import { installPackages } from '../../site/build.ts';
 import { missingRabbitMq } from '../brokers/rabbitmq-node.ts';
@@ -61,13 +62,15 @@ const MISSING: Readonly<Record<string, () => string | undefined>> = {
   systemd: missingSystemd,
 };
 
-/** Why a test file that starts with `head` cannot run on this machine; undefined when it can. */
-export function missingOf(head: string): string | undefined {
-  const needs = /^\/\/ needs: (.+)$/m.exec(head)?.[1]?.split(', ') ?? [];
+const NEEDS = /^\/\/ needs: (.+)$/m;
+
+/** Why the test file `file` that starts with `head` cannot run on this machine; undefined when it can. */
+export function missingOf(file: string, head: string): string | undefined {
+  const needs = NEEDS.exec(head)?.[1]?.split(', ') ?? [];
   for (const part of needs) {
     const missing = MISSING[part];
     if (missing === undefined)
-      throw new Error(`A test file has "needs: ${part}": expected one of ${Object.keys(MISSING).join(', ')}`);
+      throw new Error(`${file} has "needs: ${part}": expected one of ${Object.keys(MISSING).join(', ')}`);
     const reason = missing();
     if (reason !== undefined) return reason;
   }
@@ -164,7 +167,9 @@ export function realOf(files: readonly string[]): ReadonlyMap<string, string> {
   const real = new Map<string, string>();
   for (const file of files) {
     const part = [...closureOf(file)].find((name) => Object.hasOwn(PARTS, name));
-    if (part !== undefined) real.set(file, PARTS[part] ?? part);
+    const [needed] = NEEDS.exec(readFileSync(file, 'utf8'))?.[1]?.split(', ') ?? [];
+    const suite = part === undefined ? needed : PARTS[part];
+    if (suite !== undefined) real.set(file, suite);
   }
   return real;
 }

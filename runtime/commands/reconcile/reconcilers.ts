@@ -12,7 +12,7 @@
 
 import { z } from 'zod';
 import { UsageError } from '../../core/errors.ts';
-import { readValue } from '../../core/kubernetes/read-spec.ts';
+import { readValue, SCOPE } from '../../core/kubernetes/read-spec.ts';
 import type { Reconciler } from '../../engine/contract.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 
@@ -39,14 +39,16 @@ export const RECONCILERS: Readonly<Record<string, () => Promise<ReconcilerFactor
  */
 const SYSTEM = z.preprocess(
   (options) => (options === false ? undefined : options),
-  z.looseObject({ only: z.array(z.string()).optional() }).optional(),
+  z.looseObject({ only: z.array(SCOPE).optional() }).optional(),
 );
 
 const CONFIG = z
   .strictObject({
     apiVersion: z.string(),
     kind: z.string(),
-    systems: z.strictObject(Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, SYSTEM]))),
+    systems: z
+      .strictObject(Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, SYSTEM])))
+      .nullable(),
   })
   .partial();
 
@@ -68,12 +70,13 @@ export function parseReconcileConfig(text: string): SystemsConfig {
 export function readSettings<T>(what: string, text: string, schema: z.ZodType<T>): T {
   let settings: unknown;
   try {
-    settings = parseYaml(text) ?? {};
+    settings = text.trim() === '' ? {} : parseYaml(text);
   } catch {
     throw new UsageError(`Cannot read the ${what}: it is not valid YAML`);
   }
   const { value, problems } = readValue(settings, schema, '');
-  if (value === undefined) throw new UsageError(`Cannot read the ${what}: ${problems.join('; ')}`);
+  if (value === undefined)
+    throw new UsageError(`Cannot read the ${what}: ${problems.join('; ').replace(/^: /, '')}`);
   return value;
 }
 

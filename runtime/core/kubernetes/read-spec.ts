@@ -71,7 +71,10 @@ export function readValue<T>(
   return { value: read.data, problems: problemsOf(read.error, schema, path) };
 }
 
-const SCOPE = z.string().regex(/^[^/]+\/[^/]+$/, mustBe('<namespace>/<name> of a HostedCluster'));
+/** A HostedCluster, as `<namespace>/<name>`. */
+export const SCOPE: z.ZodString = z
+  .string()
+  .regex(/^[^/]+\/[^/]+$/, mustBe('<namespace>/<name> of a HostedCluster'));
 
 /**
  * Options of a reconciler as `reconcile --config` has them, by the scope of a cluster. `clusters` holds maps of the same options by

@@ -232,7 +232,7 @@ function explanations({ images }: Pick<DoctorInput, 'images'>): readonly Explana
 }
 
 /** The images that the pull which failed was of; all, where none is known to have failed. */
-function failing({ failure, images }: DoctorInput): Pick<DoctorInput, 'images'> {
+function failing({ failure, images }: Pick<DoctorInput, 'failure' | 'images'>): Pick<DoctorInput, 'images'> {
   const failed = images.filter((one) => failure !== undefined && isOf(failure, one));
   return { images: failed.length === 0 ? images : failed };
 }
@@ -572,16 +572,11 @@ export function judgePod(input: DoctorInput): readonly Finding[] {
   return judge(POD_CHECKS, input, { subject: input.pod, unread: input.unread });
 }
 
-/** What is broken first for the pod's image `text`, or so that none of its images can be judged. Total. */
-export function brokenFor(input: DoctorInput, text: string): Finding | undefined {
-  const all = firstBroken(judgePod(input));
-  if (all?.check === 'image') return all;
-  const { failure, ...rest } = input;
+/** The findings that are so for the pod's image `text`, whatever is wrong with its other images. Total. */
+export function judgeImage({ failure, ...input }: DoctorInput, text: string): readonly Finding[] {
   const images = input.images.filter((one) => one.text === text);
-  const isFailing = failing(input).images.some((one) => one.text === text);
-  return firstBroken(
-    judgePod({ ...rest, images, ...(isFailing && failure !== undefined ? { failure } : {}) }),
-  );
+  const isOfIt = failing({ failure, ...input }).images.some((one) => one.text === text);
+  return judgePod({ ...input, images, failure: isOfIt ? failure : undefined });
 }
 
 /** One workload or pod that was examined. */

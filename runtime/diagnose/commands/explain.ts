@@ -14,7 +14,7 @@ import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
 import { redact } from '../../core/redacted.ts';
 import { oneLined } from '../../core/text.ts';
-import { brokenFor, judgePod } from '../checks/chain.ts';
+import { judgeImage, judgePod } from '../checks/chain.ts';
 import { bySeverity, firstBroken } from '../checks/findings.ts';
 import { lookAt, readPull } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster, readGiven } from '../model/objects.ts';
@@ -120,7 +120,8 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   const explanations = images.map(({ written, image }) =>
     withBroken(
       withUnread(explainIn(reader, image, { given: file, written }), unread),
-      pod && brokenFor(pod, written),
+      // An image of the pod that cannot be read has no explanation of its own.
+      pod && broken?.check !== 'image' ? firstBroken(judgeImage(pod, written)) : broken,
     ),
   );
   writeProblems(io, [...problems, ...notes, ...reader.notes]);

@@ -11,7 +11,7 @@ import { recordOf } from '../../core/record.ts';
 import { counted, countedOf } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
-import { brokenIn, type ExaminedPod, judgePod, pullId } from '../checks/chain.ts';
+import { brokenIn, type ExaminedPod, judgeImage, judgePod, pullId } from '../checks/chain.ts';
 import { groupedByCause, systemOf, VERDICTS } from '../checks/findings.ts';
 import { judgeCluster, type StatusRow } from '../checks/status.ts';
 import { clusterKinds, reportKeys, reportMirrors, reportNamespaces } from '../model/cluster.ts';
@@ -192,7 +192,9 @@ function reportPulls({ cluster, input, findings, pods, runs }: ExaminedPod): rea
     const { secrets, kubelet, places, skipped, containerd, findings: own } = explanation;
     // The verdict of `explain` on the image counts too.
     const verdict = worstOf(
-      [...findings, ...own].map(({ severity }) => VERDICTS[severity]),
+      [...(input.images.length === 1 ? findings : judgeImage(input, image)), ...own].map(
+        ({ severity }) => VERDICTS[severity],
+      ),
       'ok',
     );
     return {

@@ -287,7 +287,7 @@ export interface DoctorInput {
   /** How many pods were looked at: the pod itself, or those that a template has made. */
   readonly pods: number;
   /** What the kubelet says of the pull of a container; of a template, of one of its pods. */
-  readonly failure?: PodFailure;
+  readonly failure?: PodFailure | undefined;
   /** Of a pod whose images are pulled with credentials of its node. */
   readonly node?: NodeEvidence;
   /** What could not be read, each with the right that is missing. */
