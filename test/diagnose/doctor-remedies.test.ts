@@ -172,6 +172,9 @@ const AUTH = { auth: Buffer.from('a:b').toString('base64') };
 const refusals: readonly (Case & {
   readonly image?: string;
   readonly said: string;
+  /** @default the image of the pod */
+  readonly pulled?: string;
+  readonly runtime?: string;
   readonly document: object | string;
   readonly advice: string;
   readonly command?: RegExp;
@@ -194,22 +197,44 @@ const refusals: readonly (Case & {
       'Check the entry for m.io: pullwright verify for the image says which credential is refused, and why',
   },
   {
+    name: 'containerd, at a mirror',
+    reason: 'it sends the credential there too',
+    said: 'failed to authorize: failed to fetch oauth token: unexpected status from GET request to https://m.io/token?ns=quay.io: 401 Unauthorized',
+    document: { auths: { 'quay.io': AUTH } },
+    runtime: 'containerd://2.0.0',
+    advice: 'Renew entry "quay.io" of Secret/shop/robot',
+  },
+  {
+    name: 'an image that the pod does not name',
+    reason: 'the kubelet pulls that of the sandbox with a credential of its own',
+    said: 'failed to authorize: failed to fetch oauth token: unexpected status from GET request to https://quay.io/token: 401 Unauthorized',
+    pulled: 'quay.io/other/pause:3.9',
+    document: { auths: { 'quay.io': AUTH } },
+    advice: 'Renew the entry for quay.io',
+  },
+  {
     name: 'the only Secret of the pod, which cannot be read',
     reason: 'without it there would be no credential at all',
-    said: 'unable to retrieve auth',
+    said: 'unable to parse auth field',
     document: '{',
-    advice: 'Make the Secret again',
+    advice: 'Make the Secret again; entries that it may have for registries other than quay.io are lost',
     command:
       /^kubectl create secret docker-registry robot -n shop --docker-server=quay\.io .* --dry-run=client -o yaml \| kubectl replace --force -f -$/,
   },
 ];
 
-table(test, refusals, ({ image = 'quay.io/shop/web:1', said, document, advice, command }) => {
+table(test, refusals, ({ image = 'quay.io/shop/web:1', pulled = image, ...row }) => {
+  const { said, document, advice, command, runtime } = row;
   const store = new ObjectStore();
-  const waiting = { reason: 'ErrImagePull', message: `Failed to pull image "${image}": ${said}` };
+  const waiting = { reason: 'ErrImagePull', message: `Failed to pull image "${pulled}": ${said}` };
+  if (runtime !== undefined)
+    store.set({
+      ...meta('v1 Node', { name: 'n' }),
+      status: { nodeInfo: { containerRuntimeVersion: runtime } },
+    });
   store.set({
     ...meta('v1 Pod', { name: 'web', namespace: 'shop' }),
-    spec: { containers: [{ name: 'a', image }], imagePullSecrets: [{ name: 'robot' }] },
+    spec: { nodeName: 'n', containers: [{ name: 'a', image }], imagePullSecrets: [{ name: 'robot' }] },
     status: { phase: 'Pending', containerStatuses: [{ name: 'a', image, state: { waiting } }] },
   });
   store.set(secret('robot', typeof document === 'string' ? document : JSON.stringify(document)));
@@ -228,6 +253,7 @@ const failures: readonly (Case & {
   readonly check: string;
   readonly message: RegExp;
   readonly kind?: 'ephemeral';
+  readonly runs?: string;
 })[] = [
   {
     name: 'a pull without a credential, beside an image that runs without one',
@@ -263,6 +289,15 @@ const failures: readonly (Case & {
     message: /"ghcr\.io\/x\/b:1" .*refused the credential$/,
   },
   {
+    name: 'another tag of a repository whose image runs',
+    reason: 'the image that runs is another',
+    said: 'reading manifest 1 in ghcr.io/x/b: manifest unknown',
+    hosts: ['ghcr.io'],
+    runs: 'ghcr.io/x/b:2',
+    check: 'registry',
+    message: /ghcr\.io does not have the image$/,
+  },
+  {
     name: 'a certificate, beside an image that runs from a mirror without a credential',
     reason: 'that is for its next pull',
     said: 'Get "https://ghcr.io/v2/": x509: certificate signed by unknown authority',
@@ -272,9 +307,9 @@ const failures: readonly (Case & {
   },
 ];
 
-table(test, failures, ({ said, hosts, check, message, kind }) => {
+table(test, failures, ({ said, hosts, check, message, kind, runs = 'quay.io/pub/a:1' }) => {
   const store = new ObjectStore();
-  const [runs, fails] = ['quay.io/pub/a:1', 'ghcr.io/x/b:1'];
+  const fails = 'ghcr.io/x/b:1';
   const waiting = {
     reason: 'ErrImagePull',
     message: `Back-off pulling image "${fails}": ErrImagePull: ${said}`,
@@ -315,5 +350,5 @@ table(test, failures, ({ said, hosts, check, message, kind }) => {
   assert.match(broken.message, message);
   const brokenFor = (image: string) => firstBroken(judgeImage(input, image));
   assert.deepEqual(brokenFor(fails), broken);
-  assert.doesNotMatch(brokenFor(runs)?.message ?? '', /ghcr/, 'it is not of the image that runs');
+  assert.doesNotMatch(brokenFor(runs)?.message ?? '', /ghcr\.io\/x\/b:1/, 'it is not of the image that runs');
 });

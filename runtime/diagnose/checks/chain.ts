@@ -63,9 +63,9 @@ export function fixAccount(
   return { ...again, fix: [fix] };
 }
 
-/** Whether the ServiceAccount was read, and lists no Secret: then there is none that a list would replace. */
-const isEmptyList = ({ object }: DoctorInput['account']): boolean =>
-  object !== undefined && recordsIn(object['imagePullSecrets']).length === 0;
+/** Whether the ServiceAccount is known to list no Secret: then there is none that a list would replace. */
+const isEmptyList = ({ object, known }: DoctorInput['account']): boolean =>
+  object === undefined ? known : recordsIn(object['imagePullSecrets']).length === 0;
 
 /** The list of a pod, and of the template of a Job, cannot be changed. */
 const isFinal = ({ kind }: KubeObject): boolean => ['Pod', 'Job'].includes(kind);
@@ -237,9 +237,9 @@ function failing({ failure, images }: Pick<DoctorInput, 'failure' | 'images'>): 
   return { images: failed.length === 0 ? images : failed };
 }
 
-/** containerd writes the registry that a short name leaves out. */
+/** By the name in the template, or the full one, as runtimes write it. */
 function isOf({ image }: PodFailure, { text, explanation }: DoctorImage): boolean {
-  return text === image || [':', '@'].some((mark) => image.startsWith(`${explanation?.repository}${mark}`));
+  return image === text || image === explanation?.image;
 }
 
 /** What the explanation of an image says of a check, the worst first. */
@@ -261,10 +261,11 @@ function noPlace(input: DoctorInput): Told | undefined {
 }
 
 function accountMissing({ account, namespace, isPod }: DoctorInput): Told | undefined {
-  if (isPod || !account.known || account.object !== undefined) return undefined;
+  if (!account.known || account.object !== undefined) return undefined;
   return {
     about: account.name,
-    message: `ServiceAccount "${namespace}/${account.name}" does not exist: no pod can be made`,
+    severity: isPod ? 'warning' : 'error',
+    message: `ServiceAccount "${namespace}/${account.name}" does not exist: no ${isPod ? 'other ' : ''}pod can be made`,
     fix: [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account.name, namespace } }],
   };
 }
@@ -300,7 +301,7 @@ function secretMissing(input: DoctorInput): Told | undefined {
   const listed = explanations(input)[0]?.secrets ?? [];
   const missing = listed.find(({ state }) => state === 'missing');
   if (missing === undefined || !isNeeded(input)) return undefined;
-  const better = input.images.flatMap(({ elsewhere }) => elsewhere)[0];
+  const [better] = failing(input).images.flatMap(({ elsewhere }) => elsewhere);
   const message = `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist`;
   const about = missing.name;
   if (better !== undefined) return { about, message, ...fixAccount(input, missing.name, better) };
@@ -331,22 +332,37 @@ function mayNeedCredential({ failure }: DoctorInput): boolean {
 
 function secretUnreadable(input: DoctorInput): Told | undefined {
   const blocked = saidOf(input, 'secrets-readable');
-  const [first] = explanations(input);
+  const [better] = failing(input).images.flatMap(({ elsewhere }) => elsewhere);
   if (blocked !== undefined) {
     const name = blocked.about ?? '';
-    const made =
-      first?.secrets.length === 1 ? newSecret(hostOf(first.repository), input.namespace, name) : undefined;
-    if (made === undefined) return { ...blocked, ...fixAccount(input, name, undefined) };
-    const command = `${made.command} --dry-run=client -o yaml | kubectl replace --force -f -`;
-    return { ...blocked, advice: 'Make the Secret again', commands: [command] };
+    return { ...blocked, ...(madeAgain(input, name) ?? fixAccount(input, name, better)) };
   }
+  const [first] = explanations(input);
   const ignored = first?.secrets.find(({ state }) => state === 'ignored');
   if (ignored === undefined || !isNeeded(input)) return undefined;
   const said = saidOf(input, 'secrets-readable', 'warning');
   if (said === undefined) return undefined;
-  const [better] = input.images.flatMap(({ elsewhere }) => elsewhere);
   if (better !== undefined) return { ...said, severity: 'error', ...fixAccount(input, ignored.name, better) };
   return { ...said, severity: 'error', ...retyped(input.namespace, ignored.name) };
+}
+
+/** The only Secret of a pod whose only registry requires a credential: without it there would be none. */
+function madeAgain(input: DoctorInput, name: string): Pick<Told, 'advice' | 'commands'> | undefined {
+  const { failure, givers, images, namespace } = input;
+  const needs = isRefusal(failure?.cause) || failure?.cause === 'secret-malformed';
+  const pulls = explanations(input);
+  const [host, ...others] = new Set(pulls.map(({ repository }) => hostOf(repository)));
+  const isOnly = others.length === 0 && pulls.every(({ secrets }) => secrets.length === 1);
+  const isBrought = givers.some(({ secret }) => secret === name);
+  const isElsewhere = images.some(({ elsewhere }) => elsewhere.length > 0);
+  if (host === undefined || !isOnly || isBrought || isElsewhere || !needs) return undefined;
+  const made = newSecret(host, namespace, name);
+  return (
+    made && {
+      advice: `Make the Secret again; entries that it may have for registries other than ${host} are lost`,
+      commands: [`${made.command} --dry-run=client -o yaml | kubectl replace --force -f -`],
+    }
+  );
 }
 
 /** Recreates a Secret, with the type that its key requires. */
@@ -511,9 +527,10 @@ function refused(input: DoctorInput): Told | undefined {
   const { failure, namespace } = input;
   if (failure === undefined) return undefined;
   const { cause, host, image, places, text, container } = failure;
-  const [pull] = explanations(failing(input));
-  // What a mirror refuses is no credential of the pod: it gets none.
-  const sent = pull === undefined || host !== hostOf(pull.repository) ? [] : pull.kubelet.tried;
+  const pull = input.images.find((one) => isOf(failure, one))?.explanation;
+  // CRI-O sends a mirror no credential of the pod, containerd does.
+  const isSent = pull !== undefined && (host === hostOf(pull.repository) || pull.runtime === 'containerd');
+  const sent = isSent ? pull.kubelet.tried : [];
   const { said, advice } = pullRemedy(failure, { ...failure, namespace, sent });
   const quoted = text === '' ? 'the kubelet says nothing of it' : JSON.stringify(text);
   return {

@@ -27,7 +27,7 @@ import {
   type PodPuller,
   parsePodName,
 } from '../model/pull.ts';
-import type { Explanation, Finding } from '../model/types.ts';
+import type { DoctorInput, Explanation, Finding } from '../model/types.ts';
 import { answer, documentsText, explanationText, OUTPUT_FORMS } from '../views/text.ts';
 
 const TABLE = {
@@ -120,8 +120,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   const explanations = images.map(({ written, image }) =>
     withBroken(
       withUnread(explainIn(reader, image, { given: file, written }), unread),
-      // An image of the pod that cannot be read has no explanation of its own.
-      pod && broken?.check !== 'image' ? firstBroken(judgeImage(pod, written)) : broken,
+      pod && brokenFor(pod, written, { broken, isAlone: images.length === 1 }),
     ),
   );
   writeProblems(io, [...problems, ...notes, ...reader.notes]);
@@ -158,6 +157,23 @@ function askedOf({ flags, args: given }: Given<typeof TABLE.flags>): {
   throw new UsageError(
     `Cannot explain "${workload}" beside others: a workload goes with --pod ${workload}, and the image of that name is docker.io/${workload}`,
   );
+}
+
+/**
+ * What is broken for one image of a pod. Only what is broken first for the pod has a fix: lists and rules are atomic, so that two
+ * fixes would undo each other. An image that cannot be read has no explanation of its own.
+ */
+function brokenFor(
+  pod: DoctorInput,
+  image: string,
+  { broken, isAlone }: { readonly broken: Finding | undefined; readonly isAlone: boolean },
+): Finding | undefined {
+  if (broken?.check === 'image') return broken;
+  const own = firstBroken(judgeImage(pod, image));
+  if (own === undefined || isAlone) return own;
+  if (own.message === broken?.message) return broken;
+  const { fix: _fix, commands: _commands, ...told } = own;
+  return told;
 }
 
 /** What `doctor` finds of the pod stands before what is to be said of its images. */

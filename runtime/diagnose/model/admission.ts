@@ -133,12 +133,17 @@ function toldIn(store: ObjectStore): Partial<InjectionOptions> {
     .filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/component'] === 'reconciler');
   const [text] = own.map((object) => textOf(recordOf(object['data'])['config.yaml']));
   if (text === undefined || own.length > 1) return {};
-  return TOLD_OPTIONS.safeParse(valueAt(parsed(text), 'systems.pull-secret-injection')).data ?? {};
+  const told = recordOf(valueAt(parsed(text), 'systems.pull-secret-injection'));
+  const read = Object.entries(TOLD_OPTIONS).map(([name, schema]) => [
+    name,
+    schema.safeParse(told[name]).data,
+  ]);
+  return Object.fromEntries(read.filter(([, value]) => value !== undefined));
 }
 
-const TOLD_OPTIONS = optionsSchema
-  .pick({ excludedNamespaces: true, namespaces: true, secretNames: true, sources: true })
-  .strip();
+const { excludedNamespaces, namespaces, secretNames, sources } = optionsSchema.shape;
+/** Each is read by itself: a wrong one says nothing of the others. */
+const TOLD_OPTIONS = { excludedNamespaces, namespaces, secretNames, sources };
 
 /** Invalid YAML counts as empty. */
 function parsed(text: string): unknown {

@@ -196,8 +196,12 @@ export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): Doc
     ownList: hasOwnList(spec) && !(isPod && sameList(spec, object)),
     isStatic: isStatic(template),
     template,
-    // Kubernetes makes this one with each namespace: a folder need not have it.
-    account: { name: account, object, known: unread.length === 0 && (live || account !== 'default') },
+    // A pod was made with it, and Kubernetes makes "default" with each namespace: a folder need not have these.
+    account: {
+      name: account,
+      object,
+      known: unread.length === 0 && (live || (account !== 'default' && !isPod)),
+    },
     images,
     notInjected: notInjectedIn(store, {
       template,
@@ -504,8 +508,10 @@ function elsewhereAgain({ manifests, problems }: LocatedFolder): readonly string
       first === undefined || dirname(first.file) === dirname(file) ? [] : [place],
     ),
   );
+  const isOfOne = ({ kind }: KubeObject): boolean =>
+    !['Event', 'Role', 'RoleBinding', 'PullStatus'].includes(kind);
   return manifests
-    .filter(({ place }) => again.has(place))
+    .filter(({ place, object }) => again.has(place) && isOfOne(object))
     .map(({ object: { kind, metadata } }) =>
       describeObject({ kind, namespace: metadata.namespace, name: metadata.name }),
     );

@@ -489,7 +489,7 @@ function hostFor(cause: PullCause, text: string, about: Asked): string | undefin
 const PROXY =
   /proxyconnect tcp: .*?(?:lookup |dial \w+ (?!lookup))(\[[^\]]+\]:\d+|[^\s:]+(?::\d+)?)(?: on |: )/;
 /** Where CRI-O read: a mirror, without more words, if it is the only pull source. */
-const READ_IN = /\breading manifest \S+ in ([^\s/]+[.:][^\s/]*\/[^\s:]+)/;
+const READ_IN = /\breading manifest \S+ in ([^\s/]+\/[^\s:]+)/;
 const PINGED = /pinging (?:container|docker) registry (\S+?):\s/;
 
 function hostBelow(cause: PullCause, text: string, { asked, image }: Asked): string | undefined {

@@ -115,7 +115,9 @@ const IMAGE_CHECKS: readonly Check<VerifiedImage>[] = [
   {
     id: 'registry',
     run: (image) =>
-      image.pullable === 'no' ? error('no place gives this image', `Run ${whyCommand(image)}`) : undefined,
+      image.pullable === 'no'
+        ? error('no place gives this image', `Run ${whyCommand(image)} with the same --from or --context`)
+        : undefined,
   },
 ];
 
@@ -123,7 +125,7 @@ const IMAGE_CHECKS: readonly Check<VerifiedImage>[] = [
 export function whyCommand({ image, usedBy }: Pick<VerifiedImage, 'image' | 'usedBy'>): string {
   const [kind = '', namespace = '', name = ''] = usedBy.split('/').map(shellWord);
   return kind === 'ServiceAccount'
-    ? `pullwright explain ${image} -n ${namespace} --service-account ${name}`
+    ? `pullwright explain ${shellWord(image)} -n ${namespace} --service-account ${name}`
     : `pullwright doctor ${kind.toLowerCase()}/${name} -n ${namespace}`;
 }
 
