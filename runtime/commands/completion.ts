@@ -11,9 +11,10 @@ import type { Completion, Given } from '../cli/flags.ts';
 import { UsageError } from '../core/errors.ts';
 
 const BASH = `_pullwright() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" IFS=$'\\n'
+  local current="\${COMP_WORDS[COMP_CWORD]}" program="\${COMP_WORDS[0]/#\\~/$HOME}" IFS=$'\\n'
+  type -P "$program" >/dev/null || program=pullwright
   if [ "$current" = = ]; then current=""; fi
-  COMPREPLY=($(compgen -W "$("\${COMP_WORDS[0]}" completion words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)" -- "$current"))
+  COMPREPLY=($(compgen -W "$("$program" completion words -- "\${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null | cut -f1)" -- "$current"))
 }
 complete -o default -F _pullwright pullwright kubectl-pullwright
 `;
@@ -40,7 +41,10 @@ export const command: Command = defineCommand(TABLE, run);
 async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const [shell = '', ...words] = args;
   if (shell === 'words') {
-    for (const word of await candidates(words)) io.stdout.write(`${word}\n`);
+    // Bash cuts `--flag=value` at the sign, other shells do not.
+    const [, flag, value = ''] = /^(--[^=]+)=(.*)$/.exec(words.at(-1) ?? '') ?? [];
+    const found = await candidates(flag === undefined ? words : [...words.slice(0, -1), flag, value]);
+    for (const word of found) io.stdout.write(`${flag === undefined ? '' : `${flag}=`}${word}\n`);
     return 0;
   }
   const script = Object.hasOwn(SCRIPTS, shell) ? SCRIPTS[shell] : undefined;
@@ -52,7 +56,7 @@ async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<
   return 0;
 }
 
-/** What can stand in place of the last of `words`; nothing where files can. Bash cuts `--flag=value` at the sign. */
+/** What can stand in place of the last of `words`; nothing where files can. */
 async function candidates(words: readonly string[]): Promise<readonly string[]> {
   // Not at the top: the table imports this file.
   const { COMMANDS } = await import('./table.ts');
@@ -61,12 +65,12 @@ async function candidates(words: readonly string[]): Promise<readonly string[]> 
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
   if (entry === undefined) return [];
   const { flags, args: [argument] = [] } = await (await entry.load()).spec();
-  const given = rest.at(-1) === '=' ? [...rest, ''] : rest;
-  const [current = '', previous = ''] = given.filter((word) => word !== '=').toReversed();
+  const given = (rest.at(-1) === '=' ? [...rest, ''] : rest).filter((word) => word !== '=');
+  const [current = '', previous = ''] = given.toReversed();
   const known = Object.entries(flags);
   const flag = known.find(([long, { short }]) => previous === `--${long}` || previous === `-${short}`)?.[1];
-  if (flag !== undefined && flag.value !== '') return flag.choices ?? asked(flag.completes, rest);
-  if (!current.startsWith('-')) return asked(argument?.completes, rest);
+  if (flag !== undefined && flag.value !== '') return flag.choices ?? asked(flag.completes, given);
+  if (!current.startsWith('-')) return asked(argument?.completes, given);
   return known.map(([long, { help }]) => `--${long}\t${help}`);
 }
 

@@ -55,6 +55,18 @@ const rows: readonly Row[] = [
     wanted: ['name'],
   },
   {
+    name: 'a pod, with its namespace behind =',
+    reason: 'the sign is no word',
+    words: ['pullwright', 'doctor', '--namespace', '=', 'shop', 'd'],
+    wanted: ['db-1'],
+  },
+  {
+    name: 'a program by a path that is not there',
+    reason: 'an alias, or a word that the shell has not expanded',
+    words: ['$HOME/nowhere/pullwright', 'status', '-o', 'j'],
+    wanted: ['json'],
+  },
+  {
     name: 'a context',
     reason: 'kubectl knows them',
     words: ['pullwright', 'status', '--context', 'prod-'],
@@ -148,7 +160,9 @@ test('zsh and fish get a script of their own', async () => {
   );
 });
 
-test('fish shows what a word means', async () => {
+test('fish shows what a word means, and leaves a flag with its value whole', async () => {
+  const value = await runInProcess(['completion', 'words', '--', 'status', '--output=j']);
+  assert.match(value.stdout, /^--output=json$/m);
   const ran = await runInProcess(['completion', 'words', '--', 'status', '--wa']);
   assert.match(ran.stdout, /^--watch\tlook again every few seconds, until interrupted$/m);
 });
