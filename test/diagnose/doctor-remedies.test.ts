@@ -4,7 +4,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { judgeImage, judgePod } from '../../runtime/diagnose/checks/chain.ts';
 import { firstBroken } from '../../runtime/diagnose/checks/findings.ts';
-import { fixAccount } from '../../runtime/diagnose/checks/fixes.ts';
+import { fixAccount } from '../../runtime/diagnose/checks/remedies.ts';
 import { lookAt } from '../../runtime/diagnose/model/look.ts';
 import type { DoctorInput, Finding } from '../../runtime/diagnose/model/types.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';

@@ -14,6 +14,7 @@ import type {
   Severity,
 } from '../model/types.ts';
 import { type Check, firstBroken, judge, type Told } from './findings.ts';
+import { mirrorFixTold } from './pull.ts';
 import {
   explanations,
   fixAccount,
@@ -21,11 +22,10 @@ import {
   giveEntry,
   hostOf,
   madeAgain,
+  pullRemedy,
   retyped,
   useOther,
-} from './fixes.ts';
-import { mirrorFixTold } from './pull.ts';
-import { pullRemedy } from './pull-remedies.ts';
+} from './remedies.ts';
 
 function unreadableImage({ images }: DoctorInput): Told | undefined {
   const bad = images.find(({ fault }) => fault !== undefined);
