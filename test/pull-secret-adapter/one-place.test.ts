@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EventOutcome, eventHandler } from '../../runtime/pull-secret-adapter/adapter/handle-event.ts';
-import { ClusterQueue } from '../../runtime/pull-secret-adapter/adapter/process.ts';
+import { ClusterQueue, type ClusterQueueOptions } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import type { Handled } from '../../runtime/pull-secret-adapter/broker/broker.ts';
+import { eventually } from '../control-plane/eventually.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { eventFor } from './scene.ts';
 
@@ -12,11 +13,12 @@ interface Bench {
   readonly counts: Partial<Record<EventOutcome, number>>;
   readonly looks: string[];
   readonly open: () => number;
+  readonly hint: (id: string) => void;
   readonly end: () => void;
 }
 
 /** The handler over passes that end as `pass` says; one that has failed is made again after the test. */
-function bench(pass: (id: string) => Promise<void>): Bench {
+function bench(pass: (id: string) => Promise<void>, more: Partial<ClusterQueueOptions> = {}): Bench {
   const counts: Partial<Record<EventOutcome, number>> = {};
   const looks: string[] = [];
   let open = 0;
@@ -28,6 +30,7 @@ function bench(pass: (id: string) => Promise<void>): Bench {
     },
     onError: () => undefined,
     pauseMs: () => 600_000,
+    ...more,
   });
   const handle = eventHandler({
     ask: (id) => queue.ask(id),
@@ -39,6 +42,7 @@ function bench(pass: (id: string) => Promise<void>): Bench {
     counts,
     looks,
     open: () => open,
+    hint: (id) => queue.hint(id, 'job'),
     end: () => void queue.close(),
     send: async (cluster, event) => {
       open += 1;
@@ -111,6 +115,47 @@ test('the old one again, after the newest, is looked at: nobody has said that it
   await Promise.all([send('cls-1', 'old'), send('cls-1', 'new')]);
   await send('cls-1', 'old');
   assert.equal(looks.length, 3);
+});
+
+test('an event without an identifier is dropped as no repetition, and goes to the dead letters like others', async () => {
+  const { send, looks, end } = bench((id) => (id === 'cls-bad' ? fails() : Promise.resolve()), { tries: 1 });
+  const ends: unknown[] = [];
+  for (let time = 0; time < 3; time += 1) {
+    ends.push((await send('cls-bad', '')).outcome);
+    await send('cls-good', '');
+  }
+  assert.deepEqual(ends, ['again', 'again', 'dead']);
+  assert.equal(looks.length, 6);
+  end();
+});
+
+test('what is seen while an event waits brings passes at once, which are none of its tries', async () => {
+  let works = false;
+  const { send, looks, open, hint } = bench(() => (works ? Promise.resolve() : fails()), { tries: 2 });
+  const sent = send('cls-1', 'first');
+  for (let passes = 1; passes < 6; passes += 1) {
+    await eventually(() => assert.equal(looks.length, passes));
+    assert.equal(open(), 1);
+    works = passes === 5;
+    hint('cls-1');
+  }
+  assert.deepEqual(await sent, { outcome: 'done' });
+});
+
+test('what was seen before the last try of an event failed is looked at again', async () => {
+  let works = false;
+  const busy = Promise.withResolvers<void>();
+  const pass = (id: string): Promise<void> =>
+    id === 'cls-0' ? busy.promise : works ? Promise.resolve() : fails();
+  const { send, looks, hint } = bench(pass, { tries: 1, concurrency: 1 });
+  hint('cls-0');
+  await turn();
+  hint('cls-1');
+  const sent = send('cls-1', 'first');
+  busy.resolve();
+  assert.deepEqual(await sent, { outcome: 'again' });
+  works = true;
+  await eventually(() => assert.deepEqual(looks, ['cls-0', 'cls-1', 'cls-1']));
 });
 
 test('each cluster has a place of its own', async () => {

@@ -1,6 +1,5 @@
 /** From a message to a pass over its cluster, and from its end to what happens to the message. */
 
-import { randomUUID } from 'node:crypto';
 import { PullwrightError } from '../../core/errors.ts';
 import { remember } from '../../core/record.ts';
 import { codeOf, type Handled, type Handler } from '../broker/broker.ts';
@@ -66,10 +65,10 @@ export function eventHandler(options: HandlerOptions): Handler {
     if (hint.kind === 'other') return handled('other');
     const { id: clusterId, generation } = hint;
     const { source, id, extensions } = read.event;
-    // Without an identifier each is a message of its own.
-    const key = id === '' ? randomUUID() : `${source} ${id} ${clusterId} ${generation ?? ''}`;
+    const key = `${source} ${id} ${clusterId} ${generation ?? ''}`;
     if (seen.has(key)) return handled('duplicate');
-    const first = open.get(key);
+    // Without an identifier each is a message of its own, and only its failures count together.
+    const first = id === '' ? undefined : open.get(key);
     const asked = first ?? options.ask(clusterId, readTraceparent(extensions['traceparent']));
     open.set(key, asked);
     let end: AskEnd;
@@ -85,7 +84,7 @@ export function eventHandler(options: HandlerOptions): Handler {
     if (first !== undefined) return handled('duplicate');
     successes += 1;
     failed.delete(key);
-    remember(seen, key, true, REMEMBERED);
+    if (id !== '') remember(seen, key, true, REMEMBERED);
     return handled('done');
   };
 }

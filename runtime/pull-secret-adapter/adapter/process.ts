@@ -53,7 +53,7 @@ export interface ClusterQueueOptions {
   /** Passes at the same time. @default {20} */
   readonly concurrency?: number;
   /** A pass failed and is retried; `failures` counts the failures in a row. */
-  readonly onError: (id: string, error: unknown, failures: number) => void;
+  readonly onError: (id: string, error: unknown, failures: number, traceparent?: string) => void;
   readonly observer?: QueueObserver;
   /** Passes that fail before an event is given back. @default {5} */
   readonly tries?: number;
@@ -66,6 +66,8 @@ interface Asked {
   readonly waiter: PromiseWithResolvers<AskEnd>;
   readonly traceparent: string | undefined;
   failures: number;
+  /** When the next try is due. */
+  notBefore: number;
 }
 
 const BACK_OFF = { firstMs: 1000, maxMs: 30_000 } as const;
@@ -101,7 +103,12 @@ export class ClusterQueue {
     const before = this.#asked.get(id);
     before?.waiter.resolve('superseded');
     const waiter = Promise.withResolvers<AskEnd>();
-    this.#asked.set(id, { waiter, traceparent: traceparent ?? before?.traceparent, failures: 0 });
+    this.#asked.set(id, {
+      waiter,
+      traceparent: traceparent ?? before?.traceparent,
+      failures: 0,
+      notBefore: 0,
+    });
     this.#queue.add(id);
     return waiter.promise;
   }
@@ -131,11 +138,14 @@ export class ClusterQueue {
 
   async #run(id: string): Promise<void> {
     const asked = this.#asked.get(id);
-    const by = asked === undefined ? (this.#hinted.get(id) ?? 'time') : 'event';
+    const hinted = this.#hinted.get(id);
+    const pause = (asked?.notBefore ?? 0) - performance.now();
+    // Before the pause is over, only a hint brings a pass.
+    if (pause > 0 && hinted === undefined) return this.#queue.addAfter(id, pause);
     this.#hinted.delete(id);
     try {
       const { requeueAfterMs, fault } = await this.#options.reconcile(id, {
-        by,
+        by: asked === undefined ? (hinted ?? 'time') : 'event',
         traceparent: asked?.traceparent,
       });
       asked?.waiter.resolve('done');
@@ -144,6 +154,7 @@ export class ClusterQueue {
       this.#queue.forget(id);
       if (requeueAfterMs !== undefined) this.#queue.addAfter(id, requeueAfterMs);
     } catch (error) {
+      if (hinted !== undefined) this.#hinted.set(id, hinted);
       if (asked === undefined) this.#again(id, error);
       else this.#askAgain(id, asked, error);
     }
@@ -153,11 +164,17 @@ export class ClusterQueue {
   #askAgain(id: string, asked: Asked, error: unknown): void {
     const { tries = 5, pauseMs = (failures) => backOffMs(BACK_OFF, failures - 1, Math.random()) } =
       this.#options;
-    asked.failures += 1;
-    this.#options.onError(id, error, asked.failures);
-    if (asked.failures < tries) return this.#queue.addAfter(id, pauseMs(asked.failures));
+    const now = performance.now();
+    // A pass that a hint brought during the pause is not a try.
+    if (now >= asked.notBefore) {
+      asked.failures += 1;
+      asked.notBefore = now + pauseMs(asked.failures);
+    }
+    this.#options.onError(id, error, asked.failures, asked.traceparent);
+    if (asked.failures < tries) return this.#queue.addAfter(id, asked.notBefore - now);
     asked.waiter.reject(error);
     this.#drop(id, asked);
+    if (this.#hinted.has(id)) this.#queue.addRateLimited(id);
   }
 
   #drop(id: string, asked: Asked | undefined): void {
@@ -193,12 +210,13 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
     reconcile: (id, why) => measured(process, { secrets, onRepair }, id, why),
     concurrency: process.settings.concurrency,
     observer: metrics.queue(NAME, () => clusters.depth),
-    onError: (id, error, failures) =>
-      logger.warn('A cluster could not be reconciled, and is tried again', {
+    onError: (id, error, failures, traceparent) =>
+      logger.warn('A cluster could not be reconciled', {
         cluster: id,
         failures,
         code: codeOf(error),
         error: describeError(error),
+        traceparent,
       }),
   });
   const consumer = await process.consume(
