@@ -99,28 +99,33 @@ export interface NamedWatch {
   readonly sink: InformerSink;
 }
 
-/** Watches until the signal; `failed` is told why there is no client. Never rejects. */
+/** Watches until the signal; `failed` is told why there is no client yet. Never rejects. */
 export async function watchNamed(
   watches: readonly NamedWatch[],
   client: () => Promise<KubeClient>,
   failed: (error: unknown) => void,
   signal: AbortSignal,
+  clock: Clock,
 ): Promise<void> {
-  try {
-    const opened = await client();
-    const informers = watches.map(({ object: { name, ...collection }, sink }) => {
-      const selector = { fieldSelector: `metadata.name=${name}` };
-      return new Informer({ client: opened, collection, selector, sink });
-    });
-    const stop = (): void => {
-      for (const informer of informers) informer.stop();
-      opened.close();
-    };
-    if (signal.aborted) return stop();
-    signal.addEventListener('abort', stop, { once: true });
-    for (const informer of informers) void informer.run();
-  } catch (error) {
-    failed(error);
+  while (!signal.aborted) {
+    try {
+      const opened = await client();
+      const informers = watches.map(({ object: { name, ...collection }, sink }) => {
+        const selector = { fieldSelector: `metadata.name=${name}` };
+        return new Informer({ client: opened, collection, selector, sink });
+      });
+      const stop = (): void => {
+        for (const informer of informers) informer.stop();
+        opened.close();
+      };
+      if (signal.aborted) return stop();
+      signal.addEventListener('abort', stop, { once: true });
+      for (const informer of informers) void informer.run();
+      return;
+    } catch (error) {
+      failed(error);
+      await clock.sleep(60_000, signal);
+    }
   }
 }
 

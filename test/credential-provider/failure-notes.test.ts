@@ -1,7 +1,7 @@
 // deadline: 120 s
 /** What a run that failed leaves for the installer of its node, and what that says of it. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   failureEvent,
@@ -93,7 +93,7 @@ test('tenants fill no disk: a full folder takes no new note, and old ones are sw
   await leave(here);
 });
 
-test('what is no note is skipped', async () => {
+test('what is no note is skipped, and so is a folder that cannot be read', async () => {
   const here = await place();
   const folder = join(here.node.options.authDir, 'failed');
   mkdirSync(folder);
@@ -103,6 +103,9 @@ test('what is no note is skipped', async () => {
   writeFileSync(join(folder, 'd.json'), JSON.stringify({ message: 'x'.repeat(20_000) }));
   writeFileSync(join(folder, 'e.json'), '{"message":"m","namespace":{},"more":1}');
   assert.deepEqual(readFailures(here.node.options.authDir), [{ message: 'm' }]);
+  rmSync(folder, { recursive: true });
+  symlinkSync(folder, folder);
+  assert.deepEqual(readFailures(here.node.options.authDir), []);
   await leave(here);
 });
 

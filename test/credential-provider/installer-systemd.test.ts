@@ -3,12 +3,16 @@
 /** The compiled installer on a real systemd and a real API server: installs, follows, takes back, gives up, reports. */
 import assert from 'node:assert/strict';
 import {
+  appendFileSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -17,6 +21,7 @@ import { parse } from 'yaml';
 import { trialService } from '../../runtime/credential-provider/installer/trial.ts';
 import { SystemdOverBus } from '../../runtime/node/systemd.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { RunningAgent } from '../support/node-agent.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { until } from '../support/systemd.ts';
@@ -125,6 +130,7 @@ scene(
     const agent = node.run(offline);
     assert.equal(await agent.ended, 0);
     assert.equal(agent.reason(), 'Uninstalled');
+    assert.doesNotMatch(agent.text(), /may be left/);
     for (const folder of [dirname(node.dropIn), dirname(node.plugin), node.folder])
       assert.equal(existsSync(folder), false, folder);
     assert.equal(node.starts().at(-1), 'plain');
@@ -141,6 +147,26 @@ scene(
     assert.ok(existsSync(dirname(node.plugin)), 'a folder that others had something in stays');
   },
 );
+
+scene('--uninstall after an upgrade that could not copy: the older executable goes', GOOD, async (node) => {
+  await entries('docker.io');
+  const older = join(node.machine.state, 'older');
+  copyFileSync(program, older);
+  appendFileSync(older, 'older');
+  // The host cannot remove a link by rmdir.
+  symlinkSync(mkdtempSync(join(node.machine.state, 'real-')), node.folder);
+  const [, ...args] = node.command(['--once']);
+  const ends = (command: readonly string[]): Promise<number | null> =>
+    new RunningAgent([...command, ...args], node.env).ended;
+  assert.equal(await ends([older]), 0);
+  const installed = readFileSync(node.plugin);
+  assert.equal(await ends(['prlimit', '--fsize=1000000', program]), 1);
+  assert.deepEqual(readFileSync(node.plugin), installed);
+  const agent = node.run(['--once', '--uninstall']);
+  assert.equal(await agent.ended, 0);
+  assert.equal(existsSync(node.plugin), false, agent.text());
+  assert.match(agent.text(), /Empty folders may be left/);
+});
 
 scene('nodes of the Machine Config Operator are left alone, unless told otherwise', GOOD, async (node) => {
   await entries('docker.io');

@@ -7,6 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { systemClock } from '../../runtime/node/clock.ts';
 import { type NodeProgram, runDaemon, watchHeart } from '../../runtime/node/daemon.ts';
+import { watchNamed } from '../../runtime/node/report.ts';
 import { unitHealth } from '../../runtime/node/restart.ts';
 import { type Hold, takeSingle } from '../../runtime/node/state.ts';
 import { fakeClock } from '../support/fake-clock.ts';
@@ -34,6 +35,17 @@ test('a heart that beats is left alone until the end', async () => {
   await watchHeart(heart, { ...clock, sleep }, end.signal);
   assert.ok(clock.monotonic() > 3_600_000);
 });
+
+test('a watch that has no client yet is begun again each minute, until the signal', async () => {
+  const [clock, end, said] = [fakeClock(), new AbortController(), [] as unknown[]];
+  const failed = (error: unknown): void => {
+    if (said.push(error) === 3) end.abort();
+  };
+  await watchNamed([], () => Promise.reject(new Error('no token')), failed, end.signal, clock);
+  assert.equal(said.length, 3);
+  assert.deepEqual(clock.slept, [60_000, 60_000]);
+});
+
 test('a program whose work stands still exits at once, and says why', async () => {
   const clock = { ...systemClock };
   Object.assign(systemClock, fakeClock());

@@ -175,6 +175,23 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
       await eventually(() => assert.equal(scene.available(id), 'SecretAvailable'), within);
     });
 
+  test('killed while it handles a message: the other adapter gets it', async () => {
+    // The other one leads and goes over the clusters no more, so that only the message brings this one.
+    adapter.line.cut();
+    await is(adapter, 503);
+    const killed = await scene.adapter(scene.broker.second);
+    await is(killed, 200);
+    scene.api.faults = [{ on: /GET .*\/clusters\/cls-killed$/, delayMs: 10_000 }];
+    await scene.add('cls-killed');
+    await eventually(() => assert.ok(scene.api.requests.some((one) => one.endsWith('/cls-killed'))), within);
+    killed.child.kill('SIGKILL');
+    adapter.line.repair();
+    await eventually(
+      () => assert.equal(scene.available('cls-killed'), 'SecretAvailable', adapter.output.slice(-1500)),
+      within,
+    );
+  });
+
   test('ended while the line hangs: what is being handled is finished, the rest waits, and the process ends', async () => {
     scene.api.faults = [{ on: /GET .*\/clusters\/cls-drained$/, delayMs: 3000 }];
     await scene.add('cls-drained');

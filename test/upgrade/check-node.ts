@@ -1,7 +1,12 @@
-/** Agents of two versions on one node: settled, in the middle of a change, and back again. */
+/** Agents and installers of two versions on one node: settled, in the middle of a change, and back again. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import {
+  GOOD_VERSIONS,
+  InstallerCluster,
+  InstallerNode,
+} from '../credential-provider/support/installer-scene.ts';
 import { inSync, NEW, OLD, settled } from '../support/agent-scene.ts';
 import { RunningAgent, TestNode } from '../support/node-agent.ts';
 import { digestOf, missingSystemd, PrivateSystemd, until } from '../support/systemd.ts';
@@ -94,6 +99,33 @@ function remembers(first: string, second: string): Promise<string> {
   });
 }
 
+/** Installers of both versions, one after the other; the one that did not install it last takes it back. */
+async function reinstalls(first: string, second: string): Promise<string> {
+  const cluster = await InstallerCluster.start();
+  try {
+    await cluster.entries('docker.io');
+    const node = await InstallerNode.start(cluster, GOOD_VERSIONS);
+    try {
+      const run = async (program: string, ...flags: readonly string[]): Promise<void> => {
+        const [, ...args] = node.command(['--once', ...flags]);
+        const installer = new RunningAgent([program, ...args], node.env);
+        assert.equal(await installer.ended, 0, installer.text());
+      };
+      for (const program of [first, second, first]) {
+        await run(program);
+        assert.deepEqual(readFileSync(node.plugin), readFileSync(program));
+      }
+      await run(second, '--uninstall');
+      assert.deepEqual([existsSync(node.plugin), node.starts().at(-1)], [false, 'plain']);
+      return `${node.starts().length} starts of the kubelet, the last without the provider`;
+    } finally {
+      await node.machine.stop();
+    }
+  } finally {
+    await cluster.plane.stop();
+  }
+}
+
 /** Runs the checks of nodes. */
 export async function nodeChecks({ older, newer }: Pair, judge: Judge): Promise<void> {
   const missing = missingSystemd();
@@ -104,6 +136,8 @@ export async function nodeChecks({ older, newer }: Pair, judge: Judge): Promise<
     ['agent: N-1 finishes a restart that N began (downgrade)', () => finishes(newer, older)],
     ['agent: N remembers what N-1 rolled back', () => remembers(older, newer)],
     ['agent: N-1 remembers what N rolled back (downgrade)', () => remembers(newer, older)],
+    ['installer: N takes over from N-1, and N-1 from N; N uninstalls', () => reinstalls(older, newer)],
+    ['installer: N-1 takes over from N, and N from N-1; N-1 uninstalls', () => reinstalls(newer, older)],
   ];
   for (const [what, body] of rows)
     await judge({

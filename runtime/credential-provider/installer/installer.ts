@@ -248,11 +248,14 @@ async function leave(
   const bus = systemd(options);
   const { commandLine = '' } = (await bus.service(options.unit)) ?? {};
   // A kubelet does not start without a folder that its flags name.
-  const folders = removeAll(options, record, log).filter((folder) => !commandLine.includes(folder));
+  const folders = removeAll(options, record, log).filter(
+    (folder) => existsSync(options.root + folder) && !commandLine.includes(folder),
+  );
   await bus.reload();
   // By the host: a pod cannot remove what it has mounted. What others have something in stays.
-  const command = ['/usr/bin/rmdir', ['rmdir', '--ignore-fail-on-non-empty', '--', ...folders], true];
-  await bus.run('pullwright-uninstall.service', [['ExecStart', 'a(sasb)', [command]]], signal);
+  const command = ['/usr/bin/rmdir', ['rmdir', '--ignore-fail-on-non-empty', '--', ...folders], false];
+  const end = await bus.run('pullwright-uninstall.service', [['ExecStart', 'a(sasb)', [command]]], signal);
+  if (end.result !== 'done') log.warn('Empty folders may be left', { folders, result: end.result });
   return UNINSTALLED;
 }
 
@@ -318,6 +321,7 @@ async function keepFresh(
       client,
       failed,
       signal,
+      clock,
     );
   while (!signal.aborted) {
     await changes.wait(options.pollMs, signal);

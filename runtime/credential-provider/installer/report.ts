@@ -1,5 +1,5 @@
 /** Reports of the installation on a node to the API server: a PullStatus, and Events on the Node. Pure. */
-import { existsSync, lstatSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, lstatSync, readFileSync } from 'node:fs';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { isRecord } from '../../core/record.ts';
 import { counted, jsonText, oneLined } from '../../core/text.ts';
@@ -33,11 +33,10 @@ import { askWanted, digestOf, type Env, lookAtNode, PROGRAM, type SourceOptions 
 const MOST_BYTES = 16_384;
 const TEXTS = ['namespace', 'serviceAccount', 'pod', 'podUid', 'image'] as const;
 
-/** The notes in the folder of auth files, by name of the file; what is none is skipped. */
+/** The notes in the folder of auth files, by name of the file; what is none, or cannot be read, is skipped. */
 export function readFailures(authDir: string): readonly FailureNote[] {
   const folder = `${authDir}/${NOTES}`;
-  return namesIn(folder)
-    .filter((name) => name.endsWith('.json'))
+  return globSync('*.json', { cwd: folder })
     .toSorted()
     .slice(0, MOST_NOTES)
     .flatMap((name) => noteIn(`${folder}/${name}`));

@@ -160,11 +160,14 @@ export class NodeSource {
     const madeFolder = before?.path === hostPath ? before.madeFolder : namesIn(dirname(path)).length === 0;
     makeFolder(dirname(file), 0o700);
     const record: InstalledExecutable = { path: hostPath, sha256, version: VERSION, madeFolder };
-    replaceFile(file, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o600 });
+    const keep = (): void => replaceFile(file, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o600 });
+    // Known before it is there, so that one whose installer is killed is removed as well; an older one is known until it has gone.
+    if (before?.path !== hostPath) keep();
     makeFolder(dirname(path), 0o755);
     if (!isExecutable(path) || digestOf(path) !== sha256)
       replaceFile(path, bytesOf(executable), { mode: 0o755 });
     if (!isExecutable(path)) chmodSync(path, 0o755);
+    keep();
     this.#copiedTo = path;
   }
 

@@ -64,7 +64,7 @@ export class SecretWatch {
     });
     const { client, clock } = this.#options;
     const watches = [this.#watch('global'), this.#watch('original')];
-    void watchNamed(watches, client, (error) => this.#failed(error), this.#stop.signal);
+    void watchNamed(watches, client, (error) => this.#failed(error), this.#stop.signal, clock);
     const enough = new AbortController();
     await Promise.race([filled, clock.sleep(ms, enough.signal)]);
     enough.abort();
