@@ -197,7 +197,7 @@ test('the API is down when the Job ends: the end is reported when it is back', a
   api.add('cls-1', goodSpec('one'));
   await handle(eventFor('cls-1', 'only'));
   api.faults = [{ status: 503, times: NEVER }];
-  await eventually(() => assert.ok(log.some((line) => line.includes('is tried again'))), within);
+  await eventually(() => assert.ok(log.some((line) => line.includes('could not be reconciled'))), within);
   api.faults = [];
   await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
   await stop();
