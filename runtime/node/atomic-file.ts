@@ -171,25 +171,15 @@ export function removeFile(path: string): void {
   }
 }
 
-/**
- * Removes what killed runs left beside `path`, and gives how many files that were. `olderThanMs` (with the time `nowMs`)
- * spares the temporary files of runs that are still writing.
- */
-export function sweepLeftovers(path: string, olderThanMs = 0, nowMs: number = Date.now()): number {
+/** Removes what killed runs left beside `path`, and gives how many files that were. */
+export function sweepLeftovers(path: string): number {
   const folder = folderOf(path);
-  let removed = 0;
-  try {
-    for (const name of readdirSync(folder)) {
-      if (!name.startsWith(temporaryPrefix(path))) continue;
-      const stat = lstatSync(`${folder}/${name}`, { throwIfNoEntry: false });
-      if (stat === undefined || stat.isDirectory() || nowMs - stat.mtimeMs < olderThanMs) continue;
-      removeQuietly(`${folder}/${name}`);
-      removed += 1;
-    }
-  } catch (error) {
-    throw fileError('list', folder, error);
-  }
-  return removed;
+  const left = namesIn(folder)
+    .filter((name) => name.startsWith(temporaryPrefix(path)))
+    .map((name) => `${folder}/${name}`)
+    .filter((file) => lstatSync(file, { throwIfNoEntry: false })?.isDirectory() === false);
+  for (const file of left) removeQuietly(file);
+  return left.length;
 }
 
 // By hand: loading node:path, or node:crypto for the random name, is felt in a credential provider that lives 10 ms.

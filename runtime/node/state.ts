@@ -103,9 +103,7 @@ export class StateFolder {
         ? { version: STATE_VERSION, absent: true }
         : {
             version: STATE_VERSION,
-            mode: content.mode,
-            uid: content.uid,
-            gid: content.gid,
+            ...content,
             bytes: Buffer.from(reveal(content.bytes)).toString('base64'),
           };
     replaceFile(this.#copy, redact(new Uint8Array(Buffer.from(JSON.stringify(document)))));
@@ -135,7 +133,6 @@ export class StateFolder {
   }
 
   sweep(): number {
-    if (lstatSync(this.path, { throwIfNoEntry: false }) === undefined) return 0;
     return sweepLeftovers(this.#journal) + sweepLeftovers(this.#copy);
   }
 }

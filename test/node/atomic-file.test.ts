@@ -10,7 +10,6 @@ import {
   readFileSync,
   statSync,
   symlinkSync,
-  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -200,14 +199,14 @@ test('a removal is of files that may be absent', () => {
   assert.equal(existsSync(path), false);
 });
 
-test('leftovers are swept, young ones and other files are not', () => {
+test('leftovers are swept, folders and other files are not', () => {
   const place = folder('swept');
-  for (const name of ['.config.json.tmp-1', '.config.json.tmp-young', '.other.json.tmp-1', 'config.json'])
+  for (const name of ['.config.json.tmp-1', '.other.json.tmp-1', 'config.json'])
     writeFileSync(join(place, name), '');
-  utimesSync(join(place, '.config.json.tmp-1'), 1000, 1000);
-  assert.equal(sweepLeftovers(join(place, 'config.json'), 60_000, Date.now()), 1);
-  assert.deepEqual(readdirSync(place).sort(), ['.config.json.tmp-young', '.other.json.tmp-1', 'config.json']);
+  mkdirSync(join(place, '.config.json.tmp-2'));
   assert.equal(sweepLeftovers(join(place, 'config.json')), 1);
+  assert.deepEqual(readdirSync(place).sort(), ['.config.json.tmp-2', '.other.json.tmp-1', 'config.json']);
+  assert.equal(sweepLeftovers(join(place, 'none/config.json')), 0);
 });
 
 test('a reader never sees anything but one of the whole contents, however often the writer is killed', async () => {

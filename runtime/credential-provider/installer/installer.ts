@@ -7,7 +7,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import type { InformerState } from '../../kube/informer.ts';
 import { removeFile } from '../../node/atomic-file.ts';
 import { windowOf } from '../../node/checkpoint.ts';
-import { systemClock } from '../../node/clock.ts';
+import { systemClock as clock } from '../../node/clock.ts';
 import {
   type Daemon,
   type DaemonIo,
@@ -122,7 +122,6 @@ export interface InstallerSettings extends SourceOptions, DaemonSettings {
   readonly windowMs: number;
 }
 
-const clock = systemClock;
 const UNINSTALLED: NodeState = {
   ready: true,
   reason: 'Uninstalled',

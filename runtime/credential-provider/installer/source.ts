@@ -28,6 +28,7 @@ import {
   recordFile,
 } from './host.ts';
 import {
+  executablePath,
   type GoodPlan,
   type InstallInput,
   type InstallPlan,
@@ -113,15 +114,13 @@ export class NodeSource {
   sweep(): void {
     const { root, configDir } = this.#options;
     removeConfigs(root + configDir, (name) => OWN_LEFTOVER.test(name));
-    const plan = this.plan;
-    if (plan?.ok !== true || !existsSync(root + plan.binDir)) return;
-    sweepLeftovers(join(root + plan.binDir, CREDENTIAL_PROVIDER.name));
+    if (this.plan?.ok === true) sweepLeftovers(root + executablePath(this.plan));
   }
 
   /** Files of earlier entries: once the node is in sync nothing points at them. */
   removeOld(): void {
-    const plan = this.#plan;
-    if (plan === undefined || plan instanceof PullwrightError || !plan.ok) return;
+    const { plan } = this;
+    if (plan?.ok !== true) return;
     try {
       // The plan may be newer than the drop-in: what that points at stays in any case.
       const used = `${read('', dropInFile(this.#options))?.text ?? ''} ${plan.config?.path ?? ''} ${plan.environment?.path ?? ''}`;
@@ -140,7 +139,7 @@ export class NodeSource {
     this.#sayVerdicts(plan);
     if (plan.config === undefined) return;
     const { root } = this.#options;
-    this.#copyExecutable(plan.binDir);
+    this.#copyExecutable(executablePath(plan));
     for (const file of [plan.config, plan.environment]) {
       if (file === undefined) continue;
       const path = root + file.path;
@@ -149,9 +148,8 @@ export class NodeSource {
     }
   }
 
-  #copyExecutable(folder: string): void {
+  #copyExecutable(hostPath: string): void {
     const { root, executable } = this.#options;
-    const hostPath = join(folder, CREDENTIAL_PROVIDER.name);
     const path = root + hostPath;
     if (this.#copiedTo === path && isExecutable(path)) return;
     const sha256 = digestOf(executable);

@@ -241,14 +241,9 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   return lost && !signal.aborted ? 1 : 0;
 }
 
-interface Reports {
-  readonly secrets: SecretMetrics;
-  readonly onRepair: NonNullable<PassContext['onRepair']>;
-}
-
 async function measured(
   process: AdapterProcess,
-  { secrets, onRepair }: Reports,
+  { secrets, onRepair }: Required<Pick<PassContext, 'onRepair'>> & { readonly secrets: SecretMetrics },
   id: string,
   { by, traceparent }: PassReason,
 ): Promise<PassResult> {
