@@ -216,7 +216,9 @@ export class NodeReporter {
       this.#events = [];
       try {
         this.#session ??= await this.#open();
-        for (const said of events) await this.#session.recorder.record(regarding(this.#session.node, said));
+        const { node, recorder } = this.#session;
+        for (const said of events)
+          await recorder.record({ regarding: { apiVersion: 'v1', kind: 'Node', ...node }, ...said });
         if (state !== undefined) await this.#store(this.#session, state);
       } catch (error) {
         this.#forget();
@@ -231,7 +233,11 @@ export class NodeReporter {
     const client = await this.#options.client();
     try {
       const node = await client.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
-      if (node === undefined) throw noNode(nodeName);
+      if (node === undefined)
+        throw new PullwrightError(`Cannot report: there is no Node "${nodeName}"`, {
+          code: 'NoNode',
+          hint: 'Set NODE_NAME from spec.nodeName, or --node-name',
+        });
       const identity = { name: nodeName, uid: node.metadata.uid ?? '' };
       const recorder = new EventRecorder({
         client,
@@ -268,17 +274,6 @@ export class NodeReporter {
     this.#session?.client.close();
     this.#session = undefined;
   }
-}
-
-function regarding({ name, uid }: NodeIdentity, said: Said): EventInput {
-  return { regarding: { apiVersion: 'v1', kind: 'Node', name, uid }, ...said };
-}
-
-function noNode(name: string): PullwrightError {
-  return new PullwrightError(`Cannot report: there is no Node "${name}"`, {
-    code: 'NoNode',
-    hint: 'Set NODE_NAME from spec.nodeName, or --node-name',
-  });
 }
 
 // What happens on a node, as log lines: one constant message per event, with fields.

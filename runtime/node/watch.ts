@@ -57,13 +57,10 @@ function removeIn(folder: string, ageMs: number, nowMs: number): number {
 
 /** Age of the oldest auth file that waits for its pull in `folder`, in milliseconds; 0 when there is none. */
 export function oldestAuthFileMs(folder: string, nowMs: number): number {
-  let oldest = nowMs;
-  for (const name of namesIn(folder)) {
-    if (!NAME.test(name)) continue;
-    const stat = lstatSync(`${folder}/${name}`, { throwIfNoEntry: false });
-    if (stat?.isFile() === true) oldest = Math.min(oldest, stat.mtimeMs);
-  }
-  return nowMs - oldest;
+  const files = namesIn(folder)
+    .filter((name) => NAME.test(name))
+    .map((name) => lstatSync(`${folder}/${name}`, { throwIfNoEntry: false }));
+  return nowMs - Math.min(nowMs, ...files.map((stat) => (stat?.isFile() === true ? stat.mtimeMs : nowMs)));
 }
 
 // Wakes when a mounted volume changes. The kubelet swaps the link `..data` of the mount, which shows as an event on the

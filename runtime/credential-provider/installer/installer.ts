@@ -3,7 +3,6 @@ import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describeError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { KubeClient } from '../../kube/client.ts';
 import type { InformerState } from '../../kube/informer.ts';
 import { removeFile } from '../../node/atomic-file.ts';
 import { windowOf } from '../../node/checkpoint.ts';
@@ -313,11 +312,10 @@ async function keepFresh(
   const changed = (): void => changes.notice();
   const state = (now: InformerState): void => (now.is === 'failing' ? failed(now.error) : undefined);
   const sink = { replace: changed, set: changed, delete: changed, state };
-  const client = (): Promise<KubeClient> => podClient(PROGRAM, env, options.serviceAccountDir);
   if (!options.once && !options.uninstall)
     void watchNamed(
       CONFIGS.map((object) => ({ object, sink })),
-      client,
+      () => podClient(PROGRAM, env, options.serviceAccountDir),
       failed,
       signal,
       clock,
