@@ -2,12 +2,12 @@
 // needs: control plane
 /**
  * Command blocks of the documents run as printed, in the order of their page, on a real API server. A block that cannot run here
- * says why, and other tests run the walks through whole programs. Runbooks begin with an alert that fires: of their blocks only
- * commands and flags are checked (`reference-cli.test.ts`).
+ * says why, and other tests run the walks through whole programs. Of the runbooks every command runs that reads an API server.
  */
 import assert from 'node:assert/strict';
 import { copyFileSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { PULL_STATUS_API_VERSION } from '../../runtime/core/kubernetes/pull-status.ts';
 import { controlPlaneBinaries } from '../control-plane/build.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import { type DocBlock, docBlocks, putPullwright, runBlock } from '../support/doc-blocks.ts';
@@ -138,5 +138,100 @@ for (const page of HERE)
       if (block.language === 'yaml' && block.text.startsWith('clusters:')) await render(block.text);
       const isRun = block.skipped === undefined && !isElsewhere(page, block);
       if (isRun && block.language === 'sh') await run(block.text);
+    }
+  });
+
+/** What a command of a runbook reads besides the API server. */
+const BESIDES =
+  /\b(journalctl|crictl|curl|rabbitmqadmin) | logs |\/proxy\/|pullwright (verify|mirrors .*--probe)|pullwright status /;
+
+/** Names that runbooks leave to their reader. */
+const READERS: readonly (readonly [string, string])[] = [
+  ['NAMESPACE-NAME', 'clusters-prod'],
+  ['NAMESPACE', 'clusters'],
+  ['-NAME', '-prod'],
+  ['IMAGE', 'registry.example.com/payments/api:1.4.2'],
+];
+
+/** What an alert would have found: PullStatuses with the verdicts that the runbooks ask for. */
+const ALERTED = [
+  ...[
+    ['kube-system', 'Secret', 'original-pull-secret'],
+    ['kube-system', 'Secret', 'additional-pull-secret'],
+    ['kube-system', 'Secret', 'credential-provider-node-a'],
+    ['openshift-config', 'CRIOCredentialProviderConfig', 'cluster'],
+    ['clusters', 'HostedCluster', 'prod'],
+    ['clusters', 'PodList', 'clusters'],
+    ['pullwright-system', 'Secret', 'hosted-clusters'],
+  ].map(([namespace, kind = '', name]) => ({
+    apiVersion: PULL_STATUS_API_VERSION,
+    kind: 'PullStatus',
+    metadata: { name: `${kind.toLowerCase()}-${name}`, namespace, labels: { planted: 'status' } },
+    status: {
+      about: { apiVersion: 'v1', kind, name },
+      verdicts: ['Contested', 'CatalogImageMissing'].map((reason) => ({
+        subject: 'quay.io',
+        verdict: 'Rejected',
+        reason,
+        message: 'planted',
+      })),
+    },
+  })),
+  ...[
+    ['kube-system', 'name=global-pull-secret-syncer'],
+    ['pullwright-system', 'app.kubernetes.io/name=pullwright-verify'],
+    ['pullwright-system', 'app.kubernetes.io/name=pullwright-reconciler'],
+    ['hyperfleet-system', 'hyperfleet.io/adapter=pullsecret'],
+  ].map(([namespace, label = '']) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: label.replace(/.*=/, ''), namespace, labels: Object.fromEntries([label.split('=')]) },
+    spec: {
+      securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+      containers: [
+        {
+          name: 'main',
+          image: 'registry.example.com/main:1',
+          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+        },
+      ],
+    },
+  })),
+  {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'pullwright-reconciler', namespace: 'pullwright-system' },
+  },
+  {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata: { name: 'alert', namespace: 'default' },
+    involvedObject: {},
+    reportingComponent: 'pullwright.dev/reconciler',
+    type: 'Warning',
+  },
+];
+
+test('the stage of the runbooks', async () => {
+  for (const namespace of ['clusters', 'pullwright-system', 'openshift-config'])
+    await run(`kubectl get namespace ${namespace} || kubectl create namespace ${namespace}`);
+  await run(
+    'kubectl -n clusters-prod create deployment ignition-server --image registry.example.com/ignition',
+  );
+  await run('kubectl apply --server-side -k manifests/prod/crds');
+  writeFileSync(
+    join(work, 'alerted.json'),
+    JSON.stringify({ apiVersion: 'v1', kind: 'List', items: ALERTED }),
+  );
+  for (const rest of ['', ' --subresource status -l planted=status'])
+    await run(`kubectl apply --server-side -f alerted.json${rest}`);
+});
+
+for (const page of globSync('docs/runbooks/*.md', { cwd: root }))
+  test(page, async () => {
+    const commands = docBlocks(page).flatMap(({ text }) => text.trim().split(/(?<![|\\])\n/));
+    for (const command of commands.filter((one) => !BESIDES.test(one))) {
+      const { stdout } = await run(READERS.reduce((text, [from, to]) => text.replaceAll(from, to), command));
+      assert.notEqual(stdout, '', command);
     }
   });
