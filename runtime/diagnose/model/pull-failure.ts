@@ -164,7 +164,7 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   ],
   [
     'credential-rejected',
-    /failed to fetch oauth token:.*\{40[13]\}|incorrect (?:username|user name|email) or password|Invalid Username or Password|bad (?:username|credentials)|HTTP Basic: Access denied|password or token is incorrect|could not find robot|wrong (?:username|password)|token is (?:invalid|revoked)|cannot be authenticated|credentials are not valid|must log in with a Personal Access Token/is,
+    /failed to fetch oauth token:.*\{40[13]\}|incorrect (?:username|user name|email) or password|Invalid Username or Password|bad[ _](?:username|credentials?)|HTTP Basic: Access denied|password or token is incorrect|could not find robot|wrong (?:username|password)|token is (?:invalid|revoked)|cannot be authenticated|credentials are not valid|must log in with a Personal Access Token/is,
   ],
   ['denied-or-missing', /\(or it may not exist\)/],
   [
