@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseImageReference } from '../runtime/core/image-reference.ts';
-import { FOLDER_KINDS, readFolders } from '../runtime/diagnose/model/look.ts';
+import { FOLDER_KINDS, locateAll, worldIn } from '../runtime/diagnose/model/look.ts';
 import { explainIn, findWorld } from '../runtime/diagnose/model/pull.ts';
 import { parseManifests } from '../runtime/engine/offline/manifests.ts';
 import { ms, printTable, spread } from './measure.ts';
@@ -38,7 +38,7 @@ for (const count of [1000, 10_000, 100_000]) {
     parseManifests(text, 'dump.yaml', FOLDER_KINDS);
     parser.push(performance.now() - start);
     start = performance.now();
-    const { store } = await readFolders([folder], { stdin: process.stdin });
+    const { store } = worldIn(await locateAll([folder], FOLDER_KINDS, process.stdin));
     const puller = { namespace: 'ns-1', serviceAccount: 'default', pod: { kind: 'Pod', name: 'object-1' } };
     explainIn(findWorld(store, puller), reference);
     whole.push(performance.now() - start);

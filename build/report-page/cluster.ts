@@ -4,7 +4,7 @@ import type {
   ReportKey,
   ReportPull,
   ReportSecret,
-} from '../../runtime/diagnose/model/types.ts';
+} from '../../runtime/diagnose/model/cluster.ts';
 import type { PageCause, PageReport } from '../../runtime/diagnose/views/html.ts';
 import { code, folded, html, name, reference, sentence } from './dom.ts';
 import { nodesBar } from './overview.ts';
@@ -108,7 +108,6 @@ function pullsPart(
 
 const STATE_VERDICTS = {
   used: 'ok',
-  'last-good': 'attention',
   shadowed: 'attention',
   rejected: 'broken',
 } as const;
@@ -125,7 +124,7 @@ function keysPart({ name: cluster, keys, nodes }: ReportCluster): HTMLElement {
         <td>${whyOf(key)}</td>
         <td>${endOf(key)}</td>
         <td class="number">
-          ${key.state === 'used' || key.state === 'last-good' ? `${key.onNodes} of ${nodes.total}` : '–'}
+          ${key.state === 'used' ? `${key.onNodes} of ${nodes.total}` : '–'}
         </td>
       </tr>`,
   );

@@ -1,5 +1,5 @@
 /** The script of the page that `report --html` writes: draws what the data at its end says, and nothing else. */
-import type { ReportCluster } from '../../runtime/diagnose/model/types.ts';
+import type { ReportCluster } from '../../runtime/diagnose/model/cluster.ts';
 import type { PageCause, PageReport } from '../../runtime/diagnose/views/html.ts';
 import { clusterParts } from './cluster.ts';
 import { html, name, openAll } from './dom.ts';

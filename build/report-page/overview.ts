@@ -1,10 +1,11 @@
 /** The first screen: the headline, what is wrong, and every cluster by system. */
+
+import type { ReportCluster } from '../../runtime/diagnose/model/cluster.ts';
+import type { ReportNodes } from '../../runtime/diagnose/model/nodes.ts';
 import {
   causeText,
   headline,
   REPORT_SYSTEMS,
-  type ReportCluster,
-  type ReportNodes,
   type ReportVerdict,
   VERDICT_WORDS,
 } from '../../runtime/diagnose/model/types.ts';

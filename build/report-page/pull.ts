@@ -1,5 +1,6 @@
 /** The pull of one image as a graph: pod, kubelet, runtime, pull sources in order. It is a list, so that it can be read out as well. */
-import type { EntryPlace, ReportExplanation, ReportPull } from '../../runtime/diagnose/model/types.ts';
+import type { ReportExplanation, ReportPull } from '../../runtime/diagnose/model/cluster.ts';
+import type { EntryPlace } from '../../runtime/diagnose/model/types.ts';
 import { adviceText, code, html, name, reference, sentence } from './dom.ts';
 import { badge } from './verdict.ts';
 

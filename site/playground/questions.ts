@@ -1,5 +1,5 @@
 /** What can be asked: for each question what it needs to know, and the command line that answers it. */
-import type { ReportPull } from '../../runtime/diagnose/model/types.ts';
+import type { ReportPull } from '../../runtime/diagnose/model/cluster.ts';
 import type { PageReport } from '../../runtime/diagnose/views/html.ts';
 import type { HeldFile } from './messages.ts';
 

@@ -4,13 +4,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { StatusRow } from '../../runtime/diagnose/checks/status.ts';
-import type {
-  Cause,
-  Explanation,
-  Finding,
-  Report,
-  ReportCluster,
-} from '../../runtime/diagnose/model/types.ts';
+import type { Report, ReportCluster } from '../../runtime/diagnose/model/cluster.ts';
+import type { Cause, Explanation, Finding } from '../../runtime/diagnose/model/types.ts';
 import { objectsOf, readCases } from '../conformance/suites/pull-failures/read.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { test } from '../support/suite.ts';

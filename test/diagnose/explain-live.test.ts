@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import type { Report } from '../../runtime/diagnose/model/cluster.ts';
 import { pullKinds } from '../../runtime/diagnose/model/look.ts';
-import type { Report } from '../../runtime/diagnose/model/types.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import { findPlanted, plantedAuth } from '../support/canary.ts';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PAGE_FILE, pageSource } from '../../build/report-page.ts';
-import type { Report, ReportCluster } from '../../runtime/diagnose/model/types.ts';
+import type { Report, ReportCluster } from '../../runtime/diagnose/model/cluster.ts';
 import { findPlanted } from '../support/canary.ts';
 import { type InProcessRun, runInProcess } from '../support/in-process.ts';
 import { runProcess } from '../support/process.ts';

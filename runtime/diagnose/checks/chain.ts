@@ -3,16 +3,11 @@
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { kubectl } from '../../core/kubernetes/object.ts';
 import { counted } from '../../core/text.ts';
+import type { PodFailure } from '../model/events.ts';
+import type { DoctorImage, DoctorInput } from '../model/look.ts';
+import type { NodeEvidence } from '../model/nodes.ts';
 import { isBelowHttp, isRefusal } from '../model/pull-failure.ts';
-import type {
-  DoctorImage,
-  DoctorInput,
-  Finding,
-  FoundIn,
-  NodeEvidence,
-  PodFailure,
-  Severity,
-} from '../model/types.ts';
+import type { Finding, FoundIn, Severity } from '../model/types.ts';
 import { type Check, firstBroken, judge, type Told } from './findings.ts';
 import { mirrorFixTold } from './pull.ts';
 import {

@@ -99,7 +99,6 @@ const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSys
   registry: ['The last pull of an image failed', 'pulls'],
   'pull-secret/unusable': ['A pull secret of the nodes cannot be used', 'global-pull-secret'],
   'entry/rejected': ['An entry of a pull secret is rejected', 'global-pull-secret'],
-  'entry/last-good': ['An entry of a pull secret is rejected', 'global-pull-secret'],
   'entry/shadowed': ['An entry of a pull secret is shadowed', 'global-pull-secret'],
   'credential/ended': ['A credential has expired', 'global-pull-secret'],
   'credential/soon': ['A credential expires soon', 'global-pull-secret'],

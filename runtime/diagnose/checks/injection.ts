@@ -23,14 +23,18 @@ import {
   type PullModel,
   podSpecIn,
 } from '../model/pull.ts';
-import type { DoctorInput } from '../model/types.ts';
 
 // Profiles and SidecarSets that name a Secret for pods of a namespace and do not give it to one pod, and why.
 
-type NotGiven = NonNullable<DoctorInput['notGiven']>;
+export interface NotGiven {
+  readonly secret: string;
+  /** `PullSecretProfile/team` */
+  readonly by: string;
+  readonly why: string;
+}
 
 /** Of each name the first one that could give it to such a pod. What serves other namespaces alone is not spoken of. */
-export function notGivenIn(store: ObjectStore, template: KubeObject): NotGiven {
+export function notGivenIn(store: ObjectStore, template: KubeObject): readonly NotGiven[] {
   const { pod, profiles, sets } = plannedFor(store, template);
   const labels = pod.namespaceLabels;
   const ofProfiles = profiles
@@ -52,7 +56,7 @@ export function notGivenIn(store: ObjectStore, template: KubeObject): NotGiven {
   return [...ofProfiles, ...ofSets].filter(({ secret }) => !names.has(secret) && names.add(secret));
 }
 
-function said(secrets: readonly { readonly name: string }[], by: string, why?: string): NotGiven {
+function said(secrets: readonly { readonly name: string }[], by: string, why?: string): readonly NotGiven[] {
   return why === undefined ? [] : secrets.map(({ name: secret }) => ({ secret, by, why }));
 }
 
@@ -78,9 +82,21 @@ function optedOut({ labels, namespaceLabels }: PlannedFor['pod']): string | unde
 
 // Names that a pod should list, and does not.
 
-type NotInjected = DoctorInput['notInjected'];
+type NotInjected = readonly {
+  readonly secret: string;
+  readonly by: string;
+  /** The pod of a template that lacks it, where its next one would not. */
+  readonly pod?: string;
+  /** How to get another pod in place of one that exists. */
+  readonly remedy?: string;
+  /** Why a new pod would lack it too, as the profile says. */
+  readonly hindrance?: string;
+}[];
 
-type Account = Pick<DoctorInput['account'], 'name' | 'object'>;
+interface Account {
+  readonly name: string;
+  readonly object: KubeObject | undefined;
+}
 
 interface Examined {
   readonly template: KubeObject;
@@ -139,7 +155,7 @@ function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: str
 }
 
 /** Admission copies the list of the ServiceAccount when a pod is made, and never again. */
-function notCopied(spec: PlainPodSpec, { name, object }: Account): DoctorInput['notInjected'] {
+function notCopied(spec: PlainPodSpec, { name, object }: Account): NotInjected {
   if (hasOwnList(spec)) return [];
   const ofAccount = ownSecrets({ imagePullSecrets: object?.['imagePullSecrets'] });
   return ofAccount.map((secret) => ({

@@ -8,9 +8,10 @@ import { may, role, roleBinding, secretsByName } from '../../core/kubernetes/obj
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import { recordsIn, textOf } from '../../core/record.ts';
 import { shellWord } from '../../core/text.ts';
+import type { DoctorInput } from '../model/look.ts';
 import { podSpecIn } from '../model/pull.ts';
 import { isRefusal, type PullCause, type PullFailure } from '../model/pull-failure.ts';
-import type { DoctorInput, EntryPlace, Explanation } from '../model/types.ts';
+import type { EntryPlace, Explanation } from '../model/types.ts';
 import type { Told } from './findings.ts';
 
 /** The values stand in the environment, and in no list of commands. */
@@ -317,7 +318,7 @@ export function useOther(
 ): Told | undefined {
   const [better] = elsewhere;
   if (better === undefined) return undefined;
-  const found = input.notGiven?.find(({ secret }) => elsewhere.includes(secret));
+  const found = input.notGiven.find(({ secret }) => elsewhere.includes(secret));
   if (found === undefined) {
     const message = `${lack.message}; Secret "${better}" of the namespace does`;
     return { about: lack.about, message, ...fixAccount(input, undefined, better) };

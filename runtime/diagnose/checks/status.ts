@@ -5,17 +5,10 @@ import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, kubectl, startsReporting } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { counted } from '../../core/text.ts';
-import type { ReportKeys } from '../model/cluster.ts';
-import { rolledOut } from '../model/nodes.ts';
+import type { ReportKey, ReportKeys, ReportMirrors } from '../model/cluster.ts';
+import { type ReportNodes, rolledOut } from '../model/nodes.ts';
 import { conditionOf, readinessOf } from '../model/objects.ts';
-import {
-  type Finding,
-  REPORT_SYSTEMS,
-  type ReportKey,
-  type ReportMirrors,
-  type ReportNodes,
-  type ReportSystemName,
-} from '../model/types.ts';
+import { type Finding, REPORT_SYSTEMS, type ReportSystemName } from '../model/types.ts';
 import { type Check, judge, type Told } from './findings.ts';
 
 /** What is known of a cluster. */
@@ -79,7 +72,7 @@ function ending(key: ReportKey): readonly Told[] {
 
 /** Of a credential that has expired, or expires soon. */
 export function endingTold(
-  { key, source, expiresAt = '' }: Pick<ReportKey, 'key' | 'source' | 'expiresAt'>,
+  { key, source, expiresAt = '' }: Pick<ReportKey, 'key' | 'source'> & { readonly expiresAt?: string },
   ends: 'ended' | 'soon',
 ): Told {
   const isOver = ends === 'ended';

@@ -10,8 +10,8 @@ import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirror
 import { brokenIn, judgePod } from '../checks/chain.ts';
 import { firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
-import { liveWorld, lookAt, readFolders, readPull } from '../model/look.ts';
-import { LOOK_FLAGS, namespaceOf, needFolderForCluster, readObjects } from '../model/objects.ts';
+import { lookAt, pullKinds, readWorld } from '../model/look.ts';
+import { LOOK_FLAGS, namespaceOf, needFolderForCluster } from '../model/objects.ts';
 import { findPod, joinedPodName, nodeObjects, type PodPuller, parsePodName } from '../model/pull.ts';
 import type { Finding } from '../model/types.ts';
 import { type Answer, answer, COLOUR_OF, fixText, OUTPUT_FORMS, renderCauses } from '../views/text.ts';
@@ -31,14 +31,10 @@ async function examineAll(flags: Values, args: readonly string[], io: CommandIo)
   if (flags['all-namespaces'] && flags.namespace !== undefined)
     throw new UsageError('Cannot examine: --namespace and --all-namespaces exclude each other');
   const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
-  const { from, cluster, ...access } = flags;
-  const { store, problems, hosted } =
-    from === undefined
-      ? liveWorld(await readObjects(access, clusterKinds(namespace), io))
-      : await readFolders(from, { cluster, namespace, stdin: io.stdin });
+  const { store, problems, hosted } = await readWorld(flags, clusterKinds(namespace), io, namespace);
   writeProblems(io, problems);
   const nodes = nodeMirrors(nodeObjects(store), parseToml);
-  const known = { cluster: 'cluster', unread: problems, hosted, nodes, live: from === undefined };
+  const known = { cluster: 'cluster', unread: problems, hosted, nodes, live: flags.from === undefined };
   const causes = groupedByCause(examine(store, failingPods(store, namespace), known).flatMap(brokenIn));
   const findings = causes.flatMap(({ cases }) => cases);
   return print(io, flags.output, findings, {
@@ -142,7 +138,7 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
     throw new UsageError('Cannot examine: expected one pod, or a kind and a name as in deploy/web, or --all');
   const namespace = await namespaceOf(flags, io);
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod };
-  const { store, problems, hosted } = await readPull(flags, puller, io);
+  const { store, problems, hosted } = await readWorld(flags, pullKinds(puller), io, namespace);
   writeProblems(io, problems);
   if (problems.length > 0 && findPod(store, puller) === undefined)
     throw new PullwrightError(`Cannot examine ${pod.kind} "${namespace}/${pod.name}": it could not be read`, {

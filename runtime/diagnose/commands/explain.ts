@@ -16,7 +16,7 @@ import { redact } from '../../core/redacted.ts';
 import { oneLined } from '../../core/text.ts';
 import { judgeImage, judgePod } from '../checks/chain.ts';
 import { bySeverity, firstBroken } from '../checks/findings.ts';
-import { lookAt, readPull } from '../model/look.ts';
+import { type DoctorInput, lookAt, pullKinds, readWorld } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster, readGiven } from '../model/objects.ts';
 import {
   explainIn,
@@ -27,7 +27,7 @@ import {
   type PodPuller,
   parsePodName,
 } from '../model/pull.ts';
-import type { DoctorInput, Explanation, Finding } from '../model/types.ts';
+import type { Explanation, Finding } from '../model/types.ts';
 import { answer, documentsText, explanationText, OUTPUT_FORMS } from '../views/text.ts';
 
 const TABLE = {
@@ -96,7 +96,12 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   needFolderForCluster(values);
   const namespace = await namespaceOf(values, io);
   const puller = pullerOf({ ...values, namespace, serviceAccount: values['service-account'] }, '--pod');
-  const { store, problems, places, notes, hosted } = await readPull(values, puller, io);
+  const { store, problems, places, notes, hosted } = await readWorld(
+    values,
+    pullKinds(puller),
+    io,
+    namespace,
+  );
   const reader = findWorld(store, puller, { complete: problems.length === 0, hosted });
   const names = positionals.length > 0 ? positionals : reader.images;
   if (names.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');

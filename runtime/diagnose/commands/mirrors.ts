@@ -76,7 +76,7 @@ export const IN_USE_KINDS: readonly SourceKind[] = [
 
 /** @param given an auth file beside the cluster's own secret */
 export function changesInUse(
-  { cluster, found }: MirrorInput,
+  { cluster }: MirrorInput,
   supposed: WhatIf,
   given: readonly AuthSource[],
 ): InUse {
@@ -85,7 +85,7 @@ export function changesInUse(
   // Where the operator refuses the change, nodes keep what they have: only what reads the objects by itself follows them.
   const follows = (plane: Plane): boolean =>
     supposed.disruption !== undefined || (plane !== 'node' && plane !== 'control-plane');
-  const asked = usedImages(cluster, found).map((one) => ({ ...one, for: one.for.filter(follows) }));
+  const asked = usedImages(cluster).map((one) => ({ ...one, for: one.for.filter(follows) }));
   return inUseChanges(asked, {
     before: resolverOf(cluster),
     after: resolverOf(supposed.cluster),
@@ -123,14 +123,11 @@ function hasCredential(sources: readonly AuthSource[], place: string): boolean {
 }
 
 /** Images of pods and templates, releases and catalogs, with the users of each. */
-function usedImages(cluster: ClusterObjects, found: MirrorInput['found']): readonly UsedImage[] {
-  const hosted = cluster.hostedCluster;
+function usedImages(cluster: ClusterObjects): readonly UsedImage[] {
+  const { hostedCluster: hosted, inside: guest = [] } = cluster;
   if (hosted === undefined)
     return [...podImages(cluster.objects, ['node']), ...namedImages(cluster.objects, ['node'])];
   const { namespace = '', name } = hosted.metadata;
-  const guest = found.flatMap(({ object, file = '' }) =>
-    file.includes(`hosted/${namespace}/${name}/`) ? [object] : [],
-  );
   const beside = (cluster.management ?? []).filter(
     ({ metadata }) => metadata.namespace === `${namespace}-${name}`,
   );

@@ -14,7 +14,17 @@ import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirror
 import { brokenIn, type ExaminedPod, judgeImage, judgePod, pullId } from '../checks/chain.ts';
 import { groupedByCause, systemOf, VERDICTS } from '../checks/findings.ts';
 import { judgeCluster, type StatusRow } from '../checks/status.ts';
-import { clusterKinds, reportKeys, reportMirrors, reportNamespaces } from '../model/cluster.ts';
+import {
+  clusterKinds,
+  type Report,
+  type ReportCluster,
+  type ReportPull,
+  type ReportSystem,
+  reportKeys,
+  reportMirrors,
+  reportNamespaces,
+  type WithoutUsers,
+} from '../model/cluster.ts';
 import { failureIn, runs } from '../model/events.ts';
 import { type Known, lookAt, readClusters } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
@@ -26,13 +36,8 @@ import {
   type FoundIn,
   headline,
   REPORT_SYSTEMS,
-  type Report,
-  type ReportCluster,
-  type ReportPull,
-  type ReportSystem,
   type ReportSystemName,
   type ReportVerdict,
-  type WithoutUsers,
   worstOf,
 } from '../model/types.ts';
 import { reportMarkdown } from '../views/markdown.ts';

@@ -13,7 +13,7 @@ import { oneLined, onOneLine } from '../../core/text.ts';
 import { folderOf, readText } from '../../engine/offline/manifests.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
-import { FOLDER_KINDS, locate, type ReadWorld, readFolders, worldIn } from '../model/look.ts';
+import { FOLDER_KINDS, locate, type ReadWorld, readWorld, worldIn } from '../model/look.ts';
 import { clusterFlag } from '../model/objects.ts';
 import { explainIn, findWorld, imageOf, parsePodName, WORKLOAD_KINDS } from '../model/pull.ts';
 import type { EntryPlace, Explanation, Finding } from '../model/types.ts';
@@ -214,7 +214,7 @@ async function judgeFile(
   const dirs = from ?? own.map((dir) => resolve(dirname(file), dir));
   if (dirs.length === 0)
     throw new UsageError(`Cannot test "${file}": it names no folder, and there is no --from`);
-  const { store, problems, notes, hosted } = await readFolders(dirs, { cluster, stdin: io.stdin });
+  const { store, problems, notes, hosted } = await readWorld({ from: dirs, cluster }, [], io);
   writeProblems(io, [...problems, ...notes]);
   return tests.map((expectation) => ({
     file,

@@ -1,4 +1,4 @@
-/** The registry keys of the pull secrets that nodes get: which entry wins, which lose, why, and when each ends. */
+/** What `report` shows of a cluster: the registry keys of its nodes, its mirror sets, its namespaces; and what is read for that. */
 
 import { credentialExpiry } from '../../core/docker-config/expiry.ts';
 import { type MergeResult, mergePullSecrets } from '../../core/docker-config/merge.ts';
@@ -21,6 +21,7 @@ import { writerOf } from '../../pull-secret-injection/reconciler/copies.ts';
 import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { secretFault } from '../checks/docker-config.ts';
 import { injectionKinds } from './admission.ts';
+import type { ReportNodes } from './nodes.ts';
 import type { NextKinds, SourceKind } from './objects.ts';
 import {
   CLUSTER_KINDS,
@@ -30,119 +31,182 @@ import {
   PLATFORM_SECRET,
   WORKLOAD_KINDS,
 } from './pull.ts';
-import {
-  type ReportKey,
-  type ReportMirrors,
-  type ReportNamespace,
-  type ReportNodes,
-  type ReportPull,
-  type ReportSecret,
-  worstOf,
-} from './types.ts';
+import { type Cause, type Explanation, type ReportSystemName, type ReportVerdict, worstOf } from './types.ts';
+
+// What a report is made of. There is no place for a value in it: of a credential it has the registry's key, where it stands, and
+// when it ends; no password, no token, no user name.
+
+export interface Report {
+  /** Of this shape; another number is another shape. */
+  readonly version: 1;
+  /** RFC 3339. */
+  readonly madeAt: string;
+  /** The folder or context that was looked at. */
+  readonly source: string;
+  /** The worst first. */
+  readonly clusters: readonly ReportCluster[];
+  /** The worst first. */
+  readonly problems: readonly Cause[];
+  /** What could not be read. */
+  readonly unread: readonly string[];
+}
+
+export interface ReportCluster {
+  readonly name: string;
+  readonly verdict: ReportVerdict;
+  /** Of those that are in use. */
+  readonly systems: readonly ReportSystem[];
+  readonly nodes: ReportNodes;
+  /** Container runtimes that its Nodes name, sorted: `containerd`, `cri-o`; empty where none says so. */
+  readonly runtimes: readonly string[];
+  readonly keys: readonly ReportKey[];
+  readonly pulls: readonly ReportPull[];
+  /** Healthy pulls that are omitted, so that the report stays small enough to open. */
+  readonly pullsLeftOut: number;
+  readonly namespaces: readonly ReportNamespace[];
+  readonly mirrors: ReportMirrors;
+}
+
+export interface ReportSystem {
+  readonly system: ReportSystemName;
+  readonly verdict: ReportVerdict;
+  /** One sentence. */
+  readonly summary: string;
+}
+
+/** One image of one workload or pod. */
+export interface ReportPull {
+  /** Unique in the report: what a permalink names. */
+  readonly id: string;
+  readonly namespace: string;
+  /** `Deployment/shop/web` */
+  readonly object: string;
+  /** Pods like it, where it stands for several. */
+  readonly pods: number;
+  readonly image: string;
+  readonly verdict: ReportVerdict;
+  /** Why the image cannot be read; then there is no explanation. */
+  readonly fault?: string;
+  readonly explanation?: ReportExplanation;
+}
+
+/** What the page shows of an explanation. */
+export type ReportExplanation = WithoutUsers<
+  Pick<Explanation, 'secrets' | 'kubelet' | 'places' | 'skipped' | 'containerd' | 'findings'>
+>;
+
+/** Names of users stand in no report. */
+export type WithoutUsers<T> = T extends readonly (infer One)[]
+  ? readonly WithoutUsers<One>[]
+  : T extends object
+    ? { readonly [Name in keyof T as Exclude<Name, 'username'>]: WithoutUsers<T[Name]> }
+    : T;
 
 /** A credential that ends within so many days ends soon. */
-export const SOON_DAYS = 14;
+const SOON_DAYS = 14;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-export interface ReportKeys {
-  readonly keys: readonly ReportKey[];
-  /** Why a document as a whole cannot be used. */
-  readonly faults: readonly { readonly source: string; readonly message: string }[];
+/** An entry of the pull secrets that nodes get. */
+interface Entry {
+  /** As it is written. */
+  readonly key: string;
+  /** `Secret/kube-system/additional-pull-secret` */
+  readonly source: string;
+  readonly state: 'used' | 'shadowed' | 'rejected';
+  /** Of one that is not used: the key and Secret that are used in its place. */
+  readonly winner?: { readonly key: string; readonly source: string };
+  readonly why?: string;
 }
+
+export interface ReportKey extends Entry {
+  /** RFC 3339. */
+  readonly expiresAt?: string;
+  readonly ends?: 'ended' | 'soon';
+  /** Nodes that are known to have it. */
+  readonly onNodes: number;
+}
+
+export type ReportKeys = ReturnType<typeof reportKeys>;
 
 /**
  * Merges the two documents as the reconciler does, and reports the outcome of every entry.
  *
  * @param nodes which nodes have what was merged
+ * @returns the entries, and why a document as a whole cannot be used
  */
-export function reportKeys(store: ObjectStore, nodes: ReportNodes, now: Date): ReportKeys {
+export function reportKeys(store: ObjectStore, nodes: ReportNodes, now: Date) {
   const { original, additional } = nodeDocuments(store);
-  const faultOf = (source: AuthSource | undefined, message: string | undefined): ReportKeys['faults'] =>
+  const merged =
+    original &&
+    mergePullSecrets({ original: original.text, ...(additional && { additional: additional.text }) });
+  const faults = (source: AuthSource | undefined, message: string | undefined) =>
     source === undefined || message === undefined ? [] : [{ source: source.name, message }];
-  if (original === undefined)
+  if (merged === undefined)
     return {
       keys: [],
-      faults: faultOf(additional, "cannot be merged: the platform's pull secret was not found"),
+      faults: faults(additional, "cannot be merged: the platform's pull secret was not found"),
     };
-  const merged = mergePullSecrets({
-    original: original.text,
-    ...(additional === undefined ? {} : { additional: additional.text }),
-  });
-  if (!merged.ok) return { keys: [], faults: faultOf(original, merged.problem.message) };
-  const faults = faultOf(additional, merged.additionalProblem?.message);
-  const documents = additional === undefined ? [original] : [original, additional];
-  const rows = [
-    ...platformRows(merged, original.name),
-    ...(additional === undefined ? [] : tenantRows(merged, additional.name, original.name)),
-  ];
-  const ends = new Map(documents.flatMap((document) => endsOf(document, now)));
-  const keys = rows.map(
-    (row): ReportKey => ({
-      ...row,
-      ...ends.get(`${row.source}\n${row.key}`),
-      onNodes: row.state === 'used' || row.state === 'last-good' ? nodes.inSync : 0,
+  if (!merged.ok) return { keys: [], faults: faults(original, merged.problem.message) };
+  const ends = new Map([original, additional].flatMap((source) => (source ? endsOf(source, now) : [])));
+  const keys = entriesOf(merged, original?.name ?? '', additional?.name ?? '').map(
+    (one): ReportKey => ({
+      ...one,
+      ...ends.get(`${one.source}\n${one.key}`),
+      onNodes: one.state === 'used' ? nodes.inSync : 0,
     }),
   );
-  return { keys: keys.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)), faults };
+  return {
+    keys: keys.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)),
+    faults: faults(additional, merged.additionalProblem?.message),
+  };
 }
 
-type Merged = Extract<MergeResult, { readonly ok: true }>;
-type Row = Omit<ReportKey, 'onNodes' | 'expiresAt' | 'ends'>;
-
-function platformRows({ entries, originalVerdicts, verdicts }: Merged, source: string): readonly Row[] {
+/** The platform's entries, of which the good ones are all used, then the tenant's. */
+function entriesOf(
+  { entries, originalVerdicts, verdicts, conflicts }: Extract<MergeResult, { readonly ok: true }>,
+  platform: string,
+  tenant: string,
+): readonly Entry[] {
+  const used = entries.filter(({ source }) => source === 'original');
   const rejected = originalVerdicts.filter(({ verdict }) => verdict === 'Rejected');
-  const tenants = new Set(
-    verdicts.filter(({ verdict }) => verdict === 'Accepted').map(({ subject }) => subject),
-  );
   return [
-    ...entries.flatMap(({ key, source: from }): readonly Row[] => {
-      if (from === 'additional' || (from === 'lastGood' && tenants.has(key))) return [];
-      return [{ key, source, state: from === 'original' ? 'used' : 'last-good' }];
-    }),
+    ...used.map(({ key }): Entry => ({ key, source: platform, state: 'used' })),
     ...rejected.map(
-      ({ subject, message }): Row => ({ key: subject, source, state: 'rejected', why: message }),
+      ({ subject, message }): Entry => ({ key: subject, source: platform, state: 'rejected', why: message }),
     ),
+    ...verdicts.flatMap(({ verdict, subject, message }): readonly Entry[] => {
+      const state = STATES[verdict];
+      if (state === undefined) return [];
+      const winner = conflicts.find(({ registry }) => registry === subject)?.original;
+      return [
+        {
+          key: subject,
+          source: tenant,
+          state,
+          ...(winner === undefined ? {} : { winner: { key: winner, source: platform } }),
+          ...(state === 'used' ? {} : { why: message }),
+        },
+      ];
+    }),
   ];
 }
 
-function tenantRows({ verdicts, conflicts }: Merged, source: string, platform: string): readonly Row[] {
-  return verdicts.flatMap((verdict): readonly Row[] => {
-    const state = STATES[verdict.verdict];
-    if (state === undefined) return [];
-    const conflict = conflicts.find(({ registry }) => registry === verdict.subject);
-    return [
-      {
-        key: verdict.subject,
-        source,
-        state,
-        ...(conflict === undefined ? {} : { winner: { key: conflict.original, source: platform } }),
-        ...(state === 'used' ? {} : { why: verdict.message }),
-      },
-    ];
-  });
-}
-
-const STATES: Readonly<Partial<Record<EntryStatus['verdict'], ReportKey['state']>>> = {
+const STATES: Readonly<Partial<Record<EntryStatus['verdict'], Entry['state']>>> = {
   Accepted: 'used',
   Shadowed: 'shadowed',
   Rejected: 'rejected',
 };
 
-function endsOf(
-  source: AuthSource,
-  now: Date,
-): readonly (readonly [string, Pick<ReportKey, 'expiresAt' | 'ends'>])[] {
+function endsOf(source: AuthSource, now: Date) {
   const parsed = readAuthSource(source);
   if (!parsed.ok) return [];
   return parsed.config.entries.flatMap(({ key, kubelet }) => {
     const { expiresAt } = kubelet === undefined ? {} : credentialExpiry(kubelet);
     if (expiresAt === undefined) return [];
     const left = Date.parse(expiresAt) - now.getTime();
-    const ends = left <= 0 ? 'ended' : left <= SOON_DAYS * DAY_MS ? 'soon' : undefined;
-    return [
-      [`${source.name}\n${key.written}`, { expiresAt, ...(ends === undefined ? {} : { ends }) }] as const,
-    ];
+    const ends = left <= 0 ? ('ended' as const) : left <= SOON_DAYS * DAY_MS ? ('soon' as const) : undefined;
+    return [[`${source.name}\n${key.written}`, { expiresAt, ...(ends && { ends }) }] as const];
   });
 }
 
@@ -193,15 +257,18 @@ export function clusterKinds(
 
 // The mirror sets of a cluster as its nodes follow them: in the operator's order, with everything that it refuses.
 
+export type ReportMirrors = ReturnType<typeof reportMirrors>;
+
 /**
  * @param place names the object and field of an origin, for a person
  */
-export function reportMirrors(nodes: NodeMirrors, place: (origin: RuleOrigin) => string): ReportMirrors {
+export function reportMirrors(nodes: NodeMirrors, place: (origin: RuleOrigin) => string) {
   const { rendering, state, summary, rules, problems } = nodes;
   const shown = state === 'rendered' && !rendering.refused ? rendering.rules : rules;
   return {
     state,
     summary,
+    /** In the order of the file that the operator writes. */
     rules: shown.map(({ prefix, blocked, origins = [], mirrors }) => ({
       source: prefix,
       blocked,
@@ -209,47 +276,42 @@ export function reportMirrors(nodes: NodeMirrors, place: (origin: RuleOrigin) =>
       mirrors: mirrors.map(({ location, pullFrom, origin }) => ({
         location,
         pullFrom,
-        ...(origin === undefined ? {} : { from: place(origin) }),
+        ...(origin && { from: place(origin) }),
       })),
     })),
-    refusals: problems.map(({ severity, code, origin, message }) => ({
-      severity,
-      code,
-      object: place(origin),
-      message,
-    })),
+    refusals: problems.map(({ origin, ...problem }) => ({ ...problem, object: place(origin) })),
   };
 }
 
 // Namespaces with their pull secrets, what they grant, and which of their Secrets are copies.
 
+export type ReportNamespace = ReturnType<typeof reportNamespaces>[number];
+
 /** Only namespaces that have something to say: a pull secret, a grant, or a workload. */
-export function reportNamespaces(
-  objects: Iterable<KubeObject>,
-  pulls: readonly ReportPull[],
-): readonly ReportNamespace[] {
+export function reportNamespaces(objects: Iterable<KubeObject>, pulls: readonly ReportPull[]) {
   const inNamespaces = Map.groupBy(objects, ({ metadata }) => metadata.namespace ?? '');
   const byPull = Map.groupBy(pulls, ({ namespace }) => namespace);
-  return [...new Set([...inNamespaces.keys(), ...byPull.keys()])]
-    .toSorted()
-    .flatMap((name): readonly ReportNamespace[] => {
-      const own = inNamespaces.get(name) ?? [];
-      const secrets = own
-        .filter(isSecret)
-        .filter(({ type }) => pullSecretKey(type) !== undefined)
-        .map(secretOf);
-      const grants = own.filter(({ kind }) => kind === GRANT_KIND).map(grantOf);
-      const used = byPull.get(name) ?? [];
-      if (name === '' || secrets.length + grants.length + used.length === 0) return [];
-      const verdicts = [
-        ...used.map(({ verdict }) => verdict),
-        ...secrets.map(({ fault }) => (fault === undefined ? 'ok' : 'attention')),
-      ];
-      return [{ name, secrets, grants, pulls: used.length, verdict: worstOf(verdicts, 'ok') }];
-    });
+  return [...new Set([...inNamespaces.keys(), ...byPull.keys()])].toSorted().flatMap((name) => {
+    const own = inNamespaces.get(name) ?? [];
+    const secrets = own
+      .filter(isSecret)
+      .filter(({ type }) => pullSecretKey(type) !== undefined)
+      .map(secretOf);
+    const grants = own.filter(({ kind }) => kind === GRANT_KIND).map(grantOf);
+    const used = byPull.get(name) ?? [];
+    if (name === '' || secrets.length + grants.length + used.length === 0) return [];
+    const verdicts = [
+      ...used.map(({ verdict }) => verdict),
+      ...secrets.map(({ fault }) => (fault === undefined ? 'ok' : 'attention')),
+    ];
+    /** `pulls`: images of its workloads. */
+    return [{ name, secrets, grants, pulls: used.length, verdict: worstOf(verdicts, 'ok') }];
+  });
 }
 
-function secretOf(object: SecretObject): ReportSecret {
+export type ReportSecret = ReturnType<typeof secretOf>;
+
+function secretOf(object: SecretObject) {
   const profile = writerOf(object);
   const of = textOf(object.metadata.annotations?.[SOURCES_ANNOTATION]);
   const source = pullSecretSource(object);
@@ -258,19 +320,15 @@ function secretOf(object: SecretObject): ReportSecret {
   return {
     name: object.metadata.name,
     type: object.type ?? 'Opaque',
-    ...(profile === undefined ? {} : { copy: { profile, of } }),
+    /** Of a copy: the profile that syncs it, and its source Secrets. */
+    ...(profile !== undefined && { copy: { profile, of } }),
     keys: parsed?.ok === true ? parsed.config.entries.map(({ key }) => withoutUserInfo(key.written)) : [],
-    ...(fault === undefined ? {} : { fault }),
+    ...(fault !== undefined && { fault }),
   };
 }
 
-function grantOf(object: KubeObject): ReportNamespace['grants'][number] {
+function grantOf(object: KubeObject) {
   const { name, secrets, profiles, patterns, selector, problems } = readPullSecretGrant(object);
-  return {
-    name,
-    secrets,
-    profiles,
-    to: [...patterns, ...(selector === undefined ? [] : ['namespaces with the labels that it names'])],
-    problems,
-  };
+  const to = [...patterns, ...(selector === undefined ? [] : ['namespaces with the labels that it names'])];
+  return { name, secrets, profiles, to, problems };
 }

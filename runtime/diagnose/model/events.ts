@@ -8,7 +8,6 @@ import type { ObjectStore } from '../../engine/store.ts';
 import { podMetadataIn, type SourceKind } from './objects.ts';
 import { imagesOf, type PlainPodSpec, type PodPuller, podSpecIn, rootOf } from './pull.ts';
 import { type ContainerWait, type PodEvent, pullFailure } from './pull-failure.ts';
-import type { PodFailure } from './types.ts';
 
 interface Said extends PodEvent {
   readonly at: string;
@@ -45,8 +44,11 @@ export function podsOf(store: ObjectStore, object: KubeObject): readonly KubeObj
   });
 }
 
+/** The failing pull of a container. */
+export type PodFailure = NonNullable<ReturnType<typeof failureIn>>;
+
 /** The first container of a pod whose pull fails; none when all are past their pull. */
-export function failureIn(store: ObjectStore, pod: KubeObject): PodFailure | undefined {
+export function failureIn(store: ObjectStore, pod: KubeObject) {
   const { phase } = recordOf(pod.status);
   if (pod.kind !== 'Pod' || runs(pod) || phase === 'Succeeded' || phase === 'Failed') return undefined;
   const spec = podSpecIn(pod);
@@ -59,7 +61,7 @@ export function failureIn(store: ObjectStore, pod: KubeObject): PodFailure | und
         ...failure,
         container: name,
         pod: pod.metadata.name,
-        ...(typeof nodeName === 'string' && nodeName !== '' ? { node: nodeName } : {}),
+        node: typeof nodeName === 'string' && nodeName !== '' ? nodeName : undefined,
       };
   }
   return undefined;

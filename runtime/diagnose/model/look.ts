@@ -34,7 +34,6 @@ import {
   type NextKinds,
   readObjects,
   type SourceKind,
-  type SourceObjects,
 } from './objects.ts';
 import {
   accountName,
@@ -64,7 +63,7 @@ import {
   SECRET,
   WORKLOAD_KINDS,
 } from './pull.ts';
-import type { DoctorImage, DoctorInput, Explanation } from './types.ts';
+import type { Explanation } from './types.ts';
 
 interface Rule {
   readonly apiGroups?: readonly string[];
@@ -165,76 +164,84 @@ export interface Known {
   readonly live?: boolean;
 }
 
+/** What is known of a pod, or of an object with a pod template, for the checks of its pulls. */
+export type DoctorInput = ReturnType<typeof lookAt>;
+
 /**
- * Gathers.
+ * Gathers. Lists are empty where nothing is known.
  *
  * @param known what could not be read, whether the nodes are those of a hosted cluster, and where they pull from, where that is known
  * @throws PullwrightError when the pod is not found
  */
-export function lookAt(store: ObjectStore, puller: PodPuller, known: Known): DoctorInput {
-  const { unread, hosted, nodes, live = false } = known;
+export function lookAt(
+  store: ObjectStore,
+  puller: PodPuller,
+  { unread, hosted, nodes, live = false }: Known,
+) {
   const spec = podSpecOf(store, puller) ?? {};
   const template = findPod(store, puller) as KubeObject;
   const { namespace } = puller;
   const isPod = template.kind === 'Pod';
-  const account = accountName(spec, 'default');
+  const name = accountName(spec, 'default');
+  const object = store.get({ ...SERVICE_ACCOUNT, namespace, name });
+  const complete = unread.length === 0;
+  // A pod was made with it, and Kubernetes makes "default" with each namespace: a folder need not have these.
+  const account = { name, object, known: complete && (live || (name !== 'default' && !isPod)) };
   // The list of a pod that exists is complete: its ServiceAccount no longer counts.
-  const reader = findWorld(store, puller, { complete: unread.length === 0, hosted, nodes });
-  const object = store.get({ ...SERVICE_ACCOUNT, namespace, name: account });
+  const world = findWorld(store, puller, { complete, hosted, nodes });
   const pods = podsOf(store, template);
-  const [refusal] = pods.flatMap((pod) => failureIn(store, pod) ?? []);
-  const [failure] = pods.flatMap((pod) => providerFailure(store, pod) ?? []);
-  const [mayRead, node] = [providerMayRead(store, namespace, account), nodeNameOf(store, puller)];
-  const images = imagesOf(spec).map((image) => imageIn(store, reader, puller, image, mayRead));
+  const node = nodeNameOf(store, puller);
+  const mayRead = providerMayRead(store, namespace, name);
+  const images = imagesOf(spec).map((image) => imageIn(store, world, puller, image, mayRead));
   const provided = providedImages(store);
-  const explanations = images.flatMap(({ explanation }) => explanation ?? []);
-  const facts = nodeFacts(store, node, explanations, live && unread.length === 0);
   return {
     namespace,
+    /** `Pod/web/shop-1` */
     pod: describeObject({ kind: template.kind, namespace, name: template.metadata.name }),
+    /** A pod that exists cannot be changed; a template can. */
     isPod,
+    /** The names come from the pod or template itself, and not from its ServiceAccount. */
     ownList: hasOwnList(spec) && !(isPod && sameList(spec, object)),
+    /** Made by a kubelet from a file of its node: it cannot list a Secret. */
     isStatic: isStatic(template),
+    /** The template as it is, for a change of it. */
     template,
-    // A pod was made with it, and Kubernetes makes "default" with each namespace: a folder need not have these.
-    account: {
-      name: account,
-      object,
-      known: unread.length === 0 && (live || (account !== 'default' && !isPod)),
-    },
+    account,
     images,
-    notInjected: notInjectedIn(store, {
-      template,
-      world: reader,
-      account: { name: account, object },
-      pods,
-      live,
-    }),
+    notInjected: notInjectedIn(store, { template, world, account, pods, live }),
     notGiven: notGivenIn(store, template),
     givers: giversOf(store, template),
-    troubles: troublesIn(store, namespace, account, node),
+    troubles: troublesIn(store, namespace, name, node),
     provider: {
       present: provided !== undefined,
       matchImages: provided ?? [],
       mayRead,
-      ...(failure === undefined ? {} : { failure }),
+      /** What its last run for this pod failed with, as the installer of the node says. */
+      failure: pods.flatMap((pod) => providerFailure(store, pod) ?? [])[0],
     },
+    /** How many pods were looked at: the pod itself, or those that a template has made. */
     pods: pods.length,
-    ...(refusal === undefined ? {} : { failure: refusal }),
-    ...(facts === undefined ? {} : { node: facts }),
+    /** What the kubelet says of the pull of a container; of a template, of one of its pods. */
+    failure: pods.flatMap((pod) => failureIn(store, pod) ?? [])[0],
+    node: nodeFacts(
+      store,
+      node,
+      images.flatMap(({ explanation }) => explanation ?? []),
+      live && complete,
+    ),
+    /** What could not be read, each with the right that is missing. */
     unread,
   };
 }
 
-/** Profiles whose copies such pods are to have, listed already or not. */
-function giversOf(store: ObjectStore, pod: KubeObject): DoctorInput['givers'] {
+/** Profiles that inject a name into such pods and sync its Secret, each with the message of `Ready` unless it is True. */
+function giversOf(store: ObjectStore, pod: KubeObject) {
   return plannedNames(store, pod, []).flatMap(({ name: secret, by }) => {
     const [sort, name = ''] = by.split('/');
     if (sort !== 'profile') return [];
     const profile = store.get({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name });
     if (profile === undefined || !brings(profile, secret)) return [];
-    const says = readyText(profile);
-    return [{ secret, by: `${PROFILE_KIND}/${name}`, ...(says === undefined ? {} : { says }) }];
+    return [{ secret, by: `${PROFILE_KIND}/${name}`, says: readyText(profile) }];
   });
 }
 
@@ -258,57 +265,51 @@ function sameList(spec: PlainPodSpec, account: KubeObject | undefined): boolean 
 /** Of entries for other registries nothing is said. */
 const BRIEF = { brief: true } as const;
 
-function imageIn(
-  store: ObjectStore,
-  reader: PullModel,
-  puller: PodPuller,
-  image: string,
-  mayRead: boolean,
-): DoctorImage {
+/** An image of the pod, and which Secrets and nodes would have a credential for it. */
+export type DoctorImage = DoctorInput['images'][number];
+
+function imageIn(store: ObjectStore, world: PullModel, puller: PodPuller, image: string, mayRead: boolean) {
   const parsed = parseImageReference(image);
-  if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [] };
-  const explanation = explainIn(reader, parsed.reference, BRIEF);
+  if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [], mirrorSecrets: [] };
+  const explanation = explainIn(world, parsed.reference, BRIEF);
   const listed = new Set(explanation.secrets.map(({ name }) => name));
   const sources = store.list(SECRET, puller.namespace).flatMap((object) => {
     const source = podSource(object);
     return source === undefined ? [] : [{ name: object.metadata.name, source }];
   });
-  const { repository } = parsed.reference;
   const pod = findPod(store, puller);
   const listsNone = pod !== undefined && isStatic(pod);
   const bare = bareMirrors(explanation, mayRead);
   const holds = (source: AuthSource, mirror: string): boolean =>
     lookupForContainers([source], withoutTagAndDigest(mirror)).found === 'credential';
+  const node = nodeNameOf(store, puller);
+  const synced = (): Explanation =>
+    explainIn({ ...world, ...nodeFile(store, puller, [], true) }, parsed.reference, BRIEF);
   return {
     text: image,
     explanation,
-    // A static pod cannot list any Secret.
+    /** Secrets of the namespace that the pod does not list, and that hold a credential for the image. A static pod cannot list any. */
     elsewhere: sources
-      .filter(({ name, source }) => !listsNone && !listed.has(name) && matchesFor(source, repository))
-      .map(({ name }) => name),
-    mirrors: bare.filter((mirror) => sources.some(({ source }) => holds(source, mirror))),
-    mirrorSecrets: sources
-      // Where the node's mirrors are not known, each that can be read may be the one.
-      .filter(({ source }) =>
-        reader.mirrors.length === 0
-          ? readAuthSource(source).ok
-          : bare.some((mirror) => holds(source, mirror)),
+      .filter(
+        ({ name, source }) =>
+          !listsNone && !listed.has(name) && matchesFor(source, parsed.reference.repository),
       )
       .map(({ name }) => name),
-    ...leftOut(explanation, nodeNameOf(store, puller), () =>
-      explainIn({ ...reader, ...nodeFile(store, puller, [], true) }, parsed.reference, BRIEF),
-    ),
+    /** Mirrors without a credential for which a Secret of the namespace has one. */
+    mirrors: bare.filter((mirror) => sources.some(({ source }) => holds(source, mirror))),
+    /** Names of those Secrets; of all readable pull secrets of the namespace where no mirror is known, as each may be the one. */
+    mirrorSecrets: sources
+      .filter(({ source }) =>
+        world.mirrors.length === 0 ? readAuthSource(source).ok : bare.some((mirror) => holds(source, mirror)),
+      )
+      .map(({ name }) => name),
+    /** The node of the pod, when its label keeps the pull secret of the cluster from it, and that has a credential for the image. */
+    leftOutNode: isBare(explanation) && node !== undefined && !isBare(synced()) ? node : undefined,
   };
 }
 
-/** The node's label keeps the credential from it: on a node that has it there would be one. */
-function leftOut(
-  explanation: Explanation,
-  node: string | undefined,
-  synced: () => Explanation,
-): Pick<DoctorImage, 'leftOutNode'> {
-  const isBare = ({ kubelet }: Explanation): boolean => kubelet.anonymous && kubelet.blockedBy === undefined;
-  return node !== undefined && isBare(explanation) && !isBare(synced()) ? { leftOutNode: node } : {};
+function isBare({ kubelet }: Explanation): boolean {
+  return kubelet.anonymous && kubelet.blockedBy === undefined;
 }
 
 function matchesFor(source: AuthSource, repository: string): boolean {
@@ -331,48 +332,32 @@ function bareMirrors({ places }: Explanation, mayRead: boolean): readonly string
 
 // The folders that `explain`, `doctor`, `verify` and `test` look into, as the one cluster that is meant.
 
-export interface ReadWorld {
-  readonly store: ObjectStore;
-  readonly problems: readonly string[];
-  /** `Secret/web/pull` to `dump/secrets.yaml:12`. */
-  readonly places: ReadonlyMap<string, string>;
-  /** What keeps profiles of the folder from bringing what they name. */
-  readonly notes: readonly string[];
-  /** Whether it is a hosted cluster, whose nodes follow lists of the HostedCluster. */
-  readonly hosted: boolean;
-}
-
-export interface FolderOptions {
-  /** The cluster that is meant, where there are several. */
-  readonly cluster?: string | undefined;
-  /** That of objects that name none, as those of `helm template`. @default {'default'} */
-  readonly namespace?: string | undefined;
-  /** Read for `-`. */
-  readonly stdin: NodeJS.ReadableStream;
-}
-
-/**
- * Reads all of `dirs`, with the copies that its profiles will bring; of an object that is given in several of them the last counts.
- *
- * @throws UsageError where it is not clear which cluster is meant
- */
-export async function readFolders(
-  dirs: readonly string[],
-  { cluster, namespace, stdin }: FolderOptions,
-): Promise<ReadWorld> {
-  return worldIn(await locateAll(dirs, [], stdin), cluster, namespace);
-}
+/** Objects of one cluster, out of folders or of a cluster that is there. */
+export type ReadWorld = ReturnType<typeof worldOf>;
 
 /** A cluster of a folder. */
 export interface FoundCluster {
   readonly cluster: ClusterObjects;
   /** Reads it whole. */
-  readonly read: () => ReadCluster;
+  readonly read: () => ReadWorld;
 }
 
-export interface ReadCluster extends ReadWorld {
-  /** As it is given: without the copies, and without what would be reported of them. */
-  readonly given: ObjectStore;
+/**
+ * Reads all of `from`, with the copies that its profiles will bring; of an object that is given in several folders the last counts.
+ * Without a folder, what `steps` name of the cluster, which has no files, and whose nodes are its own.
+ *
+ * @param namespace that of objects of a folder that name none, as those of `helm template`
+ * @throws UsageError where it is not clear which cluster is meant; PullwrightError where nothing can be read
+ */
+export async function readWorld(
+  { from, cluster, ...access }: LookValues,
+  steps: readonly NextKinds[],
+  io: CommandIo,
+  namespace?: string,
+): Promise<ReadWorld> {
+  if (from !== undefined) return worldIn(await locateAll(from, FOLDER_KINDS, io.stdin), cluster, namespace);
+  const found = await readObjects(access, steps, io);
+  return { ...found, given: found.store, places: new Map(), notes: [], hosted: false };
 }
 
 /** Every cluster that is there. */
@@ -381,18 +366,19 @@ export async function readClusters(
   more: readonly string[],
   stdin: NodeJS.ReadableStream,
 ): Promise<readonly FoundCluster[]> {
-  const folders = await locateAll(dirs, more, stdin);
+  const folders = await locateAll(dirs, [...FOLDER_KINDS, ...more], stdin);
   return clustersOf(folders).map((cluster) => ({ cluster, read: () => worldOf(folders, cluster) }));
 }
 
-async function locateAll(
+/** The documents of `dirs` that are of these kinds. */
+export async function locateAll(
   dirs: readonly string[],
-  more: readonly string[],
+  kinds: Iterable<string>,
   stdin: NodeJS.ReadableStream,
 ): Promise<readonly LocatedFolder[]> {
-  const kinds = new Set([...FOLDER_KINDS, ...more]);
   const folders: LocatedFolder[] = [];
-  for (const dir of dirs) folders.push(locate(dir, await readFolder(dir, kinds, stdin), dirs.length === 1));
+  for (const dir of dirs)
+    folders.push(locate(dir, await readFolder(dir, new Set(kinds), stdin), dirs.length === 1));
   return folders;
 }
 
@@ -427,119 +413,85 @@ function clustersOf(folders: readonly LocatedFolder[]): readonly ClusterObjects[
   return clustersIn(found, new Set(folders.flatMap(elsewhereAgain)));
 }
 
-function placed(object: KubeObject, namespace: string): KubeObject {
-  if (object.metadata.namespace !== undefined || !NAMESPACED.has(object.kind)) return object;
-  return { ...object, metadata: { ...object.metadata, namespace } };
-}
-
 function worldOf(
   folders: readonly LocatedFolder[],
-  chosen: ClusterObjects,
+  { objects, inside = [], hostedCluster }: ClusterObjects,
   ofNone: string = 'default',
-): ReadCluster {
-  const meant = objectsOf(chosen);
+) {
+  // Mirror sets in the folder of a hosted cluster do not count: HyperShift writes its own.
+  const own = inside.filter((object) => !NODE_KINDS.some((kind) => isOf(object, kind)));
+  const meant = new Set([...objects, ...own]);
+  const placed = (object: KubeObject): KubeObject => {
+    const { namespace = NAMESPACED.has(object.kind) ? ofNone : undefined } = object.metadata;
+    return withIdentity(
+      namespace === undefined ? object : { ...object, metadata: { ...object.metadata, namespace } },
+    );
+  };
   const store = new ObjectStore();
+  /** `Secret/web/pull` to `dump/secrets.yaml:12`. */
   const places = new Map<string, string>();
   const lines = new Set<string>();
   for (const { manifests } of folders) {
     const first = new Set<string>();
     for (const { object: written, place } of manifests) {
       if (!meant.has(written)) continue;
-      const object = placed(written, ofNone);
+      const object = placed(written);
       lines.add(place);
-      const { name, namespace } = object.metadata;
-      const id = describeObject({ kind: object.kind, namespace, name });
+      const id = describeObject({ kind: object.kind, ...object.metadata });
       const key = `${object.apiVersion} ${id}`;
       if (first.has(key)) continue;
       first.add(key);
       places.set(id, place);
-      store.set(withIdentity(object));
+      store.set(object);
     }
   }
-  const hosted = chosen.hostedCluster !== undefined;
-  if (hosted) for (const object of chosen.objects) store.set(withIdentity(placed(object, ofNone)));
-  const problems = folders.flatMap((folder) => problemsIn(folder, lines));
+  const hosted = hostedCluster !== undefined;
+  if (hosted) for (const object of objects) store.set(placed(object));
+  // Objects of different clusters may have the same name.
+  const problems = folders
+    .flatMap((folder) => folder.problems)
+    .filter(({ place, first }) => first === undefined || (lines.has(place) && lines.has(first.place)))
+    .map(({ place, first, message }) => `${first === undefined ? '' : 'warning: '}${place}: ${message}`);
   const given = new ObjectStore();
   for (const object of store) given.set(object);
-  return { store, given, problems, places, notes: bringCopies(store), hosted };
+  return {
+    store,
+    /** As it is given: without the copies, and without what would be reported of them. */
+    given,
+    problems: problems as readonly string[],
+    places: places as ReadonlyMap<string, string>,
+    /** What keeps profiles of the folder from bringing what they name. */
+    notes: bringCopies(store),
+    /** Whether it is a hosted cluster, whose nodes follow lists of the HostedCluster. */
+    hosted,
+  };
 }
 
 /** A folder whose objects know where they stand. */
-export interface LocatedFolder {
-  readonly manifests: readonly {
-    readonly object: KubeObject;
-    readonly file: string;
-    readonly within: string;
-    readonly place: string;
-  }[];
-  readonly problems: readonly {
-    readonly place: string;
-    readonly message: string;
-    readonly first?: { readonly place: string; readonly file: string };
-    readonly file: string;
-  }[];
-}
+export type LocatedFolder = ReturnType<typeof locate>;
 
 /** A single file is its own folder. Names of clusters are paths within `dir`, where it is the only one. */
-export function locate(dir: string, { manifests, problems }: Folder, isOnly: boolean): LocatedFolder {
-  const path = (file: string): string => (file === dir ? file : `${dir}/${file}`);
+export function locate(dir: string, { manifests, problems }: Folder, isOnly: boolean) {
+  const located = <T extends { readonly file: string; readonly line: number }>(one: T) => {
+    const path = one.file === dir ? dir : `${dir}/${one.file}`;
+    return { ...one, file: isOnly ? one.file : path, within: one.file, place: `${path}:${one.line}` };
+  };
   return {
-    manifests: manifests.map(({ object, file, line }) => ({
-      object,
-      file: isOnly ? file : path(file),
-      within: file,
-      place: `${path(file)}:${line}`,
-    })),
-    problems: problems.map(({ file, line, message, first }) => ({
-      file: path(file),
-      place: `${path(file)}:${line}`,
-      message,
-      ...(first === undefined
-        ? {}
-        : { first: { file: path(first.file), place: `${path(first.file)}:${first.line}` } }),
-    })),
+    manifests: manifests.map(located),
+    problems: problems.map((one) => ({ ...located(one), first: one.first && located(one.first) })),
   };
 }
 
 /** Objects that stand in two folders of one tree: a cluster has each once, so that these are two clusters. */
 function elsewhereAgain({ manifests, problems }: LocatedFolder): readonly string[] {
   const again = new Set(
-    problems.flatMap(({ place, file, first }) =>
-      first === undefined || dirname(first.file) === dirname(file) ? [] : [place],
+    problems.flatMap(({ place, within, first }) =>
+      first === undefined || dirname(first.within) === dirname(within) ? [] : [place],
     ),
   );
   const isOfOne = ({ kind }: KubeObject): boolean =>
     !['Event', 'Role', 'RoleBinding', 'PullStatus'].includes(kind);
   return manifests
     .filter(({ place, object }) => again.has(place) && isOfOne(object))
-    .map(({ object: { kind, metadata } }) =>
-      describeObject({ kind, namespace: metadata.namespace, name: metadata.name }),
-    );
-}
-
-/** What of the manifests is of the cluster. Mirror sets in the folder of a hosted cluster do not count: HyperShift writes its own. */
-function objectsOf({ objects, inside = [] }: ClusterObjects): ReadonlySet<KubeObject> {
-  return new Set([...objects, ...inside.filter((object) => !NODE_KINDS.some((kind) => isOf(object, kind)))]);
-}
-
-/** Objects of different clusters may have the same name. */
-function problemsIn({ problems }: LocatedFolder, meant: ReadonlySet<string>): readonly string[] {
-  return problems
-    .filter(({ place, first }) => first === undefined || (meant.has(place) && meant.has(first.place)))
-    .map(({ place, first, message }) => `${first === undefined ? '' : 'warning: '}${place}: ${message}`);
-}
-
-/** What concerns the pulls of `puller`: out of folders, else of a cluster. @throws UsageError, PullwrightError */
-export async function readPull(
-  { from, cluster, ...access }: LookValues,
-  puller: PodPuller,
-  io: CommandIo,
-): Promise<ReadWorld> {
-  if (from !== undefined) return readFolders(from, { cluster, namespace: puller.namespace, stdin: io.stdin });
-  return liveWorld(await readObjects(access, pullKinds(puller), io));
-}
-
-/** A live cluster has no files, and its nodes are its own. */
-export function liveWorld(found: SourceObjects): ReadWorld {
-  return { ...found, places: new Map(), notes: [], hosted: false };
+    .map(({ object: { kind, metadata } }) => describeObject({ kind, ...metadata }));
 }

@@ -19,12 +19,10 @@ import {
   parseRegistriesConf,
 } from '../../core/mirrors/registries-conf.ts';
 import { originText, type Resolution, type RuleOrigin } from '../../core/mirrors/resolve.ts';
-import { readFolder } from '../../engine/offline/manifests.ts';
 import { type Disruption, disruptionOf } from '../../registry-overrides/machine-config/disruption.ts';
 import {
   type ClusterObjects,
   clustersIn,
-  type Located,
   NODE_KINDS,
 } from '../../registry-overrides/machine-config/input.ts';
 import {
@@ -36,9 +34,8 @@ import { renderNodeFiles } from '../../registry-overrides/machine-config/render.
 import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
 import { entryWarnings, type Plane, type PlaneResolver } from '../../registry-overrides/planes.ts';
 import { judgePlaces } from '../checks/pull.ts';
-import { locate } from './look.ts';
+import { locateAll } from './look.ts';
 import {
-  type ClusterAccess,
   chooseCluster,
   LOOK_FLAGS,
   type LookValues,
@@ -65,13 +62,6 @@ export const INPUT_API: readonly string[] = [
   'get machineconfigs/99-worker-generated-registries, machineconfigs/99-master-generated-registries',
 ];
 
-export interface MirrorInput {
-  readonly cluster: ClusterObjects;
-  /** Other objects that were read, for commands that need more kinds. */
-  readonly found: readonly Located[];
-  readonly problems: readonly string[];
-}
-
 const KINDS: readonly SourceKind[] = [
   ...NODE_KINDS,
   HOSTED_CLUSTER,
@@ -81,46 +71,40 @@ const KINDS: readonly SourceKind[] = [
 /** Kinds of a folder that decide where nodes pull from. */
 export const MIRROR_KINDS: ReadonlySet<string> = new Set(KINDS.map(({ kind }) => kind));
 
+export interface MirrorInput {
+  readonly cluster: ClusterObjects;
+  readonly problems: readonly string[];
+}
+
 /** @throws UsageError where it is not clear which cluster is meant; PullwrightError where nothing can be read */
 export async function readMirrorInput(
-  { from, cluster, ...access }: LookValues,
+  { from = [], cluster: name, ...access }: LookValues,
   io: CommandIo,
   more: readonly SourceKind[] = [],
   next: readonly NextKinds[] = [],
 ): Promise<MirrorInput> {
   const kinds = [...KINDS, ...more];
-  const isLive = from === undefined && (access.kubeconfig !== undefined || access.context !== undefined);
-  const read = isLive
-    ? await fromCluster(access, io, [() => kinds, ...next])
-    : await fromFolders(from ?? [], io, kinds);
-  return { cluster: chooseCluster(clustersIn(read.found), cluster), ...read };
-}
-
-type Read = Omit<MirrorInput, 'cluster'>;
-
-async function fromFolders(
-  folders: readonly string[],
-  io: CommandIo,
-  kinds: readonly SourceKind[],
-): Promise<Read> {
-  const names = new Set(kinds.map(({ kind }) => kind));
-  const read = await Promise.all(folders.map((dir) => readFolder(dir, names, io.stdin)));
+  if (from.length === 0 && (access.kubeconfig !== undefined || access.context !== undefined)) {
+    const { store, problems } = await readObjects(access, [() => kinds, ...next], io);
+    const found = [...store].map((object) => ({ object }));
+    return {
+      cluster: chooseCluster(clustersIn(found), name),
+      problems: problems.map((problem) => `warning: ${problem}`),
+    };
+  }
+  const folders = await locateAll(
+    from,
+    kinds.map(({ kind }) => kind),
+    io.stdin,
+  );
   return {
-    // A second folder is another place, as far as names of files go.
-    found: read.flatMap((folder, at) => locate(folders[at] ?? '', folder, folders.length === 1).manifests),
-    problems: read.flatMap((folder) =>
-      folder.problems
-        // An object of another cluster has its name again; which cluster is meant is asked.
-        .filter(({ first }) => first === undefined)
-        .map(({ file, line, message }) => `error: ${file}:${line}: ${message}`),
-    ),
+    cluster: chooseCluster(clustersIn(folders.flatMap(({ manifests }) => manifests)), name),
+    problems: folders
+      .flatMap((folder) => folder.problems)
+      // An object of another cluster has its name again; which cluster is meant is asked.
+      .filter(({ first }) => first === undefined)
+      .map(({ within, line, message }) => `error: ${within}:${line}: ${message}`),
   };
-}
-
-async function fromCluster(access: ClusterAccess, io: CommandIo, steps: readonly NextKinds[]): Promise<Read> {
-  const { store, problems } = await readObjects(access, steps, io);
-  const found = [...store].map((object) => ({ object }));
-  return { found, problems: problems.map((problem) => `warning: ${problem}`) };
 }
 
 /** `unqualified-search-registries` of the nodes, as the Image object or the operator's template says. */

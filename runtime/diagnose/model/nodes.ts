@@ -15,7 +15,7 @@ import { lackOf } from '../../global-pull-secret/reconciler/nodes.ts';
 import type { ObjectRef } from '../../kube/resources.ts';
 import { conditionOf, nodeInfoOf, readinessOf, type SourceKind } from './objects.ts';
 import { GLOBAL_SECRET, podSpecIn } from './pull.ts';
-import type { DoctorInput, Explanation, NodeEvidence, ReportNodeState, ReportNodes } from './types.ts';
+import type { Explanation } from './types.ts';
 
 const DAEMON_SET = {
   apiVersion: 'apps/v1',
@@ -55,15 +55,18 @@ export function nodeFacts(
   node: string | undefined,
   explanations: readonly Explanation[],
   complete: boolean,
-): NodeEvidence | undefined {
+) {
   if (node === undefined || !takesPart(store, node) || !explanations.some(usesGlobal)) return undefined;
   const daemonSet = store.get(DAEMON_SET);
   return {
     name: node,
     ...agentOn(store, node, daemonSet, complete),
-    ...contentOf(store, node, daemonSet),
+    behind: contentOf(store, node, daemonSet),
   };
 }
+
+/** State of a node that is eligible for the global pull secret. */
+export type NodeEvidence = NonNullable<ReturnType<typeof nodeFacts>>;
 
 /** Whether the kubelet or CRI-O takes an entry of the file that the agent writes. */
 function usesGlobal({ kubelet, places }: Explanation): boolean {
@@ -79,7 +82,12 @@ function agentOn(
   node: string,
   daemonSet: KubeObject | undefined,
   complete: boolean,
-): Pick<NodeEvidence, 'agent' | 'agentSays'> {
+): {
+  /** `unknown`: neither the DaemonSet nor a pod of it is among the objects of a folder. */
+  readonly agent: 'ready' | 'not-ready' | 'absent' | 'no-daemon-set' | 'unknown';
+  /** Of an agent that is there and not ready: its pod, and what it waits for. */
+  readonly agentSays?: string;
+} {
   const agents = agentsIn(store).filter((pod) => nodeOf(pod) === node);
   const waits = agents.filter((pod) => !isReady(pod));
   if (agents.length > waits.length) return { agent: 'ready' };
@@ -115,26 +123,15 @@ function whyNotReady(pod: KubeObject): string {
   return `${pod.metadata.name} waits: ${said ?? 'it has no status yet'}`;
 }
 
-/** Where agents report, what that of the node says of the file. */
-function contentOf(
-  store: ObjectStore,
-  node: string,
-  daemonSet: KubeObject | undefined,
-): Pick<NodeEvidence, 'behind'> {
-  if (daemonSet === undefined || !startsReporting(daemonSet)) return {};
-  const report = store.get(nodeReport(node));
+/** What the agent's report lacks of the Secret that is there; undefined where agents do not report. */
+function contentOf(store: ObjectStore, node: string, daemonSet: KubeObject | undefined) {
+  if (daemonSet === undefined || !startsReporting(daemonSet)) return undefined;
   const secret = store.get(GLOBAL_SECRET);
   const source = secret && PullSecret.of(secret);
-  if (source?.value === undefined) return {};
-  return { behind: lackOf(report, source.digest) ?? 'none' };
+  return source?.value && (lackOf(store.get(nodeReport(node)), source.digest) ?? ('none' as const));
 }
 
 // What `doctor` reads of the reports about the pod's node: those of its agent and installer, and what the reconciler makes of them.
-
-/** The reports in which something stands about a node. */
-export function reportsAbout(node: string): readonly ObjectRef[] {
-  return [SYNC_REPORT, ...reportsOf(node)];
-}
 
 /** Where the reconciler says which nodes lack what it wrote, and why. */
 const SYNC_REPORT: ObjectRef = {
@@ -148,22 +145,17 @@ function nodeReport(node: string): ObjectRef {
   return { ...SYNC_REPORT, name: pullStatusName('Node', node) };
 }
 
-/** A node that has not what the cluster's pull secret says by now. */
-function behindIn(store: ObjectStore, node: string): DoctorInput['troubles'] {
-  const report = store.get(SYNC_REPORT);
-  const { verdicts = [] } = (report?.status ?? {}) as { readonly verdicts?: readonly EntryStatus[] };
-  return verdicts
-    .filter(({ subject, verdict }) => subject === nodeSubject(node) && verdict === 'Pending')
-    .map(({ reason, message }) => ({
-      object: `Node/${node}`,
-      message: `lacks the cluster's pull secret as it is now (${reason}): ${message}`,
-      onNode: true,
-    }));
+/** The reports in which something stands about a node: of the reconciler, of its agent and of its installer. */
+export function reportsAbout(node: string): readonly ObjectRef[] {
+  return [SYNC_REPORT, nodeReport(node), { ...SYNC_REPORT, name: installerStatusName(node) }];
 }
 
-/** Where the agent and the installer of a node report. */
-function reportsOf(node: string): readonly ObjectRef[] {
-  return [nodeReport(node), { ...SYNC_REPORT, name: installerStatusName(node) }];
+/** What reports trouble, and whether it is about the node. */
+export interface Trouble {
+  /** `PullStatus/web/...` */
+  readonly object: string;
+  readonly message: string;
+  readonly onNode: boolean;
 }
 
 /**
@@ -176,33 +168,38 @@ export function troublesIn(
   namespace: string,
   account: string,
   node: string | undefined,
-): DoctorInput['troubles'] {
+): readonly Trouble[] {
   const here = store.list(PULL_STATUS, namespace).filter(({ status }) => {
-    const { reporter, about } = (status ?? {}) as InjectionReport;
-    if (about?.kind === 'ServiceAccount' && about.name !== account) return false;
-    return reporter === 'pull-secret-injection';
+    const { reporter, about } = recordOf(status);
+    const { kind, name } = recordOf(about);
+    return reporter === 'pull-secret-injection' && (kind !== 'ServiceAccount' || name === account);
   });
-  const ofNode = node === undefined ? [] : reportsOf(node);
+  const [sync, ...own] = node === undefined ? [] : reportsAbout(node).map((report) => store.get(report));
   return [
     ...here.flatMap((object) => troubleOf(object, false)),
-    ...(node === undefined ? [] : behindIn(store, node)),
-    ...ofNode.flatMap((report) => {
-      const object = store.get(report);
-      return object === undefined ? [] : troubleOf(object, true);
-    }),
+    ...behindIn(sync, node ?? ''),
+    ...own.flatMap((object) => (object === undefined ? [] : troubleOf(object, true))),
   ];
 }
 
-interface InjectionReport {
-  readonly reporter?: string;
-  readonly about?: { readonly kind?: string; readonly name?: string };
+/** A node that has not what the cluster's pull secret says by now. */
+function behindIn(report: KubeObject | undefined, node: string): readonly Trouble[] {
+  const { verdicts = [] } = (report?.status ?? {}) as { readonly verdicts?: readonly EntryStatus[] };
+  return verdicts
+    .filter(({ subject, verdict }) => subject === nodeSubject(node) && verdict === 'Pending')
+    .map(({ reason, message }) => ({
+      object: `Node/${node}`,
+      message: `lacks the cluster's pull secret as it is now (${reason}): ${message}`,
+      onNode: true,
+    }));
 }
 
-function troubleOf(object: KubeObject, onNode: boolean): DoctorInput['troubles'] {
+function troubleOf(object: KubeObject, onNode: boolean): readonly Trouble[] {
   const ready = conditionOf(object, 'Ready');
   if (ready?.status !== 'False') return [];
-  const { namespace, name } = object.metadata;
-  return [{ object: describeObject({ kind: object.kind, namespace, name }), message: ready.message, onNode }];
+  return [
+    { object: describeObject({ kind: object.kind, ...object.metadata }), message: ready.message, onNode },
+  ];
 }
 
 // Which nodes of a cluster have the pull secret that is meant for them, as far as anything has shown it.
@@ -211,11 +208,11 @@ function troubleOf(object: KubeObject, onNode: boolean): DoctorInput['troubles']
  * Counts. A node is in sync when its own report says so, when the agent's pod on it is ready (it is ready when the file is in
  * place), or when the DaemonSet counts every desired node as ready; else it is not known.
  */
-export function nodeCoverage(store: ObjectStore): ReportNodes {
+export function nodeCoverage(store: ObjectStore) {
   const daemonSet = store.get(DAEMON_SET);
   const isWhole = daemonSet !== undefined && rolledOut(daemonSet) === 'ready';
   const ready = new Set(agentsIn(store).filter(isReady).map(nodeOf));
-  const list = store.list(NODE).map(({ metadata: { name } }): ReportNodes['list'][number] => {
+  const list = store.list(NODE).map(({ metadata: { name } }): NodeState => {
     if (!takesPart(store, name)) return { name, state: 'ineligible' };
     const report = store.get(nodeReport(name));
     const said = report && conditionOf(report, 'Ready');
@@ -223,10 +220,11 @@ export function nodeCoverage(store: ObjectStore): ReportNodes {
     const isThere = said?.status === 'True' || isWhole || ready.has(name);
     return { name, state: isThere ? 'in-sync' : 'unknown' };
   });
-  const count = (state: ReportNodeState): number => list.filter((node) => node.state === state).length;
+  const count = (state: NodeState['state']): number => list.filter((node) => node.state === state).length;
   const ineligible = count('ineligible');
   return {
     total: list.length,
+    /** Carry the label, regardless of what they report. */
     eligible: list.length - ineligible,
     inSync: count('in-sync'),
     outOfSync: count('out-of-sync'),
@@ -235,6 +233,14 @@ export function nodeCoverage(store: ObjectStore): ReportNodes {
     list,
   };
 }
+
+interface NodeState {
+  readonly name: string;
+  readonly state: 'in-sync' | 'out-of-sync' | 'ineligible' | 'unknown';
+  readonly why?: string;
+}
+
+export type ReportNodes = ReturnType<typeof nodeCoverage>;
 
 /** What the controller of a workload has counted: `uncounted` before it has seen the last change, `none` where it is to have no pod. */
 export function rolledOut(workload: KubeObject): 'uncounted' | 'none' | 'progressing' | 'ready' {

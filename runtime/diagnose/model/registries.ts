@@ -20,8 +20,8 @@ import { probe, type Question, questionKey, verifyAll } from '../../registry/pro
 import { credentialsOf, type RegistryCredentials } from '../../registry/token.ts';
 import { RegistryTransport } from '../../registry/transport.ts';
 import { type PullAttempt, pullAttempts } from './attempts.ts';
-import { readFolders } from './look.ts';
-import { type LookValues, type NextKinds, readGiven, readObjects, type SourceKind } from './objects.ts';
+import { type ReadWorld, readWorld } from './look.ts';
+import { type LookValues, type NextKinds, readGiven, type SourceKind } from './objects.ts';
 import {
   CLUSTER_KINDS,
   explainIn,
@@ -425,18 +425,8 @@ function askedUser(store: ObjectStore, flags: Flags, images: readonly string[]):
   return { puller, images, usedBy, secrets };
 }
 
-async function read(
-  flags: Flags,
-  named: boolean,
-  io: CommandIo,
-): Promise<{ readonly store: ObjectStore; readonly problems: readonly string[]; readonly hosted: boolean }> {
-  if (flags.from !== undefined)
-    return readFolders(flags.from, {
-      cluster: flags.cluster,
-      namespace: flags.namespace?.[0],
-      stdin: io.stdin,
-    });
-  const { namespace, from: _from, cluster: _cluster, 'secret-name': _names, ...access } = flags;
+async function read(flags: Flags, named: boolean, io: CommandIo): Promise<ReadWorld> {
+  const { namespace } = flags;
   const within = named ? [namespace?.[0] ?? 'default'] : namespace;
   const users = [...(named ? [] : USING_KINDS), { apiVersion: 'v1', kind: 'ServiceAccount' }];
   const kinds: readonly SourceKind[] = [
@@ -444,8 +434,7 @@ async function read(
     GLOBAL_SECRET,
     ...CLUSTER_KINDS,
   ];
-  const found = await readObjects(access, [() => kinds, secretKinds(flags, named), nextNodeKinds], io);
-  return { ...found, hosted: false };
+  return readWorld(flags, [() => kinds, secretKinds(flags, named), nextNodeKinds], io, namespace?.[0]);
 }
 
 const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;

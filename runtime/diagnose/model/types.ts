@@ -1,7 +1,4 @@
-/**
- * What a report is made of. There is no place for a value in it: of a credential it has the registry's key, where it stands, and
- * when it ends; no password, no token, no user name.
- */
+/** What checks find, and how an explanation of a pull reads. Of a credential it has the registry's key and the user name, no password. */
 
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import type { ImageReference } from '../../core/image-reference.ts';
@@ -9,11 +6,9 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted, type TextPosition } from '../../core/text.ts';
-import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
-import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
-import type { PullCause, PullFailure } from './pull-failure.ts';
+import type { PullCause } from './pull-failure.ts';
 
 /** `broken`: pods or nodes go without. `unknown`: nothing has shown that it is in order. */
 export type ReportVerdict = 'broken' | 'attention' | 'unknown' | 'ok';
@@ -29,143 +24,6 @@ export const REPORT_SYSTEMS = [
 ] as const;
 
 export type ReportSystemName = (typeof REPORT_SYSTEMS)[number];
-
-export interface Report {
-  /** Of this shape; another number is another shape. */
-  readonly version: 1;
-  /** RFC 3339. */
-  readonly madeAt: string;
-  /** The folder or context that was looked at. */
-  readonly source: string;
-  /** The worst first. */
-  readonly clusters: readonly ReportCluster[];
-  /** The worst first. */
-  readonly problems: readonly Cause[];
-  /** What could not be read. */
-  readonly unread: readonly string[];
-}
-
-export interface ReportCluster {
-  readonly name: string;
-  readonly verdict: ReportVerdict;
-  /** Of those that are in use. */
-  readonly systems: readonly ReportSystem[];
-  readonly nodes: ReportNodes;
-  /** Container runtimes that its Nodes name, sorted: `containerd`, `cri-o`; empty where none says so. */
-  readonly runtimes: readonly string[];
-  readonly keys: readonly ReportKey[];
-  readonly pulls: readonly ReportPull[];
-  /** Healthy pulls that are omitted, so that the report stays small enough to open. */
-  readonly pullsLeftOut: number;
-  readonly namespaces: readonly ReportNamespace[];
-  readonly mirrors: ReportMirrors;
-}
-
-export interface ReportSystem {
-  readonly system: ReportSystemName;
-  readonly verdict: ReportVerdict;
-  /** One sentence. */
-  readonly summary: string;
-}
-
-export type ReportNodeState = 'in-sync' | 'out-of-sync' | 'ineligible' | 'unknown';
-
-export interface ReportNodes {
-  readonly total: number;
-  /** Carry the label, regardless of what they report. */
-  readonly eligible: number;
-  readonly inSync: number;
-  readonly outOfSync: number;
-  readonly ineligible: number;
-  readonly unknown: number;
-  readonly list: readonly { readonly name: string; readonly state: ReportNodeState; readonly why?: string }[];
-}
-
-/** An entry of the pull secrets that nodes get. */
-export interface ReportKey {
-  /** As it is written. */
-  readonly key: string;
-  /** `Secret/kube-system/additional-pull-secret` */
-  readonly source: string;
-  readonly state: 'used' | 'last-good' | 'shadowed' | 'rejected';
-  /** Of one that is not used: the key and Secret that are used in its place. */
-  readonly winner?: { readonly key: string; readonly source: string };
-  readonly why?: string;
-  /** RFC 3339. */
-  readonly expiresAt?: string;
-  readonly ends?: 'ended' | 'soon';
-  /** Nodes that are known to have it. */
-  readonly onNodes: number;
-}
-
-/** One image of one workload or pod. */
-export interface ReportPull {
-  /** Unique in the report: what a permalink names. */
-  readonly id: string;
-  readonly namespace: string;
-  /** `Deployment/shop/web` */
-  readonly object: string;
-  /** Pods like it, where it stands for several. */
-  readonly pods: number;
-  readonly image: string;
-  readonly verdict: ReportVerdict;
-  /** Why the image cannot be read; then there is no explanation. */
-  readonly fault?: string;
-  readonly explanation?: ReportExplanation;
-}
-
-/** What the page shows of an explanation. */
-export type ReportExplanation = WithoutUsers<
-  Pick<Explanation, 'secrets' | 'kubelet' | 'places' | 'skipped' | 'containerd' | 'findings'>
->;
-
-/** Names of users stand in no report. */
-export type WithoutUsers<T> = T extends readonly (infer One)[]
-  ? readonly WithoutUsers<One>[]
-  : T extends object
-    ? { readonly [Name in keyof T as Exclude<Name, 'username'>]: WithoutUsers<T[Name]> }
-    : T;
-
-export interface ReportNamespace {
-  readonly name: string;
-  readonly secrets: readonly ReportSecret[];
-  readonly grants: readonly {
-    readonly name: string;
-    readonly secrets: readonly string[];
-    readonly profiles: readonly string[];
-    readonly to: readonly string[];
-    readonly problems: readonly string[];
-  }[];
-  /** Images of its workloads. */
-  readonly pulls: number;
-  readonly verdict: ReportVerdict;
-}
-
-export interface ReportSecret {
-  readonly name: string;
-  readonly type: string;
-  readonly keys: readonly string[];
-  readonly fault?: string;
-  /** Of a copy: the profile that syncs it, and its source Secrets. */
-  readonly copy?: { readonly profile: string; readonly of: string };
-}
-
-export interface ReportMirrors {
-  readonly state: NodeMirrors['state'];
-  readonly summary: string;
-  /** In the order of the file that the operator writes. */
-  readonly rules: readonly {
-    readonly source: string;
-    readonly blocked: boolean;
-    readonly from: readonly string[];
-    readonly mirrors: readonly {
-      readonly location: string;
-      readonly pullFrom: string;
-      readonly from?: string;
-    }[];
-  }[];
-  readonly refusals: readonly (Omit<MirrorProblem, 'origin'> & { readonly object: string })[];
-}
 
 /** Findings of one cause. */
 export interface Cause {
@@ -228,103 +86,6 @@ export interface Finding {
   readonly line?: number;
   readonly column?: number;
   readonly path?: string;
-}
-
-// Input and output of an examination.
-
-/** What is looked at. Empty lists where nothing is known. */
-export interface DoctorInput {
-  readonly namespace: string;
-  /** `Pod/web/shop-1` */
-  readonly pod: string;
-  /** A pod that exists cannot be changed; a template can. */
-  readonly isPod: boolean;
-  /** The names come from the pod or template itself, and not from its ServiceAccount. */
-  readonly ownList: boolean;
-  /** Made by a kubelet from a file of its node: it cannot list a Secret. */
-  readonly isStatic: boolean;
-  /** The template as it is, for a change of it. */
-  readonly template: KubeObject;
-  readonly account: {
-    readonly name: string;
-    readonly object: KubeObject | undefined;
-    readonly known: boolean;
-  };
-  readonly images: readonly DoctorImage[];
-  /** Names that profiles and SidecarSets would give a pod like this one, and the pod does not have. */
-  readonly notInjected: readonly {
-    readonly secret: string;
-    readonly by: string;
-    /** The pod of a template that lacks it, where its next one would not. */
-    readonly pod?: string;
-    /** How to get another pod in place of one that exists. */
-    readonly remedy?: string;
-    /** Why a new pod would lack it too, as the profile says. */
-    readonly hindrance?: string;
-  }[];
-  /** Names that profiles and SidecarSets of the namespace have, and that this pod does not get. @default none is known */
-  readonly notGiven?: readonly {
-    readonly secret: string;
-    /** `PullSecretProfile/team` */
-    readonly by: string;
-    readonly why: string;
-  }[];
-  /** Profiles that inject a name into such pods and sync its Secret, each with the message of `Ready` unless it is True. */
-  readonly givers: readonly { readonly secret: string; readonly by: string; readonly says?: string }[];
-  /** What reports trouble in this namespace or on the node: `PullStatus/web/...`. */
-  readonly troubles: readonly {
-    readonly object: string;
-    readonly message: string;
-    readonly onNode: boolean;
-  }[];
-  readonly provider: {
-    readonly matchImages: readonly string[];
-    readonly present: boolean;
-    readonly mayRead: boolean;
-    /** What its last run for this pod failed with, as the installer of the node says. */
-    readonly failure?: string;
-  };
-  /** How many pods were looked at: the pod itself, or those that a template has made. */
-  readonly pods: number;
-  /** What the kubelet says of the pull of a container; of a template, of one of its pods. */
-  readonly failure?: PodFailure | undefined;
-  /** Of a pod whose images are pulled with credentials of its node. */
-  readonly node?: NodeEvidence;
-  /** What could not be read, each with the right that is missing. */
-  readonly unread: readonly string[];
-}
-
-/** The failing pull of a container. */
-export interface PodFailure extends PullFailure {
-  readonly container: string;
-  readonly pod: string;
-  readonly node?: string;
-}
-
-/** State of a node that is eligible for the global pull secret. */
-export interface NodeEvidence {
-  readonly name: string;
-  /** `unknown`: neither the DaemonSet nor a pod of it is among the objects of a folder. */
-  readonly agent: 'ready' | 'not-ready' | 'absent' | 'no-daemon-set' | 'unknown';
-  /** Of an agent that is there and not ready: its pod, and what it waits for. */
-  readonly agentSays?: string;
-  /** Whether the agent's report has the digest of the Secret that is there; undefined where agents do not report. */
-  readonly behind?: { readonly reason: string; readonly why: string } | 'none';
-}
-
-export interface DoctorImage {
-  readonly text: string;
-  /** Absent when the image cannot be read; then `fault`. */
-  readonly explanation?: Explanation;
-  readonly fault?: string;
-  /** Secrets of the namespace that the pod does not list, and that hold a credential for the image. */
-  readonly elsewhere: readonly string[];
-  /** Mirrors without a credential for which a Secret of the namespace has one. */
-  readonly mirrors: readonly string[];
-  /** Names of those Secrets; of all readable pull secrets of the namespace where no mirror is known. */
-  readonly mirrorSecrets?: readonly string[];
-  /** The node of the pod, when it lacks the pull secret of the cluster and that has a credential for the image. */
-  readonly leftOutNode?: string;
 }
 
 // Input and output of an explanation.
@@ -503,8 +264,9 @@ export function worstOf(verdicts: Iterable<ReportVerdict>, otherwise: ReportVerd
 export function headline({
   problems,
   clusters,
-}: Pick<Report, 'clusters'> & {
-  readonly problems: readonly (Pick<Cause, 'clusters'> & { readonly cases: readonly unknown[] })[];
+}: {
+  readonly problems: readonly { readonly clusters: readonly string[]; readonly cases: readonly unknown[] }[];
+  readonly clusters: readonly { readonly verdict: ReportVerdict }[];
 }): string {
   const count = problems.reduce((sum, { cases }) => sum + cases.length, 0);
   const where = new Set(problems.flatMap((problem) => problem.clusters)).size;

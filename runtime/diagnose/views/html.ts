@@ -4,7 +4,8 @@
  */
 import { createHash } from 'node:crypto';
 import { counted, onOneLine, printable } from '../../core/text.ts';
-import { type Cause, causeText, type FoundIn, headline, type Report, VERDICT_WORDS } from '../model/types.ts';
+import type { Report } from '../model/cluster.ts';
+import { type Cause, causeText, type FoundIn, headline, VERDICT_WORDS } from '../model/types.ts';
 import { PAGE_SCRIPT, PAGE_STYLE } from './page.ts';
 import { fixText } from './text.ts';
 

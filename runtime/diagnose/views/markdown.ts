@@ -1,6 +1,7 @@
 /** A report as Markdown: for the comment of a change, where no script runs. */
 import { counted, onOneLine } from '../../core/text.ts';
-import { type Cause, headline, type Report, type ReportCluster, VERDICT_WORDS } from '../model/types.ts';
+import type { Report, ReportCluster } from '../model/cluster.ts';
+import { type Cause, headline, VERDICT_WORDS } from '../model/types.ts';
 import { fixText } from './text.ts';
 
 /** A comment has room for so many. */

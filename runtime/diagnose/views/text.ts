@@ -7,6 +7,7 @@ import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts
 import { counted, onOneLine, wrapped } from '../../core/text.ts';
 import { dataText, toYaml } from '../../kube/yaml.ts';
 import { fixesOf } from '../checks/findings.ts';
+import type { Report, ReportCluster } from '../model/cluster.ts';
 import {
   type Cause,
   causeText,
@@ -14,8 +15,6 @@ import {
   type Explanation,
   type Finding,
   headline,
-  type Report,
-  type ReportCluster,
   type Sent,
   type Severity,
 } from '../model/types.ts';
