@@ -218,7 +218,7 @@ function providerFailed(input: DoctorInput, failure: string): Told {
   const message = `the credential provider of the node failed for this pod: ${failure}`;
   if (mayRead) return { about: failure, message, advice: 'What to do stands at the end of its message' };
   // Without a known mirror, any readable Secret may be the one for it.
-  const guessed = input.images.flatMap(({ mirrors, mirrorSecrets = [] }) =>
+  const guessed = input.images.flatMap(({ mirrors, mirrorSecrets }) =>
     mirrors.length === 0 ? mirrorSecrets : [],
   );
   const names = [...new Set(guessed)].map((name) => `"${name}"`).join(', ');

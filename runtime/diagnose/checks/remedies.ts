@@ -349,7 +349,7 @@ export function fixProvider({
     explanation === undefined || mirrors.length === 0 ? [] : (explanation.repository.split('/', 1)[0] ?? []),
   );
   const wanted = [...new Set([...matchImages, ...hosts])];
-  const names = images.flatMap(({ elsewhere, explanation, mirrorSecrets = [] }) => [
+  const names = images.flatMap(({ elsewhere, explanation, mirrorSecrets }) => [
     ...elsewhere,
     ...mirrorSecrets,
     ...(explanation?.secrets ?? []).flatMap(({ name, state }) => (state === 'found' ? [name] : [])),
