@@ -193,7 +193,6 @@ export function lookAt(
   const node = nodeNameOf(store, puller);
   const mayRead = providerMayRead(store, namespace, name);
   const images = imagesOf(spec).map((image) => imageIn(store, world, puller, image, mayRead));
-  const provided = providedImages(store);
   return {
     namespace,
     /** `Pod/web/shop-1` */
@@ -213,8 +212,7 @@ export function lookAt(
     givers: giversOf(store, template),
     troubles: troublesIn(store, namespace, name, node),
     provider: {
-      present: provided !== undefined,
-      matchImages: provided ?? [],
+      matchImages: providedImages(store),
       mayRead,
       /** What its last run for this pod failed with, as the installer of the node says. */
       failure: pods.flatMap((pod) => providerFailure(store, pod) ?? [])[0],

@@ -14,7 +14,6 @@ import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { type ImageReference, imageHint, parseImageReference } from '../../core/image-reference.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
-import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { oncePer, recordOf, recordsIn, textsIn } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import {
@@ -46,15 +45,7 @@ import { secretFault } from '../checks/docker-config.ts';
 import { injectedNames } from './admission.ts';
 import { explainImage } from './attempts.ts';
 import { nodeInfoOf, podTemplateIn, type SourceKind } from './objects.ts';
-import type {
-  ExplainInput,
-  Explanation,
-  ListedSecret,
-  NodeMerge,
-  NodeVersions,
-  PullFacts,
-  PullFile,
-} from './types.ts';
+import type { ExplainInput, Explanation, ListedSecret, NodeVersions, PullFile } from './types.ts';
 
 // Pods and what holds a pod template: which images they run, and which Secrets they list.
 
@@ -290,7 +281,7 @@ export function nodeFile(
   puller: PodPuller,
   notes: string[],
   synced: boolean = isSynced(store, puller, notes),
-): Pick<PullFacts, 'node' | 'merge'> {
+): Pick<ExplainInput, 'node' | 'merge'> {
   const { original, additional, global: written } = nodeDocuments(store);
   const global = synced ? written : undefined;
   const plain = global ?? original;
@@ -301,19 +292,18 @@ export function nodeFile(
   return { node: merge.source, merge: merge.facts };
 }
 
-interface Merged {
-  readonly source: AuthSource;
-  readonly facts: NodeMerge;
-}
-
 /** The merge that the reconciler would make, for the origins of entries and the verdicts on them. By both Secrets: it is the same for every pod. */
 const mergeWith = oncePer((original: AuthSource) =>
-  oncePer((additional: AuthSource): Merged | undefined => {
+  oncePer((additional: AuthSource) => {
     const result = mergePullSecrets({ original: original.text, additional: additional.text });
     if (!result.ok) return undefined;
     const names = { original: original.name, additional: additional.name, lastGood: additional.name };
     return {
-      source: { name: `Secret/${NAMES.namespace}/${NAMES.global}`, format: 'config.json', text: result.text },
+      source: {
+        name: `Secret/${NAMES.namespace}/${NAMES.global}`,
+        format: 'config.json' as const,
+        text: result.text,
+      },
       facts: {
         origins: new Map(result.entries.map(({ key, source }) => [key, names[source]])),
         verdicts: result.verdicts,
@@ -385,29 +375,31 @@ export function nextNodeKinds(store: ObjectStore): readonly SourceKind[] {
 
 // The auth file that the credential provider would write for one pull, from the objects at hand.
 
-/** One pull. */
-export interface Pull {
-  readonly repository: string;
-  readonly rules: readonly MirrorRule[];
-  /** Secrets that the pod lists: they come first. */
-  readonly order: readonly string[];
-  readonly node: AuthSource | undefined;
-}
-
-/** Undefined when the provider is not run for the image, or adds nothing. */
-export function pullFile(store: ObjectStore, namespace: string, pull: Pull): PullFile | undefined {
-  if (!isServed(store, pull.repository)) return undefined;
-  const sources = pullSources(pull.rules, pull.repository);
+/**
+ * Undefined when the provider is not run for the image, or adds nothing.
+ *
+ * @param order Secrets that the pod lists: they come first
+ */
+function pullFile(
+  store: ObjectStore,
+  namespace: string,
+  repository: string,
+  { mirrors, order, node }: Pick<ExplainInput, 'mirrors' | 'node'> & { readonly order: readonly string[] },
+): PullFile | undefined {
+  const isServed = providedImages(store).some((pattern) => {
+    const judged = matchesImage(pattern, repository);
+    return judged.ok && judged.match;
+  });
+  const sources = isServed ? pullSources(mirrors, repository) : [];
   if (sources.length === 0) return undefined;
-  const offers = offersOf(store.list({ apiVersion: 'v1', kind: 'Secret' }, namespace));
-  const choice = chooseCredentials(offers, sources, pull.order);
+  const choice = chooseCredentials(offersOf(store.list(SECRET, namespace)), sources, order);
   if (choice.entries.length === 0) return undefined;
-  const global = pull.node === undefined ? undefined : parseGlobalAuth(pull.node.text);
+  const global = node === undefined ? NO_GLOBAL_AUTH : (parseGlobalAuth(node.text) ?? NO_GLOBAL_AUTH);
   return {
     source: {
       name: `auth file of namespace ${namespace}`,
       format: 'config.json',
-      text: authFile({ choice, sources, global: global ?? NO_GLOBAL_AUTH }).text,
+      text: authFile({ choice, sources, global }).text,
     },
     origins: new Map(choice.entries.map(({ key, secret }) => [key, `Secret/${namespace}/${secret}`])),
   };
@@ -425,37 +417,20 @@ const offersOf = oncePer(
     ),
 );
 
-/** For which images CRIOCredentialProviderConfigs make the kubelet run the provider; undefined where there is none. */
-export function providedImages(store: ObjectStore): readonly string[] | undefined {
+/** For which images CRIOCredentialProviderConfigs make the kubelet run the provider. */
+export function providedImages(store: ObjectStore): readonly string[] {
   const configs = PROVIDER_CONFIGS.flatMap((kind) => store.list(kind));
-  if (configs.length === 0) return undefined;
   return [...new Set(configs.flatMap(({ spec }) => textsIn(recordOf(spec)['matchImages'])))];
 }
 
-/** Whether the kubelet runs the provider for the image. */
-function isServed(store: ObjectStore, repository: string): boolean {
-  return (providedImages(store) ?? []).some((pattern) => {
-    const judged = matchesImage(pattern, repository);
-    return judged.ok && judged.match;
-  });
-}
-
-/** What is found for `puller`. */
-export interface PullModel extends PullFacts {
-  /** Images of the pod; empty without one. */
-  readonly images: readonly string[];
-  readonly notes: readonly string[];
-  /** The file that the credential provider writes for a repository; undefined when it writes none. */
-  pullFileFor(repository: string): PullFile | undefined;
-}
+/** What is found for a pod or a ServiceAccount. */
+export type PullModel = ReturnType<typeof findWorld>;
 
 export interface WorldOptions {
   /** Whether everything could be read: else a missing Secret may still exist. @default {true} */
   readonly complete?: boolean;
   /** Whether the nodes are those of a hosted cluster. @default {false} */
   readonly hosted?: boolean;
-  /** Whether the pull secret is delivered to the node. @default {what the label of the node says} */
-  readonly synced?: boolean;
   /** Where nodes pull from, if already computed. */
   readonly nodes?: NodeMirrors | undefined;
 }
@@ -468,35 +443,33 @@ export interface WorldOptions {
 export function findWorld(
   store: ObjectStore,
   puller: PodPuller,
-  { complete = true, hosted = false, synced, nodes }: WorldOptions = {},
-): PullModel {
+  { complete = true, hosted = false, nodes }: WorldOptions = {},
+) {
   const spec = podSpecOf(store, puller);
   const notes: string[] = [];
   const names = effectiveNames(store, puller, spec);
-  const node = nodeFile(store, puller, notes, synced);
+  const file = nodeFile(store, puller, notes);
   const followed = nodes ?? nodeMirrors(nodeObjects(store), parseToml);
-  const { rules, problems, state, summary } = followed;
+  const { rules: mirrors, problems, state, summary } = followed;
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
   notes.push(...listNotes(puller, spec));
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
+  const order = names.map(({ name }) => name);
   return {
+    /** Empty without a pod. */
     images: imagesOf(spec),
-    secrets: names.map(({ name, listedBy }) =>
-      listedSecret(store, puller.namespace, { name, listedBy, absent: complete ? 'missing' : 'unknown' }),
+    secrets: names.map((one) =>
+      listedSecret(store, puller.namespace, { ...one, absent: complete ? 'missing' : 'unknown' }),
     ),
-    ...node,
-    mirrors: rules,
+    ...file,
+    mirrors,
     policy: policyOf(followed),
     versions: versionsOf(store, puller),
     hosted,
-    notes,
-    pullFileFor: (repository) =>
-      pullFile(store, puller.namespace, {
-        repository,
-        rules,
-        order: names.map(({ name }) => name),
-        node: node.node,
-      }),
+    notes: notes as readonly string[],
+    /** The file that the credential provider writes for a repository; undefined when it writes none. */
+    pullFileFor: (repository: string) =>
+      pullFile(store, puller.namespace, repository, { mirrors, order, node: file.node }),
   };
 }
 
@@ -582,30 +555,22 @@ function inAnother(store: ObjectStore, name: string): Pick<ListedSecret, 'why'> 
 
 // Which workload a pod belongs to, by its owners.
 
-/** An owner that owns itself ends the search. */
-const DEEPEST = 4;
-
-/** The last named owner; for a missing ReplicaSet, the Deployment that its name implies. */
+/**
+ * The last named owner; for a missing ReplicaSet, the Deployment that its name implies.
+ *
+ * @param deepest an owner that owns itself ends the search
+ */
 export function rootOf(
   store: ObjectStore,
-  object: KubeObject,
+  { kind, metadata: { namespace = '', name, ownerReferences } }: KubeObject,
+  deepest = 4,
 ): { readonly kind: string; readonly name: string } {
-  let at: KubeObject | undefined = object;
-  let root = { kind: object.kind, name: object.metadata.name };
-  for (let depth = 0; depth < DEEPEST && at !== undefined; depth += 1) {
-    const owner: { readonly kind: string; readonly name: string } | undefined =
-      at.metadata.ownerReferences?.find(({ controller }) => controller === true);
-    if (owner === undefined) break;
-    root = { kind: owner.kind, name: owner.name };
-    const kind: WorkloadKind | undefined = WORKLOAD_KINDS.find((one) => one.kind === owner.kind);
-    at =
-      kind === undefined
-        ? undefined
-        : store.get({ ...kind, namespace: object.metadata.namespace ?? '', name: owner.name });
-    if (at === undefined && owner.kind === 'ReplicaSet') {
-      const name = owner.name.replace(/-[^-]+$/, '');
-      root = { kind: 'Deployment', name };
-    }
-  }
-  return root;
+  const owner = ownerReferences?.find(({ controller }) => controller === true);
+  if (owner === undefined || deepest === 0) return { kind, name };
+  const known = WORKLOAD_KINDS.find((one) => one.kind === owner.kind);
+  const found = known && store.get({ ...known, namespace, name: owner.name });
+  if (found !== undefined) return rootOf(store, found, deepest - 1);
+  return owner.kind === 'ReplicaSet'
+    ? { kind: 'Deployment', name: owner.name.replace(/-[^-]+$/, '') }
+    : { kind: owner.kind, name: owner.name };
 }

@@ -443,7 +443,7 @@ const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 function secretKinds(flags: Flags, named: boolean): NextKinds {
   return (store) => {
     const only = flags['secret-name'];
-    const isProvided = providedImages(store) !== undefined && only === undefined;
+    const isProvided = providedImages(store).length > 0 && only === undefined;
     const users = named ? [askedUser(store, flags, [])] : usersIn(store, flags.namespace);
     const kinds = users.flatMap(({ puller: { namespace }, secrets }): readonly SourceKind[] =>
       isProvided

@@ -90,13 +90,23 @@ export interface Finding {
 
 // Input and output of an explanation.
 
-/** What is known about the pulls of a pod. */
-export interface PullFacts {
+/** What is known about the pull of an image. */
+export interface ExplainInput {
   /** In the order of the pod. */
   readonly secrets: readonly ListedSecret[];
   /** The node's file, which the kubelet and CRI-O both read. */
   readonly node?: AuthSource | undefined;
-  readonly merge?: NodeMerge | undefined;
+  /** Of a file that was merged. */
+  readonly merge?:
+    | {
+        /** Key in the file to the Secret that it came from. */
+        readonly origins: ReadonlyMap<string, string>;
+        /** On the entries of the additional secret. */
+        readonly verdicts: readonly EntryStatus[];
+        /** Name of the additional secret. */
+        readonly additional: string;
+      }
+    | undefined;
   readonly mirrors: readonly MirrorRule[];
   /** Which images nodes may pull at all. @default {all} */
   readonly policy?: PolicyDocument | undefined;
@@ -104,9 +114,6 @@ export interface PullFacts {
   readonly versions?: NodeVersions;
   /** Whether the nodes are those of a hosted cluster, which have no mirror sets of their own. @default {false} */
   readonly hosted?: boolean;
-}
-
-export interface ExplainInput extends PullFacts {
   readonly image: ImageReference;
   /** As the pod names it; a name without a registry means something else to CRI-O than to everybody else. */
   readonly written?: string | undefined;
@@ -153,16 +160,6 @@ export interface ListedSecret {
   readonly source?: AuthSource;
   /** For `ignored`, and for `missing` where another namespace has it. */
   readonly why?: string;
-}
-
-/** What is known about a node's file that was merged. */
-export interface NodeMerge {
-  /** Key in the file to the Secret that it came from. */
-  readonly origins: ReadonlyMap<string, string>;
-  /** On the entries of the additional secret. */
-  readonly verdicts: readonly EntryStatus[];
-  /** Name of the additional secret. */
-  readonly additional: string;
 }
 
 /** The file that the credential provider writes for one pull; CRI-O reads it in place of the node's. */
