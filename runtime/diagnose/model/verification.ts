@@ -7,7 +7,7 @@
 
 import { credentialExpiry } from '../../core/docker-config/expiry.ts';
 import { shellWord } from '../../core/text.ts';
-import { type Check, error, firstBroken, judge } from '../checks/findings.ts';
+import { firstBroken, judge } from '../checks/findings.ts';
 import { endingTold, renewing } from '../checks/status.ts';
 import type { PullAttempt } from './attempts.ts';
 import type { EntryPlace, Finding } from './types.ts';
@@ -43,86 +43,116 @@ export interface ImageInUse {
   readonly findings: readonly Finding[];
 }
 
-/** Where a credential stands: `Secret/web/pull`, or the file of the node; the Secret of an entry that was merged. */
-export type CredentialPlace = Pick<EntryPlace, 'source' | 'key'>;
-
+/** An attempt with its answer. */
 export interface VerifiedAttempt extends Pick<PullAttempt, 'reference' | 'kind'> {
-  readonly credential?: CredentialPlace;
+  /** Where it stands: `Secret/web/pull`, or the file of the node; the Secret of an entry that was merged. */
+  readonly credential?: Pick<EntryPlace, 'source' | 'key'>;
   readonly verdict: PullVerdict;
   readonly message: string;
 }
 
-export interface VerifiedImage extends Pick<ImageInUse, 'image' | 'usedBy'> {
-  /** Whether some place gives it. `unknown` when no answer says so either way. */
-  readonly pullable: 'yes' | 'no' | 'unknown';
-  readonly attempts: readonly VerifiedAttempt[];
-  /** Those of `explain`, and where nothing else says why it cannot be pulled, that no place gives it. */
-  readonly findings: readonly Finding[];
-}
-
-export interface VerifiedCredential extends CredentialPlace {
-  /** Its worst answer, not counting a missing image. */
-  readonly verdict: PullVerdict;
-  readonly message: string;
-  readonly expiresAt?: string;
-  readonly kindOfCredential: string;
-  readonly images: number;
-}
-
-export interface VerifyReport {
-  /** RFC 3339, whole seconds. */
-  readonly checkedAt: string;
-  readonly images: readonly VerifiedImage[];
-  /** The worst first. */
-  readonly credentials: readonly VerifiedCredential[];
-}
+export type VerifyReport = ReturnType<typeof verifyReport>;
+export type VerifiedImage = VerifyReport['images'][number];
+export type VerifiedCredential = VerifyReport['credentials'][number];
 
 /** Rates all answers at the time `now`. Total. */
 export function verifyReport(
   users: readonly ImageInUse[],
   answers: ReadonlyMap<PullAttempt, RegistryAnswer>,
   now: Date,
-): VerifyReport {
-  const credentials = new Map<string, VerifiedCredential>();
-  const verified = (attempt: PullAttempt): VerifiedAttempt => {
-    const { reference, kind } = attempt;
-    const credential = placeOf(attempt);
-    const said = judged(attempt, answers.get(attempt), now);
-    if (credential === undefined) return { reference, kind, ...said };
-    const one = { reference, kind, credential, ...said };
-    credentials.set(key(credential), worse(credentials.get(key(credential)), credential, attempt, one));
-    return one;
-  };
-  const images = users.map(({ attempts: all, ...user }): VerifiedImage => {
-    const attempts = all.map(verified);
-    const isBroken = firstBroken(user.findings) !== undefined;
-    const image = { ...user, attempts, pullable: isBroken ? 'no' : pullable(attempts) } as const;
-    const findings = isBroken
-      ? user.findings
-      : [...user.findings, ...judge(IMAGE_CHECKS, image, { subject: image.image })];
-    return { ...image, findings };
-  });
+) {
+  const attempts = users.flatMap((user) => user.attempts);
+  const verified = new Map(attempts.map((one) => [one, verifiedAttempt(one, answers.get(one), now)]));
+  const byCredential = Map.groupBy(verified, ([, { credential }]) => credential && key(credential));
   return {
+    /** RFC 3339, whole seconds. */
     checkedAt: `${now.toISOString().slice(0, 19)}Z`,
-    images,
-    credentials: [...credentials.values()].toSorted(
-      (a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict) || (key(a) < key(b) ? -1 : 1),
-    ),
+    images: users.map((user) => verifiedImage(user, verified)),
+    /** The worst first. */
+    credentials: [...byCredential.values()]
+      .flatMap(worstOf)
+      .toSorted(
+        (a, b) => VERDICTS.indexOf(a.verdict) - VERDICTS.indexOf(b.verdict) || (key(a) < key(b) ? -1 : 1),
+      ),
   };
 }
 
-const IMAGE_CHECKS: readonly Check<VerifiedImage>[] = [
-  {
-    id: 'registry',
-    run: (image) =>
-      image.pullable === 'no'
-        ? error('no place gives this image', `Run ${whyCommand(image)} with the same --from or --context`)
-        : undefined,
-  },
-];
+function verifiedAttempt(
+  { reference, kind, entry, credential, notAsked }: PullAttempt,
+  answer: RegistryAnswer | undefined,
+  now: Date,
+): VerifiedAttempt {
+  const place = entry && { source: entry.origin ?? entry.source, key: entry.key };
+  const one = { reference, kind, ...(place && { credential: place }) };
+  if (answer === undefined) return { ...one, verdict: 'NotAsked', message: notAsked ?? 'was not tried' };
+  const verdict = VERDICTS.find((known) => known === answer.verdict) ?? 'Unreachable';
+  const { expiresAt } = credential === undefined ? {} : credentialExpiry(credential);
+  const over = expiresAt !== undefined && Date.parse(expiresAt) <= now.getTime();
+  return verdict === 'Invalid' && over
+    ? { ...one, verdict: 'Expired', message: `expired at ${expiresAt}: ${answer.message}` }
+    : { ...one, verdict, message: answer.message };
+}
+
+function verifiedImage(
+  { attempts: all, ...user }: ImageInUse,
+  verified: ReadonlyMap<PullAttempt, VerifiedAttempt>,
+) {
+  const attempts = all.flatMap((one) => verified.get(one) ?? []);
+  const isBroken = firstBroken(user.findings) !== undefined;
+  const pullable = isBroken ? 'no' : pullableBy(attempts);
+  const none: Finding = {
+    check: 'registry',
+    severity: 'error',
+    subject: user.image,
+    message: 'no place gives this image',
+    advice: `Run ${whyCommand(user)} with the same --from or --context`,
+  };
+  return {
+    ...user,
+    attempts,
+    /** Whether some place gives it. `unknown` when no answer says so either way. */
+    pullable,
+    /** Those of `explain`, and where nothing else says why it cannot be pulled, that no place gives it. */
+    findings: pullable === 'no' && !isBroken ? [...user.findings, none] : user.findings,
+  };
+}
+
+function pullableBy(attempts: readonly VerifiedAttempt[]): 'yes' | 'no' | 'unknown' {
+  if (attempts.some(({ verdict }) => verdict === 'Valid')) return 'yes';
+  return attempts.some(({ verdict }) => verdict === 'NotAsked' || verdict === 'RateLimited')
+    ? 'unknown'
+    : 'no';
+}
+
+/** A credential with its worst answer, the first of these, not counting a missing image. */
+function worstOf(attempts: readonly (readonly [PullAttempt, VerifiedAttempt])[]) {
+  const [worst] = attempts.toSorted(([, a], [, b]) => rank(a.verdict) - rank(b.verdict));
+  if (worst?.[1].credential === undefined) return [];
+  const [{ credential }, { credential: place, verdict, message }] = worst;
+  const { kind, expiresAt } = credential ? credentialExpiry(credential) : { kind: 'lasting' };
+  return [
+    {
+      ...place,
+      verdict,
+      message,
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+      kindOfCredential: kind,
+      images: attempts.length,
+    },
+  ];
+}
+
+/** That an image is absent says that the credential was taken: `Valid` says more, all else is worse. */
+function rank(verdict: PullVerdict): number {
+  return verdict === 'NotFound' ? VERDICTS.length : VERDICTS.indexOf(verdict);
+}
+
+function key({ source, key: written }: Pick<EntryPlace, 'source' | 'key'>): string {
+  return `${source}\n${written}`;
+}
 
 /** The command that says why the image is not pulled: of the workload that uses it, else of the ServiceAccount. */
-export function whyCommand({ image, usedBy }: Pick<VerifiedImage, 'image' | 'usedBy'>): string {
+export function whyCommand({ image, usedBy }: Pick<ImageInUse, 'image' | 'usedBy'>): string {
   const [kind = '', namespace = '', name = ''] = usedBy.split('/').map(shellWord);
   return kind === 'ServiceAccount'
     ? `pullwright explain ${shellWord(image)} -n ${namespace} --service-account ${name}`
@@ -143,64 +173,8 @@ export function judgeCredentials(report: VerifyReport, warnDays: number): readon
 }
 
 /** Whether a registry does not take it. */
-export function isRefused({ verdict }: Pick<VerifiedCredential, 'verdict'>): boolean {
+export function isRefused({ verdict }: { readonly verdict: PullVerdict }): boolean {
   return ['Expired', 'Invalid', 'Forbidden'].includes(verdict);
-}
-
-function pullable(attempts: readonly VerifiedAttempt[]): VerifiedImage['pullable'] {
-  if (attempts.some(({ verdict }) => verdict === 'Valid')) return 'yes';
-  return attempts.some(({ verdict }) => verdict === 'NotAsked' || verdict === 'RateLimited')
-    ? 'unknown'
-    : 'no';
-}
-
-function placeOf({ entry }: PullAttempt): CredentialPlace | undefined {
-  return entry === undefined ? undefined : { source: entry.origin ?? entry.source, key: entry.key };
-}
-
-function judged(
-  { credential, notAsked }: PullAttempt,
-  answer: RegistryAnswer | undefined,
-  now: Date,
-): { readonly verdict: PullVerdict; readonly message: string } {
-  if (answer === undefined) return { verdict: 'NotAsked', message: notAsked ?? 'was not tried' };
-  const verdict = VERDICTS.find((known) => known === answer.verdict) ?? 'Unreachable';
-  const { expiresAt } = credential === undefined ? {} : credentialExpiry(credential);
-  const over = expiresAt !== undefined && Date.parse(expiresAt) <= now.getTime();
-  return verdict === 'Invalid' && over
-    ? { verdict: 'Expired', message: `expired at ${expiresAt}: ${answer.message}` }
-    : { verdict, message: answer.message };
-}
-
-function key({ source, key: written }: CredentialPlace): string {
-  return `${source}\n${written}`;
-}
-
-function worse(
-  known: VerifiedCredential | undefined,
-  place: CredentialPlace,
-  { credential }: PullAttempt,
-  { verdict, message }: VerifiedAttempt,
-): VerifiedCredential {
-  const { kind, expiresAt } =
-    credential === undefined ? { kind: 'lasting', expiresAt: undefined } : credentialExpiry(credential);
-  const first: VerifiedCredential = {
-    ...place,
-    verdict,
-    message,
-    ...(expiresAt === undefined ? {} : { expiresAt }),
-    kindOfCredential: kind,
-    images: 1,
-  };
-  if (known === undefined) return first;
-  const images = known.images + 1;
-  return rank(verdict) < rank(known.verdict) ? { ...first, images } : { ...known, images };
-}
-
-/** That an image is absent says that the credential was taken: `Valid` says more, all else is worse. */
-function rank(verdict: PullVerdict): number {
-  if (verdict === 'NotFound') return VERDICTS.length;
-  return VERDICTS.indexOf(verdict);
 }
 
 /** Whether a person should act: a credential is refused, or an image cannot be pulled. */
