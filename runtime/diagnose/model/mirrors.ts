@@ -18,18 +18,14 @@ import {
   mergeRegistries,
   parseRegistriesConf,
 } from '../../core/mirrors/registries-conf.ts';
-import { originText, type Resolution, type RuleOrigin } from '../../core/mirrors/resolve.ts';
+import { type Candidate, originText, type Resolution, type RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { type Disruption, disruptionOf } from '../../registry-overrides/machine-config/disruption.ts';
 import {
   type ClusterObjects,
   clustersIn,
   NODE_KINDS,
 } from '../../registry-overrides/machine-config/input.ts';
-import {
-  type ConfInForce,
-  MACHINE_CONFIG,
-  type NodeMirrors,
-} from '../../registry-overrides/machine-config/node-mirrors.ts';
+import { MACHINE_CONFIG, type NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { renderNodeFiles } from '../../registry-overrides/machine-config/render.ts';
 import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
 import { entryWarnings, type Plane, type PlaneResolver } from '../../registry-overrides/planes.ts';
@@ -71,10 +67,7 @@ const KINDS: readonly SourceKind[] = [
 /** Kinds of a folder that decide where nodes pull from. */
 export const MIRROR_KINDS: ReadonlySet<string> = new Set(KINDS.map(({ kind }) => kind));
 
-export interface MirrorInput {
-  readonly cluster: ClusterObjects;
-  readonly problems: readonly string[];
-}
+export type MirrorInput = Awaited<ReturnType<typeof readMirrorInput>>;
 
 /** @throws UsageError where it is not clear which cluster is meant; PullwrightError where nothing can be read */
 export async function readMirrorInput(
@@ -82,7 +75,7 @@ export async function readMirrorInput(
   io: CommandIo,
   more: readonly SourceKind[] = [],
   next: readonly NextKinds[] = [],
-): Promise<MirrorInput> {
+) {
   const kinds = [...KINDS, ...more];
   if (from.length === 0 && (access.kubeconfig !== undefined || access.context !== undefined)) {
     const { store, problems } = await readObjects(access, [() => kinds, ...next], io);
@@ -114,18 +107,14 @@ export function searchOf(objects: readonly KubeObject[]): readonly string[] {
 }
 
 /** Files of a node. */
-export interface NodeConf extends ConfInForce {
-  readonly aliases: ReadonlyMap<string, string>;
-  /** `unqualified-search-registries`; undefined where no file has it. */
-  readonly search?: readonly string[];
-}
+export type NodeConf = NonNullable<Awaited<ReturnType<typeof readNodeConf>>>;
 
 /**
  * Reads `registries.conf` and drop-ins, in this order; a folder (`registries.conf.d`) stands for its `*.conf` in name order.
  *
  * @throws UsageError, PullwrightError where the runtime would refuse a file
  */
-export async function readNodeConf(paths: readonly string[] | undefined): Promise<NodeConf | undefined> {
+export async function readNodeConf(paths: readonly string[] | undefined) {
   if (paths === undefined || paths.length === 0) return undefined;
   const files = (await Promise.all(paths.map(confFiles))).flat();
   const texts = await Promise.all(files.map((path) => readGiven(path, 'registries.conf')));
@@ -133,15 +122,13 @@ export async function readNodeConf(paths: readonly string[] | undefined): Promis
     const rules = parseRegistriesConf(text, parseToml);
     return { rules, table: asTable(parseToml(text), 'the file') };
   });
-  const aliases = new Map(tables.flatMap(({ table }) => [...aliasesOf(table)]));
   const search = tables.findLast(({ table }) => table['unqualified-search-registries'] !== undefined);
   return {
     from: files.join(', '),
     rules: mergeRegistries(tables.map(({ rules }) => rules)),
-    aliases,
-    ...(search === undefined
-      ? {}
-      : { search: listOf(search.table, 'unqualified-search-registries') as readonly string[] }),
+    aliases: new Map(tables.flatMap(({ table }) => [...aliasesOf(table)])),
+    /** `unqualified-search-registries`; undefined where no file has it. */
+    search: search && (listOf(search.table, 'unqualified-search-registries') as readonly string[]),
   };
 }
 
@@ -198,41 +185,26 @@ export interface UsedImage {
   readonly for: readonly Plane[];
 }
 
-export interface InUseChange {
-  readonly image: string;
-  readonly usedBy: readonly string[];
-  readonly for: readonly Plane[];
-  /** Pull sources, in the order in which they are tried. */
-  readonly before: readonly string[];
-  readonly after: readonly string[];
-  /** No usable pull source is left. */
-  readonly lost: boolean;
-  /** New mirrors for which the cluster's pull secret has no entry; empty where no secret is known. */
-  readonly withoutCredential: readonly string[];
-}
-
-export interface InUse {
-  readonly images: number;
-  readonly changed: readonly InUseChange[];
-  /** What the policy of nodes rejects after the change, and why. */
-  readonly rejected: readonly (UsedImage & { readonly why: string })[];
-}
-
-export interface ChangeInput {
+/** Whether there is a credential for a place, and who asks before and after the change. */
+interface ChangeInput {
   readonly before: PlaneResolver;
   readonly after: PlaneResolver;
-  /** Whether there is a credential for a place; undefined where no pull secret is known. */
-  readonly hasCredential?: ((reference: string) => boolean) | undefined;
+  /** @default {no pull secret is known} */
+  readonly hasCredential?: (reference: string) => boolean;
 }
+
+export type InUse = ReturnType<typeof inUseChanges>;
+export type InUseChange = InUse['changed'][number];
 
 /**
  * Compares the places of each image, for each that asks for it.
  */
-export function inUseChanges(used: readonly UsedImage[], input: ChangeInput): InUse {
+export function inUseChanges(used: readonly UsedImage[], input: ChangeInput) {
   const byImage = Map.groupBy(used, ({ image }) => image);
   return {
     images: byImage.size,
     changed: [...byImage].flatMap(([image, users]) => changesOf(image, users, input)),
+    /** What the policy of nodes rejects after the change, and why. */
     rejected: used.flatMap((one) => {
       const skipped = input.after(one.image, one.for).flatMap(({ resolution }) => resolution.skipped);
       const why = skipped.find(({ reason }) => reason === 'PolicyRejected')?.message;
@@ -246,11 +218,15 @@ function changesOf(
   image: string,
   users: readonly UsedImage[],
   { before: was, after: is, hasCredential = () => true }: ChangeInput,
-): readonly InUseChange[] {
+) {
   const planes = [...new Set(users.flatMap((user) => user.for))];
-  const [old, next] = [placesBy(was, image, planes), placesBy(is, image, planes)];
+  const [old, next] = [was, is].map((resolve) =>
+    resolve(image, planes).map(({ plane, resolution }) => {
+      return { plane, places: resolution.candidates.map(({ reference }) => reference) };
+    }),
+  );
   const changes = planes.flatMap((plane) => {
-    const [before, after] = [old.get(plane), next.get(plane)];
+    const [before, after] = [old, next].map((one) => one?.find((answer) => answer.plane === plane)?.places);
     const isSame = before === undefined || after === undefined || before.join() === after.join();
     return isSame ? [] : [{ plane, before, after }];
   });
@@ -264,25 +240,15 @@ function changesOf(
           .filter((user) => user.for.some((plane) => own.includes(plane)))
           .map((user) => user.usedBy),
         for: own,
+        /** Pull sources, in the order in which they are tried. */
         before,
         after,
+        /** No usable pull source is left. */
         lost: before.length > 0 && after.length === 0,
+        /** New mirrors for which the cluster's pull secret has no entry; empty where no secret is known. */
         withoutCredential: after.filter((place) => !before.includes(place) && !hasCredential(place)),
       };
     },
-  );
-}
-
-function placesBy(
-  resolve: PlaneResolver,
-  image: string,
-  planes: readonly Plane[],
-): ReadonlyMap<Plane, readonly string[]> {
-  return new Map(
-    resolve(image, planes).map(({ plane, resolution }) => [
-      plane,
-      resolution.candidates.map(({ reference }) => reference),
-    ]),
   );
 }
 
@@ -354,17 +320,16 @@ export function mirrorReports(
     const place = placesOf(
       first.plane === 'node' || first.plane === 'image-stream' ? cluster.hostedCluster : undefined,
     );
-    const { image, candidates: places } = resolution;
-    const candidates = linesOf(resolution, place);
+    const { image, candidates: places, rule, refusal } = resolution;
     return [
       {
         image,
         for: group.map(({ plane }) => plane),
         given: first.given,
-        ...(nodes === undefined ? {} : { nodes }),
-        ...ruleOf(resolution, place),
-        candidates,
-        ...(resolution.refusal === undefined ? {} : { refusal: resolution.refusal }),
+        ...(nodes && { nodes }),
+        ...(rule && { rule: { source: rule.prefix, from: (rule.origins ?? []).map(place) } }),
+        candidates: linesOf(resolution, place),
+        ...(refusal !== undefined && { refusal }),
         // Each of the candidates says why it is skipped.
         findings: judgePlaces({ image, places, skipped: [], mirrorFix }),
         problems: [...first.problems, ...warnings].map((problem) => problemText(problem, place)),
@@ -397,23 +362,16 @@ function problemText({ severity, origin, message }: MirrorProblem, place: PlaceO
   return `${severity}: ${rest}`;
 }
 
-function ruleOf({ rule }: Resolution, place: PlaceOfRule): Pick<MirrorReport, 'rule'> {
-  if (rule === undefined) return {};
-  return { rule: { source: rule.prefix, from: (rule.origins ?? []).map(place) } };
-}
-
 function linesOf({ candidates, skipped }: Resolution, place: PlaceOfRule): readonly MirrorLine[] {
-  const tried = candidates.map((one) => ({ ...one, why: {} }));
-  const others = skipped.map(({ reason, message, ...one }) => ({
-    ...one,
-    why: { skipped: { reason, message } },
-  }));
-  return [...tried, ...others].map(({ reference, kind, origin, why }) => ({
+  const lineOf = ({ reference, kind, origin }: Candidate): MirrorLine => ({
     reference,
     kind,
-    ...(origin === undefined ? {} : { from: place(origin) }),
-    ...why,
-  }));
+    ...(origin && { from: place(origin) }),
+  });
+  return [
+    ...candidates.map(lineOf),
+    ...skipped.map((one) => ({ ...lineOf(one), skipped: { reason: one.reason, message: one.message } })),
+  ];
 }
 
 /**
@@ -479,28 +437,25 @@ function noteOf(line: MirrorLine): string {
 
 // What would happen to nodes if mirror sets were applied: which files change, and whether nodes drain or reboot.
 
-export interface WhatIf {
-  /** The cluster with the objects applied. */
-  readonly cluster: ClusterObjects;
-  /** Absent where the operator refuses what is there, or what would be. */
-  readonly disruption?: Disruption;
-  /** One sentence. */
-  readonly summary: string;
-}
+export type WhatIf = ReturnType<typeof whatIf>;
 
 /** `applied` take the place of objects of the same kind and name. */
-export function whatIf(cluster: ClusterObjects, applied: readonly KubeObject[]): WhatIf {
+export function whatIf(cluster: ClusterObjects, applied: readonly KubeObject[]) {
   const after = afterwards(cluster, applied);
-  const [old, next] = [cluster.objects, after.objects].map((list) => renderNodeFiles(list));
-  if (old === undefined || next === undefined || next.refused)
-    return {
-      cluster: after,
-      summary: 'the Machine Config Operator would refuse this: nodes keep what they have',
-    };
-  if (old.refused)
-    return { cluster: after, summary: 'what nodes have now is not known: the present objects are refused' };
-  const disruption = disruptionOf(old, next);
-  return { cluster: after, disruption, summary: summaryOf(disruption) };
+  const [old, next] = [renderNodeFiles(cluster.objects), renderNodeFiles(after.objects)];
+  const disruption = old.refused || next.refused ? undefined : disruptionOf(old, next);
+  return {
+    /** The cluster with the objects applied. */
+    cluster: after,
+    /** Absent where the operator refuses what is there, or what would be. */
+    disruption,
+    /** One sentence. */
+    summary: next.refused
+      ? 'the Machine Config Operator would refuse this: nodes keep what they have'
+      : disruption === undefined
+        ? 'what nodes have now is not known: the present objects are refused'
+        : summaryOf(disruption),
+  };
 }
 
 /** Of a hosted cluster, mirror sets are applied to the cluster that runs its control plane; its own are in the HostedCluster. */
