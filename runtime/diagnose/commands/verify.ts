@@ -308,8 +308,8 @@ async function run(
   const cronJob = values.report === undefined ? undefined : cronJobOf(values.report);
   const { users, problems } = await readWorldOfUse(values, images, io);
   writeProblems(io, problems);
-  const { concurrency, 'all-in-use': inUse, 'warn-days': warnDays } = values;
-  const answers = await askRegistries(users, { inUse, flags: values, concurrency, io });
+  const { 'warn-days': warnDays } = values;
+  const answers = await askRegistries(users, values, io);
   const report = verifyReport(users, answers, new Date());
   const findings = judgeCredentials(report, warnDays);
   const code = answer(io, values.output, {

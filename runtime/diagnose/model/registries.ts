@@ -20,7 +20,7 @@ import { probe, type Question, questionKey, verifyAll } from '../../registry/pro
 import { credentialsOf, type RegistryCredentials } from '../../registry/token.ts';
 import { RegistryTransport } from '../../registry/transport.ts';
 import { type PullAttempt, pullAttempts } from './attempts.ts';
-import { type ReadWorld, readWorld } from './look.ts';
+import { readWorld } from './look.ts';
 import { type LookValues, type NextKinds, readGiven, type SourceKind } from './objects.ts';
 import {
   CLUSTER_KINDS,
@@ -35,6 +35,7 @@ import {
   type PodPuller,
   podSpecIn,
   providedImages,
+  SECRET,
   WORKLOAD_KINDS,
   type WorldOptions,
 } from './pull.ts';
@@ -146,11 +147,6 @@ export interface RegistryLookUpOptions {
 
 type PullSecretRef = NonNullable<Lookup['pullSecret']>;
 
-interface Asker {
-  readonly own: AuthSource | undefined;
-  readonly client: RegistryClient;
-}
-
 /**
  * Looks digests up with what the nodes of the cluster will use, its own pull secret, and with the file for what that does not cover.
  * Each cluster has a client of its own: no token of one serves another.
@@ -161,9 +157,12 @@ export async function registryLookUp(options: RegistryLookUpOptions): Promise<Lo
   const { authfile, readSecret, env, access = {} } = options;
   const { transport, timeoutMs } = await registryTransport(access, env);
   const file = authfile === undefined ? [] : [await readAuthFile(authfile)];
-  const askers = new Map<string, Asker>();
+  const clients = new Map<
+    string,
+    { readonly own: AuthSource | undefined; readonly client: RegistryClient }
+  >();
   const clientFor = (place: string, own: AuthSource | undefined): RegistryClient => {
-    const known = askers.get(place);
+    const known = clients.get(place);
     if (known !== undefined && isSame(known.own, own)) return known.client;
     const credentialFor = credentialsFrom(own === undefined ? file : [own, ...file]);
     const client = new RegistryClient({
@@ -173,7 +172,7 @@ export async function registryLookUp(options: RegistryLookUpOptions): Promise<Lo
       // Mirror sets of a hosted cluster are its tenant's; a registry that there is a credential for is the platform's.
       chosenBy: ({ repository }) => (credentialFor(repository) === undefined ? 'tenant' : 'platform'),
     });
-    askers.set(place, { own, client });
+    clients.set(place, { own, client });
     return client;
   };
   return async ({ image, pullSecret, asked }): Promise<LookupResult> => {
@@ -203,24 +202,21 @@ async function ownSource(
   ref: PullSecretRef,
   readSecret: RegistryLookUpOptions['readSecret'],
 ): Promise<AuthSource> {
+  const unusable = (fault: string, cause?: unknown): PullwrightError =>
+    new PullwrightError(`Cannot ask registries with "${place}": ${fault}`, {
+      code: 'PullSecretUnusable',
+      cause,
+    });
   // What the API server says of the Secret must not be taken for the answer of a registry.
   const secret = await readSecret(ref).catch((error: unknown) => {
-    throw new PullwrightError(`Cannot ask registries with "${place}": ${asPullwrightError(error).message}`, {
-      code: 'PullSecretUnusable',
-      cause: error,
-    });
+    throw unusable(asPullwrightError(error).message, error);
   });
-  const source = secret === undefined ? undefined : pullSecretSource(secret);
-  const fault =
-    secret === undefined
-      ? 'it does not exist'
-      : source === undefined
-        ? 'it is not a pull secret'
-        : authFault(source);
-  if (source !== undefined && fault === undefined) return source;
-  throw new PullwrightError(`Cannot ask registries with "${place}": ${fault}`, {
-    code: 'PullSecretUnusable',
-  });
+  if (secret === undefined) throw unusable('it does not exist');
+  const source = pullSecretSource(secret);
+  if (source === undefined) throw unusable('it is not a pull secret');
+  const fault = authFault(source);
+  if (fault !== undefined) throw unusable(fault);
+  return source;
 }
 
 function isSame(a: AuthSource | undefined, b: AuthSource | undefined): boolean {
@@ -229,18 +225,11 @@ function isSame(a: AuthSource | undefined, b: AuthSource | undefined): boolean {
 
 // Puts the questions of `verify` to the registries, and shows how far it is.
 
-export interface AskOptions {
-  /** Whether tenants chose the images, and not the caller. */
-  readonly inUse: boolean;
-  readonly flags: AccessValues;
-  readonly concurrency: number;
-  readonly io: CommandIo;
-}
-
-/** Probes every attempt; the same credential at the same pull source is probed once. */
+/** Probes every attempt; the same credential at the same pull source is probed once. With `all-in-use` tenants chose the images. */
 export async function askRegistries(
   users: readonly ImageInUse[],
-  { inUse, flags, concurrency, io }: AskOptions,
+  flags: AccessValues & { readonly 'all-in-use': boolean; readonly concurrency: number },
+  io: CommandIo,
 ): Promise<ReadonlyMap<PullAttempt, RegistryAnswer>> {
   const { transport, timeoutMs } = await registryTransport(flags, io.env);
   const asked = users.flatMap(({ attempts }) =>
@@ -250,20 +239,18 @@ export async function askRegistries(
     }),
   );
   const known = platformHosts(users);
-  const progress = progressOn(io, new Set(asked.map(({ key }) => key)).size);
   const answers = await verifyAll(
     asked.map(({ question }) => question),
     {
       transport,
-      ...(inUse ? { chosenBy: (host) => (known.has(host) ? 'platform' : 'tenant') } : {}),
-      concurrency,
+      ...(flags['all-in-use'] ? { chosenBy: (host) => (known.has(host) ? 'platform' : 'tenant') } : {}),
+      concurrency: flags.concurrency,
       timeoutMs,
       signal: io.signal,
-      onAnswer: progress.show,
+      onAnswer: progressOn(io, new Set(asked.map(({ key }) => key)).size),
     },
   );
   transport.close();
-  progress.end();
   return new Map(
     asked.flatMap(({ attempt, key }) => {
       const answer = answers.get(key);
@@ -298,42 +285,19 @@ const BAR = 30;
 /** Without a terminal, so many lines at most. */
 const LINES = 10;
 
-interface Progress {
-  readonly show: (done: number) => void;
-  readonly end: () => void;
-}
-
 /** A bar that is drawn over on a terminal; some lines elsewhere; nothing for a handful of questions. */
-function progressOn(io: CommandIo, total: number): Progress {
-  const tty = io.stderr.isTTY === true;
-  if (tty)
-    return {
-      show: (done) => {
-        const filled = Math.round((done / total) * BAR);
-        io.stderr.write(
-          `${control('\r')}[${'#'.repeat(filled)}${' '.repeat(BAR - filled)}] ${done}/${total}`,
-        );
-      },
-      end: () => void (total > 0 && io.stderr.write(control('\r\u001b[K'))),
-    };
+function progressOn({ stderr }: CommandIo, total: number): (done: number) => void {
   const step = Math.max(50, Math.ceil(total / LINES));
-  return {
-    show: (done) => void (done % step === 0 && io.stderr.write(`asked ${done} of ${total}\n`)),
-    end: () => undefined,
+  return (done) => {
+    const filled = Math.round((done / total) * BAR);
+    const bar = `[${'#'.repeat(filled)}${' '.repeat(BAR - filled)}] ${done}/${total}`;
+    if (stderr.isTTY === true)
+      stderr.write(done === total ? control('\r\u001b[K') : `${control('\r')}${bar}`);
+    else if (done % step === 0) stderr.write(`asked ${done} of ${total}\n`);
   };
 }
 
 // Which images are in use, and by whom: pods, and the templates that pods are made from.
-
-/** A user of images; several that pull alike are one. */
-export interface ImageUser {
-  readonly puller: PodPuller;
-  readonly images: readonly string[];
-  /** `Deployment/web/shop` */
-  readonly usedBy: string;
-  /** Names of the Secrets that it lists, in order. */
-  readonly secrets: readonly string[];
-}
 
 /** Templates that make pods: ReplicaSets are skipped, because the old ones of a Deployment stay behind. */
 export const USING_KINDS: typeof WORKLOAD_KINDS = WORKLOAD_KINDS.filter(({ kind }) => kind !== 'ReplicaSet');
@@ -356,14 +320,19 @@ export function imageUsers(store: ObjectStore): readonly ImageUser[] {
     });
 }
 
-function userOf(store: ObjectStore, object: KubeObject): ImageUser {
+/** A user of images; several that pull alike are one. */
+type ImageUser = ReturnType<typeof userOf>;
+
+function userOf(store: ObjectStore, object: KubeObject) {
   const { name, namespace = 'default' } = object.metadata;
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
   const spec = podSpecIn(object);
   return {
     puller,
     images: imagesOf(spec),
+    /** `Deployment/web/shop` */
     usedBy: describeObject({ kind: object.kind, namespace, name }),
+    /** Names of the Secrets that it lists, in order. */
     secrets: listedNames(store, puller, spec).map((secret) => secret.name),
   };
 }
@@ -374,12 +343,6 @@ function hasEnded({ kind, status }: KubeObject): boolean {
 }
 
 // What `verify` asks about: the images, who pulls them, and the credentials that would be tried.
-
-export interface WorldOfUse {
-  readonly users: readonly ImageInUse[];
-  /** What could not be read, and images that are none. */
-  readonly problems: readonly string[];
-}
 
 interface Flags extends LookValues {
   /** Absent: all; for named images, the one. */
@@ -392,81 +355,66 @@ interface Flags extends LookValues {
 /**
  * Reads a cluster or folders. `images` empty: all that are in use.
  *
+ * @returns who pulls, and what could not be read or is no image
  * @throws UsageError, PullwrightError
  */
-export async function readWorldOfUse(
-  flags: Flags,
-  images: readonly string[],
-  io: CommandIo,
-): Promise<WorldOfUse> {
-  const named = images.length > 0;
+export async function readWorldOfUse(flags: Flags, images: readonly string[], io: CommandIo) {
   images.forEach(imageOf);
-  const { store, problems, hosted } = await read(flags, named, io);
-  const users = named ? [askedUser(store, flags, images)] : usersIn(store, flags.namespace);
-  const options = { complete: problems.length === 0 && flags['secret-name'] === undefined, hosted };
-  const found = users.map((user) => attemptsOf(store, user, options));
+  const { namespace: namespaces, 'secret-name': only } = flags;
+  const usersIn = (store: ObjectStore): readonly ImageUser[] =>
+    images.length > 0
+      ? [askedUser(store, flags, images)]
+      : imageUsers(store).filter(({ puller }) => namespaces?.includes(puller.namespace) ?? true);
+  const within = images.length > 0 ? [namespaces?.[0] ?? 'default'] : namespaces;
+  const using = [...(images.length > 0 ? [] : USING_KINDS), { apiVersion: 'v1', kind: 'ServiceAccount' }];
+  const kinds: readonly SourceKind[] = [
+    ...(within?.flatMap((namespace) => using.map((kind) => ({ ...kind, namespace }))) ?? using),
+    GLOBAL_SECRET,
+    ...CLUSTER_KINDS,
+  ];
+  const steps: readonly NextKinds[] = [
+    () => kinds,
+    (store) => secretKinds(store, usersIn(store), only),
+    nextNodeKinds,
+  ];
+  const { store, problems, hosted } = await readWorld(flags, steps, io, namespaces?.[0]);
+  const options = { complete: problems.length === 0 && only === undefined, hosted };
+  const found = usersIn(store).map((user) => attemptsOf(store, user, options));
   return {
     users: found.flatMap((one) => one.images),
     problems: [...problems, ...new Set(found.flatMap((one) => one.notes))],
   };
 }
 
-function usersIn(store: ObjectStore, namespaces: readonly string[] | undefined): readonly ImageUser[] {
-  const all = imageUsers(store);
-  return namespaces === undefined ? all : all.filter(({ puller }) => namespaces.includes(puller.namespace));
-}
-
 function askedUser(store: ObjectStore, flags: Flags, images: readonly string[]): ImageUser {
   const namespace = flags.namespace?.[0] ?? 'default';
   const serviceAccount = flags['service-account'];
-  const usedBy = `ServiceAccount/${namespace}/${serviceAccount}`;
   const puller = { namespace, serviceAccount };
   const secrets = listedNames(store, puller, undefined).map(({ name }) => name);
-  return { puller, images, usedBy, secrets };
+  return { puller, images, usedBy: `ServiceAccount/${namespace}/${serviceAccount}`, secrets };
 }
-
-async function read(flags: Flags, named: boolean, io: CommandIo): Promise<ReadWorld> {
-  const { namespace } = flags;
-  const within = named ? [namespace?.[0] ?? 'default'] : namespace;
-  const users = [...(named ? [] : USING_KINDS), { apiVersion: 'v1', kind: 'ServiceAccount' }];
-  const kinds: readonly SourceKind[] = [
-    ...(within?.flatMap((one) => users.map((kind) => ({ ...kind, namespace: one }))) ?? users),
-    GLOBAL_SECRET,
-    ...CLUSTER_KINDS,
-  ];
-  return readWorld(flags, [() => kinds, secretKinds(flags, named), nextNodeKinds], io, namespace?.[0]);
-}
-
-const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
 /** The Secrets that are listed, by name; all of a namespace only where the credential provider looks at all of them. */
-function secretKinds(flags: Flags, named: boolean): NextKinds {
-  return (store) => {
-    const only = flags['secret-name'];
-    const isProvided = providedImages(store).length > 0 && only === undefined;
-    const users = named ? [askedUser(store, flags, [])] : usersIn(store, flags.namespace);
-    const kinds = users.flatMap(({ puller: { namespace }, secrets }): readonly SourceKind[] =>
-      isProvided
-        ? [{ ...SECRET, namespace }]
-        : secrets
-            .filter((name) => only?.includes(name) ?? true)
-            .map((name) => ({ ...SECRET, namespace, name })),
-    );
-    return [...kinds, ...(store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : [])];
-  };
+function secretKinds(
+  store: ObjectStore,
+  users: readonly ImageUser[],
+  only: readonly string[] | undefined,
+): readonly SourceKind[] {
+  const isProvided = providedImages(store).length > 0 && only === undefined;
+  const kinds = users.flatMap(({ puller: { namespace }, secrets }): readonly SourceKind[] =>
+    isProvided
+      ? [{ ...SECRET, namespace }]
+      : secrets
+          .filter((name) => only?.includes(name) ?? true)
+          .map((name) => ({ ...SECRET, namespace, name })),
+  );
+  return [...kinds, ...(store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : [])];
 }
 
 /** Checks of `explain` whose findings hold whatever the registries answer. */
 const BEFORE_REGISTRIES = ['secrets-readable', 'places'];
 
-function attemptsOf(
-  store: ObjectStore,
-  { puller, images, usedBy }: ImageUser,
-  options: WorldOptions,
-): {
-  readonly images: readonly ImageInUse[];
-  readonly notes: readonly string[];
-} {
+function attemptsOf(store: ObjectStore, { puller, images, usedBy }: ImageUser, options: WorldOptions) {
   const reader = findWorld(store, puller, options);
   const notes: string[] = [];
   const found = images.flatMap((image): readonly ImageInUse[] => {
