@@ -12,24 +12,15 @@ import { runOffline } from '../../engine/offline/offline.ts';
 import { type ObjectStore, worldView } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { CAUSES } from '../../pull-secret-injection/causes.ts';
-import {
-  PROFILE_API_VERSION,
-  PROFILE_KIND,
-  type PullSecretProfile,
-} from '../../pull-secret-injection/kinds/profile.ts';
-import { SIDECAR_SET_API_VERSIONS, type SidecarSet } from '../../pull-secret-injection/kinds/sidecar-set.ts';
+import { PROFILE_API_VERSION, PROFILE_KIND } from '../../pull-secret-injection/kinds/profile.ts';
+import { SIDECAR_SET_API_VERSIONS } from '../../pull-secret-injection/kinds/sidecar-set.ts';
 import {
   DEFAULT_OPTIONS,
   exemptionOf,
   type InjectionOptions,
   optionsSchema,
 } from '../../pull-secret-injection/options.ts';
-import {
-  injectionPlan,
-  type PlannedPod,
-  planInjection,
-  WEBHOOK_NAME,
-} from '../../pull-secret-injection/plan/plan.ts';
+import { injectionPlan, planInjection, WEBHOOK_NAME } from '../../pull-secret-injection/plan/plan.ts';
 import { INJECTION_POLICY_NAME } from '../../pull-secret-injection/plan/policy.ts';
 import { accountRefuses } from '../../pull-secret-injection/reconciler/accounts.ts';
 import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconcile.ts';
@@ -164,27 +155,10 @@ export function injectionKinds(namespace: string): readonly SourceKind[] {
   ];
 }
 
-/** A name that admission adds, and what adds it: `profile/team`. */
-export interface InjectedName {
-  readonly name: string;
-  readonly by: string;
-}
-
-/** A name that profiles or SidecarSets would add, and whether something adds it to such a pod at the moment. */
-export interface PlannedName extends InjectedName {
-  readonly inForce: boolean;
-}
-
 /** The pod that an object is or makes, as the plan sees it, and what there is for it. */
-export interface PlannedFor {
-  readonly pod: PlannedPod & { readonly namespaceLabels: Labels };
-  readonly options: InjectionOptions;
-  /** Every profile and SidecarSet at hand, also those that are switched off. */
-  readonly profiles: readonly PullSecretProfile[];
-  readonly sets: readonly SidecarSet[];
-}
+export type PlannedFor = ReturnType<typeof plannedFor>;
 
-export function plannedFor(store: ObjectStore, object: KubeObject): PlannedFor {
+export function plannedFor(store: ObjectStore, object: KubeObject) {
   const { namespace = 'default' } = object.metadata;
   const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
   const namespaceLabels = { ...found?.metadata.labels, [NAMESPACE_NAME_LABEL]: namespace };
@@ -202,16 +176,13 @@ export function plannedFor(store: ObjectStore, object: KubeObject): PlannedFor {
     reads: pullSecretInjection(options).watches,
     serves: () => true,
   });
-  const pod = { namespace, ...podMetadataIn(object), namespaceLabels };
+  const pod = { namespace, ...podMetadataIn(object), namespaceLabels: namespaceLabels as Labels };
+  /** Every profile and SidecarSet at hand, also those that are switched off. */
   return { pod, options, profiles: profilesIn(reader), sets: pinnedSetsIn(reader) };
 }
 
-/** Everything that profiles and SidecarSets would add to `listed`, whether or not something injects at the moment. */
-export function plannedNames(
-  store: ObjectStore,
-  object: KubeObject,
-  listed: readonly string[],
-): readonly PlannedName[] {
+/** Everything that profiles and SidecarSets would add to `listed`, what would add it (`profile/team`), and whether that injects now. */
+export function plannedNames(store: ObjectStore, object: KubeObject, listed: readonly string[]) {
   const { pod, options, profiles, sets } = plannedFor(store, object);
   const force = forceOf(store, pod);
   const isExempt = exemptionOf(pod, options) !== undefined;
@@ -233,7 +204,7 @@ export function injectedNames(
   object: KubeObject,
   listed: readonly string[],
   account: KubeObject | undefined,
-): readonly InjectedName[] {
+) {
   const names = plannedNames(store, object, listed)
     .filter(({ inForce }) => inForce)
     .map(({ name, by }) => ({ name, by: sourceObject(by) }));

@@ -65,23 +65,15 @@ function aboutImage(repository: string): About {
 }
 
 /** Whether a key is about the registry of an image, so that it is worth showing first. */
-function isAbout(key: About, image: About): boolean {
-  if (key.url === undefined || image.url === undefined) return false;
-  return (
-    key.registry === image.registry || isMeantFor(key.url, image.url) || isWithoutPort(key.url, image.url)
-  );
-}
-
-/** The same host, where one of the two names a port and the other none. */
-function isWithoutPort(key: SchemelessUrl, target: SchemelessUrl): boolean {
-  return hostOf(key) === hostOf(target) && (key.port === '') !== (target.port === '');
-}
-
-/** Whether `*.example.com` was probably meant for this host too: a deeper one, or the domain itself. */
-function isMeantFor(key: SchemelessUrl, target: SchemelessUrl): boolean {
-  const host = hostOf(key);
+function isAbout({ registry, url: key }: About, { registry: own, url: target }: About): boolean {
+  if (key === undefined || target === undefined) return false;
+  const [host, imageHost] = [hostOf(key), hostOf(target)];
+  // One of the two names a port and the other none.
+  const isWithoutPort = host === imageHost && (key.port === '') !== (target.port === '');
+  // `*.example.com` was probably meant for this host too: a deeper one, or the domain itself.
   const suffix = host.slice(host.lastIndexOf('*') + 1);
-  return host.includes('*') && suffix.includes('.') && `.${hostOf(target)}`.endsWith(suffix);
+  const isMeant = host.includes('*') && suffix.includes('.') && `.${imageHost}`.endsWith(suffix);
+  return registry === own || isWithoutPort || isMeant;
 }
 
 function hostOf({ labels }: SchemelessUrl): string {
@@ -98,7 +90,8 @@ function difference({ url: key }: About, { url: target }: About, near: boolean):
     return `a star stands for one part of a host name, so the number of parts must be the same: "${host}" is not for "${imageHost}"`;
   const spelling = near && !host.includes('*') ? hostDifference(host, imageHost, key.path) : undefined;
   if (spelling !== undefined) return spelling;
-  if (key.port !== target.port) return portDifference(key.port, target.port);
+  if (key.port !== target.port)
+    return `ports are compared as they are written: the key has ${key.port || 'none'}, the image ${target.port || 'none'}`;
   return near ? `the image is not below "${fromByteText(key.path)}"` : 'another registry';
 }
 
@@ -112,11 +105,6 @@ function hostDifference(host: string, imageHost: string, path: string): string |
     return `"${host}" is another name of Docker Hub, which the kubelet does not take for "${imageHost}"`;
   }
   return `the host is compared as it is written: "${host}" is not "${imageHost}"`;
-}
-
-function portDifference(key: string, target: string): string {
-  const name = (port: string): string => (port === '' ? 'none' : port);
-  return `ports are compared as they are written: the key has ${name(key)}, the image ${name(target)}`;
 }
 
 /**

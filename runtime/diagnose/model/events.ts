@@ -54,12 +54,12 @@ export function failureIn(store: ObjectStore, pod: KubeObject) {
   const spec = podSpecIn(pod);
   const { nodeName } = spec;
   const events = eventsOf(store, pod).toReversed();
-  for (const { name, image, reason, message } of waitsOf(pod)) {
-    const failure = pullFailure({ image, reason, message }, events.filter(isAbout(spec, { name, image })));
+  for (const wait of waitsOf(pod)) {
+    const failure = pullFailure(wait, events.filter(isAbout(spec, wait)));
     if (failure !== undefined)
       return {
         ...failure,
-        container: name,
+        container: wait.name,
         pod: pod.metadata.name,
         node: typeof nodeName === 'string' && nodeName !== '' ? nodeName : undefined,
       };
@@ -68,10 +68,7 @@ export function failureIn(store: ObjectStore, pod: KubeObject) {
 }
 
 /** Events that name the container; of the others, those of the pod and those about its images. */
-function isAbout(
-  spec: PlainPodSpec,
-  { name, image }: { readonly name: string; readonly image: string },
-): (event: Said) => boolean {
+function isAbout(spec: PlainPodSpec, { name, image }: Container): (event: Said) => boolean {
   const others = new Set(containersOf(spec).flatMap((one) => (one.image === image ? [] : [one.image])));
   return ({ container, message }) => {
     if (container !== undefined) return container === name;
@@ -97,20 +94,23 @@ function allIn(
   return fields.flatMap((field) => recordsIn(from[field]));
 }
 
-function containersOf(spec: PlainPodSpec): readonly { readonly name: string; readonly image: string }[] {
+interface Container {
+  readonly name: string;
+  readonly image: string;
+}
+
+function containersOf(spec: PlainPodSpec): readonly Container[] {
   return allIn(spec, SPECS).map((one) => ({
     name: textOf(one['name']),
     image: maskedUserInfo(textOf(one['image'])),
   }));
 }
 
-type Wait = Required<ContainerWait> & { readonly name: string };
-
 /** What containers wait for that neither run nor have terminated; without any status, all of them. */
-function waitsOf(pod: KubeObject): readonly Wait[] {
+function waitsOf(pod: KubeObject): readonly (Container & ContainerWait)[] {
   const containers = containersOf(podSpecIn(pod));
   const statuses = allIn(recordOf(pod.status), STATUSES);
-  if (statuses.length === 0) return containers.map((one) => ({ ...one, reason: '', message: '' }));
+  if (statuses.length === 0) return containers;
   return statuses.flatMap((status) => {
     const { running, terminated, waiting } = recordOf(status['state']);
     if (running !== undefined || terminated !== undefined) return [];

@@ -10,7 +10,7 @@ import { HOSTED_CLUSTER } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
 import { withoutTagAndDigest } from '../../core/mirrors/resolve.ts';
-import { recordOf, recordsIn } from '../../core/record.ts';
+import { recordOf, recordsIn, textOf, textsIn } from '../../core/record.ts';
 import { withIdentity } from '../../engine/contract.ts';
 import { type Folder, readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
@@ -65,40 +65,29 @@ import {
 } from './pull.ts';
 import type { Explanation } from './types.ts';
 
-interface Rule {
-  readonly apiGroups?: readonly string[];
-  readonly resources?: readonly string[];
-  readonly verbs?: readonly string[];
-}
-
 /**
  * Whether the credential provider, which asks as the pod's ServiceAccount, may read Secrets of the namespace. A ClusterRole is
  * not looked into: what it grants is believed.
  */
-export function providerMayRead(store: ObjectStore, namespace: string, account: string): boolean {
+function providerMayRead(store: ObjectStore, namespace: string, account: string): boolean {
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
-  return store.list(ROLE_BINDING, namespace).some((binding) => {
-    const subjects = (binding['subjects'] ?? []) as readonly {
-      kind?: string;
-      name?: string;
-      namespace?: string;
-    }[];
-    const isMeant = subjects.some(({ kind, name = '', namespace: where = namespace }) =>
+  return store.list(ROLE_BINDING, namespace).some(({ subjects, roleRef }) => {
+    const isMeant = recordsIn(subjects).some(({ kind, name, namespace: where = namespace }) =>
       kind === 'Group'
-        ? groups.includes(name)
+        ? groups.includes(textOf(name))
         : kind === 'ServiceAccount' && name === account && where === namespace,
     );
-    const ref = binding['roleRef'] as { kind?: string; name?: string } | undefined;
-    if (!isMeant || ref === undefined) return false;
-    if (ref.kind !== 'Role') return true;
-    const role = store.get({ ...ROLE, namespace, name: ref.name ?? '' });
-    return ((role?.['rules'] ?? []) as readonly Rule[]).some(readsSecrets);
+    const { kind, name } = recordOf(roleRef);
+    if (!isMeant || kind !== 'Role') return isMeant && kind !== undefined;
+    const role = store.get({ ...ROLE, namespace, name: textOf(name) });
+    return recordsIn(role?.['rules']).some(readsSecrets);
   });
 }
 
-function readsSecrets({ apiGroups = [], resources = [], verbs = [] }: Rule): boolean {
-  const has = (list: readonly string[], one: string): boolean => list.includes(one) || list.includes('*');
-  return has(apiGroups, '') && has(resources, 'secrets') && has(verbs, 'get');
+function readsSecrets(rule: Readonly<Record<string, unknown>>): boolean {
+  const has = (field: string, one: string): boolean =>
+    textsIn(rule[field]).some((text) => text === one || text === '*');
+  return has('apiGroups', '') && has('resources', 'secrets') && has('verbs', 'get');
 }
 
 const ROLE = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' } as const;

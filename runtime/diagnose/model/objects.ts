@@ -29,12 +29,8 @@ export interface SourceKind {
 }
 
 /** A condition of an object; in a folder anything can stand there. */
-export function conditionOf(
-  { status }: KubeObject,
-  type: string,
-): { readonly status: string; readonly reason: string; readonly message: string } | undefined {
-  const { conditions } = recordOf(status);
-  const found = recordsIn(conditions).find((one) => one['type'] === type);
+export function conditionOf({ status }: KubeObject, type: string) {
+  const found = recordsIn(recordOf(status)['conditions']).find((one) => one['type'] === type);
   return (
     found && {
       status: textOf(found['status']),
@@ -45,10 +41,7 @@ export function conditionOf(
 }
 
 /** What a Node says of the programs that run on it: `cri-o://1.35.1`, `v1.35.0`; empty where it does not. */
-export function nodeInfoOf(node: KubeObject | undefined): {
-  readonly runtime: string;
-  readonly kubelet: string;
-} {
+export function nodeInfoOf(node: KubeObject | undefined) {
   const { containerRuntimeVersion, kubeletVersion } = recordOf(recordOf(node?.status)['nodeInfo']);
   return { runtime: textOf(containerRuntimeVersion), kubelet: textOf(kubeletVersion) };
 }
@@ -61,9 +54,7 @@ export function podTemplateIn({ spec }: KubeObject): Readonly<Record<string, unk
 }
 
 /** Labels and annotations of the pod that the object is, or that its template makes. */
-export function podMetadataIn(
-  object: KubeObject,
-): Readonly<Record<'labels' | 'annotations', Readonly<Record<string, string>>>> {
+export function podMetadataIn(object: KubeObject) {
   const template = podTemplateIn(object);
   const { labels, annotations } = template === undefined ? object.metadata : recordOf(template['metadata']);
   return { labels: stringsIn(labels), annotations: stringsIn(annotations) };
@@ -267,11 +258,7 @@ export function needFolderForCluster(flags: LookValues): void {
 }
 
 /** Pods of a workload that are ready and desired, and the generation that its controller has observed, as its status says. */
-export function readinessOf({ kind, spec, status }: KubeObject): {
-  readonly ready: number;
-  readonly desired: number;
-  readonly observed: number;
-} {
+export function readinessOf({ kind, spec, status }: KubeObject) {
   const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
   const { numberReady, desiredNumberScheduled, readyReplicas, observedGeneration } = recordOf(status);
   const observed = number(observedGeneration);
