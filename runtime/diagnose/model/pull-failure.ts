@@ -66,23 +66,22 @@ export interface PodEvent {
   readonly message: string;
 }
 
-export interface PullFailure {
+/** What one text says. */
+interface Reading {
   readonly cause: PullCause;
+  /** The registry, token service, blob store or proxy that it is about; undefined where the node or the pod is at fault. */
+  readonly host?: string | undefined;
+  /** The mirrors and the source, in the order in which they were tried, as far as the text has them. */
+  readonly places?: readonly { readonly place: string; readonly cause: PullCause }[];
+}
+
+export interface PullFailure extends Reading {
   /** The image that is pulled: of the container, of a volume of it, or of the sandbox. */
   readonly image: string;
-  /** The registry, token service, blob store or proxy that it is about; undefined where the node or the pod is at fault. */
-  readonly host?: string;
-  /** The mirrors and the source, in the order in which they were tried, as far as the text has them. */
-  readonly places?: readonly PlaceFailure[];
   /** What was said, without what stands around it. */
   readonly text: string;
   /** Secrets that the kubelet could not read. */
   readonly missing?: readonly string[];
-}
-
-export interface PlaceFailure {
-  readonly place: string;
-  readonly cause: PullCause;
 }
 
 const FAILING = new Set([
@@ -250,12 +249,6 @@ export function isBelowHttp(cause: PullCause | undefined): boolean {
   return cause !== undefined && CAUSES[cause][0] === 'network';
 }
 
-interface Reading {
-  readonly cause: PullCause;
-  readonly host?: string | undefined;
-  readonly places?: readonly PlaceFailure[];
-}
-
 /**
  * The failing pull of a container; undefined where no pull fails, whatever else does. Total.
  *
@@ -320,10 +313,8 @@ function failureOf(
     const isMissing = missing.length > 0 && CAUSES[reading.cause][0] === 'without';
     return {
       image: pulled,
-      ...withoutUndefined({
-        ...reading,
-        ...(isMissing ? { cause: 'secret-missing' as const, missing } : {}),
-      }),
+      ...reading,
+      ...(isMissing && { cause: 'secret-missing', missing }),
       text: withoutTokens(core),
     };
   }
@@ -334,7 +325,7 @@ function failureOf(
   return {
     image: pulled,
     cause,
-    ...(hasHost ? { host: registryOf(pulled) } : {}),
+    host: hasHost ? registryOf(pulled) : undefined,
     text: withoutTokens(text),
   };
 }
@@ -345,13 +336,6 @@ const OF_REASON: Readonly<Record<string, PullCause>> = {
   ErrImageNeverPull: 'never-pull',
   SignatureValidationFailed: 'signature-rejected',
 };
-
-function withoutUndefined({
-  host,
-  ...rest
-}: Reading & { readonly missing?: readonly string[] }): Omit<PullFailure, 'image' | 'text'> {
-  return host === undefined ? rest : { ...rest, host };
-}
 
 const NAMED =
   /(?:Back-off pulling image|[Ff]ailed to pull image|failed pulling image|sandbox image|failed to pull and unpack image|failed to resolve image|Failed to inspect image) "([^"\s]+)"|image pull failed for (\S+) because|docker:\/\/([^\s:]+(?::\d+\/[^\s:]+)?(?::[^\s:]+)?)/;
@@ -365,8 +349,7 @@ function pulledImage(text: string): string | undefined {
 const WRAPPERS: readonly RegExp[] = [
   /^Error: /,
   /^Back-off pulling image "[^"]*"(?:: )?/,
-  /^Failed to (?:pull|inspect) image "[^"]*": /,
-  /^Failed to (?:pull|inspect) image "[^"]*"$/,
+  /^Failed to (?:pull|inspect) image "[^"]*"(?:: |$)/,
   /^(?:ErrImagePull|ImagePullBackOff|RegistryUnavailable|SignatureValidationFailed|ImageInspectError): /,
   /^image pull failed for \S+ because the (?:registry is unavailable|signature validation failed)(?:: |\.?$)/,
   /^unable to pull image or OCI artifact: pull image err: /,
@@ -451,7 +434,7 @@ function plainReading(text: string, image: string): Reading {
   const words = withoutNames(text, image);
   const cause = causeIn(words);
   const asked = [...text.matchAll(ASKED)].at(-1);
-  const host = hostFor(cause, text, { image, asked: asked?.[1] });
+  const host = hostFor(cause, text, image, asked?.[1]);
   // A mirror serves the images of another registry.
   if (asked?.[2]?.includes('ns=') !== true || asked[1] === undefined) return { cause, host };
   return {
@@ -471,18 +454,18 @@ function causeIn(words: string): PullCause {
 const ASKED =
   /(?:\b(?:Get|Head|Post|Put|request to|status code|last URL|content at|status from \w+ request to) "?)https?:\/\/([^/\s"?]+)([^\s"]*)/g;
 
-interface Asked {
-  readonly image: string;
-  readonly asked: string | undefined;
-}
-
-function hostFor(cause: PullCause, text: string, about: Asked): string | undefined {
+/** @param asked the address that was contacted last */
+function hostFor(
+  cause: PullCause,
+  text: string,
+  image: string,
+  asked: string | undefined,
+): string | undefined {
   if (CAUSES[cause][0] === 'node') return undefined;
-  if (isBelowHttp(cause) || cause === 'cancelled') return hostBelow(cause, text, about);
+  if (isBelowHttp(cause) || cause === 'cancelled') return hostBelow(cause, text, image, asked);
   const isMirror = /https?:\/\/[^\s"]*[?&]ns=/.test(text);
-  const { asked } = about;
   if (asked === undefined || (!isMirror && !OF_WHO_ANSWERS.has(cause)))
-    return registryOf(READ_IN.exec(text)?.[1] ?? about.image);
+    return registryOf(READ_IN.exec(text)?.[1] ?? image);
   return HUB.has(asked) ? 'docker.io' : asked;
 }
 
@@ -492,20 +475,20 @@ const PROXY =
 const READ_IN = /\breading manifest \S+ in ([^\s/]+\/[^\s:]+)/;
 const PINGED = /pinging (?:container|docker) registry (\S+?):\s/;
 
-function hostBelow(cause: PullCause, text: string, { asked, image }: Asked): string | undefined {
+function hostBelow(
+  cause: PullCause,
+  text: string,
+  image: string,
+  asked: string | undefined,
+): string | undefined {
   if (cause === 'proxy') return PROXY.exec(text)?.[1] ?? asked ?? registryOf(image);
   const name = cause === 'dns' ? /\blookup ([^\s:]+)/.exec(text)?.[1] : undefined;
   if (name !== undefined && asked?.startsWith(name) !== true) return name;
-  return asked ?? PINGED.exec(text)?.[1] ?? (isOwnCall(cause, text) ? undefined : registryOf(image));
-}
-
-/** Without a name it is the kubelet's own call that ran out of time. */
-function isOwnCall(cause: PullCause, text: string): boolean {
-  return (cause === 'timeout' || cause === 'cancelled') && !namesImage(text);
-}
-
-function namesImage(text: string): boolean {
-  return /dial |docker:\/\/|image "|reference "|in \S+\/\S+|blob|layer|registry/.test(text);
+  // Without a name it is the kubelet's own call that ran out of time.
+  const isOwnCall =
+    (cause === 'timeout' || cause === 'cancelled') &&
+    !/dial |docker:\/\/|image "|reference "|in \S+\/\S+|blob|layer|registry/.test(text);
+  return asked ?? PINGED.exec(text)?.[1] ?? (isOwnCall ? undefined : registryOf(image));
 }
 
 const HUB = new Set(['registry-1.docker.io', 'index.docker.io']);
