@@ -24,10 +24,9 @@ import {
   releasePlaces,
 } from '../../registry-overrides/planes.ts';
 import { lookUpRelease, translateImage } from '../../registry-overrides/release-lookup.ts';
+import { fullImage } from '../model/attempts.ts';
 import {
-  fullImage,
   hostedSecrets,
-  type ImageLookUp,
   INPUT_API,
   INPUT_FLAGS,
   type InUse,
@@ -441,7 +440,7 @@ async function lookedUp(report: MirrorReport, input: PlaneInput): Promise<Mirror
     if (!valid.includes(reference)) throw new Error('not found');
     return reference;
   }).catch(() => undefined);
-  const lookUp: ImageLookUp = {
+  const lookUp = {
     ...(found === undefined ? {} : { release: found.from }),
     component: translateImage(image, places),
   };

@@ -7,7 +7,7 @@ import {
   selects,
 } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { recordOf, textOf, valueAt } from '../../core/record.ts';
+import { recordOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
 import { runOffline } from '../../engine/offline/offline.ts';
 import { type ObjectStore, worldView } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
@@ -44,7 +44,7 @@ const DECLARATIONS = [
 ];
 
 /** What to read of a cluster. */
-export const FORCE_KINDS: readonly SourceKind[] = [
+const FORCE_KINDS: readonly SourceKind[] = [
   ...POLICY_VERSIONS.flatMap((apiVersion) =>
     ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) => ({
       apiVersion,
@@ -56,57 +56,34 @@ export const FORCE_KINDS: readonly SourceKind[] = [
   { ...WEBHOOKS, name: KRUISE_WEBHOOK_CONFIGURATION },
 ];
 
-/** A pod that is still to be made. */
-interface Subject {
-  readonly labels: Labels;
-  readonly namespaceLabels: Labels;
-}
-
-export interface Force {
-  /** Profiles, and SidecarSets where Kruise is not installed, are injected into the pod. */
-  readonly ours: boolean;
-  /** Kruise injects SidecarSets into the pod; undefined where Kruise is not installed. */
-  readonly kruise: boolean | undefined;
-}
-
 /** Looks. A folder of declarations is taken to be applied to a cluster whose admission is on; a cluster, and a dump of one, says itself. */
-export function forceOf(store: ObjectStore, subject: Subject): Force {
+function forceOf(store: ObjectStore, pod: PlannedFor['pod']) {
+  const hooks = (name: string) => recordsIn(store.get({ ...WEBHOOKS, name })?.['webhooks']);
   const isDeclared = DECLARATIONS.some((kind) =>
     store.list(kind).some(({ metadata }) => metadata.creationTimestamp === undefined),
   );
-  const kruise = hooksOf(store, KRUISE_WEBHOOK_CONFIGURATION).filter(({ name }) => name === 'mpod.kb.io');
-  const ours =
-    isDeclared ||
-    policyTakes(store, subject) ||
-    hooksOf(store, WEBHOOK_NAME).some((hook) => takes(hook, subject));
-  return { ours, kruise: kruise.length === 0 ? undefined : kruise.some((hook) => takes(hook, subject)) };
+  const kruise = hooks(KRUISE_WEBHOOK_CONFIGURATION).filter(({ name }) => name === 'mpod.kb.io');
+  return {
+    /** Profiles, and SidecarSets where Kruise is not installed, are injected into the pod. */
+    ours: isDeclared || policyTakes(store, pod) || hooks(WEBHOOK_NAME).some((hook) => takes(hook, pod)),
+    /** Kruise injects SidecarSets into the pod; undefined where Kruise is not installed. */
+    kruise: kruise.length === 0 ? undefined : kruise.some((hook) => takes(hook, pod)),
+  };
 }
 
-interface Selectors {
-  readonly name?: string;
-  readonly namespaceSelector?: unknown;
-  readonly objectSelector?: unknown;
-}
-
-function policyTakes(store: ObjectStore, subject: Subject): boolean {
+function policyTakes(store: ObjectStore, pod: PlannedFor['pod']): boolean {
   return POLICY_VERSIONS.some((apiVersion) => {
     const ref = { apiVersion, name: INJECTION_POLICY_NAME };
     const policy = store.get({ ...ref, kind: 'MutatingAdmissionPolicy' });
     const isBound = store.get({ ...ref, kind: 'MutatingAdmissionPolicyBinding' }) !== undefined;
-    const { matchConstraints = {} } = (policy?.spec ?? {}) as { readonly matchConstraints?: Selectors };
-    return policy !== undefined && isBound && takes(matchConstraints, subject);
+    return policy !== undefined && isBound && takes(recordOf(recordOf(policy.spec)['matchConstraints']), pod);
   });
-}
-
-function hooksOf(store: ObjectStore, name: string): readonly Selectors[] {
-  const hooks = store.get({ ...WEBHOOKS, name })?.['webhooks'];
-  return Array.isArray(hooks) ? (hooks as readonly Selectors[]) : [];
 }
 
 /** Without a selector everything is taken. */
 function takes(
-  { namespaceSelector, objectSelector }: Selectors,
-  { labels, namespaceLabels }: Subject,
+  { namespaceSelector, objectSelector }: Readonly<Record<string, unknown>>,
+  { labels, namespaceLabels }: PlannedFor['pod'],
 ): boolean {
   return meets(namespaceSelector, namespaceLabels) && meets(objectSelector, labels);
 }

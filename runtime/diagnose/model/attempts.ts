@@ -21,7 +21,7 @@ import {
 } from '../../core/docker-config/pull-secret.ts';
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { fromByteText } from '../../core/go/text.ts';
-import { formatImageReference, pullTag } from '../../core/image-reference.ts';
+import { formatImageReference, type ImageReference, pullTag } from '../../core/image-reference.ts';
 import {
   type Candidate,
   compileMirrors,
@@ -107,13 +107,18 @@ function hostDifference(host: string, imageHost: string, path: string): string |
   return `the host is compared as it is written: "${host}" is not "${imageHost}"`;
 }
 
+/** The image as the runtime sees it. */
+export function fullImage(reference: ImageReference): string {
+  const tag = pullTag(reference);
+  return formatImageReference(tag === undefined ? reference : { ...reference, tag });
+}
+
 /**
  * Explains. Total.
  */
 export function explainImage(input: ExplainInput): Explanation {
   const { repository } = input.image;
-  const tag = pullTag(input.image);
-  const image = formatImageReference(tag === undefined ? input.image : { ...input.image, tag });
+  const image = fullImage(input.image);
   const resolution = resolveOnNode(compiled(input.mirrors), image, input.policy);
   const kubelet = explainKubelet(input);
   const fix = mirrorFix(resolution, input.hosted === true);

@@ -322,13 +322,6 @@ function bareMirrors({ places }: Explanation, mayRead: boolean): readonly string
 /** Objects of one cluster, out of folders or of a cluster that is there. */
 export type ReadWorld = ReturnType<typeof worldOf>;
 
-/** A cluster of a folder. */
-export interface FoundCluster {
-  readonly cluster: ClusterObjects;
-  /** Reads it whole. */
-  readonly read: () => ReadWorld;
-}
-
 /**
  * Reads all of `from`, with the copies that its profiles will bring; of an object that is given in several folders the last counts.
  * Without a folder, what `steps` name of the cluster, which has no files, and whose nodes are its own.
@@ -347,12 +340,15 @@ export async function readWorld(
   return { ...found, given: found.store, places: new Map(), notes: [], hosted: false };
 }
 
+/** A cluster of a folder, which is read whole on demand. */
+export type FoundCluster = Awaited<ReturnType<typeof readClusters>>[number];
+
 /** Every cluster that is there. */
 export async function readClusters(
   dirs: readonly string[],
   more: readonly string[],
   stdin: NodeJS.ReadableStream,
-): Promise<readonly FoundCluster[]> {
+) {
   const folders = await locateAll(dirs, [...FOLDER_KINDS, ...more], stdin);
   return clustersOf(folders).map((cluster) => ({ cluster, read: () => worldOf(folders, cluster) }));
 }

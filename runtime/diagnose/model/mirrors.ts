@@ -8,7 +8,6 @@ import { parse as parseToml } from 'smol-toml';
 import type { CommandIo } from '../../cli/command.ts';
 import { file, fromFlag } from '../../cli/flags.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
-import { formatImageReference, type ImageReference, pullTag } from '../../core/image-reference.ts';
 import { HOSTED_CLUSTER } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import {
@@ -19,6 +18,7 @@ import {
   parseRegistriesConf,
 } from '../../core/mirrors/registries-conf.ts';
 import { type Candidate, originText, type Resolution, type RuleOrigin } from '../../core/mirrors/resolve.ts';
+import { recordOf } from '../../core/record.ts';
 import { type Disruption, disruptionOf } from '../../registry-overrides/machine-config/disruption.ts';
 import {
   type ClusterObjects,
@@ -143,13 +143,10 @@ async function confFiles(path: string): Promise<readonly string[]> {
 }
 
 /** Where the pull secret of a cluster is: named by its HostedCluster, else the platform's. */
-export function pullSecretPlace(hosted: KubeObject | undefined): {
-  readonly namespace: string;
-  readonly name: string;
-} {
+export function pullSecretPlace(hosted: KubeObject | undefined) {
   if (hosted === undefined) return { namespace: 'openshift-config', name: 'pull-secret' };
-  const { pullSecret } = (hosted.spec ?? {}) as { pullSecret?: { name?: unknown } | null };
-  const name = typeof pullSecret?.name === 'string' ? pullSecret.name : 'pull-secret';
+  const named = recordOf(recordOf(hosted.spec)['pullSecret'])['name'];
+  const name = typeof named === 'string' ? named : 'pull-secret';
   return { namespace: hosted.metadata.namespace ?? '', name };
 }
 
@@ -285,21 +282,12 @@ export interface MirrorReport {
   readonly findings: readonly Finding[];
   readonly problems: readonly string[];
   /** With a probe, for the control plane operator and the ignition server. */
-  readonly lookUp?: ImageLookUp;
-}
-
-/** Where what has no container runtime finds an image. */
-export interface ImageLookUp {
-  /** The first mirror that has it, asked in turn: for a release image. Absent where none has it. */
-  readonly release?: string;
-  /** The first mirror, whether it has it or not: for a component of a release. */
-  readonly component: string;
-}
-
-/** The image as the runtime sees it. */
-export function fullImage(reference: ImageReference): string {
-  const tag = pullTag(reference);
-  return formatImageReference(tag === undefined ? reference : { ...reference, tag });
+  readonly lookUp?: {
+    /** The first mirror that has it, asked in turn: for a release image. Absent where none has it. */
+    readonly release?: string;
+    /** The first mirror, whether it has it or not: for a component of a release. */
+    readonly component: string;
+  };
 }
 
 /** One report for those planes that get the same answer. */
@@ -390,19 +378,11 @@ export function mirrorText(report: MirrorReport, columns: number = Number.POSITI
     const rest = line.probe === undefined ? [] : [`${INDENT}${line.probe.verdict}: ${line.probe.message}`];
     return [...(whole.length <= columns ? [whole] : [head, `${INDENT}${noteOf(line)}`]), ...rest];
   });
-  return `${[...headOf(report), ...lines, ...lookUpLines(report.lookUp), ...report.findings.flatMap(findingLines)].join('\n')}\n`;
+  return `${[...headOf(report), ...lines, ...lookUpLines(report), ...report.findings.flatMap(findingLines)].join('\n')}\n`;
 }
 
-function headOf({
-  image,
-  written,
-  for: planes,
-  nodes,
-  rule,
-  given,
-  refusal,
-  candidates,
-}: MirrorReport): readonly string[] {
+function headOf(report: MirrorReport): readonly string[] {
+  const { image, written, for: planes, nodes, rule, given, refusal, candidates } = report;
   const some = candidates.some(({ kind }) => kind === 'mirror')
     ? 'every mirror set that covers it'
     : 'no mirror set covers it';
@@ -417,7 +397,7 @@ function headOf({
   ];
 }
 
-function lookUpLines(lookUp: ImageLookUp | undefined): readonly string[] {
+function lookUpLines({ lookUp }: MirrorReport): readonly string[] {
   if (lookUp === undefined) return [];
   const { release = 'not found', component } = lookUp;
   return [`as a release image      ${release}`, `as a release component  ${component}`];

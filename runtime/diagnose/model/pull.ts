@@ -314,9 +314,7 @@ const mergeWith = oncePer((original: AuthSource) =>
 );
 
 /** What nodes' files are made of: the platform's pull secret, the tenant's, and what the reconciler wrote. */
-export function nodeDocuments(
-  store: ObjectStore,
-): Readonly<Record<'original' | 'additional' | 'global', AuthSource | undefined>> {
+export function nodeDocuments(store: ObjectStore) {
   const read = (namespace: string, name: string): AuthSource | undefined => {
     const found = store.get({ ...SECRET, namespace, name });
     return found && nodeSource(found);
