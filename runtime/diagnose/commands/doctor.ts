@@ -1,18 +1,16 @@
 /** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that fixes it. */
-import { parse as parseToml } from 'smol-toml';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { type Given, namespaceFlag, outputFlag, toggle } from '../../cli/flags.ts';
 import { type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { describeObject } from '../../core/kubernetes/object.ts';
 import { oneLined, onOneLine } from '../../core/text.ts';
-import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { brokenIn, judgePod } from '../checks/chain.ts';
 import { firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
 import { lookAt, pullKinds, readWorld } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster } from '../model/objects.ts';
-import { findPod, joinedPodName, nodeObjects, type PodPuller, parsePodName } from '../model/pull.ts';
+import { findPod, joinedPodName, mirrorsOf, type PodPuller, parsePodName } from '../model/pull.ts';
 import type { Finding } from '../model/types.ts';
 import { type Answer, answer, COLOUR_OF, fixText, OUTPUT_FORMS, renderCauses } from '../views/text.ts';
 import { examine, failingPods } from './report.ts';
@@ -33,7 +31,7 @@ async function examineAll(flags: Values, args: readonly string[], io: CommandIo)
   const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
   const { store, problems, hosted } = await readWorld(flags, clusterKinds(namespace), io, namespace);
   writeProblems(io, problems);
-  const nodes = nodeMirrors(nodeObjects(store), parseToml);
+  const nodes = mirrorsOf(store);
   const known = { cluster: 'cluster', unread: problems, hosted, nodes, live: flags.from === undefined };
   const causes = groupedByCause(examine(store, failingPods(store, namespace), known).flatMap(brokenIn));
   const findings = causes.flatMap(({ cases }) => cases);

@@ -1,7 +1,6 @@
 /** What a report is made from: every cluster of folders, or the one of a kubeconfig, with its workloads examined. */
 
 import { writeFile } from 'node:fs/promises';
-import { parse as parseToml } from 'smol-toml';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { CLUSTER_FLAGS, file, fromFlag, type Given, outputFlag, toggle } from '../../cli/flags.ts';
 import { areWarnings, paintFor, writeProblems } from '../../cli/terminal.ts';
@@ -10,7 +9,6 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
 import { counted, countedOf } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import { nodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { brokenIn, type ExaminedPod, judgeImage, judgePod, pullId } from '../checks/chain.ts';
 import { groupedByCause, systemOf, VERDICTS } from '../checks/findings.ts';
 import { judgeCluster, type StatusRow } from '../checks/status.ts';
@@ -30,7 +28,7 @@ import { type Known, lookAt, readClusters } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
 import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
 import { type ClusterAccess, type NextKinds, readinessOf, readObjects } from '../model/objects.ts';
-import { imagesOf, nodeObjects, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
+import { imagesOf, mirrorsOf, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
 import {
   byVerdict,
   type FoundIn,
@@ -224,7 +222,7 @@ function reportOn(
   { name, store, given, hostedCluster, known }: ClusterToReport,
   now: Date,
 ): { readonly cluster: ReportCluster; readonly problems: readonly FoundIn[] } {
-  const onNodes = nodeMirrors(nodeObjects(store), parseToml);
+  const onNodes = mirrorsOf(store);
   const pods = examine(store, chosenPods(store), { cluster: name, nodes: onNodes, ...known });
   const rows = statusRows(given);
   const nodes = nodeCoverage(store);

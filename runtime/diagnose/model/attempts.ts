@@ -50,13 +50,8 @@ import type {
 
 // Why the kubelet does not use an entry for an image, in words: what an answer to "why does this not pull?" consists of.
 
-/** What is compared of a key and of an image to know whether they are about one registry. */
-interface About {
-  /** Host that is meant. */
-  readonly registry: string;
-  /** Undefined when nothing can match. */
-  readonly url: SchemelessUrl | undefined;
-}
+/** What is compared of a key and of an image to know whether they are about one registry; without a `url` nothing can match. */
+type About = Pick<Ring['entries'][number], 'registry' | 'url'>;
 
 function aboutImage(repository: string): About {
   const target = parseSchemelessUrl(repository);

@@ -58,10 +58,17 @@ export function nodeFacts(
 ) {
   if (node === undefined || !takesPart(store, node) || !explanations.some(usesGlobal)) return undefined;
   const daemonSet = store.get(DAEMON_SET);
+  const reports = daemonSet !== undefined && startsReporting(daemonSet);
+  const secret = store.get(GLOBAL_SECRET);
+  const source = secret && PullSecret.of(secret);
   return {
     name: node,
     ...agentOn(store, node, daemonSet, complete),
-    behind: contentOf(store, node, daemonSet),
+    /** What the agent's report lacks of the Secret that is there; undefined where agents do not report. */
+    behind:
+      reports && source?.value !== undefined
+        ? (lackOf(store.get(nodeReport(node)), source.digest) ?? ('none' as const))
+        : undefined,
   };
 }
 
@@ -121,14 +128,6 @@ function whyNotReady(pod: KubeObject): string {
   const condition = conditionOf(pod, 'Ready')?.message;
   const said = [reason, condition, phase].find((one): one is string => typeof one === 'string' && one !== '');
   return `${pod.metadata.name} waits: ${said ?? 'it has no status yet'}`;
-}
-
-/** What the agent's report lacks of the Secret that is there; undefined where agents do not report. */
-function contentOf(store: ObjectStore, node: string, daemonSet: KubeObject | undefined) {
-  if (daemonSet === undefined || !startsReporting(daemonSet)) return undefined;
-  const secret = store.get(GLOBAL_SECRET);
-  const source = secret && PullSecret.of(secret);
-  return source?.value && (lackOf(store.get(nodeReport(node)), source.digest) ?? ('none' as const));
 }
 
 // What `doctor` reads of the reports about the pod's node: those of its agent and installer, and what the reconciler makes of them.

@@ -12,20 +12,16 @@ import { recordOf, recordsIn, textOf } from '../../core/record.ts';
 import { VERSION } from '../../core/version.ts';
 import { ObjectStore } from '../../engine/store.ts';
 import { isApiError } from '../../kube/api-error.ts';
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeClient, Selector } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { pagesOf } from '../../kube/informer.ts';
 import { type ClusterChoice, contextNamespace, loadConnection } from '../../kube/kubeconfig.ts';
+import type { Collection } from '../../kube/resources.ts';
 import type { ClusterObjects } from '../../registry-overrides/machine-config/input.ts';
 
 /** A kind to look at. */
-export interface SourceKind {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string;
+export interface SourceKind extends Collection, Omit<Selector, 'metadataOnly'> {
   readonly name?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
 }
 
 /** A condition of an object; in a folder anything can stand there. */
@@ -209,18 +205,13 @@ async function readKinds(
 }
 
 async function* objectsOf(client: KubeClient, kind: SourceKind) {
-  const { name, labelSelector, fieldSelector } = kind;
-  if (name !== undefined) {
-    const found = await client.get({ ...kind, name });
-    if (found !== undefined) yield found;
+  const { name } = kind;
+  if (name === undefined) {
+    for await (const page of pagesOf(client, kind, { ...kind, limit: 500 })) yield* page.items;
     return;
   }
-  const options = {
-    limit: 500,
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-    ...(fieldSelector === undefined ? {} : { fieldSelector }),
-  };
-  for await (const page of pagesOf(client, kind, options)) yield* page.items;
+  const found = await client.get({ ...kind, name });
+  if (found !== undefined) yield found;
 }
 
 // Which of the clusters of a folder is meant.

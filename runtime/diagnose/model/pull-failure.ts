@@ -383,28 +383,15 @@ const NEXT_ERROR =
 
 const MIRRORS = '(Mirrors also failed: [';
 
-/** One part a source: `A: E] [B: E`, also with a line feed between them. */
-function sourcesIn(list: string): string[] {
-  const parts: string[] = [];
-  for (const piece of list.split(']')) {
-    const next = piece.trimStart();
-    const lead = piece.slice(0, piece.length - next.length);
-    const [name = '', rest] = next.slice(1).split(': ', 2);
-    const isSource = rest !== undefined && !/["\s]/.test(name) && /[.:]/.test(name);
-    const opens = next.startsWith('[') && (lead.includes('\n') || (lead === ' ' && isSource));
-    if (parts.length === 0) parts.push(piece);
-    else if (opens) parts.push(next.slice(1));
-    else parts.push(`${parts.pop() ?? ''}]${piece}`);
-  }
-  return parts;
-}
+/** Between the parts of two sources: `A: E] [B: E`, also with a line feed there. */
+const NEXT_SOURCE = /\](?:(?=\s*\n)\s*\[| \[(?=[^"\s\]:.]*[.:][^"\s\]]*: ))/;
 
 function mirrorsReading(text: string, image: string): Reading | undefined {
   const start = text.indexOf(MIRRORS);
   if (start === -1) return undefined;
   const rest = text.slice(start + MIRRORS.length);
   const end = rest.indexOf(']): ');
-  const parts = sourcesIn(end === -1 ? rest : rest.slice(0, end));
+  const parts = (end === -1 ? rest : rest.slice(0, end)).split(NEXT_SOURCE);
   if (end !== -1) parts.push(rest.slice(end + ']): '.length));
   const tried = parts.map((part) => {
     const [name = ''] = part.split(/:\s/, 1);

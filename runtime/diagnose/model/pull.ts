@@ -358,16 +358,20 @@ export const CLUSTER_KINDS: readonly SourceKind[] = [
   IMAGE_CONFIG,
 ];
 
+/** Where the nodes of a cluster pull from. */
+export function mirrorsOf(store: ObjectStore): NodeMirrors {
+  return nodeMirrors(nodeObjects(store), parseToml);
+}
+
 /** The objects that nodes go by. */
-export function nodeObjects(store: ObjectStore): readonly KubeObject[] {
+function nodeObjects(store: ObjectStore): readonly KubeObject[] {
   return [...NODE_KINDS, MACHINE_CONFIG].flatMap(({ apiVersion, kind }) => store.list({ apiVersion, kind }));
 }
 
 /** What is needed beside {@link CLUSTER_KINDS}: the release where something is blocked, and what nodes keep where all is refused. */
 export function nextNodeKinds(store: ObjectStore): readonly SourceKind[] {
-  const objects = nodeObjects(store);
-  const isBlocking = readNodeInput(objects).sources.blocked.length > 0;
-  const isRefused = nodeMirrors(objects, parseToml).state !== 'rendered';
+  const isBlocking = readNodeInput(nodeObjects(store)).sources.blocked.length > 0;
+  const isRefused = mirrorsOf(store).state !== 'rendered';
   return [...(isBlocking ? [CLUSTER_VERSION] : []), ...(isRefused ? [WORKER_CONFIG] : [])];
 }
 
@@ -447,7 +451,7 @@ export function findWorld(
   const notes: string[] = [];
   const names = effectiveNames(store, puller, spec);
   const file = nodeFile(store, puller, notes);
-  const followed = nodes ?? nodeMirrors(nodeObjects(store), parseToml);
+  const followed = nodes ?? mirrorsOf(store);
   const { rules: mirrors, problems, state, summary } = followed;
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
   notes.push(...listNotes(puller, spec));
