@@ -473,7 +473,7 @@ function hostBelow(
   if (name !== undefined && asked?.startsWith(name) !== true) return name;
   // Without a name it is the kubelet's own call that ran out of time.
   const isOwnCall =
-    (cause === 'timeout' || cause === 'cancelled') &&
+    ['timeout', 'cancelled'].includes(cause) &&
     !/dial |docker:\/\/|image "|reference "|in \S+\/\S+|blob|layer|registry/.test(text);
   return asked ?? PINGED.exec(text)?.[1] ?? (isOwnCall ? undefined : registryOf(image));
 }
