@@ -49,9 +49,7 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
   check: sectionProblems,
   objects: (config, cluster) => [
     // Elsewhere the reconciler's objects include the namespace.
-    ...(cluster.kind === 'hosted' && config.admission === 'webhook'
-      ? [namespace(cluster.namespace, { podSecurity: 'restricted' })]
-      : []),
+    ...(cluster.kind === 'hosted' && config.admission === 'webhook' ? [namespace(cluster.namespace)] : []),
     ...pullSecretInjectionObjects(config, cluster, accountOf(cluster)),
   ],
   shared: sharedOptions,

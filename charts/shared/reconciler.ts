@@ -154,7 +154,7 @@ export function reconcilerObjects(
   const config = toYaml({ systems: Object.fromEntries(parts.map((part) => [part.name, part.options])) });
   const metadata = { name: RECONCILER, namespace: cluster.namespace, labels: allLabels(RECONCILER) };
   return [
-    namespace(cluster.namespace, { podSecurity: 'restricted' }),
+    namespace(cluster.namespace),
     configMap({ ...metadata, name: `${RECONCILER}-config` }, { 'config.yaml': config }),
     ...[undefined, ...(cluster.shards ?? [])].flatMap((shard) =>
       shardObjects(cluster, settings, config, shard),
@@ -294,7 +294,7 @@ export function hostedAccountObjects(
   if (account === undefined || parts.length === 0) return [];
   return [
     account.namespace === cluster.namespace
-      ? namespace(account.namespace, { podSecurity: 'restricted' })
+      ? namespace(account.namespace)
       : namespaceReference(account.namespace, allLabels(account.namespace)),
     serviceAccount({ ...account, labels: allLabels(account.name) }),
     // Which cluster it is, so that a kubeconfig that leads elsewhere is noticed.

@@ -341,6 +341,6 @@ export class Verify extends ObjectGroup {
   constructor(scope: Construct, id: string, props: VerifyProps) {
     const { image, namespace = OWN_NAMESPACE, ...config } = props;
     const objects = verifyObjects({ ...schema.parse(config), image, namespace });
-    super(scope, id, [namespaceObject(namespace, { podSecurity: 'restricted' }), ...objects]);
+    super(scope, id, [namespaceObject(namespace), ...objects]);
   }
 }

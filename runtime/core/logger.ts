@@ -92,12 +92,8 @@ const MOST_HELD = 64 * 1024;
  * exits.
  *
  * @param write takes text, as `process.stdout.write`
- * @param later calls back once, when the current work is done
  */
-export function lineBuffer(
-  write: (text: string) => unknown,
-  later: (run: () => void) => unknown = setImmediate,
-): (line: string) => void {
+export function lineBuffer(write: (text: string) => unknown): (line: string) => void {
   let held = '';
   const flush = (): void => {
     const text = held;
@@ -106,7 +102,7 @@ export function lineBuffer(
   };
   process.once('exit', flush);
   return (line) => {
-    if (held === '') later(flush);
+    if (held === '') setImmediate(flush);
     held += line;
     if (held.length > MOST_HELD) flush();
   };

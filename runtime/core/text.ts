@@ -214,14 +214,6 @@ export function trimStartOf(text: string, chars: string): string {
   return text.slice(start);
 }
 
-/**
- * `text` up to the first of `chars`.
- */
-export function upToAny(text: string, chars: string): string {
-  for (let at = 0; at < text.length; at++) if (chars.includes(text.charAt(at))) return text.slice(0, at);
-  return text;
-}
-
 // Long lines for narrow terminals.
 
 /** Narrower than this nothing is wrapped: words would stand alone. */

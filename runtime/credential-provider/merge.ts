@@ -6,9 +6,8 @@
  *
  * Source of the rule: requirement "CRIOCredentialProviderConfig"; the rendering of the Machine Config Operator.
  */
-import { matchImageFault, parseSchemelessUrl } from '../core/docker-config/match-images.ts';
+import { matchesGlob, matchImageFault, parseSchemelessUrl } from '../core/docker-config/match-images.ts';
 import { formatGoDuration, parseGoDuration } from '../core/go/duration.ts';
-import { goGlob } from '../core/go/glob.ts';
 import {
   CONFIG_API_VERSION,
   CONFIG_KIND,
@@ -34,8 +33,7 @@ export function patternsMeet(pattern: string, other: string): boolean {
   if (!path.startsWith(theirs.url.path) && !theirs.url.path.startsWith(path)) return false;
   return labels.every((label, index) => {
     const glob = theirs.url.labels[index] ?? '';
-    const judged = goGlob(glob, label);
-    return judged.ok && (judged.match || label === '*');
+    return matchesGlob(glob, label) || (label === '*' && !glob.includes('['));
   });
 }
 

@@ -1,8 +1,7 @@
 /** What the first pass over readers that nobody had fuzzed found, made small, with what is answered since. */
 import assert from 'node:assert/strict';
 import { readFleetYaml } from '../../charts/fleet-yaml.ts';
-import { matchesImage } from '../../runtime/core/docker-config/match-images.ts';
-import { goGlob } from '../../runtime/core/go/glob.ts';
+import { matchesGlob, matchesImage } from '../../runtime/core/docker-config/match-images.ts';
 import { nearWord } from '../../runtime/core/text.ts';
 import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
 import { parseManifests, shapeFault } from '../../runtime/engine/offline/manifests.ts';
@@ -52,34 +51,28 @@ table(
       gives: undefined,
     },
     {
-      name: 'a chunk that is malformed behind the text',
-      reason: 'it is malformed, however short the text is',
-      run: () => goGlob('*abc[', 'x'),
-      gives: { ok: false },
-    },
-    {
       name: 'a star before what stands far back',
       reason: 'places after the first are given up as soon as they do not fit',
-      run: () => goGlob('*ab?d*', 'abababcd-x'),
-      gives: { ok: true, match: true },
+      run: () => matchesGlob('*ab?d*', 'abababcd-x'),
+      gives: true,
     },
     {
       name: 'a star in a label of 255 bytes',
       reason: 'the kubelet looks for it',
       run: () => matchesImage('a*.io', `${'a'.repeat(255)}.io/x`),
-      gives: { ok: true, match: true },
+      gives: true,
     },
     {
       name: 'a star in a label of 256 bytes',
       reason: 'no host has one, and each place of it was tried',
       run: () => matchesImage('a*.io', `${'a'.repeat(256)}.io/x`),
-      gives: { ok: true, match: false },
+      gives: false,
     },
     {
       name: 'a label of 256 bytes itself',
       reason: 'nothing has to be tried',
       run: () => matchesImage(`${'a'.repeat(256)}.io`, `${'a'.repeat(256)}.io/x`),
-      gives: { ok: true, match: true },
+      gives: true,
     },
     {
       name: 'a long word with one letter changed',

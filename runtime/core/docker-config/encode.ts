@@ -43,7 +43,7 @@ export function encodeEntry(entry: Pick<ReadEntry, 'value'>, key: string): Encod
 
 /** Bytes that the entry takes in a document, the comma included. */
 export function entrySize({ key, value }: EncodedEntry): number {
-  return Buffer.byteLength(encodeGoText(key)) + Buffer.byteLength(encodeGoJson(reveal(value), 'exact')) + 2;
+  return Buffer.byteLength(encodeGoText(key)) + Buffer.byteLength(encodeGoJson(reveal(value))) + 2;
 }
 
 function withPortableAuth(node: JsonNode): JsonNode {
@@ -155,7 +155,7 @@ export function usablePart<Entry extends ReadEntry>(config: ReadConfig<Entry>): 
 export function encodeUsable(entries: Nodes, fields: Nodes): Redacted<string> {
   const auths: JsonNode = { kind: 'object', at: 0, members: [...entries].map(memberOf) };
   const members = [...[...fields].map(memberOf), memberOf(['auths', auths])];
-  return redact(encodeGoJson({ kind: 'object', at: 0, members }, 'exact'));
+  return redact(encodeGoJson({ kind: 'object', at: 0, members }));
 }
 
 function memberOf([key, value]: readonly [string, JsonNode]): JsonMember {
@@ -180,7 +180,7 @@ export function unusableDigest(bytes: Uint8Array): string {
 
 /** Digest of one value as it is written, but for white space and the order of keys. */
 export function digestOfNode(node: JsonNode): string {
-  return createHash('sha256').update(encodeGoJson(node, 'exact')).digest('hex');
+  return createHash('sha256').update(encodeGoJson(node)).digest('hex');
 }
 
 /**

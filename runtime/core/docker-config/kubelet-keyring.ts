@@ -148,7 +148,7 @@ function lookupInRing(
   target: SchemelessUrl | undefined,
 ): readonly TriedCredential[] {
   const matching = ring.entries.filter(
-    ({ url }) => url !== undefined && target !== undefined && matches(url, target),
+    ({ url }) => url !== undefined && target !== undefined && urlsMatch(url, target),
   );
   if (matching.length > 0) return matching.map(({ entry }) => ({ ...entry, by: 'match' }));
   if (!isHubImage(repository)) return [];
@@ -156,11 +156,6 @@ function lookupInRing(
     ({ entry, bytes }) => entry.key !== undefined && bytes === 'index.docker.io',
   );
   return hub.map(({ entry }) => ({ ...entry, by: 'hub' }));
-}
-
-function matches(glob: SchemelessUrl, target: SchemelessUrl): boolean {
-  const judged = urlsMatch(glob, target);
-  return judged.ok && judged.match;
 }
 
 /** Whether the kubelet takes `repository` for one of Docker Hub. */

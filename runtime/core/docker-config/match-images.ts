@@ -7,7 +7,6 @@
  * Source of the rule: URLsMatchStr and ParseSchemelessURL of k8s.io/kubernetes/pkg/credentialprovider 1.36.
  */
 
-import { type GlobResult, goGlob } from '../go/glob.ts';
 import { toByteText } from '../go/text.ts';
 import { parseGoUrlBytes, splitHostPort } from '../go/url.ts';
 
@@ -20,10 +19,6 @@ export interface SchemelessUrl {
 
 export type SchemelessUrlResult =
   | { readonly ok: true; readonly url: SchemelessUrl }
-  | { readonly ok: false; readonly goText: string };
-
-export type MatchResult =
-  | { readonly ok: true; readonly match: boolean }
   | { readonly ok: false; readonly goText: string };
 
 /** Takes a text without scheme apart: `*.quay.io:443/team`. */
@@ -40,18 +35,13 @@ export function parseSchemelessBytes(bytes: string): SchemelessUrlResult {
 }
 
 /** Compares two texts that are taken apart. */
-export function urlsMatch(glob: SchemelessUrl, target: SchemelessUrl): MatchResult {
-  const differs =
-    glob.port !== target.port ||
-    glob.labels.length !== target.labels.length ||
-    !target.path.startsWith(glob.path);
-  if (differs) return { ok: true, match: false };
-  for (const [index, label] of glob.labels.entries()) {
-    const judged = labelMatches(label, target.labels[index] ?? '');
-    if (!judged.ok) return { ok: false, goText: 'syntax error in pattern' };
-    if (!judged.match) return { ok: true, match: false };
-  }
-  return { ok: true, match: true };
+export function urlsMatch(glob: SchemelessUrl, target: SchemelessUrl): boolean {
+  return (
+    glob.port === target.port &&
+    glob.labels.length === target.labels.length &&
+    target.path.startsWith(glob.path) &&
+    glob.labels.every((label, index) => labelMatches(label, target.labels[index] ?? ''))
+  );
 }
 
 /** A label of a host has at most 63 bytes, and 255 are the longest name there is. */
@@ -61,20 +51,37 @@ const LONGEST_LABEL = 255;
  * The kubelet tries a star at every position of a label, which takes quadratic time. Nothing can be pulled from a host with so long a
  * label, so only the label itself is compared.
  */
-function labelMatches(pattern: string, label: string): GlobResult {
-  return label.length > LONGEST_LABEL ? { ok: true, match: pattern === label } : goGlob(pattern, label);
+function labelMatches(pattern: string, label: string): boolean {
+  return label.length > LONGEST_LABEL ? pattern === label : matchesGlob(pattern, label);
 }
 
 /**
- * Whether `image` (a repository such as `quay.io/team/app`) is matched by `pattern`.
- *
- * @returns the answer, or Go's error when one of the two does not parse
+ * Whether `name` as a whole matches a shell pattern, as Go's filepath.Match has it for names without a slash: `*` is any text, `?`
+ * one character. Brackets stand in a host only around an address, which is no class that a host could match: then nothing matches.
  */
-export function matchesImage(pattern: string, image: string): MatchResult {
-  const glob = parseSchemelessUrl(pattern);
-  if (!glob.ok) return glob;
-  const target = parseSchemelessUrl(image);
-  return target.ok ? urlsMatch(glob.url, target.url) : target;
+export function matchesGlob(pattern: string, name: string): boolean {
+  if (pattern.includes('[')) return false;
+  let part = 0;
+  let star = -1;
+  let from = 0;
+  for (let at = 0; at < name.length; part += 1) {
+    const wanted = pattern[part];
+    if (wanted === '*') [star, from] = [part, at];
+    else if (wanted === '?' || wanted === name[at]) at += 1;
+    else if (star === -1) return false;
+    else {
+      // The last star stands for one character more; none before it has to be tried anew.
+      from += 1;
+      [at, part] = [from, star];
+    }
+  }
+  return /^\**$/.test(pattern.slice(part));
+}
+
+/** Whether `image` (a repository such as `quay.io/team/app`) is matched by `pattern`; not when one of the two does not parse. */
+export function matchesImage(pattern: string, image: string): boolean {
+  const [glob, target] = [parseSchemelessUrl(pattern), parseSchemelessUrl(image)];
+  return glob.ok && target.ok && urlsMatch(glob.url, target.url);
 }
 
 /**
@@ -92,7 +99,7 @@ export function matchImageHint(pattern: string): string | undefined {
   const parsed = parseSchemelessUrl(pattern);
   if (!parsed.ok) return undefined;
   const { labels, path } = parsed.url;
-  if (labels.some((label) => !goGlob(label, 'x').ok))
+  if (labels.some((label) => label.includes('[')))
     return 'The host is not a valid pattern, so it never matches';
   if (path.includes('*')) return 'A star in the path is taken as it is: wildcards work in the host only';
   if (labels.length === 1 && labels[0] === '*') return 'A lone star matches hosts without a dot only';

@@ -124,8 +124,7 @@ class Judge {
   #hiddenHub({ key }: DockerConfigEntry): string | undefined {
     const hub = this.#platform.get('docker.io');
     if (hub === undefined || !key.portable.includes('*') || key.portable.includes('/')) return undefined;
-    const judged = matchesImage(key.portable, 'docker.io/library/any');
-    return judged.ok && judged.match ? hub : undefined;
+    return matchesImage(key.portable, 'docker.io/library/any') ? hub : undefined;
   }
 
   #shadow(entry: DockerConfigEntry, original: string, why?: string): void {

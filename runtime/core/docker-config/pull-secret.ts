@@ -479,7 +479,6 @@ export class PullSecret {
   readonly entries: readonly DockerConfigEntry[];
   readonly problem: ConfigProblem | undefined;
   readonly kubeletFault: string | undefined;
-  readonly containersFault: string | undefined;
   #digest: { readonly value: string | undefined } | undefined;
 
   private constructor(secret: SecretObject) {
@@ -490,9 +489,7 @@ export class PullSecret {
     this.config = parsed.ok ? parsed.config : undefined;
     this.entries = parsed.ok ? parsed.config.entries : [];
     this.problem = parsed.ok ? undefined : parsed.problem;
-    const { kubeletFault, containersFault } = parsed.ok ? parsed.config : parsed.problem;
-    this.kubeletFault = kubeletFault;
-    this.containersFault = containersFault;
+    this.kubeletFault = (parsed.ok ? parsed.config : parsed.problem).kubeletFault;
   }
 
   /** Reads `secret` once, as long as there is the object. */

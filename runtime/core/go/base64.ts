@@ -7,8 +7,7 @@
 
 export type Base64Result =
   | { readonly ok: true; readonly bytes: Uint8Array }
-  /** `at`: offset in bytes of the UTF-8 text. */
-  | { readonly ok: false; readonly at: number; readonly goText: string };
+  | { readonly ok: false; readonly goText: string };
 
 /**
  * Decodes `text`.
@@ -64,5 +63,5 @@ function isLineEnd(byte: number | undefined): boolean {
 }
 
 function corrupt(at: number): Base64Result {
-  return { ok: false, at, goText: `illegal base64 data at input byte ${at}` };
+  return { ok: false, goText: `illegal base64 data at input byte ${at}` };
 }

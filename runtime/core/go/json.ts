@@ -40,21 +40,14 @@ export type JsonResult =
 const MAX_DEPTH = 10_000;
 const UNEXPECTED_END = 'unexpected end of JSON input';
 
-interface Reader {
-  readonly text: string;
-  at: number;
-  fault: JsonFault | undefined;
-}
+class Fault extends Error {
+  readonly fault: JsonFault;
 
-type Frame =
-  | { readonly kind: 'array'; readonly at: number; readonly items: JsonNode[] }
-  | {
-      readonly kind: 'object';
-      readonly at: number;
-      readonly members: JsonMember[];
-      key: string;
-      keyAt: number;
-    };
+  constructor(fault: JsonFault) {
+    super(fault.goText);
+    this.fault = fault;
+  }
+}
 
 /**
  * Reads one JSON text.
@@ -62,218 +55,195 @@ type Frame =
  * @returns the value, or the first fault as Go words it
  */
 export function parseGoJson(text: string): JsonResult {
-  const reader: Reader = { text, at: 0, fault: undefined };
-  const value = readDocument(reader);
-  if (value !== undefined) {
-    skipSpace(reader);
-    if (reader.at < text.length) fail(reader, 'after top-level value', false);
-  }
-  if (value === undefined || reader.fault !== undefined) {
-    return { ok: false, fault: reader.fault ?? { goText: UNEXPECTED_END, plainText: UNEXPECTED_END, at: 0 } };
-  }
-  return { ok: true, value };
-}
-
-/** Reads values and closes containers until the outermost value is complete. No recursion: depth is the text's choice. */
-function readDocument(reader: Reader): JsonNode | undefined {
-  const stack: Frame[] = [];
-  for (;;) {
-    let value = readStart(reader, stack);
-    if (reader.fault !== undefined) return undefined;
-    while (value !== undefined) {
-      const frame = stack.at(-1);
-      if (frame === undefined) return value;
-      value = afterValue(reader, stack, frame, value);
-      if (reader.fault !== undefined) return undefined;
-    }
+  try {
+    return { ok: true, value: new Reader(text).document() };
+  } catch (error) {
+    if (error instanceof Fault) return { ok: false, fault: error.fault };
+    throw error;
   }
 }
 
-/** Reads a scalar, or opens a container; an empty container is complete at once. */
-function readStart(reader: Reader, stack: Frame[]): JsonNode | undefined {
-  skipSpace(reader);
-  const at = reader.at;
-  const open = reader.text[at];
-  if (open !== '{' && open !== '[') return readScalar(reader);
-  reader.at += 1;
-  if (stack.length >= MAX_DEPTH) {
-    reader.fault = { goText: 'exceeded max depth', plainText: 'exceeded max depth', at };
-    return undefined;
-  }
-  skipSpace(reader);
-  if (open === '[') {
-    if (take(reader, ']')) return { kind: 'array', at, items: [] };
-    stack.push({ kind: 'array', at, items: [] });
-    return undefined;
-  }
-  if (take(reader, '}')) return { kind: 'object', at, members: [] };
-  const frame: Frame = { kind: 'object', at, members: [], key: '', keyAt: 0 };
-  stack.push(frame);
-  readKey(reader, frame, 'looking for beginning of object key string');
-  return undefined;
-}
-
-/** Puts `value` into `frame`; gives the closed container, or undefined when another value follows. */
-function afterValue(reader: Reader, stack: Frame[], frame: Frame, value: JsonNode): JsonNode | undefined {
-  skipSpace(reader);
-  if (frame.kind === 'array') {
-    frame.items.push(value);
-    if (take(reader, ',')) return undefined;
-    if (!take(reader, ']')) return fail(reader, 'after array element', false);
-    stack.pop();
-    return { kind: 'array', at: frame.at, items: frame.items };
-  }
-  frame.members.push({ key: frame.key, at: frame.keyAt, value });
-  if (take(reader, ',')) {
-    readKey(reader, frame, 'looking for beginning of object key string');
-    return undefined;
-  }
-  if (!take(reader, '}')) return fail(reader, 'after object key:value pair', false);
-  stack.pop();
-  return { kind: 'object', at: frame.at, members: frame.members };
-}
-
-function readKey(reader: Reader, frame: Frame & { kind: 'object' }, context: string): void {
-  skipSpace(reader);
-  frame.keyAt = reader.at;
-  if (reader.text[reader.at] !== '"') {
-    fail(reader, context, false);
-    return;
-  }
-  const key = readString(reader);
-  if (key === undefined) return;
-  frame.key = key;
-  skipSpace(reader);
-  if (!take(reader, ':')) fail(reader, 'after object key', false);
-}
-
-function readScalar(reader: Reader): JsonNode | undefined {
-  const at = reader.at;
-  const first = reader.text[at];
-  if (first === '"') {
-    const value = readString(reader);
-    return value === undefined ? undefined : { kind: 'string', at, value };
-  }
-  if (first === 't') return readWord(reader, 'true') ? { kind: 'bool', at, value: true } : undefined;
-  if (first === 'f') return readWord(reader, 'false') ? { kind: 'bool', at, value: false } : undefined;
-  if (first === 'n') return readWord(reader, 'null') ? { kind: 'null', at } : undefined;
-  if (first === '-' || isDigit(first)) return readNumber(reader);
-  return fail(reader, 'looking for beginning of value', false);
-}
-
-function readWord(reader: Reader, word: string): boolean {
-  const start = reader.at;
-  for (let index = 1; index < word.length; index += 1) {
-    reader.at = start + index;
-    if (reader.text[reader.at] !== word[index]) {
-      fail(reader, `in literal ${word} (expecting '${word[index]}')`, true);
-      return false;
-    }
-  }
-  reader.at += 1;
-  return true;
-}
-
-function readNumber(reader: Reader): JsonNode | undefined {
-  const at = reader.at;
-  take(reader, '-');
-  if (!take(reader, '0') && !takeDigits(reader)) return fail(reader, 'in numeric literal', true);
-  if (take(reader, '.') && !takeDigits(reader)) {
-    return fail(reader, 'after decimal point in numeric literal', true);
-  }
-  if (take(reader, 'e') || take(reader, 'E')) {
-    if (!take(reader, '+')) take(reader, '-');
-    if (!takeDigits(reader)) return fail(reader, 'in exponent of numeric literal', true);
-  }
-  return { kind: 'number', at, literal: reader.text.slice(at, reader.at) };
-}
+/** A container that is not closed yet; of an object also the key whose value comes next. */
+type Open =
+  | { readonly kind: 'array'; readonly at: number; readonly items: JsonNode[] }
+  | {
+      readonly kind: 'object';
+      readonly at: number;
+      readonly members: JsonMember[];
+      next: Omit<JsonMember, 'value'>;
+    };
 
 // Up to the first character that ends a string or needs a closer look.
 // oxlint-disable-next-line no-control-regex -- JSON refuses exactly these
 const PLAIN = /[^"\\\u0000-\u001f]*/y;
 
-function readString(reader: Reader): string | undefined {
-  const start = reader.at;
-  let escaped = false;
-  reader.at += 1;
-  for (;;) {
-    PLAIN.lastIndex = reader.at;
-    PLAIN.test(reader.text);
-    reader.at = PLAIN.lastIndex;
-    if (take(reader, '"')) break;
-    if (reader.text[reader.at] !== '\\') {
-      const ended = reader.at >= reader.text.length;
-      return ended ? endOfInput(reader) : fail(reader, 'in string literal', false);
+/** Its methods throw a {@link Fault}. */
+class Reader {
+  readonly #text: string;
+  readonly #open: Open[] = [];
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /** Reads values and closes containers until the outermost value is complete. No recursion: depth is the text's choice. */
+  document(): JsonNode {
+    for (;;) {
+      let value = this.#start();
+      while (value !== undefined) {
+        const container = this.#open.at(-1);
+        this.#skipSpace();
+        if (container !== undefined) value = this.#put(container, value);
+        else if (this.#at < this.#text.length) throw this.#fault('after top-level value');
+        else return value;
+      }
     }
-    escaped = true;
-    if (!readEscape(reader)) return undefined;
   }
-  const raw = reader.text.slice(start, reader.at);
-  return (escaped ? (JSON.parse(raw) as string) : raw.slice(1, -1)).toWellFormed();
-}
 
-function readEscape(reader: Reader): boolean {
-  reader.at += 1;
-  const letter = reader.text[reader.at] ?? '';
-  if (letter === '' || !'bfnrt\\/"u'.includes(letter)) {
-    fail(reader, 'in string escape code', true);
-    return false;
-  }
-  reader.at += 1;
-  if (letter !== 'u') return true;
-  for (let digits = 0; digits < 4; digits += 1) {
-    if (!/[0-9a-fA-F]/.test(reader.text[reader.at] ?? '')) {
-      fail(reader, 'in \\u hexadecimal character escape', true);
-      return false;
+  /** Reads a scalar, or opens a container; an empty container is complete at once. */
+  #start(): JsonNode | undefined {
+    this.#skipSpace();
+    const at = this.#at;
+    const first = this.#text[at];
+    if (first !== '{' && first !== '[') return this.#scalar(at, first);
+    this.#at += 1;
+    const goText = 'exceeded max depth';
+    if (this.#open.length >= MAX_DEPTH) throw new Fault({ goText, plainText: goText, at });
+    this.#skipSpace();
+    if (first === '[') {
+      if (this.#take(']')) return { kind: 'array', at, items: [] };
+      this.#open.push({ kind: 'array', at, items: [] });
+      return undefined;
     }
-    reader.at += 1;
+    if (this.#take('}')) return { kind: 'object', at, members: [] };
+    this.#open.push({ kind: 'object', at, members: [], next: this.#key() });
+    return undefined;
   }
-  return true;
-}
 
-function skipSpace(reader: Reader): void {
-  for (;;) {
-    const unit = reader.text.charCodeAt(reader.at);
-    if (unit !== 32 && unit !== 10 && unit !== 13 && unit !== 9) return;
-    reader.at += 1;
+  /** Puts `value` into `container`; gives that when it is closed, or undefined when another value follows. */
+  #put(container: Open, value: JsonNode): JsonNode | undefined {
+    if (container.kind === 'array') {
+      container.items.push(value);
+      if (this.#take(',')) return undefined;
+      if (!this.#take(']')) throw this.#fault('after array element');
+      this.#open.pop();
+      return container;
+    }
+    const { at, members, next } = container;
+    members.push({ ...next, value });
+    if (this.#take(',')) {
+      container.next = this.#key();
+      return undefined;
+    }
+    if (!this.#take('}')) throw this.#fault('after object key:value pair');
+    this.#open.pop();
+    return { kind: 'object', at, members };
   }
-}
 
-function take(reader: Reader, character: string): boolean {
-  if (reader.text[reader.at] !== character) return false;
-  reader.at += 1;
-  return true;
-}
+  #key(): Omit<JsonMember, 'value'> {
+    this.#skipSpace();
+    const at = this.#at;
+    if (this.#text[at] !== '"') throw this.#fault('looking for beginning of object key string');
+    const key = this.#string();
+    this.#skipSpace();
+    if (!this.#take(':')) throw this.#fault('after object key');
+    return { key, at };
+  }
 
-function takeDigits(reader: Reader): boolean {
-  const start = reader.at;
-  while (isDigit(reader.text[reader.at])) reader.at += 1;
-  return reader.at > start;
+  #scalar(at: number, first: string | undefined): JsonNode {
+    if (first === '"') return { kind: 'string', at, value: this.#string() };
+    if (first === '-' || isDigit(first)) return { kind: 'number', at, literal: this.#number() };
+    if (first === 'n') return this.#word('null', { kind: 'null', at });
+    if (first === 't') return this.#word('true', { kind: 'bool', at, value: true });
+    if (first === 'f') return this.#word('false', { kind: 'bool', at, value: false });
+    throw this.#fault('looking for beginning of value');
+  }
+
+  #word(word: string, node: JsonNode): JsonNode {
+    for (const letter of word)
+      if (!this.#take(letter)) throw this.#fault(`in literal ${word} (expecting '${letter}')`, true);
+    return node;
+  }
+
+  #number(): string {
+    const start = this.#at;
+    this.#take('-');
+    if (!this.#take('0')) this.#digits('in numeric literal');
+    if (this.#take('.')) this.#digits('after decimal point in numeric literal');
+    if (this.#take('e') || this.#take('E')) {
+      if (!this.#take('+')) this.#take('-');
+      this.#digits('in exponent of numeric literal');
+    }
+    return this.#text.slice(start, this.#at);
+  }
+
+  #digits(context: string): void {
+    const start = this.#at;
+    while (isDigit(this.#text[this.#at])) this.#at += 1;
+    if (this.#at === start) throw this.#fault(context, true);
+  }
+
+  #string(): string {
+    const start = this.#at;
+    let escaped = false;
+    this.#at += 1;
+    for (;;) {
+      PLAIN.lastIndex = this.#at;
+      PLAIN.test(this.#text);
+      this.#at = PLAIN.lastIndex;
+      if (this.#take('"')) break;
+      if (!this.#take('\\')) throw this.#fault('in string literal');
+      escaped = true;
+      this.#escape();
+    }
+    const raw = this.#text.slice(start, this.#at);
+    return (escaped ? (JSON.parse(raw) as string) : raw.slice(1, -1)).toWellFormed();
+  }
+
+  #escape(): void {
+    const letter = this.#text[this.#at] ?? '';
+    if (letter === '' || !'bfnrt\\/"u'.includes(letter)) throw this.#fault('in string escape code', true);
+    this.#at += 1;
+    for (let digits = letter === 'u' ? 4 : 0; digits > 0; digits -= 1) {
+      if (!/[0-9a-fA-F]/.test(this.#text[this.#at] ?? ''))
+        throw this.#fault('in \\u hexadecimal character escape', true);
+      this.#at += 1;
+    }
+  }
+
+  #skipSpace(): void {
+    for (;;) {
+      const unit = this.#text.charCodeAt(this.#at);
+      if (unit !== 32 && unit !== 10 && unit !== 13 && unit !== 9) return;
+      this.#at += 1;
+    }
+  }
+
+  #take(character: string): boolean {
+    if (this.#text[this.#at] !== character) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  /**
+   * The fault at the present position. Go ends a text by feeding one blank: where a blank is wrong (`blankIsWrong`), the
+   * blank is blamed, else the end of the input.
+   */
+  #fault(context: string, blankIsWrong = false): Fault {
+    const at = this.#at;
+    const ended = at >= this.#text.length;
+    const shown = ended ? "' '" : quoteFirstByte(this.#text, at);
+    return new Fault({
+      goText: ended && !blankIsWrong ? UNEXPECTED_END : `invalid character ${shown} ${context}`,
+      plainText: ended ? UNEXPECTED_END : `invalid character ${context}`,
+      at,
+    });
+  }
 }
 
 function isDigit(character: string | undefined): boolean {
   return character !== undefined && character >= '0' && character <= '9';
-}
-
-/**
- * Notes the fault at the present position. Go ends a text by feeding one blank: where a blank is wrong (`blankIsWrong`), the
- * blank is blamed, else the end of the input.
- */
-function fail(reader: Reader, context: string, blankIsWrong: boolean): undefined {
-  const ended = reader.at >= reader.text.length;
-  if (ended && !blankIsWrong) return endOfInput(reader);
-  const shown = ended ? "' '" : quoteFirstByte(reader.text, reader.at);
-  reader.fault = {
-    goText: `invalid character ${shown} ${context}`,
-    plainText: ended ? UNEXPECTED_END : `invalid character ${context}`,
-    at: reader.at,
-  };
-  return undefined;
-}
-
-function endOfInput(reader: Reader): undefined {
-  reader.fault = { goText: UNEXPECTED_END, plainText: UNEXPECTED_END, at: reader.at };
-  return undefined;
 }
 
 // JSON as Go's json.Marshal writes it: compact, keys sorted by their bytes at every level, `<`, `>`, `&`, U+2028 and U+2029
@@ -281,20 +251,15 @@ function endOfInput(reader: Reader): undefined {
 // Source of the rule: encoding/json of Go 1.26 for `map[string]any`; the merged pull secret of existing clusters has these
 // bytes, so equal content gives equal bytes and no node is touched when Pullwright takes over.
 
-/** `float64`: as Go does, with its loss. `exact`: an integer that a float64 cannot hold keeps its digits. */
-export type NumberMode = 'float64' | 'exact';
-
-/**
- * Writes `node`.
- */
-export function encodeGoJson(node: JsonNode, numbers: NumberMode): string {
+/** Writes `node`. An integer that a float64 cannot hold keeps its digits. */
+export function encodeGoJson(node: JsonNode): string {
   const parts: string[] = [];
   const work: (JsonNode | string)[] = [node];
   for (let next = work.pop(); next !== undefined; next = work.pop()) {
     if (typeof next === 'string') parts.push(next);
     else if (next.kind === 'array') work.push(...bracketed('[', ']', arrayParts(next.items)));
     else if (next.kind === 'object') work.push(...bracketed('{', '}', objectParts(next.members)));
-    else parts.push(encodeScalar(next, numbers));
+    else parts.push(encodeScalar(next));
   }
   return parts.join('');
 }
@@ -317,9 +282,9 @@ function objectParts(members: readonly JsonMember[]): (JsonNode | string)[] {
     .flatMap(([key, value], index) => [`${index === 0 ? '' : ','}${encodeGoText(key)}:`, value]);
 }
 
-function encodeScalar(node: JsonNode, numbers: NumberMode): string {
+function encodeScalar(node: JsonNode): string {
   if (node.kind === 'string') return encodeGoText(node.value);
-  if (node.kind === 'number') return encodeNumber(node.literal, numbers);
+  if (node.kind === 'number') return encodeNumber(node.literal);
   return node.kind === 'bool' ? String(node.value) : 'null';
 }
 
@@ -336,10 +301,10 @@ export function encodeGoText(text: string): string {
   );
 }
 
-function encodeNumber(literal: string, numbers: NumberMode): string {
+function encodeNumber(literal: string): string {
   const value = Number(literal);
   const lossy = !Number.isFinite(value) || (/^-?[0-9]+$/.test(literal) && !Number.isSafeInteger(value));
-  if (numbers === 'exact' && lossy) return literal;
+  if (lossy) return literal;
   return Object.is(value, -0) ? '-0' : String(value);
 }
 

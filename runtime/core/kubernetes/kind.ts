@@ -20,7 +20,6 @@ export interface PrinterColumn {
   readonly jsonPath: string;
   /** 0 is always shown, 1 only with `-o wide`. @default {0} */
   readonly priority?: number;
-  readonly description?: string;
 }
 
 export interface CrdVersion {
@@ -30,8 +29,6 @@ export interface CrdVersion {
   readonly storage?: boolean;
   /** The object without apiVersion, kind and metadata: usually `{ spec, status }`. `.meta()` on it holds rules of the whole object. */
   readonly schema: z.ZodType;
-  /** Whether `status` is a subresource. @default {true} */
-  readonly status?: boolean;
   readonly printerColumns?: readonly PrinterColumn[];
 }
 
@@ -101,7 +98,7 @@ function crdVersion(version: CrdVersion): CrdVersionObject {
     served: true,
     storage: version.storage ?? true,
     schema: { openAPIV3Schema: objectSchema(version.schema) },
-    ...((version.status ?? true) ? { subresources: { status: {} } } : {}),
+    subresources: { status: {} },
     ...(version.printerColumns === undefined
       ? {}
       : { additionalPrinterColumns: version.printerColumns.map((column) => ({ ...column })) }),

@@ -40,7 +40,6 @@ export interface OwnerReference {
   readonly name: string;
   readonly uid: string;
   readonly controller?: boolean;
-  readonly blockOwnerDeletion?: boolean;
 }
 
 export interface ManagedFieldsEntry {
@@ -66,7 +65,6 @@ export interface KubeObject {
 export interface SecretObject extends KubeObject {
   readonly kind: 'Secret';
   readonly type?: string;
-  readonly immutable?: boolean;
   readonly data?: Readonly<Record<string, Redacted<string>>>;
 }
 

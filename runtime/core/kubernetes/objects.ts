@@ -222,21 +222,10 @@ export function selectorLabels(input: LabelInput): Readonly<Record<string, strin
   return { 'app.kubernetes.io/name': input.name, 'app.kubernetes.io/component': input.component };
 }
 
-/**
- * A Namespace, with the Pod Security level that its pods need.
- */
-export function namespace(
-  name: string,
-  options: {
-    readonly podSecurity: 'restricted' | 'baseline' | 'privileged';
-    readonly labels?: Readonly<Record<string, string>>;
-  },
-): KubeObject {
-  const all = {
-    ...labels({ name, component: 'namespace' }),
-    'pod-security.kubernetes.io/enforce': options.podSecurity,
-    ...options.labels,
-  };
+/** A Namespace for pods that need nothing of their node. */
+export function namespace(name: string): KubeObject {
+  const security = { 'pod-security.kubernetes.io/enforce': 'restricted' };
+  const all = { ...labels({ name, component: 'namespace' }), ...security };
   return kubernetesObject('Namespace', { name, labels: all }, {});
 }
 
@@ -511,23 +500,23 @@ export function clusterRole(metadata: ObjectMeta, rules: readonly PolicyRule[]):
 export function roleBinding(
   metadata: ObjectMeta & { readonly namespace: string },
   subjects: readonly Subject[],
-  /** @default the Role named like the binding */
-  roleRef: { readonly kind: 'Role' | 'ClusterRole'; readonly name: string } = {
-    kind: 'Role',
-    name: metadata.name,
-  },
 ): KubeObject {
-  return kubernetesObject('RoleBinding', metadata, {
-    roleRef: { apiGroup: RBAC_GROUP, ...roleRef },
-    subjects: subjects.map(subjectRef),
-  });
+  return binding('Role', metadata, subjects);
 }
 
 /** Binds the ClusterRole of the same name to service accounts. */
 export function clusterRoleBinding(metadata: ObjectMeta, subjects: readonly Subject[]): KubeObject {
-  return kubernetesObject('ClusterRoleBinding', metadata, {
-    roleRef: { apiGroup: RBAC_GROUP, kind: 'ClusterRole', name: metadata.name },
-    subjects: subjects.map(subjectRef),
+  return binding('ClusterRole', metadata, subjects);
+}
+
+function binding(
+  kind: 'Role' | 'ClusterRole',
+  metadata: ObjectMeta,
+  subjects: readonly Subject[],
+): KubeObject {
+  return kubernetesObject(`${kind}Binding`, metadata, {
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name },
+    subjects: subjects.map(({ name, namespace: of }) => ({ kind: 'ServiceAccount', name, namespace: of })),
   });
 }
 
@@ -564,12 +553,6 @@ export function secretsByName(names: readonly string[], verbs: readonly Verb[]):
 export function applyByName(apiGroup: string, resource: string, names: readonly string[]): PolicyRule {
   return may([...READ, 'create', 'patch', 'delete'], apiGroup, [resource], names);
 }
-
-function subjectRef(subject: Subject): { kind: string; name: string; namespace: string } {
-  return { kind: 'ServiceAccount', name: subject.name, namespace: subject.namespace };
-}
-
-const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
 /** What says from where the nodes of OpenShift pull, beside the mirror sets of today. */
 export const NODE_MIRROR_READS: readonly PolicyRule[] = [

@@ -206,7 +206,7 @@ export function registriesOf(file: Table): readonly Registry[] {
 }
 
 function registryOf(table: Table): Registry {
-  const location = locationOf(table, 'location');
+  const location = withoutSlash(stringOf(table, 'location'));
   const written = stringOf(table, 'prefix');
   if (written === '' && location === '')
     throw refuse('invalid condition: both location and prefix are unset');
@@ -227,7 +227,7 @@ function registryOf(table: Table): Registry {
 }
 
 function mirrorOf(table: Table, prefix: string, digestOnly: boolean): Mirror {
-  const location = locationOf(table, 'location');
+  const location = withoutSlash(stringOf(table, 'location'));
   if (location === '') throw refuse('invalid condition: mirror location is unset');
   const insecure = flagOf(table, 'insecure');
   const from = stringOf(table, 'pull-from-mirror');
@@ -274,10 +274,6 @@ function checkSearch(file: Table): void {
   }
   const mode = stringOf(file, 'short-name-mode');
   if (!SHORT_NAME_MODES.includes(mode)) throw refuse(`invalid short-name mode: "${mode}"`);
-}
-
-function locationOf(table: Table, key: string): string {
-  return withoutSlash(stringOf(table, key));
 }
 
 function withoutSlash(place: string): string {

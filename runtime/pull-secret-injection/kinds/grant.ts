@@ -5,7 +5,7 @@
  * Source of the shape: `ReferenceGrant` of the Gateway API.
  */
 import { z } from 'zod';
-import { goGlob } from '../../core/go/glob.ts';
+import { matchesGlob } from '../../core/docker-config/match-images.ts';
 import {
   defineKind,
   labelSelectorSchema,
@@ -72,10 +72,7 @@ export function grantsTo(
 ): boolean {
   if (!secrets.includes(secret) || ![profile, ANY_PROFILE].some((name) => profiles.includes(name)))
     return false;
-  const isNamed = patterns.some((pattern) => {
-    const found = goGlob(pattern, namespace);
-    return found.ok && found.match;
-  });
+  const isNamed = patterns.some((pattern) => matchesGlob(pattern, namespace));
   // The name overrides the label of a manifest in a folder, because the API server sets that label.
   return (
     isNamed || (selector !== undefined && selects(selector, { ...labels, [NAMESPACE_NAME_LABEL]: namespace }))

@@ -15,7 +15,6 @@ import {
 } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
-import { upToAny } from '../../core/text.ts';
 import type { Apply, Lookup, Reader, Ref } from '../../engine/contract.ts';
 import { NOT_ASKED } from '../../engine/lookups.ts';
 import {
@@ -71,7 +70,7 @@ function versionOf(cluster: KubeObject): string {
   const status = cluster.status as { version?: { history?: readonly { version?: string }[] } } | undefined;
   const reported = status?.version?.history?.find((entry) => (entry.version ?? '') !== '')?.version;
   const image = ((cluster.spec ?? {}) as ClusterSpec).release?.image ?? '';
-  return reported ?? VERSION_TAG.exec(upToAny(image, '@'))?.[1] ?? '';
+  return reported ?? VERSION_TAG.exec(image.split('@', 1)[0] ?? '')?.[1] ?? '';
 }
 
 /** Undefined where nothing would be written. @param lookup undefined: the annotations are judged alone */

@@ -1,5 +1,5 @@
 /** What the two suites of glob matches share. */
-import { matchesImage } from '../../../../runtime/core/docker-config/match-images.ts';
+import { matchesImage, parseSchemelessUrl } from '../../../../runtime/core/docker-config/match-images.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 interface GlobInput {
@@ -31,8 +31,8 @@ function globCases(document: unknown): readonly ConformanceCase<GlobInput, GlobA
 }
 
 function globAnswer({ glob, target }: GlobInput): GlobAnswer {
-  const judged = matchesImage(glob, target);
-  return judged.ok ? { match: judged.match, error: false } : { match: false, error: judged.goText };
+  const wrong = [glob, target].map(parseSchemelessUrl).find(({ ok }) => !ok);
+  return { match: matchesImage(glob, target), error: wrong?.ok === false && wrong.goText };
 }
 
 /** An error text must be the same; `true` stands for any. */
