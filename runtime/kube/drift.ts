@@ -8,7 +8,7 @@ import { Redacted, sameSecret } from '../core/redacted.ts';
 import { own } from './decode.ts';
 
 // Which lists of Kubernetes objects are maps in disguise. Server-side apply merges these by key; every other list is taken as
-// one value. Source: `x-kubernetes-list-map-keys` and `x-kubernetes-list-type: set` of the built-in types.
+// one value, also the sets, of which none is written here. Source: `x-kubernetes-list-map-keys` of the built-in types.
 
 const BY_NAME: readonly string[] = ['name'];
 
@@ -38,11 +38,6 @@ function listKeys(field: string, elements: readonly unknown[]): readonly string[
     return key === undefined ? undefined : [key, 'protocol'];
   }
   return Object.hasOwn(LIST_KEYS, field) ? LIST_KEYS[field] : undefined;
-}
-
-/** Whether the list under `field` is a set of plain values. */
-function isSet(field: string): boolean {
-  return field === 'finalizers';
 }
 
 /** Fields that the server fills in when an element of the list leaves them out. */
@@ -95,28 +90,20 @@ export function pathStep(key: string): string {
 }
 
 // `metadata.managedFields`, read and written: which fields a manager owns. Source: the FieldsV1 format of the Kubernetes API
-// (`f:<field>`, `k:<json of the key fields>`, `v:<json value>`, `.`).
+// (`f:<field>`, `k:<json of the key fields>`, `v:<json value>`, `.`). A path is a list of these tokens.
 
 type Fields = Readonly<Record<string, unknown>>;
 
 /** The FieldsV1 that server-side apply of `object` would record. Identity and server-set metadata are omitted, as by the server. */
 export function fieldsOf(object: KubeObject): Fields {
   const { apiVersion: _apiVersion, kind: _kind, metadata, status: _status, ...rest } = object;
-  const { labels, annotations, finalizers, ownerReferences } = metadata;
-  return {
-    ...fieldsOfMap({ metadata: clean({ labels, annotations, finalizers, ownerReferences }) }),
-    ...fieldsOfMap(rest),
-  };
-}
-
-function clean(map: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(map).filter(([, value]) => value !== undefined));
+  const { labels, annotations, ownerReferences } = metadata;
+  return fieldsOfMap({ metadata: { labels, annotations, ownerReferences }, ...rest });
 }
 
 function fieldsOfMap(map: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(clean(map)).map(([key, value]) => [`f:${key}`, fieldsOfValue(key, value)]),
-  );
+  const set = Object.entries(map).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(set.map(([key, value]) => [`f:${key}`, fieldsOfValue(key, value)]));
 }
 
 function fieldsOfValue(field: string, value: unknown): Record<string, unknown> {
@@ -126,7 +113,6 @@ function fieldsOfValue(field: string, value: unknown): Record<string, unknown> {
 }
 
 function fieldsOfList(field: string, list: readonly unknown[]): Record<string, unknown> {
-  if (isSet(field)) return Object.fromEntries(list.map((value) => [`v:${JSON.stringify(value)}`, {}]));
   const keys = listKeys(field, list);
   if (keys === undefined) return {};
   return Object.fromEntries(
@@ -180,22 +166,16 @@ export function managersOf(object: KubeObject, path: readonly string[]): readonl
 export type Ownership = 'applied' | 'written';
 
 /** Whether another field manager owns the field too, so that it stays when `manager` releases it. */
-export function isOwnedByAnother(
+function isOwnedByAnother(
   object: KubeObject,
-  path: readonly FieldStep[],
-  { manager, ownership }: { readonly manager: string; readonly ownership: Ownership },
+  path: readonly string[],
+  manager: string,
+  ownership: Ownership,
 ): boolean {
-  const tokens = path.map((step) =>
-    typeof step === 'string'
-      ? `f:${step}`
-      : 'keys' in step
-        ? `k:${JSON.stringify(step.keys)}`
-        : `v:${JSON.stringify(step.value)}`,
-  );
   const mine = applyEntry(object, manager);
   return (object.metadata.managedFields ?? []).some((entry) => {
     const isMine = ownership === 'written' ? entry.manager === manager : entry === mine;
-    return !isMine && (entry.subresource ?? '') === '' && hasField(entry.fieldsV1, tokens);
+    return !isMine && (entry.subresource ?? '') === '' && hasField(entry.fieldsV1, path);
   });
 }
 
@@ -205,42 +185,33 @@ function hasField(fields: unknown, tokens: readonly string[]): boolean {
   );
 }
 
-/**
- * The paths that `owned` covers and `desired` no longer has. Each path ends where the difference begins; an element of a keyed
- * list is `{ keys }`, a set member `{ value }`.
- */
-export type FieldStep = string | { readonly keys: Fields } | { readonly value: unknown };
-
+/** The paths that `owned` covers and `desired` no longer has. Each path ends where the difference begins. */
 export function givenUp(
   owned: Fields,
   desired: unknown,
-  path: readonly FieldStep[] = [],
-): readonly (readonly FieldStep[])[] {
+  path: readonly string[] = [],
+): readonly (readonly string[])[] {
   return Object.entries(owned).flatMap(([token, below]) => {
-    const step = stepOf(token);
-    if (step === undefined) return [];
-    const child = childOf(desired, step);
+    if (!/^[fk]:/.test(token)) return [];
+    const child = childOf(desired, token);
     const inner = recordOf(below);
     // A map that only leads to owned leaves is not released itself; an element or a value is.
     const whole = Object.keys(inner).length === 0 || '.' in inner;
-    if (child === undefined && whole) return [[...path, step]];
-    return givenUp(inner, child, [...path, step]);
+    if (child === undefined && whole) return [[...path, token]];
+    return givenUp(inner, child, [...path, token]);
   });
 }
 
-function stepOf(token: string): FieldStep | undefined {
-  if (token.startsWith('f:')) return token.slice(2);
-  if (token.startsWith('k:')) return { keys: JSON.parse(token.slice(2)) as Fields };
-  if (token.startsWith('v:')) return { value: JSON.parse(token.slice(2)) as unknown };
-  return undefined;
+/** What `token` leads to below `node`, or undefined. */
+function childOf(node: unknown, token: string): unknown {
+  if (token.startsWith('f:')) return own(recordOf(node), token.slice(2));
+  const keys = keysOf(token);
+  return Array.isArray(node) ? findByKeys(node, Object.keys(keys), keys) : undefined;
 }
 
-/** What `step` leads to below `node`, or undefined. */
-function childOf(node: unknown, step: FieldStep): unknown {
-  if (typeof step === 'string') return own(recordOf(node), step);
-  if (!Array.isArray(node)) return undefined;
-  if ('value' in step) return node.includes(step.value) ? step.value : undefined;
-  return findByKeys(node, Object.keys(step.keys), step.keys);
+/** The key fields of an element of a list. */
+function keysOf(token: string): Fields {
+  return JSON.parse(token.slice(2)) as Fields;
 }
 
 /** `object` with the apply entry of `manager` replaced by `fields` (none when empty). Offline only: a server does this itself. */
@@ -304,10 +275,10 @@ export function plainPatch(desired: KubeObject, live: KubeObject, manager: strin
 }
 
 /** `patch` with null at `path`; list elements are left alone. */
-function withNull(patch: object, [step, ...rest]: readonly FieldStep[]): object {
-  if (typeof step !== 'string') return patch;
-  const below = (patch as Map)[step] ?? {};
-  return { ...patch, [step]: rest.length === 0 ? null : withNull(below, rest) };
+function withNull(patch: object, [token, ...rest]: readonly string[]): object {
+  if (token?.startsWith('f:') !== true) return patch;
+  const below = childOf(patch, token) ?? {};
+  return { ...patch, [token.slice(2)]: rest.length === 0 ? null : withNull(below, rest) };
 }
 
 /** Paths that `manager` alone owns and no longer wants. */
@@ -316,16 +287,16 @@ function abandoned(
   desired: KubeObject,
   manager: string,
   ownership: Ownership,
-): readonly (readonly FieldStep[])[] {
+): readonly (readonly string[])[] {
   const owned = ownership === 'written' ? writtenBy(live, manager) : ownedBy(live, manager);
-  return givenUp(owned, desired).filter((path) => !isOwnedByAnother(live, path, { manager, ownership }));
+  return givenUp(owned, desired).filter((path) => !isOwnedByAnother(live, path, manager, ownership));
 }
 
 /** Status aside: that is another resource. */
 function contentOf(object: KubeObject): Map {
   const { status: _status, metadata, ...rest } = object;
-  const { labels, annotations, finalizers, ownerReferences } = metadata;
-  return { ...rest, metadata: { labels, annotations, finalizers, ownerReferences } };
+  const { labels, annotations, ownerReferences } = metadata;
+  return { ...rest, metadata: { labels, annotations, ownerReferences } };
 }
 
 /** Where values are compared. `isWhole`: what only the live object has is a difference too, and nothing is read as the server reads it. */
@@ -364,10 +335,6 @@ function compareLists(
   live: readonly unknown[],
   { path, isWhole }: Comparison,
 ): readonly Difference[] {
-  if (isSet(field) && !isWhole)
-    return desired
-      .filter((value) => !live.includes(value))
-      .map((value) => ({ path: `${path}[${scalarText(value)}]`, before: undefined, after: value }));
   const keys = listKeys(field, desired.length > 0 ? desired : live);
   if (keys === undefined)
     return sameList(field, desired, live, isWhole) ? [] : [{ path, before: live, after: desired }];
@@ -422,38 +389,33 @@ function merge(base: unknown, over: unknown, field: string): unknown {
 }
 
 function mergeList(base: readonly unknown[], over: readonly unknown[], field: string): readonly unknown[] {
-  if (isSet(field)) return [...base, ...over.filter((value) => !base.includes(value))];
   const keys = listKeys(field, over);
   if (keys === undefined) return over;
   const kept = base.map((element) => merge(element, findByKeys(over, keys, element), field));
   return [...kept, ...over.filter((element) => findByKeys(base, keys, element) === undefined)];
 }
 
-function without(node: unknown, [step, ...rest]: readonly FieldStep[]): unknown {
-  if (step === undefined) return node;
-  if (typeof step === 'string') {
-    if (!isMap(node)) return node;
-    const { [step]: child, ...others } = node;
-    return rest.length === 0 ? others : { ...node, [step]: without(child, rest) };
+function without(node: unknown, [token = '', ...rest]: readonly string[]): unknown {
+  if (isMap(node) && token.startsWith('f:')) {
+    const { [token.slice(2)]: child, ...others } = node;
+    return rest.length === 0 ? others : { ...node, [token.slice(2)]: without(child, rest) };
   }
   if (!Array.isArray(node)) return node;
-  const target = childOf(node, step);
+  const target = childOf(node, token);
   return rest.length === 0
     ? node.filter((element) => element !== target)
     : node.map((element) => (element === target ? without(element, rest) : element));
 }
 
-function valueAt(node: unknown, path: readonly FieldStep[]): unknown {
+function valueAt(node: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>(childOf, node);
 }
 
-function renderPath(path: readonly FieldStep[]): string {
+function renderPath(path: readonly string[]): string {
   return path
-    .map((step, index) => {
-      if (typeof step === 'string') return index === 0 ? step : pathStep(step);
-      return 'value' in step
-        ? `[${scalarText(step.value)}]`
-        : `[${Object.values(step.keys).map(scalarText).join('/')}]`;
+    .map((token, index) => {
+      if (token.startsWith('k:')) return `[${Object.values(keysOf(token)).map(scalarText).join('/')}]`;
+      return index === 0 ? token.slice(2) : pathStep(token.slice(2));
     })
     .join('');
 }

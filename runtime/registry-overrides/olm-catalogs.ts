@@ -131,10 +131,7 @@ function overriddenRepositories(
   overrides: OverrideMap | undefined,
 ): readonly string[] {
   if (overrides === undefined) return [];
-  const { rule, candidates } = resolveMirrors(
-    compileMirrors(overrideRules(overrides), { ports: 'exact' }),
-    own,
-  );
+  const { rule, candidates } = resolveMirrors(compileMirrors(overrideRules(overrides), 'exact'), own);
   const repositories = candidates
     .filter((candidate) => candidate.kind === 'mirror')
     .flatMap(({ reference, location }) =>

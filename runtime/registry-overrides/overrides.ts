@@ -106,7 +106,7 @@ export function replaceRegistry(image: string, overrides: ReadonlyMap<string, st
   // The flag knows no wildcards: such a source is text like any other, and no image starts with it.
   const sources = [...overrides.keys()].filter((source) => !source.startsWith('*.'));
   const rules = overrideRules(sources.map((source) => [source, []]));
-  const found = findRule(compileMirrors(rules, { ports: 'exact' }), image);
+  const found = findRule(compileMirrors(rules, 'exact'), image);
   if (found === undefined) return image;
   return (overrides.get(found.rule.prefix) ?? '') + image.slice(found.length);
 }

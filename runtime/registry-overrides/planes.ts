@@ -7,7 +7,6 @@
  * the image registry's `simpleLookupImageMirrorSets` for pull-through of image streams.
  */
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import type { TomlParser } from '../core/mirrors/registries-conf.ts';
 import {
   type Candidate,
   compileMirrors,
@@ -87,7 +86,6 @@ export interface PlaneAnswer {
 
 export interface PlaneInput {
   readonly cluster: ClusterObjects;
-  readonly parseToml: TomlParser;
   /** File of a node. */
   readonly conf?: ConfInForce | undefined;
   /** Targets of `--registry-overrides`. */
@@ -120,7 +118,7 @@ export function planeResolver(input: PlaneInput): PlaneResolver {
 /** What the control plane operator and the ignition server follow. */
 export function releasePlaces({ cluster, registryOverrides = new Map() }: PlaneInput): ReleasePlaces {
   const rules = lookUpRules(admit(cluster.management ?? []).objects);
-  return { mirrors: compileMirrors(rules, { ports: 'text' }), overrides: registryOverrides };
+  return { mirrors: compileMirrors(rules, 'text'), overrides: registryOverrides };
 }
 
 interface Nodes {
@@ -129,8 +127,8 @@ interface Nodes {
   readonly index: ReturnType<typeof compileMirrors>;
 }
 
-function nodesOf(objects: readonly KubeObject[], { parseToml, conf }: PlaneInput, own: boolean): Nodes {
-  const mirrors = nodeMirrors(objects, parseToml, own ? conf : undefined);
+function nodesOf(objects: readonly KubeObject[], { conf }: PlaneInput, own: boolean): Nodes {
+  const mirrors = nodeMirrors(objects, own ? conf : undefined);
   const given = mirrors.state === 'kept' || mirrors.rendering.refused || mirrors.rendering.files.length > 0;
   return { given, mirrors, index: compileMirrors(mirrors.rules) };
 }

@@ -223,7 +223,7 @@ const ROWS: readonly Row[] = [
 ];
 
 table(test, ROWS, (row) => {
-  const answer = resolveMirrors(compileMirrors(row.rules, { ports: row.ports ?? 'runtime' }), row.image);
+  const answer = resolveMirrors(compileMirrors(row.rules, row.ports), row.image);
   assert.deepEqual(
     answer.candidates.map((candidate) => candidate.reference),
     row.candidates,

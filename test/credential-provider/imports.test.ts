@@ -29,7 +29,7 @@ function closure(entry: string): ReadonlySet<string> {
 /** What the compiled executable loads for a usual run. */
 const reached = [...closure('runtime/commands/executable.ts')].sort();
 
-test('only the core, its own folder, the HTTP client, whole files and what Node has', () => {
+test('only the core, its own folder, the HTTP client, whole files, a reader of TOML and what Node has', () => {
   const allowed = [
     /^runtime\/core\//,
     /^runtime\/credential-provider\//,
@@ -37,6 +37,7 @@ test('only the core, its own folder, the HTTP client, whole files and what Node 
     /^runtime\/http\//,
     /^runtime\/node\/(atomic-file|watch)\.ts$/,
     /^node:(fs|net|util)$/,
+    /^smol-toml$/,
   ];
   assert.deepEqual(
     reached.filter((file) => !allowed.some((pattern) => pattern.test(file))),

@@ -73,7 +73,7 @@ test('both name the same places', async () => {
   await fc.assert(
     fc.asyncProperty(rules, image, async (registries, name) => {
       const text = formatRegistriesConf(registries);
-      const found = await registriesFor([{ path: '/registries.conf', text }]);
+      const found = registriesFor([{ path: '/registries.conf', text }]);
       const sources: readonly PullSource[] = pullSources(found, name);
       const places = sorted(tried(registries, name).filter(isRepository));
       if (sources.length > 0) withMirrors += 1;

@@ -41,9 +41,9 @@ export const LOOKUP_PARSERS: readonly Parser[] = [
     name: 'image that the provider is asked about',
     corpus: [...IMAGES, 'r1.io/a/b/c'],
     unit: '/a',
-    run: async (text) => {
+    run: (text) => {
       const { image } = parseRequest(jsonOf({ image: text }));
-      const registries = await registriesFor(CONF);
+      const registries = registriesFor(CONF);
       const sources = pullSources(registries, image);
       const global = parseGlobalAuth(redact(AUTHS));
       if (global === undefined) throw new Error('no auth file');

@@ -1,5 +1,4 @@
 /** Parsers of files and of fields that people write. */
-import { parse as parseToml } from 'smol-toml';
 import { parseFleet } from '../../charts/fleet.ts';
 import { parseReconcileConfig } from '../../runtime/commands/reconcile/reconcilers.ts';
 import { credentialExpiry } from '../../runtime/core/docker-config/expiry.ts';
@@ -10,7 +9,7 @@ import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
 import { formatGoDuration, parseGoDuration } from '../../runtime/core/go/duration.ts';
 import { parseGoUrl } from '../../runtime/core/go/url.ts';
 import { formatImageReference, parseImageReference } from '../../runtime/core/image-reference.ts';
-import { parsePlain, parseRegistriesConf } from '../../runtime/core/mirrors/registries-conf.ts';
+import { parseRegistriesConf } from '../../runtime/core/mirrors/registries-conf.ts';
 import { Redacted, redact, reveal } from '../../runtime/core/redacted.ts';
 import { decodeCredentialProviderConfig, kubeletRefusal } from '../../runtime/credential-provider/config.ts';
 import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
@@ -123,10 +122,7 @@ export const TEXT_PARSERS: readonly Parser[] = [
     name: 'registries.conf',
     corpus: [REGISTRIES, 'short-name-mode = "permissive"\n'],
     unit: '[[registry]]\nlocation = "a.io"\n',
-    run: (text) => {
-      parsePlain(text);
-      return parseRegistriesConf(text, parseToml);
-    },
+    run: parseRegistriesConf,
   },
   {
     name: 'overrides text',

@@ -13,22 +13,7 @@ import { createHash } from 'node:crypto';
 import { encodeGoJson, encodeGoText, type JsonMember, type JsonNode } from '../go/json.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { decodedAuth, fieldOf, readTexts } from './fields.ts';
-import type { RegistryKey } from './registry-key.ts';
-
-/** An entry that was read, as far as it is written. */
-interface ReadEntry {
-  readonly key: RegistryKey;
-  readonly value: Redacted<JsonNode>;
-  /** Whether no consumer stumbles over it. */
-  readonly readable: boolean;
-}
-
-interface ReadConfig<Entry> {
-  readonly entries: readonly Entry[];
-  readonly fields: Redacted<readonly JsonMember[]>;
-  readonly kubeletFault: string | undefined;
-  readonly containersFault: string | undefined;
-}
+import type { DockerConfig, DockerConfigEntry } from './pull-secret.ts';
 
 /** An entry as it is written. */
 export interface EncodedEntry {
@@ -37,7 +22,7 @@ export interface EncodedEntry {
 }
 
 /** `entry` as it is written under `key`. The entry must be without fault. */
-export function encodeEntry(entry: Pick<ReadEntry, 'value'>, key: string): EncodedEntry {
+export function encodeEntry(entry: Pick<DockerConfigEntry, 'value'>, key: string): EncodedEntry {
   return { key, value: redact(withPortableAuth(reveal(entry.value))) };
 }
 
@@ -97,7 +82,7 @@ export function encodeConfig(
  *
  * @returns the fields to write, and the names of those omitted
  */
-export function usableFields(config: Pick<ReadConfig<ReadEntry>, 'fields'>): {
+export function usableFields(config: Pick<DockerConfig, 'fields'>): {
   readonly fields: readonly JsonMember[];
   readonly leftOut: readonly string[];
 } {
@@ -123,12 +108,12 @@ function isTextMap(node: JsonNode): boolean {
 export type Nodes = Iterable<readonly [string, JsonNode]>;
 
 /** See {@link usablePart}. */
-export interface UsablePart<Entry> {
+export interface UsablePart {
   /** Whether the document may be written as it stands: nothing is omitted, and both consumers accept all of it. */
   readonly whole: boolean;
-  readonly entries: readonly Entry[];
+  readonly entries: readonly DockerConfigEntry[];
   /** Entries for which a consumer would reject the whole document. */
-  readonly broken: readonly Entry[];
+  readonly broken: readonly DockerConfigEntry[];
   /** Fields beside `auths`. */
   readonly fields: readonly JsonMember[];
   /** Names of the fields that are omitted for the same reason. */
@@ -138,7 +123,7 @@ export interface UsablePart<Entry> {
 /**
  * Splits a document.
  */
-export function usablePart<Entry extends ReadEntry>(config: ReadConfig<Entry>): UsablePart<Entry> {
+export function usablePart(config: DockerConfig): UsablePart {
   const broken = config.entries.filter((entry) => !entry.readable);
   const { fields, leftOut } = usableFields(config);
   return {

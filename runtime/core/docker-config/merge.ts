@@ -32,15 +32,10 @@ export interface MergeConflict {
   readonly registry: string;
   /** The key of the original secret. */
   readonly original: string;
-  /** Whether both are the same text. */
-  readonly exact: boolean;
 }
 
 /** An entry that goes into the result. */
-export interface AddedEntry {
-  readonly encoded: EncodedEntry;
-  readonly source: 'additional' | 'lastGood';
-}
+type PlacedEntry = EncodedEntry & MergedEntry;
 
 interface TenantContext {
   /** All entries of the original secret; a broken one keeps its registry all the same. */
@@ -52,7 +47,7 @@ interface TenantContext {
 }
 
 interface TenantPart {
-  readonly added: readonly AddedEntry[];
+  readonly added: readonly PlacedEntry[];
   readonly conflicts: readonly MergeConflict[];
   readonly verdicts: readonly EntryStatus[];
   readonly problem?: ConfigProblem;
@@ -80,7 +75,7 @@ function byPreference(a: DockerConfigEntry, b: DockerConfigEntry): number {
 }
 
 class Judge {
-  readonly added: AddedEntry[] = [];
+  readonly added: PlacedEntry[] = [];
   readonly verdicts = new Map<DockerConfigEntry, EntryStatus>();
   readonly conflicts = new Map<DockerConfigEntry, MergeConflict>();
   readonly #input: TenantContext;
@@ -130,7 +125,7 @@ class Judge {
   #shadow(entry: DockerConfigEntry, original: string, why?: string): void {
     const { written, meaning } = entry.key;
     const exact = written === original;
-    this.conflicts.set(entry, { registry: written, original, exact });
+    this.conflicts.set(entry, { registry: written, original });
     const what = exact
       ? 'is in the original pull secret too'
       : `means "${original}" of the original pull secret`;
@@ -144,7 +139,7 @@ class Judge {
   }
 
   /** Takes the value of `used`, which is `entry` or its last good form. */
-  #take(entry: DockerConfigEntry, used: DockerConfigEntry, source: AddedEntry['source']): void {
+  #take(entry: DockerConfigEntry, used: DockerConfigEntry, source: MergedEntry['source']): void {
     const { written, portable } = entry.key;
     const encoded = encodeEntry(used, portable);
     const size = entrySize(encoded);
@@ -154,7 +149,7 @@ class Judge {
     }
     this.#room -= size;
     this.#taken.set(portable, written);
-    this.added.push({ encoded, source });
+    this.added.push({ ...encoded, source });
     if (source === 'lastGood') return this.#reject(entry, '; the last good one stays in use');
     const rewritten = written !== portable;
     this.#say(entry, 'Accepted', rewritten ? 'Rewritten' : 'Added', this.#useOf(entry));
@@ -279,18 +274,20 @@ export function mergePullSecrets(input: MergeInput): MergeResult {
   const last = readLastGood(input.lastGood, input.lastOriginal);
   const platform = platformPart(config, last.platform);
   const { fields, leftOut } = usableFields(config);
-  const room = (input.maxBytes ?? MAX_SECRET_BYTES) - byteLength(encodeConfig(platform.encoded, fields));
+  const alone = Buffer.byteLength(reveal(encodeConfig(platform.entries, fields)));
+  const room = (input.maxBytes ?? MAX_SECRET_BYTES) - alone;
   const tenant = tenantPart(input.additional, {
     original: config.entries,
     lastGood: last.tenant,
     room,
   });
+  const all = [...platform.entries, ...tenant.added];
   return {
     ok: true,
-    text: encodeConfig([...platform.encoded, ...tenant.added.map(({ encoded }) => encoded)], fields),
-    entries: [...platform.merged, ...tenant.added.map(mergedEntry)].sort((a, b) =>
-      compareBytes(a.key, b.key),
-    ),
+    text: encodeConfig(all, fields),
+    entries: all
+      .map(({ key, source }): MergedEntry => ({ key, source }))
+      .sort((a, b) => compareBytes(a.key, b.key)),
     conflicts: tenant.conflicts,
     verdicts: tenant.verdicts,
     originalVerdicts: [...platform.verdicts, ...leftOutVerdicts(leftOut)],
@@ -307,27 +304,23 @@ export const AUTHS_MISSING: ConfigProblem = {
 };
 
 interface PlatformPart {
-  readonly encoded: readonly EncodedEntry[];
-  readonly merged: readonly MergedEntry[];
+  readonly entries: readonly PlacedEntry[];
   readonly verdicts: readonly EntryStatus[];
 }
 
 /** The platform's entries; a broken one is skipped or kept in its last good form. */
 function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConfigEntry>): PlatformPart {
-  const encoded: EncodedEntry[] = [];
-  const merged: MergedEntry[] = [];
+  const entries: PlacedEntry[] = [];
   const verdicts: EntryStatus[] = config.warnings.map((warning) => ({ verdict: 'Warning', ...warning }));
   const keys = platformKeys(config.entries);
   for (const entry of config.entries) {
     const key = keys.get(entry.key.written) ?? entry.key.written;
     const used = entry.fault === undefined ? entry : (last.get(key) ?? last.get(entry.key.written));
-    if (used !== undefined) {
-      encoded.push(encodeEntry(used, key));
-      merged.push({ key, source: used === entry ? 'original' : 'lastGood' });
-    }
+    if (used !== undefined)
+      entries.push({ ...encodeEntry(used, key), source: used === entry ? 'original' : 'lastGood' });
     if (entry.fault !== undefined) verdicts.push(platformFault(entry, entry.fault, used !== undefined));
   }
-  return { encoded, merged, verdicts };
+  return { entries, verdicts };
 }
 
 /**
@@ -364,15 +357,11 @@ function tenantPart(text: Redacted<string> | undefined, context: TenantContext):
   // Nothing can be read, so all valid entries stay, checked against the platform's present keys.
   const kept = judgeAdditional([...context.lastGood.values()], context);
   return {
-    added: kept.added.map(({ encoded }): AddedEntry => ({ encoded, source: 'lastGood' })),
+    added: kept.added.map((one) => ({ ...one, source: 'lastGood' })),
     conflicts: kept.conflicts,
     verdicts: [documentVerdict(problem, kept.added.length)],
     problem,
   };
-}
-
-function mergedEntry({ encoded, source }: AddedEntry): MergedEntry {
-  return { key: encoded.key, source };
 }
 
 interface LastEntries {
@@ -407,8 +396,4 @@ function leftOutVerdicts(names: readonly string[]): readonly EntryStatus[] {
     message:
       'is ignored: it must be an object with string values, or the kubelet or CRI-O rejects the whole document',
   }));
-}
-
-function byteLength(text: Redacted<string>): number {
-  return Buffer.byteLength(reveal(text));
 }

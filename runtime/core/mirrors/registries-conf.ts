@@ -1,12 +1,12 @@
 /**
  * `registries.conf` (version 2) as containers/image reads it: which registry has which mirrors, and which files are refused.
  *
- * Source of the rule: containers/image `sysregistriesv2`, whose answers are recorded in test/conformance/cases/crio. The
- * TOML parser is an argument: files of the plain form that controllers write never reach it ({@link parsePlain}).
+ * Source of the rule: containers/image `sysregistriesv2`, whose answers are recorded in test/conformance/cases/crio.
  *
  * Read as the decoder of the runtime reads it: keys have no case, a wrong alias refuses the file, a prefix of slashes alone
  * matches nothing.
  */
+import { parse } from 'smol-toml';
 import { PullwrightError } from '../errors.ts';
 import { goQuote } from '../go/text.ts';
 import { parseWrittenReference } from '../image-reference.ts';
@@ -165,9 +165,6 @@ export interface Registry {
   readonly mirrors: readonly Mirror[];
 }
 
-/** Text to tables; throws for text that is not TOML. */
-export type TomlParser = (text: string) => unknown;
-
 const PULL_FROM: readonly string[] = ['all', 'digest-only', 'tag-only'];
 const SHORT_NAME_MODES: readonly string[] = ['', 'enforcing', 'permissive', 'disabled'];
 const SEARCH_DOMAIN =
@@ -177,15 +174,20 @@ const SEARCH_DOMAIN =
  * Reads one file. Gives its registries in file order, the first of equal prefixes only; throws a PullwrightError with the
  * runtime's own reason where the runtime refuses the file.
  */
-export function parseRegistriesConf(text: string, parseToml: TomlParser): readonly Registry[] {
+export function parseRegistriesConf(text: string): readonly Registry[] {
+  return registriesOf(confTable(text));
+}
+
+/** The tables of a file, not validated yet. @throws PullwrightError for text that is not TOML */
+export function confTable(text: string): Table {
   let tables: unknown;
   try {
-    tables = parseToml(text);
+    tables = parse(text);
   } catch (error) {
     // A TOML error quotes the text around it; a registries.conf holds no secret.
     throw refuse(`toml: ${error instanceof Error ? (error.message.split('\n')[0] ?? '') : 'not TOML'}`);
   }
-  return registriesOf(asTable(tables, 'the file'));
+  return asTable(tables, 'the file');
 }
 
 /** The registries of parsed tables; same refusals as {@link parseRegistriesConf}. */
@@ -290,84 +292,4 @@ function withoutSlash(place: string): string {
 export function mergeRegistries(files: readonly (readonly Registry[])[]): readonly Registry[] {
   if (files.length === 1) return files[0] ?? [];
   return [...new Map(files.flat().map((registry) => [registry.prefix, registry])).values()];
-}
-
-// The plain form: one key per line, double-quoted strings without escapes, as the Machine Config Operator and most people write it.
-// It is read without a TOML parser, which a container's start would wait for.
-
-type Value = string | boolean | string[];
-type PlainTable = Record<string, Value | PlainTable[]>;
-
-const KEYS: readonly string[] = [
-  'location',
-  'prefix',
-  'blocked',
-  'insecure',
-  'mirror-by-digest-only',
-  'pull-from-mirror',
-  'unqualified-search-registries',
-  'short-name-mode',
-];
-
-/**
- * Parses plain text into the tables that a TOML parser would give, or gives `undefined` where the text uses anything else
- * (so also for every TOML error).
- */
-export function parsePlain(text: string): Readonly<Record<string, unknown>> | undefined {
-  const file: PlainTable = {};
-  const registries: PlainTable[] = [];
-  let registry: PlainTable | undefined;
-  let table = file;
-  for (let start = 0; start < text.length; ) {
-    const newline = text.indexOf('\n', start);
-    const end = newline === -1 ? text.length : newline;
-    const line = text.slice(start, end).trim();
-    start = end + 1;
-    if (line === '' || line.startsWith('#')) continue;
-    if (line === '[[registry]]') {
-      registry = table = {};
-      registries.push(table);
-    } else if (line === '[[registry.mirror]]') {
-      if (registry === undefined) return undefined;
-      table = {};
-      const mirrors = registry['mirror'] as PlainTable[] | undefined;
-      if (mirrors === undefined) registry['mirror'] = [table];
-      else mirrors.push(table);
-    } else if (!addLine(table, line)) return undefined;
-  }
-  if (registries.length > 0) file['registry'] = registries;
-  return file;
-}
-
-/** Adds `key = value`; false when the line is not of the plain form or repeats a key. */
-function addLine(table: PlainTable, line: string): boolean {
-  const equals = line.indexOf('=');
-  const key = line.slice(0, Math.max(0, equals)).trimEnd();
-  if (!KEYS.includes(key) || key in table) return false;
-  const value = plainValue(line.slice(equals + 1).trimStart());
-  if (value === undefined) return false;
-  table[key] = value;
-  return true;
-}
-
-function plainValue(text: string): Value | undefined {
-  if (text === 'true' || text === 'false') return text === 'true';
-  if (text.startsWith('[') && text.endsWith(']')) return plainList(text.slice(1, -1).trim());
-  return plainString(text);
-}
-
-function plainString(text: string): string | undefined {
-  const last = text.length - 1;
-  if (last < 1 || text.charCodeAt(0) !== 0x22 || text.indexOf('"', 1) !== last) return undefined;
-  const inner = text.slice(1, -1);
-  return PLAIN_TEXT.test(inner) ? inner : undefined;
-}
-
-// No backslash, no control character, nothing beyond ASCII: what TOML and this reader cannot read differently.
-const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
-
-function plainList(inner: string): string[] | undefined {
-  if (inner === '') return [];
-  const items = inner.split(',').map((item) => plainString(item.trim()));
-  return items.includes(undefined) ? undefined : (items as string[]);
 }

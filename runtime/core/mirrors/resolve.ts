@@ -82,16 +82,11 @@ export interface MirrorRule extends Registry {
   readonly never?: boolean;
 }
 
-export interface MirrorOptions {
-  /**
-   * What a source is compared with: `runtime` (the name alone, and a source without port covers `host:port`, as
-   * containers/image matches), `text` (the same, but tag and digest count) or `exact` (tag and digest count, and a source without
-   * port does not cover `host:port`, as `--registry-overrides` matches; nor does a bare host cover `host:tag`).
-   * @default {'runtime'}
-   */
-  readonly ports?: Ports;
-}
-
+/**
+ * What a source is compared with: `runtime` (the name alone, and a source without port covers `host:port`, as
+ * containers/image matches), `text` (the same, but tag and digest count) or `exact` (tag and digest count, and a source without
+ * port does not cover `host:port`, as `--registry-overrides` matches; nor does a bare host cover `host:tag`).
+ */
 export type Ports = 'runtime' | 'text' | 'exact';
 
 /** Rules made ready for look-up: the cost of one does not depend on their number. */
@@ -143,7 +138,7 @@ export interface Resolution {
 }
 
 /** Makes rules ready for {@link resolveMirrors}. Of two rules with one source the first counts; sources without text never do. */
-export function compileMirrors(rules: readonly MirrorRule[], options: MirrorOptions = {}): MirrorIndex {
+export function compileMirrors(rules: readonly MirrorRule[], ports: Ports = 'runtime'): MirrorIndex {
   const bySource = new Map<string, MirrorRule>();
   const byDomain = new Map<string, MirrorRule>();
   let hasBlocked = false;
@@ -156,7 +151,7 @@ export function compileMirrors(rules: readonly MirrorRule[], options: MirrorOpti
     if (prefix.startsWith('*.')) byDomain.set(prefix.slice(1), rule);
     hasBlocked ||= rule.blocked;
   }
-  return { rules, bySource, byDomain, hasBlocked, ports: options.ports ?? 'runtime' };
+  return { rules, bySource, byDomain, hasBlocked, ports };
 }
 
 /**

@@ -41,7 +41,7 @@ async function checked(options: ProviderOptions, io: DryRunIo): Promise<CheckRep
   const budget = AbortSignal.any([io.signal, AbortSignal.timeout(options.budgetMs)]);
   const view = nodeView(options, { env: io.env, signal: budget }, log);
   parseRequest(await view.stdin());
-  await registriesFor(readConfFiles(options, io.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']));
+  registriesFor(readConfFiles(options, io.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']));
   writable(options.authDir);
   const client = await view.connect(redact(''));
   const { code } = await client.get(PATH);

@@ -4,13 +4,7 @@
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { errnoOf, PullwrightError } from '../../core/errors.ts';
-import {
-  mergeRegistries,
-  parsePlain,
-  parseRegistriesConf,
-  type Registry,
-  type TomlParser,
-} from '../../core/mirrors/registries-conf.ts';
+import { mergeRegistries, parseRegistriesConf, type Registry } from '../../core/mirrors/registries-conf.ts';
 
 /** Where the files are. */
 export interface ConfPlaces {
@@ -91,28 +85,19 @@ function mirrorError(state: string): PullwrightError {
 }
 
 /** The registries of all files. Throws where the container runtime refuses one. */
-export async function registriesFor(files: readonly ConfFile[]): Promise<readonly Registry[]> {
-  const parsed: (readonly Registry[])[] = [];
-  for (const file of files) parsed.push(await registriesIn(file));
-  return mergeRegistries(parsed);
+export function registriesFor(files: readonly ConfFile[]): readonly Registry[] {
+  return mergeRegistries(files.map(registriesIn));
 }
 
-async function registriesIn({ path, text }: ConfFile): Promise<readonly Registry[]> {
+function registriesIn({ path, text }: ConfFile): readonly Registry[] {
   try {
-    return parseRegistriesConf(text, await completeParser(text));
+    return parseRegistriesConf(text);
   } catch (error) {
     const reason = error instanceof Error ? error.message : 'unknown';
     throw mirrorError(
       `loading registries configuration: loading registries configuration "${path}": ${reason}`,
     );
   }
-}
-
-/** Most files are of the plain form; the library is loaded for those that are not. */
-async function completeParser(text: string): Promise<TomlParser> {
-  const plain = parsePlain(text);
-  if (plain !== undefined) return () => plain;
-  return (await import('smol-toml')).parse;
 }
 
 // SHA-256 of a short text, by whatever is loaded already: in the compiled executable the runtime's own hasher, because loading

@@ -62,7 +62,7 @@ export async function answerPull(view: NodeView, options: ProviderOptions, log: 
   const request = parseRequest(await view.stdin());
   if (request.image === '') throw refused('unable to match mirrors: request is nil or image is empty');
   log.about({ image: request.image });
-  const sources = pullSources(await registriesFor(files), request.image);
+  const sources = pullSources(registriesFor(files), request.image);
   if (sources.length === 0) {
     log.info('No mirrors found, will not write any auth file');
     return { request, sources };

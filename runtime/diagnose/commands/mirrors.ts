@@ -1,5 +1,4 @@
 /** `pullwright mirrors IMAGE`: where an image is really pulled from, in which order, and why. */
-import { parse as parseToml } from 'smol-toml';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { choice, file, type Given, outputFlag, several, text, toggle } from '../../cli/flags.ts';
 import { areWarnings, writeProblems } from '../../cli/terminal.ts';
@@ -94,7 +93,7 @@ export function changesInUse(
 
 /** Resolves short names too: all places of all images that a node tries for one, in order. */
 function resolverOf(cluster: ClusterObjects): PlaneResolver {
-  const resolve = planeResolver({ cluster, parseToml });
+  const resolve = planeResolver({ cluster });
   const own = searchOf(cluster.objects);
   const management = searchOf(cluster.management ?? []);
   return (image, planes) => {
@@ -292,7 +291,7 @@ async function run(
     : await readMirrorInput(values, io);
   const supposed = await supposedBy(values['what-if'], input, io);
   const cluster = supposed?.cluster ?? input.cluster;
-  const planeInput = { cluster, parseToml, conf, registryOverrides };
+  const planeInput = { cluster, conf, registryOverrides };
   const resolve = planeResolver(planeInput);
   const resolved = positionals.flatMap((written) => {
     const names = namesOf(written, cluster, conf);

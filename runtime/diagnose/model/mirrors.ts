@@ -4,7 +4,6 @@
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { parse as parseToml } from 'smol-toml';
 import type { CommandIo } from '../../cli/command.ts';
 import { file, fromFlag } from '../../cli/flags.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
@@ -12,10 +11,10 @@ import { HOSTED_CLUSTER } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import {
   aliasesOf,
-  asTable,
+  confTable,
   listOf,
   mergeRegistries,
-  parseRegistriesConf,
+  registriesOf,
 } from '../../core/mirrors/registries-conf.ts';
 import { type Candidate, originText, type Resolution, type RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { recordOf } from '../../core/record.ts';
@@ -119,8 +118,8 @@ export async function readNodeConf(paths: readonly string[] | undefined) {
   const files = (await Promise.all(paths.map(confFiles))).flat();
   const texts = await Promise.all(files.map((path) => readGiven(path, 'registries.conf')));
   const tables = texts.map((text) => {
-    const rules = parseRegistriesConf(text, parseToml);
-    return { rules, table: asTable(parseToml(text), 'the file') };
+    const table = confTable(text);
+    return { rules: registriesOf(table), table };
   });
   const search = tables.findLast(({ table }) => table['unqualified-search-registries'] !== undefined);
   return {

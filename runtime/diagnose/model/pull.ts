@@ -1,6 +1,5 @@
 /** What the objects at hand say about one pod: which Secrets it lists, what is in its node's file, which mirrors there are. */
 
-import { parse as parseToml } from 'smol-toml';
 import { matchesImage } from '../../core/docker-config/match-images.ts';
 import { mergePullSecrets } from '../../core/docker-config/merge.ts';
 import {

@@ -161,7 +161,7 @@ function readPlatform(input: PlatformInput) {
 
 /** What can be used, the last good form of what cannot, and what is held. */
 function composed(
-  { entries, broken, fields }: UsablePart<DockerConfigEntry>,
+  { entries, broken, fields }: UsablePart,
   before: readonly DockerConfigEntry[],
   heldEntries: readonly DockerConfigEntry[],
 ): Written {

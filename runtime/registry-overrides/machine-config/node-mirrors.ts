@@ -6,7 +6,7 @@
  */
 import { PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { parseRegistriesConf, type Registry, type TomlParser } from '../../core/mirrors/registries-conf.ts';
+import { parseRegistriesConf, type Registry } from '../../core/mirrors/registries-conf.ts';
 import {
   type MirrorIndex,
   type MirrorRule,
@@ -95,17 +95,12 @@ export const MACHINE_CONFIG = {
 const GENERATED = /^99-(.+)-generated-registries$/;
 
 /**
- * @param parseToml for the text of MachineConfigs
  * @param given files of nodes, which go before MachineConfigs
  */
-export function nodeMirrors(
-  objects: readonly KubeObject[],
-  parseToml: TomlParser,
-  given?: ConfInForce,
-): NodeMirrors {
+export function nodeMirrors(objects: readonly KubeObject[], given?: ConfInForce): NodeMirrors {
   const admitted = admit(objects);
   const rendering = renderNodeFiles(admitted.objects);
-  const { found, problems } = confsIn(objects, parseToml);
+  const { found, problems } = confsIn(objects);
   const inForce = given ?? found[0];
   const all = [...admitted.problems, ...faultProblems(rendering), ...problems];
   if (admitted.refused.length === 0 && !rendering.refused && rendering.loadError === undefined) {
@@ -182,10 +177,10 @@ function allowsReleaseOnly({ lists, policy }: Exclude<NodeRendering, { refused: 
 }
 
 /** The generated MachineConfigs, worker first: custom pools have its files too. */
-function confsIn(
-  objects: readonly KubeObject[],
-  parseToml: TomlParser,
-): { readonly found: readonly ConfInForce[]; readonly problems: readonly MirrorProblem[] } {
+function confsIn(objects: readonly KubeObject[]): {
+  readonly found: readonly ConfInForce[];
+  readonly problems: readonly MirrorProblem[];
+} {
   const problems: MirrorProblem[] = [];
   const found = objects
     .filter(({ kind, metadata }) => kind === MACHINE_CONFIG.kind && GENERATED.test(metadata.name))
@@ -195,7 +190,7 @@ function confsIn(
       const text = ignitionText(object, REGISTRIES_CONF);
       if (text === undefined) return [];
       try {
-        return [{ from, rules: parseRegistriesConf(text, parseToml) }];
+        return [{ from, rules: parseRegistriesConf(text) }];
       } catch (error) {
         if (!(error instanceof PullwrightError)) throw error;
         const origin = { kind: object.kind, name: object.metadata.name, path: REGISTRIES_CONF };

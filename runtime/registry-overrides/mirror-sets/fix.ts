@@ -98,8 +98,7 @@ function setOf(
   return { apiVersion: 'config.openshift.io/v1', kind, metadata: { name }, spec: { [list]: [entry] } };
 }
 
-// Rules as a drop-in for `/etc/containers/registries.conf.d`, in the plain form that registries-conf.ts reads without a
-// TOML parser.
+// Rules as a drop-in for `/etc/containers/registries.conf.d`.
 // Source of the rule: containers-registries.conf(5).
 
 /**

@@ -6,12 +6,10 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { parse } from 'smol-toml';
 import { PullwrightError } from '../../../runtime/core/errors.ts';
 import { parseImageReference, pullTag } from '../../../runtime/core/image-reference.ts';
 import {
   mergeRegistries,
-  parsePlain,
   parseRegistriesConf,
   type Registry,
 } from '../../../runtime/core/mirrors/registries-conf.ts';
@@ -45,7 +43,7 @@ const pathOf = (index: number): string => (index === 0 ? 'registries.conf' : `${
 
 function ours({ files }: ConfQuestion): { error: string; registries: readonly Registry[] } {
   try {
-    const parsed = files.map((text) => parseRegistriesConf(text, (toml) => parsePlain(toml) ?? parse(toml)));
+    const parsed = files.map((text) => parseRegistriesConf(text));
     return { error: '', registries: mergeRegistries(parsed) };
   } catch (error) {
     assert.ok(error instanceof PullwrightError, String(error));

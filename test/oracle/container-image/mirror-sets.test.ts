@@ -6,7 +6,6 @@
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { parse as parseToml } from 'smol-toml';
 import { parseImageReference } from '../../../runtime/core/image-reference.ts';
 import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
 import { parseRegistriesConf } from '../../../runtime/core/mirrors/registries-conf.ts';
@@ -129,7 +128,7 @@ interface Plan {
 function planOf(scene: Scene): Plan | undefined {
   const rendering = renderNodeFiles(scene.sets);
   const cluster = { name: 'local', objects: scene.sets };
-  const [answer] = planeResolver({ cluster, parseToml })(scene.image, ['node']);
+  const [answer] = planeResolver({ cluster })(scene.image, ['node']);
   assert.ok(answer !== undefined);
   if (rendering.refused || rendering.loadError !== undefined) {
     assert.equal(answer.nodes?.state, 'unknown');
@@ -138,7 +137,7 @@ function planOf(scene: Scene): Plan | undefined {
   // policy.json, which this oracle is not given, rejects the name before a source is looked for.
   if (answer.resolution.skipped.some(({ reason }) => reason === 'PolicyRejected')) return undefined;
   const text = registriesText(rendering.rules);
-  const read = resolveMirrors(compileMirrors(parseRegistriesConf(text, parseToml)), scene.image);
+  const read = resolveMirrors(compileMirrors(parseRegistriesConf(text)), scene.image);
   const wanted = ours(answer.resolution);
   assert.deepEqual(ours(read), wanted, JSON.stringify(scene));
   const files = [{ Name: 'registries.conf', Text: text }];

@@ -9,7 +9,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { lookupForContainers } from '../../../runtime/core/docker-config/containers-keyring.ts';
 import { formatImageReference, parseImageReference } from '../../../runtime/core/image-reference.ts';
-import { parsePlain, parseRegistriesConf } from '../../../runtime/core/mirrors/registries-conf.ts';
+import { parseRegistriesConf } from '../../../runtime/core/mirrors/registries-conf.ts';
 import { compileMirrors, resolveMirrors } from '../../../runtime/core/mirrors/resolve.ts';
 import { redact, reveal } from '../../../runtime/core/redacted.ts';
 import {
@@ -46,7 +46,7 @@ const theirs = ({ asked = [] }: Answer): Asked =>
 
 /** Whom the rules would ask with an auth file, given what it holds for a repository: `user:password`, or that it fails. */
 function ours({ conf, image }: PullQuestion, credential: (repository: string) => string | undefined): Asked {
-  const index = compileMirrors(parseRegistriesConf(conf, parsePlain));
+  const index = compileMirrors(parseRegistriesConf(conf));
   const named = parseImageReference(image);
   assert.ok(named.ok, image);
   const { candidates, skipped } = resolveMirrors(index, formatImageReference(named.reference));
@@ -82,7 +82,7 @@ async function provide({ conf, image, node, secrets }: PullQuestion): Promise<Pr
   const parsed = parseImageReference(image);
   assert.ok(parsed.ok);
   const { repository } = parsed.reference;
-  const sources = pullSources(await registriesFor([{ path: 'registries.conf', text: conf }]), repository);
+  const sources = pullSources(registriesFor([{ path: 'registries.conf', text: conf }]), repository);
   const offers = collectOffers(
     secrets.map((pairs, index) => ({
       name: `s${index}`,

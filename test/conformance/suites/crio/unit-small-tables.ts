@@ -1,7 +1,6 @@
 /** The provider's unit tables: file path, namespace of a token, API server address, node file, secrets, base64, mirrors, runs. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parse } from 'smol-toml';
 import { parseRegistriesConf } from '../../../../runtime/core/mirrors/registries-conf.ts';
 import { redact, reveal } from '../../../../runtime/core/redacted.ts';
 import {
@@ -236,7 +235,7 @@ function mirrorsOf(row: Row): unknown {
     )
       throw new Error('no file');
   }
-  const registries = parseRegistriesConf(text(row, 'conf'), parse);
+  const registries = parseRegistriesConf(text(row, 'conf'));
   const mirrors = pullSources(registries, image).filter(({ kind }) => kind === 'mirror');
   const rest = image.slice(image.indexOf('/'));
   // The table speaks of locations; a registry that is not there and one without mirrors mean the same to us.

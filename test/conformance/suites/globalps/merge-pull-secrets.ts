@@ -55,8 +55,8 @@ export const suite: ConformanceSuite<Input, Answer> = {
   },
   mutation: {
     file: 'runtime/core/docker-config/merge.ts',
-    replace: '...platform.encoded, ...tenant.added.map',
-    by: '...platform.encoded.slice(1), ...tenant.added.map',
+    replace: '...platform.entries, ...tenant.added',
+    by: '...platform.entries.slice(1), ...tenant.added',
   },
 };
 

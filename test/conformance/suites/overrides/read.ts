@@ -81,7 +81,7 @@ export function placesOf(mirrors: unknown, targets?: unknown): ReleasePlaces {
     mirrors: places,
   }));
   const rules = lookUpRules([mirrorSet('ImageDigestMirrorSet', 'all', entries)]);
-  return { mirrors: compileMirrors(rules, { ports: 'text' }), overrides: toMap<string>(targets) };
+  return { mirrors: compileMirrors(rules, 'text'), overrides: toMap<string>(targets) };
 }
 
 /** The reference at which a release is found that every place has. */

@@ -31,7 +31,7 @@ export const suites: Readonly<Record<string, ConformanceSuite<Input>>> = {
   ),
   'registryoverride-replace': suite(
     (input) => ({ result: replaceRegistry(textOf(input, 'image'), toMap<string>(input['overrides'])) }),
-    "{ ports: 'exact' }",
-    "{ ports: 'runtime' }",
+    "(rules, 'exact')",
+    "(rules, 'runtime')",
   ),
 };
