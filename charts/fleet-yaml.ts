@@ -46,7 +46,7 @@ export function readFleetYaml(text: string): FleetYaml {
   const [document, second] = documents as unknown as readonly [Document, Document | undefined];
   const problems: LocatedProblem[] = [
     ...document.errors.map((error) => ({ path: [], text: fleetMistake(error), ...at(error.pos[0]) })),
-    ...yamlExcesses(document.contents).repeatedKeys.map(([start]) => ({
+    ...yamlExcesses(document).repeatedKeys.map(([start]) => ({
       path: [],
       text: REPEATED,
       ...at(start),
@@ -68,7 +68,7 @@ function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml
     value: undefined,
     problems: [...problems, { path: [], text: 'more than 100 uses of aliases, expected fewer' }],
   };
-  if (yamlExcesses(document.contents).aliasTooMany !== undefined) return tooMany;
+  if (yamlExcesses(document).aliasTooMany !== undefined) return tooMany;
   try {
     return { value: document.toJS({ maxAliasCount: 100 }), problems };
   } catch {

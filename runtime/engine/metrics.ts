@@ -1,10 +1,10 @@
 /** Metrics under the names that dashboards for controller-runtime, client-go and its workqueue already know. */
 
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Logger } from '../core/logger.ts';
+import { closeServer, type Page, type Pages, servePages } from '../http/serve.ts';
 import type { Sample } from './contract.ts';
 import type { SeenCluster } from './hosted-status.ts';
 import type { QueueObserver } from './queue.ts';
@@ -195,21 +195,10 @@ function queueMetrics(
 /** Why something is not well; undefined when it is. */
 export type Check = () => string | undefined;
 
-interface Answer {
-  readonly text: string;
-  /** @default {200} */
-  readonly status?: number;
-  /** @default {'text/plain'} */
-  readonly contentType?: string;
-}
-
-/** By path. */
-type Pages = ReadonlyMap<string, () => Answer | Promise<Answer>>;
-
 /** What is served. A check that fails answers 503 with its reason. */
 export interface Served {
   readonly ready: Check;
-  readonly metrics: () => Promise<Answer>;
+  readonly metrics: () => Promise<Page>;
   /** Told what is served where. */
   readonly log?: Logger;
 }
@@ -223,55 +212,28 @@ export async function servePorts(
   { health, metrics }: { readonly health: number | undefined; readonly metrics: number | undefined },
   served: Served,
 ): Promise<() => Promise<unknown>> {
+  const ready = (): Page => {
+    const problem = served.ready();
+    return problem === undefined ? { text: 'ok' } : { status: 503, text: problem };
+  };
   const probes: Pages = new Map([
     // A process that is stuck does not answer.
     ['/healthz', () => ({ text: 'ok' })],
-    ['/readyz', checked(served.ready)],
+    ['/readyz', ready],
   ]);
   const samples: Pages = new Map([['/metrics', served.metrics]]);
-  const isOne = health === metrics && health !== 0;
   const servers: Server[] = [];
   const listen = async (serves: string, port: number | undefined, pages: Pages): Promise<void> => {
     if (port === undefined) return;
-    const server = createServer((request, response) => {
-      answer(pages, request, response).catch(() => send(response, { status: 500, text: 'the page failed' }));
-    });
-    server.requestTimeout = 10_000;
-    server.listen(port);
-    await once(server, 'listening');
+    const server = await servePages(pages, port);
     servers.push(server);
     served.log?.info('listening', { serves, port: (server.address() as AddressInfo).port });
   };
-  if (isOne) await listen('health and metrics', health, new Map([...probes, ...samples] as const));
+  if (health === metrics && health !== 0)
+    await listen('health and metrics', health, new Map([...probes, ...samples]));
   else {
     await listen('health', health, probes);
     await listen('metrics', metrics, samples);
   }
   return () => Promise.all(servers.map(closeServer));
-}
-
-function checked(check: Check): () => Answer {
-  return () => {
-    const problem = check();
-    return problem === undefined ? { text: 'ok' } : { status: 503, text: problem };
-  };
-}
-
-async function answer(pages: Pages, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const page = pages.get((request.url ?? '').split('?')[0] ?? '');
-  if (request.method !== 'GET' && request.method !== 'HEAD')
-    return send(response, { status: 405, text: 'GET only' });
-  send(response, page === undefined ? { status: 404, text: 'not found' } : await page());
-}
-
-function send(response: ServerResponse, { status = 200, text, contentType = 'text/plain' }: Answer): void {
-  response.writeHead(status, { 'content-type': contentType, 'x-content-type-options': 'nosniff' });
-  response.end(`${text.trimEnd()}\n`);
-}
-
-async function closeServer(server: Server): Promise<void> {
-  const closed = once(server, 'close');
-  server.close();
-  server.closeAllConnections();
-  await closed;
 }

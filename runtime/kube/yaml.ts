@@ -12,8 +12,8 @@ import {
   type DocumentOptions,
   isAlias,
   isMap,
+  isScalar,
   isSeq,
-  isScalar as isYamlScalar,
   LineCounter,
   parseAllDocuments,
   parseDocument,
@@ -73,57 +73,32 @@ export function yamlMistake({
 /** Far more than any manifest has, and few enough to look up. */
 const MOST_ALIASES = 1000;
 
-/** A node as the library gives it. Only a map holds pairs, only a pair has a key, and an alias names its anchor and has no value. */
-interface YamlNode {
-  readonly items?: readonly unknown[];
-  readonly key?: unknown;
-  readonly value?: unknown;
-  readonly source?: unknown;
-  readonly range?: readonly [number, number, number] | null;
-}
-
 type Span = readonly [start: number, end: number];
 
 /**
  * Where the second of two equal keys of one map begins and ends, and the first alias beyond {@link MOST_ALIASES}, in the order of the
- * text. Linear in the document.
- *
- * @param contents of a document of the library, which was set not to look for them itself
+ * text. Linear in the document, which was set not to look for them itself.
  */
-export function yamlExcesses(contents: unknown): {
+export function yamlExcesses(document: Document): {
   readonly repeatedKeys: readonly Span[];
   readonly aliasTooMany: Span | undefined;
 } {
   const repeatedKeys: Span[] = [];
   const aliases: Span[] = [];
-  const open: unknown[] = [contents];
-  while (open.length > 0) {
-    const node = open.pop();
-    if (!isNode(node)) continue;
-    if (typeof node.source === 'string' && !('value' in node)) aliases.push(spanOf(node));
-    const seen = new Set<unknown>();
-    for (const item of node.items ?? []) {
-      const key = isNode(item) ? item.key : undefined;
-      if (isScalar(key) && seen.size === seen.add(key.value).size && key.range)
-        repeatedKeys.push(spanOf(key));
-      open.push(item);
-    }
-    open.push(node.key, node.value);
-  }
+  visit(document, {
+    Alias: (_key, { range }) => void aliases.push(spanOf(range)),
+    Map: (_key, { items }) => {
+      const seen = new Set<unknown>();
+      for (const { key } of items)
+        if (isScalar(key) && seen.size === seen.add(key.value).size) repeatedKeys.push(spanOf(key.range));
+    },
+  });
   const inOrder = ([a]: Span, [b]: Span): number => a - b;
-  return { repeatedKeys: repeatedKeys.sort(inOrder), aliasTooMany: aliases.sort(inOrder)[MOST_ALIASES] };
+  return { repeatedKeys: repeatedKeys.sort(inOrder), aliasTooMany: aliases[MOST_ALIASES] };
 }
 
-function spanOf({ range }: YamlNode): Span {
+function spanOf(range: readonly number[] | null | undefined): Span {
   return [range?.[0] ?? 0, range?.[1] ?? 0];
-}
-
-function isNode(value: unknown): value is YamlNode {
-  return typeof value === 'object' && value !== null;
-}
-
-function isScalar(key: unknown): key is YamlNode {
-  return isNode(key) && key.items === undefined && 'value' in key;
 }
 
 // What plain YAML scalars mean to kubectl, the kubelet and the API server. They read YAML 1.1 in Go's manner: `yes`, `on` and `y`
@@ -263,7 +238,7 @@ export function yamlDocuments(text: string): readonly Document[] {
 
 /** With the mistakes that the library did not look for, and their lines in the words of all. */
 function judged(document: Document, lines: LineCounter): Document {
-  const { repeatedKeys, aliasTooMany } = yamlExcesses(document.contents);
+  const { repeatedKeys, aliasTooMany } = yamlExcesses(document);
   const errors = [
     ...document.errors,
     ...repeatedKeys.map((span) => new YAMLParseError([...span], 'DUPLICATE_KEY', 'Map keys must be unique')),
@@ -307,7 +282,7 @@ export function parseShortYaml(text: string): unknown {
 
 /** Many tools end a file with three dashes. */
 function isNothing(contents: unknown): boolean {
-  return contents === null || (isYamlScalar(contents) && contents.value === null);
+  return contents === null || (isScalar(contents) && contents.value === null);
 }
 
 /** How a value is laid out: widths, quotes, order of keys. */

@@ -2,57 +2,59 @@
  * What a node program shows of itself: probes on loopback, and metrics with TLS where Prometheus reaches them. Neither is what the
  * program is for: a port in use is reported once and retried, and credentials are served meanwhile.
  */
-import { createServer, type RequestListener } from 'node:http';
 import { join } from 'node:path';
 import { describeError, errnoOf, PullwrightError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { closeServer, type Page, type Pages, pagesListener, servePages } from '../http/serve.ts';
 import type { Clock } from './clock.ts';
 import { HttpsServer, readPair, watchPair } from './https.ts';
 import type { NodeState } from './task.ts';
 
-// `/readyz`, `/healthz` and `/metrics` of a node agent.
-
-interface ProbeOptions {
-  readonly host: string;
-  readonly port: number;
+/** What is shown of a node agent. */
+interface Shown {
   readonly state: () => NodeState;
   readonly metrics: () => string;
+}
+
+interface Place {
+  readonly host: string;
+  readonly port: number;
 }
 
 /** Idle connections are closed after this time. */
 const IDLE_MS = 60_000;
 const CERTIFICATE_LOOK_MS = 60_000;
 
-function listenerOf(options: ProbeOptions): RequestListener {
-  return (request, response) => {
-    const [status, body] = answer(options, request.url ?? '');
-    response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' });
-    response.end(request.method === 'HEAD' ? undefined : body);
+function pagesOf({ state, metrics }: Shown): Pages {
+  const ready = (): Page => {
+    const { ready: isReady, reason, message } = state();
+    return { status: isReady ? 200 : 503, text: `${reason}: ${message}` };
   };
+  return new Map([
+    ['/readyz', ready],
+    // A program whose loop hangs ends by itself.
+    ['/healthz', () => ({ text: 'ok' })],
+    ['/metrics', () => ({ text: metrics() })],
+  ]);
 }
 
 /** Listens without TLS, and does not keep the process alive. Gives what ends it. */
-async function servePlain(options: ProbeOptions): Promise<() => void> {
-  const server = createServer(listenerOf(options));
-  server.unref();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', (error) => reject(busy(options, error)));
-    server.listen(options.port, options.host, () => resolve());
+async function servePlain(pages: Pages, place: Place): Promise<() => void> {
+  const server = await servePages(pages, place.port, place.host).catch((error: Error) => {
+    throw busy(place, error);
   });
-  return () => {
-    server.close();
-    server.closeAllConnections();
-  };
+  server.unref();
+  return () => void closeServer(server);
 }
 
 /** The same with the certificate in `folder`, which may be renewed meanwhile. */
-async function serveTls(folder: string, log: Logger, options: ProbeOptions): Promise<() => void> {
+async function serveTls(folder: string, log: Logger, pages: Pages, place: Place): Promise<() => void> {
   const files = { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
   const present = await readPair(files);
-  const server = new HttpsServer({ pair: present, listener: listenerOf(options), idleMs: IDLE_MS });
+  const server = new HttpsServer({ pair: present, listener: pagesListener(pages), idleMs: IDLE_MS });
   server.unref();
-  await server.listen(options.port, options.host).catch((error: Error) => {
-    throw busy(options, error);
+  await server.listen(place.port, place.host).catch((error: Error) => {
+    throw busy(place, error);
   });
   const stop = watchPair({
     files,
@@ -67,25 +69,9 @@ async function serveTls(folder: string, log: Logger, options: ProbeOptions): Pro
   };
 }
 
-function answer(options: ProbeOptions, url: string): readonly [number, string] {
-  switch (url.split('?')[0]) {
-    case '/readyz': {
-      const state = options.state();
-      return [state.ready ? 200 : 503, `${state.reason}: ${state.message}\n`];
-    }
-    case '/healthz':
-      // A program whose loop hangs ends by itself.
-      return [200, 'ok\n'];
-    case '/metrics':
-      return [200, options.metrics()];
-    default:
-      return [404, 'expected /readyz, /healthz or /metrics\n'];
-  }
-}
-
-function busy(options: ProbeOptions, error: Error): PullwrightError {
+function busy({ host, port }: Place, error: Error): PullwrightError {
   const code = errnoOf(error) ?? error.message;
-  return new PullwrightError(`Cannot listen on ${options.host}:${options.port}: ${code}`, {
+  return new PullwrightError(`Cannot listen on ${host}:${port}: ${code}`, {
     code: 'CannotListen',
     hint: 'Choose another port with --health-port',
   });
@@ -102,8 +88,6 @@ export interface ServingOptions {
   readonly metricsTlsDir?: string;
 }
 
-type Shown = Omit<ProbeOptions, 'host' | 'port'>;
-
 /** A port is tried again after this. */
 const AGAIN_MS = 30_000;
 
@@ -116,11 +100,12 @@ export function serveBeside(
 ): void {
   const { healthAddress, healthPort, metricsAddress, metricsPort, metricsTlsDir: folder } = options;
   const { log } = around;
+  const pages = pagesOf(shown);
   if (healthPort !== undefined)
-    void keepOpen(() => servePlain({ ...shown, host: healthAddress, port: healthPort }), around, signal);
+    void keepOpen(() => servePlain(pages, { host: healthAddress, port: healthPort }), around, signal);
   if (metricsAddress === undefined || metricsPort === undefined || folder === undefined) return;
-  const metrics = { ...shown, host: metricsAddress, port: metricsPort };
-  void keepOpen(() => serveTls(folder, log, metrics), around, signal);
+  const place = { host: metricsAddress, port: metricsPort };
+  void keepOpen(() => serveTls(folder, log, pages, place), around, signal);
 }
 
 async function keepOpen(
