@@ -231,7 +231,7 @@ export interface Reconciler {
   /** Names of the scopes it works on. Absent: on all of them. Set by the configuration, not by the system. */
   readonly only?: ReadonlySet<string>;
   readonly watches: readonly Watch[];
-  /** How many keys are worked on at once; the manager's choice when absent. For many small keys that wait for the server. */
+  /** How many keys are worked on at once. For many small keys that wait for the server. @default {2} */
   readonly workers?: number;
   /** Milliseconds after a change until `key` is due: for keys that sum up what the others do. @default {0} */
   debounceMs?(key: Request): number;

@@ -40,12 +40,12 @@ export interface ControllerOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly clock: QueueClock;
-  /** Wall clock of the world view. @default {() => new Date()} */
-  readonly now?: () => Date;
-  readonly workers: number;
-  /** Every key is looked at again after this time, up to 5 % later. */
-  readonly resyncMs: number;
 }
+
+/** Unless the reconciler says how many. */
+const WORKERS = 2;
+/** Every key is looked at again after this time, up to 5 % later. */
+const RESYNC_MS = 600_000;
 
 /** Writes of one kind that follow each other in an outcome are sent so many at a time. */
 const PARALLEL_WRITES = 16;
@@ -62,7 +62,6 @@ export class Controller {
   readonly #keys = new Map<string, Request>();
   readonly #observer: ReturnType<Metrics['queue']>;
   readonly #workers: Promise<void>[] = [];
-  #onSynced: (() => void) | undefined;
 
   constructor(options: ControllerOptions) {
     this.#options = options;
@@ -91,15 +90,15 @@ export class Controller {
     return this.#readings;
   }
 
-  /** Starts to watch. `onSynced` is called once, when all has been seen. */
-  watch(onSynced?: () => void): void {
-    this.#onSynced = onSynced;
+  /** Starts to watch. */
+  watch(): void {
     this.#readings.start();
   }
 
   /** Starts to work on keys. */
   work(): void {
-    for (let count = 0; count < this.#options.workers; count++) this.#workers.push(this.#workLoop());
+    const { workers = WORKERS } = this.#options.reconciler;
+    for (let count = 0; count < workers; count++) this.#workers.push(this.#workLoop());
   }
 
   /** Lets running passes end, takes no new ones, and stops watching. */
@@ -124,8 +123,6 @@ export class Controller {
       const key = leftBehind(object, reconciler.name, scope.name);
       if (key !== undefined) this.#enqueue([key]);
     });
-    this.#onSynced?.();
-    this.#onSynced = undefined;
   }
 
   #changed(role: Role, object: KubeObject, knownTo?: string): void {
@@ -150,10 +147,10 @@ export class Controller {
   }
 
   #world(): Reader {
-    const { reconciler, scope, facts, now = () => new Date() } = this.#options;
+    const { reconciler, scope, facts } = this.#options;
     return worldView({
       scope,
-      now: now(),
+      now: new Date(),
       stores: this.#stores,
       reads: reconciler.watches,
       serves: (kind) => this.#readings.serves(kind),
@@ -165,7 +162,7 @@ export class Controller {
   }
 
   async #workLoop(): Promise<void> {
-    const { metrics, reconciler, resyncMs } = this.#options;
+    const { metrics, reconciler } = this.#options;
     for (let id = await this.#queue.next(); id !== undefined; id = await this.#queue.next()) {
       metrics.activeWorkers(reconciler.name, 1);
       const next = await this.#pass(id);
@@ -173,7 +170,7 @@ export class Controller {
       if (next === 'retry') this.#queue.addRateLimited(id);
       else {
         this.#queue.forget(id);
-        const resync = jitterMs(resyncMs, 0.05, Math.random());
+        const resync = jitterMs(RESYNC_MS, 0.05, Math.random());
         if (this.#keys.has(id))
           this.#queue.addAfter(id, next === 'idle' ? resync : Math.min(next.afterMs, resync));
       }
@@ -262,7 +259,7 @@ export class Controller {
     author: Author,
     failures: readonly ReconcileError[],
   ): Promise<readonly ReconcileError[]> {
-    const { clusters, now = () => new Date() } = this.#options;
+    const { clusters } = this.#options;
     const failure = failures.find(isLasting);
     const problems: ReconcileError[] = [];
     for (const patch of result.status ?? []) {
@@ -271,7 +268,7 @@ export class Controller {
       const status =
         failure === undefined
           ? patch.status
-          : failedStatus(patch.status, failure, present?.conditions, now());
+          : failedStatus(patch.status, failure, present?.conditions, new Date());
       try {
         await commitStatus({ ...patch, status }, author, cluster);
       } catch (error) {

@@ -6,6 +6,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { describeError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import { remember } from '../core/record.ts';
 import { fieldManager } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import type { AdmissionDryRun, AdmissionDryRunResult, Lookup, LookupResult, Role } from './contract.ts';
@@ -46,10 +47,7 @@ class Answers<A> {
 
   end(id: string, answer: A, lastsMs: number): void {
     this.#pending.delete(id);
-    this.#known.delete(id);
-    this.#known.set(id, { answer, until: this.#now() + lastsMs });
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > REMEMBERED && oldest !== undefined) this.#known.delete(oldest);
+    remember(this.#known, id, { answer, until: this.#now() + lastsMs }, REMEMBERED);
   }
 }
 

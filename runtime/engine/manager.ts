@@ -16,10 +16,6 @@ export interface ManagerOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly clock: QueueClock;
-  /** Workers per reconciler and pair. @default {2} */
-  readonly workers?: number;
-  /** @default {600000} */
-  readonly resyncMs?: number;
   /** Time in which passes of a removed pair may finish, counted while this process is running; then they are aborted. @default {5000} */
   readonly lastPassesMs?: number;
 }
@@ -56,7 +52,7 @@ export class Manager {
 
   /** Starts to watch a pair, and to work on it once {@link work} was called. */
   add(scope: ClusterPair, clusters: Clusters): void {
-    const { reconcilers, workers = 2, resyncMs = 600_000, log } = this.#options;
+    const { reconcilers, log } = this.#options;
     const controllers = reconcilers
       .filter((reconciler) => reconciler.only?.has(scope.name) ?? true)
       .map(
@@ -66,8 +62,6 @@ export class Manager {
             reconciler,
             scope,
             clusters,
-            workers: reconciler.workers ?? workers,
-            resyncMs,
             log: log.child({ scope: scope.name }),
           }),
       );

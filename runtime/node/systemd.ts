@@ -170,8 +170,6 @@ export interface LoadedService {
   readonly isStale: boolean;
   /** Command line of the main process as one text; empty when it does not run. */
   readonly commandLine: string;
-  /** A new value each time the service is started. */
-  readonly mainPid: number;
 }
 
 /** The value of a property, by its name. */
@@ -201,7 +199,6 @@ export function loadedService(
     }),
     isStale: unit('NeedDaemonReload') === true,
     commandLine: mainPid === 0 ? '' : lineOf(processes, mainPid),
-    mainPid,
   };
 }
 
@@ -248,8 +245,6 @@ export interface UnitState {
   readonly active: string;
   /** `running`, `auto-restart`, `dead` and so on. */
   readonly sub: string;
-  /** `loaded`, `not-found`, `masked` and so on. */
-  readonly load: string;
   /** A new value each time the unit is started, in hex; empty when it never was. */
   readonly invocation: string;
   /** Whether a job of the unit is waiting or running. */
@@ -268,7 +263,6 @@ export function unitState(answer: unknown): UnitState {
   return {
     active: textOf(valueOf('ActiveState')),
     sub: textOf(valueOf('SubState')),
-    load: textOf(valueOf('LoadState')),
     invocation: isBytes(id) ? Buffer.from(id).toString('hex') : '',
     busy: Array.isArray(job) && job[0] !== 0,
   };

@@ -139,12 +139,9 @@ async function engineFor(
     log: createLogger({ write: () => undefined, level: () => 'error' }),
     metrics,
     clock: systemQueueClock,
-    workers: 2,
-    resyncMs: 600_000,
   });
-  await new Promise<void>((resolve) => {
-    controller.watch(resolve);
-  });
+  controller.watch();
+  await eventually(() => assert.ok(controller.readings.synced));
   controller.work();
   return {
     server,

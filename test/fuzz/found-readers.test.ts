@@ -28,8 +28,8 @@ table(
           { LoadState: { value: 'loaded' }, FragmentPath: { value: '/a' } },
           { MainPID: { value: ODD } },
           [],
-        )?.mainPid,
-      gives: 0,
+        )?.commandLine,
+      gives: '',
     },
     {
       name: 'a process of the unit whose number is a map',

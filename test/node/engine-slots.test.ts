@@ -111,7 +111,6 @@ function unit(calls: string[]): Systemd {
       Promise.resolve({
         active: 'active',
         sub: 'running',
-        load: 'loaded',
         invocation: `invocation-${starts}`,
         busy: false,
       }),

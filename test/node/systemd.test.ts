@@ -132,7 +132,6 @@ test('files in order, words, variables, and the line of the main process', () =>
     environmentFiles: [{ path: '/etc/default/kubelet', optional: true }],
     isStale: false,
     commandLine: '/usr/bin/kubelet --kubeconfig=/b',
-    mainPid: 42,
   });
 });
 

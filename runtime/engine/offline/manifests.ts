@@ -160,8 +160,6 @@ export interface ManifestProblem {
 export interface Manifests {
   readonly manifests: readonly Manifest[];
   readonly problems: readonly ManifestProblem[];
-  /** Documents of kinds that are not needed, skipped unparsed. */
-  readonly skipped: number;
 }
 
 /**
@@ -175,12 +173,8 @@ export interface Manifests {
 export function parseManifests(text: string, file: string, kinds?: ReadonlySet<string>): Manifests {
   const manifests: Manifest[] = [];
   const problems: ManifestProblem[] = [];
-  let skipped = 0;
   for (const document of splitDocuments(text)) {
-    if (kinds !== undefined && isUnread(document.text, kinds)) {
-      skipped += 1;
-      continue;
-    }
+    if (kinds !== undefined && isUnread(document.text, kinds)) continue;
     const parsed = parseOne(document.text, document.line);
     const before = problems.length;
     if ('problem' in parsed) problems.push({ file, ...parsed.problem });
@@ -189,7 +183,7 @@ export function parseManifests(text: string, file: string, kinds?: ReadonlySet<s
     if (chart !== undefined)
       problems.splice(before, problems.length, { file, line: document.line, message: chart });
   }
-  return { manifests, problems, skipped };
+  return { manifests, problems };
 }
 
 /** What to say of a document of Helm that is not a manifest before it is rendered. */
@@ -343,11 +337,8 @@ function shownKind(kind: string): string {
 // Folders of manifests on disk, or standard input, as object stores.
 
 /** What a folder holds. */
-export interface Folder {
+export interface Folder extends Manifests {
   readonly store: ObjectStore;
-  readonly manifests: readonly Manifest[];
-  readonly problems: readonly ManifestProblem[];
-  readonly skipped: number;
 }
 
 /**
@@ -399,7 +390,7 @@ export function folderOf(
     places.set(id, manifest);
     store.set(withIdentity(manifest.object));
   }
-  return { store, manifests, problems, skipped: parsed.reduce((sum, one) => sum + one.skipped, 0) };
+  return { store, manifests, problems };
 }
 
 async function manifestFiles(path: string): Promise<string[]> {

@@ -62,7 +62,6 @@ export interface KeyReport {
 export interface OfflineResult {
   readonly objects: readonly ObjectResult[];
   readonly reports: readonly KeyReport[];
-  readonly rounds: number;
 }
 
 /** A key may be looked at this often; a set of reconcilers that still has something to change by then never settles. */
@@ -99,13 +98,11 @@ class OfflineRun {
 
   run(): OfflineResult {
     let pending = this.#keysOf(this.#allRefs());
-    let rounds = 0;
     while (pending.length > 0) {
-      rounds += 1;
       const changed = pending.flatMap((one) => this.#reconcile(one));
       pending = this.#keysOf(changed);
     }
-    return { objects: this.#results(), reports: [...this.#reports.values()], rounds };
+    return { objects: this.#results(), reports: [...this.#reports.values()] };
   }
 
   #worldOf(reconciler: Reconciler): Reader {
