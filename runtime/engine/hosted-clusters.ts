@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { backOffMs, jitterMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
-import { PLANES } from '../core/kubernetes/hypershift.ts';
+import { HOSTED_CLUSTER, PLANES } from '../core/kubernetes/hypershift.ts';
 import type { SecretObject } from '../core/kubernetes/object.ts';
 import { pullStatus } from '../core/kubernetes/pull-status.ts';
 import type { Logger } from '../core/logger.ts';
@@ -25,8 +25,8 @@ import type { ObjectStore } from './store.ts';
 // Reports the state of hosted clusters: counts as metrics, an event on the HostedControlPlane of each failing one, and a
 // PullStatus beside the Lease of this process, which `pullwright status` reads.
 
-/** A control plane that comes up has no kubeconfig for a moment, and one that restarts does not answer: only longer failures are reported. */
-export const PASSING_FAILURES = 5;
+/** A control plane that comes up has no kubeconfig for a moment, and one that restarts does not answer: only failures of more looks are reported. */
+const PASSING_LOOKS = 5;
 
 const DISCOVERY_MANAGER = 'pullwright-discovery';
 /** Looks from one try to the next. */
@@ -37,8 +37,6 @@ const LOOK_AGAIN = 120;
 export class HostedReport {
   readonly #options: DiscoveryOptions;
   readonly #followers: ReadonlyMap<string, Follower>;
-  /** Message of the last Event by hosted cluster. */
-  readonly #told = new Map<string, string>();
   #written = '';
   #problem = '';
   /** Looks until what is written, or was refused, is tried again. */
@@ -64,46 +62,35 @@ export class HostedReport {
   }
 
   /** An Event on the HostedControlPlane with why its cluster is not looked after, unless it says so already. */
-  tell({ name, controlPlaneNamespace }: ClusterPair, { code, message, hint = '' }: PullwrightError): void {
+  #tell(follower: Follower, { code, message, hint = '' }: PullwrightError): void {
     const { management } = this.#options;
-    if (!management.mayWrite || this.#told.get(name) === message) return;
-    this.#told.set(name, message);
+    if (!management.mayWrite || follower.told === message) return;
+    follower.told = message;
+    const { controlPlaneNamespace } = follower.scope;
     for (const { apiVersion, kind, metadata } of management.cache.store.list(PLANES, controlPlaneNamespace)) {
       const { namespace = '', name: plane, uid } = metadata;
       const regarding = { apiVersion, kind, namespace, name: plane, uid };
       management.events
         .record({ regarding, type: 'Warning', reason: code, action: 'Connect', note: `${message}. ${hint}` })
-        .catch(() => this.#told.delete(name));
+        .catch(() => {
+          follower.told = undefined;
+        });
     }
-  }
-
-  /** The reported failure is over. */
-  over(name: string): void {
-    this.#told.delete(name);
   }
 
   #seen(scope: string, follower: Follower): SeenCluster {
     const { manager } = this.#options;
-    if (follower.state !== 'good') {
-      const { failure } = follower;
-      const lasts = follower.state === 'refused' || follower.failures >= PASSING_FAILURES;
-      return {
-        scope,
-        state: follower.state,
-        ...(lasts && failure !== undefined ? { trouble: failure } : {}),
-      };
-    }
-    const failure = manager.failureOf(scope);
+    const failure = follower.failure ?? manager.failureOf(scope);
     if (failure === undefined) {
-      if (follower.unread >= PASSING_FAILURES) this.over(scope);
-      follower.unread = 0;
+      [follower.looks, follower.told] = [0, undefined];
       const isReady = follower.used !== undefined && manager.waitingFor(scope) === undefined;
       return { scope, state: isReady ? 'ready' : 'starting' };
     }
-    follower.unread += 1;
-    if (follower.unread < PASSING_FAILURES) return { scope, state: 'failing' };
-    this.tell(follower.scope, failure);
-    return { scope, state: 'failing', trouble: failure };
+    follower.looks += 1;
+    const state = failure.code === 'SameCluster' ? 'refused' : 'failing';
+    if (state === 'failing' && follower.looks < PASSING_LOOKS) return { scope, state };
+    this.#tell(follower, failure);
+    return { scope, state, trouble: failure };
   }
 
   /** Writes what is news. Never rejects: what is not written now is written the next time. */
@@ -148,8 +135,6 @@ export class HostedReport {
   }
 }
 
-/** Kind of the objects by which hosted clusters are found. */
-const CLUSTERS = { ...PLANES, kind: 'HostedCluster' };
 /** Its UID identifies a cluster independently of its address. */
 const KUBE_SYSTEM = { apiVersion: 'v1', kind: 'Namespace', name: 'kube-system' };
 const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
@@ -170,7 +155,7 @@ export class Discovery {
   }
 
   start(): void {
-    this.#sources = [PLANES, CLUSTERS].map((kind) => this.#options.management.cache.source(kind));
+    this.#sources = [PLANES, HOSTED_CLUSTER].map((kind) => this.#options.management.cache.source(kind));
     for (const source of this.#sources)
       this.#ends.push(
         source.subscribe(() => this.#update()),
@@ -245,7 +230,6 @@ export class Discovery {
     stop.abort();
     this.#followers.delete(name);
     this.#uids.delete(name);
-    this.#report.over(name);
   }
 
   /** Opens the cluster, and opens it again whenever its kubeconfig changes or leads elsewhere. */
@@ -257,8 +241,7 @@ export class Discovery {
       try {
         await this.#look(follower);
         if (signal.aborted) break;
-        [follower.failures, follower.failure, follower.state] = [0, undefined, 'good'];
-        if (follower.unread < PASSING_FAILURES) this.#report.over(scope.name);
+        [follower.failures, follower.failure] = [0, undefined];
       } catch (error) {
         // Without a usable kubeconfig the last good connection stays: credentials outlive a mistake in the Secret.
         this.#failed(follower, error);
@@ -286,9 +269,6 @@ export class Discovery {
       });
     follower.failure = failure;
     follower.failures += 1;
-    follower.state = failure.code === 'SameCluster' ? 'refused' : 'failing';
-    if (follower.state === 'refused' || follower.failures >= PASSING_FAILURES)
-      this.#report.tell(scope, failure);
   }
 
   /** Reads the kubeconfig; opens the cluster when it changed. */
@@ -385,9 +365,9 @@ export class Follower {
   /** Looks in a row that failed, and the last of these failures. */
   failures = 0;
   failure: PullwrightError | undefined;
-  /** Times in a row that it could not be read although it was opened. */
-  unread = 0;
-  state: 'good' | 'failing' | 'refused' = 'good';
+  /** Reports in a row that found it failing, and the message of the last Event. */
+  looks = 0;
+  told: string | undefined;
 
   constructor(scope: ClusterPair) {
     this.scope = scope;

@@ -4,7 +4,7 @@
  * is loaded then.
  */
 import { HttpError, type HttpFailure, httpErrorOf, MAY_WORK_ELSEWHERE } from './http-error.ts';
-import type { Halting, HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
+import type { HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
 
 export interface HttpClientOptions {
   /** Whether `host[:port]` may be contacted without TLS. @default {TLS everywhere} */
@@ -36,39 +36,10 @@ export function afterAttended(ms: number, run: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-class Halt implements Halting {
-  halted = false;
-  readonly #listeners = new Set<() => void>();
-
-  listen(listener: () => void): void {
-    this.#listeners.add(listener);
-  }
-
-  unlisten(listener: () => void): void {
-    this.#listeners.delete(listener);
-  }
-
-  halt(): void {
-    this.halted = true;
-    for (const listener of this.#listeners) listener();
-    this.#listeners.clear();
-  }
-}
-
-/** Halts after `ms`, unless it is stopped. */
-class Deadline extends Halt {
-  readonly stop: () => void;
-
-  constructor(ms: number) {
-    super();
-    this.stop = afterAttended(ms, () => this.halt());
-  }
-}
-
 export class HttpClient {
   readonly #engine: HttpEngine;
   readonly #options: HttpClientOptions;
-  readonly #closing = new Halt();
+  readonly #closing = new AbortController();
 
   constructor(engine: HttpEngine, options: HttpClientOptions = {}) {
     this.#engine = engine;
@@ -112,30 +83,28 @@ export class HttpClient {
 
   /** Aborts all requests and bodies; nothing is sent any more. */
   close(): void {
-    this.#closing.halt();
+    this.#closing.abort();
     this.#engine.close();
   }
 
   async #within<T>(request: HttpRequest, take: (answer: HttpAnswer) => T | Promise<T>): Promise<T> {
     const { signal, timeoutMs } = request;
-    const timer = timeoutMs === undefined ? undefined : new Deadline(timeoutMs);
-    const halts: Halting[] = [
-      this.#closing,
-      ...(signal === undefined ? [] : [haltingBy(signal)]),
-      ...(timer === undefined ? [] : [timer]),
-    ];
+    const closing = this.#closing.signal;
+    const late = new AbortController();
+    const stop = timeoutMs === undefined ? undefined : afterAttended(timeoutMs, () => late.abort());
+    const halts = [closing, late.signal, ...(signal === undefined ? [] : [signal])];
     try {
       return await take(await this.#follow(request, halts));
     } catch (error) {
-      if (timer?.halted === true) throw failed('Timeout', `no answer within ${timeoutMs} ms`);
-      if (signal?.aborted === true || this.#closing.halted) throw failed('Aborted', 'stopped');
+      if (late.signal.aborted) throw failed('Timeout', `no answer within ${timeoutMs} ms`);
+      if (signal?.aborted === true || closing.aborted) throw failed('Aborted', 'stopped');
       throw error;
     } finally {
-      timer?.stop();
+      stop?.();
     }
   }
 
-  async #follow(request: HttpRequest, halts: readonly Halting[]): Promise<HttpAnswer> {
+  async #follow(request: HttpRequest, halts: readonly AbortSignal[]): Promise<HttpAnswer> {
     const { redirects } = request;
     if (redirects === undefined) return this.#send(request, halts);
     let next = request;
@@ -149,7 +118,7 @@ export class HttpClient {
     }
   }
 
-  async #send(request: HttpRequest, halts: readonly Halting[]): Promise<HttpAnswer> {
+  async #send(request: HttpRequest, halts: readonly AbortSignal[]): Promise<HttpAnswer> {
     const { url } = request;
     const origin = originOf(url);
     if (!this.#mayBeAsked(url)) throw failed('TlsWanted', `"${origin}" must use TLS: expected https`);
@@ -158,7 +127,7 @@ export class HttpClient {
     const addresses = (await this.#options.addressesFor?.(new URL(url))) ?? [undefined];
     let failure: unknown;
     for (const address of addresses) {
-      if (halts.some(({ halted }) => halted)) throw failed('Aborted', 'stopped');
+      if (halts.some(({ aborted }) => aborted)) throw failed('Aborted', 'stopped');
       request.fence?.();
       try {
         return await this.#engine.send({ ...request, origin, headers, halts, address });
@@ -191,17 +160,6 @@ function packed(answer: HttpAnswer): Error {
 
 function failed(failure: HttpFailure, message: string): Error {
   return new HttpError(failure, message);
-}
-
-/** An AbortSignal as {@link Halting}. */
-function haltingBy(signal: AbortSignal): Halting {
-  return {
-    get halted() {
-      return signal.aborted;
-    },
-    listen: (listener) => signal.addEventListener('abort', listener, { once: true }),
-    unlisten: (listener) => signal.removeEventListener('abort', listener),
-  };
 }
 
 /** `https://host:port` of a URL that is whole. */

@@ -31,7 +31,7 @@ export class FetchEngine implements HttpEngine {
     const { ca, serverName, proxyFor } = this.#route;
     const control = new AbortController();
     const abort = (): void => control.abort();
-    for (const halt of halts) halt.listen(abort);
+    for (const halt of halts) halt.addEventListener('abort', abort, { once: true });
     const proxy = proxyFor?.(origin);
     const init: BunRequestInit = {
       method,
@@ -50,7 +50,7 @@ export class FetchEngine implements HttpEngine {
       ...(body === undefined ? {} : { body }),
     };
     const over = (): void => {
-      for (const halt of halts) halt.unlisten(abort);
+      for (const halt of halts) halt.removeEventListener('abort', abort);
     };
     try {
       return new FetchAnswer(await fetch(url, init), control, over);
@@ -86,14 +86,13 @@ class FetchAnswer implements HttpAnswer {
     return this.#response.headers.get(name) ?? undefined;
   }
 
-  async bytes(limitBytes: number, hold?: (bytes: number) => void): Promise<Uint8Array> {
+  async bytes(limitBytes: number): Promise<Uint8Array> {
     const parts: Uint8Array[] = [];
     let size = 0;
     try {
       for await (const part of this.body) {
         size += part.length;
         if (size > limitBytes) break;
-        hold?.(size);
         parts.push(part);
       }
     } catch (error) {

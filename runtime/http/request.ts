@@ -34,12 +34,8 @@ export interface HttpAnswer {
   readonly header: (name: string) => string | undefined;
   /** The body as it arrives, as the server packed it. */
   readonly body: AsyncIterable<Uint8Array>;
-  /**
-   * The whole body. Rejects, and ends the connection, as soon as more than `limitBytes` have arrived.
-   *
-   * @param hold told how many bytes have arrived; what it throws ends the connection too
-   */
-  bytes(limitBytes: number, hold?: (bytes: number) => void): Promise<Uint8Array>;
+  /** The whole body. Rejects, and ends the connection, as soon as more than `limitBytes` have arrived. */
+  bytes(limitBytes: number): Promise<Uint8Array>;
   /** The body is not needed: the connection is closed or reused. */
   discard(): void;
 }
@@ -59,7 +55,7 @@ export interface EngineRequest extends HttpRequest {
   /** Connect to this address in place of the host's own. TLS and the header `host` stay with the URL. */
   readonly address?: string | undefined;
   /** Any of them ends the request and the body of its answer. */
-  readonly halts: readonly Halting[];
+  readonly halts: readonly AbortSignal[];
 }
 
 /** What moves the bytes. Rejects with the error of its runtime. */
@@ -77,12 +73,4 @@ export interface Route {
   readonly serverName?: string | undefined;
   /** The proxy for an origin (`https://host:port`); undefined to go without. Servers without TLS are never proxied. */
   readonly proxyFor?: ((origin: string) => Redacted<string> | undefined) | undefined;
-}
-
-/** Aborts a request from outside. As an AbortController, at a small part of its cost: there are two for each request. */
-export interface Halting {
-  readonly halted: boolean;
-  /** Calls `listener` when it is halted, once, unless {@link Halting.unlisten} comes first. */
-  listen(listener: () => void): void;
-  unlisten(listener: () => void): void;
 }

@@ -16,7 +16,7 @@ import type {
   WatchOptions,
 } from './client.ts';
 import { decodeObject, encodeObject } from './decode.ts';
-import { Requester, type RequesterOptions } from './requester.ts';
+import { type Call, Requester, type RequesterOptions } from './requester.ts';
 import {
   type Collection,
   describeCollection,
@@ -237,15 +237,7 @@ export class HttpKubeClient implements KubeClient {
   }
 }
 
-interface WriteCall {
-  readonly verb: string;
-  readonly method: string;
-  readonly suffix?: string;
-  readonly contentType?: string;
-  readonly query: Readonly<Record<string, string | number | undefined>>;
-  readonly body: unknown;
-  readonly once?: boolean;
-}
+type WriteCall = Omit<Call, 'subject' | 'path'> & { readonly suffix?: string };
 
 interface RawList {
   readonly items?: readonly object[] | null;

@@ -96,9 +96,7 @@ const follower = (name: string, rest: Partial<Follower> = {}): [string, Partial<
   name,
   {
     scope: { name, controlPlaneNamespace: name },
-    state: 'good',
-    failures: 0,
-    unread: 0,
+    looks: 0,
     used: redact('kubeconfig'),
     ...rest,
   },
@@ -130,15 +128,13 @@ test('an opened cluster that does not answer for a while is told of, and is not 
 });
 
 test('one that cannot be opened is told of after five looks, one that is refused at once', async () => {
-  const failing = { state: 'failing', failure: DOWN } as const;
-  const followers = new Map([
-    follower('c/a', { ...failing, failures: 4 }),
-    follower('c/b', { ...failing, failures: 5 }),
-    follower('c/c', { ...failing, state: 'refused', failures: 1 }),
-  ]);
+  const same = new PullwrightError('Cannot open hosted cluster', { code: 'SameCluster' });
+  const followers = new Map([follower('c/a', { failure: DOWN }), follower('c/b', { failure: same })]);
   const seen = scene(followers);
+  await seen.look(4);
+  assert.deepEqual(seen.says(), ['False HostedClustersFailing', 'c/b SameCluster']);
   await seen.look();
-  assert.deepEqual(seen.says(), ['False HostedClustersFailing', 'c/b Unreachable', 'c/c Unreachable']);
+  assert.deepEqual(seen.says(), ['False HostedClustersFailing', 'c/a Unreachable', 'c/b SameCluster']);
 });
 
 test('what somebody deletes or overwrites is written again: at the next change, or after ten minutes', async () => {

@@ -1,6 +1,6 @@
 /** The canonical form of a whole document, by the parts that a merge is written with. */
-import { encodeConfig, encodeEntry, usableFields } from '../../runtime/core/docker-config/encode.ts';
-import type { DockerConfig } from '../../runtime/core/docker-config/pull-secret.ts';
+import { encodeConfig, encodeEntry } from '../../runtime/core/docker-config/encode.ts';
+import { type DockerConfig, usableFields } from '../../runtime/core/docker-config/pull-secret.ts';
 import type { Redacted } from '../../runtime/core/redacted.ts';
 
 /** Writes the good entries of `config` in canonical form. */

@@ -13,7 +13,6 @@ import { createHash } from 'node:crypto';
 import { encodeGoJson, encodeGoText, type JsonMember, type JsonNode } from '../go/json.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { decodedAuth, fieldOf, readTexts } from './fields.ts';
-import type { DockerConfig, DockerConfigEntry } from './pull-secret.ts';
 
 /** An entry as it is written. */
 export interface EncodedEntry {
@@ -22,7 +21,7 @@ export interface EncodedEntry {
 }
 
 /** `entry` as it is written under `key`. The entry must be without fault. */
-export function encodeEntry(entry: Pick<DockerConfigEntry, 'value'>, key: string): EncodedEntry {
+export function encodeEntry(entry: Pick<EncodedEntry, 'value'>, key: string): EncodedEntry {
   return { key, value: redact(withPortableAuth(reveal(entry.value))) };
 }
 
@@ -77,64 +76,8 @@ export function encodeConfig(
   );
 }
 
-/**
- * Top-level fields that may be written: without those for which a consumer would reject the whole document.
- *
- * @returns the fields to write, and the names of those omitted
- */
-export function usableFields(config: Pick<DockerConfig, 'fields'>): {
-  readonly fields: readonly JsonMember[];
-  readonly leftOut: readonly string[];
-} {
-  const all = [...new Map(reveal(config.fields).map((member) => [member.key, member])).values()];
-  const good = all.filter((member) => {
-    const textMap = fieldOf(member.key, ['credHelpers', 'HttpHeaders']) !== undefined;
-    return !textMap || isTextMap(member.value);
-  });
-  const kept = new Set(good);
-  return { fields: good, leftOut: all.filter((member) => !kept.has(member)).map((member) => member.key) };
-}
-
-function isTextMap(node: JsonNode): boolean {
-  if (node.kind !== 'object') return node.kind === 'null';
-  return node.members.every(({ value }) => value.kind === 'string' || value.kind === 'null');
-}
-
-// The part of a pull secret that may be written where the kubelet and CRI-O read it: every entry and field over which neither
-// stumbles. One bad `auth` costs the kubelet the whole file, with every credential in it.
-// Source of the rule: go-reader.ts, that is DockerConfigJSON of the kubelet 1.36 and dockerConfigFile of containers/image.
-
 /** Values by their keys. */
 export type Nodes = Iterable<readonly [string, JsonNode]>;
-
-/** See {@link usablePart}. */
-export interface UsablePart {
-  /** Whether the document may be written as it stands: nothing is omitted, and both consumers accept all of it. */
-  readonly whole: boolean;
-  readonly entries: readonly DockerConfigEntry[];
-  /** Entries for which a consumer would reject the whole document. */
-  readonly broken: readonly DockerConfigEntry[];
-  /** Fields beside `auths`. */
-  readonly fields: readonly JsonMember[];
-  /** Names of the fields that are omitted for the same reason. */
-  readonly leftOut: readonly string[];
-}
-
-/**
- * Splits a document.
- */
-export function usablePart(config: DockerConfig): UsablePart {
-  const broken = config.entries.filter((entry) => !entry.readable);
-  const { fields, leftOut } = usableFields(config);
-  return {
-    // A fault without a broken entry: a field, or the first of two equal keys.
-    whole: broken.length === 0 && config.kubeletFault === undefined && config.containersFault === undefined,
-    entries: config.entries.filter((entry) => entry.readable),
-    broken,
-    fields,
-    leftOut,
-  };
-}
 
 /** The document of these entries and fields as they are, sorted. */
 export function encodeUsable(entries: Nodes, fields: Nodes): Redacted<string> {

@@ -13,7 +13,7 @@ import { compareBytes } from '../go/text.ts';
 import type { EntryStatus } from '../kubernetes/pull-status.ts';
 import { type Redacted, reveal } from '../redacted.ts';
 import { counted, type TextPosition } from '../text.ts';
-import { type EncodedEntry, encodeConfig, encodeEntry, entrySize, usableFields } from './encode.ts';
+import { type EncodedEntry, encodeConfig, encodeEntry, entrySize } from './encode.ts';
 import { matchesImage } from './match-images.ts';
 import {
   type ConfigProblem,
@@ -21,6 +21,7 @@ import {
   type DockerConfigEntry,
   type EntryFault,
   parseDockerConfig,
+  usableFields,
 } from './pull-secret.ts';
 
 // Which entries of the tenant's pull secret go into the merge, and the verdict on each for its owner.

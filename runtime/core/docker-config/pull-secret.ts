@@ -5,7 +5,6 @@
  * hosted cluster operator), dockerConfigFile of go.podman.io/image v5.42 (CRI-O, podman), encoding/json of Go 1.26.
  */
 
-import { isUtf8 } from 'node:buffer';
 import { decodeGoBase64 } from '../go/base64.ts';
 import { firstHugeNumber, type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
 import { decodeUtf8 } from '../go/text.ts';
@@ -14,7 +13,7 @@ import { describeObject, type KubeObject, type SecretObject } from '../kubernete
 import { oncePer } from '../record.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { positionsOf, type TextPosition } from '../text.ts';
-import { unusableDigest, usableDigest, usablePart } from './encode.ts';
+import { unusableDigest, usableDigest } from './encode.ts';
 import {
   type ConfigWarning,
   type DockerConfigFormat,
@@ -32,8 +31,6 @@ export interface KubeletCredential {
   readonly username: string;
   readonly password: Redacted<string>;
   readonly email: string;
-  /** `user:password` when it is not UTF-8: the texts above hold U+FFFD then, and no container runtime can be told it. */
-  readonly notUtf8?: Redacted<Uint8Array>;
 }
 
 /** What containers/image takes from an entry. Both empty: it goes on without a credential. */
@@ -43,10 +40,10 @@ export interface ContainersCredential {
   readonly identityToken: Redacted<string>;
 }
 
-/** A value, or an error in Go's words. `abort`: Go stops at it; else it goes on and reports the first one at the end. */
+/** A value, or an error in Go's words. */
 export type Decoded<T> =
   | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly goText: string; readonly abort: boolean };
+  | { readonly ok: false; readonly goText: string };
 
 interface TypeFault {
   readonly value: string;
@@ -64,7 +61,10 @@ interface Consumer {
   readonly mapType: string;
   /** The other field with a type of its own: a map of texts. */
   readonly textMap: string;
-  readonly entry: (node: JsonNode, struct: string, path: readonly string[]) => Decoded<unknown>;
+  readonly entryType: string;
+  /** Whether Go stops at a fault of an entry; else it goes on and reports the first one at the end. */
+  readonly stops: boolean;
+  readonly entryFault: (node: JsonNode, struct: string, path: readonly string[]) => string | undefined;
 }
 
 const KUBELET: Consumer = {
@@ -72,7 +72,14 @@ const KUBELET: Consumer = {
   type: 'credentialprovider.DockerConfigJSON',
   mapType: 'credentialprovider.DockerConfig',
   textMap: 'HttpHeaders',
-  entry: kubeletEntry,
+  entryType: 'credentialprovider.dockerConfigEntryWithAuth',
+  stops: true,
+  entryFault: (node, struct, path) => {
+    const { wrong, texts } = readTexts(node, ['username', 'password', 'email', 'auth']);
+    if (wrong !== undefined) return textFault(wrong, struct || 'dockerConfigEntryWithAuth', path);
+    const credential = kubeletCredential(texts);
+    return credential.ok ? undefined : credential.goText;
+  },
 };
 
 /** Base64 is looked at only when the entry is used. */
@@ -81,7 +88,12 @@ const CONTAINERS: Consumer = {
   type: 'config.dockerConfigFile',
   mapType: 'map[string]config.dockerAuthConfig',
   textMap: 'credHelpers',
-  entry: containersEntry,
+  entryType: 'config.dockerAuthConfig',
+  stops: false,
+  entryFault: (node, _struct, path) => {
+    const { wrong } = readTexts(node, ['auth', 'identitytoken']);
+    return wrong && textFault(wrong, 'dockerAuthConfig', path);
+  },
 };
 
 /** Why a consumer rejects the whole document, in Go's words: the fault at which it stops, else the first that it meets. */
@@ -96,10 +108,9 @@ function faultFor(consumer: Consumer, document: JsonNode, format: DockerConfigFo
   };
   const readEntries = (node: JsonNode): void => {
     for (const { value } of membersOf(node, { struct, path, type: consumer.mapType })) {
-      const decoded = consumer.entry(value, struct, path);
-      if (decoded.ok) continue;
-      if (decoded.abort) aborted ??= decoded.goText;
-      else saved ??= decoded.goText;
+      const fault = entryFault(consumer, value, struct, path);
+      if (consumer.stops) aborted ??= fault;
+      else saved ??= fault;
     }
   };
   const readTextMap = (node: JsonNode): void => {
@@ -118,20 +129,26 @@ function faultFor(consumer: Consumer, document: JsonNode, format: DockerConfigFo
   return aborted ?? saved;
 }
 
-/** One entry for the kubelet. `struct` and `path` locate it in the error text. */
-export function kubeletEntry(
+/** What is wrong with one entry. `struct` and `path` locate it in the error text. */
+function entryFault(
+  consumer: Consumer,
   node: JsonNode,
-  struct = '',
-  path: readonly string[] = [],
-): Decoded<KubeletCredential> {
-  const type = 'credentialprovider.dockerConfigEntryWithAuth';
-  if (node.kind !== 'object' && node.kind !== 'null') return abort({ value: node.kind, struct, path, type });
-  const { wrong, texts } = readTexts(node, ['username', 'password', 'email', 'auth']);
-  if (wrong !== undefined) {
-    const inner = struct === '' ? 'dockerConfigEntryWithAuth' : struct;
-    return abort({ value: wrong.kind, struct: inner, path: [...path, wrong.field], type: 'string' });
-  }
-  return kubeletCredential(texts);
+  struct: string,
+  path: readonly string[],
+): string | undefined {
+  if (node.kind === 'object' || node.kind === 'null') return consumer.entryFault(node, struct, path);
+  return typeFaultText({ value: node.kind, struct, path, type: consumer.entryType });
+}
+
+function textFault(wrong: NonNullable<Texts['wrong']>, struct: string, path: readonly string[]): string {
+  return typeFaultText({ value: wrong.kind, struct, path: [...path, wrong.field], type: 'string' });
+}
+
+/** One entry for the kubelet. */
+function kubeletEntry(node: JsonNode): Decoded<KubeletCredential> {
+  const goText = entryFault(KUBELET, node, '', []);
+  if (goText !== undefined) return { ok: false, goText };
+  return kubeletCredential(readTexts(node, ['username', 'password', 'email', 'auth']).texts);
 }
 
 function kubeletCredential(texts: Texts['texts']): Decoded<KubeletCredential> {
@@ -143,33 +160,16 @@ function kubeletCredential(texts: Texts['texts']): Decoded<KubeletCredential> {
 
 function decodeKubeletAuth(auth: string): Decoded<Omit<KubeletCredential, 'email'>> {
   const decoded = decodedAuth(auth);
-  if (!decoded.ok) return { ok: false, goText: decoded.goText, abort: true };
+  if (!decoded.ok) return { ok: false, goText: decoded.goText };
   const colon = decoded.bytes.indexOf(0x3a);
-  if (colon < 0) return { ok: false, goText: COLON_MISSING, abort: true };
+  if (colon < 0) return { ok: false, goText: COLON_MISSING };
   return {
     ok: true,
     value: {
       username: decodeUtf8(decoded.bytes.subarray(0, colon)),
       password: redact(decodeUtf8(decoded.bytes.subarray(colon + 1))),
-      ...(isUtf8(decoded.bytes) ? {} : { notUtf8: redact(decoded.bytes) }),
     },
   };
-}
-
-function containersEntry(node: JsonNode, struct: string, path: readonly string[]): Decoded<JsonNode> {
-  const type = 'config.dockerAuthConfig';
-  if (node.kind !== 'object' && node.kind !== 'null') {
-    return { ok: false, goText: typeFaultText({ value: node.kind, struct, path, type }), abort: false };
-  }
-  const { wrong } = readTexts(node, ['auth', 'identitytoken']);
-  if (wrong === undefined) return { ok: true, value: node };
-  const fault = {
-    value: wrong.kind,
-    struct: 'dockerAuthConfig',
-    path: [...path, wrong.field],
-    type: 'string',
-  };
-  return { ok: false, goText: typeFaultText(fault), abort: false };
 }
 
 /** What containers/image makes of the entry it has chosen. */
@@ -177,7 +177,7 @@ export function containersCredential(node: JsonNode): Decoded<ContainersCredenti
   const none = { username: '', password: redact(''), identityToken: redact('') };
   const { auth = '', identitytoken = '' } = readTexts(node, ['auth', 'identitytoken']).texts;
   const decoded = decodeGoBase64(auth, 'padded');
-  if (!decoded.ok) return { ok: false, goText: decoded.goText, abort: true };
+  if (!decoded.ok) return { ok: false, goText: decoded.goText };
   const colon = decoded.bytes.indexOf(0x3a);
   if (colon < 0) return { ok: true, value: none };
   return {
@@ -197,10 +197,6 @@ function trimNul(text: string): string {
   while (start < end && text.charCodeAt(start) === 0) start += 1;
   while (end > start && text.charCodeAt(end - 1) === 0) end -= 1;
   return text.slice(start, end);
-}
-
-function abort(fault: TypeFault): { readonly ok: false; readonly goText: string; readonly abort: true } {
-  return { ok: false, goText: typeFaultText(fault), abort: true };
 }
 
 function typeFaultText({ value, struct, path, type }: TypeFault): string {
@@ -463,6 +459,62 @@ function unusable(
   rest: Omit<ConfigProblem, 'reason' | 'message'>,
 ): DockerConfigResult {
   return { ok: false, problem: { reason, message, ...rest } };
+}
+
+// The part of a pull secret that may be written where the kubelet and CRI-O read it: every entry and field over which neither
+// stumbles. One bad `auth` costs the kubelet the whole file, with every credential in it.
+// Source of the rule: go-reader.ts, that is DockerConfigJSON of the kubelet 1.36 and dockerConfigFile of containers/image.
+
+/**
+ * Top-level fields that may be written: without those for which a consumer would reject the whole document.
+ *
+ * @returns the fields to write, and the names of those omitted
+ */
+export function usableFields(config: Pick<DockerConfig, 'fields'>): {
+  readonly fields: readonly JsonMember[];
+  readonly leftOut: readonly string[];
+} {
+  const all = [...new Map(reveal(config.fields).map((member) => [member.key, member])).values()];
+  const good = all.filter((member) => {
+    const textMap = fieldOf(member.key, ['credHelpers', 'HttpHeaders']) !== undefined;
+    return !textMap || isTextMap(member.value);
+  });
+  const kept = new Set(good);
+  return { fields: good, leftOut: all.filter((member) => !kept.has(member)).map((member) => member.key) };
+}
+
+function isTextMap(node: JsonNode): boolean {
+  if (node.kind !== 'object') return node.kind === 'null';
+  return node.members.every(({ value }) => value.kind === 'string' || value.kind === 'null');
+}
+
+/** See {@link usablePart}. */
+export interface UsablePart {
+  /** Whether the document may be written as it stands: nothing is omitted, and both consumers accept all of it. */
+  readonly whole: boolean;
+  readonly entries: readonly DockerConfigEntry[];
+  /** Entries for which a consumer would reject the whole document. */
+  readonly broken: readonly DockerConfigEntry[];
+  /** Fields beside `auths`. */
+  readonly fields: readonly JsonMember[];
+  /** Names of the fields that are omitted for the same reason. */
+  readonly leftOut: readonly string[];
+}
+
+/**
+ * Splits a document.
+ */
+export function usablePart(config: DockerConfig): UsablePart {
+  const broken = config.entries.filter((entry) => !entry.readable);
+  const { fields, leftOut } = usableFields(config);
+  return {
+    // A fault without a broken entry: a field, or the first of two equal keys.
+    whole: broken.length === 0 && config.kubeletFault === undefined && config.containersFault === undefined,
+    entries: config.entries.filter((entry) => entry.readable),
+    broken,
+    fields,
+    leftOut,
+  };
 }
 
 /** A Secret with a docker config under `.dockerconfigjson`, read. */

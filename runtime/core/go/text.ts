@@ -11,47 +11,14 @@ export function toByteText(text: string): string {
   return ASCII.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** Back again; each byte that is not UTF-8 becomes U+FFFD. */
+/** Back again; what is not UTF-8 becomes U+FFFD. */
 export function fromByteText(bytes: string): string {
   return ASCII.test(bytes) ? bytes : decodeUtf8(Buffer.from(bytes, 'latin1'));
 }
 
-/** Bytes to text as a conversion to runes does in Go: one U+FFFD for each wrong byte (others put one for a run of them). */
+/** Bytes to text; what is not UTF-8 becomes U+FFFD. */
 export function decodeUtf8(bytes: Uint8Array): string {
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  const text = buffer.toString('utf8');
-  if (!text.includes('\ufffd')) return text;
-  return runesOf(buffer.toString('latin1'))
-    .map((rune) => rune.text ?? '\ufffd')
-    .join('');
-}
-
-/** One character of a byte text; `text` is undefined for a byte that is not UTF-8. */
-export interface Rune {
-  readonly text: string | undefined;
-  readonly size: number;
-}
-
-/** The character at the start of a byte text that is not empty. */
-export function firstRune(bytes: string): Rune {
-  const first = bytes.charCodeAt(0);
-  if (first < 0x80) return { text: bytes[0], size: 1 };
-  const size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  const encoded = Buffer.from(bytes.slice(0, size), 'latin1');
-  const text = encoded.toString('utf8');
-  const good = Array.from(text).length === 1 && Buffer.from(text, 'utf8').equals(encoded);
-  return good ? { text, size } : { text: undefined, size: 1 };
-}
-
-/** All characters of a byte text. */
-export function runesOf(bytes: string): readonly Rune[] {
-  const runes: Rune[] = [];
-  for (let at = 0; at < bytes.length; ) {
-    const rune = firstRune(bytes.slice(at, at + 4));
-    runes.push(rune);
-    at += rune.size;
-  }
-  return runes;
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
 /**
@@ -107,14 +74,13 @@ function quoteRune(rune: string): string {
   return code > 0xffff ? `\\U${hex.padStart(8, '0')}` : `\\u${hex.padStart(4, '0')}`;
 }
 
-/** Quotes a byte text (see go-bytes.ts); a byte that is not UTF-8 is shown as `\xNN`. */
+const CHARACTERS = /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\s\S]/g;
+
+/** Quotes a byte text; a byte that is not UTF-8 is shown as `\xNN`. */
 export function goQuoteBytes(bytes: string): string {
-  let at = 0;
-  const shown = runesOf(bytes).map(({ text, size }) => {
-    const byte = bytes.charCodeAt(at).toString(16);
-    at += size;
-    return text === undefined ? `\\x${byte}` : quoteRune(text);
-  });
+  const shown = Array.from(bytes.matchAll(CHARACTERS), ([one]) =>
+    one.length === 1 && one >= '\x80' ? `\\x${one.charCodeAt(0).toString(16)}` : quoteRune(fromByteText(one)),
+  );
   return `"${shown.join('')}"`;
 }
 

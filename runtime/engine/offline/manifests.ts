@@ -97,7 +97,7 @@ export function shapeFault(object: Readonly<Record<string, unknown>>): string | 
   const own = Object.hasOwn(BY_KIND, kind) ? (BY_KIND[kind] ?? []) : [];
   for (const rule of [...ALL, ...own]) {
     const [path = '', expected = 'map'] = rule.split(': ');
-    const fault = faultAt(object, path.split('.'), expected, '');
+    const fault = faultAt(object, path.split(/\.|(?=\[\])/), expected, '');
     if (fault !== undefined) return fault;
   }
   return undefined;
@@ -110,34 +110,21 @@ function faultAt(
   path: string,
 ): string | undefined {
   if (value === undefined || value === null) return undefined;
+  if (step === '[]') {
+    if (!Array.isArray(value)) return `${path} must be an array`;
+    const faults = (value as readonly unknown[]).map((element, index) => {
+      const at = `${path}[${index}]`;
+      return element === null ? `${at} must not be null` : faultAt(element, rest, expected, at);
+    });
+    return faults.find((fault) => fault !== undefined);
+  }
   if (step === undefined && expected === 'text')
     return typeof value === 'string' ? undefined : `${path} must be a string: quote it`;
   if (!isRecord(value)) return `${path} must be an object`;
-  if (step === undefined) {
-    const wrong =
-      expected === 'texts' ? Object.entries(value).find(([, one]) => typeof one !== 'string') : undefined;
-    return wrong === undefined ? undefined : `${path}["${wrong[0]}"] must be a string: quote it`;
-  }
-  const field = step.replace('[]', '');
-  const at = path === '' ? field : `${path}.${field}`;
-  const inner = value[field];
-  return step === field ? faultAt(inner, rest, expected, at) : faultInList(inner, rest, expected, at);
-}
-
-function faultInList(
-  list: unknown,
-  rest: readonly string[],
-  expected: string,
-  at: string,
-): string | undefined {
-  if (list === undefined || list === null) return undefined;
-  if (!Array.isArray(list)) return `${at} must be an array`;
-  for (const [index, element] of (list as readonly unknown[]).entries()) {
-    const path = `${at}[${index}]`;
-    const fault = element === null ? `${path} must not be null` : faultAt(element, rest, expected, path);
-    if (fault !== undefined) return fault;
-  }
-  return undefined;
+  if (step !== undefined) return faultAt(value[step], rest, expected, path === '' ? step : `${path}.${step}`);
+  const wrong =
+    expected === 'texts' ? Object.entries(value).find(([, one]) => typeof one !== 'string') : undefined;
+  return wrong === undefined ? undefined : `${path}["${wrong[0]}"] must be a string: quote it`;
 }
 
 /** An object and its position. */

@@ -12,12 +12,12 @@ import {
   meaningOf,
   unusableDigest,
   usableDigest,
-  usablePart,
 } from '../../core/docker-config/encode.ts';
 import {
   type DockerConfigEntry,
   MISSING_AUTHS,
   parseDockerConfig,
+  usablePart,
 } from '../../core/docker-config/pull-secret.ts';
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { PullwrightError } from '../../core/errors.ts';

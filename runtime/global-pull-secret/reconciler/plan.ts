@@ -5,7 +5,7 @@
  * additional secret never holds up the platform's own, and what was good before stays in use, entry by entry.
  */
 
-import { encodeConfig, type UsablePart, usablePart } from '../../core/docker-config/encode.ts';
+import { encodeConfig } from '../../core/docker-config/encode.ts';
 import {
   AUTHS_MISSING,
   MAX_SECRET_BYTES,
@@ -18,6 +18,8 @@ import {
   type PullSecret,
   secretDataText,
   toBase64,
+  type UsablePart,
+  usablePart,
 } from '../../core/docker-config/pull-secret.ts';
 import { compareBytes } from '../../core/go/text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';

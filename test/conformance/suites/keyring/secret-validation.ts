@@ -50,7 +50,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
   },
   mutation: {
     file: 'runtime/core/docker-config/pull-secret.ts',
-    replace: 'if (colon < 0) return { ok: false, goText: COLON_MISSING, abort: true };',
+    replace: 'if (colon < 0) return { ok: false, goText: COLON_MISSING };',
     by: '',
   },
 };
