@@ -359,7 +359,7 @@ export const CLUSTER_KINDS: readonly SourceKind[] = [
 
 /** Where the nodes of a cluster pull from. */
 export function mirrorsOf(store: ObjectStore): NodeMirrors {
-  return nodeMirrors(nodeObjects(store), parseToml);
+  return nodeMirrors(nodeObjects(store));
 }
 
 /** The objects that nodes go by. */
@@ -387,10 +387,7 @@ function pullFile(
   repository: string,
   { mirrors, order, node }: Pick<ExplainInput, 'mirrors' | 'node'> & { readonly order: readonly string[] },
 ): PullFile | undefined {
-  const isServed = providedImages(store).some((pattern) => {
-    const judged = matchesImage(pattern, repository);
-    return judged.ok && judged.match;
-  });
+  const isServed = providedImages(store).some((pattern) => matchesImage(pattern, repository));
   const sources = isServed ? pullSources(mirrors, repository) : [];
   if (sources.length === 0) return undefined;
   const choice = chooseCredentials(offersOf(store.list(SECRET, namespace)), sources, order);
