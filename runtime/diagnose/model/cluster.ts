@@ -8,7 +8,6 @@ import {
   pullSecretSource,
   readAuthSource,
 } from '../../core/docker-config/pull-secret.ts';
-import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { isSecret, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import { type EntryStatus, PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
 import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
@@ -21,7 +20,7 @@ import { writerOf } from '../../pull-secret-injection/reconciler/copies.ts';
 import type { NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { secretFault } from '../checks/docker-config.ts';
 import { injectionKinds } from './admission.ts';
-import type { ReportNodes } from './nodes.ts';
+import { AGENT_PODS, DAEMON_SET, type ReportNodes } from './nodes.ts';
 import type { NextKinds, SourceKind } from './objects.ts';
 import {
   CLUSTER_KINDS,
@@ -219,10 +218,10 @@ const OWN = 'pullwright.dev/v1alpha1';
 const AGENTS: readonly SourceKind[] = [
   GLOBAL_SECRET,
   PLATFORM_SECRET,
-  { apiVersion: 'v1', kind: 'Pod', labelSelector: `name=${GLOBAL_PULL_SECRET.syncer}` },
-  { apiVersion: 'apps/v1', kind: 'DaemonSet', name: GLOBAL_PULL_SECRET.syncer },
-  PULL_STATUS,
-].map((kind) => ({ namespace: GLOBAL_PULL_SECRET.namespace, ...kind }));
+  AGENT_PODS,
+  DAEMON_SET,
+  { ...PULL_STATUS, namespace: DAEMON_SET.namespace },
+];
 
 /**
  * The kinds that pods are examined with.

@@ -11,8 +11,6 @@ import { type ContainerWait, type PodEvent, pullFailure } from './pull-failure.t
 
 interface Said extends PodEvent {
   readonly at: string;
-  /** Among events of the same time. */
-  readonly order: number;
   /** The container that it is about; of an image volume and of the sandbox none. */
   readonly container: string | undefined;
 }
@@ -132,14 +130,15 @@ export function runs({ status }: KubeObject): boolean {
   return phase === 'Running' && !allIn(recordOf(status), STATUSES).some(isWaiting);
 }
 
-/** The newest first. */
+/** The newest first; of the same time, those that are given last. */
 function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[] {
   return ['v1', 'events.k8s.io/v1']
     .flatMap((apiVersion) => {
       const events = saidOf(store.list({ apiVersion, kind: 'Event' }, metadata.namespace));
       return events.get(metadata.name) ?? [];
     })
-    .toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : b.order - a.order));
+    .toReversed()
+    .toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0));
 }
 
 /**
@@ -153,12 +152,12 @@ const saidOf = oncePer((events: readonly KubeObject[]): ReadonlyMap<string, read
     if (kind !== 'Pod' || typeof name !== 'string') continue;
     const said = byPod.get(name) ?? [];
     byPod.set(name, said);
-    said.push(saidBy(event, said.length));
+    said.push(saidBy(event));
   }
   return byPod;
 });
 
-function saidBy(event: KubeObject, order: number): Said {
+function saidBy(event: KubeObject): Said {
   const text = (...fields: readonly string[]): string => {
     return fields.map((field) => textOf(event[field])).find((value) => value !== '') ?? '';
   };
@@ -170,7 +169,6 @@ function saidBy(event: KubeObject, order: number): Said {
     reason: text('reason'),
     message: maskedUserInfo(text('message', 'note')),
     at: seen > at ? seen : at,
-    order,
     container,
   };
 }

@@ -17,27 +17,25 @@ import { conditionOf, nodeInfoOf, readinessOf, type SourceKind } from './objects
 import { GLOBAL_SECRET, podSpecIn } from './pull.ts';
 import type { Explanation } from './types.ts';
 
-const DAEMON_SET = {
+/** The agents, and what starts them. */
+export const DAEMON_SET = {
   apiVersion: 'apps/v1',
   kind: 'DaemonSet',
   namespace: NAMES.namespace,
   name: NAMES.syncer,
 } as const;
-const POD = { apiVersion: 'v1', kind: 'Pod' } as const;
+export const AGENT_PODS = {
+  apiVersion: 'v1',
+  kind: 'Pod',
+  namespace: NAMES.namespace,
+  labelSelector: `name=${NAMES.syncer}`,
+} as const;
 export const NODE = { apiVersion: 'v1', kind: 'Node' } as const;
 
 /** What to read about the agent of a node, where pull secrets are delivered to nodes. */
 export function agentKinds(store: ObjectStore, node: string): readonly SourceKind[] {
   if (store.get(GLOBAL_SECRET) === undefined || !takesPart(store, node)) return [];
-  return [
-    DAEMON_SET,
-    {
-      ...POD,
-      namespace: NAMES.namespace,
-      labelSelector: `name=${NAMES.syncer}`,
-      fieldSelector: `spec.nodeName=${node}`,
-    },
-  ];
+  return [DAEMON_SET, { ...AGENT_PODS, fieldSelector: `spec.nodeName=${node}` }];
 }
 
 function takesPart(store: ObjectStore, node: string): boolean {
@@ -107,7 +105,7 @@ function agentOn(
 
 function agentsIn(store: ObjectStore): readonly KubeObject[] {
   return store
-    .list(POD, NAMES.namespace)
+    .list(AGENT_PODS, NAMES.namespace)
     .filter(({ metadata }) => metadata.labels?.['name'] === NAMES.syncer);
 }
 

@@ -127,9 +127,7 @@ export function credentialsFrom(
 ): (repository: string) => RegistryCredentials | undefined {
   return (repository) => {
     const found = lookupForContainers(files, repository);
-    if (found.found !== 'credential') return undefined;
-    const { username, password, identityToken } = found.credential;
-    return credentialsOf({ username, password, identityToken });
+    return found.found === 'credential' ? credentialsOf(found.credential) : undefined;
   };
 }
 
