@@ -1,4 +1,4 @@
-/** Folders with several clusters: every command that answers for one asks which, and takes nothing of the others. */
+/** What every command says of a folder: which of several clusters is meant, and which mirrors are passed over. */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -108,3 +108,37 @@ test('a kubeconfig is of one cluster', async () => {
   assert.equal(ran.code, 2);
   assert.match(ran.stderr, /--cluster chooses among the clusters of --from/);
 });
+
+// The textbook fault of a disconnected cluster, as each command shows it: a tag, and mirrors that serve digests only.
+
+const tagged = 'quay.invalid/a/x:1';
+const message = 'pinging container registry quay.invalid: dial tcp: lookup quay.invalid: no such host';
+const waiting = { reason: 'ImagePullBackOff', message };
+const disconnected = folderOf({
+  'all.yaml': [
+    idms('release', 'quay.invalid/a', 'm.invalid/a'),
+    ACCOUNT,
+    {
+      ...pod(tagged),
+      status: { containerStatuses: [{ name: 'shop', image: tagged, state: { waiting } }] },
+    },
+  ],
+});
+const PASSED =
+  /is named by tag, and mirror "m\.invalid\/a" \(ImageDigestMirrorSet\/release\) serves digests only/;
+
+for (const { args, code = 0, says } of [
+  {
+    args: ['explain', '--pod', 'shop', '-n', 'web'],
+    code: 1,
+    says: [PASSED, /---\napiVersion: config\.openshift\.io\/v1\nkind: ImageTagMirrorSet\n/],
+  },
+  { args: ['doctor', 'shop', '-n', 'web'], code: 1, says: [PASSED, /kind: ImageTagMirrorSet/] },
+  { args: ['mirrors', tagged, '--for', 'node', '-o', 'json'], says: [/"code": ?"MirrorsServeDigestsOnly"/] },
+  { args: ['verify', '--all-in-use', '--timeout', '2'], code: 1, says: [PASSED] },
+])
+  test(`${args[0]} names the mirror and not DNS`, async () => {
+    const ran = await cli(...args, '--from', disconnected);
+    assert.equal(ran.code, code, ran.stdout + ran.stderr);
+    for (const pattern of says) assert.match(`${ran.stdout}\n${ran.stdout.replace(/\s+/g, ' ')}`, pattern);
+  });
