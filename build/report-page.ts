@@ -13,9 +13,9 @@ export async function pageSource(): Promise<string> {
   return [
     '/** The script and style of the page, bundled from build/report-page. Made by `npm run report:page`. */',
     '',
-    `export const PAGE_SCRIPT: string =\n  ${quoted(script)};`,
+    `export const PAGE_SCRIPT: string = ${JSON.stringify(script)};`,
     '',
-    `export const PAGE_STYLE: string =\n  ${quoted(style)};`,
+    `export const PAGE_STYLE: string = ${JSON.stringify(style)};`,
     '',
   ].join('\n');
 }
@@ -34,15 +34,6 @@ async function bundle(entry: string): Promise<string> {
     tsconfig: `${root}build/report-page/tsconfig.json`,
   });
   return (outputFiles[0]?.text ?? '').trimEnd();
-}
-
-/** As the formatter writes a text: in the quotes that it need not escape more often. */
-function quoted(text: string): string {
-  const singles = text.split("'").length;
-  const doubles = text.split('"').length;
-  const mark = singles > doubles ? '"' : "'";
-  const inner = text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll(mark, `\\${mark}`);
-  return `${mark}${inner}${mark}`;
 }
 
 if (import.meta.main) writeFileSync(`${root}${PAGE_FILE}`, await pageSource());

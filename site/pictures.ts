@@ -1,9 +1,9 @@
 /** `npm run site:pictures`: the pictures of the documents and the README, taken of the troubled example in Chromium. */
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, type Page } from 'playwright-core';
-import { writeDemo } from '../build/report-demo.ts';
 import { installPackages } from './build.ts';
 
 const root = new URL('..', import.meta.url).pathname;
@@ -41,7 +41,10 @@ const { playgroundPage } = await import('./playground/bundle.ts');
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-pictures-'));
 const playground = join(folder, 'playground.html');
 writeFileSync(playground, await playgroundPage());
-const report = writeDemo();
+const report = join(folder, 'report.html');
+spawnSync(process.execPath, ['main.ts', 'report', '--from', 'examples/troubled', '--html', report], {
+  cwd: root,
+});
 const browser = await chromium.launch({
   executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
   args: ['--no-sandbox', '--disable-gpu'],

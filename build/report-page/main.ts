@@ -1,73 +1,87 @@
 /** The script of the page that `report --html` writes: draws what the data at its end says, and nothing else. */
-import type { ReportCluster } from '../../runtime/diagnose/model/cluster.ts';
 import type { PageCause, PageReport } from '../../runtime/diagnose/views/html.ts';
 import { clusterParts } from './cluster.ts';
-import { html, name, openAll } from './dom.ts';
+import { drawIn, drawLater, html, linkTo, name, type PageRoute } from './markup.ts';
 import { overviewParts } from './overview.ts';
-import { currentRoute, linkTo } from './route.ts';
 
-function main(): void {
-  const data = document.getElementById('data')?.textContent ?? '';
-  const report = JSON.parse(data) as PageReport;
-  const view = document.getElementById('view');
-  const search = document.getElementById('search');
-  if (view === null || !(search instanceof HTMLInputElement)) return;
-  const made = document.getElementById('made');
-  made?.replaceChildren(`${name(report.source)} · ${report.madeAt.replace('T', ' ').replace('Z', ' UTC')}`);
+const byId = (id: string): HTMLElement => document.getElementById(id) as HTMLElement;
+const report = JSON.parse(byId('data').textContent) as PageReport;
+const view = byId('view');
+const search = byId('search') as HTMLInputElement;
 
-  const address = html`<p class="address"></p>`;
-  document.querySelector('footer')?.append(address);
-
-  const draw = (): void => {
-    const route = currentRoute();
-    search.value = route.search ?? '';
-    const cluster = report.clusters.find((one) => one.name === route.cluster);
-    view.replaceChildren(
-      ...(cluster === undefined
-        ? overviewParts(route.search === undefined ? report : narrowed(report, route.search), route.search)
-        : clusterParts(report, cluster, route.pull)),
-      ...(route.cluster !== undefined && cluster === undefined ? [gone(route.cluster)] : []),
-    );
-    document.title = cluster === undefined ? 'Pull credentials' : `${name(cluster.name)} · Pull credentials`;
-  };
-  const shown = (): void => {
-    const { pull, part } = currentRoute();
-    const target = pull === undefined ? partOf(part) : document.getElementById('pull');
-    (target ?? view).focus({ preventScroll: true });
-    (target ?? document.body).scrollIntoView({ block: 'start' });
-  };
-  globalThis.addEventListener('hashchange', () => {
-    draw();
-    if (document.activeElement !== search) shown();
-  });
-  search.addEventListener('input', () => {
-    const text = search.value;
-    history.replaceState(undefined, '', linkTo(text === '' ? {} : { search: text }));
-    draw();
-  });
-  document.addEventListener('keydown', (event) => onKey(event, search));
-  // On paper, parts cannot be opened and links not followed: the address is printed at the end.
-  let closeAgain: (() => void) | undefined;
-  globalThis.addEventListener('beforeprint', () => {
-    closeAgain ??= openAll();
-    address.replaceChildren(location.href);
-  });
-  globalThis.addEventListener('afterprint', () => {
-    closeAgain?.();
-    closeAgain = undefined;
-  });
-  draw();
-  if (currentRoute().part !== undefined || currentRoute().pull !== undefined) shown();
+/** What the address names. */
+function currentRoute(): PageRoute {
+  const given = [...new URLSearchParams(location.hash.slice(1))];
+  return Object.fromEntries(given.filter(([, value]) => value !== ''));
 }
 
-/** The section or card that the address names; opened, if it is folded. */
-function partOf(part: string | undefined): HTMLElement | null {
-  const found = part === undefined ? null : document.getElementById(`part-${part}`);
-  if (found instanceof HTMLDetailsElement) found.open = true;
-  return found;
+function draw(): void {
+  const route = currentRoute();
+  search.value = route.search ?? '';
+  const cluster = report.clusters.find((one) => one.name === route.cluster);
+  const gone =
+    route.cluster !== undefined &&
+    html`<p class="none" role="status">Cluster ${name(route.cluster)} is not in this report.</p>`;
+  drawIn(view, () =>
+    cluster === undefined
+      ? [overviewParts(narrowed(route.search), route.search), gone]
+      : clusterParts(report, cluster, route.pull),
+  );
+  document.title = cluster === undefined ? 'Pull credentials' : `${name(cluster.name)} · Pull credentials`;
 }
 
-function onKey(event: KeyboardEvent, search: HTMLInputElement): void {
+/** Goes to what the address names; opened, if it is folded. */
+function show(): void {
+  const { pull, part } = currentRoute();
+  const target = document.getElementById(pull === undefined ? `part-${part}` : 'pull');
+  if (target instanceof HTMLDetailsElement) target.open = true;
+  (target ?? view).focus({ preventScroll: true });
+  (target ?? document.body).scrollIntoView({ block: 'start' });
+}
+
+/** Of each cluster, made once: a search looks at every character. */
+let texts: readonly string[] | undefined;
+
+/** What holds the text: clusters by all that is said of them, problems by their cases. */
+function narrowed(text: string | undefined): PageReport {
+  if (text === undefined) return report;
+  const wanted = text.toLowerCase();
+  const has = (value: unknown): boolean => JSON.stringify(value).toLowerCase().includes(wanted);
+  const problems = report.problems.flatMap((problem): PageCause[] => {
+    const cases = has(problem.title) ? problem.cases : problem.cases.filter(has);
+    const clusters = [...new Set(cases.map(({ cluster }) => cluster))];
+    return cases.length === 0 ? [] : [{ ...problem, cases, clusters }];
+  });
+  const named = new Set(problems.flatMap(({ clusters }) => clusters));
+  texts ??= report.clusters.map((cluster) => JSON.stringify(cluster).toLowerCase());
+  const clusters = report.clusters.filter(
+    ({ name: cluster }, at) => named.has(cluster) || texts?.[at]?.includes(wanted),
+  );
+  return { ...report, problems, clusters };
+}
+
+/** The first of the rows that take the place of the button gets the focus. */
+function drawMore(row: HTMLElement): void {
+  const last = row.previousElementSibling;
+  drawLater(row);
+  const first = last?.nextElementSibling as HTMLElement | null | undefined;
+  (first?.matches('[tabindex]') === true ? first : first?.querySelector('a'))?.focus();
+}
+
+function onClick({ target }: Event): void {
+  if (!(target instanceof HTMLButtonElement)) return;
+  const { copy } = target.dataset;
+  const row = target.closest<HTMLElement>('[data-later]');
+  if (row !== null) drawMore(row);
+  if (copy === undefined) return;
+  const say = (text: string): void => target.previousElementSibling?.replaceChildren(text);
+  navigator.clipboard.writeText(copy).then(
+    () => say('Copied'),
+    () => say('Select the text to copy it'),
+  );
+}
+
+function onKey(event: KeyboardEvent): void {
   if (event.key === '/' && document.activeElement !== search) {
     event.preventDefault();
     search.focus();
@@ -78,35 +92,45 @@ function onKey(event: KeyboardEvent, search: HTMLInputElement): void {
   }
 }
 
-function gone(cluster: string): HTMLElement {
-  return html`<p class="none" role="status">Cluster ${name(cluster)} is not in this report.</p>`;
+/** On paper, parts cannot be opened and links not followed: all is drawn and opened, and the address is printed at the end. */
+function openAll(): void {
+  const next = (): HTMLElement | null => document.querySelector<HTMLElement>('[data-later]');
+  for (let part = next(); part !== null; part = next()) drawLater(part);
+  for (const details of document.querySelectorAll<HTMLDetailsElement>('details:not([open])')) {
+    details.open = true;
+    details.classList.add('opened');
+  }
+  byId('address').textContent = location.href;
 }
 
-/** What holds the text: clusters by all that is said of them, problems by their cases. */
-function narrowed(report: PageReport, search: string): PageReport {
-  const wanted = search.toLowerCase();
-  const has = (value: unknown): boolean => JSON.stringify(value).toLowerCase().includes(wanted);
-  const problems = report.problems.flatMap((problem): PageCause[] => {
-    const cases = has(problem.title) ? problem.cases : problem.cases.filter(has);
-    const clusters = [...new Set(cases.map(({ cluster }) => cluster))];
-    return cases.length === 0 ? [] : [{ ...problem, cases, clusters }];
-  });
-  const named = new Set(problems.flatMap(({ clusters }) => clusters));
-  const clusters = report.clusters.filter(
-    (cluster: ReportCluster) => named.has(cluster.name) || textOf(cluster).includes(wanted),
-  );
-  return { ...report, problems, clusters };
+function closeAgain(): void {
+  for (const details of document.querySelectorAll<HTMLDetailsElement>('.opened')) {
+    details.open = false;
+    details.classList.remove('opened');
+  }
 }
 
-/** Made once for each cluster: a search looks at every character of it. */
-const TEXTS = new WeakMap<ReportCluster, string>();
-
-function textOf(cluster: ReportCluster): string {
-  const known = TEXTS.get(cluster);
-  if (known !== undefined) return known;
-  const text = JSON.stringify(cluster).toLowerCase();
-  TEXTS.set(cluster, text);
-  return text;
-}
-
-main();
+byId('made').textContent = `${name(report.source)} · ${report.madeAt.replace('T', ' ').replace('Z', ' UTC')}`;
+globalThis.addEventListener('hashchange', () => {
+  draw();
+  if (document.activeElement !== search) show();
+});
+search.addEventListener('input', () => {
+  history.replaceState(undefined, '', linkTo(search.value === '' ? {} : { search: search.value }));
+  draw();
+});
+document.addEventListener('keydown', onKey);
+document.addEventListener('click', onClick);
+// The event does not bubble.
+document.addEventListener(
+  'toggle',
+  ({ target }) => {
+    const part = (target as HTMLElement).querySelector<HTMLElement>(':scope > [data-later]');
+    if (part !== null) drawLater(part);
+  },
+  true,
+);
+globalThis.addEventListener('beforeprint', openAll);
+globalThis.addEventListener('afterprint', closeAgain);
+draw();
+if (currentRoute().part !== undefined || currentRoute().pull !== undefined) show();

@@ -244,8 +244,8 @@ export function wrapped(text: string, width: number | undefined): readonly strin
   return [...lines, line].filter((one) => one !== '');
 }
 
-/** Colours take no room. */
-const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[[\\d;]*m`, 'g');
+/** Colours take no room, nor does what marks them as ours. */
+const COLOUR = /\p{Cc}(?:\[[\d;]*m|\][^\p{Cc}]*\p{Cc})/gu;
 
 function seen(text: string): number {
   return text.replace(COLOUR, '').length;

@@ -1,11 +1,10 @@
 /** What is shown once there are files: the questions, the command line of the one that is asked, and its answer. */
-import { html, name } from '../../build/report-page/dom.ts';
-import { badge } from '../../build/report-page/verdict.ts';
+import { badge, html, type Markup, name } from '../../build/report-page/markup.ts';
 import { VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
 import type { PageReport } from '../../runtime/diagnose/views/html.ts';
 import type { Taken } from './files.ts';
 import type { Answer } from './messages.ts';
-import { painted } from './painted.ts';
+import { filled, made, painted } from './painted.ts';
 import {
   ASKINGS,
   type Asking,
@@ -40,10 +39,12 @@ export async function opened(
     asking: first,
     fields: { cluster: '', workload: '', image: '' },
   };
-  const asked = html`<form class="asked"></form>` as HTMLFormElement;
-  const answer = html`<section id="answer" aria-live="polite" tabindex="-1"></section>`;
-  const about = html`<p class="about"></p>`;
-  const summary = html`<span>${found.files.length} ${found.files.length === 1 ? 'file' : 'files'}</span>`;
+  const asked = made(html`<form class="asked"></form>`) as HTMLFormElement;
+  const answer = made(html`<section id="answer" aria-live="polite" tabindex="-1"></section>`);
+  const about = made(html`<p class="about"></p>`);
+  const summary = made(
+    html`<span>${found.files.length} ${found.files.length === 1 ? 'file' : 'files'}</span>`,
+  );
   const again = async (): Promise<void> => {
     const said = await run(state, answer);
     if (state.subject.report === undefined && said?.file !== undefined) {
@@ -70,28 +71,34 @@ export async function opened(
     state.runner.end();
     leave();
   };
-  const head = html`
-    <div class="held">
-      <h1>${name(found.root)}${summary}</h1>
-      <button type="button" click="${other}">Other files</button>
-    </div>`;
+  const head = filled(
+    html`<div class="held"></div>`,
+    filled(html`<h1>${name(found.root)}</h1>`, summary),
+    made(html`<button type="button">Other files</button>`, { click: other }),
+  );
   view.replaceChildren(head, ...leftOut(found), tabs, about, asked, answer);
   choose(first);
 }
 
 function tabsOf(choose: (asking: Asking) => void): HTMLElement {
-  const tab = (asking: Asking): HTMLElement =>
-    html`
-      <button type="button" role="tab" id="tab-${asking.name}" aria-controls="answer" click="${() => choose(asking)}">
-        ${asking.title}
-      </button>`;
-  const tabs = ASKINGS.map(tab);
-  return html`<div class="tabs" role="tablist" aria-label="Questions" keydown="${onArrow}">${tabs}</div>`;
+  const tabs = ASKINGS.map((asking) =>
+    made(
+      html`<button type="button" role="tab" id="tab-${asking.name}" aria-controls="answer">${asking.title}</button>`,
+      { click: () => choose(asking) },
+    ),
+  );
+  const list = made(html`<div class="tabs" role="tablist" aria-label="Questions"></div>`, {
+    keydown: onArrow,
+  });
+  list.append(...tabs);
+  return list;
 }
 
 function leftOut({ leftOut: said }: Taken): readonly HTMLElement[] {
   if (said.length === 0) return [];
-  return [html`<div class="said-of-files" role="status">${said.map((line) => html`<p>${line}</p>`)}</div>`];
+  return [
+    made(html`<div class="said-of-files" role="status">${said.map((line) => html`<p>${line}</p>`)}</div>`),
+  ];
 }
 
 /** Arrows go from tab to tab, as screen readers say they do. */
@@ -112,17 +119,13 @@ async function run(
 ): Promise<Answer | undefined> {
   const lacks = missing(asking, fields);
   if (lacks !== undefined) {
-    answer.replaceChildren(html`<p class="none">${lacks}</p>`);
+    answer.replaceChildren(made(html`<p class="none">${lacks}</p>`));
     return undefined;
   }
   const args = asking.args(subject, fields);
   const isPage = asking.name === 'report';
-  answer.replaceChildren(
-    html`
-      <div class="working" role="status">
-        Working …<button type="button" click="${() => runner.stop()}">Stop</button>
-      </div>`,
-  );
+  const stop = made(html`<button type="button">Stop</button>`, { click: () => runner.stop() });
+  answer.replaceChildren(filled(html`<div class="working" role="status">Working …</div>`, stop));
   try {
     const said = await runner.ask({
       args,
@@ -130,11 +133,11 @@ async function run(
       columns: columnsIn(answer),
       ...(isPage ? { read: REPORT_FILE } : {}),
     });
-    if (said === undefined) answer.replaceChildren(html`<p class="none">Stopped.</p>`);
+    if (said === undefined) answer.replaceChildren(made(html`<p class="none">Stopped.</p>`));
     else answer.replaceChildren(...shown(args, said));
     return said;
   } catch (error) {
-    answer.replaceChildren(html`<p class="notes" role="alert">${(error as Error).message}</p>`);
+    answer.replaceChildren(made(html`<p class="notes" role="alert">${(error as Error).message}</p>`));
     return undefined;
   }
 }
@@ -150,32 +153,35 @@ function shown(
 ): readonly HTMLElement[] {
   const line = commandLine(args);
   const notes = file === undefined ? stderr : stderr.replace(/^Wrote .*\n?/m, '');
-  const said = notes.trim() === '' ? [] : [html`<pre class="notes">${painted(notes.trim())}</pre>`];
+  const said = notes.trim() === '' ? [] : [made(html`<pre class="notes">${painted(notes.trim())}</pre>`)];
   if (file !== undefined) return [...said, frame(file), save(file)];
   return [
     ...said,
-    html`<div class="line"><code>${`$ ${line}`}</code>${ended(exit)}${copyButton(line)}</div>`,
-    html`<pre class="out" tabindex="0" aria-label="Answer">${painted(stdout || 'No answer.')}</pre>`,
+    filled(html`<div class="line"><code>$ ${line}</code>${ended(exit)}</div>`, copyButton(line)),
+    made(html`<pre class="out" tabindex="0" aria-label="Answer">${painted(stdout || 'No answer.')}</pre>`),
   ];
 }
 
-function ended(exit: number): HTMLElement {
+function ended(exit: number): Markup {
   if (exit === 0) return badge('ok', 'exit code 0');
   return exit === 1 ? badge('broken', 'look here') : badge('unknown', 'not asked well');
 }
 
 /** A frame of its own origin: it may run its own script, and reach nothing of this page. */
 function frame(page: string): HTMLElement {
-  return html`<iframe title="Report" sandbox="allow-scripts" srcdoc="${page}"></iframe>`;
+  return made(html`<iframe title="Report" sandbox="allow-scripts" srcdoc="${page}"></iframe>`);
 }
 
 function save(page: string): HTMLElement {
   const get = (): void => {
     const url = URL.createObjectURL(new Blob([page], { type: 'text/html' }));
-    html`<a href="${url}" download="${REPORT_FILE}"></a>`.click();
+    made(html`<a href="${url}" download="${REPORT_FILE}"></a>`).click();
     URL.revokeObjectURL(url);
   };
-  return html`<p><button type="button" click="${get}">Save this report as one file</button></p>`;
+  return filled(
+    html`<p></p>`,
+    made(html`<button type="button">Save this report as one file</button>`, { click: get }),
+  );
 }
 
 function copyButton(text: string): HTMLElement {
@@ -185,7 +191,7 @@ function copyButton(text: string): HTMLElement {
       () => button.replaceChildren('Select it by hand'),
     );
   };
-  const button = html`<button type="button" click="${copy}">Copy</button>`;
+  const button = made(html`<button type="button">Copy</button>`, { click: copy });
   return button;
 }
 
@@ -257,17 +263,17 @@ function choice(
   chosen: (value: string) => void,
 ): HTMLElement {
   const items = options.map(
-    ([one, text]) => html`<option value="${one}" selected="${one === value}">${text}</option>`,
+    ([one, text]) => html`<option value="${one}" ${one === value && 'selected'}>${text}</option>`,
   );
-  const select = html`<select>${items}</select>` as HTMLSelectElement;
+  const select = made(html`<select>${items}</select>`) as HTMLSelectElement;
   select.addEventListener('change', () => chosen(select.value));
-  return html`<label>${label}${select}</label>`;
+  return filled(html`<label>${label}</label>`, select);
 }
 
 function imageField(value: string, images: readonly string[], chosen: (image: string) => void): HTMLElement {
-  const input = html`
-    <input type="text" value="${value}" list="images" spellcheck="false" autocomplete="off">` as HTMLInputElement;
+  const input = made(html`
+    <input type="text" value="${value}" list="images" spellcheck="false" autocomplete="off">`) as HTMLInputElement;
   input.addEventListener('change', () => chosen(input.value.trim()));
   const options = images.map((image) => html`<option value="${image}"></option>`);
-  return html`<label>Image${input}<datalist id="images">${options}</datalist></label>`;
+  return filled(html`<label>Image</label>`, input, made(html`<datalist id="images">${options}</datalist>`));
 }

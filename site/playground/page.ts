@@ -1,8 +1,9 @@
 /** The playground: takes files, asks the worker, and shows what the program says. Keeps nothing, and asks nobody else. */
-import { html, name } from '../../build/report-page/dom.ts';
+import { html, name } from '../../build/report-page/markup.ts';
 import { chosenFiles, droppedFiles, type GivenFile, take } from './files.ts';
 import type { HeldFile } from './messages.ts';
 import { opened } from './opened.ts';
+import { filled, made } from './painted.ts';
 
 interface Example {
   readonly name: string;
@@ -31,41 +32,56 @@ const AFTER_DUMP =
 function start(said: readonly string[] = []): void {
   const files = field(false);
   const folder = field(true);
-  view.replaceChildren(html`
-    <section class="start">
-      <h1>Why does it not pull? Drop a dump and see</h1>
-      <p class="lead">${LEAD}</p>
+  const chooses = (label: string, kind: string, input: HTMLInputElement): HTMLElement =>
+    made(html`<button type="button" class="${kind}">${label}</button>`, { click: () => input.click() });
+  const notes = html`<div class="said-of-files" role="alert">${said.map((line) => html`<p>${line}</p>`)}</div>`;
+  const drop = filled(
+    html`
       <div class="drop">
         <p class="big">Drop files or a folder here</p>
         <p>Manifests of a cluster or of a git repository: .yaml, .yml, .json</p>
-        <div class="picks">
-          <button type="button" class="main" click="${() => files.click()}">Choose files</button>
-          <button type="button" click="${() => folder.click()}">Choose a folder</button>
-        </div>
-        ${files}
-        ${folder}
-      </div>
-      ${said.length > 0 && html`<div class="said-of-files" role="alert">${said.map((line) => html`<p>${line}</p>`)}</div>`}
-      <div class="examples"><span class="none">or look at an example:</span>${EXAMPLES.map(exampleButton)}</div>
-      <details class="how">
-        <summary>How do I make a dump?</summary>
-        <pre tabindex="0"><code>${DUMP}</code></pre>
-        <p>${AFTER_DUMP}</p>
-      </details>
-    </section>`);
+      </div>`,
+    filled(
+      html`<div class="picks"></div>`,
+      chooses('Choose files', 'main', files),
+      chooses('Choose a folder', '', folder),
+    ),
+    files,
+    folder,
+  );
+  const how = html`
+    <details class="how">
+      <summary>How do I make a dump?</summary>
+      <pre tabindex="0"><code>${DUMP}</code></pre>
+      <p>${AFTER_DUMP}</p>
+    </details>`;
+  const examples = html`<div class="examples"><span class="none">or look at an example:</span></div>`;
+  view.replaceChildren(
+    filled(
+      html`
+        <section class="start">
+          <h1>Why does it not pull? Drop a dump and see</h1>
+          <p class="lead">${LEAD}</p>
+        </section>`,
+      drop,
+      ...(said.length > 0 ? [made(notes)] : []),
+      filled(examples, ...EXAMPLES.map(exampleButton)),
+      made(how),
+    ),
+  );
 }
 
 function exampleButton({ name: folder, title, files }: Example): HTMLElement {
   const look = (): void => show({ root: `examples/${folder}`, files, leftOut: [] });
-  return html`<button type="button" click="${look}">${title}</button>`;
+  return made(html`<button type="button">${title}</button>`, { click: look });
 }
 
 function field(folder: boolean): HTMLInputElement {
   const label = folder ? 'A folder' : 'Files';
-  const made = html`
-    <input type="file" multiple hidden webkitdirectory="${folder}" aria-label="${label}" data-folder="${String(folder)}">` as HTMLInputElement;
-  made.addEventListener('change', () => void taken(chosenFiles(made)));
-  return made;
+  const input = made(html`
+    <input type="file" multiple hidden ${folder && 'webkitdirectory'} aria-label="${label}" data-folder="${String(folder)}">`) as HTMLInputElement;
+  input.addEventListener('change', () => void taken(chosenFiles(input)));
+  return input;
 }
 
 async function taken(given: readonly GivenFile[]): Promise<void> {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { CommandIo } from '../../runtime/cli/command.ts';
 import { columnsOf, control, paintFor } from '../../runtime/cli/terminal.ts';
+import { wrapped } from '../../runtime/core/text.ts';
 import { renderStatus } from '../../runtime/diagnose/checks/status.ts';
 import { reportText } from '../../runtime/diagnose/views/text.ts';
 import { table, test } from '../support/suite.ts';
@@ -78,6 +79,11 @@ test('a width is that of COLUMNS, else of the terminal; none without either', ()
   assert.equal(columnsOf(ioWith({ COLUMNS: '0' }, true)), 80);
   assert.equal(columnsOf(ioWith({}, true, 0)), undefined);
   assert.equal(columnsOf(ioWith({}, false)), undefined);
+});
+
+test('colours take no room in a line', () => {
+  const paint = paintFor(ioWith({ TERM: 'xterm-256color' }, true));
+  assert.deepEqual(wrapped(`a ${paint('red', 'red')} word`, 16).length, 1);
 });
 
 const ROWS = [

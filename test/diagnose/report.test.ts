@@ -152,7 +152,11 @@ test('a folder of hostile names gives a page with one script and data that ends 
   assert.equal(text.match(/<\/script/g)?.length, 2);
   assert.doesNotMatch(text, /<img|<svg|<!--/);
   const markdown = await run('--from', hostile, '--markdown');
-  assert.doesNotMatch(markdown.stdout, /^[^`]*<img/m);
+  const [fence = ''] = /^`{3,}/m.exec(markdown.stdout) ?? [];
+  const [head = '', names = '', ...after] = markdown.stdout.split(fence);
+  assert.match(head, /^## \d+ problems in 1 of 1 cluster\n\n$/);
+  assert.match(names, /<img/);
+  assert.deepEqual(after, ['\n'], 'nothing in a name ends the block');
   assert.ok(HOSTILE.length > 0);
 });
 

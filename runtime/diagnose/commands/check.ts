@@ -86,30 +86,20 @@ export async function askRights(
   client: KubeClient,
   plan: readonly KubeObject[],
 ): Promise<readonly AskedRight[]> {
-  const asked = new Map<string, Omit<AskedRight, 'allowed'>>();
-  for (const { apiVersion, kind, metadata } of plan)
-    for (const verb of ['create', 'patch']) {
-      const right = {
-        verb,
-        group: groupOf(apiVersion),
-        resource: pluralOf(kind),
-        ...placeOf(metadata.namespace),
-      };
-      asked.set(JSON.stringify(right), right);
-    }
+  const rights = plan.flatMap(({ apiVersion, kind, metadata: { namespace } }) =>
+    ['create', 'patch'].map((verb) => ({
+      verb,
+      group: /^(.*)\//.exec(apiVersion)?.[1] ?? '',
+      resource: pluralOf(kind),
+      ...(namespace === undefined ? {} : { namespace }),
+    })),
+  );
+  const asked = new Map(rights.map((right) => [JSON.stringify(right), right]));
   const answers: AskedRight[] = [];
   await inParallel([...asked.values()], CONCURRENCY, async (right) => {
     answers.push({ ...right, allowed: await isAllowed(client, right) });
   });
   return answers.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-}
-
-function placeOf(namespace: string | undefined): Pick<AskedRight, 'namespace'> {
-  return namespace === undefined ? {} : { namespace };
-}
-
-function groupOf(apiVersion: string): string {
-  return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
 }
 
 /** Every kind that is rendered forms its plural by these rules. */

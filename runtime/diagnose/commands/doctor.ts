@@ -4,16 +4,16 @@ import { type Given, namespaceFlag, outputFlag, toggle } from '../../cli/flags.t
 import { type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { describeObject } from '../../core/kubernetes/object.ts';
-import { oneLined, onOneLine } from '../../core/text.ts';
+import { counted, oneLined, onOneLine } from '../../core/text.ts';
 import { brokenIn, judgePod } from '../checks/chain.ts';
 import { firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
 import { lookAt, pullKinds, readWorld } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster } from '../model/objects.ts';
 import { findPod, joinedPodName, mirrorsOf, type PodPuller, parsePodName } from '../model/pull.ts';
-import type { Finding } from '../model/types.ts';
-import { type Answer, answer, COLOUR_OF, fixText, OUTPUT_FORMS, renderCauses } from '../views/text.ts';
-import { examine, failingPods } from './report.ts';
+import type { Cause, Finding } from '../model/types.ts';
+import { type Answer, answer, COLOUR_OF, causesText, fixText, OUTPUT_FORMS } from '../views/text.ts';
+import { chosenPods, examine } from './report.ts';
 
 // `pullwright doctor --all`: every pod that fails to pull, and pods that fail for the same cause together.
 
@@ -32,15 +32,35 @@ async function examineAll(flags: Values, args: readonly string[], io: CommandIo)
   const { store, problems, hosted } = await readWorld(flags, clusterKinds(namespace), io, namespace);
   writeProblems(io, problems);
   const nodes = mirrorsOf(store);
-  const known = { cluster: 'cluster', unread: problems, hosted, nodes, live: flags.from === undefined };
-  const causes = groupedByCause(examine(store, failingPods(store, namespace), known).flatMap(brokenIn));
+  const cluster = flags.cluster ?? flags.context ?? 'cluster';
+  const known = { cluster, unread: problems, hosted, nodes, live: flags.from === undefined };
+  const causes = groupedByCause(examine(store, chosenPods(store, true, namespace), known).flatMap(brokenIn));
   const findings = causes.flatMap(({ cases }) => cases);
   return print(io, flags.output, findings, {
     data: { causes, unread: problems },
     names: findings.map(({ subject }) => subject),
-    text: () => renderCauses(oneLined(causes), namespace, paintFor(io), problems.length === 0),
+    text: (columns) => allText(causes, namespace, problems.length === 0, paintFor(io), columns),
     failed: causes.length + problems.length > 0,
   });
+}
+
+/** @param isComplete whether all could be read */
+function allText(
+  causes: readonly Cause[],
+  namespace: string | undefined,
+  isComplete: boolean,
+  paint: Paint,
+  columns: number | undefined,
+): string {
+  const where = namespace === undefined ? '' : ` in namespace ${JSON.stringify(namespace)}`;
+  if (causes.length === 0) {
+    const limit = isComplete ? '' : ', as far as could be read';
+    const others = namespace === undefined ? '' : '; -A examines every namespace';
+    return `No pod${where} fails to pull${limit}${others}\n`;
+  }
+  const pods = causes.reduce((sum, one) => sum + one.pods, 0);
+  const head = `${counted(pods, 'pod')}${where} ${pods === 1 ? 'fails' : 'fail'} to pull, for ${counted(causes.length, 'cause')}`;
+  return causesText(head, causes, paint, columns).join('\n');
 }
 
 /** As YAML, only what fixes `findings`. */

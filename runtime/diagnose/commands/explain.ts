@@ -123,9 +123,10 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
       ...(broken.advice === undefined ? {} : { hint: broken.advice }),
     });
   const explanations = images.map(({ written, image }) =>
-    withBroken(
-      withUnread(explainIn(reader, image, { given: file, written }), unread),
+    withFindings(
+      explainIn(reader, image, { given: file, written }),
       pod && brokenFor(pod, written, { broken, isAlone: images.length === 1 }),
+      unread,
     ),
   );
   writeProblems(io, [...problems, ...notes, ...reader.notes]);
@@ -181,25 +182,22 @@ function brokenFor(
   return told;
 }
 
-/** What `doctor` finds of the pod stands before what is to be said of its images. */
-function withBroken(explanation: Explanation, broken: Finding | undefined): Explanation {
-  if (broken === undefined) return explanation;
-  const others = explanation.findings.filter(({ message }) => message !== broken.message);
-  return { ...explanation, findings: [broken, ...others] };
-}
-
-/** "Anonymous" would be wrong where the Secrets could not be read. */
-function withUnread(explanation: Explanation, unread: number): Explanation {
-  if (unread === 0) return explanation;
+/**
+ * With what `doctor` finds of the pod before what is to be said of its images. "Anonymous" would be wrong where the Secrets could not
+ * be read.
+ */
+function withFindings(explanation: Explanation, broken: Finding | undefined, unread: number): Explanation {
   const what = unread === 1 ? 'One thing' : `${unread} things`;
-  const finding: Finding = {
+  const said: Finding = {
     check: 'unread',
     severity: 'warning',
     subject: explanation.image,
     message: `${what} could not be read, as said before: credentials and places may be tried that are not shown here`,
     advice: 'Grant what is named there, or explain from a dump',
   };
-  return { ...explanation, findings: [...explanation.findings, finding].toSorted(bySeverity) };
+  const others = explanation.findings.filter(({ message }) => message !== broken?.message);
+  const told = unread === 0 ? others : [...others, said].toSorted(bySeverity);
+  return { ...explanation, findings: [broken ?? [], told].flat() };
 }
 
 /** @throws UsageError for a text that is neither the name of a pod nor a workload */
@@ -234,13 +232,7 @@ function filesOf(
   explanation: Explanation,
   places: ReadonlyMap<string, string>,
 ): Readonly<Record<string, string>> {
-  const { tried, unused, blockedBy } = explanation.kubelet;
-  const sources = new Set([...tried, ...unused].map((entry) => entry.source));
-  if (blockedBy !== undefined) sources.add(blockedBy.source);
-  return Object.fromEntries(
-    [...sources].flatMap((source) => {
-      const place = places.get(source);
-      return place === undefined ? [] : [[source, place]];
-    }),
-  );
+  const { tried, unused, blockedBy = [] } = explanation.kubelet;
+  const sources = new Set([tried, unused, blockedBy].flat().map(({ source }) => source));
+  return Object.fromEntries([...places].filter(([source]) => sources.has(source)));
 }

@@ -65,7 +65,7 @@ const CATALOG_SOURCE = { apiVersion: 'operators.coreos.com/v1alpha1', kind: 'Cat
 const NODE_POOL = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'NodePool' } as const;
 
 /** Kinds that name images, and the Secret that says for which places there is a credential. */
-export const IN_USE_KINDS: readonly SourceKind[] = [
+const IN_USE_KINDS: readonly SourceKind[] = [
   ...USING_KINDS,
   CATALOG_SOURCE,
   NODE_POOL,
@@ -73,11 +73,7 @@ export const IN_USE_KINDS: readonly SourceKind[] = [
 ];
 
 /** @param given an auth file beside the cluster's own secret */
-export function changesInUse(
-  { cluster }: MirrorInput,
-  supposed: WhatIf,
-  given: readonly AuthSource[],
-): InUse {
+function changesInUse({ cluster }: MirrorInput, supposed: WhatIf, given: readonly AuthSource[]): InUse {
   const own = ownPullSecret(cluster.management ?? cluster.objects, cluster.hostedCluster);
   const sources = [...(own === undefined ? [] : [own]), ...given];
   // Where the operator refuses the change, nodes keep what they have: only what reads the objects by itself follows them.
@@ -175,28 +171,21 @@ function used(image: string, usedBy: string, planes: readonly Plane[]): readonly
 }
 
 /** The answer for people: what is worst comes first. */
-export function inUseText({ images, changed, rejected }: InUse): string {
+function inUseText({ images, changed, rejected }: InUse): string {
   const lost = changed.filter((change) => change.lost);
   const without = changed.filter(({ withoutCredential }) => withoutCredential.length > 0);
-  const rest = changed.filter((change) => !change.lost && change.withoutCredential.length === 0);
   const head = `in use ${counted(images, 'image')}: ${counted(changed.length, 'changes', 'change')}, ${counted(lost.length, 'loses its', 'lose their')} last place, ${counted(without.length, 'gains', 'gain')} a mirror without a credential`;
-  const lines = [
-    ...lost.map((change) => lineOf('lost', change)),
-    ...without.filter((change) => !change.lost).map((change) => lineOf('credential', change)),
-    ...rest.map((change) => lineOf('places', change)),
-    ...rejected.map(
-      ({ image, usedBy, for: planes, why }) =>
-        `rejected    ${image}  (${usedBy}, for ${planes.join(', ')}): ${why}`,
-    ),
-  ];
-  return `${[head, ...lines].join('\n')}\n`;
+  const lines = [...new Set([...lost, ...without, ...changed])].map(lineOf);
+  const refused = rejected.map(
+    ({ image, usedBy, for: planes, why }) =>
+      `rejected    ${image}  (${usedBy}, for ${planes.join(', ')}): ${why}`,
+  );
+  return `${[head, ...lines, ...refused].join('\n')}\n`;
 }
 
-function lineOf(
-  what: string,
-  { image, usedBy, for: planes, before, after, withoutCredential }: InUseChange,
-): string {
+function lineOf({ image, usedBy, for: planes, before, after, lost, withoutCredential }: InUseChange): string {
   const [first = '', ...more] = usedBy;
+  const what = lost ? 'lost' : withoutCredential.length > 0 ? 'credential' : 'places';
   const users = more.length === 0 ? first : `${first} and ${more.length} more`;
   return [
     `${what.padEnd(10)}  ${image}  (${users}, for ${planes.join(', ')})`,
@@ -204,11 +193,6 @@ function lineOf(
     `            after:  ${after.join(', ') || 'nothing'}`,
     ...(withoutCredential.length === 0 ? [] : [`            no credential: ${withoutCredential.join(', ')}`]),
   ].join('\n');
-}
-
-/** Whether no image in use loses its pull sources or credentials. */
-export function isHarmless({ changed }: InUse): boolean {
-  return changed.every(({ lost, withoutCredential }) => !lost && withoutCredential.length === 0);
 }
 
 const TABLE = {
@@ -266,19 +250,38 @@ const TABLE = {
   },
 } as const;
 
-/** Beside the mirror sets, of clusters and folders. */
-const PROBE_KINDS = [GLOBAL_SECRET, PLATFORM_SECRET];
-
 export const command: Command = defineCommand(TABLE, run);
 type Values = Given<typeof TABLE.flags>['flags'];
 
 async function run(
-  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  { flags: values, args: images }: Given<typeof TABLE.flags>,
   io: CommandIo,
 ): Promise<ExitCode> {
-  if (values['in-use']) return showInUse(values, positionals, io);
-  if (positionals.length === 0) throw new UsageError('Cannot show mirrors: no image is given');
-  positionals.forEach(imageOf);
+  const { probe, 'in-use': inUse, 'what-if': path } = values;
+  if (inUse && (images.length > 0 || path === undefined))
+    throw new UsageError('Cannot use --in-use: expected --what-if FILE, and no image');
+  if (!inUse && images.length === 0) throw new UsageError('Cannot show mirrors: no image is given');
+  images.forEach(imageOf);
+  const more = inUse ? IN_USE_KINDS : probe ? [GLOBAL_SECRET, PLATFORM_SECRET] : [];
+  const input = await readMirrorInput(
+    values,
+    io,
+    more,
+    inUse || probe ? [hostedSecrets(values.cluster)] : [],
+  );
+  const supposed = path === undefined ? undefined : await supposedBy(path, input, io);
+  return inUse && supposed !== undefined
+    ? showInUse(values, input, supposed, io)
+    : showImages(values, images, input, supposed, io);
+}
+
+async function showImages(
+  values: Values,
+  images: readonly string[],
+  input: MirrorInput,
+  supposed: WhatIf | undefined,
+  io: CommandIo,
+): Promise<ExitCode> {
   const planes = values.for ?? PLANES;
   const registryOverrides = parseOverridesFlag(values['registry-overrides']);
   if (registryOverrides === undefined)
@@ -286,19 +289,15 @@ async function run(
       `Cannot read --registry-overrides "${values['registry-overrides']}": expected source=target pairs`,
     );
   const conf = await readNodeConf(values['registries-conf']);
-  const input = values.probe
-    ? await readMirrorInput(values, io, PROBE_KINDS, [hostedSecrets(values.cluster)])
-    : await readMirrorInput(values, io);
-  const supposed = await supposedBy(values['what-if'], input, io);
   const cluster = supposed?.cluster ?? input.cluster;
   const planeInput = { cluster, conf, registryOverrides };
   const resolve = planeResolver(planeInput);
-  const resolved = positionals.flatMap((written) => {
+  const resolved = images.flatMap((written) => {
     const names = namesOf(written, cluster, conf);
     if (names.length === 0 && planes.includes('node')) return [nowhere(written, conf)];
-    return names.flatMap(({ image, short }) =>
+    return names.flatMap((image) =>
       mirrorReports(image, planes, cluster, resolve).map((report) =>
-        short ? { ...report, written } : report,
+        isShortName(written) ? { ...report, written } : report,
       ),
     );
   });
@@ -325,22 +324,22 @@ async function run(
   });
 }
 
-async function showInUse(values: Values, images: readonly string[], io: CommandIo): Promise<ExitCode> {
-  if (images.length > 0 || values['what-if'] === undefined)
-    throw new UsageError('Cannot use --in-use: expected --what-if FILE, and no image');
-  const next = [hostedSecrets(values.cluster)];
-  const input = await readMirrorInput(values, io, IN_USE_KINDS, next);
+async function showInUse(
+  values: Values,
+  input: MirrorInput,
+  supposed: WhatIf,
+  io: CommandIo,
+): Promise<ExitCode> {
   writeProblems(io, input.problems);
-  const supposed = await supposedBy(values['what-if'], input, io);
-  if (supposed === undefined) return 2;
   const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];
   const inUse = changesInUse(input, supposed, given);
+  const isHarmful = inUse.changed.some((change) => change.lost || change.withoutCredential.length > 0);
   return answer(io, values.output, {
     data: { cluster: input.cluster.name, change: changeOf(supposed), inUse },
     names: inUse.changed.flatMap(({ usedBy }) => usedBy),
     text: () => `change ${supposed.summary}\n${inUseText(oneLined(inUse))}`,
     nothing: 'No image in use is pulled from elsewhere',
-    failed: supposed.disruption === undefined || !isHarmless(inUse) || !areWarnings(input.problems),
+    failed: supposed.disruption === undefined || isHarmful || !areWarnings(input.problems),
   });
 }
 
@@ -357,17 +356,12 @@ function isUsable(report: MirrorReport): boolean {
 }
 
 /** A short name stands for several images, as the files of the node, the Image object or the operator's template say. */
-function namesOf(
-  written: string,
-  cluster: ClusterObjects,
-  conf: NodeConf | undefined,
-): readonly { readonly image: string; readonly short: boolean }[] {
-  if (!isShortName(written)) return [{ image: fullImage(imageOf(written)), short: false }];
+function namesOf(written: string, cluster: ClusterObjects, conf: NodeConf | undefined): readonly string[] {
   const search = conf === undefined ? searchOf(cluster.objects) : (conf.search ?? []);
-  return shortNameCandidates(written, conf?.aliases ?? new Map(), search).map((name) => ({
-    image: fullImage(imageOf(name)),
-    short: true,
-  }));
+  const names = isShortName(written)
+    ? shortNameCandidates(written, conf?.aliases ?? new Map(), search)
+    : [written];
+  return names.map((name) => fullImage(imageOf(name)));
 }
 
 /** In the words of containers/image `shortnames.Resolve`. */
@@ -446,12 +440,7 @@ async function lookedUp(report: MirrorReport, input: PlaneInput): Promise<Mirror
   return { ...report, lookUp };
 }
 
-async function supposedBy(
-  path: string | undefined,
-  { cluster }: MirrorInput,
-  io: CommandIo,
-): Promise<WhatIf | undefined> {
-  if (path === undefined) return undefined;
+async function supposedBy(path: string, { cluster }: MirrorInput, io: CommandIo): Promise<WhatIf> {
   const { manifests } = await readFolder(path, MIRROR_KINDS, io.stdin);
   return whatIf(
     cluster,

@@ -24,10 +24,10 @@ import {
   type WithoutUsers,
 } from '../model/cluster.ts';
 import { failureIn, runs } from '../model/events.ts';
-import { type Known, lookAt, readClusters } from '../model/look.ts';
+import { type Known, lookAt } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
 import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
-import { type ClusterAccess, type NextKinds, readinessOf, readObjects } from '../model/objects.ts';
+import { type NextKinds, readinessOf } from '../model/objects.ts';
 import { imagesOf, mirrorsOf, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
 import {
   byVerdict,
@@ -35,12 +35,10 @@ import {
   headline,
   REPORT_SYSTEMS,
   type ReportSystemName,
-  type ReportVerdict,
   worstOf,
 } from '../model/types.ts';
-import { reportMarkdown } from '../views/markdown.ts';
-import { answer, OUTPUT_FORMS, reportText } from '../views/text.ts';
-import { STATUS_KINDS, statusRows } from './status.ts';
+import { answer, OUTPUT_FORMS, reportMarkdown, reportText } from '../views/text.ts';
+import { type ClusterWorld, readEach, STATUS_KINDS, statusRows } from './status.ts';
 
 // Which workloads and pods of a cluster are examined: each workload once, and of the pods that fail alike one.
 
@@ -51,26 +49,26 @@ interface ChosenPod {
 }
 
 /**
- * What fails to pull: of the pods of a workload that fail alike on one node one, which stands for them, and templates that have no
- * pod although some are desired.
+ * Of each workload the template, which stands for its pods, since they can be made anew; of its pods that fail alike on one node one,
+ * because only it has what the kubelet says.
  *
+ * @param failing only those that fail, and templates that have no pod although some are desired
  * @param namespace the one that is looked at; all where it is undefined
  */
-export function failingPods(store: ObjectStore, namespace?: string): readonly ChosenPod[] {
+export function chosenPods(store: ObjectStore, failing: boolean, namespace?: string): readonly ChosenPod[] {
   return [...familiesIn(store, namespace).values()].flatMap(({ template, pods }): readonly ChosenPod[] => {
-    if (pods.length === 0)
-      return template === undefined || isIdle(template) || isRunning(template)
-        ? []
-        : [{ object: template, pods: 0 }];
-    const alike = new Map<string, ChosenPod>();
-    for (const pod of pods) {
+    const alike = Map.groupBy(pods, (pod) => {
       const failure = failureIn(store, pod);
-      if (failure === undefined) continue;
-      const id = JSON.stringify([podSpecIn(pod)['nodeName'], failure.cause, failure.host, failure.image]);
-      const before = alike.get(id);
-      alike.set(id, { object: before?.object ?? pod, pods: (before?.pods ?? 0) + 1 });
-    }
-    return [...alike.values()];
+      if (failure === undefined) return '';
+      return JSON.stringify([podSpecIn(pod)['nodeName'], failure.cause, failure.host, failure.image]);
+    });
+    const [any] = alike.get('') ?? [];
+    alike.delete('');
+    const bad = [...alike.values()].map((same) => ({ object: same[0] as KubeObject, pods: same.length }));
+    const whole = template ?? (bad.length === 0 ? any : undefined);
+    const isShown =
+      !failing || (template !== undefined && pods.length === 0 && !isIdle(template) && !isRunning(template));
+    return whole !== undefined && isShown ? [{ object: whole, pods: pods.length }, ...bad] : bad;
   });
 }
 
@@ -85,25 +83,6 @@ function isIdle({ kind, spec, status }: KubeObject): boolean {
 interface Family {
   readonly template?: KubeObject;
   readonly pods: KubeObject[];
-}
-
-/**
- * A workload stands for its pods, since they can be made anew; a pod that does not run comes beside it, because only it has what
- * the kubelet says.
- */
-function chosenPods(store: ObjectStore): readonly ChosenPod[] {
-  return [...familiesIn(store).values()].flatMap(({ template, pods }): readonly ChosenPod[] => {
-    const failing = pods.filter((pod) => failureIn(store, pod) !== undefined);
-    const [bad] = failing;
-    const [any] = pods;
-    if (template !== undefined)
-      return [
-        { object: template, pods: pods.length },
-        ...(bad === undefined ? [] : [{ object: bad, pods: failing.length }]),
-      ];
-    const shown = bad ?? any;
-    return shown === undefined ? [] : [{ object: shown, pods: pods.length }];
-  });
 }
 
 function familiesIn(store: ObjectStore, namespace?: string): ReadonlyMap<string, Family> {
@@ -128,47 +107,11 @@ function isRunning(object: KubeObject): boolean {
   return desired > 0 && ready >= desired;
 }
 
-/** One cluster as it was read. */
-interface ClusterToReport {
-  readonly name: string;
-  readonly store: ObjectStore;
-  /** Without the copies that profiles would bring. */
-  readonly given: ObjectStore;
-  readonly hostedCluster?: KubeObject;
-  readonly known: Known;
-}
-
-interface ReportInput {
-  readonly clusters: readonly ClusterToReport[];
-  readonly unread: readonly string[];
-}
-
-/** All clusters of the folders. @throws PullwrightError where nothing can be read */
-async function readAll(dirs: readonly string[], stdin: NodeJS.ReadableStream): Promise<ReportInput> {
-  const kinds = STATUS_KINDS.map(({ kind }) => kind);
-  const found = (await readClusters(dirs, kinds, stdin)).map(({ cluster, read }) => ({
-    ...cluster,
-    ...read(),
-  }));
-  return {
-    clusters: found.map(({ hosted, ...one }) => ({ ...one, known: { hosted, unread: [] } })),
-    unread: [...new Set(found.flatMap(({ problems, notes }) => [...problems, ...notes]))],
-  };
-}
-
 /** Of all namespaces. */
 const LIVE_KINDS: readonly NextKinds[] = clusterKinds(
   undefined,
   STATUS_KINDS.filter(({ kind }) => kind !== 'DaemonSet'),
 );
-
-/** The one cluster. @throws PullwrightError where it does not answer */
-async function readLive(access: ClusterAccess, io: CommandIo): Promise<ReportInput> {
-  const { store, problems: unread } = await readObjects(access, LIVE_KINDS, io);
-  const name = access.context ?? 'cluster';
-  const known = { unread, hosted: false, live: true };
-  return { clusters: [{ name, store, given: store, known }], unread };
-}
 
 /** Checks each. */
 export function examine(
@@ -219,11 +162,12 @@ const MOST_PULLS = 100;
 
 /** One cluster, and what is wrong in it. */
 function reportOn(
-  { name, store, given, hostedCluster, known }: ClusterToReport,
+  world: ClusterWorld,
   now: Date,
 ): { readonly cluster: ReportCluster; readonly problems: readonly FoundIn[] } {
+  const { name, store, given, hostedCluster } = world;
   const onNodes = mirrorsOf(store);
-  const pods = examine(store, chosenPods(store), { cluster: name, nodes: onNodes, ...known });
+  const pods = examine(store, chosenPods(store, false), { ...world, cluster: name, nodes: onNodes });
   const rows = statusRows(given);
   const nodes = nodeCoverage(store);
   const keys = reportKeys(store, nodes, now);
@@ -237,10 +181,7 @@ function reportOn(
   const shown = pulls.filter(({ verdict }, at) => verdict !== 'ok' || at < MOST_PULLS);
   const cluster = {
     name,
-    verdict: worstOf(
-      systems.map(({ verdict }) => verdict),
-      'unknown',
-    ),
+    verdict: systems.map(({ verdict }) => verdict).toSorted(byVerdict)[0] ?? 'unknown',
     systems,
     nodes,
     runtimes: runtimesOf(store),
@@ -265,44 +206,29 @@ function systemsOf(parts: Parts): readonly ReportSystem[] {
     const rows = parts.rows.filter((row) => row.system === system);
     const evidence = EVIDENCE[system]?.(parts);
     if (own.length + rows.length === 0 && evidence === undefined) return [];
-    const verdict = worstOf(
-      [
-        ...[...own, ...rows].map(({ severity }) => VERDICTS[severity]),
-        ...(evidence === undefined ? [] : [evidence.verdict]),
-      ],
-      'unknown',
-    );
+    const verdicts = [...own, ...rows].map(({ severity }) => VERDICTS[severity]);
+    const ready = rows.filter(({ state }) => state === 'Ready').length;
+    const reported = `${countedOf(ready, rows.length, ['object', 'objects'], ['reports that it is', 'report that they are'])} in order`;
     return [
       {
         system,
-        verdict,
-        summary: own.length > 0 ? counted(own.length, 'problem') : summaryOf(evidence, rows),
+        verdict: worstOf([...verdicts, evidence?.verdict ?? []].flat(), 'unknown'),
+        summary: own.length > 0 ? counted(own.length, 'problem') : (evidence?.summary ?? reported),
       },
     ];
   });
 }
 
-function summaryOf(evidence: Evidence | undefined, rows: readonly StatusRow[]): string {
-  if (evidence !== undefined) return evidence.summary;
-  const ready = rows.filter(({ state }) => state === 'Ready').length;
-  return `${countedOf(ready, rows.length, ['object', 'objects'], ['reports that it is', 'report that they are'])} in order`;
-}
-
-interface Evidence {
-  readonly verdict: ReportVerdict;
-  readonly summary: string;
-}
-
 /** Further input to the state of a system, beside problems and reporters; undefined where it is not in use. */
-const EVIDENCE: Readonly<Partial<Record<ReportSystemName, (parts: Parts) => Evidence | undefined>>> = {
+const EVIDENCE: Readonly<
+  Partial<Record<ReportSystemName, (parts: Parts) => Omit<ReportSystem, 'system'> | undefined>>
+> = {
   pulls: ({ pulls }) =>
     pulls.length === 0
       ? undefined
       : {
-          verdict: worstOf(
-            pulls.map(({ verdict }) => verdict),
-            'unknown',
-          ),
+          // The worst first.
+          verdict: pulls[0]?.verdict ?? 'unknown',
           summary: `${counted(pulls.length, 'image')} examined`,
         },
   'global-pull-secret': ({ keys, nodes }) => {
@@ -378,7 +304,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
 
 async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
   const { from, context } = flags;
-  const { clusters, unread } = await (from === undefined ? readLive(flags, io) : readAll(from, io.stdin));
+  const clusters = await readEach(flags, LIVE_KINDS, io);
   const now = new Date();
   const made = clusters.map((one) => reportOn(one, now));
   return {
@@ -389,7 +315,7 @@ async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
       .map(({ cluster }) => cluster)
       .toSorted((a, b) => byVerdict(a.verdict, b.verdict) || (a.name < b.name ? -1 : 1)),
     problems: groupedByCause(made.flatMap(({ problems }) => problems)),
-    unread,
+    unread: [...new Set(clusters.flatMap(({ problems, notes }) => [...problems, ...notes]))],
   };
 }
 

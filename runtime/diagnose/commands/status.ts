@@ -24,13 +24,14 @@ import {
   renderStatus,
   type StatusRow,
 } from '../checks/status.ts';
-import { readClusters } from '../model/look.ts';
+import { type Known, type ReadWorld, readClusters, readWorld } from '../model/look.ts';
 import {
   chooseCluster,
   conditionOf,
   LOOK_FLAGS,
+  type LookValues,
+  type NextKinds,
   needFolderForCluster,
-  readObjects,
   type SourceKind,
 } from '../model/objects.ts';
 import { PROVIDER_CONFIGS } from '../model/pull.ts';
@@ -150,29 +151,42 @@ type Values = Given<typeof TABLE.flags>['flags'];
 
 /** Clusters of a folder are counted apart. */
 async function look(
-  { from, cluster, ...access }: Values,
+  values: Values,
   namespace: string | undefined,
   io: CommandIo,
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
+  const all = await readEach(values, [() => kindsOf(namespace)], io);
+  const chosen = values.cluster === undefined ? all : [chooseCluster(all, values.cluster)];
+  const rows = chosen.flatMap(({ name, given }) =>
+    statusRows(given).map((row) => (all.length === 1 ? row : { cluster: name, ...row })),
+  );
+  return { rows: byUrgency(rows), problems: [...new Set(chosen.flatMap(({ problems }) => problems))] };
+}
+
+/** A cluster with all that was read of it. */
+export interface ClusterWorld extends ReadWorld, Omit<Known, 'hosted'> {
+  readonly name: string;
+  readonly hostedCluster?: KubeObject;
+}
+
+/**
+ * The cluster of a kubeconfig, or every one of folders.
+ *
+ * @param steps what to read of a kubeconfig's
+ * @throws UsageError, PullwrightError where nothing can be read
+ */
+export async function readEach(
+  { from, ...access }: LookValues,
+  steps: readonly NextKinds[],
+  io: CommandIo,
+): Promise<readonly ClusterWorld[]> {
   if (from === undefined) {
-    const { store, problems } = await readObjects(access, [() => kindsOf(namespace)], io);
-    return { rows: statusRows(store), problems };
+    const found = await readWorld(access, steps, io);
+    return [{ ...found, unread: found.problems, live: true, name: access.context ?? 'cluster' }];
   }
   const kinds = STATUS_KINDS.map(({ kind }) => kind);
-  const all = await readClusters(from, kinds, io.stdin);
-  const names = all.map((one) => one.cluster);
-  const chosen = cluster === undefined ? names : [chooseCluster(names, cluster)];
-  const clusters = all
-    .filter(({ cluster }) => chosen.includes(cluster))
-    .map(({ cluster: { name }, read }) => ({ name, ...read() }));
-  return {
-    rows: byUrgency(
-      clusters.flatMap(({ name, given }) =>
-        statusRows(given).map((row) => (all.length === 1 ? row : { cluster: name, ...row })),
-      ),
-    ),
-    problems: [...new Set(clusters.flatMap(({ problems }) => problems))],
-  };
+  const clusters = await readClusters(from, kinds, io.stdin);
+  return clusters.map(({ cluster, read }) => ({ ...cluster, ...read(), unread: [] }));
 }
 
 /** A tenant may not list more than what is in its namespace. Nodes are compared with what is in that of their agents. */

@@ -22,51 +22,33 @@ import { pullerOf } from './explain.ts';
 
 // Expectations about pull credentials: read from a document, and compared with an explanation.
 
-/** What an image should be pulled with. */
-interface Expected {
-  /** `Secret/namespace/name`, or a part of it from its end; the file of a node counts as well as the Secret behind it. */
-  readonly secret?: string | undefined;
-  readonly key?: string | undefined;
-  readonly username?: string | undefined;
-}
-
-export interface Expectation {
-  /** @default {the image} */
-  readonly name?: string | undefined;
-  readonly image: string;
-  readonly namespace?: string | undefined;
-  readonly pod?: string | undefined;
-  readonly serviceAccount?: string | undefined;
-  readonly node?: string | undefined;
-  /** A pull source of CRI-O, by the start of its reference; without it, the kubelet's first credential is checked. */
-  readonly at?: string | undefined;
-  /** `denied`: no credential is offered. `anonymous`: none is, and an attempt without one is made. */
-  readonly expect: Expected | 'denied' | 'anonymous';
-}
-
-interface ExpectationFile {
-  /** Folders. */
-  readonly from?: string[] | undefined;
-  readonly tests: Expectation[];
-}
-
 const text = z.string().optional();
+/** What an image should be pulled with. */
 const EXPECTED = z
-  .strictObject({ secret: text, key: text, username: text })
+  .strictObject({
+    /** `Secret/namespace/name`, or a part of it from its end; the file of a node counts as well as the Secret behind it. */
+    secret: text,
+    key: text,
+    username: text,
+  })
   .refine((expected) => Object.keys(expected).length > 0);
 const EXPECTATION = z.strictObject({
+  /** @default {the image} */
   name: text,
   image: z.string(),
   namespace: text,
   pod: text,
   serviceAccount: text,
   node: text,
+  /** A pull source of CRI-O, by the start of its reference; without it, the kubelet's first credential is checked. */
   at: text,
+  /** `denied`: no credential is offered. `anonymous`: none is, and an attempt without one is made. */
   expect: z.union([z.enum(['denied', 'anonymous']), EXPECTED], {
     error: 'must be denied, anonymous, or an object with secret, key or username',
   }),
 });
-const FILE: z.ZodType<ExpectationFile> = z.strictObject({
+const FILE = z.strictObject({
+  /** Folders. */
   from: z
     .union([z.string().transform((dir) => [dir]), z.array(z.string())], {
       error: 'must be a folder or a list of folders',
@@ -74,10 +56,11 @@ const FILE: z.ZodType<ExpectationFile> = z.strictObject({
     .optional(),
   tests: z.array(EXPECTATION).min(1),
 });
+type Expectation = z.infer<typeof EXPECTATION>;
 
 /** Reads a document: `{ from?: [...], tests: [{ image, expect, ... }] }`; problems have their paths. */
 export function readExpectations(document: unknown): {
-  readonly value: ExpectationFile | undefined;
+  readonly value: z.infer<typeof FILE> | undefined;
   readonly problems: readonly string[];
 } {
   return readValue(document, FILE, '');
@@ -88,60 +71,48 @@ type Found =
   | { readonly what: 'entry'; readonly entry: EntryPlace; readonly username: string }
   | { readonly what: 'anonymous' | 'blocked'; readonly why: string };
 
-/** Why `expected` does not hold; undefined when it does. */
-export function judgeExpectation({ at, expect }: Expectation, explanation: Explanation): string | undefined {
-  const found = at === undefined ? foundByKubelet(explanation) : foundAt(explanation, at);
-  if (found.what === 'blocked' && expect !== 'denied') return found.why;
-  if (expect === 'denied')
-    return found.what === 'entry' ? `expected no credential, ${described(found)}` : undefined;
-  if (expect === 'anonymous')
-    return found.what === 'anonymous' ? undefined : `expected no credential, ${described(found)}`;
-  if (found.what !== 'entry') return `expected ${JSON.stringify(expect)}, ${described(found)}`;
-  const differs = differences(expect, found);
-  return differs === undefined ? undefined : `${differs}, ${described(found)}`;
+/** Why `expect` does not hold; undefined when it does. */
+export function judgeExpectation(
+  { at, expect }: Pick<Expectation, 'at' | 'expect'>,
+  explanation: Explanation,
+): string | undefined {
+  const found = foundAt(explanation, at);
+  if (found.what !== 'entry') {
+    if (expect === 'denied' || expect === found.what) return undefined;
+    return found.what === 'blocked' ? found.why : `expected ${JSON.stringify(expect)}, ${found.why}`;
+  }
+  const { key, origin, source } = found.entry;
+  const differs = typeof expect === 'string' ? 'expected no credential' : differences(expect, found);
+  return differs && `${differs}, found user "${found.username}" by "${key}" of ${origin ?? source}`;
 }
 
-function foundByKubelet({ kubelet }: Explanation): Found {
-  if (kubelet.blockedBy !== undefined) {
-    return {
-      what: 'blocked',
-      why: `the pod can pull nothing: ${kubelet.blockedBy.source} ${kubelet.blockedBy.why}`,
-    };
-  }
-  const [first] = kubelet.tried;
+function foundAt({ kubelet, places }: Explanation, at: string | undefined): Found {
+  const place = places.find(({ reference }) => at !== undefined && reference.startsWith(at));
+  if (at !== undefined && place === undefined)
+    return { what: 'blocked', why: `nothing is pulled from "${at}"` };
+  const sent = place?.crio ?? { what: 'kubelet' };
+  if (sent.what === 'entry') return sent;
+  if (sent.what === 'nothing') return { what: 'anonymous', why: sent.why };
+  if (sent.what === 'failure') return { what: 'blocked', why: sent.why };
+  if (sent.what === 'helper')
+    return { what: 'blocked', why: `the credential helper "${sent.helper}" is asked` };
+  const { blockedBy, tried } = kubelet;
+  if (blockedBy !== undefined)
+    return { what: 'blocked', why: `the pod can pull nothing: ${blockedBy.source} ${blockedBy.why}` };
+  const [first] = tried;
   if (first === undefined) return { what: 'anonymous', why: 'no credential matches' };
   return { what: 'entry', entry: first, username: first.username };
 }
 
-function foundAt(explanation: Explanation, at: string): Found {
-  const place = explanation.places.find(({ reference }) => reference.startsWith(at));
-  if (place === undefined) return { what: 'blocked', why: `nothing is pulled from "${at}"` };
-  const { crio } = place;
-  if (crio.what === 'kubelet') return foundByKubelet(explanation);
-  if (crio.what === 'entry') return { what: 'entry', entry: crio.entry, username: crio.username };
-  if (crio.what === 'nothing') return { what: 'anonymous', why: crio.why };
-  return {
-    what: 'blocked',
-    why: crio.what === 'failure' ? crio.why : `the credential helper "${crio.helper}" is asked`,
-  };
-}
-
 function differences(
-  { secret, key, username }: Expected,
+  { secret, key, username }: z.infer<typeof EXPECTED>,
   found: Found & { what: 'entry' },
 ): string | undefined {
-  const names = [found.entry.origin, found.entry.source].filter((name) => name !== undefined);
-  if (secret !== undefined && !names.some((name) => name === secret || name.endsWith(`/${secret}`))) {
+  const names = [found.entry.origin, found.entry.source];
+  if (secret !== undefined && !names.some((name) => name === secret || name?.endsWith(`/${secret}`)))
     return `expected Secret "${secret}"`;
-  }
   if (key !== undefined && key !== found.entry.key) return `expected key "${key}"`;
   return username !== undefined && username !== found.username ? `expected user "${username}"` : undefined;
-}
-
-function described(found: Found): string {
-  if (found.what !== 'entry') return found.why;
-  const { key, origin, source } = found.entry;
-  return `found user "${found.username}" by "${key}" of ${origin ?? source}`;
 }
 
 const TABLE = {
@@ -389,8 +360,7 @@ function explained({ store, hosted }: ReadWorld, pod: NamedPod, image: string): 
 
 function expectedPull(image: string, explanation: Explanation, at?: string): ExpectedPull {
   const judge = (expect: Expectation['expect']): void => {
-    const place = at === undefined ? {} : { at };
-    const failure = judgeExpectation({ name: image, image, expect, ...place }, explanation);
+    const failure = judgeExpectation({ at, expect }, explanation);
     if (failure !== undefined) assert.fail(`${image}: ${failure}`);
   };
   return {

@@ -70,35 +70,31 @@ async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: Comma
   }
   const problems = await judge(inputs);
   const errors = problems.filter(({ severity }) => severity === 'error').length;
-  const judged = inputs.reduce((sum, input) => sum + input.judged, 0);
+  const judged = inputs.reduce((sum, input) => sum + judgedIn(input), 0);
   io.stdout.write(
     inForm(values.output, {
       data: { judged, problems },
       findings: problems,
       suite: 'pull secrets',
-      cases: casesOf(problems, judgedFiles(inputs), values.strict),
+      cases: casesOf(problems, inputs, values.strict),
       text: () => asText(problems, judged, io.stdout.isTTY === true),
     }),
   );
-  const namespaces = inputs.flatMap((input) => input.namespaces ?? []);
-  for (const note of selectionNotes(
+  const [manifests, namespaces] = [
     inputs.flatMap((input) => input.manifests),
-    namespaces,
-  ))
-    io.stderr.write(`${note}\n`);
+    inputs.flatMap((input) => input.namespaces),
+  ];
+  for (const note of selectionNotes(manifests, namespaces)) io.stderr.write(`${note}\n`);
   const isEmpty = judged === 0 && !values['ignore-others'];
   if (isEmpty) io.stderr.write('Nothing in the input is of a kind that can be validated\n');
   return errors > 0 || isEmpty || (values.strict && problems.length > 0) ? 1 : 0;
 }
 
 /** A text that holds none of the kinds may be anything, and need not be a manifest at all. */
-function isOfOurs({ judged, text }: Input): boolean {
-  if (judged === 0 && text !== undefined && isTemplate(text.text)) return false;
-  return (
-    judged > 0 ||
-    text === undefined ||
-    (text.text.match(/\w+/g) ?? []).some((word) => VALIDATED_KINDS.has(word))
-  );
+function isOfOurs(input: Input): boolean {
+  const { text = '' } = input.text ?? {};
+  if (judgedIn(input) > 0 || input.text === undefined) return true;
+  return !isTemplate(text) && (text.match(/\w+/g) ?? []).some((word) => VALIDATED_KINDS.has(word));
 }
 
 /** Namespaces are not validated: selectors of profiles are matched against them. */
@@ -123,16 +119,17 @@ function isForeign({ object }: Manifest): boolean {
 
 interface Input {
   readonly manifests: readonly Manifest[];
-  readonly namespaces?: readonly KubeObject[];
+  readonly namespaces: readonly KubeObject[];
   readonly problems: readonly Finding[];
-  /** A fleet, validated by the charts. */
-  readonly fleet?: { readonly name: string; readonly text: string };
   /** Of a single file of manifests. */
   readonly text?: { readonly file: string; readonly text: string };
   /** A file that is one document of its own: no manifest. */
   readonly file?: string;
-  /** Number of validated objects. */
-  readonly judged: number;
+}
+
+/** Number of validated objects. */
+function judgedIn({ manifests, file }: Input): number {
+  return manifests.length + (file === undefined ? 0 : 1);
 }
 
 async function readInput(path: string, io: CommandIo): Promise<Input> {
@@ -145,36 +142,27 @@ async function readInput(path: string, io: CommandIo): Promise<Input> {
   const problems = folder.problems
     .filter(({ file, first }) => first === undefined || dirname(first.file) === dirname(file))
     .map((one) => inFile(unreadable(one), { file: `${path}/${one.file}`, line: one.line }));
-  return { manifests, namespaces, problems, judged: manifests.length };
+  return { manifests, namespaces, problems };
 }
 
-function inputOf(file: string, text: string): Input {
-  if (isDockerConfig(text)) {
-    const problems = validateDockerConfig(redact(text), 'config.json', new Date()).map((one) =>
-      inFile(one, { file }),
-    );
-    return { manifests: [], problems, file, judged: 1 };
-  }
-  if (isFleet(text)) {
-    return { manifests: [], problems: [], fleet: { name: file, text }, judged: 1 };
-  }
-  // The kubelet's own file: it has no name, so it is not an object of a cluster.
-  if (/^kind:\s*["']?CredentialProviderConfig\b/m.test(text)) {
-    const message = kubeletRefusal(text, parseYaml);
-    return {
-      manifests: [],
-      problems:
-        message === undefined
-          ? []
-          : [inFile({ severity: 'error', code: 'KubeletRefuses', path: '', message }, { file })],
-      file,
-      judged: 1,
-    };
-  }
+async function inputOf(file: string, text: string): Promise<Input> {
+  const told = await documentProblems(file, text);
+  if (told !== undefined) return { manifests: [], namespaces: [], problems: told, file };
   const folder = folderOf([{ file, text }], READ_KINDS);
   const problems = folder.problems.map((one) => inFile(unreadable(one), { file, line: one.line }));
-  const { manifests, namespaces } = apart(folder.manifests);
-  return { manifests, namespaces, problems, text: { file, text }, judged: manifests.length };
+  return { ...apart(folder.manifests), problems, text: { file, text } };
+}
+
+/** Of a file that is one document of its own; undefined for manifests. */
+async function documentProblems(file: string, text: string): Promise<readonly Finding[] | undefined> {
+  if (isDockerConfig(text))
+    return validateDockerConfig(redact(text), 'config.json', new Date()).map((one) => inFile(one, { file }));
+  if (isFleet(text)) return judgeFleet(file, text);
+  // The kubelet's own file: it has no name, so it is not an object of a cluster.
+  if (!/^kind:\s*["']?CredentialProviderConfig\b/m.test(text)) return undefined;
+  const message = kubeletRefusal(text, parseYaml);
+  if (message === undefined) return [];
+  return [inFile({ severity: 'error', code: 'KubeletRefuses', path: '', message }, { file })];
 }
 
 /** A fleet says so, or is not a manifest and lists clusters. */
@@ -203,10 +191,11 @@ function unreadable({ message, first }: ManifestProblem): ValidationProblem {
 }
 
 async function judge(inputs: readonly Input[]): Promise<readonly Finding[]> {
-  const problems = inputs.flatMap((input) => input.problems);
-  for (const { fleet } of inputs) if (fleet !== undefined) problems.push(...(await judgeFleet(fleet)));
-  problems.push(...judgeManifests(inputs.flatMap((input) => input.manifests)));
-  return (await withLines(problems, inputs)).toSorted((a, b) => compare(a, b));
+  const problems = [
+    ...inputs.flatMap((input) => input.problems),
+    ...judgeManifests(inputs.flatMap((input) => input.manifests)),
+  ];
+  return (await withLines(problems, inputs)).toSorted(compare);
 }
 
 /** Each problem of an object gets the line of the place that it is about. */
@@ -238,13 +227,7 @@ function compare(a: Finding, b: Finding): number {
 }
 
 /** The charts are loaded only for a fleet: they load their own libraries. */
-async function judgeFleet({
-  name,
-  text,
-}: {
-  readonly name: string;
-  readonly text: string;
-}): Promise<readonly Finding[]> {
+async function judgeFleet(name: string, text: string): Promise<readonly Finding[]> {
   const { parseFleet } = await import('../../../charts/fleet.ts');
   const { FleetError, pathText } = await import('../../../charts/fleet-problems.ts');
   const told = (problems: FleetErrors['problems'], severity: ValidationProblem['severity']): Finding[] =>
@@ -265,19 +248,10 @@ async function judgeFleet({
   }
 }
 
-function judgedFiles(inputs: readonly Input[]): readonly string[] {
-  const files = inputs.flatMap(({ manifests, fleet, file }) => [
-    ...manifests.map((manifest) => manifest.file),
-    ...(fleet === undefined ? [] : [fleet.name]),
-    ...(file === undefined ? [] : [file]),
-  ]);
-  return [...new Set(files)];
-}
-
 /** A case for each problem, and one for each file that has none. A warning fails where warnings do. */
 function casesOf(
   problems: readonly Finding[],
-  files: readonly string[],
+  inputs: readonly Input[],
   strict: boolean,
 ): readonly JunitCase[] {
   const wrong = problems.map((problem): JunitCase => {
@@ -288,10 +262,11 @@ function casesOf(
     return { classname: file, name, ...(fails ? { failure: said } : { note: `warning: ${said}` }) };
   });
   const named = new Set(problems.map(({ file }) => file));
-  const well = files
-    .filter((file) => !named.has(file))
-    .map((file) => ({ classname: file, name: 'no problem' }));
-  return [...wrong, ...well];
+  const files = inputs.flatMap(({ manifests, file }) =>
+    [...manifests.map((one) => one.file), file ?? []].flat(),
+  );
+  const well = new Set(files).difference(named);
+  return [...wrong, ...[...well].map((classname) => ({ classname, name: 'no problem' }))];
 }
 
 /** @param isTTY whether a person's screen gets it, which one broken document must not fill; elsewhere each line may be looked for */

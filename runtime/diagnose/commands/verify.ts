@@ -5,7 +5,7 @@ import { type Command, type CommandIo, defineCommand, type ExitCode } from '../.
 import { count, type Given, outputFlag, several, text, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { paintFor, writeProblems } from '../../cli/terminal.ts';
 import { describeError, UsageError } from '../../core/errors.ts';
-import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
+import { type ConditionInput, readinessOf } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import {
   type EntryStatus,
@@ -17,7 +17,7 @@ import {
 } from '../../core/kubernetes/pull-status.ts';
 import { readOptions } from '../../core/kubernetes/read-spec.ts';
 import { counted, oneLined } from '../../core/text.ts';
-import type { Reader, Reconciler, Ref, Request, Result, Sample, Watch } from '../../engine/contract.ts';
+import type { Reconciler, Ref, Sample, Watch } from '../../engine/contract.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import { firstBroken } from '../checks/findings.ts';
 import { type ClusterAccess, LOOK_FLAGS, needFolderForCluster, withClient } from '../model/objects.ts';
@@ -59,16 +59,15 @@ function verifyStatus(
 ): ReturnType<typeof pullStatus> & { readonly events: readonly VerifyEvent[] } {
   const { report, soon } = input;
   const before = new Map(verdictsOf(present).map((verdict) => [verdict.subject, verdict]));
-  const credentials = report.credentials.map((one) => ({
-    one,
-    verdict: credentialVerdict(one, soon.has(one), before.get(subjectOf(one))?.lastOk, report.checkedAt),
-  }));
+  const credentials = report.credentials.map((one) => {
+    const known = before.get(subjectOf(one));
+    return { one, known, verdict: credentialVerdict(one, soon.has(one), known?.lastOk, report.checkedAt) };
+  });
   const broken = report.images.flatMap(({ image, usedBy, findings }): readonly EntryStatus[] => {
     const why = firstBroken(findings)?.message;
-    if (why === undefined) return [];
     const doctor = whyCommand({ image, usedBy });
     const message = `used by ${usedBy}: ${why}; run ${doctor}`;
-    return [{ subject: image, verdict: 'Rejected', reason: 'NotPullable', message }];
+    return why === undefined ? [] : [{ subject: image, verdict: 'Rejected', reason: 'NotPullable', message }];
   });
   const made = pullStatus({
     reporter: 'verify',
@@ -84,14 +83,12 @@ function verifyStatus(
     present,
     now: new Date(report.checkedAt),
   });
-  const events = credentials.flatMap(({ one, verdict }) =>
-    eventOf(one, verdict, before.get(verdict.subject)),
-  );
+  const events = credentials.flatMap(({ one, verdict, known }) => eventOf(one, verdict, known));
   return { ...made, events };
 }
 
 /** The verdicts that a PullStatus holds. */
-export function verdictsOf(object: KubeObject | undefined): readonly EntryStatus[] {
+function verdictsOf(object: KubeObject | undefined): readonly EntryStatus[] {
   return (object?.status as { readonly verdicts?: readonly EntryStatus[] } | undefined)?.verdicts ?? [];
 }
 
@@ -119,46 +116,33 @@ function credentialVerdict(
   };
 }
 
-function incomplete({ problems }: Verification): ConditionText | undefined {
-  return problems.length === 0
-    ? undefined
-    : { reason: 'Incomplete', message: problems.slice(0, 5).join('; ') };
-}
-
-function attention({ report }: Verification): ConditionText | undefined {
-  if (!wantsAttention(report)) return undefined;
-  const refused = report.credentials.filter(isRefused).length;
-  const broken = report.images.filter(({ pullable }) => pullable === 'no').length;
-  return {
+function conditionsOf({ report, problems, soon }: Verification): readonly ConditionInput[] {
+  const { images, credentials } = report;
+  const refused = credentials.filter(isRefused).length;
+  const broken = images.filter(({ pullable }) => pullable === 'no').length;
+  const incomplete = { reason: 'Incomplete', message: problems.slice(0, 5).join('; ') };
+  const attention = {
     reason: broken > 0 ? 'ImagesNotPullable' : 'CredentialsRefused',
     message: `${counted(broken, 'image')} cannot be pulled, ${counted(refused, 'credential is', 'credentials are')} refused: the verdicts say which`,
   };
-}
-
-function verified({ report }: Verification): ConditionText {
-  return {
+  const verified = {
     reason: 'Verified',
-    message: `${counted(report.images.length, 'image')} and ${counted(report.credentials.length, 'credential')} are in order`,
+    message: `${counted(images.length, 'image')} and ${counted(credentials.length, 'credential')} are in order`,
   };
-}
-
-function conditionsOf(input: Verification): readonly ConditionInput[] {
-  const { soon } = input;
   return [
     ...readinessOf([
-      ['stalled', incomplete(input)],
-      ['stalled', attention(input)],
-      ['ready', verified(input)],
+      ['stalled', problems.length > 0 ? incomplete : undefined],
+      ['stalled', wantsAttention(report) ? attention : undefined],
+      ['ready', verified],
     ]),
-    {
-      type: 'EndingSoon',
-      status: soon.size > 0 ? 'True' : 'False',
-      reason: soon.size > 0 ? 'RenewCredentials' : 'NothingEnds',
-      message:
-        soon.size > 0
-          ? `${counted(soon.size, 'credential expires soon or has', 'credentials expire soon or have')} expired`
-          : 'no credential expires soon',
-    },
+    soon.size > 0
+      ? {
+          type: 'EndingSoon',
+          status: 'True',
+          reason: 'RenewCredentials',
+          message: `${counted(soon.size, 'credential expires soon or has', 'credentials expire soon or have')} expired`,
+        }
+      : { type: 'EndingSoon', status: 'False', reason: 'NothingEnds', message: 'no credential expires soon' },
   ];
 }
 
@@ -233,7 +217,6 @@ const TABLE = {
   ],
   args: [{ name: '[IMAGE...]', help: 'images; or --all-in-use' }],
   flags: {
-    image: several(text({ value: 'IMAGE', help: 'the same as IMAGE' })),
     'all-in-use': toggle({ help: 'all images of pods and of the templates that make pods' }),
     namespace: several(
       text({
@@ -299,10 +282,9 @@ export const command: Command = defineCommand(TABLE, run);
 type Values = ValuesOf<typeof TABLE.flags>;
 
 async function run(
-  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
+  { flags: values, args: images }: Given<typeof TABLE.flags>,
   io: CommandIo,
 ): Promise<ExitCode> {
-  const images = [...positionals, ...(values.image ?? [])];
   needFolderForCluster(values);
   refuse(values, images);
   const cronJob = values.report === undefined ? undefined : cronJobOf(values.report);
@@ -373,15 +355,13 @@ function verifyReconciler(namespace: string): Reconciler {
       changed.kind === PULL_STATUS_KIND && changed.name === NAME
         ? [{ scope: reader.scope.name, namespace, name: NAME }]
         : [],
-    reconcile: (reader: Reader, key: Request): Result => ({ metrics: samplesOf(reader, ref, key) }),
+    reconcile: (reader, { scope }) => ({ metrics: samplesOf(reader.get(ref), scope) }),
   };
 }
 
-function samplesOf(reader: Reader, ref: Ref, { scope }: Request): readonly Sample[] {
-  const object = reader.get(ref);
-  const summary = (object?.status as { readonly summary?: { readonly checkedAt?: string } } | undefined)
-    ?.summary;
-  if (object === undefined || summary?.checkedAt === undefined) return [];
+function samplesOf(object: KubeObject | undefined, scope: string): readonly Sample[] {
+  const { summary } = (object?.status ?? {}) as { readonly summary?: { readonly checkedAt?: string } };
+  if (summary?.checkedAt === undefined) return [];
   return [
     ...at('pullwright_verify_last_run', 'When registries were last checked, in seconds', summary.checkedAt, {
       scope,
@@ -419,6 +399,6 @@ function at(
   time: string | undefined,
   labels: Readonly<Record<string, string>>,
 ): readonly Sample[] {
-  const value = time === undefined ? Number.NaN : Date.parse(time) / 1000;
+  const value = Date.parse(time ?? '') / 1000;
   return Number.isFinite(value) ? [{ name, help, value, labels }] : [];
 }

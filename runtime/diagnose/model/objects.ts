@@ -17,7 +17,6 @@ import { HttpKubeClient } from '../../kube/http-client.ts';
 import { pagesOf } from '../../kube/informer.ts';
 import { type ClusterChoice, contextNamespace, loadConnection } from '../../kube/kubeconfig.ts';
 import type { Collection } from '../../kube/resources.ts';
-import type { ClusterObjects } from '../../registry-overrides/machine-config/input.ts';
 
 /** A kind to look at. */
 export interface SourceKind extends Collection, Omit<Selector, 'metadataOnly'> {
@@ -227,7 +226,10 @@ export const LOOK_FLAGS = { from: fromFlag, cluster: clusterFlag, ...CLUSTER_FLA
 export type LookValues = Partial<ValuesOf<typeof LOOK_FLAGS>>;
 
 /** The one that is named, or the only one. @throws UsageError that names them all */
-export function chooseCluster(clusters: readonly ClusterObjects[], name: string | undefined): ClusterObjects {
+export function chooseCluster<Cluster extends { readonly name: string }>(
+  clusters: readonly Cluster[],
+  name: string | undefined,
+): Cluster {
   const names = clusters.map((cluster) => cluster.name);
   if (name === undefined) {
     const [only] = clusters;

@@ -3,11 +3,13 @@
  * at the end of the page, which no browser runs; names in it are text wherever they are put.
  */
 import { createHash } from 'node:crypto';
-import { counted, onOneLine, printable } from '../../core/text.ts';
+import { plain } from '../../cli/terminal.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { printable } from '../../core/text.ts';
 import type { Report } from '../model/cluster.ts';
-import { type Cause, causeText, type FoundIn, headline, VERDICT_WORDS } from '../model/types.ts';
+import type { Cause, FoundIn } from '../model/types.ts';
 import { PAGE_SCRIPT, PAGE_STYLE } from './page.ts';
-import { fixText } from './text.ts';
+import { fixText, reportText } from './text.ts';
 
 /** A report as the page has it. */
 export type PageReport = Omit<Report, 'problems'> & { readonly problems: readonly PageCause[] };
@@ -43,10 +45,11 @@ export function reportHtml(report: Report): string {
     '<header><div><a class="brand" href="#">Pull credentials</a><span id="made"></span>',
     '<input id="search" type="search" placeholder="Search (press /)" aria-label="Search clusters, images, registries, namespaces" autocomplete="off" spellcheck="false"></div></header>',
     '<main id="view" tabindex="-1">',
-    noScript(report),
+    // For viewers that run no script.
+    `<noscript><pre>${escaped(reportText(report, plain))}</pre></noscript>`,
     '</main>',
-    '<footer>Made by pullwright report. It holds no password and no token, and asks no server.</footer>',
-    `<script type="application/json" id="data">${jsonInHtml(pageReport(report))}</script>`,
+    '<footer>Made by pullwright report. It holds no password and no token, and asks no server.<p id="address" class="address"></p></footer>',
+    `<script type="application/json" id="data">${jsonInHtml(report)}</script>`,
     `<script>${PAGE_SCRIPT}</script>`,
     '</body>',
     '</html>',
@@ -54,38 +57,24 @@ export function reportHtml(report: Report): string {
   ].join('\n');
 }
 
-/** The script of the page writes no YAML. */
-function pageReport({ problems, ...report }: Report): PageReport {
-  return {
-    ...report,
-    problems: problems.map(({ cases, ...cause }) => ({
-      ...cause,
-      cases: cases.map(({ fix, ...one }) => (fix === undefined ? one : { ...one, fix: fixText(fix) })),
-    })),
-  };
-}
-
 function hashOf(text: string): string {
   return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }
 
-/** Nothing in it can end the element, open a comment, be obeyed by a terminal, or be a line break of old JavaScript. */
-function jsonInHtml(value: unknown): string {
-  return printable(JSON.stringify(value)).replace(
+/**
+ * With fixes as text, since the script of the page writes no YAML. Nothing in it can end the element, open a comment, be obeyed by a
+ * terminal, or be a line break of old JavaScript.
+ */
+function jsonInHtml(report: Report): string {
+  const json = JSON.stringify(report, (name, value: unknown) =>
+    name === 'fix' && Array.isArray(value) ? fixText(value as readonly KubeObject[]) : value,
+  );
+  return printable(json).replace(
     /[<>&]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 
-/** For viewers that run no script: what is wrong, in a list. */
-function noScript(report: Report): string {
-  const items = report.problems.map(
-    ({ verdict, clusters, cases, ...cause }) =>
-      `<li>${escaped(`${VERDICT_WORDS[verdict]}: ${causeText(cause)} (${cases.length} in ${counted(clusters.length, 'cluster')})`)}</li>`,
-  );
-  return `<noscript><h1>${escaped(headline(report))}</h1><ul>${items.join('')}</ul><p>The rest of this page needs its script.</p></noscript>`;
-}
-
 function escaped(text: string): string {
-  return onOneLine(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return printable(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -2,8 +2,8 @@
 
 import type { CommandIo, ExitCode } from '../../cli/command.ts';
 import { type FileFinding, type JunitCase, junitXml, sarifText } from '../../cli/findings.ts';
-import { columnsOf, type Paint, plain, textRecords, textTable } from '../../cli/terminal.ts';
-import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { capped, columnsOf, type Paint, plain, textRecords, textTable } from '../../cli/terminal.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { counted, onOneLine, wrapped } from '../../core/text.ts';
 import { dataText, toYaml } from '../../kube/yaml.ts';
 import { fixesOf } from '../checks/findings.ts';
@@ -20,7 +20,6 @@ import {
 } from '../model/types.ts';
 import {
   endingSoon,
-  type PullVerdict,
   type VerifiedAttempt,
   type VerifiedCredential,
   type VerifiedImage,
@@ -60,10 +59,7 @@ export function answer(
 
 // An explanation as a tree.
 
-interface Branch {
-  readonly text: string;
-  readonly below?: readonly Branch[];
-}
+type Branch = readonly [text: string, below?: readonly Branch[]];
 
 /** Keys for other registries that the text names; the JSON has all, each with its reason. */
 const MAX_NAMES = 8;
@@ -78,30 +74,37 @@ export interface TextLook {
 }
 
 /** The tree. Ends with a newline. */
-export function explanationText(explanation: Explanation, look: TextLook = {}): string {
-  const { paint = plain, locate = () => undefined, columns } = look;
-  const place = (entry: EntryPlace): string => {
-    const file = locate(entry.origin ?? entry.source);
-    const origin = entry.origin === undefined ? '' : `, from ${entry.origin}`;
-    return `"${entry.key}" in ${entry.source}${origin}${file === undefined ? '' : paint('dim', ` (${file})`)}`;
+export function explanationText(
+  explanation: Explanation,
+  { paint = plain, locate = () => undefined, columns }: TextLook = {},
+): string {
+  const file = (source: string): string => {
+    const found = locate(source);
+    return found === undefined ? '' : paint('dim', ` (${found})`);
   };
-  const {
-    runtime,
-    findings: [worst],
-  } = explanation;
+  const place = ({ key, source, origin }: EntryPlace): string =>
+    `"${key}" in ${source}${origin === undefined ? '' : `, from ${origin}`}${file(origin ?? source)}`;
+  const { secrets, node, runtime, verification, findings } = explanation;
+  const [worst] = findings;
   const broken = worst?.severity === 'error' ? worst : undefined;
-  const hop = OF_RUNTIME.includes(broken?.check ?? '') ? 'runtime' : 'kubelet';
-  const marked = (at: string, { text, ...rest }: Branch): Branch => ({
-    text: `${broken !== undefined && at === hop ? paint('red', '✕ ') : ''}${text}`,
-    ...rest,
+  const isOfRuntime = OF_RUNTIME.includes(broken?.check ?? '');
+  const head = (title: string, isHop: boolean): string =>
+    `${broken !== undefined && isHop ? paint('red', '✕ ') : ''}${paint('bold', title)}  `;
+  const listed = secrets.map(({ name, listedBy, state }): Branch => {
+    const said = state === 'found' ? '' : `: ${paint('yellow', state)}`;
+    return [`Secret ${name}, listed by ${listedBy}${said}`];
   });
-  const branches: Branch[] = [
-    listed(explanation, paint, locate),
-    marked('kubelet', kubelet(explanation, paint, place)),
-    ...(runtime === 'containerd' ? [] : [marked('runtime', crio(explanation, paint, place))]),
-    ...(runtime === 'CRI-O' ? [] : [marked('runtime', containerd(explanation, paint))]),
-    { text: paint('dim', explanation.verification) },
-    ...findings(explanation.findings, paint),
+  const ofNode = node === undefined ? 'no file of the node is known' : `node: ${node}${file(node)}`;
+  const branches: readonly Branch[] = [
+    [paint('bold', 'looked at'), [...listed, [ofNode]]],
+    kubelet(head('kubelet', !isOfRuntime), explanation, paint, place),
+    ...(runtime === 'containerd' ? [] : [crio(head('CRI-O', isOfRuntime), explanation, paint, place)]),
+    ...(runtime === 'CRI-O' ? [] : [[head('containerd', isOfRuntime) + containerd(explanation)] as const]),
+    [paint('dim', verification)],
+    ...findings.map((finding): Branch => {
+      const { severity, message } = finding;
+      return [`${paint(COLOUR_OF[severity], severity)}: ${message}`, fixLines(finding).map((fix) => [fix])];
+    }),
   ];
   const verdict = broken === undefined ? '' : `  ${paint('red', 'broken')}: ${broken.message}`;
   return `${[`${paint('bold', explanation.image)}${verdict}`, ...drawn(branches, '', columns)].join('\n')}\n`;
@@ -111,7 +114,7 @@ export function explanationText(explanation: Explanation, look: TextLook = {}): 
 const OF_RUNTIME = ['places', 'mirror-credential', 'registry'];
 
 function drawn(branches: readonly Branch[], indent: string, columns: number | undefined): readonly string[] {
-  return branches.flatMap(({ text, below = [] }, index) => {
+  return branches.flatMap(([text, below = []], index) => {
     const last = index === branches.length - 1;
     const under = `${indent}${last ? '   ' : '│  '}`;
     const [first = '', ...rest] = wrapped(text, columns === undefined ? undefined : columns - under.length);
@@ -125,54 +128,44 @@ function drawn(branches: readonly Branch[], indent: string, columns: number | un
   });
 }
 
-function listed(
-  { secrets, node }: Explanation,
+function kubelet(
+  head: string,
+  { kubelet: { blockedBy, tried, unused, anonymous } }: Explanation,
   paint: Paint,
-  locate: (source: string) => string | undefined,
+  place: (entry: EntryPlace) => string,
 ): Branch {
-  const file = (source: string): string => (locate(source) === undefined ? '' : ` (${locate(source)})`);
-  const below = secrets.map(({ name, listedBy, state }) => ({
-    text: `Secret ${name}, listed by ${listedBy}${state === 'found' ? '' : `: ${paint('yellow', state)}`}`,
-  }));
-  const nodeText = node === undefined ? 'no file of the node is known' : `node: ${node}${file(node)}`;
-  return { text: paint('bold', 'looked at'), below: [...below, { text: nodeText }] };
-}
-
-function kubelet(explanation: Explanation, paint: Paint, place: (entry: EntryPlace) => string): Branch {
-  const { blockedBy, tried, unused, anonymous } = explanation.kubelet;
-  if (blockedBy !== undefined) {
-    return {
-      text: `${paint('bold', 'kubelet')}  ${paint('red', `fails: ${blockedBy.source} ${blockedBy.why}`)}`,
-    };
-  }
-  const used = tried.map((one, index) => ({
-    text: `${index + 1}. ${paint('green', one.username === '' ? '(no user)' : one.username)}  ${place(one)}${
-      one.by === 'hub' ? '  as the fall-back for Docker Hub' : ''
-    }`,
-  }));
-  const not = unused
-    .filter((one) => one.near)
-    .map((one) => ({ text: paint('dim', `not ${place(one)}: ${one.why}`) }));
+  if (blockedBy !== undefined)
+    return [`${head}${paint('red', `fails: ${blockedBy.source} ${blockedBy.why}`)}`];
+  const used = tried.map((one, index): Branch => {
+    const user = paint('green', one.username === '' ? '(no user)' : one.username);
+    return [
+      `${index + 1}. ${user}  ${place(one)}${one.by === 'hub' ? '  as the fall-back for Docker Hub' : ''}`,
+    ];
+  });
+  const near = unused.filter((one) => one.near);
+  const not = near.map((one): Branch => [paint('dim', `not ${place(one)}: ${one.why}`)]);
   const others = unused.filter((one) => !one.near).map((one) => one.key);
   const names = others.length > MAX_NAMES ? [...others.slice(0, MAX_NAMES), '...'] : others;
-  const rest =
-    others.length === 0
-      ? []
-      : [{ text: paint('dim', `not ${others.length} for other registries: ${names.join(', ')}`) }];
+  const rest = paint('dim', `not ${others.length} for other registries: ${names.join(', ')}`);
   const order = tried.length === 1 ? 'one credential' : `${tried.length} in this order`;
   const what = anonymous ? 'one anonymous attempt' : `${order}, no anonymous attempt`;
-  return { text: `${paint('bold', 'kubelet')}  ${what}`, below: [...used, ...not, ...rest] };
+  return [`${head}${what}`, [...used, ...not, ...(others.length === 0 ? [] : [[rest] as const])]];
 }
 
-function crio(explanation: Explanation, paint: Paint, place: (entry: EntryPlace) => string): Branch {
-  const tried = explanation.places.map(({ reference, kind, from, crio: sent }, index) => ({
-    text: `${index + 1}. ${reference}  ${kind}${from === undefined ? '' : paint('dim', `  ${from}`)}`,
-    below: [{ text: sentText(sent, paint, place) }],
-  }));
-  const skipped = explanation.skipped.map(({ reference, kind, why }) => ({
-    text: paint('dim', `-  ${reference}  ${kind}, not tried: ${why}`),
-  }));
-  return { text: `${paint('bold', 'CRI-O')}  the places in this order`, below: [...tried, ...skipped] };
+function crio(
+  head: string,
+  { places, skipped }: Explanation,
+  paint: Paint,
+  place: (entry: EntryPlace) => string,
+): Branch {
+  const tried = places.map(({ reference, kind, from, crio: sent }, index): Branch => {
+    const said = from === undefined ? '' : paint('dim', `  ${from}`);
+    return [`${index + 1}. ${reference}  ${kind}${said}`, [[sentText(sent, paint, place)]]];
+  });
+  const others = skipped.map(
+    ({ reference, kind, why }): Branch => [paint('dim', `-  ${reference}  ${kind}, not tried: ${why}`)],
+  );
+  return [`${head}the places in this order`, [...tried, ...others]];
 }
 
 function sentText(sent: Sent, paint: Paint, place: (entry: EntryPlace) => string): string {
@@ -184,20 +177,11 @@ function sentText(sent: Sent, paint: Paint, place: (entry: EntryPlace) => string
   return `${paint('red', 'fails')}: ${sent.why}`;
 }
 
-function containerd({ containerd: sent, kubelet: view }: Explanation, paint: Paint): Branch {
-  const asked =
-    sent.what === 'kubelet'
-      ? "the kubelet's credentials, at every host of its own hosts.toml; mirror sets are not for it"
-      : 'one anonymous attempt';
-  const what = view.blockedBy === undefined ? asked : 'fails like the kubelet';
-  return { text: `${paint('bold', 'containerd')}  ${what}` };
-}
-
-function findings(list: readonly Finding[], paint: Paint): readonly Branch[] {
-  return list.map((finding) => ({
-    text: `${paint(COLOUR_OF[finding.severity], finding.severity)}: ${finding.message}`,
-    below: fixLines(finding).map((text) => ({ text })),
-  }));
+function containerd({ containerd: sent, kubelet: view }: Explanation): string {
+  if (view.blockedBy !== undefined) return 'fails like the kubelet';
+  return sent.what === 'kubelet'
+    ? "the kubelet's credentials, at every host of its own hosts.toml; mirror sets are not for it"
+    : 'one anonymous attempt';
 }
 
 /** Of a severity; it stands beside the word, never alone. */
@@ -286,23 +270,13 @@ function rowOf({ verdict, reference, credential, message }: VerifiedAttempt): re
   return [verdict, reference, by, verdict === 'Valid' ? '' : message];
 }
 
-const COLOURS: Readonly<Record<PullVerdict | 'Broken' | 'Warning', 'green' | 'yellow' | 'red'>> = {
-  Valid: 'green',
-  NotFound: 'yellow',
-  NotAsked: 'yellow',
-  Unreachable: 'yellow',
-  RateLimited: 'yellow',
-  Forbidden: 'red',
-  Invalid: 'red',
-  Expired: 'red',
-  Broken: 'red',
-  Warning: 'yellow',
-};
+const REFUSED = ['Forbidden', 'Invalid', 'Expired', 'Broken'];
 
 function painted(table: string, paint: Paint): string {
-  return table.replace(/^\w+/gm, (word) =>
-    Object.hasOwn(COLOURS, word) ? paint(COLOURS[word as PullVerdict], word) : paint('bold', word),
-  );
+  return table.replace(/^\w+/gm, (word) => {
+    if (word === 'VERDICT') return paint('bold', word);
+    return paint(word === 'Valid' ? 'green' : REFUSED.includes(word) ? 'red' : 'yellow', word);
+  });
 }
 
 function sums({ images, credentials }: VerifyReport): string {
@@ -315,55 +289,7 @@ function sums({ images, credentials }: VerifyReport): string {
   return `${counted(images.length, 'image')}: ${count('yes')} can be pulled, ${count('no')} cannot${unknown}; credentials: ${judged}`;
 }
 
-/** Names that are shown of a list. */
-const NAMED = 3;
-
-/**
- * For people: one line for each cause, and under it a case, and what fixes it.
- *
- * @param namespace the one that was looked at; all where it is undefined
- * @param complete whether all could be read
- */
-export function renderCauses(
-  causes: readonly Cause[],
-  namespace: string | undefined,
-  paint: Paint,
-  complete: boolean,
-): string {
-  const where = namespace === undefined ? '' : ` in namespace "${namespace}"`;
-  if (causes.length === 0) {
-    const limit = complete ? '' : ', as far as could be read';
-    const others = namespace === undefined ? '' : '; -A examines every namespace';
-    return `No pod${where} fails to pull${limit}${others}\n`;
-  }
-  const pods = causes.reduce((sum, one) => sum + one.pods, 0);
-  const head = `${counted(pods, 'pod')}${where} ${pods === 1 ? 'fails' : 'fail'} to pull, for ${counted(causes.length, 'cause')}`;
-  return `${[paint('bold', head), ...causes.flatMap((one) => ['', ...linesOf(one, paint)])].join('\n')}\n`;
-}
-
-function linesOf({ pods, cases, ...cause }: Cause, paint: Paint): readonly string[] {
-  const how = pods === 0 ? 'no pod is made' : counted(pods, 'pod');
-  const namespaces = [...new Set(cases.map(({ subject }) => subject.split('/')[1] ?? ''))].sort();
-  const [first] = cases;
-  const objects = fixesOf(cases).map(({ kind, metadata }) => describeObject({ kind, ...metadata }));
-  const fix = [
-    ...(objects.length === 0 ? [] : [`-o yaml prints it: ${named(objects)}`]),
-    ...new Set(cases.flatMap(({ commands = [] }) => commands)),
-    ...[...new Set(cases.flatMap(({ advice = [] }) => advice))].slice(0, NAMED),
-  ];
-  return [
-    `${paint('red', how)} in ${named(namespaces)}: ${causeText(cause)}`,
-    `  such as  ${first?.subject ?? ''}: ${first?.message ?? ''}`,
-    ...fix.map((text) => `  fix      ${text}`),
-  ];
-}
-
-function named(names: readonly string[]): string {
-  const rest = names.length - NAMED;
-  return `${names.slice(0, NAMED).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
-}
-
-// A report on a terminal: what is wrong, where, and what to do; then the clusters.
+// Causes: what is wrong, where, and what to do; alone, or with the clusters of a report.
 
 /** With the colour, never the colour alone. */
 const SIGNS = { broken: '✕', attention: '!', unknown: '?', ok: '✓' } as const;
@@ -373,19 +299,38 @@ const TEXT_COLOURS = { broken: 'red', attention: 'yellow', unknown: 'dim', ok: '
 /** Cases of one cause that are listed. */
 const MOST_CASES = 5;
 
-/** For people at a terminal. Longer lines than `columns` go on in the next one; YAML is left as it is. */
+/** For people at a terminal, under a `head`. Longer lines than `columns` go on in the next one; what is to be copied is left as it is. */
+export function causesText(
+  head: string,
+  causes: readonly Cause[],
+  paint: Paint,
+  columns?: number,
+): readonly string[] {
+  const lines = causes.flatMap((cause) => [...causeLines(cause, paint, columns), '']);
+  return [...wrapped(head, columns).map((line) => paint('bold', line)), '', ...lines];
+}
+
+/** A report for people at a terminal. */
 export function reportText(report: Report, paint: Paint, columns?: number): string {
-  const { problems, clusters } = report;
-  return [
-    ...wrapped(headline(report), columns).map((line) => paint('bold', line)),
-    '',
-    ...problems.flatMap((cause) => [...causeLines(cause, paint, columns), '']),
-    textTable(
-      [['CLUSTER', 'VERDICT', 'NODES IN SYNC', 'KEYS', 'IMAGES', 'SYSTEMS'], ...clusters.map(clusterCells)],
-      columns,
-    ).trimEnd(),
-    '',
-  ].join('\n');
+  const head = ['CLUSTER', 'VERDICT', 'NODES IN SYNC', 'KEYS', 'IMAGES', 'SYSTEMS'];
+  const table = textTable([head, ...report.clusters.map(clusterCells)], columns);
+  return `${causesText(headline(report), report.problems, paint, columns).join('\n')}\n${table}`;
+}
+
+/** Lines of a report in the comment of a change, which has room for so many characters only. */
+const MOST_LINES = 400;
+
+/**
+ * A report as Markdown, for the comment of a change: as the text of a terminal, so that nothing in a name is Markdown or HTML. The
+ * fence is longer than any run of backticks within.
+ */
+export function reportMarkdown(report: Report): string {
+  const { source, madeAt, unread } = report;
+  const [head = '', , ...lines] = reportText(report, plain).trimEnd().split('\n');
+  const from = `${onOneLine(source)}, ${madeAt}${unread.length === 0 ? '' : `; ${counted(unread.length, 'thing')} could not be read`}`;
+  const text = [from, '', ...capped(lines, MOST_LINES, 'pullwright report has them all')].join('\n');
+  const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)));
+  return `## ${head}\n\n${fence}text\n${text}\n${fence}\n`;
 }
 
 /** Each line at its own depth, in so many columns. */
@@ -401,21 +346,25 @@ function causeLines(
 ): readonly string[] {
   const shown = cases.slice(0, MOST_CASES);
   const more = cases.length - shown.length;
+  const where = clusters.length === 1 ? onOneLine(clusters[0] ?? '') : `${clusters.length} clusters`;
+  const title = paint('bold', onOneLine(causeText(cause)));
+  const commands = new Set(shown.flatMap((one) => one.commands ?? []));
   return [
     ...wrapped(
-      `${paint(TEXT_COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${paint('bold', onOneLine(causeText(cause)))} (${cases.length} in ${clusters.length === 1 ? onOneLine(clusters[0] ?? '') : `${clusters.length} clusters`})`,
+      `${paint(TEXT_COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${title} (${cases.length} in ${where})`,
       columns,
     ),
-    ...shown.flatMap(({ cluster, subject, message, advice, commands = [], fix = [] }) => [
-      ...indented(2, `${onOneLine(cluster)}  ${onOneLine(subject)}`, columns),
+    ...shown.flatMap(({ cluster, subject, message }) => [
+      ...indented(2, `${cluster}  ${subject}`, columns),
       ...indented(4, message, columns),
-      ...(advice === undefined ? [] : indented(4, advice, columns)),
-      ...commands.map((command) => `      ${command}`),
-      ...fixText(fix)
-        .split('\n')
-        .flatMap((line) => (line === '' ? [] : [`      ${line}`])),
     ]),
     ...(more === 0 ? [] : [`  and ${more} more`]),
+    ...[...new Set(shown.flatMap((one) => one.advice ?? []))].flatMap((one) =>
+      indented(2, `fix: ${one}`, columns),
+    ),
+    ...[...commands, ...fixText(fixesOf(shown)).split('\n')].flatMap((line) =>
+      line === '' ? [] : [`    ${line}`],
+    ),
   ];
 }
 

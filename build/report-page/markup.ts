@@ -1,0 +1,150 @@
+/** Markup as text, how untrusted names are shown in it, and parts of it that are drawn later. */
+import { onOneLine } from '../../runtime/core/text.ts';
+import { type ReportVerdict, VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
+
+/** What only {@link html} makes. */
+export interface Markup {
+  readonly markup: string;
+}
+
+export type Value = Markup | string | number | false | undefined | readonly Value[];
+
+/**
+ * Only what is written here is read as HTML: values are texts, in elements and in quoted attributes; what is undefined or false is
+ * left out. A line break with the indentation around it stands for nothing.
+ */
+export function html(strings: TemplateStringsArray, ...values: readonly Value[]): Markup {
+  const texts = strings.map((text) => text.replace(/\s*\n\s*/g, ''));
+  return { markup: texts.reduce((before, after, next) => before + written(values[next - 1]) + after) };
+}
+
+function written(value: Value): string {
+  if (value === undefined || value === false) return '';
+  if (typeof value === 'string' || typeof value === 'number')
+    return String(value).replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
+  return 'markup' in value ? value.markup : value.map(written).join('');
+}
+
+const LONGEST = 180;
+
+/** An untrusted name: on one line, without invisible characters, cut to a readable length. */
+export function name(text: string): string {
+  const line = onOneLine(text);
+  if (line.length <= LONGEST) return line;
+  const half = LONGEST / 2;
+  return `${line.slice(0, half)} … ${line.slice(-half)}`;
+}
+
+/** A sentence: the same, with more room. */
+export function sentence(text: string): string {
+  const line = onOneLine(text);
+  return line.length <= 1200 ? line : `${line.slice(0, 1200)}…`;
+}
+
+/** As code. */
+export function code(text: string): Markup {
+  const title = text.length > LONGEST && html`title="${onOneLine(text).slice(0, 2000)}"`;
+  return html`<code ${title}>${name(text)}</code>`;
+}
+
+/** As code, with digests cut to a distinct prefix; the whole of it on hovering, and on paper. */
+export function reference(text: string): Markup {
+  if (!/@sha256:[0-9a-f]{64}$/.test(text)) return code(text);
+  const [start, rest] = [text.slice(0, -52), text.slice(-52)];
+  return html`<code title="${onOneLine(text)}">${name(start)}<span class="rest">${rest}</span><span class="cut">…</span></code>`;
+}
+
+/** What to do about something. */
+export function adviceText(advice: string | undefined): Markup | false {
+  return advice !== undefined && html`<p class="advice"><b>To do: </b>${sentence(advice)}</p>`;
+}
+
+/** A section with an address of its own. */
+export function section(id: string, title: string, content: Value, cluster?: string): Markup {
+  return html`
+    <section id="part-${id}" tabindex="-1" aria-labelledby="title-${id}">
+      <h2>
+        <span id="title-${id}">${title}</span>${' '}
+        <a class="permalink" href="${linkTo({ cluster, part: id })}" aria-label="Link to: ${title}">#</a>
+      </h2>
+      ${content}
+    </section>`;
+}
+
+// Verdicts: a sign, a colour and a word, so that none of them is needed alone.
+
+const SIGNS: Readonly<Record<ReportVerdict, string>> = { broken: '✕', attention: '!', unknown: '?', ok: '✓' };
+
+/** Sign and word. */
+export function badge(verdict: ReportVerdict, text: string = VERDICT_WORDS[verdict]): Markup {
+  return html`<span class="badge ${verdict}">${sign(verdict)}${text}</span>`;
+}
+
+/** The sign alone, for eyes: what it means must stand beside it. */
+export function sign(verdict: ReportVerdict): Markup {
+  return html`<span class="sign ${verdict}" aria-hidden="true">${SIGNS[verdict]}</span>`;
+}
+
+/** The sign with a word for screen readers. */
+export function mark(verdict: ReportVerdict, about: string): Markup {
+  const said = `${VERDICT_WORDS[verdict]}: ${about}`;
+  return html`<span class="mark" title="${said}">${sign(verdict)}<span class="unseen">${said}</span></span>`;
+}
+
+// Permalinks: the address holds the view, after its "#".
+
+/** What is shown. */
+export type PageRoute = { readonly [Part in 'cluster' | 'pull' | 'search' | 'part']?: string | undefined };
+
+/** The address of a route. */
+export function linkTo(route: PageRoute): string {
+  const given = Object.entries(route).flatMap(([part, value]) =>
+    value === undefined ? [] : [[part, value]],
+  );
+  return `#${new URLSearchParams(given).toString()}`;
+}
+
+// What is drawn when it is first looked at.
+
+const LATER: (() => Markup)[] = [];
+
+/** The attribute of an element in whose place `draw` is put when its `details` opens or its button is pressed. */
+export function later(draw: () => Markup): Markup {
+  return html`data-later="${LATER.push(draw) - 1}"`;
+}
+
+/** The first rows, and a button that draws the next: in a row of a table, where the number of its columns is given. */
+export function paged<T>(
+  rows: readonly T[],
+  draw: (row: T) => Markup,
+  { most, what = '', columns }: { readonly most: number; readonly what?: string; readonly columns?: number },
+): Markup {
+  const left = rows.slice(most);
+  const next = later(() => paged(left, draw, { most, what, ...(columns === undefined ? {} : { columns }) }));
+  const button = html`
+    <button class="more" type="button">Show ${Math.min(most, left.length)} more of ${left.length}${what}</button>`;
+  const more =
+    columns === undefined
+      ? html`<div ${next}>${button}</div>`
+      : html`<tr ${next}><td colspan="${columns}">${button}</td></tr>`;
+  return html`${rows.slice(0, most).map(draw)}${left.length > 0 && more}`;
+}
+
+/** Draws what the element stands for. */
+export function drawLater(element: HTMLElement): void {
+  element.outerHTML = LATER[Number(element.dataset['later'])]?.().markup ?? '';
+  sized();
+}
+
+/** Draws the whole of `element` anew. */
+export function drawIn(element: HTMLElement, content: () => Value): void {
+  LATER.length = 0;
+  element.innerHTML = written(content());
+  sized();
+}
+
+/** The policy of the page allows no style in markup. */
+function sized(): void {
+  for (const piece of document.querySelectorAll<HTMLElement>('[data-grow]'))
+    piece.style.flexGrow = piece.dataset['grow'] ?? '';
+}
