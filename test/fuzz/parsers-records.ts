@@ -6,10 +6,11 @@ import { isNamespaceName, type SecretObject } from '../../runtime/core/kubernete
 import { readValue } from '../../runtime/core/kubernetes/read-spec.ts';
 import { recordOf } from '../../runtime/core/record.ts';
 import { redact } from '../../runtime/core/redacted.ts';
-import { lineFinder } from '../../runtime/diagnose/checks/documents.ts';
+import { lineOf } from '../../runtime/diagnose/checks/documents.ts';
 import { releaseMinor } from '../../runtime/diagnose/checks/installation.ts';
 import { failedStatus } from '../../runtime/engine/apply.ts';
 import { leftBehind } from '../../runtime/engine/changes.ts';
+import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
 import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
 import { parseOptions } from '../../runtime/global-pull-secret/options.ts';
 import { entryDigests, upstreamRefusal } from '../../runtime/global-pull-secret/reconciler/observed.ts';
@@ -112,7 +113,8 @@ export const RECORD_PARSERS: readonly Parser[] = [
       'kind: A\nmetadata:\n  name: a\nspec:\n  list:\n    - x\n---\nkind: List\nitems: [{kind: B, metadata: {name: b}}]\n',
     ],
     unit: '  - a\n',
-    run: (text) => [lineFinder(text)('A/a', 'spec.list[0]'), lineFinder(text)('B/b', 'x')],
+    run: (text) =>
+      parseManifests(text, 'a.yaml').manifests.map((manifest) => lineOf(manifest, 'spec.list[0]')),
   },
   {
     name: 'options of a section, and names that were injected before',

@@ -12,7 +12,6 @@ import type { CommandIo } from '../../runtime/cli/command.ts';
 import { matchesImage } from '../../runtime/core/docker-config/match-images.ts';
 import { parseImageReference } from '../../runtime/core/image-reference.ts';
 import { redact } from '../../runtime/core/redacted.ts';
-import { lineFinder } from '../../runtime/diagnose/checks/documents.ts';
 import { explainImage } from '../../runtime/diagnose/model/attempts.ts';
 import { readWorldOfUse } from '../../runtime/diagnose/model/registries.ts';
 import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
@@ -138,7 +137,6 @@ const rows: readonly Row[] = [
   { name: 'parseYaml, flow', reason: 'keys', many: 500, run: (many) => parseYaml(flow(many)) },
   { name: 'parseManifests', reason: 'keys', many: 500, run: (many) => parseManifests(flow(many), 'a.yaml') },
   { name: 'readFleetYaml', reason: 'keys', many: 500, run: (many) => readFleetYaml(flow(many)) },
-  { name: 'lineFinder', reason: 'keys', many: 500, run: (many) => lineFinder(flow(many)) },
   {
     name: 'matchesImage',
     reason: 'a star is not tried at each place of what is longer than a host',

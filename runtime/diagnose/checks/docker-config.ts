@@ -32,9 +32,20 @@ export interface ValidationProblem {
   /** Within the document: `auths["quay.io"]`, or empty. */
   readonly path: string;
   /** In the decoded document; absent for what has no place there. */
-  readonly position?: TextPosition;
+  readonly position?: TextPosition | undefined;
   /** The end of a sentence that begins with the path. */
   readonly message: string;
+}
+
+/** A problem, field by field. */
+export function problem(
+  severity: ValidationProblem['severity'],
+  code: string,
+  path: string,
+  message: string,
+  position?: TextPosition,
+): ValidationProblem {
+  return { severity, code, path, message, position };
 }
 
 /**
@@ -48,75 +59,44 @@ export function validateDockerConfig(
   const parsed = parseDockerConfig(text, format);
   if (!parsed.ok) {
     const { reason, message, position } = parsed.problem;
-    if (reason === 'Encrypted') return [{ severity: 'warning', code: reason, path: '', message }];
-    return [
-      { severity: 'error', code: reason, path: '', message, ...(position === undefined ? {} : { position }) },
-    ];
+    if (reason === 'Encrypted') return [problem('warning', reason, '', message)];
+    return [problem('error', reason, '', message, position)];
   }
   const { config } = parsed;
-  if (!config.hasAuths) {
-    return [{ severity: 'error', code: 'AuthsMissing', path: '', message: 'has no "auths" object' }];
-  }
+  if (!config.hasAuths) return [problem('error', 'AuthsMissing', '', 'has no "auths" object')];
   const path = (key: string): string =>
     format === 'dockercfg' ? `[${JSON.stringify(key)}]` : `auths[${JSON.stringify(key)}]`;
   const problems = config.entries.flatMap((entry): readonly ValidationProblem[] => {
     const at = path(withoutUserInfo(entry.key.written));
     const helper = entry.fault?.reason === 'NoCredential' ? helperOf(config, entry.key.written) : undefined;
     if (helper === undefined) return entryProblems(entry, at, now);
-    const { position } = entry;
-    return [
-      { severity: 'warning', code: 'CredentialElsewhere', path: at, position, message: withHelper(helper) },
-    ];
+    return [problem('warning', 'CredentialElsewhere', at, withHelper(helper), entry.position)];
   });
-  const warnings = config.warnings.map(({ reason, subject, message }): ValidationProblem => {
-    const at =
-      reason === 'DuplicateKey' || reason === 'KeyWithUserInfo' ? path(subject) : subject.replaceAll('"', '');
-    return { severity: 'warning', code: reason, path: at, message };
+  const warnings = config.warnings.map(({ reason, subject, message }) => {
+    const isOfKey = reason === 'DuplicateKey' || reason === 'KeyWithUserInfo';
+    return problem('warning', reason, isOfKey ? path(subject) : subject.replaceAll('"', ''), message);
   });
-  const whole = problems.some(({ severity }) => severity === 'error') || config.kubeletFault === undefined;
-  return [...problems, ...warnings, ...(whole ? [] : [BAD_FIELD])];
+  if (config.kubeletFault === undefined || problems.some(({ severity }) => severity === 'error'))
+    return [...problems, ...warnings];
+  const unread = 'must be an object with string values: the kubelet discards the whole document';
+  return [...problems, ...warnings, problem('error', 'FieldInvalid', 'HttpHeaders', unread)];
 }
-
-const BAD_FIELD: ValidationProblem = {
-  severity: 'error',
-  code: 'FieldInvalid',
-  path: 'HttpHeaders',
-  message: 'must be an object with string values: the kubelet discards the whole document',
-};
 
 function entryProblems(
   entry: DockerConfigEntry,
   path: string,
   now: Date | undefined,
 ): readonly ValidationProblem[] {
-  const { fault, position, readable } = entry;
+  const { fault, position, readable, kubelet } = entry;
   if (fault !== undefined) {
     const effect = readable ? 'it is not used' : 'a pod that lists this secret can pull no image at all';
-    return [
-      {
-        severity: readable ? 'warning' : 'error',
-        code: fault.reason,
-        path,
-        position,
-        message: `${fault.message}: ${effect}`,
-      },
-    ];
+    const severity = readable ? 'warning' : 'error';
+    return [problem(severity, fault.reason, path, `${fault.message}: ${effect}`, position)];
   }
-  const doubt = entry.kubelet === undefined ? undefined : credentialDoubt(entry.kubelet, now);
-  const doubts = doubt === undefined ? [] : [doubt];
+  const doubt = kubelet && credentialDoubt(kubelet, now);
   return [
-    ...doubts.map(
-      (message): ValidationProblem => ({
-        severity: 'warning',
-        code: 'CredentialRefused',
-        path,
-        position,
-        message,
-      }),
-    ),
-    ...differences(entry).map(
-      (message): ValidationProblem => ({ severity: 'warning', code: 'NotPortable', path, position, message }),
-    ),
+    ...(doubt === undefined ? [] : [problem('warning', 'CredentialRefused', path, doubt, position)]),
+    ...differences(entry).map((one) => problem('warning', 'NotPortable', path, one, position)),
   ];
 }
 
@@ -176,9 +156,7 @@ export function validateSecret(
   const right = key === '.dockercfg' ? 'kubernetes.io/dockercfg' : 'kubernetes.io/dockerconfigjson';
   const message = `is "${type}", expected "${right}": a pod that lists the Secret ignores it`;
   return [
-    ...(typed === undefined
-      ? [{ severity: 'warning', code: 'WrongType', path: 'type', message } as const]
-      : []),
+    ...(typed === undefined ? [problem('warning', 'WrongType', 'type', message)] : []),
     ...dataProblems(secret, key, now),
   ];
 }
@@ -186,18 +164,19 @@ export function validateSecret(
 function dataProblems(secret: SecretObject, key: string, now?: Date): readonly ValidationProblem[] {
   const value = secret.data?.[key];
   const data = `data[${JSON.stringify(key)}]`;
-  if (value === undefined)
-    return [{ severity: 'error', code: 'KeyMissing', path: data, message: 'is missing' }];
+  if (value === undefined) return [problem('error', 'KeyMissing', data, 'is missing')];
   if (!isEncrypted(value) && !decodeGoBase64(reveal(value), 'padded').ok)
-    return [{ severity: 'error', code: 'NotBase64', path: data, message: 'is not base64' }];
-  const format = key === '.dockercfg' ? 'dockercfg' : 'config.json';
+    return [problem('error', 'NotBase64', data, 'is not base64')];
   const text = secretDataText(value);
-  const inner = validateDockerConfig(text, format, now);
+  const inner = validateDockerConfig(text, key === '.dockercfg' ? 'dockercfg' : 'config.json', now);
+  const isHidden = inner.some(({ code }) => code === 'Encrypted' || code === 'Masked');
+  // Such a Secret cannot be created, whatever else is wrong with it.
+  const refused = apiServerSecretFault({ type: secret.type ?? 'Opaque', data: { [key]: text } });
   return [
     ...inner.map((one) => ({ ...one, path: one.path === '' ? data : `${data}: ${one.path}` })),
-    ...(inner.some(({ code }) => code === 'Encrypted' || code === 'Masked')
+    ...(isHidden || refused === undefined
       ? []
-      : refusal(secret.type ?? 'Opaque', { [key]: text })),
+      : [problem('error', 'ApiServerRefuses', '', `is refused by the API server: ${refused}`)]),
   ];
 }
 
@@ -205,21 +184,4 @@ function dataProblems(secret: SecretObject, key: string, now?: Date): readonly V
 function isOfNodes({ metadata: { namespace, name } }: SecretObject): boolean {
   const { original, global, additional } = NAMES;
   return namespace === NAMES.namespace && [original, global, additional].includes(name as never);
-}
-
-/** What the API server will say: such a Secret cannot be created, whatever else is wrong with it. */
-function refusal(
-  type: string,
-  data: Readonly<Record<string, Redacted<string>>>,
-): readonly ValidationProblem[] {
-  const fault = apiServerSecretFault({ type, data });
-  if (fault === undefined) return [];
-  return [
-    {
-      severity: 'error',
-      code: 'ApiServerRefuses',
-      path: '',
-      message: `is refused by the API server: ${fault}`,
-    },
-  ];
 }

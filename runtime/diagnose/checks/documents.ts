@@ -1,5 +1,5 @@
 /** Validates the manifests given to `pullwright validate` together: some problems show only in combination. */
-import { isMap, isNode, isScalar, isSeq, LineCounter, type Node, parseAllDocuments } from 'yaml';
+import { isMap, isNode, isScalar, isSeq, LineCounter, type Node } from 'yaml';
 import { z } from 'zod';
 import { matchImageFault, matchImageHint } from '../../core/docker-config/match-images.ts';
 import { mergePullSecrets } from '../../core/docker-config/merge.ts';
@@ -21,11 +21,11 @@ import {
   type SecretObject,
 } from '../../core/kubernetes/object.ts';
 import { readValue, shapeProblems } from '../../core/kubernetes/read-spec.ts';
-import { recordOf, scalarText } from '../../core/record.ts';
+import { oncePer, recordOf, scalarText, textOf, valueAt } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import { matchImagesSchema, nameFault } from '../../credential-provider/kind.ts';
 import type { Manifest } from '../../engine/offline/manifests.ts';
-import { KUBERNETES_SCHEMA } from '../../kube/yaml.ts';
+import { yamlDocument } from '../../kube/yaml.ts';
 import {
   DEFAULT_TRUSTED_KEYS,
   GRANT_KIND,
@@ -51,7 +51,7 @@ import {
 import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
 import { hostedPath } from '../model/mirrors.ts';
 import type { Finding } from '../model/types.ts';
-import { type ValidationProblem, validateSecret } from './docker-config.ts';
+import { problem, type ValidationProblem, validateSecret } from './docker-config.ts';
 import { type Check, judge, type Told } from './findings.ts';
 
 // Validates mirror sets and image configurations as the API server, the operator and the runtime read them: cluster by cluster.
@@ -93,10 +93,9 @@ function toldIn(cluster: ClusterObjects, byObject: ReadonlyMap<KubeObject, Manif
 /** Nothing of it is injected, unless another set adds a container. */
 const NO_CONTAINERS = 'NoContainers';
 
-type Raw = Readonly<Record<string, unknown>>;
-
 const SELECTORS = ['selector', 'namespaceSelector', 'updateStrategy.selector'];
 const ANNOTATION = `metadata.annotations["${SOURCE_NAMESPACE_ANNOTATION}"]`;
+const LIST = 'spec.imagePullSecrets';
 
 /**
  * Errors: what an API server with Kruise's definitions and webhook rejects, or what cannot be applied. Warnings: accepted, without effect on pods.
@@ -104,98 +103,98 @@ const ANNOTATION = `metadata.annotations["${SOURCE_NAMESPACE_ANNOTATION}"]`;
  *
  * Source of the rule: Kruise's definition and webhook, and the conditions of the reconciler.
  */
-export function sidecarSetProblems(object: KubeObject): readonly ValidationProblem[] {
-  const spec = recordOf(object.spec);
-  const from = object.metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION];
-  const listed = spec['imagePullSecrets'] ?? [];
-  if (from === undefined && Array.isArray(listed) && listed.length === 0) return [];
+export function sidecarSetProblems({ apiVersion, metadata, spec }: KubeObject): readonly ValidationProblem[] {
+  const from = metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION];
+  const { imagePullSecrets, selector, namespace, namespaceSelector } = recordOf(spec);
+  const listed: unknown = imagePullSecrets ?? [];
+  const names = Array.isArray(listed) ? (listed as readonly unknown[]) : undefined;
+  if (from === undefined && names?.length === 0) return [];
+  const broken = SELECTORS.flatMap((path) => brokenSelector(spec, path));
+  const selected = readSelector(selector ?? {});
+  const selectsNone = selected.ok && selected.requirements.length === 0;
   return [
-    ...versionProblems(object),
-    ...SELECTORS.flatMap((path) => brokenSelector(spec, path)),
-    ...selectionWarnings(spec),
-    ...sidecarSetSecretProblems(listed),
-    ...sourceProblems(from, listed),
-    ...containerWarnings(spec, listed),
+    ...wrongVersion(apiVersion, 'SidecarSet', SIDECAR_SET_API_VERSIONS),
+    ...broken,
+    ...warningIf(
+      selectsNone && !broken.some(({ path }) => path.startsWith('spec.selector')),
+      'SelectorEmpty',
+      'spec.selector',
+      'selects no pod: in a SidecarSet an absent or empty selector means none, not all',
+    ),
+    ...warningIf(
+      textOf(namespace) !== '' && namespaceSelector !== undefined,
+      'NamespaceWins',
+      'spec.namespaceSelector',
+      `counts for nothing beside spec.namespace; leave spec.namespace out and select by ${NAMESPACE_NAME_LABEL}`,
+    ),
+    ...(names?.flatMap(wrongName) ?? [problem('error', 'SecretNameInvalid', LIST, 'must be a list')]),
+    ...(from === undefined || isNamespaceName(from)
+      ? warningIf(
+          from !== undefined && names?.length === 0,
+          'NoSecretListed',
+          ANNOTATION,
+          'has no effect: spec.imagePullSecrets lists no Secret',
+        )
+      : [
+          problem(
+            'error',
+            'SourceNamespaceInvalid',
+            ANNOTATION,
+            `${shown(from)} is not the name of a namespace`,
+          ),
+        ]),
+    ...warningIf(
+      readContent(spec).containers === 0 && names !== undefined && names.length > 0,
+      NO_CONTAINERS,
+      'spec.containers',
+      'no container: pull secrets are injected only into pods that a SidecarSet brings a container to; add one, set withoutContainers in the fleet, or use a PullSecretProfile',
+    ),
   ];
 }
 
-function versionProblems({ apiVersion }: KubeObject): readonly ValidationProblem[] {
-  if (SIDECAR_SET_API_VERSIONS.includes(apiVersion)) return [];
-  const message = `is not a version of SidecarSet, expected ${SIDECAR_SET_API_VERSIONS.map((one) => `"${one}"`).join(' or ')}`;
-  return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
+function warningIf(is: boolean, code: string, path: string, message: string): readonly ValidationProblem[] {
+  return is ? [problem('warning', code, path, message)] : [];
+}
+
+const shown = (text: unknown): string => JSON.stringify(scalarText(text).slice(0, 80));
+
+function wrongVersion(
+  apiVersion: string,
+  kind: string,
+  versions: readonly string[],
+): readonly ValidationProblem[] {
+  if (versions.includes(apiVersion)) return [];
+  const expected = versions.map((one) => `"${one}"`).join(' or ');
+  return [
+    problem('error', 'WrongVersion', 'apiVersion', `is not a version of ${kind}, expected ${expected}`),
+  ];
+}
+
+/** Problems from texts that begin with their path. */
+function withPaths(code: string, texts: readonly string[]): readonly ValidationProblem[] {
+  return texts.map((text) => {
+    const [path = '', ...rest] = text.split(': ');
+    return problem('error', code, path, rest.join(': '));
+  });
 }
 
 const SELECTOR = labelSelectorSchema();
 
 /** A field that is spelled wrong is dropped by the API server, and the selector then selects everything. */
-function brokenSelector(spec: Raw, path: string): readonly ValidationProblem[] {
-  const value = path.split('.').reduce<unknown>((at, key) => recordOf(at)[key], spec);
-  const shape = shapeProblems(value, SELECTOR, `spec.${path}`).map((problem) => {
-    const [at = '', ...rest] = problem.split(': ');
-    return { path: at, message: rest.join(': ') };
-  });
+function brokenSelector(spec: unknown, path: string): readonly ValidationProblem[] {
+  const value = valueAt(spec, path);
+  const shape = shapeProblems(value, SELECTOR, `spec.${path}`);
   const read = shape.length === 0 ? readSelector(value ?? {}) : undefined;
-  const found = read?.ok === false ? [{ path: `spec.${path}`, message: read.problem }] : shape;
-  return found.map((one) => ({ severity: 'error', code: 'SelectorInvalid', ...one }));
+  return withPaths('SelectorInvalid', read?.ok === false ? [`spec.${path}: ${read.problem}`] : shape);
 }
 
-function selectionWarnings({ selector, namespace, namespaceSelector }: Raw): readonly ValidationProblem[] {
-  const problems: ValidationProblem[] = [];
-  if (isEmpty(selector))
-    problems.push({
-      severity: 'warning',
-      code: 'SelectorEmpty',
-      path: 'spec.selector',
-      message: 'selects no pod: in a SidecarSet an absent or empty selector means none, not all',
-    });
-  if (typeof namespace === 'string' && namespace !== '' && namespaceSelector !== undefined)
-    problems.push({
-      severity: 'warning',
-      code: 'NamespaceWins',
-      path: 'spec.namespaceSelector',
-      message: `counts for nothing beside spec.namespace; leave spec.namespace out and select by ${NAMESPACE_NAME_LABEL}`,
-    });
-  return problems;
-}
-
-function isEmpty(selector: unknown): boolean {
-  const read = readSelector(selector ?? {});
-  return (
-    read.ok &&
-    read.requirements.length === 0 &&
-    shapeProblems(selector, SELECTOR, 'spec.selector').length === 0
-  );
-}
-
-function sidecarSetSecretProblems(listed: unknown): readonly ValidationProblem[] {
-  const path = 'spec.imagePullSecrets';
-  const error = { severity: 'error', code: 'SecretNameInvalid' } as const;
-  if (!Array.isArray(listed)) return [{ ...error, path, message: 'must be a list' }];
-  return listed.flatMap((entry: unknown, at): readonly ValidationProblem[] => {
-    const { name } = recordOf(entry);
-    if (isObjectName(name)) return [];
-    const what = typeof name === 'string' ? JSON.stringify(name.slice(0, 80)) : 'what is there';
-    return [{ ...error, path: `${path}[${at}].name`, message: `${what} is not the name of a Secret` }];
-  });
-}
-
-function sourceProblems(from: unknown, listed: unknown): readonly ValidationProblem[] {
-  if (from === undefined) return [];
-  const at = { path: ANNOTATION } as const;
-  if (!isNamespaceName(from)) {
-    const message = `${JSON.stringify(scalarText(from).slice(0, 80))} is not the name of a namespace`;
-    return [{ severity: 'error', code: 'SourceNamespaceInvalid', ...at, message }];
-  }
-  if (!Array.isArray(listed) || listed.length > 0) return [];
-  const message = 'has no effect: spec.imagePullSecrets lists no Secret';
-  return [{ severity: 'warning', code: 'NoSecretListed', ...at, message }];
-}
-
-function containerWarnings(spec: Raw, listed: unknown): readonly ValidationProblem[] {
-  if (readContent(spec).containers > 0 || !Array.isArray(listed) || listed.length === 0) return [];
-  const message =
-    'no container: pull secrets are injected only into pods that a SidecarSet brings a container to; add one, set withoutContainers in the fleet, or use a PullSecretProfile';
-  return [{ severity: 'warning', code: NO_CONTAINERS, path: 'spec.containers', message }];
+function wrongName(entry: unknown, at: number): readonly ValidationProblem[] {
+  const { name } = recordOf(entry);
+  if (isObjectName(name)) return [];
+  const what = typeof name === 'string' ? shown(name) : 'what is there';
+  return [
+    problem('error', 'SecretNameInvalid', `${LIST}[${at}].name`, `${what} is not the name of a Secret`),
+  ];
 }
 
 /** Of Kruise, in whichever version. */
@@ -229,9 +228,11 @@ function each(
 }
 
 const FILE_CHECKS: readonly Check<readonly Manifest[]>[] = [
-  each('Secret', (secret) =>
-    secret.apiVersion === 'v1' ? secretProblems(secret as SecretObject) : foreignSecret(secret),
-  ),
+  each('Secret', (secret) => {
+    if (secret.apiVersion === 'v1') return secretProblems(secret as SecretObject);
+    // A kind of the same name in a group of its own is none of ours; the core group has no other version.
+    return secret.apiVersion.includes('/') ? [] : wrongVersion(secret.apiVersion, 'Secret', ['v1']);
+  }),
   each(PROFILE_KIND, profileProblems),
   each(GRANT_KIND, grantProblems),
   // One set may add the container beside which the Secrets of another are injected.
@@ -262,13 +263,6 @@ function secretProblems(object: SecretObject): readonly ValidationProblem[] {
   }));
 }
 
-/** A kind of the same name in a group of its own is none of ours; the core group has no other version. */
-function foreignSecret({ apiVersion }: KubeObject): readonly ValidationProblem[] {
-  if (apiVersion.includes('/')) return [];
-  const message = 'is not a version of Secret, expected "v1"';
-  return [{ severity: 'error', code: 'WrongVersion', path: 'apiVersion', message }];
-}
-
 /** The additional pull secret is read whatever its type is. */
 function isAdditional({ metadata }: KubeObject): boolean {
   return metadata.namespace === NAMES.namespace && metadata.name === NAMES.additional;
@@ -276,43 +270,34 @@ function isAdditional({ metadata }: KubeObject): boolean {
 
 function profileProblems(object: KubeObject): readonly ValidationProblem[] {
   const read = readProfile(object);
-  if (read.ok) return [];
-  return read.problems.map((problem) => {
-    const [path = '', ...rest] = problem.split(': ');
-    return { severity: 'error', code: 'ProfileInvalid', path, message: rest.join(': ') };
-  });
+  return read.ok ? [] : withPaths('ProfileInvalid', read.problems);
 }
 
 /** Which label keys are trusted is the cluster's affair, so that a selector over others is a warning here. */
 function grantProblems(object: KubeObject): readonly ValidationProblem[] {
-  const selector = (object.spec as { namespaceSelector?: unknown } | undefined)?.namespaceSelector;
-  const read = selector === undefined || selector === null ? undefined : readSelector(selector);
-  const keys = read?.ok === true ? selectorKeys(read.requirements) : [];
-  const grant = readPullSecretGrant(object, [...DEFAULT_TRUSTED_KEYS, ...keys]);
-  const strange = keys.filter((key) => !DEFAULT_TRUSTED_KEYS.includes(key));
+  const read = readSelector(recordOf(object.spec)['namespaceSelector']);
+  const keys = read.ok ? selectorKeys(read.requirements) : [];
+  const { problems, patterns } = readPullSecretGrant(object, [...DEFAULT_TRUSTED_KEYS, ...keys]);
   return [
-    ...grant.problems.map((problem): ValidationProblem => {
-      const [path = '', ...rest] = problem.split(': ');
-      return { severity: 'error', code: 'GrantInvalid', path, message: rest.join(': ') };
-    }),
-    ...strange.map((key): ValidationProblem => {
-      const message = `uses the label "${key}", which counts only where trustedLabelKeys names it and a policy guards it`;
-      return { severity: 'warning', code: 'LabelMustBeTrusted', path: 'spec.namespaceSelector', message };
-    }),
-    ...patternProblems(grant.patterns, 'spec.namespaces'),
+    ...withPaths('GrantInvalid', problems),
+    ...keys.flatMap((key) =>
+      warningIf(
+        !DEFAULT_TRUSTED_KEYS.includes(key),
+        'LabelMustBeTrusted',
+        'spec.namespaceSelector',
+        `uses the label "${key}", which counts only where trustedLabelKeys names it and a policy guards it`,
+      ),
+    ),
+    // An account that may choose namespace names can match a pattern.
+    ...patterns.flatMap((pattern) =>
+      warningIf(
+        /[*?]/.test(pattern),
+        'PatternIsNoConsent',
+        'spec.namespaces',
+        `"${pattern}" is not consent where users choose the names of namespaces: grant by a label that a policy guards, or by names`,
+      ),
+    ),
   ];
-}
-
-/** An account that may choose namespace names can match a pattern. */
-function patternProblems(patterns: readonly string[], path: string): readonly ValidationProblem[] {
-  return patterns
-    .filter((pattern) => /[*?]/.test(pattern))
-    .map((pattern) => ({
-      severity: 'warning',
-      code: 'PatternIsNoConsent',
-      path,
-      message: `"${pattern}" is not consent where users choose the names of namespaces: grant by a label that a policy guards, or by names`,
-    }));
 }
 
 /**
@@ -351,16 +336,15 @@ function selectionNote(
 const PROVIDER = z.strictObject({ matchImages: matchImagesSchema.optional() });
 
 function providerProblems(object: KubeObject): readonly ValidationProblem[] {
-  const fault = nameFault(object);
+  const { path = '', message } = nameFault(object) ?? {};
   const images = imageProblems(recordOf(object.spec)['matchImages']);
+  const refused = readValue(object.spec ?? {}, PROVIDER, 'spec').problems;
   return [
-    ...readValue(object.spec ?? {}, PROVIDER, 'spec').problems.flatMap((problem): ValidationProblem[] => {
-      const [path = '', ...rest] = problem.split(': ');
+    ...withPaths('RefusedByDefinition', refused).filter(
       // What the kubelet refuses is in its own words.
-      if (images.some((one) => one.severity === 'error' && one.path === path)) return [];
-      return [{ severity: 'error', code: 'RefusedByDefinition', path, message: rest.join(': ') }];
-    }),
-    ...(fault === undefined ? [] : [{ severity: 'error', code: 'RefusedByDefinition', ...fault } as const]),
+      (one) => !images.some(({ severity, path }) => severity === 'error' && path === one.path),
+    ),
+    ...(message === undefined ? [] : [problem('error', 'RefusedByDefinition', path, message)]),
     ...images,
   ];
 }
@@ -371,24 +355,17 @@ function imageProblems(images: unknown): readonly ValidationProblem[] {
     const path = `spec.matchImages[${index}]`;
     if (typeof image !== 'string') return [];
     const fault = matchImageFault(image);
-    if (fault !== undefined) return [{ severity: 'error', code: 'KubeletRefuses', path, message: fault }];
+    if (fault !== undefined) return [problem('error', 'KubeletRefuses', path, fault)];
     const hint = matchImageHint(image);
-    return hint === undefined
-      ? []
-      : [{ severity: 'warning', code: 'NotMeant', path, message: `"${image}": ${hint}` }];
+    return warningIf(hint !== undefined, 'NotMeant', path, `"${image}": ${hint}`);
   });
 }
 
-function located({ object, file, line }: Manifest, { code, ...problem }: ValidationProblem): Told {
-  const { position: _position, ...told } = problem;
+function located(manifest: Manifest, { code: check, position: _position, ...told }: ValidationProblem): Told {
+  const { object, file } = manifest;
   const { name, namespace } = object.metadata;
-  return {
-    ...told,
-    check: code,
-    file,
-    line,
-    subject: describeObject({ kind: object.kind, namespace, name }),
-  };
+  const subject = describeObject({ kind: object.kind, namespace, name });
+  return { ...told, check, file, line: lineOf(manifest, told.path), subject };
 }
 
 /** What the merge would leave out, when both pull secrets of a cluster are at hand. */
@@ -432,58 +409,22 @@ function mergeToldOf(additional: Manifest, original: Manifest): readonly Told[] 
     .filter(({ verdict }) => verdict === 'Shadowed')
     .map(({ reason, subject, message }) => {
       const path = `data["${NAMES.dataKey}"]: auths[${JSON.stringify(subject)}]`;
-      return located(additional, { severity: 'warning', code: reason, path, message });
+      return located(additional, problem('warning', reason, path, message));
     });
 }
 
-// Lines of the places within objects: an object's own line helps little where it has a thousand entries.
-
-/** Finds the line of `path` within the object that {@link describeObject} calls `subject`; undefined where the text does not have it. */
-export type LineFinder = (subject: string, path: string) => number | undefined;
-
-/**
- * Reads a text of manifests for its lines. A path that goes deeper than the text leads to the last part that is there.
- */
-export function lineFinder(text: string): LineFinder {
-  const counter = new LineCounter();
-  const documents = parseAllDocuments(text, {
-    ...KUBERNETES_SCHEMA,
-    uniqueKeys: false,
-    lineCounter: counter,
-    logLevel: 'silent',
-    prettyErrors: false,
-  });
-  const roots = new Map<string, Node>();
-  for (const root of Array.isArray(documents)
-    ? documents.flatMap(({ contents }) => objectsIn(contents))
-    : []) {
-    const subject = subjectOf(root);
-    if (!roots.has(subject)) roots.set(subject, root);
-  }
-  return (subject, path) => {
-    const root = roots.get(subject);
-    const start = root === undefined ? undefined : startOf(root, partsOf(path));
-    return start === undefined ? undefined : counter.linePos(start).line;
-  };
+/** The line of `path` in the text of an object, which may have a thousand entries; of a deeper one that of the last part that is there. */
+export function lineOf({ line, document, at = [] }: Manifest, path: string): number {
+  if (path === '' || document === undefined) return line;
+  const { contents, lines } = parsedOnce(document);
+  const start = startOf(contents, [...at, ...partsOf(path)]);
+  return start === undefined ? line : document.line + lines.linePos(start).line - 1;
 }
 
-function subjectOf(root: Node): string {
-  const namespace = textAt(root, ['metadata', 'namespace']);
-  const name = textAt(root, ['metadata', 'name']) ?? '';
-  return describeObject({ kind: textAt(root, ['kind']) ?? '', namespace, name });
-}
-
-/** The object, or those of a list. */
-function objectsIn(node: unknown): readonly Node[] {
-  if (!isMap(node)) return [];
-  const items = node.get('items', true);
-  return isSeq(items) ? items.items.flatMap(objectsIn) : [node];
-}
-
-function textAt(node: Node, path: readonly string[]): string | undefined {
-  const found = isMap(node) ? node.getIn(path) : undefined;
-  return typeof found === 'string' ? found : undefined;
-}
+const parsedOnce = oncePer(({ text }: NonNullable<Manifest['document']>) => {
+  const lines = new LineCounter();
+  return { contents: yamlDocument(text, lines).contents, lines };
+});
 
 /** `spec.list[1].mirrors` and `data[".dockerconfigjson"]`, up to what is not such a part. */
 function partsOf(path: string): readonly (string | number)[] {
@@ -499,9 +440,9 @@ function partsOf(path: string): readonly (string | number)[] {
 }
 
 /** Where the last part begins that the text has: its key, or the item. */
-function startOf(root: Node, parts: readonly (string | number)[]): number | undefined {
+function startOf(root: Node | null, parts: readonly (string | number)[]): number | undefined {
   let node: unknown = root;
-  let start = root.range?.[0];
+  let start = root?.range?.[0];
   for (const part of parts) {
     const pair = isMap(node) ? node.items.find(({ key }) => isScalar(key) && key.value === part) : undefined;
     const item = isSeq(node) && typeof part === 'number' ? node.items[part] : undefined;

@@ -24,8 +24,6 @@ import { type ValidationProblem, validateDockerConfig } from '../checks/docker-c
 import {
   isNodeMirrorKind,
   judgeManifests,
-  type LineFinder,
-  lineFinder,
   NODE_MIRROR_KINDS,
   SIDECAR_SET,
   selectionNotes,
@@ -68,7 +66,7 @@ async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: Comma
     const input = await readInput(path, io);
     if (!values['ignore-others'] || isOfOurs(input)) inputs.push(input);
   }
-  const problems = await judge(inputs);
+  const problems = judge(inputs);
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const judged = inputs.reduce((sum, input) => sum + judgedIn(input), 0);
   io.stdout.write(
@@ -92,8 +90,8 @@ async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: Comma
 
 /** A text that holds none of the kinds may be anything, and need not be a manifest at all. */
 function isOfOurs(input: Input): boolean {
-  const { text = '' } = input.text ?? {};
-  if (judgedIn(input) > 0 || input.text === undefined) return true;
+  const { text } = input;
+  if (judgedIn(input) > 0 || text === undefined) return true;
   return !isTemplate(text) && (text.match(/\w+/g) ?? []).some((word) => VALIDATED_KINDS.has(word));
 }
 
@@ -122,7 +120,7 @@ interface Input {
   readonly namespaces: readonly KubeObject[];
   readonly problems: readonly Finding[];
   /** Of a single file of manifests. */
-  readonly text?: { readonly file: string; readonly text: string };
+  readonly text?: string;
   /** A file that is one document of its own: no manifest. */
   readonly file?: string;
 }
@@ -150,7 +148,7 @@ async function inputOf(file: string, text: string): Promise<Input> {
   if (told !== undefined) return { manifests: [], namespaces: [], problems: told, file };
   const folder = folderOf([{ file, text }], READ_KINDS);
   const problems = folder.problems.map((one) => inFile(unreadable(one), { file, line: one.line }));
-  return { ...apart(folder.manifests), problems, text: { file, text } };
+  return { ...apart(folder.manifests), problems, text };
 }
 
 /** Of a file that is one document of its own; undefined for manifests. */
@@ -190,34 +188,12 @@ function unreadable({ message, first }: ManifestProblem): ValidationProblem {
   return { severity: 'error', code: first === undefined ? 'Unreadable' : 'GivenTwice', path: '', message };
 }
 
-async function judge(inputs: readonly Input[]): Promise<readonly Finding[]> {
+function judge(inputs: readonly Input[]): readonly Finding[] {
   const problems = [
     ...inputs.flatMap((input) => input.problems),
     ...judgeManifests(inputs.flatMap((input) => input.manifests)),
   ];
-  return (await withLines(problems, inputs)).toSorted(compare);
-}
-
-/** Each problem of an object gets the line of the place that it is about. */
-async function withLines(
-  problems: readonly Finding[],
-  inputs: readonly Input[],
-): Promise<readonly Finding[]> {
-  const texts = new Map(inputs.flatMap(({ text }) => (text === undefined ? [] : [[text.file, text.text]])));
-  const finders = new Map<string, LineFinder>();
-  const located: Finding[] = [];
-  for (const problem of problems) {
-    const { file = '', subject, path = '' } = problem;
-    if (subject === '' || path === '') {
-      located.push(problem);
-      continue;
-    }
-    const finder = finders.get(file) ?? lineFinder(texts.get(file) ?? (await readFile(file, 'utf8')));
-    finders.set(file, finder);
-    const line = finder(subject, path);
-    located.push(line === undefined ? problem : { ...problem, line });
-  }
-  return located;
+  return problems.toSorted(compare);
 }
 
 function compare(a: Finding, b: Finding): number {

@@ -133,6 +133,9 @@ export interface Manifest {
   readonly file: string;
   /** First line of the document, from 1. */
   readonly line: number;
+  /** The document, and the path to the object in it. */
+  readonly document?: Piece;
+  readonly at?: readonly (string | number)[];
 }
 
 /** Something that could not be read. */
@@ -165,7 +168,7 @@ export function parseManifests(text: string, file: string, kinds?: ReadonlySet<s
     const parsed = parseOne(document.text, document.line);
     const before = problems.length;
     if ('problem' in parsed) problems.push({ file, ...parsed.problem });
-    else collect(parsed.value, { file, line: document.line }, manifests, problems);
+    else collect(parsed.value, { file, line: document.line, document }, manifests, problems);
     const chart = problems.length > before ? chartText(document.text, file) : undefined;
     if (chart !== undefined)
       problems.splice(before, problems.length, { file, line: document.line, message: chart });
@@ -265,14 +268,14 @@ function parseOne(
 
 function collect(
   value: unknown,
-  place: { file: string; line: number },
+  place: Omit<Manifest, 'object'>,
   manifests: Manifest[],
   problems: ManifestProblem[],
 ): void {
   if (value === null || value === undefined) return;
   const fault = faultOf(value);
   if (fault !== undefined) {
-    problems.push({ ...place, message: fault });
+    problems.push({ file: place.file, line: place.line, message: fault });
     return;
   }
   const object = value as Readonly<Record<string, unknown>>;
@@ -281,13 +284,13 @@ function collect(
     return;
   }
   const itemKind = scalarText(object['kind']).slice(0, -'List'.length);
-  for (const item of object['items'] as readonly unknown[]) {
+  for (const [index, item] of (object['items'] as readonly unknown[]).entries()) {
     // Items of a typed list leave kind and apiVersion out.
     const whole =
       itemKind === '' || typeof item !== 'object' || item === null
         ? item
         : { apiVersion: object['apiVersion'], kind: itemKind, ...item };
-    collect(whole, place, manifests, problems);
+    collect(whole, { ...place, at: [...(place.at ?? []), 'items', index] }, manifests, problems);
   }
 }
 
