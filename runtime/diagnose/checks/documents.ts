@@ -3,7 +3,7 @@ import { isMap, isNode, isScalar, isSeq, LineCounter, type Node } from 'yaml';
 import { z } from 'zod';
 import { matchImageFault, matchImageHint } from '../../core/docker-config/match-images.ts';
 import { mergePullSecrets } from '../../core/docker-config/merge.ts';
-import { secretDataText } from '../../core/docker-config/pull-secret.ts';
+import { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import { HOSTED_CLUSTER, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { labelSelectorSchema } from '../../core/kubernetes/kind.ts';
 import {
@@ -31,11 +31,7 @@ import {
   GRANT_KIND,
   readPullSecretGrant,
 } from '../../pull-secret-injection/kinds/grant.ts';
-import {
-  PROFILE_KIND,
-  type PullSecretProfile,
-  readProfile,
-} from '../../pull-secret-injection/kinds/profile.ts';
+import { PROFILE_KIND, readProfile } from '../../pull-secret-injection/kinds/profile.ts';
 import {
   readContent,
   readSidecarSet,
@@ -229,7 +225,8 @@ function each(
 
 const FILE_CHECKS: readonly Check<readonly Manifest[]>[] = [
   each('Secret', (secret) => {
-    if (secret.apiVersion === 'v1') return secretProblems(secret as SecretObject);
+    if (secret.apiVersion === 'v1')
+      return validateSecret(secret as SecretObject, isAdditional(secret), new Date());
     // A kind of the same name in a group of its own is none of ours; the core group has no other version.
     return secret.apiVersion.includes('/') ? [] : wrongVersion(secret.apiVersion, 'Secret', ['v1']);
   }),
@@ -251,16 +248,6 @@ export function judgeManifests(manifests: readonly Manifest[]): readonly Finding
 
 function bringsContainer(manifests: readonly Manifest[]): boolean {
   return manifests.some(({ object }) => object.kind === SIDECAR_SET && readSidecarSet(object).containers > 0);
-}
-
-function secretProblems(object: SecretObject): readonly ValidationProblem[] {
-  return validateSecret(object, isAdditional(object), new Date()).map(({ position, path, ...rest }) => ({
-    ...rest,
-    path:
-      position === undefined
-        ? path
-        : `${path} (line ${position.line}, column ${position.column} of the value)`,
-  }));
 }
 
 /** The additional pull secret is read whatever its type is. */
@@ -310,27 +297,21 @@ export function selectionNotes(
 ): readonly string[] {
   return manifests.flatMap(({ object }) => {
     const read = object.kind === PROFILE_KIND ? readProfile(object) : undefined;
-    return read?.ok === true ? selectionNote(read.profile, namespaces) : [];
+    if (read?.ok !== true) return [];
+    const { name, namespaceSelector, selector, injects } = read.profile;
+    const pods = injects && selector.length === 0 ? ', all pods of them' : '';
+    const subject = `note: ${PROFILE_KIND}/${name} selects`;
+    const { length } = namespaces;
+    if (namespaceSelector.length === 0)
+      return `${subject} every namespace: ${length} among these files, and each that will be made${pods}`;
+    const selected = namespaces.filter(({ metadata }) =>
+      selects(namespaceSelector, { ...metadata.labels, [NAMESPACE_NAME_LABEL]: metadata.name }),
+    ).length;
+    const all = counted(length, 'namespace');
+    return length === 0
+      ? []
+      : `${subject} ${selected} of ${all} among these files${selected > 0 ? pods : ''}`;
   });
-}
-
-function selectionNote(
-  { name, namespaceSelector, selector, injects }: PullSecretProfile,
-  namespaces: readonly KubeObject[],
-): readonly string[] {
-  const pods = injects && selector.length === 0 ? ', all pods of them' : '';
-  const subject = `note: ${PROFILE_KIND}/${name} selects`;
-  if (namespaceSelector.length === 0)
-    return [
-      `${subject} every namespace: ${namespaces.length} among these files, and each that will be made${pods}`,
-    ];
-  if (namespaces.length === 0) return [];
-  const selected = namespaces.filter(({ metadata }) =>
-    selects(namespaceSelector, { ...metadata.labels, [NAMESPACE_NAME_LABEL]: metadata.name }),
-  ).length;
-  return [
-    `${subject} ${selected} of ${counted(namespaces.length, 'namespace')} among these files${selected > 0 ? pods : ''}`,
-  ];
 }
 
 const PROVIDER = z.strictObject({ matchImages: matchImagesSchema.optional() });
@@ -361,11 +342,12 @@ function imageProblems(images: unknown): readonly ValidationProblem[] {
   });
 }
 
-function located(manifest: Manifest, { code: check, position: _position, ...told }: ValidationProblem): Told {
+function located(manifest: Manifest, { code: check, position, path, ...told }: ValidationProblem): Told {
   const { object, file } = manifest;
   const { name, namespace } = object.metadata;
   const subject = describeObject({ kind: object.kind, namespace, name });
-  return { ...told, check, file, line: lineOf(manifest, told.path), subject };
+  const inValue = position && ` (line ${position.line}, column ${position.column} of the value)`;
+  return { ...told, check, file, line: lineOf(manifest, path), subject, path: `${path}${inValue ?? ''}` };
 }
 
 /** What the merge would leave out, when both pull secrets of a cluster are at hand. */
@@ -397,15 +379,9 @@ function nearest(to: Manifest, among: readonly Manifest[]): Manifest | undefined
 }
 
 function mergeToldOf(additional: Manifest, original: Manifest): readonly Told[] {
-  const ofPlatform = (original.object as SecretObject).data?.[NAMES.dataKey];
-  const ofTenant = (additional.object as SecretObject).data?.[NAMES.dataKey];
-  if (ofPlatform === undefined || ofTenant === undefined) return [];
-  const merged = mergePullSecrets({
-    original: secretDataText(ofPlatform),
-    additional: secretDataText(ofTenant),
-  });
-  if (!merged.ok) return [];
-  return merged.verdicts
+  const [ofPlatform, ofTenant] = [PullSecret.of(original.object), PullSecret.of(additional.object)];
+  const merged = mergePullSecrets({ original: ofPlatform.text, additional: ofTenant.text });
+  return (merged.ok ? merged.verdicts : [])
     .filter(({ verdict }) => verdict === 'Shadowed')
     .map(({ reason, subject, message }) => {
       const path = `data["${NAMES.dataKey}"]: auths[${JSON.stringify(subject)}]`;
@@ -428,15 +404,9 @@ const parsedOnce = oncePer(({ text }: NonNullable<Manifest['document']>) => {
 
 /** `spec.list[1].mirrors` and `data[".dockerconfigjson"]`, up to what is not such a part. */
 function partsOf(path: string): readonly (string | number)[] {
-  const parts: (string | number)[] = [];
-  let rest = path;
-  for (;;) {
-    const found = /^(?:\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\["([^"]*)"\])/.exec(rest);
-    if (found === null) return parts;
-    const [whole, name, index, key] = found;
-    parts.push(index === undefined ? (name ?? key ?? '') : Number(index));
-    rest = rest.slice(whole.length);
-  }
+  return [...path.matchAll(/\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\["([^"]*)"\]/gy)].map(
+    ([, name, index, key = '']) => (index === undefined ? (name ?? key) : Number(index)),
+  );
 }
 
 /** Where the last part begins that the text has: its key, or the item. */
