@@ -33,9 +33,28 @@ const CLUSTER_CHECKS: readonly Check<ClusterModel>[] = [
       })),
   },
   { id: 'entry', run: ({ keys }) => keys.keys.flatMap(leftOut) },
-  { id: 'credential', run: ({ keys }) => keys.keys.flatMap(ending) },
+  {
+    id: 'credential',
+    run: ({ keys }) =>
+      keys.keys.flatMap((key) =>
+        key.ends === undefined || key.state === 'shadowed' || key.state === 'rejected'
+          ? []
+          : endingTold(key, key.ends),
+      ),
+  },
   { id: 'mirrors/state', run: ({ mirrors }) => mirrorsTold(mirrors) },
-  { id: 'node', run: ({ nodes }) => nodesTold(nodes) },
+  {
+    id: 'node',
+    // Nodes that say themselves that they do not have what is meant for them.
+    run: ({ nodes: { list } }) =>
+      list
+        .filter(({ state }) => state === 'out-of-sync')
+        .map(({ name, why = '' }) => ({
+          subject: `Node/${name}`,
+          message: why,
+          advice: `Look at the agent on the node: ${kubectl(['-n', 'kube-system', 'get', 'pods', '--field-selector', `spec.nodeName=${name}`], [name]) ?? ''}`,
+        })),
+  },
   {
     id: 'status',
     // What nodes report themselves is there already.
@@ -63,11 +82,6 @@ function leftOut({ key, source, state, why = '', winner }: ReportKey): readonly 
     return [{ ...told, advice: `Correct the entry in ${source}; every other entry is in use` }];
   const other = winner === undefined ? 'write it in another way' : `name a path below "${winner.key}"`;
   return [{ ...told, advice: `Take it out of ${source}, or ${other}` }];
-}
-
-function ending(key: ReportKey): readonly Told[] {
-  if (key.ends === undefined || key.state === 'shadowed' || key.state === 'rejected') return [];
-  return [endingTold(key, key.ends)];
 }
 
 /** Of a credential that has expired, or expires soon. */
@@ -117,24 +131,12 @@ function mirrorsTold({ state, summary, refusals }: ReportMirrors): readonly Told
   ];
 }
 
-/** Nodes that say themselves that they do not have what is meant for them. */
-function nodesTold({ list }: ReportNodes): readonly Told[] {
-  return list
-    .filter(({ state }) => state === 'out-of-sync')
-    .map(({ name, why = '' }) => ({
-      subject: `Node/${name}`,
-      message: why,
-      advice: `Look at the agent on the node: ${kubectl(['-n', 'kube-system', 'get', 'pods', '--field-selector', `spec.nodeName=${name}`], [name]) ?? ''}`,
-    }));
-}
-
 /** `PullStatus/shop/pull-secret` says more of itself than one sentence. */
 function lookAtIt(object: string): string {
-  const [kind = '', ...rest] = object.split('/');
-  const name = rest.at(-1) ?? '';
-  const namespace = rest.length > 1 ? ['-n', rest[0] ?? ''] : [];
-  const words = ['get', kind.toLowerCase(), name, ...namespace, '-o', 'yaml'];
-  return `Its status says more: ${kubectl(words, [name, ...namespace.slice(1)]) ?? 'look at it'}`;
+  const [kind = '', ...names] = object.split('/');
+  const [name = '', ...namespace] = names.toReversed();
+  const words = ['get', kind.toLowerCase(), name, ...namespace.flatMap((one) => ['-n', one]), '-o', 'yaml'];
+  return `Its status says more: ${kubectl(words, names) ?? 'look at it'}`;
 }
 
 /** The system that a reporter belongs to. */
@@ -155,17 +157,18 @@ export interface StatusRow extends Finding {
   readonly reporter: string;
 }
 
-type Said = Pick<StatusRow, 'state' | 'check' | 'severity' | 'message'>;
+type Said = readonly [state: StatusRow['state'], reason: string, message: string];
 
-function said(state: StatusRow['state'], reason: string, message: string): Said {
-  return { check: reason, severity: STATES[state], message, state };
+function rowOf(
+  reporter: string,
+  { kind, metadata: { namespace, name } }: Pick<KubeObject, 'kind' | 'metadata'>,
+  [state, check, message]: Said,
+): StatusRow {
+  const subject = describeObject({ kind, namespace, name });
+  return { subject, system: systemFor(reporter), reporter, check, severity: STATES[state], message, state };
 }
 
-function rowOf(reporter: string, subject: string, what: Said): StatusRow {
-  return { subject, system: systemFor(reporter), reporter, ...what };
-}
-
-const NOT_REPORTED: Said = said('Unknown', 'NotReported', 'nothing has reported on it yet');
+const NOT_REPORTED: Said = ['Unknown', 'NotReported', 'nothing has reported on it yet'];
 
 /**
  * Rates an object that reports by conditions, of which `Ready` or `Validated` sums it up.
@@ -180,10 +183,10 @@ export function conditionRow(system: string, object: KubeObject): StatusRow {
   const summary = conditionOf(object, 'Ready') ?? conditionOf(object, 'Validated');
   return rowOf(
     typeof reporter === 'string' ? reporter : system,
-    describeObject({ kind: object.kind, ...object.metadata }),
+    object,
     summary === undefined
       ? NOT_REPORTED
-      : said(stateOf(object, summary.status), summary.reason, withCounts(summary.message, verdicts)),
+      : [stateOf(object, summary.status), summary.reason, withCounts(summary.message, verdicts)],
   );
 }
 
@@ -193,11 +196,10 @@ function stateOf(object: KubeObject, status: string): StatusRow['state'] {
 }
 
 function withCounts(message: string, verdicts: readonly EntryStatus[]): string {
-  const count = (kind: EntryStatus['verdict']): number =>
-    verdicts.filter((verdict) => verdict.verdict === kind).length;
-  const parts = (['Accepted', 'Shadowed', 'Rejected'] as const).flatMap((kind) =>
-    count(kind) === 0 ? [] : [`${count(kind)} ${kind.toLowerCase()}`],
-  );
+  const parts = (['Accepted', 'Shadowed', 'Rejected'] as const).flatMap((kind) => {
+    const { length } = verdicts.filter(({ verdict }) => verdict === kind);
+    return length === 0 ? [] : `${length} ${kind.toLowerCase()}`;
+  });
   return parts.length === 0 ? message : `${message} (${parts.join(', ')})`;
 }
 
@@ -213,82 +215,58 @@ export function nodesRow(
   const eligible = nodes.filter(
     (node) => node.metadata.labels?.[GLOBAL_PULL_SECRET.nodeLabel] === 'true',
   ).length;
-  if (daemonSet === undefined && eligible === 0) return undefined;
-  return rowOf(
-    'global-pull-secret',
-    `DaemonSet/${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.syncer}`,
-    daemonSet === undefined
-      ? said(
-          'Attention',
-          'DaemonSetMissing',
-          `${counted(eligible, 'node is', 'nodes are')} eligible, and no agent runs`,
-        )
-      : compared(agentState(daemonSet, `${eligible} of ${counted(nodes.length, 'node')} eligible`), {
-          report,
-          isReporting: startsReporting(daemonSet),
-        }),
-  );
-}
-
-/** Pods that are ready prove nothing where nodes report, and little where they do not. */
-function compared(
-  pods: Said,
-  { report, isReporting }: { readonly report: KubeObject | undefined; readonly isReporting: boolean },
-): Said {
-  const { state, message } = pods;
-  if (state !== 'Ready') return pods;
-  const found = report && conditionOf(report, 'NodesInSync');
-  if (found !== undefined)
-    return found.status === 'True'
-      ? said('Ready', 'NodesInSync', found.message)
-      : said('Progressing', 'NodesBehind', found.message);
-  return isReporting
-    ? said(
-        'Progressing',
-        'NodesNotCompared',
-        `${message}; there is no pull secret yet that nodes are compared with`,
-      )
-    : { ...pods, message: `${message}; nodes do not report what they have (agent.report)` };
+  const { namespace, syncer: name } = GLOBAL_PULL_SECRET;
+  const agents = { kind: 'DaemonSet', metadata: { namespace, name } };
+  if (daemonSet !== undefined) {
+    const all = `${eligible} of ${counted(nodes.length, 'node')} eligible`;
+    return rowOf('global-pull-secret', agents, agentsSaid(daemonSet, all, report));
+  }
+  if (eligible === 0) return undefined;
+  const lack = `${counted(eligible, 'node is', 'nodes are')} eligible, and no agent runs`;
+  return rowOf('global-pull-secret', agents, ['Attention', 'DaemonSetMissing', lack]);
 }
 
 /**
- * What the DaemonSet's controller has counted. Before it has, and where it counts no node at all, nothing has been shown to be
- * in sync.
+ * What the DaemonSet's controller has counted: before it has, and where it counts no node at all, nothing has been shown to be in
+ * sync. Pods that are ready prove nothing where nodes report, and little where they do not.
  */
-function agentState(daemonSet: KubeObject, eligible: string): Said {
+function agentsSaid(daemonSet: KubeObject, eligible: string, report: KubeObject | undefined): Said {
   // In a folder of rendered manifests.
   if (daemonSet.status === undefined) return NOT_REPORTED;
   const { ready, desired } = readinessOf(daemonSet);
   const message = `${ready} of ${counted(desired, 'agent')} ready, ${eligible}`;
+  const found = report && conditionOf(report, 'NodesInSync');
   switch (rolledOut(daemonSet)) {
     case 'uncounted':
-      return said(
+      return [
         'Progressing',
         'NodesNotCounted',
         `the change of the DaemonSet is not counted yet; ${eligible}`,
-      );
+      ];
     case 'none':
-      return said('Attention', 'NoNodes', message);
+      return ['Attention', 'NoNodes', message];
     case 'progressing':
-      return said('Progressing', 'AgentsNotReady', message);
+      return ['Progressing', 'AgentsNotReady', message];
     default:
-      return said('Ready', 'AgentsReady', message);
   }
+  if (found?.status === 'True') return ['Ready', 'NodesInSync', found.message];
+  if (found !== undefined) return ['Progressing', 'NodesBehind', found.message];
+  if (!startsReporting(daemonSet))
+    return ['Ready', 'AgentsReady', `${message}; nodes do not report what they have (agent.report)`];
+  const yet = `${message}; there is no pull secret yet that nodes are compared with`;
+  return ['Progressing', 'NodesNotCompared', yet];
 }
 
 /** Failed Jobs of the adapter need attention; running ones are in progress. */
 export function jobRow(job: KubeObject): StatusRow {
   const { succeeded = 0 } = (job.status ?? {}) as { succeeded?: number };
   const failed = conditionOf(job, 'Failed');
-  return rowOf(
-    'pull-secret-adapter',
-    describeObject({ kind: 'Job', ...job.metadata }),
-    failed?.status === 'True'
-      ? said('Attention', failed.reason, failed.message)
-      : succeeded > 0
-        ? said('Ready', 'Complete', 'the pull secret is stored')
-        : said('Progressing', 'Running', 'the Job has not finished'),
-  );
+  const said = (): Said => {
+    if (failed?.status === 'True') return ['Attention', failed.reason, failed.message];
+    if (succeeded > 0) return ['Ready', 'Complete', 'the pull secret is stored'];
+    return ['Progressing', 'Running', 'the Job has not finished'];
+  };
+  return rowOf('pull-secret-adapter', job, said());
 }
 
 /** Replicas of a Deployment of ours: while none runs, every other row is as old as the last one that ran. */
@@ -297,18 +275,16 @@ export function deploymentRow(deployment: KubeObject): StatusRow {
   const { namespace = 'default' } = metadata;
   const { ready, desired } = readinessOf(deployment);
   const message = `${ready} of ${desired} replicas ready`;
-  const judged = (): Said => {
+  const said = (): Said => {
     // In a folder of rendered manifests.
     if (status === undefined) return NOT_REPORTED;
-    if (ready >= desired) return said('Ready', 'Available', message);
-    if (ready > 0) return said('Progressing', 'ReplicasMissing', message);
-    return said(
-      'Attention',
-      'NotRunning',
-      `${message}: what is reported here may be out of date; ${kubectl(['describe', 'pods', '-n', namespace], [namespace]) ?? 'a look at its pods'} says why`,
-    );
+    if (ready >= desired) return ['Ready', 'Available', message];
+    if (ready > 0) return ['Progressing', 'ReplicasMissing', message];
+    const look = kubectl(['describe', 'pods', '-n', namespace], [namespace]) ?? 'a look at its pods';
+    const why = `${message}: what is reported here may be out of date; ${look} says why`;
+    return ['Attention', 'NotRunning', why];
   };
-  return rowOf('pullwright', describeObject({ kind: 'Deployment', ...metadata }), judged());
+  return rowOf('pullwright', deployment, said());
 }
 
 const ORDER = Object.keys(STATES);
@@ -333,7 +309,8 @@ export function foldReady(rows: readonly StatusRow[], most: number): readonly St
     ...many.map(([first, ...rest]) => ({
       ...(first as StatusRow),
       subject: `${rest.length + 1} objects`,
-      ...said('Ready', 'InOrder', '--all lists them'),
+      check: 'InOrder',
+      message: '--all lists them',
     })),
   ];
 }
@@ -354,11 +331,17 @@ export function renderStatus(
     return namespace === undefined
       ? 'Nothing here is managed by Pullwright\n'
       : `No objects of Pullwright in namespace ${JSON.stringify(namespace)}\n`;
-  const cells = rows.map((row) => [row.state, row.reporter, row.subject, row.check, row.message]);
-  const table = [['STATE', 'SYSTEM', 'OBJECT', 'REASON', 'MESSAGE'], ...cells];
+  const cells = rows.map((row) => [
+    row.cluster ?? '',
+    row.state,
+    row.reporter,
+    row.subject,
+    row.check,
+    row.message,
+  ]);
+  const table = [...(headers ? [HEADERS] : []), ...cells];
   const several = rows.some(({ cluster }) => cluster !== undefined);
-  const whole = several
-    ? table.map((line, index) => [index === 0 ? 'CLUSTER' : (rows[index - 1]?.cluster ?? ''), ...line])
-    : table;
-  return textTable(headers ? whole : whole.slice(1), columns);
+  return textTable(several ? table : table.map((line) => line.slice(1)), columns);
 }
+
+const HEADERS = ['CLUSTER', 'STATE', 'SYSTEM', 'OBJECT', 'REASON', 'MESSAGE'];
