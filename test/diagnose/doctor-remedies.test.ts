@@ -161,7 +161,7 @@ test('a bare pod with an own list is corrected in its manifest, by a list as it 
       template: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'shop' } },
     } as unknown as DoctorInput,
     'gone',
-    'good',
+    ['good'],
   );
   assert.equal(
     advice,

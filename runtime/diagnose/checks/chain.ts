@@ -7,7 +7,7 @@ import type { PodFailure } from '../model/events.ts';
 import type { DoctorImage, DoctorInput } from '../model/look.ts';
 import type { NodeEvidence } from '../model/nodes.ts';
 import { isBelowHttp, isRefusal } from '../model/pull-failure.ts';
-import type { Finding, FoundIn, Severity } from '../model/types.ts';
+import type { Explanation, Finding, FoundIn, ListedSecret, Severity } from '../model/types.ts';
 import { type Check, firstBroken, judge, type Told } from './findings.ts';
 import { mirrorFixTold } from './pull.ts';
 import {
@@ -71,12 +71,6 @@ function accountMissing({ account, namespace, isPod }: DoctorInput): Told | unde
   };
 }
 
-function accountText({ account }: DoctorInput): string {
-  return account.object === undefined
-    ? 'not checked: it is not among the objects that were read'
-    : 'the ServiceAccount exists';
-}
-
 function notInjected({ notInjected: missing, isPod, template }: DoctorInput): Told | undefined {
   const [first] = missing;
   if (first === undefined) return undefined;
@@ -98,20 +92,38 @@ function notInjected({ notInjected: missing, isPod, template }: DoctorInput): To
   };
 }
 
+/** A Secret that the pod lists, in such a state. */
+function listedAs(
+  input: DoctorInput,
+  wanted: ListedSecret['state'],
+): Explanation['secrets'][number] | undefined {
+  return explanations(input)
+    .flatMap(({ secrets }) => secrets)
+    .find(({ state }) => state === wanted);
+}
+
+/** The first Secret of the namespace that the pod does not list, and that has a credential for its image. */
+function betterFor(input: DoctorInput): readonly string[] {
+  return failing(input)
+    .images.flatMap(({ elsewhere }) => elsewhere)
+    .slice(0, 1);
+}
+
+const PENDING = 'it is Ready, so the copy is pending or was rejected here';
+
 function secretMissing(input: DoctorInput): Told | undefined {
-  const listed = explanations(input)[0]?.secrets ?? [];
-  const missing = listed.find(({ state }) => state === 'missing');
+  const missing = listedAs(input, 'missing');
   if (missing === undefined || !isNeeded(input)) return undefined;
-  const [better] = failing(input).images.flatMap(({ elsewhere }) => elsewhere);
-  const message = `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist`;
-  const about = missing.name;
-  if (better !== undefined) return { about, message, ...fixAccount(input, missing.name, better) };
-  const giver = input.givers.find(({ secret }) => secret === missing.name);
+  const { name: about, listedBy, why } = missing;
+  const message = `Secret "${about}", listed by ${listedBy}, does not exist`;
+  const better = betterFor(input);
+  if (better.length > 0) return { about, message, ...fixAccount(input, about, better) };
+  const giver = input.givers.find(({ secret }) => secret === about);
   if (giver === undefined) {
-    const said = missing.why === undefined ? message : `${message}: ${missing.why}`;
+    const said = why === undefined ? message : `${message}: ${why}`;
     return { about, message: said, advice: 'Create it, or bring it here by a PullSecretProfile' };
   }
-  const { by, says = 'it is Ready, so the copy is pending or was rejected here' } = giver;
+  const { by, says = PENDING } = giver;
   return {
     about: by,
     message: `${message}; ${by} is to bring it: ${says}`,
@@ -133,18 +145,17 @@ function mayNeedCredential({ failure }: DoctorInput): boolean {
 
 function secretUnreadable(input: DoctorInput): Told | undefined {
   const blocked = saidOf(input, 'secrets-readable');
-  const [better] = failing(input).images.flatMap(({ elsewhere }) => elsewhere);
+  const better = betterFor(input);
   if (blocked !== undefined) {
     const name = blocked.about ?? '';
     return { ...blocked, ...(madeAgain(input, name) ?? fixAccount(input, name, better)) };
   }
-  const [first] = explanations(input);
-  const ignored = first?.secrets.find(({ state }) => state === 'ignored');
-  if (ignored === undefined || !isNeeded(input)) return undefined;
+  const ignored = listedAs(input, 'ignored');
   const said = saidOf(input, 'secrets-readable', 'warning');
-  if (said === undefined) return undefined;
-  if (better !== undefined) return { ...said, severity: 'error', ...fixAccount(input, ignored.name, better) };
-  return { ...said, severity: 'error', ...retyped(input.namespace, ignored.name) };
+  if (ignored === undefined || said === undefined || !isNeeded(input)) return undefined;
+  const { name } = ignored;
+  const fix = better.length > 0 ? fixAccount(input, name, better) : retyped(input.namespace, name);
+  return { ...said, severity: 'error', ...fix };
 }
 
 function noCredential(input: DoctorInput): Told | undefined {
@@ -234,45 +245,43 @@ function providerFailed(input: DoctorInput, failure: string): Told {
   };
 }
 
-function trouble(found: DoctorInput['troubles'][number] | undefined): Told | undefined {
-  return found === undefined
-    ? undefined
-    : { about: found.object, message: `${found.object}: ${found.message}` };
+/** What reports trouble, of the node or of the namespace. */
+function trouble({ troubles }: DoctorInput, ofNode: boolean): Told | undefined {
+  const { object, message } = troubles.find(({ onNode }) => onNode === ofNode) ?? {};
+  return object === undefined ? undefined : { about: object, message: `${object}: ${message}` };
 }
 
 /** On an eligible node: whether its agent runs and has delivered the current Secret. */
-function nodeFault(node: DoctorInput['node']): Told | undefined {
-  if (node === undefined) return undefined;
-  const { name, agent, agentSays = '', behind = 'none' } = node;
+function nodeFault({ name, agent, agentSays = '', behind = 'none' }: NodeEvidence): Told | undefined {
+  const { namespace, syncer } = GLOBAL_PULL_SECRET;
+  const daemonSet = `DaemonSet "${namespace}/${syncer}"`;
   const [agentPod = ''] = agentSays.split(' ', 1);
-  const daemonSet = `DaemonSet "${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.syncer}"`;
-  const says = {
-    'no-daemon-set': [
-      `node "${name}" has the label, and ${daemonSet} does not exist: nothing delivers the pull secret to it`,
-      'Apply the manifests of global-pull-secret, or look at the reconciler: pullwright status',
-    ],
-    absent: [
-      `${daemonSet} has no pod on node "${name}": nothing delivers the pull secret to it`,
-      `Compare the taints of the node with the tolerations of the DaemonSet: ${kubectl(['describe', 'node', name], [name]) ?? 'describe the node'}`,
-    ],
-    'not-ready': [
-      `the agent of node "${name}" is not ready: ${agentSays}`,
-      `Read its log: ${kubectl(['logs', '-n', GLOBAL_PULL_SECRET.namespace, agentPod], [agentPod]) ?? 'kubectl logs'}`,
-    ],
-    ready: undefined,
-    unknown: undefined,
-  }[agent];
-  if (says !== undefined)
-    return {
-      about: agent === 'no-daemon-set' ? daemonSet : name,
-      message: says[0] ?? '',
-      advice: says[1] ?? '',
-    };
+  switch (agent) {
+    case 'no-daemon-set':
+      return {
+        about: daemonSet,
+        message: `node "${name}" has the label, and ${daemonSet} does not exist: nothing delivers the pull secret to it`,
+        advice: 'Apply the manifests of global-pull-secret, or look at the reconciler: pullwright status',
+      };
+    case 'absent':
+      return {
+        about: name,
+        message: `${daemonSet} has no pod on node "${name}": nothing delivers the pull secret to it`,
+        advice: `Compare the taints of the node with the tolerations of the DaemonSet: ${kubectl(['describe', 'node', name], [name]) ?? 'describe the node'}`,
+      };
+    case 'not-ready':
+      return {
+        about: name,
+        message: `the agent of node "${name}" is not ready: ${agentSays}`,
+        advice: `Read its log: ${kubectl(['logs', '-n', namespace, agentPod], [agentPod]) ?? 'kubectl logs'}`,
+      };
+    default:
+  }
   if (behind === 'none') return undefined;
   return {
     about: name,
     message: `node "${name}" does not have the current pull secret (${behind.reason}): ${behind.why}`,
-    advice: `If this stays, read the log of its agent, which this finds: kubectl get pods -n ${GLOBAL_PULL_SECRET.namespace} -l name=${GLOBAL_PULL_SECRET.syncer} --field-selector spec.nodeName=${name}`,
+    advice: `If this stays, read the log of its agent, which this finds: kubectl get pods -n ${namespace} -l name=${syncer} --field-selector spec.nodeName=${name}`,
   };
 }
 
@@ -284,7 +293,7 @@ function refused(input: DoctorInput): Told | undefined {
   // CRI-O sends a mirror no credential of the pod, containerd does.
   const isSent = pull !== undefined && (host === hostOf(pull.repository) || pull.runtime === 'containerd');
   const sent = isSent ? pull.kubelet.tried : [];
-  const { said, advice } = pullRemedy(failure, { ...failure, namespace, sent });
+  const { said, advice } = pullRemedy(failure, namespace, sent);
   const quoted = text === '' ? 'the kubelet says nothing of it' : JSON.stringify(text);
   return {
     about: said,
@@ -306,7 +315,15 @@ function refused(input: DoctorInput): Told | undefined {
 export const POD_CHECKS: readonly Check<DoctorInput>[] = [
   { id: 'image', run: unreadableImage, ok: () => 'every image has a name that can be read' },
   { id: 'places', run: noPlace, ok: () => 'every image has a pull source' },
-  { id: 'service-account', needs: 'all', run: accountMissing, ok: accountText },
+  {
+    id: 'service-account',
+    needs: 'all',
+    run: accountMissing,
+    ok: ({ account }) =>
+      account.object === undefined
+        ? 'not checked: it is not among the objects that were read'
+        : 'the ServiceAccount exists',
+  },
   { id: 'injection', needs: 'all', run: notInjected, ok: injectionText },
   { id: 'secrets-there', needs: 'all', run: secretMissing, ok: missingText },
   {
@@ -322,16 +339,11 @@ export const POD_CHECKS: readonly Check<DoctorInput>[] = [
     run: mirrorBare,
     ok: () => 'mirrors get a credential where there is one for them',
   },
-  {
-    id: 'distribution',
-    needs: 'all',
-    run: ({ troubles }) => trouble(troubles.find(({ onNode }) => !onNode)),
-    ok: notBroughtText,
-  },
+  { id: 'distribution', needs: 'all', run: (input) => trouble(input, false), ok: notBroughtText },
   {
     id: 'node',
     needs: 'all',
-    run: ({ troubles, node }) => trouble(troubles.find(({ onNode }) => onNode)) ?? nodeFault(node),
+    run: (input) => trouble(input, true) ?? (input.node && nodeFault(input.node)),
     ok: ({ node }) => (node === undefined ? 'the node reports no trouble' : nodeText(node)),
   },
   { id: 'registry', needs: 'all', run: refused, ok: registryText },
@@ -420,24 +432,18 @@ function injectionText({ images, isPod }: DoctorInput): string {
   return `${who} lists ${counted(names.size, 'imagePullSecret')}${given}, and lacks none that profiles give`;
 }
 
-/** A Secret that is listed and missing, where the chain holds without it. */
-function missingSecret({ images }: DoctorInput): { name: string; listedBy: string } | undefined {
-  return images
-    .flatMap(({ explanation }) => explanation?.secrets ?? [])
-    .find(({ state }) => state === 'missing');
-}
-
+/** Of a Secret that is listed and missing, where the chain holds without it. */
 function missingText(input: DoctorInput): string {
-  const missing = missingSecret(input);
+  const missing = listedAs(input, 'missing');
   if (missing === undefined) return 'every Secret that is listed exists';
   return `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist, which does not block the pull: the image is tried with other credentials`;
 }
 
 function notBroughtText(input: DoctorInput): string {
-  const missing = missingSecret(input);
+  const missing = listedAs(input, 'missing');
   const giver = input.givers.find(({ secret }) => secret === missing?.name);
   if (giver === undefined) return 'nothing that syncs Secrets here reports a problem';
-  const { by, secret, says = 'it is Ready, so the copy is pending or was rejected here' } = giver;
+  const { by, secret, says = PENDING } = giver;
   return `${by} has not synced Secret "${secret}", which does not block the pull: ${says}`;
 }
 

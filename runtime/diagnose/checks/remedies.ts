@@ -8,9 +8,10 @@ import { may, role, roleBinding, secretsByName } from '../../core/kubernetes/obj
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import { recordsIn, textOf } from '../../core/record.ts';
 import { shellWord } from '../../core/text.ts';
+import type { PodFailure } from '../model/events.ts';
 import type { DoctorInput } from '../model/look.ts';
 import { podSpecIn } from '../model/pull.ts';
-import { isRefusal, type PullCause, type PullFailure } from '../model/pull-failure.ts';
+import { isRefusal, type PullCause } from '../model/pull-failure.ts';
 import type { EntryPlace, Explanation } from '../model/types.ts';
 import type { Told } from './findings.ts';
 
@@ -159,43 +160,45 @@ const WITH_CREDENTIAL: Partial<Readonly<Record<PullCause, string>>> = {
   'no-credential': 'The kubelet offers {entry} now: wait for its next try, or create the pod again',
 };
 
-/** What a remedy is about, beside the failure. */
-export interface RemedyAbout {
-  readonly namespace: string;
-  readonly pod?: string | undefined;
-  readonly node?: string | undefined;
-  /** What the kubelet offers for the image. */
-  readonly sent?: readonly EntryPlace[];
-}
-
 /** The key under which a Secret for `host` is looked up by every client. */
 function serverOf(host: string | undefined): string | undefined {
   return host === 'docker.io' ? 'https://index.docker.io/v1/' : host;
 }
 
-/** A Secret for `host` to create in `namespace`; undefined where no name can be made of it. */
-function newSecret(
-  host: string,
-  namespace: string,
-  name = `pull-${host.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`,
-): { readonly name: string; readonly command: string } | undefined {
-  if (!isObjectName(name) || !isObjectName(namespace)) return undefined;
-  const known: Readonly<Record<string, string>> = { secret: name, namespace, server: serverOf(host) ?? '' };
-  const command = CREATE_SECRET.replace(/\{(\w+)\}/g, (_whole, word: string) => shellWord(known[word] ?? ''));
-  return { name, command };
+type Known = Readonly<Record<string, string | undefined>>;
+
+const NAMED = /\{(\w+)\}/g;
+
+/** A command with its names; undefined where one of them is not known, or is a name that no object can have. */
+function commandOf(template: string, known: Known): string | undefined {
+  const isComplete = [...template.matchAll(NAMED)].every(([, name = '']) =>
+    name === 'server' ? known[name] !== undefined : isObjectName(known[name]),
+  );
+  if (!isComplete) return undefined;
+  return template.replace(NAMED, (_whole, name: string) => shellWord(known[name] ?? ''));
 }
 
-/** What a failure means and what to do, with names filled in; a command only where all its names are known. Total. */
+/** Creates a Secret for `host` in `namespace`; undefined where no name can be made of it. */
+function creation(host: string, namespace: string, secret: string): string | undefined {
+  return commandOf(CREATE_SECRET, { secret, namespace, server: serverOf(host) });
+}
+
+/**
+ * What a failure means and what to do, with names filled in; a command only where all its names are known. Total.
+ *
+ * @param sent what the kubelet offers for the image
+ */
 export function pullRemedy(
-  failure: PullFailure,
-  { namespace, pod, node, sent = [] }: RemedyAbout,
+  failure: PodFailure,
+  namespace: string,
+  sent: readonly EntryPlace[],
 ): { readonly said: string; readonly advice: string } {
-  const { cause, host, image, missing = [] } = failure;
+  const { cause, host, image, missing = [], node, pod } = failure;
   const [said, general, command] = REMEDIES[cause];
   const advice = (sent.length === 0 ? undefined : WITH_CREDENTIAL[cause]) ?? general;
   const [first, ...others] = sent;
   const more = others.length === 0 ? '' : `, or one of the ${others.length} others that the kubelet offers`;
-  const known: Readonly<Record<string, string | undefined>> = {
+  const known: Known = {
     host,
     node,
     pod,
@@ -207,14 +210,9 @@ export function pullRemedy(
     short: image,
   };
   const filled = (text: string): string =>
-    text.replace(/\{(\w+)\}/g, (_whole, name: string) => known[name] ?? 'the registry');
-  const isComplete = [...(command ?? '').matchAll(/\{(\w+)\}/g)].every(([, name = '']) =>
-    name === 'server' ? known[name] !== undefined : isObjectName(known[name]),
-  );
-  const quoted = (text: string): string =>
-    text.replace(/\{(\w+)\}/g, (_whole, name: string) => shellWord(known[name] ?? ''));
-  const run = command === undefined || !isComplete ? '' : `: ${quoted(command)}`;
-  return { said: filled(said), advice: `${filled(advice)}${run}` };
+    text.replace(NAMED, (_whole, name: string) => known[name] ?? 'the registry');
+  const run = command === undefined ? undefined : commandOf(command, known);
+  return { said: filled(said), advice: `${filled(advice)}${run === undefined ? '' : `: ${run}`}` };
 }
 
 /**
@@ -222,88 +220,85 @@ export function pullRemedy(
  * the ServiceAccount, else in the ServiceAccount.
  */
 export function fixAccount(
-  input: DoctorInput,
+  input: Pick<DoctorInput, 'account' | 'namespace' | 'ownList' | 'isPod' | 'template' | 'images'>,
   bad: string | undefined,
-  good: string | undefined,
+  good: readonly string[],
 ): Pick<Told, 'fix' | 'advice' | 'commands'> {
   const { account, namespace, ownList, isPod, template } = input;
   const listed = input.images[0]?.explanation?.secrets.map(({ name }) => name) ?? [];
-  const names = [
-    ...listed.filter((name) => name !== bad && name !== good),
-    ...(good === undefined ? [] : [good]),
-  ];
+  const names = [...listed.filter((name) => name !== bad && !good.includes(name)), ...good];
   const imagePullSecrets = names.map((name) => ({ name }));
-  if (ownList && isFinal(template))
+  // The list of a pod, and of the template of a Job, cannot be changed.
+  if (ownList && ['Pod', 'Job'].includes(template.kind))
     return {
       advice: `Write imagePullSecrets: ${JSON.stringify(imagePullSecrets)} into the ${originOf(template)}, and ${recreation(template)}`,
     };
-  const { apiVersion, kind, metadata } = template;
-  const advice = `Pod "${metadata.name}" keeps its list; then ${recreation(template)}`;
-  const again = isPod && { advice };
-  const serviceAccount = { kind: 'ServiceAccount', metadata: { name: account.name } };
-  const own = ownList ? podSpecIn(template)['imagePullSecrets'] : account.object?.['imagePullSecrets'];
+  const again = isPod && {
+    advice: `Pod "${template.metadata.name}" keeps its list; then ${recreation(template)}`,
+  };
+  const { apiVersion, kind, metadata } = ownList
+    ? template
+    : { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account.name } };
+  const { name } = metadata;
+  const path = LIST_IN[kind] ?? ['spec', 'template', 'spec'];
+  const own = (ownList ? podSpecIn(template) : account.object)?.['imagePullSecrets'];
+  // Whether it is known to list no Secret: then there is none that a list would replace.
+  const isEmpty = recordsIn(own).length === 0 && (account.object !== undefined || account.known);
   // Another field manager can add to the list of a template, but not take a name out; the list of a ServiceAccount it replaces.
-  if (ownList ? good === undefined : !isEmptyList(account))
-    return { ...again, ...patchedList(ownList ? template : serviceAccount, namespace, own, bad, good) };
-  const fix = ownList
-    ? {
-        apiVersion,
-        kind,
-        metadata: { name: metadata.name, namespace },
-        spec: inTemplate(kind, { imagePullSecrets }),
-      }
-    : accountWith(input, names);
-  return { ...again, fix: [fix] };
+  if (ownList ? good.length > 0 : isEmpty) {
+    const spec = path.reduceRight<object>((inner, key) => ({ [key]: inner }), { imagePullSecrets });
+    return { ...again, fix: [{ apiVersion, kind, metadata: { name, namespace }, ...spec }] };
+  }
+  const commands = listPatches(['', ...path, 'imagePullSecrets'].join('/'), own, bad, good).flatMap(
+    (patch) => {
+      const words = [
+        'patch',
+        kind.toLowerCase(),
+        name,
+        '-n',
+        namespace,
+        '--type=json',
+        '-p',
+        JSON.stringify(patch),
+      ];
+      return kubectl(words, [name, namespace]) ?? [];
+    },
+  );
+  return { ...again, ...(commands.length > 0 && { commands: [commands.join(' || ')] }) };
 }
 
-/** Whether the ServiceAccount is known to list no Secret: then there is none that a list would replace. */
-const isEmptyList = ({ object, known }: DoctorInput['account']): boolean =>
-  object === undefined ? known : recordsIn(object['imagePullSecrets']).length === 0;
-
-/** The list of a pod, and of the template of a Job, cannot be changed. */
-const isFinal = ({ kind }: KubeObject): boolean => ['Pod', 'Job'].includes(kind);
+/** JSON patches of a list: what follows the first is for where that fails. */
+function listPatches(
+  path: string,
+  list: unknown,
+  bad: string | undefined,
+  good: readonly string[],
+): readonly (readonly object[])[] {
+  const own = recordsIn(list).map(({ name }) => textOf(name));
+  const at = bad === undefined ? -1 : own.indexOf(bad);
+  const added = good.filter((name) => !own.includes(name)).map((name) => ({ name }));
+  const patch = [
+    ...(at < 0 ? [] : [{ op: 'test', path: `${path}/${at}/name`, value: bad }]),
+    ...(at < 0 ? [] : [{ op: 'remove', path: `${path}/${at}` }]),
+    ...added.map((value) => ({ op: 'add', path: `${path}/-`, value })),
+  ];
+  if (patch.length === 0) return [];
+  const made = [
+    { op: 'test', path, value: null },
+    { op: 'add', path, value: added },
+  ];
+  // Of a list that was not read: it is added to, or made where there is none. What is missing equals null in a test.
+  return list === undefined ? [patch, made] : [patch];
+}
 
 function originOf({ kind, metadata: { ownerReferences = [] } }: KubeObject): string {
   return ownerReferences.length > 0 ? 'template that the pod is made from' : `manifest of the ${kind}`;
 }
 
-const LIST_IN: Readonly<Record<string, string>> = {
-  ServiceAccount: '',
-  CronJob: '/spec/jobTemplate/spec/template/spec',
+const LIST_IN: Readonly<Record<string, readonly string[]>> = {
+  ServiceAccount: [],
+  CronJob: ['spec', 'jobTemplate', 'spec', 'template', 'spec'],
 };
-
-function patchedList(
-  { kind, metadata: { name } }: Pick<KubeObject, 'kind' | 'metadata'>,
-  namespace: string,
-  list: unknown,
-  bad: string | undefined,
-  good: string | undefined,
-): Pick<Told, 'commands'> {
-  const own = recordsIn(list).map(({ name: one }) => textOf(one));
-  const path = `${LIST_IN[kind] ?? '/spec/template/spec'}/imagePullSecrets`;
-  const at = bad === undefined ? -1 : own.indexOf(bad);
-  const patch = [
-    ...(at < 0
-      ? []
-      : [
-          { op: 'test', path: `${path}/${at}/name`, value: bad },
-          { op: 'remove', path: `${path}/${at}` },
-        ]),
-    ...(good === undefined || own.includes(good)
-      ? []
-      : [{ op: 'add', path: `${path}/-`, value: { name: good } }]),
-  ];
-  const command = kubectl(['patch', kind.toLowerCase(), name, '-n', namespace], [name, namespace]);
-  if (patch.length === 0 || command === undefined) return {};
-  const run = (patches: readonly object[]): string =>
-    `${command} --type=json -p ${shellWord(JSON.stringify(patches))}`;
-  const made = [
-    { op: 'test', path, value: null },
-    { op: 'add', path, value: [{ name: good }] },
-  ];
-  // Of a list that was not read: it is added to, or made where there is none. What is missing equals null in a test.
-  return { commands: [list === undefined ? `${run(patch)} || ${run(made)}` : run(patch)] };
-}
 
 /**
  * A pod without a credential that Secrets of its namespace hold. There is a reason that they are not injected, which a manual list
@@ -321,7 +316,7 @@ export function useOther(
   const found = input.notGiven.find(({ secret }) => elsewhere.includes(secret));
   if (found === undefined) {
     const message = `${lack.message}; Secret "${better}" of the namespace does`;
-    return { about: lack.about, message, ...fixAccount(input, undefined, better) };
+    return { about: lack.about, message, ...fixAccount(input, undefined, [better]) };
   }
   const { secret, by, why } = found;
   const { isPod, template } = input;
@@ -333,58 +328,34 @@ export function useOther(
   };
 }
 
-function inTemplate(kind: string, spec: object): object {
-  const template = { template: { spec } };
-  return kind === 'CronJob' ? { jobTemplate: { spec: template } } : template;
-}
-
 /** Lets the credential provider serve the images, and read the Secrets of the namespace. */
-export function fixProvider({
-  namespace,
-  images,
-  account,
-  provider: { matchImages, mayRead },
-}: DoctorInput): Pick<Told, 'fix' | 'commands'> {
+export function fixProvider(input: DoctorInput): Pick<Told, 'fix' | 'commands'> {
+  const { namespace, images, account, provider } = input;
+  const { matchImages, mayRead } = provider;
   const hosts = images.flatMap(({ explanation, mirrors }) =>
-    explanation === undefined || mirrors.length === 0 ? [] : (explanation.repository.split('/', 1)[0] ?? []),
+    explanation === undefined || mirrors.length === 0 ? [] : hostOf(explanation.repository),
   );
   const wanted = [...new Set([...matchImages, ...hosts])];
-  const names = images.flatMap(({ elsewhere, explanation, mirrorSecrets }) => [
-    ...elsewhere,
-    ...mirrorSecrets,
-    ...(explanation?.secrets ?? []).flatMap(({ name, state }) => (state === 'found' ? [name] : [])),
-  ]);
-  const secrets = [...new Set(names)];
   const config: KubeObject = {
     apiVersion: 'config.openshift.io/v1',
     kind: 'CRIOCredentialProviderConfig',
     metadata: { name: 'cluster' },
     spec: { matchImages: wanted },
   };
-  const fix = [
-    ...(wanted.length > matchImages.length && mayRead ? [config] : []),
-    ...(mayRead ? [] : providerAccess(namespace, account.name, secrets)),
-  ];
+  if (mayRead) return { fix: wanted.length > matchImages.length ? [config] : [] };
+  const names = images.flatMap(({ elsewhere, explanation, mirrorSecrets }) => [
+    ...elsewhere,
+    ...mirrorSecrets,
+    ...(explanation?.secrets ?? []).flatMap(({ name, state }) => (state === 'found' ? [name] : [])),
+  ]);
+  const secrets = [...new Set(names)];
+  // A rule without names would be one for every Secret.
+  if (secrets.length === 0) return { fix: [] };
+  const access = providerAccess(namespace, account.name, secrets);
   // By name it reads only what pod and account list.
-  if (mayRead || secrets.length === 0 || images.some(({ explanation }) => explanation?.secrets.length !== 0))
-    return { fix };
-  if (isEmptyList(account)) return { fix: [...fix, accountWith({ namespace, account }, secrets)] };
-  const serviceAccount = { kind: 'ServiceAccount', metadata: { name: account.name } };
-  const own = account.object?.['imagePullSecrets'];
-  return {
-    fix,
-    commands: secrets.flatMap(
-      (good) => patchedList(serviceAccount, namespace, own, undefined, good).commands ?? [],
-    ),
-  };
-}
-
-function accountWith(
-  { namespace, account: { name } }: Pick<DoctorInput, 'namespace' | 'account'>,
-  secrets: readonly string[],
-): KubeObject {
-  const imagePullSecrets = secrets.map((one) => ({ name: one }));
-  return { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace }, imagePullSecrets };
+  if (images.some(({ explanation }) => explanation?.secrets.length !== 0)) return { fix: access };
+  const { fix = [], commands = [] } = fixAccount({ ...input, ownList: false }, undefined, secrets);
+  return { fix: [...access, ...fix], commands };
 }
 
 /** What the provider requests with the token of the pod's ServiceAccount. */
@@ -393,8 +364,6 @@ function providerAccess(
   account: string,
   secrets: readonly string[],
 ): readonly KubeObject[] {
-  // A rule without names would be one for every Secret.
-  if (secrets.length === 0) return [];
   // Of its own: the Role of that name may be another's, with more rights.
   const name = `credential-provider-secret-access-${account}`.slice(0, 253);
   // So that the way out finds what was applied of these.
@@ -424,13 +393,12 @@ export function madeAgain(input: DoctorInput, name: string): Pick<Told, 'advice'
   const isBrought = givers.some(({ secret }) => secret === name);
   const isElsewhere = images.some(({ elsewhere }) => elsewhere.length > 0);
   if (host === undefined || !isOnly || isBrought || isElsewhere || !needs) return undefined;
-  const made = newSecret(host, namespace, name);
-  return (
-    made && {
-      advice: `Make the Secret again; entries that it may have for registries other than ${host} are lost`,
-      commands: [`${made.command} --dry-run=client -o yaml | kubectl replace --force -f -`],
-    }
-  );
+  const made = creation(host, namespace, name);
+  if (made === undefined) return undefined;
+  return {
+    advice: `Make the Secret again; entries that it may have for registries other than ${host} are lost`,
+    commands: [`${made} --dry-run=client -o yaml | kubectl replace --force -f -`],
+  };
 }
 
 /** Recreates a Secret, with the type that its key requires. */
@@ -447,10 +415,10 @@ export function giveEntry(input: DoctorInput, host: string): Pick<Told, 'advice'
     return {
       advice: `A static pod cannot list Secrets: put an entry for ${host} into the pull secret of the cluster, or into the kubelet's config.json on the node`,
     };
-  const created = newSecret(host, input.namespace);
-  const { fix = [], commands = [], advice } = fixAccount(input, undefined, created?.name ?? `for-${host}`);
-  const lists = fix.map((object) => {
-    const { apiVersion: _version, kind, metadata, ...patch } = object;
+  const secret = `pull-${host.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`;
+  const created = creation(host, input.namespace, secret);
+  const { fix = [], commands = [], advice } = fixAccount(input, undefined, [secret]);
+  const lists = fix.flatMap(({ apiVersion: _version, kind, metadata, ...patch }) => {
     const { name, namespace = '' } = metadata;
     const words = ['patch', kind.toLowerCase(), name, '-n', namespace, '-p', JSON.stringify(patch)];
     return kubectl(words, [name, namespace]) ?? [];
@@ -458,6 +426,6 @@ export function giveEntry(input: DoctorInput, host: string): Pick<Told, 'advice'
   const first = `Create a Secret for ${host}, and list it in imagePullSecrets`;
   return {
     advice: advice === undefined ? first : `${first}. ${advice}`,
-    commands: created === undefined ? [] : [created.command, ...lists.flat(), ...commands],
+    commands: created === undefined ? [] : [created, ...lists, ...commands],
   };
 }
