@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { judge } from '../../runtime/diagnose/checks/findings.ts';
-import type { CheckInput } from '../../runtime/diagnose/checks/installation.ts';
-import { AFTER_CHECKS, BEFORE_CHECKS } from '../../runtime/diagnose/checks/installed.ts';
+import { AFTER_CHECKS, BEFORE_CHECKS, type CheckInput } from '../../runtime/diagnose/checks/installation.ts';
 import type { StatusRow } from '../../runtime/diagnose/checks/status.ts';
 import type { Finding, Severity } from '../../runtime/diagnose/model/types.ts';
 import { type Case, table, test } from '../support/suite.ts';

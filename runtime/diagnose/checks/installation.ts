@@ -1,12 +1,13 @@
-/** Whether a cluster can take what is rendered: its version, definitions, kinds, priority classes, and what the account may do. */
+/** Whether a cluster can take what is rendered, and whether what was applied is there, served and at work. */
 
 import { GLOBAL_PULL_SECRET, operatorOf } from '../../core/kubernetes/hypershift.ts';
-import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
-import { describeObject, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
-import { isRecord, recordOf, recordsIn, scalarText, textOf } from '../../core/record.ts';
-import { someOf } from '../../core/text.ts';
+import { type LabelRequirement, selects } from '../../core/kubernetes/label-selector.ts';
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { isRecord, recordOf, recordsIn, scalarText, textOf, textsIn } from '../../core/record.ts';
+import { counted, countedOf, someOf } from '../../core/text.ts';
+import { conditionOf, nodeInfoOf, readinessOf } from '../model/objects.ts';
 import { imagesOf, podSpecIn } from '../model/pull.ts';
-import { error, ok, type Told, warning } from './findings.ts';
+import { type Check, error, ok, type Told, warning } from './findings.ts';
 import type { StatusRow } from './status.ts';
 
 /** A right of the calling account. */
@@ -38,18 +39,31 @@ export interface CheckInput {
   readonly live: boolean;
 }
 
-/** Objects of a kind. */
-export function ofKind(objects: readonly KubeObject[], ...kinds: readonly string[]): readonly KubeObject[] {
+function ofKind(objects: readonly KubeObject[], ...kinds: readonly string[]): readonly KubeObject[] {
   return objects.filter(({ kind }) => kinds.includes(kind));
 }
 
-/** Names of a list, the first few of them. */
-export const fewNames = (names: readonly string[]): string => someOf(names, 4);
+const fewNames = (names: readonly string[]): string => someOf(names, 4);
+
+const nameOf = ({ metadata }: KubeObject): string => metadata.name;
+
+const groupOf = ({ apiVersion }: KubeObject): string => apiVersion.split('/')[0] ?? '';
+
+const shownName = ({ kind, metadata: { namespace, name } }: KubeObject): string =>
+  describeObject({ kind, namespace, name });
+
+const idOf = (object: KubeObject): string => `${groupOf(object)} ${shownName(object)}`;
+
+/** Objects of the plan as the cluster has them. */
+function presentOf({ objects, plan }: CheckInput, ...kinds: readonly string[]): readonly KubeObject[] {
+  const there = new Map(ofKind(objects, ...kinds).map((one) => [idOf(one), one]));
+  return ofKind(plan, ...kinds).flatMap((one) => there.get(idOf(one)) ?? []);
+}
 
 /** The newest release that the suites run on. */
 const NEWEST_MINOR = 36;
 
-/** What a kind of the plan needs of the API server, by the release in which it became v1. */
+/** What a kind of the plan needs of the API server, by the release in which it became v1; the newest last. */
 const SINCE: Readonly<Record<string, number>> = {
   ValidatingAdmissionPolicy: 30,
   MutatingAdmissionPolicy: 36,
@@ -64,70 +78,50 @@ export function releaseMinor(version: string): number | undefined {
 /** The oldest release, unless a kind of the plan requires a newer one. */
 const OLDEST_MINOR = 25;
 
-/** The kind of the plan that requires the newest API server. */
-function mostWanted(plan: readonly KubeObject[]): { readonly kind?: string; readonly since: number } {
-  const wants = plan.map(({ kind }) => ({ kind, since: SINCE[kind] ?? OLDEST_MINOR }));
-  const [most] = wants.toSorted((a, b) => b.since - a.since);
-  return most === undefined || most.since === OLDEST_MINOR ? { since: OLDEST_MINOR } : most;
-}
-
 /** The API server. */
-export function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): Told {
+function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): Told {
   const minor = releaseMinor(serverVersion);
-  const { kind, since } = mostWanted(plan);
-  const wanted = `1.${since} or newer is required${kind === undefined ? '' : ` for ${kind} v1`}`;
+  const kinds = Object.keys(SINCE).filter((kind) => ofKind(plan, kind).length > 0);
+  const newest = kinds.at(-1) ?? '';
+  const since = SINCE[newest] ?? OLDEST_MINOR;
+  const wanted = `1.${since} or newer is required${newest === '' ? '' : ` for ${newest} v1`}`;
   const where = live ? '' : ' from a folder';
   if (minor === undefined) return warning(`the version of the API server is not known${where}; ${wanted}`);
-  const message = `the API server is ${serverVersion}; ${wanted}`;
-  if (minor < since)
-    return error(
-      message,
-      kind === 'MutatingAdmissionPolicy'
-        ? 'Upgrade the cluster, or choose admission: webhook in the fleet'
-        : 'Upgrade the cluster',
-    );
-  if (minor > NEWEST_MINOR)
-    return warning(
-      `the API server is ${serverVersion}; the newest release that is tested is 1.${NEWEST_MINOR}`,
-    );
-  return ok(message);
+  const message = `the API server is ${serverVersion}; `;
+  const instead = newest === 'MutatingAdmissionPolicy' ? ', or choose admission: webhook in the fleet' : '';
+  if (minor < since) return error(`${message}${wanted}`, `Upgrade the cluster${instead}`);
+  return minor > NEWEST_MINOR
+    ? warning(`${message}the newest release that is tested is 1.${NEWEST_MINOR}`)
+    : ok(`${message}${wanted}`);
 }
 
-interface Definition {
-  /** `PullStatus of pullwright.dev` */
-  readonly name: string;
-  readonly versions: readonly string[];
-  /** Property names by path: defaults that an API server adds make no difference. */
-  readonly schema: string;
-}
-
-function definitionOf({ spec }: KubeObject): Definition {
-  const { group, names, versions } = recordOf(spec);
-  const list = recordsIn(versions);
-  const schemas = list.map(({ schema }) => paths(recordOf(recordOf(schema)['openAPIV3Schema'])).join());
-  return {
-    name: `${textOf(recordOf(names)['kind'])} of ${textOf(group)}`,
-    versions: list.filter(({ served }) => served === true).map(({ name }) => scalarText(name)),
-    schema: schemas.join(';'),
-  };
+/** Property names by path, of each served version: defaults that an API server adds make no difference. */
+function schemasOf({ spec }: KubeObject): ReadonlyMap<string, string> {
+  const served = recordsIn(recordOf(spec)['versions']).filter((version) => version['served'] === true);
+  return new Map(
+    served.map(({ name, schema }) => [
+      scalarText(name),
+      paths(recordOf(recordOf(schema)['openAPIV3Schema'])).join(),
+    ]),
+  );
 }
 
 const CRD = 'CustomResourceDefinition';
 
 /** CustomResourceDefinitions of the plan: absent, present, or present with another schema. */
-export function crdLines({ objects, plan }: CheckInput): readonly Told[] {
-  const there = new Map(ofKind(objects, CRD).map((crd) => [crd.metadata.name, definitionOf(crd)]));
+function crdLines({ objects, plan }: CheckInput): readonly Told[] {
+  const there = new Map(ofKind(objects, CRD).map((crd) => [nameOf(crd), schemasOf(crd)]));
   return ofKind(plan, CRD).map((crd): Told => {
-    const { name } = crd.metadata;
-    const [present, { versions, schema }] = [there.get(name), definitionOf(crd)];
+    const name = nameOf(crd);
+    const [present, rendered] = [there.get(name), schemasOf(crd)];
     if (present === undefined) return ok(`${name} is not installed yet: it comes with crds/`);
-    const missing = versions.filter((version) => !present.versions.includes(version));
+    const missing = [...rendered.keys()].filter((version) => !present.has(version));
     if (missing.length > 0)
       return error(
         `${name} is there and does not serve ${missing.join(', ')}`,
         'Apply crds/ before the rest: kubectl apply --server-side -k crds',
       );
-    if (present.schema !== schema)
+    if (JSON.stringify([...present]) !== JSON.stringify([...rendered]))
       return warning(
         `${name} is there with another schema than the one that is rendered`,
         'Apply crds/ before the rest; where another operator brings this definition, leave it to that',
@@ -148,23 +142,19 @@ function paths(schema: Readonly<Record<string, unknown>>, at = ''): readonly str
 }
 
 /** Kinds of the plan that another operator defines: without its definition, what stands in an overlay cannot be applied. */
-export function kindLines({ objects, plan, live }: CheckInput): readonly Told[] {
-  const known = ofKind([...objects, ...plan], CRD).map((crd) => definitionOf(crd).name);
-  const groups = new Map(
-    plan.map(({ apiVersion, kind }) => {
-      const [group = ''] = apiVersion.split('/', 1);
-      return [`${kind} of ${group}`, group];
-    }),
-  );
-  return [...groups].flatMap(([name, group]): readonly Told[] => {
+function kindLines({ objects, plan, live }: CheckInput): readonly Told[] {
+  const known = ofKind([...objects, ...plan], CRD).map(({ spec }) => {
+    const { group, names } = recordOf(spec);
+    return `${textOf(recordOf(names)['kind'])} of ${textOf(group)}`;
+  });
+  const groups = new Map(plan.map((one) => [`${one.kind} of ${groupOf(one)}`, groupOf(one)]));
+  return [...groups].flatMap(([name, group]): Told | [] => {
     // Every kube-apiserver serves groups without a domain, and those of k8s.io.
     if (known.includes(name) || !group.includes('.') || group.endsWith('.k8s.io')) return [];
-    return [
-      (live ? error : warning)(
-        `${name} is rendered, and ${live ? 'the cluster' : 'the folder'} has no definition of it`,
-        `Install the operator of ${group}, or leave overlays/${group} and its option out of the fleet`,
-      ),
-    ];
+    return (live ? error : warning)(
+      `${name} is rendered, and ${live ? 'the cluster' : 'the folder'} has no definition of it`,
+      `Install the operator of ${group}, or leave overlays/${group} and its option out of the fleet`,
+    );
   });
 }
 
@@ -172,23 +162,23 @@ export function kindLines({ objects, plan, live }: CheckInput): readonly Told[] 
 const BUILT_IN = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
 /** Namespaces that the plan writes into and does not create. */
-export function namespaceLine({ objects, plan, live }: CheckInput): Told {
-  const there = new Set(ofKind([...objects, ...plan], 'Namespace').map(({ metadata }) => metadata.name));
+function namespaceLine({ objects, plan, live }: CheckInput): Told {
+  const there = new Set([...BUILT_IN, ...ofKind([...objects, ...plan], 'Namespace').map(nameOf)]);
   const wanted = new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []));
-  const missing = [...wanted].filter((name) => !there.has(name) && !BUILT_IN.includes(name));
+  const missing = [...wanted].filter((name) => !there.has(name));
   const [first] = missing;
   if (first === undefined) return ok('every namespace that is written into is there, or is rendered');
   const [are, them] = missing.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return (live ? error : warning)(
     `${fewNames(missing)} ${are} not ${live ? 'there' : 'in the folder'}, and nothing that is rendered makes ${them}`,
-    `${kubectl(['create', 'namespace', first], missing) ?? 'Create them'}; openshift-config is rendered with createConfigNamespace: true`,
+    `kubectl create namespace ${first}; openshift-config is rendered with createConfigNamespace: true`,
   );
 }
 
 /** Priority classes that pods of the plan name. */
-export function priorityLines({ objects, plan, live }: CheckInput): readonly Told[] {
+function priorityLines({ objects, plan, live }: CheckInput): readonly Told[] {
   const names = new Set(plan.flatMap((object) => textOf(podSpecIn(object)['priorityClassName']) || []));
-  const there = ofKind([...objects, ...plan], 'PriorityClass').map(({ metadata }) => metadata.name);
+  const there = ofKind([...objects, ...plan], 'PriorityClass').map(nameOf);
   return [...names].map((name): Told => {
     if (name.startsWith('system-')) return ok(`${name} is there in every cluster`);
     if (there.includes(name)) return ok(`${name} is there`);
@@ -200,7 +190,7 @@ export function priorityLines({ objects, plan, live }: CheckInput): readonly Tol
 }
 
 /** Rights to apply the plan that the calling account lacks. */
-export function rightsLine({ rights }: CheckInput): Told {
+function rightsLine({ rights }: CheckInput): Told {
   if (rights === undefined) return warning('not checked: a folder has no account');
   const denied = rights.filter(({ allowed }) => !allowed);
   if (denied.length === 0)
@@ -216,23 +206,18 @@ export function rightsLine({ rights }: CheckInput): Told {
 }
 
 /** Objects of the plan whose names other owners use. */
-export function foreignLines({ objects, plan }: CheckInput): readonly Told[] {
-  const idOf = ({ apiVersion, kind, metadata }: KubeObject): string =>
-    `${apiVersion.split('/')[0]} ${describeObject({ kind, namespace: metadata.namespace, name: metadata.name })}`;
-  const there = new Map(objects.map((object) => [idOf(object), object]));
-  const foreign = plan.flatMap((object) => {
-    if (object.kind === 'Namespace' || object.kind === CRD) return [];
-    const present = there.get(idOf(object));
-    const isOurs = present?.metadata.labels?.['app.kubernetes.io/managed-by'] === 'pullwright';
-    return present === undefined || isOurs ? [] : [idOf(object).split(' ')[1] ?? ''];
-  });
-  if (foreign.length === 0) return [];
-  return [
-    warning(
-      `${fewNames(foreign)} ${foreign.length === 1 ? 'is' : 'are'} there and not ours`,
-      'Look at who owns them (kubectl get -o yaml --show-managed-fields) before anything is applied over them',
-    ),
-  ];
+function foreignLine(input: CheckInput): Told | undefined {
+  const foreign = presentOf(input, ...input.plan.map(({ kind }) => kind)).filter(
+    ({ kind, metadata }) =>
+      kind !== 'Namespace' &&
+      kind !== CRD &&
+      metadata.labels?.['app.kubernetes.io/managed-by'] !== 'pullwright',
+  );
+  if (foreign.length === 0) return undefined;
+  return warning(
+    `${fewNames(foreign.map(shownName))} ${foreign.length === 1 ? 'is' : 'are'} there and not ours`,
+    'Look at who owns them (kubectl get -o yaml --show-managed-fields) before anything is applied over them',
+  );
 }
 
 // Other tools that write the same objects: which are there, and what to settle before ours runs beside them.
@@ -246,7 +231,8 @@ interface Tool {
   /** Annotations that it reads or leaves on Secrets. */
   readonly annotation?: RegExp;
   readonly does: string;
-  readonly fix: string;
+  /** @default {STOP} */
+  readonly fix?: string;
 }
 
 const STOP =
@@ -266,34 +252,29 @@ const TOOLS: readonly Tool[] = [
     image: /^kubernetes-reflector\b/,
     annotation: /^reflector\.v1\.k8s\.emberstack\.com\//,
     does: 'copies Secrets between namespaces',
-    fix: STOP,
   },
   {
     name: 'replicator',
     image: /^kubernetes-replicator\b/,
     annotation: /^replicator\.v1\.mittwald\.de\//,
     does: 'copies Secrets between namespaces',
-    fix: STOP,
   },
   {
     name: 'imps',
     groups: ['images.banzaicloud.io'],
     image: /^imagepullsecrets?\b/,
     does: 'writes pull secrets into namespaces',
-    fix: STOP,
   },
   {
     name: 'imagepullsecret-patcher',
     image: /^imagepullsecret-patcher\b/,
     does: 'writes a pull secret into every namespace and into the lists of ServiceAccounts',
-    fix: STOP,
   },
   {
     name: 'registry-creds',
     groups: ['ops.alexellis.io'],
     image: /^registry-creds\b/,
     does: 'writes pull secrets into namespaces and into the lists of ServiceAccounts',
-    fix: STOP,
   },
   {
     name: 'External Secrets',
@@ -304,40 +285,315 @@ const TOOLS: readonly Tool[] = [
 ];
 
 /** The tools that are there, by their definitions, Deployments or annotations. */
-export function ownerLines(input: CheckInput): readonly Told[] {
-  const found = TOOLS.flatMap((tool): readonly Told[] => {
-    const seen = input.objects.find((object) => shows(tool, object));
+function ownerLines({ objects }: CheckInput): readonly Told[] {
+  const found = TOOLS.flatMap((tool): Told | [] => {
+    const seen = objects.find((object) => shows(tool, object));
     if (seen === undefined) return [];
     const { namespace, name } = seen.metadata;
     const where = `${seen.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
-    return [warning(`${tool.name} is there (${where}): it ${tool.does}`, tool.fix)];
+    return warning(`${tool.name} is there (${where}): it ${tool.does}`, tool.fix ?? STOP);
   });
-  if (found.length > 0) return found;
-  return [ok('no other tool that writes pull secrets was found')];
+  return found.length > 0 ? found : [ok('no other tool that writes pull secrets was found')];
 }
 
 /** Whether an object is a definition of the tool's group or of such a kind, runs the tool, or is a Secret that it marks. */
 function shows({ groups = [], image, annotation }: Tool, object: KubeObject): boolean {
-  const { apiVersion, kind, spec, metadata } = object;
-  const group = kind === CRD ? scalarText(recordOf(spec)['group']) : (apiVersion.split('/')[0] ?? '');
-  if (groups.includes(group)) return true;
+  const { kind, spec, metadata } = object;
+  if (groups.includes(kind === CRD ? scalarText(recordOf(spec)['group']) : groupOf(object))) return true;
   if (kind === 'Deployment')
     return imagesOf(podSpecIn(object)).some((one) => image?.test(one.split('/').at(-1) ?? ''));
   return kind === 'Secret' && Object.keys(metadata.annotations ?? {}).some((key) => annotation?.test(key));
 }
 
 /** HyperShift's Hosted Cluster Config Operator, where it deploys the agent itself. */
-export function hypershiftLine({ objects }: CheckInput): readonly Told[] {
+function hypershiftLine({ objects }: CheckInput): Told | undefined {
+  const { namespace, syncer } = GLOBAL_PULL_SECRET;
   const daemonSet = ofKind(objects, 'DaemonSet').find(
-    ({ metadata }) =>
-      metadata.namespace === GLOBAL_PULL_SECRET.namespace && metadata.name === GLOBAL_PULL_SECRET.syncer,
+    ({ metadata }) => metadata.namespace === namespace && metadata.name === syncer,
   );
-  const operator = daemonSet === undefined ? undefined : operatorOf(daemonSet);
-  if (operator === undefined) return [];
+  const operator = operatorOf(daemonSet);
+  if (operator === undefined) return undefined;
+  return warning(
+    `${operator} brings DaemonSet ${namespace}/${syncer} itself: ours observes it, and writes nothing`,
+    'Leave it so, or take over with mode: own after its plan was read (docs/global-pull-secret.md)',
+  );
+}
+
+/** Objects of the plan that are not there. */
+function presentLine({ objects, plan }: CheckInput): Told {
+  const there = new Set(objects.map(idOf));
+  const missing = plan.filter((one) => !there.has(idOf(one))).map(shownName);
+  if (missing.length > 0)
+    return error(
+      `${countedOf(missing.length, plan.length, ['object', 'objects'], ['of the plan is', 'of the plan are'])} not there: ${fewNames(missing)}`,
+      'Apply what synth renders for this cluster, or look at what the GitOps tool says of it',
+    );
+  const all = plan.length === 1 ? 'the object of the plan is' : `all ${plan.length} objects of the plan are`;
+  return ok(`${all} there`);
+}
+
+/** Whether the API server serves a definition. */
+function servedLine(crd: KubeObject): Told {
+  const { name } = crd.metadata;
+  const established = conditionOf(crd, 'Established');
+  if (established?.status === 'True') return ok(`${name} is served`);
+  const why = established?.message || 'the API server says nothing of it';
+  return error(`${name} is not served: ${why}`, `kubectl get crd ${name} -o yaml`);
+}
+
+/** As many pods ready as desired. */
+function workloadLine(workload: KubeObject): Told {
+  const { metadata, kind } = workload;
+  const { namespace = '' } = metadata;
+  const name = `${kind} ${namespace}/${metadata.name}`;
+  const { ready, desired, observed } = readinessOf(workload);
+  const look = `kubectl describe ${kind.toLowerCase()} -n ${namespace} ${metadata.name}`;
+  const fix = `${look}; for a pod that does not pull, pullwright doctor --all -n ${namespace}`;
+  if (observed < Math.max(1, metadata.generation ?? 0))
+    return error(`${name} has not been looked at by its controller yet`, fix);
+  if (desired === 0)
+    return kind === 'DaemonSet'
+      ? error(
+          `${name} needs no pod: no node is eligible`,
+          'pullwright check --pre says which nodes are eligible, and why not',
+        )
+      : error(`${name} needs no pod`, 'Set its replicas');
+  if (ready < desired) return error(`${name} has ${ready} of ${desired} pods ready`, fix);
+  return ok(`${name} has all ${desired} pods ready`);
+}
+
+/** Admission: policies whose expressions the API server has checked, with a binding; webhooks with a CA and an answering service. */
+function admissionLines(input: CheckInput): readonly Told[] {
+  const { objects } = input;
+  const hooks = ofKind(objects, 'MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration').filter(
+    ({ metadata }) => metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright',
+  );
+  const policies = presentOf(input, 'ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy');
   return [
-    warning(
-      `${operator} brings DaemonSet ${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.syncer} itself: ours observes it, and writes nothing`,
-      'Leave it so, or take over with mode: own after its plan was read (docs/global-pull-secret.md)',
-    ),
+    ...policies.map((policy) => policyLine(policy, objects)),
+    ...hooks.map((hook) => webhookLine(hook, objects)),
   ];
 }
+
+function policyLine({ kind, metadata: { name }, status }: KubeObject, objects: readonly KubeObject[]): Told {
+  const policy = `${kind} ${name}`;
+  const bindings = ofKind(objects, `${kind}Binding`).map(({ spec }) => recordOf(spec)['policyName']);
+  const { typeChecking, observedGeneration } = recordOf(status);
+  if (!bindings.includes(name))
+    return error(
+      `${policy} has no binding: it refuses nothing`,
+      'Apply its binding, which is rendered beside it',
+    );
+  if (recordsIn(recordOf(typeChecking)['expressionWarnings']).length > 0)
+    return error(
+      `${policy} has expressions that the API server does not accept`,
+      `kubectl get ${kind.toLowerCase()} ${name} -o 'jsonpath={.status.typeChecking}'`,
+    );
+  if (kind !== 'MutatingAdmissionPolicy' && observedGeneration === undefined)
+    return warning(`${policy} is bound, and the controller manager has not checked its expressions yet`);
+  return ok(`${policy} is bound, and its expressions are accepted`);
+}
+
+function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): Told {
+  const { name } = hook.metadata;
+  const configs = recordsIn(hook['webhooks']).map(({ clientConfig }) => recordOf(clientConfig));
+  if (configs.some(({ caBundle }) => textOf(caBundle) === ''))
+    return error(
+      `${name} has no caBundle: the API server cannot trust the webhook`,
+      'Look at what brings its certificate: the log of the webhook, or cert-manager',
+    );
+  const answering = ofKind(objects, 'EndpointSlice')
+    .filter((slice) =>
+      recordsIn(slice['endpoints']).some(({ conditions }) => recordOf(conditions)['ready'] === true),
+    )
+    .map(({ metadata: { namespace, labels } }) => `${namespace}/${labels?.['kubernetes.io/service-name']}`);
+  const silent = configs
+    .map(({ service }) => recordOf(service))
+    .map(({ namespace, name: of }) => `${scalarText(namespace)}/${scalarText(of)}`)
+    .filter((service) => !answering.includes(service));
+  if (silent.length > 0)
+    return error(
+      `${name} leads to a service without a ready pod: ${silent.join(', ')}`,
+      'Look at the pods of the webhook: kubectl get pods -n NAMESPACE -l app.kubernetes.io/part-of=pullwright',
+    );
+  return ok(`${name} has a CA, and its service a ready pod`);
+}
+
+/** What reports by conditions, nodes among it: one line for all that is in order, and one for each that is not. */
+function statusLines({ rows }: CheckInput): readonly Told[] {
+  if (rows.length === 0) return [warning('nothing reports yet', 'pullwright status --watch')];
+  const bad = rows.filter(({ state }) => state !== 'Ready');
+  const good = rows.length - bad.length;
+  return [
+    ...(good === 0 ? [] : [ok(`${good} of ${rows.length} that report are in order`)]),
+    ...bad.map(({ subject, check, message, state }) => ({
+      ...(state === 'Attention'
+        ? error(`${subject}: ${check}: ${message}`, 'pullwright status says more')
+        : warning(`${subject}: ${check}: ${message}`, 'Wait, and look again')),
+      subject,
+    })),
+  ];
+}
+
+// Whether the nodes of a cluster can take part: which are eligible, what they run, and whether their pods are let in.
+
+const isOfMco = ({ metadata }: KubeObject): boolean =>
+  metadata.annotations?.['machineconfiguration.openshift.io/currentConfig'] !== undefined;
+
+/** Nodes that are eligible for node components of the fleet. */
+function eligibleLine({ systems, objects, live, nodes: wanted }: CheckInput): Told | undefined {
+  if (!systems.includes('global-pull-secret')) return undefined;
+  const nodes = ofKind(objects, 'Node');
+  if (nodes.length === 0) return warning(`${live ? 'the cluster' : 'the folder'} has no node`);
+  const free = nodes.filter((node) => !isOfMco(node));
+  const taken = free.filter((node) => isTaken(node, wanted));
+  const message = `${countedOf(taken.length, nodes.length, ['node', 'nodes'], ['is', 'are'])} eligible`;
+  if (taken.length > 0) return ok(message);
+  if (free.length === 0)
+    return error(
+      `${message}: the Machine Config Operator manages all of them`,
+      'Put the entries into openshift-config/pull-secret: the Machine Config Operator delivers it to its nodes',
+    );
+  const wants =
+    wanted === 'pools'
+      ? `the label ${GLOBAL_PULL_SECRET.nodeLabel}=true, which NodePools with upgradeType Replace give`
+      : '"nodes" of global-pull-secret in the fleet';
+  return error(`${message}: none has ${wants}`, 'Select nodes with "nodes" of global-pull-secret');
+}
+
+function isTaken({ metadata: { labels = {} } }: KubeObject, wanted: CheckInput['nodes']): boolean {
+  if (labels[GLOBAL_PULL_SECRET.nodeLabel] === 'true') return true;
+  if (wanted === 'pools') return false;
+  const requirements: readonly LabelRequirement[] =
+    wanted === 'linux' ? [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }] : wanted;
+  return selects(requirements, labels);
+}
+
+/** The Machine Config Operator. */
+function mcoLine({ objects }: CheckInput): Told | undefined {
+  const nodes = ofKind(objects, 'Node').filter(isOfMco);
+  if (nodes.length === 0) return undefined;
+  return warning(
+    `the Machine Config Operator looks after ${counted(nodes.length, 'node')} (${fewNames(nodes.map(nameOf))}): ${nodes.length === 1 ? 'its' : 'their'} files are left to it`,
+    'Entries for these nodes belong into openshift-config/pull-secret; the credential provider comes to them by a MachineConfig',
+  );
+}
+
+/** Kubelet and CRI-O that the credential provider needs. */
+const PROVIDER_MINOR = 34;
+
+/** Runtimes and kubelets, for what runs on nodes. */
+function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
+  const provider = systems.includes('credential-provider');
+  const system = ['credential-provider', 'registry-overrides'].find((one) => systems.includes(one));
+  const known = ofKind(objects, 'Node')
+    .map((node) => ({ name: nameOf(node), ...nodeInfoOf(node) }))
+    .filter(({ runtime }) => runtime !== '');
+  if (known.length === 0) return [];
+  const others = known.filter(({ runtime }) => !runtime.startsWith('cri-o://'));
+  const old = known.filter(({ kubelet }) => (releaseMinor(kubelet) ?? PROVIDER_MINOR) < PROVIDER_MINOR);
+  const runtime =
+    system !== undefined && others.length > 0
+      ? error(
+          `${countedOf(others.length, known.length, ['node', 'nodes'], ['does', 'do'])} not run CRI-O (${fewNames(others.map(({ name }) => name))}): ${system} does nothing there`,
+          `Leave ${system} out of the fleet for this cluster, or run CRI-O`,
+        )
+      : ok(`the nodes run ${fewNames([...new Set(known.map(({ runtime }) => runtime))])}`);
+  if (!provider || old.length === 0) return [runtime];
+  const kubelet = error(
+    `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${PROVIDER_MINOR} (${fewNames(old.map(({ name }) => name))}): the credential provider is not put there`,
+    'Upgrade these nodes',
+  );
+  return [runtime, { ...kubelet, check: 'kubelet' }];
+}
+
+const ENFORCE = 'pod-security.kubernetes.io/enforce';
+
+/** Whether the namespaces of the plan let its pods in: pod security, and SecurityContextConstraints where the cluster has them. */
+function podSecurityLines({ objects, plan }: CheckInput): readonly Told[] {
+  const namespaces = new Map(ofKind([...plan, ...objects], 'Namespace').map((one) => [nameOf(one), one]));
+  const openshift = ofKind(objects, 'SecurityContextConstraints').length > 0;
+  return plan.filter(isPrivileged).flatMap((workload): readonly Told[] => {
+    const { name, namespace = '' } = workload.metadata;
+    const labels = namespaces.get(namespace)?.metadata.labels ?? {};
+    const subject = `${workload.kind} ${namespace}/${name} is privileged, and its namespace`;
+    const level = labels[ENFORCE] ?? 'privileged';
+    const security =
+      level === 'privileged'
+        ? ok(`${subject} lets it in`)
+        : error(
+            `${subject} enforces "${level}"`,
+            `kubectl label namespace ${namespace} ${ENFORCE}=privileged --overwrite`,
+          );
+    return openshift ? [security, { ...sccLine(workload, labels, objects), check: 'scc' }] : [security];
+  });
+}
+
+function isPrivileged(workload: KubeObject): boolean {
+  const spec = podSpecIn(workload);
+  return (
+    spec['hostPID'] === true ||
+    spec['hostNetwork'] === true ||
+    recordsIn(spec['volumes']).some(({ hostPath }) => hostPath !== undefined) ||
+    recordsIn(spec['containers']).some(
+      ({ securityContext }) => recordOf(securityContext)['privileged'] === true,
+    )
+  );
+}
+
+/** In namespaces of run level 0 and 1 SecurityContextConstraints do not apply. */
+function sccLine(
+  workload: KubeObject,
+  labels: Readonly<Record<string, string>>,
+  objects: readonly KubeObject[],
+): Told {
+  const { namespace = '' } = workload.metadata;
+  const account = textOf(podSpecIn(workload)['serviceAccountName']) || 'default';
+  const user = `system:serviceaccount:${namespace}:${account}`;
+  if (['0', '1'].includes(labels['openshift.io/run-level'] ?? ''))
+    return ok(`namespace ${namespace} has a run level to which no constraints apply`);
+  const byUser = ofKind(objects, 'SecurityContextConstraints').some(
+    (scc) => scc['allowPrivilegedContainer'] === true && textsIn(scc['users']).includes(user),
+  );
+  const byRole = ofKind(objects, 'RoleBinding', 'ClusterRoleBinding').some(
+    (binding) =>
+      recordOf(binding['roleRef'])['name'] === 'system:openshift:scc:privileged' &&
+      recordsIn(binding['subjects']).some(
+        (one) => one['name'] === account && (one['namespace'] ?? namespace) === namespace,
+      ),
+  );
+  if (byUser || byRole) return ok(`${user} may use the privileged constraints`);
+  return error(
+    `${user} may not use the privileged SecurityContextConstraints: its pods are refused`,
+    `oc adm policy add-scc-to-user privileged -z ${account} -n ${namespace}`,
+  );
+}
+
+/** Whether the cluster can take what is rendered. */
+export const BEFORE_CHECKS: readonly Check<CheckInput>[] = [
+  { id: 'kubernetes', run: kubernetesLine },
+  { id: 'crds', run: crdLines },
+  { id: 'kinds', run: kindLines },
+  { id: 'namespaces', run: namespaceLine },
+  { id: 'priority-class', run: priorityLines },
+  { id: 'pod-security', run: podSecurityLines },
+  { id: 'eligible-nodes', run: eligibleLine },
+  { id: 'runtime', run: runtimeLines },
+  { id: 'machine-config-operator', run: mcoLine },
+  { id: 'hypershift', run: hypershiftLine },
+  { id: 'other-operators', run: ownerLines },
+  { id: 'foreign-objects', run: foreignLine },
+  { id: 'rights', run: rightsLine },
+];
+
+/** Whether what was applied is there and at work. */
+export const AFTER_CHECKS: readonly Check<CheckInput>[] = [
+  { id: 'objects', run: presentLine },
+  { id: 'crds', run: (input) => presentOf(input, CRD).map(servedLine) },
+  {
+    id: 'workloads',
+    run: (input) => presentOf(input, 'Deployment', 'DaemonSet', 'StatefulSet').map(workloadLine),
+  },
+  { id: 'admission', run: admissionLines },
+  { id: 'status', run: statusLines },
+];
