@@ -122,13 +122,9 @@ export function systemOf(finding: Finding): ReportSystemName {
  * findings.
  */
 export function groupedByCause(findings: readonly FoundIn[]): readonly Cause[] {
-  const groups = new Map<string, [FoundIn, ...FoundIn[]]>();
-  for (const one of findings) {
-    const id = JSON.stringify([one.check, one.severity, systemOf(one), one.about]);
-    const group = groups.get(id);
-    if (group === undefined) groups.set(id, [one]);
-    else group.push(one);
-  }
+  const groups = Map.groupBy(findings, (one) =>
+    JSON.stringify([one.check, one.severity, systemOf(one), one.about]),
+  );
   return [...groups.values()]
     .map(causeOf)
     .toSorted((a, b) => byVerdict(a.verdict, b.verdict) || weightOf(b) - weightOf(a));
@@ -138,8 +134,8 @@ function weightOf({ pods, cases }: Cause): number {
   return Math.max(pods, cases.length);
 }
 
-function causeOf(cases: readonly [FoundIn, ...FoundIn[]]): Cause {
-  const [first] = cases;
+function causeOf(cases: readonly FoundIn[]): Cause {
+  const [first] = cases as readonly [FoundIn];
   const { check, severity, about } = first;
   const title = titleOf(first)?.[0] ?? `${wordsOf(check)} (${systemOf(first)})`;
   const isLater = severity === 'warning' && first.pods !== undefined;
@@ -163,10 +159,11 @@ function wordsOf(reason: string): string {
 
 /** What fixes all of them: of objects that differ under one name the first, as applying the second would undo it. */
 export function fixesOf(findings: readonly Finding[]): readonly KubeObject[] {
-  const byName = new Map<string, KubeObject>();
-  for (const object of findings.flatMap(({ fix = [] }) => fix)) {
-    const id = `${object.apiVersion} ${describeObject({ kind: object.kind, ...object.metadata })}`;
-    if (!byName.has(id)) byName.set(id, object);
-  }
-  return [...byName.values()];
+  const seen = new Set<string>();
+  return findings
+    .flatMap(({ fix = [] }) => fix)
+    .filter(({ apiVersion, kind, metadata }) => {
+      const id = `${apiVersion} ${describeObject({ kind, ...metadata })}`;
+      return !seen.has(id) && seen.add(id);
+    });
 }

@@ -13,7 +13,7 @@ import type {
   NodeVersions,
 } from '../model/types.ts';
 import { documentFault } from './docker-config.ts';
-import { bySeverity, type Check, judge, type Told } from './findings.ts';
+import { bySeverity, type Check, judge, type Told, warning } from './findings.ts';
 
 /** Where an image is pulled from, and where not. */
 interface Places extends Pick<Explanation, 'image' | 'skipped'> {
@@ -68,34 +68,28 @@ function blocked({ kubelet: { blockedBy } }: Explained): Told | undefined {
 
 function listedSecret({ name, listedBy, state, why }: ListedSecret): readonly Told[] {
   if (state === 'found') return [];
-  const { check = 'secrets-there', said, advice } = NOT_FOUND[state];
+  const [said, advice] = NOT_FOUND[state];
+  const check = state === 'ignored' ? 'secrets-readable' : 'secrets-there';
   const message = `Secret "${name}", listed by ${listedBy}, ${said}${why === undefined ? '' : `: ${why}`}`;
-  return [{ ...WARNING, check, about: name, message, advice: advice.replace('NAME', name) }];
+  return [{ ...warning(message, advice.replace('NAME', name)), check, about: name }];
 }
 
-const WARNING = { severity: 'warning' } as const;
-
 const NOT_FOUND: Readonly<
-  Record<
-    Exclude<ListedSecret['state'], 'found'>,
-    { readonly check?: string; readonly said: string; readonly advice: string }
-  >
+  Record<Exclude<ListedSecret['state'], 'found'>, readonly [said: string, advice: string]>
 > = {
-  missing: { said: 'does not exist', advice: 'Create Secret "NAME" or take it out of the list' },
-  encrypted: {
-    said: 'is encrypted by SOPS here, so that nothing is known about what it holds',
-    advice: 'Decrypt it first, or look at the cluster',
-  },
-  ignored: {
-    check: 'secrets-readable',
-    said: 'is skipped',
-    advice:
-      'The type of a Secret cannot be changed: create it again as kubernetes.io/dockerconfigjson, with the key .dockerconfigjson',
-  },
-  unknown: {
-    said: 'is not among what could be read, so that nothing is known about it',
-    advice: 'Grant the right that is named above, or explain from a dump',
-  },
+  missing: ['does not exist', 'Create Secret "NAME" or take it out of the list'],
+  encrypted: [
+    'is encrypted by SOPS here, so that nothing is known about what it holds',
+    'Decrypt it first, or look at the cluster',
+  ],
+  ignored: [
+    'is skipped',
+    'The type of a Secret cannot be changed: create it again as kubernetes.io/dockerconfigjson, with the key .dockerconfigjson',
+  ],
+  unknown: [
+    'is not among what could be read, so that nothing is known about it',
+    'Grant the right that is named above, or explain from a dump',
+  ],
 };
 
 function unreadableNode({ input: { node } }: Explained): Told | undefined {
@@ -173,33 +167,34 @@ function anonymousOnly({ kubelet: { anonymous, unused } }: Explained): Told | un
 
 function doubtful({ kubelet: { tried } }: Explained): readonly Told[] {
   return tried.flatMap(({ key, source, doubt }) =>
-    doubt === undefined ? [] : [{ ...WARNING, message: `Entry "${key}" of ${source} ${doubt}` }],
+    doubt === undefined ? [] : warning(`Entry "${key}" of ${source} ${doubt}`),
   );
 }
 
 function emptyEntries({ kubelet: { tried } }: Explained): readonly Told[] {
   return tried
     .filter((one) => one.empty && one.doubt === undefined)
-    .map(({ key, source }) => ({
-      ...WARNING,
-      message: `Entry "${key}" of ${source} holds no user and no password; it is tried all the same, and no anonymous attempt follows`,
-      advice: 'Give it an "auth" or remove it',
-    }));
+    .map(({ key, source }) =>
+      warning(
+        `Entry "${key}" of ${source} holds no user and no password; it is tried all the same, and no anonymous attempt follows`,
+        'Give it an "auth" or remove it',
+      ),
+    );
 }
 
 function nearMisses({ kubelet: { unused, tried }, input }: Explained): readonly Told[] {
   if (tried.length > 0) return [];
   const [host = '', namespace = ''] = input.image.repository.split('/', 2);
+  const lower = host.toLowerCase();
+  const advice =
+    lower === host
+      ? `An entry "${host}" or "${host}/${namespace}" would match`
+      : `Write the image with "${lower}"`;
   return unused
     .filter((one) => one.near)
-    .map(({ key, source, why }) => ({
-      ...WARNING,
-      message: `Entry "${key}" of ${source} is about the same registry but does not match: ${why}`,
-      advice:
-        host.toLowerCase() !== host
-          ? `Write the image with "${host.toLowerCase()}"`
-          : `An entry "${host}" or "${host}/${namespace}" would match`,
-    }));
+    .map(({ key, source, why }) =>
+      warning(`Entry "${key}" of ${source} is about the same registry but does not match: ${why}`, advice),
+    );
 }
 
 function mirrorsWithoutCredential({ kubelet, places }: Explained): readonly Told[] {
@@ -208,25 +203,22 @@ function mirrorsWithoutCredential({ kubelet, places }: Explained): readonly Told
     : '';
   return places
     .filter(({ kind, crio }) => kind === 'mirror' && crio.what === 'nothing')
-    .map(({ reference }) => ({
-      ...WARNING,
-      message: `CRI-O asks mirror ${reference} without a credential.${pods}`,
-      advice:
+    .map(({ reference }) =>
+      warning(
+        `CRI-O asks mirror ${reference} without a credential.${pods}`,
         "Put an entry for the mirror's host into the node's file (additional-pull-secret), or let the credential provider serve the namespace",
-    }));
+      ),
+    );
 }
 
 function rivals({ places }: Explained): readonly Told[] {
   return places.flatMap(({ reference, crio }) => {
     if (crio.what !== 'entry' || crio.rivals.length === 0) return [];
     const keys = [crio.entry.key, ...crio.rivals].map((key) => `"${key}"`).join(', ');
-    return [
-      {
-        ...WARNING,
-        message: `For ${reference} CRI-O takes one of ${keys} at random: they mean the same host`,
-        advice: 'Keep one of them, without a scheme',
-      },
-    ];
+    return warning(
+      `For ${reference} CRI-O takes one of ${keys} at random: they mean the same host`,
+      'Keep one of them, without a scheme',
+    );
   });
 }
 
