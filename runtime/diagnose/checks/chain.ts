@@ -2,6 +2,7 @@
 
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { kubectl } from '../../core/kubernetes/object.ts';
+import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import { counted } from '../../core/text.ts';
 import type { PodFailure } from '../model/events.ts';
 import type { DoctorImage, DoctorInput } from '../model/look.ts';
@@ -9,7 +10,6 @@ import type { NodeEvidence } from '../model/nodes.ts';
 import { isBelowHttp, isRefusal } from '../model/pull-failure.ts';
 import type { Explanation, Finding, FoundIn, ListedSecret, Severity } from '../model/types.ts';
 import { type Check, firstBroken, judge, type Told } from './findings.ts';
-import { mirrorFixTold } from './pull.ts';
 import {
   explanations,
   fixAccount,
@@ -19,7 +19,6 @@ import {
   madeAgain,
   pullRemedy,
   retyped,
-  useOther,
 } from './remedies.ts';
 
 function unreadableImage({ images }: DoctorInput): Told | undefined {
@@ -44,7 +43,11 @@ function isOf({ image }: PodFailure, { text, explanation }: DoctorImage): boolea
 }
 
 /** What the explanation of an image says of a check, the worst first. */
-function saidOf(input: DoctorInput, check: string, severity: Severity = 'error'): Told | undefined {
+function saidOf(
+  input: Pick<DoctorInput, 'images'>,
+  check: string,
+  severity: Severity = 'error',
+): Told | undefined {
   return explanations(input)
     .flatMap(({ findings, repository }) =>
       findings.map(({ subject: _subject, ...told }) => ({ about: hostOf(repository), ...told })),
@@ -56,9 +59,8 @@ function saidOf(input: DoctorInput, check: string, severity: Severity = 'error')
 function noPlace(input: DoctorInput): Told | undefined {
   const cause = input.failure?.cause;
   const hasFailed = isBelowHttp(cause) || isRefusal(cause) || cause === 'not-found';
-  const passed = explanations(failing(input)).find(({ mirrorFix }) => mirrorFix !== undefined);
-  if (passed?.mirrorFix === undefined || !hasFailed) return saidOf(input, 'places');
-  return { about: hostOf(passed.repository), ...mirrorFixTold(passed.mirrorFix) };
+  const passed = hasFailed ? saidOf(failing(input), 'places', 'warning') : undefined;
+  return passed === undefined ? saidOf(input, 'places') : { ...passed, severity: 'error' };
 }
 
 function accountMissing({ account, namespace, isPod }: DoctorInput): Told | undefined {
@@ -173,8 +175,15 @@ function noCredential(input: DoctorInput): Told | undefined {
         advice:
           'Take the node in with "nodes" of global-pull-secret in the fleet. A node that the Machine Config Operator looks after is never taken: put the entry into openshift-config/pull-secret there',
       };
-    const other = useOther(input, elsewhere, { about, message });
-    if (other !== undefined) return other;
+    const [better] = elsewhere;
+    const giver = input.notGiven?.find(({ secret }) => elsewhere.includes(secret));
+    if (giver !== undefined) return withheld(input, giver, message);
+    if (better !== undefined)
+      return {
+        about,
+        message: `${message}; Secret "${better}" of the namespace does`,
+        ...fixAccount(input, undefined, [better]),
+      };
     const near = explanation.findings.find(({ check }) => check === 'entry/near');
     // A public image needs none: only when it is refused, or with an entry that nearly matches, is it a fault.
     if (near !== undefined)
@@ -188,6 +197,20 @@ function noCredential(input: DoctorInput): Told | undefined {
       };
   }
   return undefined;
+}
+
+/** There is a reason that a Secret of the namespace is not injected, which a manual list would hide. */
+function withheld(
+  { isPod, template }: DoctorInput,
+  { secret, by, why }: NonNullable<DoctorInput['notGiven']>[number],
+  lack: string,
+): Told {
+  const again = isPod ? `; then, for pod "${template.metadata.name}": ${recreation(template)}` : '';
+  return {
+    about: by,
+    message: `${lack}; Secret "${secret}" of the namespace does, and ${by}, which has it for pods, does not give it to this one: ${why}`,
+    advice: `Change that, or list the Secret in imagePullSecrets${again}`,
+  };
 }
 
 /** Where every credential for an image says itself that it will be refused. */
@@ -233,16 +256,8 @@ function providerFailed(input: DoctorInput, failure: string): Told {
     mirrors.length === 0 ? mirrorSecrets : [],
   );
   const names = [...new Set(guessed)].map((name) => `"${name}"`).join(', ');
-  return {
-    about: failure,
-    message,
-    ...(names === ''
-      ? {}
-      : {
-          advice: `It is not known which mirrors the node asks, so every pull secret of the namespace is named (${names}): take those out that are for no mirror`,
-        }),
-    ...fixProvider(input),
-  };
+  const advice = `It is not known which mirrors the node asks, so every pull secret of the namespace is named (${names}): take those out that are for no mirror`;
+  return { about: failure, message, advice: names === '' ? undefined : advice, ...fixProvider(input) };
 }
 
 /** What reports trouble, of the node or of the namespace. */
@@ -300,11 +315,9 @@ function refused(input: DoctorInput): Told | undefined {
     message: `the last pull of "${image}" for container "${container}" failed: ${said}${cause === 'unknown' ? `: ${quoted}` : ''}`,
     advice,
     cause,
-    ...(host === undefined ? {} : { host }),
-    ...(places === undefined
-      ? {}
-      : { sources: places.map(({ place, ...rest }) => ({ source: place, ...rest })) }),
-    ...(text === '' ? {} : { evidence: text }),
+    host,
+    sources: places?.map(({ place, ...rest }) => ({ source: place, ...rest })),
+    evidence: text === '' ? undefined : text,
   };
 }
 
@@ -313,40 +326,32 @@ function refused(input: DoctorInput): Told | undefined {
  * because everything behind it depends on it.
  */
 export const POD_CHECKS: readonly Check<DoctorInput>[] = [
-  { id: 'image', run: unreadableImage, ok: () => 'every image has a name that can be read' },
-  { id: 'places', run: noPlace, ok: () => 'every image has a pull source' },
+  { id: 'image', needs: 'nothing', run: unreadableImage, ok: 'every image has a name that can be read' },
+  { id: 'places', needs: 'nothing', run: noPlace, ok: 'every image has a pull source' },
   {
     id: 'service-account',
-    needs: 'all',
     run: accountMissing,
     ok: ({ account }) =>
       account.object === undefined
         ? 'not checked: it is not among the objects that were read'
         : 'the ServiceAccount exists',
   },
-  { id: 'injection', needs: 'all', run: notInjected, ok: injectionText },
-  { id: 'secrets-there', needs: 'all', run: secretMissing, ok: missingText },
+  { id: 'injection', run: notInjected, ok: injectionText },
+  { id: 'secrets-there', run: secretMissing, ok: missingText },
   {
     id: 'secrets-readable',
-    needs: 'all',
     run: secretUnreadable,
-    ok: () => 'every Secret that is listed and there can be read by the kubelet',
+    ok: 'every Secret that is listed and there can be read by the kubelet',
   },
-  { id: 'credential', needs: 'all', run: noCredential, ok: credentialText },
-  {
-    id: 'mirror-credential',
-    needs: 'all',
-    run: mirrorBare,
-    ok: () => 'mirrors get a credential where there is one for them',
-  },
-  { id: 'distribution', needs: 'all', run: (input) => trouble(input, false), ok: notBroughtText },
+  { id: 'credential', run: noCredential, ok: credentialText },
+  { id: 'mirror-credential', run: mirrorBare, ok: 'mirrors get a credential where there is one for them' },
+  { id: 'distribution', run: (input) => trouble(input, false), ok: notBroughtText },
   {
     id: 'node',
-    needs: 'all',
     run: (input) => trouble(input, true) ?? (input.node && nodeFault(input.node)),
     ok: ({ node }) => (node === undefined ? 'the node reports no trouble' : nodeText(node)),
   },
-  { id: 'registry', needs: 'all', run: refused, ok: registryText },
+  { id: 'registry', run: refused, ok: registryText },
 ];
 
 /** Checks a pod or a template by every one of {@link POD_CHECKS}. Total. */
@@ -378,15 +383,8 @@ export function brokenIn({ cluster, input, findings, pods, runs }: ExaminedPod):
   const broken = firstBroken(findings);
   if (broken === undefined) return [];
   const [image] = failing(input).images;
-  return [
-    {
-      ...broken,
-      severity: runs ? 'warning' : 'error',
-      cluster,
-      pods,
-      ...(image === undefined ? {} : { pull: pullId(cluster, input.pod, image.text) }),
-    },
-  ];
+  const pull = image && pullId(cluster, input.pod, image.text);
+  return [{ ...broken, severity: runs ? 'warning' : 'error', cluster, pods, pull }];
 }
 
 /**

@@ -22,7 +22,7 @@ export function ok(message: string): Told {
 
 /** What works, and should be known. */
 export function warning(message: string, advice?: string): Told {
-  return { severity: 'warning', message, ...(advice === undefined ? {} : { advice }) };
+  return { severity: 'warning', message, advice };
 }
 
 /** What does not work, and what to do. */
@@ -34,12 +34,16 @@ export function error(message: string, advice: string): Told {
 export interface Check<Model> {
   /** Stable: that of its findings, unless they have a finer one. */
   readonly id: string;
-  /** `all`: where a part could not be read and nothing is found, the answer is `unknown`, and never `ok`. */
-  readonly needs?: 'all';
+  /**
+   * Where a part could not be read and nothing is found, the answer is `unknown`, and never `ok`; unless it needs `nothing`.
+   *
+   * @default {all}
+   */
+  readonly needs?: 'nothing';
   /** Pure and total. A finding without a severity is an error. */
   readonly run: (model: Model) => Told | readonly Told[] | undefined;
   /** What to say where nothing is found. @default nothing is said */
-  readonly ok?: (model: Model) => string;
+  readonly ok?: string | ((model: Model) => string);
 }
 
 /** What a model is about, and what of it could not be read. */
@@ -57,9 +61,10 @@ export function judge<Model>(
   return checks.flatMap(({ id: check, needs, run, ok }): readonly Finding[] => {
     const found = [run(model) ?? []].flat();
     if (found.length > 0) return found.map((told) => ({ check, severity: 'error', subject, ...told }));
-    if (needs === 'all' && unread.length > 0)
+    if (needs === undefined && unread.length > 0)
       return [{ check, severity: 'unknown', subject, message: 'not all could be read' }];
-    return ok === undefined ? [] : [{ check, severity: 'ok', subject, message: ok(model) }];
+    const message = typeof ok === 'function' ? ok(model) : ok;
+    return message === undefined ? [] : [{ check, severity: 'ok', subject, message }];
   });
 }
 

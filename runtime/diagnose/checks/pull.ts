@@ -105,8 +105,12 @@ function unreadableNode({ input: { node } }: Explained): Told | undefined {
 
 /** The textbook fault of a disconnected cluster. Where the source can be reached, it costs the mirrors only. */
 function noPlace({ mirrorFix, places, skipped: [why], image }: Places): Told | undefined {
-  if (mirrorFix !== undefined)
-    return { ...mirrorFixTold(mirrorFix), severity: places.length === 0 ? 'error' : 'warning' };
+  if (mirrorFix !== undefined) {
+    // Mirrors that are there and not tried, and what changes that.
+    const { code, message, fix: advice, object } = mirrorFix;
+    const severity = places.length === 0 ? 'error' : 'warning';
+    return { code, message, advice, fix: object && [object], severity };
+  }
   if (places.length > 0) return undefined;
   const from = why?.from === undefined ? '' : ` (${why.from})`;
   return {
@@ -114,11 +118,6 @@ function noPlace({ mirrorFix, places, skipped: [why], image }: Places): Told | u
     advice:
       'Allow its source in the mirror set and in registrySources of image.config.openshift.io/cluster, under the name that the image is written with',
   };
-}
-
-/** Mirrors that are there and not tried, and what changes that. */
-export function mirrorFixTold({ code, message, fix, object }: MirrorFix): Told {
-  return { code, message, advice: fix, ...(object === undefined ? {} : { fix: [object] }) };
 }
 
 /**

@@ -300,34 +300,6 @@ const LIST_IN: Readonly<Record<string, readonly string[]>> = {
   CronJob: ['spec', 'jobTemplate', 'spec', 'template', 'spec'],
 };
 
-/**
- * A pod without a credential that Secrets of its namespace hold. There is a reason that they are not injected, which a manual list
- * would hide.
- *
- * @param lack what is about what, and what is missing
- */
-export function useOther(
-  input: DoctorInput,
-  elsewhere: readonly string[],
-  lack: Required<Pick<Told, 'about' | 'message'>>,
-): Told | undefined {
-  const [better] = elsewhere;
-  if (better === undefined) return undefined;
-  const found = input.notGiven.find(({ secret }) => elsewhere.includes(secret));
-  if (found === undefined) {
-    const message = `${lack.message}; Secret "${better}" of the namespace does`;
-    return { about: lack.about, message, ...fixAccount(input, undefined, [better]) };
-  }
-  const { secret, by, why } = found;
-  const { isPod, template } = input;
-  const again = isPod ? `; then, for pod "${template.metadata.name}": ${recreation(template)}` : '';
-  return {
-    about: by,
-    message: `${lack.message}; Secret "${secret}" of the namespace does, and ${by}, which has it for pods, does not give it to this one: ${why}`,
-    advice: `Change that, or list the Secret in imagePullSecrets${again}`,
-  };
-}
-
 /** Lets the credential provider serve the images, and read the Secrets of the namespace. */
 export function fixProvider(input: DoctorInput): Pick<Told, 'fix' | 'commands'> {
   const { namespace, images, account, provider } = input;

@@ -47,7 +47,7 @@ export interface FoundIn extends Finding {
   /** Pods that the subject stands for. @default {none: it is not about pods} */
   readonly pods?: number;
   /** The pull that shows it. */
-  readonly pull?: string;
+  readonly pull?: string | undefined;
 }
 
 /** `unknown`: nothing has shown that it is in order. */
@@ -66,21 +66,21 @@ export interface Finding {
   /** The system that it concerns, where a check serves several. */
   readonly system?: ReportSystemName;
   /** What it is about, by which findings of one cause are grouped: a host, a Secret, a profile, a node. */
-  readonly about?: string;
+  readonly about?: string | undefined;
   /** What to do, in one sentence. */
-  readonly advice?: string;
+  readonly advice?: string | undefined;
   /** To be applied with `kubectl apply --server-side --field-manager=pullwright-fix`. */
-  readonly fix?: readonly KubeObject[];
+  readonly fix?: readonly KubeObject[] | undefined;
   /** To be run, as it is. */
   readonly commands?: readonly string[];
   /** Of a failing pull: why, as far as the kubelet says it. */
   readonly cause?: PullCause;
   /** The registry, token service or proxy that refused or was not reached. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** The pull sources in the order in which they were tried, as far as the kubelet says it. */
-  readonly sources?: readonly { readonly source: string; readonly cause: PullCause }[];
+  readonly sources?: readonly { readonly source: string; readonly cause: PullCause }[] | undefined;
   /** What the kubelet said. */
-  readonly evidence?: string;
+  readonly evidence?: string | undefined;
   /** Of what a file says: the file, the place in its text, and the field of the object. */
   readonly file?: string;
   readonly line?: number;
