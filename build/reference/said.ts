@@ -76,13 +76,18 @@ function inList(node: AnyNode): readonly Said[] {
   const isCall = node.type === 'CallExpression' || node.type === 'NewExpression';
   if (!isCall && node.type !== 'ArrayExpression') return [];
   const list = (isCall ? node.arguments : node.elements) as readonly (AnyNode | null)[];
-  const given = isCall ? parameterOf(node.callee, 'reason') : -1;
+  const parameters = isCall ? parametersOf(node.callee) : [];
+  const [code, message] = ['code', 'message'].map((name) => list[parameters.indexOf(name)]);
+  // A problem of what stands at a path.
+  if (code && parameters.includes('path'))
+    return pairs(code, message).map((pair) => ({ as: 'error', type: [], ...pair }));
   return list.flatMap((one, at): readonly Said[] => {
     const [before, after] = [list[at - 1], list[at + 1]];
-    const code = one ? propertyOf(one, 'code') : undefined;
-    if (code && isCall) return pairs(code, before).map((pair) => ({ as: 'error', type: [], ...pair }));
+    const given = one ? propertyOf(one, 'code') : undefined;
+    if (given && isCall) return pairs(given, before).map((pair) => ({ as: 'error', type: [], ...pair }));
     // Status, reason, words, as the adapter writes what it reports.
-    const isTold = at === given || (before?.type === 'Literal' && typeof before.value === 'boolean');
+    const isTold =
+      parameters[at] === 'reason' || (before?.type === 'Literal' && typeof before.value === 'boolean');
     return pairs(one, after).flatMap(({ reason, says: texts }): readonly Said[] => {
       const says = texts.filter((text) => text.includes(' '));
       return isTold || says.length > 0 ? [{ as: 'condition', type: [], reason, says }] : [];
@@ -90,9 +95,9 @@ function inList(node: AnyNode): readonly Said[] {
   });
 }
 
-/** Which of the parameters of a function of this module has this name; -1 for none. */
-function parameterOf(callee: AnyNode, name: string): number {
+/** Names of the parameters of a function of the program. */
+function parametersOf(callee: AnyNode): readonly string[] {
   const called = calledBy(callee);
-  if (called?.type !== 'FunctionDeclaration') return -1;
-  return called.params.findIndex((one) => one.type === 'Identifier' && one.name === name);
+  if (called?.type !== 'FunctionDeclaration') return [];
+  return called.params.map((one) => (one.type === 'Identifier' ? one.name : ''));
 }

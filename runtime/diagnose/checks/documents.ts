@@ -166,12 +166,10 @@ function wrongVersion(
   ];
 }
 
-/** Problems from texts that begin with their path. */
-function withPaths(code: string, texts: readonly string[]): readonly ValidationProblem[] {
-  return texts.map((text) => {
-    const [path = '', ...rest] = text.split(': ');
-    return problem('error', code, path, rest.join(': '));
-  });
+/** The path that a text begins with, and what it says of it. */
+function parted(text: string): readonly [path: string, message: string] {
+  const [path = '', ...rest] = text.split(': ');
+  return [path, rest.join(': ')];
 }
 
 const SELECTOR = labelSelectorSchema();
@@ -181,7 +179,8 @@ function brokenSelector(spec: unknown, path: string): readonly ValidationProblem
   const value = valueAt(spec, path);
   const shape = shapeProblems(value, SELECTOR, `spec.${path}`);
   const read = shape.length === 0 ? readSelector(value ?? {}) : undefined;
-  return withPaths('SelectorInvalid', read?.ok === false ? [`spec.${path}: ${read.problem}`] : shape);
+  const texts = read?.ok === false ? [`spec.${path}: ${read.problem}`] : shape;
+  return texts.map((text) => problem('error', 'SelectorInvalid', ...parted(text)));
 }
 
 function wrongName(entry: unknown, at: number): readonly ValidationProblem[] {
@@ -257,7 +256,8 @@ function isAdditional({ metadata }: KubeObject): boolean {
 
 function profileProblems(object: KubeObject): readonly ValidationProblem[] {
   const read = readProfile(object);
-  return read.ok ? [] : withPaths('ProfileInvalid', read.problems);
+  if (read.ok) return [];
+  return read.problems.map((text) => problem('error', 'ProfileInvalid', ...parted(text)));
 }
 
 /** Which label keys are trusted is the cluster's affair, so that a selector over others is a warning here. */
@@ -266,7 +266,7 @@ function grantProblems(object: KubeObject): readonly ValidationProblem[] {
   const keys = read.ok ? selectorKeys(read.requirements) : [];
   const { problems, patterns } = readPullSecretGrant(object, [...DEFAULT_TRUSTED_KEYS, ...keys]);
   return [
-    ...withPaths('GrantInvalid', problems),
+    ...problems.map((text) => problem('error', 'GrantInvalid', ...parted(text))),
     ...keys.flatMap((key) =>
       warningIf(
         !DEFAULT_TRUSTED_KEYS.includes(key),
@@ -321,10 +321,10 @@ function providerProblems(object: KubeObject): readonly ValidationProblem[] {
   const images = imageProblems(recordOf(object.spec)['matchImages']);
   const refused = readValue(object.spec ?? {}, PROVIDER, 'spec').problems;
   return [
-    ...withPaths('RefusedByDefinition', refused).filter(
+    ...refused
+      .map((text) => problem('error', 'RefusedByDefinition', ...parted(text)))
       // What the kubelet refuses is in its own words.
-      (one) => !images.some(({ severity, path }) => severity === 'error' && path === one.path),
-    ),
+      .filter((one) => !images.some(({ severity, path }) => severity === 'error' && path === one.path)),
     ...(message === undefined ? [] : [problem('error', 'RefusedByDefinition', path, message)]),
     ...images,
   ];

@@ -157,18 +157,22 @@ export interface StatusRow extends Finding {
   readonly reporter: string;
 }
 
-type Said = readonly [state: StatusRow['state'], reason: string, message: string];
+type Said = Pick<StatusRow, 'state' | 'check' | 'severity' | 'message'>;
+
+function said(state: StatusRow['state'], reason: string, message: string): Said {
+  return { check: reason, severity: STATES[state], message, state };
+}
 
 function rowOf(
   reporter: string,
   { kind, metadata: { namespace, name } }: Pick<KubeObject, 'kind' | 'metadata'>,
-  [state, check, message]: Said,
+  what: Said,
 ): StatusRow {
   const subject = describeObject({ kind, namespace, name });
-  return { subject, system: systemFor(reporter), reporter, check, severity: STATES[state], message, state };
+  return { subject, system: systemFor(reporter), reporter, ...what };
 }
 
-const NOT_REPORTED: Said = ['Unknown', 'NotReported', 'nothing has reported on it yet'];
+const NOT_REPORTED: Said = said('Unknown', 'NotReported', 'nothing has reported on it yet');
 
 /**
  * Rates an object that reports by conditions, of which `Ready` or `Validated` sums it up.
@@ -186,7 +190,7 @@ export function conditionRow(system: string, object: KubeObject): StatusRow {
     object,
     summary === undefined
       ? NOT_REPORTED
-      : [stateOf(object, summary.status), summary.reason, withCounts(summary.message, verdicts)],
+      : said(stateOf(object, summary.status), summary.reason, withCounts(summary.message, verdicts)),
   );
 }
 
@@ -223,7 +227,7 @@ export function nodesRow(
   }
   if (eligible === 0) return undefined;
   const lack = `${counted(eligible, 'node is', 'nodes are')} eligible, and no agent runs`;
-  return rowOf('global-pull-secret', agents, ['Attention', 'DaemonSetMissing', lack]);
+  return rowOf('global-pull-secret', agents, said('Attention', 'DaemonSetMissing', lack));
 }
 
 /**
@@ -238,35 +242,35 @@ function agentsSaid(daemonSet: KubeObject, eligible: string, report: KubeObject 
   const found = report && conditionOf(report, 'NodesInSync');
   switch (rolledOut(daemonSet)) {
     case 'uncounted':
-      return [
+      return said(
         'Progressing',
         'NodesNotCounted',
         `the change of the DaemonSet is not counted yet; ${eligible}`,
-      ];
+      );
     case 'none':
-      return ['Attention', 'NoNodes', message];
+      return said('Attention', 'NoNodes', message);
     case 'progressing':
-      return ['Progressing', 'AgentsNotReady', message];
+      return said('Progressing', 'AgentsNotReady', message);
     default:
   }
-  if (found?.status === 'True') return ['Ready', 'NodesInSync', found.message];
-  if (found !== undefined) return ['Progressing', 'NodesBehind', found.message];
+  if (found?.status === 'True') return said('Ready', 'NodesInSync', found.message);
+  if (found !== undefined) return said('Progressing', 'NodesBehind', found.message);
   if (!startsReporting(daemonSet))
-    return ['Ready', 'AgentsReady', `${message}; nodes do not report what they have (agent.report)`];
+    return said('Ready', 'AgentsReady', `${message}; nodes do not report what they have (agent.report)`);
   const yet = `${message}; there is no pull secret yet that nodes are compared with`;
-  return ['Progressing', 'NodesNotCompared', yet];
+  return said('Progressing', 'NodesNotCompared', yet);
 }
 
 /** Failed Jobs of the adapter need attention; running ones are in progress. */
 export function jobRow(job: KubeObject): StatusRow {
   const { succeeded = 0 } = (job.status ?? {}) as { succeeded?: number };
   const failed = conditionOf(job, 'Failed');
-  const said = (): Said => {
-    if (failed?.status === 'True') return ['Attention', failed.reason, failed.message];
-    if (succeeded > 0) return ['Ready', 'Complete', 'the pull secret is stored'];
-    return ['Progressing', 'Running', 'the Job has not finished'];
+  const judged = (): Said => {
+    if (failed?.status === 'True') return said('Attention', failed.reason, failed.message);
+    if (succeeded > 0) return said('Ready', 'Complete', 'the pull secret is stored');
+    return said('Progressing', 'Running', 'the Job has not finished');
   };
-  return rowOf('pull-secret-adapter', job, said());
+  return rowOf('pull-secret-adapter', job, judged());
 }
 
 /** Replicas of a Deployment of ours: while none runs, every other row is as old as the last one that ran. */
@@ -275,16 +279,16 @@ export function deploymentRow(deployment: KubeObject): StatusRow {
   const { namespace = 'default' } = metadata;
   const { ready, desired } = readinessOf(deployment);
   const message = `${ready} of ${desired} replicas ready`;
-  const said = (): Said => {
+  const judged = (): Said => {
     // In a folder of rendered manifests.
     if (status === undefined) return NOT_REPORTED;
-    if (ready >= desired) return ['Ready', 'Available', message];
-    if (ready > 0) return ['Progressing', 'ReplicasMissing', message];
+    if (ready >= desired) return said('Ready', 'Available', message);
+    if (ready > 0) return said('Progressing', 'ReplicasMissing', message);
     const look = kubectl(['describe', 'pods', '-n', namespace], [namespace]) ?? 'a look at its pods';
     const why = `${message}: what is reported here may be out of date; ${look} says why`;
-    return ['Attention', 'NotRunning', why];
+    return said('Attention', 'NotRunning', why);
   };
-  return rowOf('pullwright', deployment, said());
+  return rowOf('pullwright', deployment, judged());
 }
 
 const ORDER = Object.keys(STATES);
@@ -309,8 +313,7 @@ export function foldReady(rows: readonly StatusRow[], most: number): readonly St
     ...many.map(([first, ...rest]) => ({
       ...(first as StatusRow),
       subject: `${rest.length + 1} objects`,
-      check: 'InOrder',
-      message: '--all lists them',
+      ...said('Ready', 'InOrder', '--all lists them'),
     })),
   ];
 }
