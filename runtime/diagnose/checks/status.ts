@@ -157,22 +157,19 @@ export interface StatusRow extends Finding {
   readonly reporter: string;
 }
 
-type Said = Pick<StatusRow, 'state' | 'check' | 'severity' | 'message'>;
-
-function said(state: StatusRow['state'], reason: string, message: string): Said {
-  return { check: reason, severity: STATES[state], message, state };
-}
-
 function rowOf(
   reporter: string,
   { kind, metadata: { namespace, name } }: Pick<KubeObject, 'kind' | 'metadata'>,
-  what: Said,
+  state: StatusRow['state'],
+  reason: string,
+  message: string,
 ): StatusRow {
   const subject = describeObject({ kind, namespace, name });
-  return { subject, system: systemFor(reporter), reporter, ...what };
+  const system = systemFor(reporter);
+  return { subject, system, reporter, check: reason, severity: STATES[state], message, state };
 }
 
-const NOT_REPORTED: Said = said('Unknown', 'NotReported', 'nothing has reported on it yet');
+const NOT_REPORTED = ['Unknown', 'NotReported', 'nothing has reported on it yet'] as const;
 
 /**
  * Rates an object that reports by conditions, of which `Ready` or `Validated` sums it up.
@@ -185,13 +182,10 @@ export function conditionRow(system: string, object: KubeObject): StatusRow {
     verdicts?: readonly EntryStatus[];
   };
   const summary = conditionOf(object, 'Ready') ?? conditionOf(object, 'Validated');
-  return rowOf(
-    typeof reporter === 'string' ? reporter : system,
-    object,
-    summary === undefined
-      ? NOT_REPORTED
-      : said(stateOf(object, summary.status), summary.reason, withCounts(summary.message, verdicts)),
-  );
+  const by = typeof reporter === 'string' ? reporter : system;
+  if (summary === undefined) return rowOf(by, object, ...NOT_REPORTED);
+  const { status, reason, message } = summary;
+  return rowOf(by, object, stateOf(object, status), reason, withCounts(message, verdicts));
 }
 
 function stateOf(object: KubeObject, status: string): StatusRow['state'] {
@@ -219,58 +213,51 @@ export function nodesRow(
   const eligible = nodes.filter(
     (node) => node.metadata.labels?.[GLOBAL_PULL_SECRET.nodeLabel] === 'true',
   ).length;
-  const { namespace, syncer: name } = GLOBAL_PULL_SECRET;
-  const agents = { kind: 'DaemonSet', metadata: { namespace, name } };
-  if (daemonSet !== undefined) {
-    const all = `${eligible} of ${counted(nodes.length, 'node')} eligible`;
-    return rowOf('global-pull-secret', agents, agentsSaid(daemonSet, all, report));
-  }
+  if (daemonSet !== undefined)
+    return agentsRow(daemonSet, `${eligible} of ${counted(nodes.length, 'node')} eligible`, report);
   if (eligible === 0) return undefined;
-  const lack = `${counted(eligible, 'node is', 'nodes are')} eligible, and no agent runs`;
-  return rowOf('global-pull-secret', agents, said('Attention', 'DaemonSetMissing', lack));
+  const { namespace, syncer: name } = GLOBAL_PULL_SECRET;
+  return rowOf(
+    'global-pull-secret',
+    { kind: 'DaemonSet', metadata: { namespace, name } },
+    'Attention',
+    'DaemonSetMissing',
+    `${counted(eligible, 'node is', 'nodes are')} eligible, and no agent runs`,
+  );
 }
 
 /**
  * What the DaemonSet's controller has counted: before it has, and where it counts no node at all, nothing has been shown to be in
  * sync. Pods that are ready prove nothing where nodes report, and little where they do not.
  */
-function agentsSaid(daemonSet: KubeObject, eligible: string, report: KubeObject | undefined): Said {
+function agentsRow(agents: KubeObject, eligible: string, report: KubeObject | undefined): StatusRow {
+  const by = 'global-pull-secret';
   // In a folder of rendered manifests.
-  if (daemonSet.status === undefined) return NOT_REPORTED;
-  const { ready, desired } = readinessOf(daemonSet);
+  if (agents.status === undefined) return rowOf(by, agents, ...NOT_REPORTED);
+  const { ready, desired } = readinessOf(agents);
   const message = `${ready} of ${counted(desired, 'agent')} ready, ${eligible}`;
+  const rollout = rolledOut(agents);
+  const uncounted = `the change of the DaemonSet is not counted yet; ${eligible}`;
+  if (rollout === 'uncounted') return rowOf(by, agents, 'Progressing', 'NodesNotCounted', uncounted);
+  if (rollout === 'none') return rowOf(by, agents, 'Attention', 'NoNodes', message);
+  if (rollout === 'progressing') return rowOf(by, agents, 'Progressing', 'AgentsNotReady', message);
   const found = report && conditionOf(report, 'NodesInSync');
-  switch (rolledOut(daemonSet)) {
-    case 'uncounted':
-      return said(
-        'Progressing',
-        'NodesNotCounted',
-        `the change of the DaemonSet is not counted yet; ${eligible}`,
-      );
-    case 'none':
-      return said('Attention', 'NoNodes', message);
-    case 'progressing':
-      return said('Progressing', 'AgentsNotReady', message);
-    default:
-  }
-  if (found?.status === 'True') return said('Ready', 'NodesInSync', found.message);
-  if (found !== undefined) return said('Progressing', 'NodesBehind', found.message);
-  if (!startsReporting(daemonSet))
-    return said('Ready', 'AgentsReady', `${message}; nodes do not report what they have (agent.report)`);
+  if (found?.status === 'True') return rowOf(by, agents, 'Ready', 'NodesInSync', found.message);
+  if (found !== undefined) return rowOf(by, agents, 'Progressing', 'NodesBehind', found.message);
+  const silent = `${message}; nodes do not report what they have (agent.report)`;
+  if (!startsReporting(agents)) return rowOf(by, agents, 'Ready', 'AgentsReady', silent);
   const yet = `${message}; there is no pull secret yet that nodes are compared with`;
-  return said('Progressing', 'NodesNotCompared', yet);
+  return rowOf(by, agents, 'Progressing', 'NodesNotCompared', yet);
 }
 
 /** Failed Jobs of the adapter need attention; running ones are in progress. */
 export function jobRow(job: KubeObject): StatusRow {
   const { succeeded = 0 } = (job.status ?? {}) as { succeeded?: number };
   const failed = conditionOf(job, 'Failed');
-  const judged = (): Said => {
-    if (failed?.status === 'True') return said('Attention', failed.reason, failed.message);
-    if (succeeded > 0) return said('Ready', 'Complete', 'the pull secret is stored');
-    return said('Progressing', 'Running', 'the Job has not finished');
-  };
-  return rowOf('pull-secret-adapter', job, judged());
+  const by = 'pull-secret-adapter';
+  if (failed?.status === 'True') return rowOf(by, job, 'Attention', failed.reason, failed.message);
+  if (succeeded > 0) return rowOf(by, job, 'Ready', 'Complete', 'the pull secret is stored');
+  return rowOf(by, job, 'Progressing', 'Running', 'the Job has not finished');
 }
 
 /** Replicas of a Deployment of ours: while none runs, every other row is as old as the last one that ran. */
@@ -279,16 +266,14 @@ export function deploymentRow(deployment: KubeObject): StatusRow {
   const { namespace = 'default' } = metadata;
   const { ready, desired } = readinessOf(deployment);
   const message = `${ready} of ${desired} replicas ready`;
-  const judged = (): Said => {
-    // In a folder of rendered manifests.
-    if (status === undefined) return NOT_REPORTED;
-    if (ready >= desired) return said('Ready', 'Available', message);
-    if (ready > 0) return said('Progressing', 'ReplicasMissing', message);
-    const look = kubectl(['describe', 'pods', '-n', namespace], [namespace]) ?? 'a look at its pods';
-    const why = `${message}: what is reported here may be out of date; ${look} says why`;
-    return said('Attention', 'NotRunning', why);
-  };
-  return rowOf('pullwright', deployment, judged());
+  const by = 'pullwright';
+  // In a folder of rendered manifests.
+  if (status === undefined) return rowOf(by, deployment, ...NOT_REPORTED);
+  if (ready >= desired) return rowOf(by, deployment, 'Ready', 'Available', message);
+  if (ready > 0) return rowOf(by, deployment, 'Progressing', 'ReplicasMissing', message);
+  const look = kubectl(['describe', 'pods', '-n', namespace], [namespace]) ?? 'a look at its pods';
+  const why = `${message}: what is reported here may be out of date; ${look} says why`;
+  return rowOf(by, deployment, 'Attention', 'NotRunning', why);
 }
 
 const ORDER = Object.keys(STATES);
@@ -297,6 +282,8 @@ const ORDER = Object.keys(STATES);
 export function byUrgency(rows: readonly StatusRow[]): readonly StatusRow[] {
   return rows.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
 }
+
+const IN_ORDER = ['InOrder', '--all lists them'] as const;
 
 /**
  * One row for the ready objects of each system that has more than `most` of them: a thousand good rows hide a bad one.
@@ -308,12 +295,14 @@ export function foldReady(rows: readonly StatusRow[], most: number): readonly St
   );
   const many = [...ready.values()].filter(({ length }) => length > most);
   const folded = new Set(many.flat());
+  const [check, message] = IN_ORDER;
   return [
     ...rows.filter((row) => !folded.has(row)),
     ...many.map(([first, ...rest]) => ({
       ...(first as StatusRow),
       subject: `${rest.length + 1} objects`,
-      ...said('Ready', 'InOrder', '--all lists them'),
+      check,
+      message,
     })),
   ];
 }
