@@ -48,7 +48,6 @@ import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
 import { hostedPath } from '../model/mirrors.ts';
 import type { Finding } from '../model/types.ts';
 import { problem, type ValidationProblem, validateSecret } from './docker-config.ts';
-import { type Check, judge, type Told } from './findings.ts';
 
 // Validates mirror sets and image configurations as the API server, the operator and the runtime read them: cluster by cluster.
 
@@ -61,19 +60,19 @@ export function isNodeMirrorKind(object: KubeObject): boolean {
 }
 
 /** Mirror sets are validated together, as the nodes of each cluster read them; shared findings are reported once. */
-function mirrorsTold(manifests: readonly Manifest[]): readonly Told[] {
+function mirrorsTold(manifests: readonly Manifest[]): readonly Finding[] {
   const sets = manifests.filter(({ object }) => isNodeMirrorKind(object));
   const byObject = new Map(sets.map((manifest) => [manifest.object, manifest]));
   const told = (sets.length === 0 ? [] : clustersIn(sets)).flatMap((cluster) => toldIn(cluster, byObject));
   return [...new Map(told.map((one) => [JSON.stringify(one), one])).values()];
 }
 
-function toldIn(cluster: ClusterObjects, byObject: ReadonlyMap<KubeObject, Manifest>): readonly Told[] {
+function toldIn(cluster: ClusterObjects, byObject: ReadonlyMap<KubeObject, Manifest>): readonly Finding[] {
   const hosted = cluster.hostedCluster;
   const byName = new Map(
     cluster.objects.map((object) => [`${object.kind}/${object.metadata.name}`, hosted ?? object]),
   );
-  return lintMirrors(cluster.objects).flatMap(({ severity, code, origin, message }): readonly Told[] => {
+  return lintMirrors(cluster.objects).flatMap(({ severity, code, origin, message }): readonly Finding[] => {
     const object = byName.get(`${origin.kind}/${origin.name}`);
     const manifest = object === undefined ? undefined : byObject.get(object);
     if (manifest === undefined) return [];
@@ -194,64 +193,50 @@ function wrongName(entry: unknown, at: number): readonly ValidationProblem[] {
 
 /** Of Kruise, in whichever version. */
 export const SIDECAR_SET = 'SidecarSet';
-const PROVIDER_CONFIG = 'CRIOCredentialProviderConfig';
 
-/** Kinds that can be validated. */
-export const VALIDATED_KINDS: ReadonlySet<string> = new Set([
-  'Secret',
-  PROFILE_KIND,
-  GRANT_KIND,
-  SIDECAR_SET,
-  PROVIDER_CONFIG,
-  ...NODE_MIRROR_KINDS,
+type Judge = (object: KubeObject, manifests: readonly Manifest[]) => readonly ValidationProblem[];
+
+/** What is wrong with each object of a kind. */
+const PROBLEMS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
+  ['Secret', secretProblems],
+  [PROFILE_KIND, profileProblems],
+  [GRANT_KIND, grantProblems],
+  [
+    SIDECAR_SET,
+    // One set may add the container beside which the Secrets of another are injected.
+    (set, manifests) =>
+      sidecarSetProblems(set).filter(({ code }) => code !== NO_CONTAINERS || !bringsContainer(manifests)),
+  ],
+  ['CRIOCredentialProviderConfig', providerProblems],
 ]);
 
-/** What is said of each object of a kind. */
-function each(
-  kind: string,
-  judgeObject: (object: KubeObject, manifests: readonly Manifest[]) => readonly ValidationProblem[],
-): Check<readonly Manifest[]> {
-  return {
-    id: kind,
-    run: (manifests) =>
-      manifests
-        .filter(({ object }) => object.kind === kind)
-        .flatMap((manifest) =>
-          judgeObject(manifest.object, manifests).map((problem) => located(manifest, problem)),
-        ),
-  };
-}
-
-const FILE_CHECKS: readonly Check<readonly Manifest[]>[] = [
-  each('Secret', (secret) => {
-    if (secret.apiVersion === 'v1')
-      return validateSecret(secret as SecretObject, isAdditional(secret), new Date());
-    // A kind of the same name in a group of its own is none of ours; the core group has no other version.
-    return secret.apiVersion.includes('/') ? [] : wrongVersion(secret.apiVersion, 'Secret', ['v1']);
-  }),
-  each(PROFILE_KIND, profileProblems),
-  each(GRANT_KIND, grantProblems),
-  // One set may add the container beside which the Secrets of another are injected.
-  each(SIDECAR_SET, (set, manifests) =>
-    sidecarSetProblems(set).filter(({ code }) => code !== NO_CONTAINERS || !bringsContainer(manifests)),
-  ),
-  each(PROVIDER_CONFIG, providerProblems),
-  { id: 'mirror-sets', run: mirrorsTold },
-  { id: 'merge', run: mergeTold },
-];
+/** Kinds that can be validated. */
+export const VALIDATED_KINDS: ReadonlySet<string> = new Set([...PROBLEMS.keys(), ...NODE_MIRROR_KINDS]);
 
 /** All findings of manifests, validated together. Total. */
 export function judgeManifests(manifests: readonly Manifest[]): readonly Finding[] {
-  return judge(FILE_CHECKS, manifests, { subject: '' });
+  return [
+    ...manifests.flatMap((manifest) => {
+      const { object } = manifest;
+      const problems = PROBLEMS.get(object.kind)?.(object, manifests) ?? [];
+      return problems.map((one) => located(manifest, one));
+    }),
+    ...mirrorsTold(manifests),
+    ...mergeTold(manifests),
+  ];
 }
 
 function bringsContainer(manifests: readonly Manifest[]): boolean {
   return manifests.some(({ object }) => object.kind === SIDECAR_SET && readSidecarSet(object).containers > 0);
 }
 
-/** The additional pull secret is read whatever its type is. */
-function isAdditional({ metadata }: KubeObject): boolean {
-  return metadata.namespace === NAMES.namespace && metadata.name === NAMES.additional;
+function secretProblems(secret: KubeObject): readonly ValidationProblem[] {
+  const { apiVersion, metadata } = secret;
+  // A kind of the same name in a group of its own is none of ours; the core group has no other version.
+  if (apiVersion !== 'v1') return apiVersion.includes('/') ? [] : wrongVersion(apiVersion, 'Secret', ['v1']);
+  // The additional pull secret is read whatever its type is.
+  const isAdditional = metadata.namespace === NAMES.namespace && metadata.name === NAMES.additional;
+  return validateSecret(secret as SecretObject, isAdditional, new Date());
 }
 
 function profileProblems(object: KubeObject): readonly ValidationProblem[] {
@@ -342,7 +327,7 @@ function imageProblems(images: unknown): readonly ValidationProblem[] {
   });
 }
 
-function located(manifest: Manifest, { code: check, position, path, ...told }: ValidationProblem): Told {
+function located(manifest: Manifest, { code: check, position, path, ...told }: ValidationProblem): Finding {
   const { object, file } = manifest;
   const { name, namespace } = object.metadata;
   const subject = describeObject({ kind: object.kind, namespace, name });
@@ -351,7 +336,7 @@ function located(manifest: Manifest, { code: check, position, path, ...told }: V
 }
 
 /** What the merge would leave out, when both pull secrets of a cluster are at hand. */
-function mergeTold(manifests: readonly Manifest[]): readonly Told[] {
+function mergeTold(manifests: readonly Manifest[]): readonly Finding[] {
   return secretsOf(manifests, NAMES.namespace, NAMES.additional).flatMap((additional) => {
     const near = (namespace: string, name: string): Manifest | undefined =>
       nearest(additional, secretsOf(manifests, namespace, name));
@@ -378,7 +363,7 @@ function nearest(to: Manifest, among: readonly Manifest[]): Manifest | undefined
   return among.toSorted((a, b) => shared(b) - shared(a))[0];
 }
 
-function mergeToldOf(additional: Manifest, original: Manifest): readonly Told[] {
+function mergeToldOf(additional: Manifest, original: Manifest): readonly Finding[] {
   const [ofPlatform, ofTenant] = [PullSecret.of(original.object), PullSecret.of(additional.object)];
   const merged = mergePullSecrets({ original: ofPlatform.text, additional: ofTenant.text });
   return (merged.ok ? merged.verdicts : [])
