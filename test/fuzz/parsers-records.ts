@@ -7,7 +7,6 @@ import { readValue } from '../../runtime/core/kubernetes/read-spec.ts';
 import { recordOf } from '../../runtime/core/record.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { lineOf } from '../../runtime/diagnose/checks/documents.ts';
-import { releaseMinor } from '../../runtime/diagnose/checks/installation.ts';
 import { failedStatus } from '../../runtime/engine/apply.ts';
 import { leftBehind } from '../../runtime/engine/changes.ts';
 import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
@@ -21,7 +20,7 @@ import { sentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/opt
 import { optionsSchema } from '../../runtime/pull-secret-injection/options.ts';
 import { injectedText } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { ignitionText } from '../../runtime/registry-overrides/machine-config/render.ts';
-import { absenceFromError } from '../../runtime/registry-overrides/olm-catalogs.ts';
+import { absenceFromError, minorOf } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
 import { meta } from '../support/meta.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
@@ -86,7 +85,7 @@ export const RECORD_PARSERS: readonly Parser[] = [
     name: 'address and network',
     corpus: ['10.0.0.0/8', '::ffff:169.254.169.254', 'fd00:ec2::254/128', 'v1.36.3+rke2', '8.8.8.8'],
     unit: ':0',
-    run: (text) => [isNetwork(text), addressKind(text), releaseMinor(text)],
+    run: (text) => [isNetwork(text), addressKind(text), minorOf(text)],
   },
   {
     name: 'marks of the engine on an object',

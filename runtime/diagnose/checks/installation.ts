@@ -5,6 +5,8 @@ import { type LabelRequirement, selects } from '../../core/kubernetes/label-sele
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { isRecord, recordOf, recordsIn, scalarText, textOf, textsIn } from '../../core/record.ts';
 import { counted, countedOf, someOf } from '../../core/text.ts';
+import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
+import { minorOf } from '../../registry-overrides/olm-catalogs.ts';
 import { conditionOf, nodeInfoOf, readinessOf } from '../model/objects.ts';
 import { imagesOf, podSpecIn } from '../model/pull.ts';
 import { type Check, error, ok, type Told, warning } from './findings.ts';
@@ -69,18 +71,12 @@ const SINCE: Readonly<Record<string, number>> = {
   MutatingAdmissionPolicy: 36,
 };
 
-/** The minor release in `v1.36.2+k3s1`; undefined for anything else. */
-export function releaseMinor(version: string): number | undefined {
-  const found = /^v?1\.(\d{1,3})(?:\D|$)/.exec(version)?.[1];
-  return found === undefined ? undefined : Number(found);
-}
-
 /** The oldest release, unless a kind of the plan requires a newer one. */
 const OLDEST_MINOR = 25;
 
 /** The API server. */
 function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): Told {
-  const minor = releaseMinor(serverVersion);
+  const minor = minorOf(serverVersion)?.minor;
   const kinds = Object.keys(SINCE).filter((kind) => ofKind(plan, kind).length > 0);
   const newest = kinds.at(-1) ?? '';
   const since = SINCE[newest] ?? OLDEST_MINOR;
@@ -479,9 +475,6 @@ function mcoLine({ objects }: CheckInput): Told | undefined {
   );
 }
 
-/** Kubelet and CRI-O that the credential provider needs. */
-const PROVIDER_MINOR = 34;
-
 /** Runtimes and kubelets, for what runs on nodes. */
 function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
   const provider = systems.includes('credential-provider');
@@ -491,7 +484,8 @@ function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
     .filter(({ runtime }) => runtime !== '');
   if (known.length === 0) return [];
   const others = known.filter(({ runtime }) => !runtime.startsWith('cri-o://'));
-  const old = known.filter(({ kubelet }) => (releaseMinor(kubelet) ?? PROVIDER_MINOR) < PROVIDER_MINOR);
+  const oldest = CREDENTIAL_PROVIDER.minimumMinor;
+  const old = known.filter(({ kubelet }) => (minorOf(kubelet)?.minor ?? oldest) < oldest);
   const runtime =
     system !== undefined && others.length > 0
       ? error(
@@ -501,7 +495,7 @@ function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
       : ok(`the nodes run ${fewNames([...new Set(known.map(({ runtime }) => runtime))])}`);
   if (!provider || old.length === 0) return [runtime];
   const kubelet = error(
-    `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${PROVIDER_MINOR} (${fewNames(old.map(({ name }) => name))}): the credential provider is not put there`,
+    `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${oldest} (${fewNames(old.map(({ name }) => name))}): the credential provider is not put there`,
     'Upgrade these nodes',
   );
   return [runtime, { ...kubelet, check: 'kubelet' }];

@@ -4,6 +4,7 @@ import { readAuthSource } from '../../core/docker-config/pull-secret.ts';
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { isShortName } from '../../core/image-reference.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
+import { minorOf } from '../../registry-overrides/olm-catalogs.ts';
 import type {
   ExplainInput,
   Explanation,
@@ -244,9 +245,8 @@ function hostMeaning(text: string): string {
   return registryKey(text).meaning.split('/', 1)[0] ?? '';
 }
 
-function isBefore(version: string, minor: number): boolean {
-  const [, first = '', second = ''] = /^v?(\d+)\.(\d+)\./.exec(version) ?? [];
-  return first === '1' && second !== '' && Number(second) < minor;
+function isBefore(version: string | undefined, minor: number): boolean {
+  return version !== undefined && (minorOf(version)?.minor ?? minor) < minor;
 }
 
 /** What a later pod needs to use the image once it is on the node, from Kubernetes 1.35 on by default. */
@@ -257,9 +257,9 @@ export function verificationOf(
 ): string {
   const [first] = kubelet.tried;
   const free = 'a pod without the Secret starts from it';
-  if (crio !== undefined && isBefore(crio, 36))
+  if (isBefore(crio, 36))
     return `Once the image is on the node: ${free}, as CRI-O ${crio} (before 1.36) gives pull verification nothing to go by`;
-  if (version !== undefined && isBefore(version, 35))
+  if (isBefore(version, 35))
     return `Once the image is on the node: ${free}, as the kubelet is ${version}, and pull verification is on by default from 1.35`;
   const where =
     crio === undefined
