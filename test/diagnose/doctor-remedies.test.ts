@@ -5,7 +5,7 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { judgeImage, judgePod } from '../../runtime/diagnose/checks/chain.ts';
 import { firstBroken } from '../../runtime/diagnose/checks/findings.ts';
 import { fixAccount } from '../../runtime/diagnose/checks/remedies.ts';
-import { type DoctorInput, lookAt } from '../../runtime/diagnose/model/look.ts';
+import { lookAt } from '../../runtime/diagnose/model/look.ts';
 import type { Finding } from '../../runtime/diagnose/model/types.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { meta } from '../support/meta.ts';
@@ -159,7 +159,7 @@ test('a bare pod with an own list is corrected in its manifest, by a list as it 
       isPod: true,
       ownList: true,
       template: { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'web', namespace: 'shop' } },
-    } as unknown as DoctorInput,
+    },
     'gone',
     ['good'],
   );

@@ -176,7 +176,7 @@ function noCredential(input: DoctorInput): Told | undefined {
           'Take the node in with "nodes" of global-pull-secret in the fleet. A node that the Machine Config Operator looks after is never taken: put the entry into openshift-config/pull-secret there',
       };
     const [better] = elsewhere;
-    const giver = input.notGiven?.find(({ secret }) => elsewhere.includes(secret));
+    const giver = input.notGiven.find(({ secret }) => elsewhere.some((one) => one === secret));
     if (giver !== undefined) return withheld(input, giver, message);
     if (better !== undefined)
       return {
@@ -202,7 +202,7 @@ function noCredential(input: DoctorInput): Told | undefined {
 /** There is a reason that a Secret of the namespace is not injected, which a manual list would hide. */
 function withheld(
   { isPod, template }: DoctorInput,
-  { secret, by, why }: NonNullable<DoctorInput['notGiven']>[number],
+  { secret, by, why }: DoctorInput['notGiven'][number],
   lack: string,
 ): Told {
   const again = isPod ? `; then, for pod "${template.metadata.name}": ${recreation(template)}` : '';

@@ -123,21 +123,7 @@ export function sidecarSetProblems({ apiVersion, metadata, spec }: KubeObject): 
       `counts for nothing beside spec.namespace; leave spec.namespace out and select by ${NAMESPACE_NAME_LABEL}`,
     ),
     ...(names?.flatMap(wrongName) ?? [problem('error', 'SecretNameInvalid', LIST, 'must be a list')]),
-    ...(from === undefined || isNamespaceName(from)
-      ? warningIf(
-          from !== undefined && names?.length === 0,
-          'NoSecretListed',
-          ANNOTATION,
-          'has no effect: spec.imagePullSecrets lists no Secret',
-        )
-      : [
-          problem(
-            'error',
-            'SourceNamespaceInvalid',
-            ANNOTATION,
-            `${shown(from)} is not the name of a namespace`,
-          ),
-        ]),
+    ...sourceProblems(from, names),
     ...warningIf(
       readContent(spec).containers === 0 && names !== undefined && names.length > 0,
       NO_CONTAINERS,
@@ -145,6 +131,16 @@ export function sidecarSetProblems({ apiVersion, metadata, spec }: KubeObject): 
       'no container: pull secrets are injected only into pods that a SidecarSet brings a container to; add one, set withoutContainers in the fleet, or use a PullSecretProfile',
     ),
   ];
+}
+
+function sourceProblems(from: unknown, names: readonly unknown[] | undefined): readonly ValidationProblem[] {
+  if (from === undefined) return [];
+  if (!isNamespaceName(from)) {
+    const message = `${shown(from)} is not the name of a namespace`;
+    return [problem('error', 'SourceNamespaceInvalid', ANNOTATION, message)];
+  }
+  const message = 'has no effect: spec.imagePullSecrets lists no Secret';
+  return warningIf(names?.length === 0, 'NoSecretListed', ANNOTATION, message);
 }
 
 function warningIf(is: boolean, code: string, path: string, message: string): readonly ValidationProblem[] {

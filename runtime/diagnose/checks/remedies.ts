@@ -242,10 +242,8 @@ export function fixAccount(
   const { name } = metadata;
   const path = LIST_IN[kind] ?? ['spec', 'template', 'spec'];
   const own = (ownList ? podSpecIn(template) : account.object)?.['imagePullSecrets'];
-  // Whether it is known to list no Secret: then there is none that a list would replace.
-  const isEmpty = recordsIn(own).length === 0 && (account.object !== undefined || account.known);
   // Another field manager can add to the list of a template, but not take a name out; the list of a ServiceAccount it replaces.
-  if (ownList ? good.length > 0 : isEmpty) {
+  if (ownList ? good.length > 0 : isEmptyList(account)) {
     const spec = path.reduceRight<object>((inner, key) => ({ [key]: inner }), { imagePullSecrets });
     return { ...again, fix: [{ apiVersion, kind, metadata: { name, namespace }, ...spec }] };
   }
@@ -290,6 +288,10 @@ function listPatches(
   // Of a list that was not read: it is added to, or made where there is none. What is missing equals null in a test.
   return list === undefined ? [patch, made] : [patch];
 }
+
+/** Whether the ServiceAccount is known to list no Secret: then there is none that a list would replace. */
+const isEmptyList = ({ object, known }: DoctorInput['account']): boolean =>
+  object === undefined ? known : recordsIn(object['imagePullSecrets']).length === 0;
 
 function originOf({ kind, metadata: { ownerReferences = [] } }: KubeObject): string {
   return ownerReferences.length > 0 ? 'template that the pod is made from' : `manifest of the ${kind}`;
