@@ -10,33 +10,27 @@ import {
   folderField,
   imageReference,
   networkField,
+  optional,
 } from '../runtime/core/kubernetes/fields.ts';
 import type { NetworkSettings } from '../runtime/core/kubernetes/objects.ts';
 import { reconcilerSettings } from './shared/reconciler.ts';
 import type { ClusterContext } from './shared/system.ts';
 import { SYSTEMS, type SystemInputs } from './systems.ts';
 
-const MONITORING = 'Renders PrometheusRule and ServiceMonitor, in an overlay';
-const DASHBOARDS = 'Renders dashboards for Grafana, one a system, as ConfigMaps';
-
 const network: z.ZodType<NetworkSettings, NetworkSettings> = z
-  .strictObject({
-    monitoringNamespaces: z
-      .array(dnsLabel())
-      .min(1)
-      .exactOptional()
-      .describe('Namespaces whose pods may read metrics'),
-    apiServer: z
-      .array(networkField())
-      .min(1)
-      .exactOptional()
-      .describe('Networks of the API server, as pods see them: the only peers of the webhook'),
-    egress: z
-      .array(networkField())
-      .min(1)
-      .exactOptional()
-      .describe('Networks that the other pods may reach by their ports'),
-  })
+  .strictObject(
+    optional({
+      monitoringNamespaces: z.array(dnsLabel()).min(1).describe('Namespaces whose pods may read metrics'),
+      apiServer: z
+        .array(networkField())
+        .min(1)
+        .describe('Networks of the API server, as pods see them: the only peers of the webhook'),
+      egress: z
+        .array(networkField())
+        .min(1)
+        .describe('Networks that the other pods may reach by their ports'),
+    }),
+  )
   .describe('From where our pods may be reached, and what they may reach');
 
 const gitops = z.strictObject({
@@ -49,16 +43,16 @@ const gitops = z.strictObject({
     )
     .refine((url) => !/^https:\/\/[^/:]*:[^/@]*@/.test(url), 'a password may not stand in a fleet')
     .describe('Repository that holds the rendered tree'),
-  revision: z.string().min(1).exactOptional().describe('Branch, tag or commit; default main'),
-  path: folderField().exactOptional().describe('Folder of the tree in the repository; default the top'),
-  namespace: dnsLabel().exactOptional().describe('Namespace of the tool; default argocd or flux-system'),
-  project: dnsName().exactOptional().describe('Project of Argo CD; default "default"'),
-  syncWaves: z.boolean().exactOptional().describe('Argo CD: order objects by annotation; default true'),
-  source: dnsName()
-    .exactOptional()
-    .describe('Flux: an existing GitRepository instead of ours, which is named pullwright'),
-  interval: durationField().exactOptional().describe('Flux: how often to look; default 10m'),
-  sopsKeySecret: dnsName().exactOptional().describe('Flux: Secret with the key of SOPS; default sops-age'),
+  ...optional({
+    revision: z.string().min(1).describe('Branch, tag or commit; default main'),
+    path: folderField().describe('Folder of the tree in the repository; default the top'),
+    namespace: dnsLabel().describe('Namespace of the tool; default argocd or flux-system'),
+    project: dnsName().describe('Project of Argo CD; default "default"'),
+    syncWaves: z.boolean().describe('Argo CD: order objects by annotation; default true'),
+    source: dnsName().describe('Flux: an existing GitRepository instead of ours, which is named pullwright'),
+    interval: durationField().describe('Flux: how often to look; default 10m'),
+    sopsKeySecret: dnsName().describe('Flux: Secret with the key of SOPS; default sops-age'),
+  }),
 });
 
 /** As many as a pod may sensibly name; `[]` takes back what the fleet says. */
@@ -70,92 +64,91 @@ const imagePullSecrets = z
 
 const systems = z.record(z.string(), z.unknown());
 
+/** What the defaults say too. */
+const common = {
+  reconciler: reconcilerSettings,
+  monitoring: z.boolean().describe('Renders PrometheusRule and ServiceMonitor, in an overlay'),
+  dashboards: z.boolean().describe('Renders dashboards for Grafana, one a system, as ConfigMaps'),
+  network,
+};
+
 /** The top of a fleet; clusters and sections are checked one by one, so that every mistake has its own path. */
 export const fleetSchema = z.strictObject({
-  apiVersion: z.literal('pullwright.dev/v1alpha1').exactOptional().describe('Version of the file'),
-  kind: z.literal('Fleet').exactOptional().describe('Kind of the file'),
+  ...optional({
+    apiVersion: z.literal('pullwright.dev/v1alpha1').describe('Version of the file'),
+    kind: z.literal('Fleet').describe('Kind of the file'),
+  }),
   image: imageReference().describe('Image of every pod, with tag or digest'),
-  imagePullSecrets: imagePullSecrets.exactOptional(),
-  namespace: dnsLabel().exactOptional().describe('Namespace of our own pods; default pullwright-system'),
-  gitops: gitops.exactOptional().describe('What makes Argo CD or Flux sync the tree'),
-  runbooks: z
-    .url({ protocol: /^https?$/, error: 'expected a URL that begins with https:// or http://' })
-    .exactOptional()
-    .describe('Folder of the runbooks that alerts point at; default https://pullwright.dev/runbooks'),
-  defaults: z
-    .strictObject({
-      reconciler: reconcilerSettings.exactOptional(),
-      monitoring: z.boolean().exactOptional().describe(MONITORING),
-      dashboards: z.boolean().exactOptional().describe(DASHBOARDS),
-      network: network.exactOptional(),
-      systems: systems.exactOptional(),
-    })
-    .exactOptional()
-    .describe(
-      'What every cluster has unless it says otherwise: maps are merged, lists and single values replaced',
-    ),
+  ...optional({
+    imagePullSecrets,
+    namespace: dnsLabel().describe('Namespace of our own pods; default pullwright-system'),
+    gitops: gitops.describe('What makes Argo CD or Flux sync the tree'),
+    runbooks: z
+      .url({ protocol: /^https?$/, error: 'expected a URL that begins with https:// or http://' })
+      .describe('Folder of the runbooks that alerts point at; default https://pullwright.dev/runbooks'),
+    defaults: z
+      .strictObject(optional({ ...common, systems }))
+      .describe(
+        'What every cluster has unless it says otherwise: maps are merged, lists and single values replaced',
+      ),
+  }),
   clusters: z.array(z.unknown()).min(1, 'expected at least one cluster').describe('Clusters of the fleet'),
 });
 
 export const clusterSchema = z.strictObject({
   name: dnsLabel().describe('Name of the cluster, unique within the fleet'),
-  kind: z.enum(['standalone', 'management', 'hosted']).exactOptional().describe('Default: standalone'),
-  path: folderField()
-    .exactOptional()
-    .describe('Folder below the output, "." for itself when it is the only cluster; default the name'),
-  delivery: z
-    .enum(['gitops', 'reconciler'])
-    .exactOptional()
-    .describe('Who applies what stands in the cluster; default gitops, for management reconciler'),
-  image: imageReference().exactOptional().describe('Image of every pod of this cluster'),
-  imagePullSecrets: imagePullSecrets.exactOptional(),
-  namespace: dnsLabel().exactOptional().describe('Namespace of our own pods in this cluster'),
-  management: dnsLabel().exactOptional().describe('For hosted: the cluster that runs its control plane'),
-  hostedCluster: z
-    .strictObject({
-      namespace: dnsLabel().exactOptional().describe('Its namespace; default clusters'),
-      name: dnsLabel().exactOptional().describe('Its name; default that of the cluster'),
-      controlPlaneNamespace: dnsLabel()
-        .exactOptional()
-        .describe('Where its control plane runs; default <namespace>-<name>'),
-      serviceAccount: z
-        .strictObject({
-          namespace: dnsLabel().describe('Its namespace'),
-          name: dnsName().describe('Its name'),
-        })
-        .exactOptional()
-        .describe(
-          'ServiceAccount of the hosted cluster as which the reconciler works there; without it, as system:admin, which no policy can distinguish from people',
-        ),
-    })
-    .exactOptional()
-    .describe('For hosted: its HostedCluster'),
-  discovery: z
-    .boolean()
-    .exactOptional()
-    .describe('For management: also serve hosted clusters that the fleet does not name'),
-  reconciler: reconcilerSettings.exactOptional(),
-  monitoring: z.boolean().exactOptional().describe(MONITORING),
-  dashboards: z.boolean().exactOptional().describe(DASHBOARDS),
-  network: network.exactOptional(),
-  destination: z
-    .strictObject({
-      server: z
-        .url({ protocol: /^https$/, error: 'expected an https URL' })
-        .exactOptional()
-        .describe('API server, as Argo CD knows it; default https://kubernetes.default.svc'),
-      name: z.string().min(1).exactOptional().describe('Name of the cluster in Argo CD, instead of server'),
-      kubeConfigSecret: dnsName().exactOptional().describe('For Flux: Secret that holds its kubeconfig'),
-    })
-    .exactOptional()
-    .describe('Where the cluster is, for the tool that syncs it'),
-  systems: systems.exactOptional(),
-  extend: z
-    .custom<(chart: Chart, cluster: ClusterContext) => void>(
+  ...optional({
+    kind: z.enum(['standalone', 'management', 'hosted']).describe('Default: standalone'),
+    path: folderField().describe(
+      'Folder below the output, "." for itself when it is the only cluster; default the name',
+    ),
+    delivery: z
+      .enum(['gitops', 'reconciler'])
+      .describe('Who applies what stands in the cluster; default gitops, for management reconciler'),
+    image: imageReference().describe('Image of every pod of this cluster'),
+    imagePullSecrets,
+    namespace: dnsLabel().describe('Namespace of our own pods in this cluster'),
+    management: dnsLabel().describe('For hosted: the cluster that runs its control plane'),
+    hostedCluster: z
+      .strictObject(
+        optional({
+          namespace: dnsLabel().describe('Its namespace; default clusters'),
+          name: dnsLabel().describe('Its name; default that of the cluster'),
+          controlPlaneNamespace: dnsLabel().describe(
+            'Where its control plane runs; default <namespace>-<name>',
+          ),
+          serviceAccount: z
+            .strictObject({
+              namespace: dnsLabel().describe('Its namespace'),
+              name: dnsName().describe('Its name'),
+            })
+            .describe(
+              'ServiceAccount of the hosted cluster as which the reconciler works there; without it, as system:admin, which no policy can distinguish from people',
+            ),
+        }),
+      )
+      .describe('For hosted: its HostedCluster'),
+    discovery: z
+      .boolean()
+      .describe('For management: also serve hosted clusters that the fleet does not name'),
+    ...common,
+    destination: z
+      .strictObject(
+        optional({
+          server: z
+            .url({ protocol: /^https$/, error: 'expected an https URL' })
+            .describe('API server, as Argo CD knows it; default https://kubernetes.default.svc'),
+          name: z.string().min(1).describe('Name of the cluster in Argo CD, instead of server'),
+          kubeConfigSecret: dnsName().describe('For Flux: Secret that holds its kubeconfig'),
+        }),
+      )
+      .describe('Where the cluster is, for the tool that syncs it'),
+    systems,
+    extend: z.custom<(chart: Chart, cluster: ClusterContext) => void>(
       (value) => typeof value === 'function',
       'expected a function',
-    )
-    .exactOptional(),
+    ),
+  }),
 });
 
 /** A fleet whose clusters have not been looked at. */

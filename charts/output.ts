@@ -36,6 +36,7 @@ import {
 } from '../runtime/core/kubernetes/object.ts';
 import { counted } from '../runtime/core/text.ts';
 import { toYaml } from '../runtime/kube/yaml.ts';
+import { replaceFile } from '../runtime/node/atomic-file.ts';
 
 /** Paths, relative to the folder that is written, to the text of each file without its header. Sorted by path. */
 export type ManifestTree = ReadonlyMap<string, string>;
@@ -262,11 +263,25 @@ export interface TreeDifference {
   readonly unchanged: number;
 }
 
+/** How a tree is written. */
+export interface WriteOptions {
+  /** Replace files that are in the way. @default {false} */
+  readonly overwrite?: boolean;
+  /** What the first line of each file says: by it, files of one command are not those of another. @default what a fleet renders */
+  readonly mark?: (path: string) => string;
+  /** Every file is made anew, and only who runs the program may read it. @default {false} */
+  readonly secret?: boolean;
+}
+
 /** First line of every file of ours: a comment, in JSON a field. */
-export function headerOf(path: string): string {
-  const text = `Rendered by pullwright as ${path}; change the fleet, not this file.`;
+export function headerOf(path: string, mark: WriteOptions['mark'] = rendered): string {
+  const text = mark(path);
   if (path.endsWith('.json')) return `{ "$comment": ${JSON.stringify(text)},\n`;
   return /\.(?:tpl|txt)$/.test(path) ? `{{- /* ${text} */ -}}\n` : `# ${text}\n`;
+}
+
+function rendered(path: string): string {
+  return `Rendered by pullwright as ${path}; change the fleet, not this file.`;
 }
 
 /**
@@ -274,7 +289,11 @@ export function headerOf(path: string): string {
  *
  * @throws PullwrightError `UnsafeName` for a path that leads out of the folder
  */
-export function compareTree(folder: string, tree: ManifestTree): TreeDifference {
+export function compareTree(
+  folder: string,
+  tree: ManifestTree,
+  { mark, secret = false }: WriteOptions = {},
+): TreeDifference {
   for (const path of tree.keys()) if (!path.split('/').every(isPathSegment)) throw leadsElsewhere(path);
   const present = existsSync(folder) ? listFiles(folder) : new Set<string>();
   const difference = {
@@ -285,34 +304,35 @@ export function compareTree(folder: string, tree: ManifestTree): TreeDifference 
   };
   const judge = { added: difference.added, changed: difference.changed, 'in the way': difference.inTheWay };
   for (const [path, text] of tree) {
-    const state = stateOf(folder, path, { text: headerOf(path) + text, listed: present.has(path) });
-    if (state === 'unchanged') difference.unchanged += 1;
-    else judge[state].push(path);
+    const wanted = { text: headerOf(path, mark) + text, listed: present.has(path) };
+    const state = stateOf(folder, path, wanted);
+    if (state !== 'unchanged') judge[state].push(path);
+    else if (secret) difference.changed.push(path);
+    else difference.unchanged += 1;
   }
-  const stale = [...present].filter((path) => !tree.has(path) && isOurs(folder, path)).sort();
+  const stale = [...present].filter((path) => !tree.has(path) && isOurs(folder, path, mark)).sort();
   return { ...difference, stale };
 }
 
 /**
  * Writes what is added and changed and removes what is stale, with folders that became empty.
  *
- * @param overwrite replace files that are in the way
  * @throws PullwrightError before anything is written: `ForeignFile` when a file is in the way, `UnsafeName` as {@link compareTree}
  */
-export function writeTree(
-  folder: string,
-  tree: ManifestTree,
-  options: { readonly overwrite?: boolean } = {},
-): TreeDifference {
-  const difference = compareTree(folder, tree);
+export function writeTree(folder: string, tree: ManifestTree, options: WriteOptions = {}): TreeDifference {
+  const difference = compareTree(folder, tree, options);
   const replaced = options.overwrite === true ? difference.inTheWay : [];
-  if (replaced.length < difference.inTheWay.length) throw inTheWay(folder, difference.inTheWay);
+  if (replaced.length < difference.inTheWay.length) throw inTheWay(folder, difference.inTheWay, options);
   for (const path of replaced) rmSync(blockerOf(folder, path) ?? join(folder, path), { force: true });
   for (const path of difference.stale) removeFile(folder, path);
   const wanted = [...difference.added, ...difference.changed, ...replaced];
   for (const parent of new Set(wanted.map(dirname))) mkdirSync(join(folder, parent), { recursive: true });
   for (const path of wanted) {
-    writeFileSync(join(folder, path), headerOf(path) + tree.get(path));
+    const text = headerOf(path, options.mark) + tree.get(path);
+    // Who has an old file open reads no new value; what was not written in the end is written by the next run.
+    if (options.secret === true)
+      replaceFile(join(folder, path), Buffer.from(text), { fresh: true, durable: false });
+    else writeFileSync(join(folder, path), text);
   }
   return difference;
 }
@@ -348,9 +368,9 @@ function blockerOf(folder: string, path: string): string | undefined {
   });
 }
 
-function isOurs(folder: string, path: string): boolean {
+function isOurs(folder: string, path: string, mark: WriteOptions['mark']): boolean {
   if (!/\.(?:yaml|json|tpl|txt)$/.test(path)) return false;
-  const header = headerOf(path);
+  const header = headerOf(path, mark);
   const start = Buffer.alloc(Buffer.byteLength(header) + 2);
   const file = openSync(join(folder, path), 'r');
   try {
@@ -388,14 +408,14 @@ function removeFile(folder: string, path: string): void {
   }
 }
 
-function inTheWay(folder: string, paths: readonly string[]): PullwrightError {
+function inTheWay(folder: string, paths: readonly string[], { overwrite }: WriteOptions): PullwrightError {
   const shown = paths.slice(0, 5).join(', ') + (paths.length > 5 ? ` and ${paths.length - 5} more` : '');
   return new PullwrightError(
     `Cannot write to "${folder}": ${counted(paths.length, 'path holds', 'paths hold')} something that was not rendered there: ${shown}`,
     {
       code: 'ForeignFile',
       retryPolicy: 'terminal',
-      hint: 'Move them away, or pass --overwrite to lose them. Nothing was written',
+      hint: `Move them away, or ${overwrite === undefined ? 'choose another folder' : 'pass --overwrite to lose them'}. Nothing was written`,
     },
   );
 }

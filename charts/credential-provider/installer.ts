@@ -4,18 +4,15 @@ import { nodeReportBounds } from '../../runtime/core/kubernetes/account-bounds.t
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
   type Container,
-  clusterRole,
-  clusterRoleBinding,
   daemonSet,
   EVENTS,
+  grant,
   HOST_CONTAINER,
   labels,
   may,
   NODE_STATUSES,
   podMonitor,
   READ,
-  role,
-  roleBinding,
   serviceAccount,
   type Volume,
   type VolumeMount,
@@ -47,16 +44,19 @@ export function installerObjects(options: InstallerOptions): readonly KubeObject
   const metadata = { name: NAME, namespace: NAMESPACE, labels: own };
   return [
     serviceAccount(metadata),
-    clusterRole({ name: CLUSTER_NAME, labels: own }, [
-      // The versions of kubelet and CRI-O; a pod cannot be limited to its own node.
-      may(['get'], '', ['nodes']),
-      may(READ, CREDENTIAL_PROVIDER.group, [CREDENTIAL_PROVIDER.plural], [CREDENTIAL_PROVIDER.objectName]),
-      ...(options.report === true ? [EVENTS] : []),
-    ]),
+    ...grant(
+      { name: CLUSTER_NAME, labels: own },
+      [
+        // The versions of kubelet and CRI-O; a pod cannot be limited to its own node.
+        may(['get'], '', ['nodes']),
+        may(READ, CREDENTIAL_PROVIDER.group, [CREDENTIAL_PROVIDER.plural], [CREDENTIAL_PROVIDER.objectName]),
+        ...(options.report === true ? [EVENTS] : []),
+      ],
+      metadata,
+    ),
     ...(options.report === true
       ? [
-          role(metadata, NODE_STATUSES),
-          roleBinding(metadata, [{ name: NAME, namespace: NAMESPACE }]),
+          ...grant(metadata, NODE_STATUSES, metadata),
           ...nodeReportBounds(
             metadata,
             { name: `${NAME}.pullwright.dev`, labels: own },
@@ -65,7 +65,6 @@ export function installerObjects(options: InstallerOptions): readonly KubeObject
           ),
         ]
       : []),
-    clusterRoleBinding({ name: CLUSTER_NAME, labels: own }, [{ name: NAME, namespace: NAMESPACE }]),
     workload(options, metadata),
     ...(options.metrics === true ? [podMonitor(metadata, { name: NAME })] : []),
   ];

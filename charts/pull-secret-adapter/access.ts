@@ -15,15 +15,13 @@ import {
 } from '../../runtime/core/kubernetes/account-bounds.ts';
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
-  clusterRole,
-  clusterRoleBinding,
   EVENTS,
+  grant,
+  kubernetesObject,
   may,
   type PodSpec,
   type PolicyRule,
   READ,
-  role,
-  roleBinding,
   secretsByName,
 } from '../../runtime/core/kubernetes/objects.ts';
 import {
@@ -290,16 +288,13 @@ export interface Rights extends JobBounds {
 export function adapterRights(input: Rights): readonly KubeObject[] {
   const { namespace, account, labels } = input;
   const subject = { name: account, namespace };
-  const subjects = [subject];
   const meta = { name: 'pullwright-pull-secret-adapter', labels };
   // Server-side apply names what it creates, so the one name suffices.
   const job = secretsByName([input.pullSecretName], ['get', ...WRITE]);
   return [
-    clusterRole({ name: JOB_CLUSTER_ROLE, labels: input.jobLabels }, [job]),
-    clusterRole(meta, EVERYWHERE),
-    clusterRoleBinding(meta, subjects),
-    role({ ...meta, namespace }, OWN),
-    roleBinding({ ...meta, namespace }, subjects),
+    kubernetesObject('ClusterRole', { name: JOB_CLUSTER_ROLE, labels: input.jobLabels }, { rules: [job] }),
+    ...grant(meta, EVERYWHERE, subject),
+    ...grant({ ...meta, namespace }, OWN, subject),
     ...accountBounds(subject, {
       component: 'adapter',
       rules: OWN,

@@ -6,8 +6,8 @@
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
   applyByName,
-  clusterRole,
   EVENTS,
+  kubernetesObject,
   labels,
   may,
   type PolicyRule,
@@ -127,11 +127,12 @@ function aggregated(
 ): KubeObject {
   const name = `pullwright-${role}`;
   const aggregate = to.map((one) => [`rbac.authorization.k8s.io/aggregate-to-${one}`, 'true']);
-  return clusterRole(
+  return kubernetesObject(
+    'ClusterRole',
     {
       name,
       labels: { ...labels({ name, component: 'pull-secret-injection' }), ...Object.fromEntries(aggregate) },
     },
-    [may(verbs, 'pullwright.dev', resources)],
+    { rules: [may(verbs, 'pullwright.dev', resources)] },
   );
 }

@@ -2,9 +2,8 @@
 
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
-  clusterRole,
-  clusterRoleBinding,
   deployment,
+  grant,
   kubernetesObject,
   labels,
   may,
@@ -73,8 +72,7 @@ export function webhookObjects(
   const { serving, injecting } = annotationsFor(certificates, namespace);
   return [
     serviceAccount(metadata),
-    clusterRole(shared, ACCESS),
-    clusterRoleBinding(shared, [{ name: WEBHOOK, namespace }]),
+    ...grant(shared, ACCESS, metadata),
     deployment({
       metadata,
       selector: SELECTOR,

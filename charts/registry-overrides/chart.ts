@@ -2,7 +2,7 @@
 import type { Construct } from 'constructs';
 import { z } from 'zod';
 import { customObject } from '../../runtime/core/kubernetes/custom-kinds.ts';
-import { dnsName, type Frozen } from '../../runtime/core/kubernetes/fields.ts';
+import { dnsName, type Frozen, optional } from '../../runtime/core/kubernetes/fields.ts';
 import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { dataUrl, labels, machineConfigOf, may, READ } from '../../runtime/core/kubernetes/objects.ts';
@@ -43,34 +43,28 @@ const mirrorSet = z
     { path: ['entries'], error: 'a content source policy has no mirrorSourcePolicy: expected type "digest"' },
   );
 
-export const schema = z.strictObject({
-  mirrorSets: z
-    .array(mirrorSet)
-    .exactOptional()
-    .describe('Mirror sets to render into the cluster; default none: they are kept elsewhere'),
-  machineConfigRoles: z
-    .array(dnsName())
-    .exactOptional()
-    .describe('Render MachineConfigs for nodes of these roles instead of mirror sets'),
-  mode: z
-    .enum(['auto', 'own', 'observe'])
-    .exactOptional()
-    .describe("Whether Deployments that HyperShift's own operators manage are written; default auto"),
-  catalogs: z
-    .boolean()
-    .exactOptional()
-    .describe('Whether the catalogs of hosted clusters are managed; default true'),
-  tagMirrors: z
-    .boolean()
-    .exactOptional()
-    .describe('Whether mirrors for tags go into OPENSHIFT_IMG_OVERRIDES too; default true'),
-  askRegistries: z
-    .boolean()
-    .exactOptional()
-    .describe(
-      "Whether catalogs are looked up in registries, with the hosted cluster's own pull secret; default false",
-    ),
-});
+export const schema = z.strictObject(
+  optional({
+    mirrorSets: z
+      .array(mirrorSet)
+      .describe('Mirror sets to render into the cluster; default none: they are kept elsewhere'),
+    machineConfigRoles: z
+      .array(dnsName())
+      .describe('Render MachineConfigs for nodes of these roles instead of mirror sets'),
+    mode: z
+      .enum(['auto', 'own', 'observe'])
+      .describe("Whether Deployments that HyperShift's own operators manage are written; default auto"),
+    catalogs: z.boolean().describe('Whether the catalogs of hosted clusters are managed; default true'),
+    tagMirrors: z
+      .boolean()
+      .describe('Whether mirrors for tags go into OPENSHIFT_IMG_OVERRIDES too; default true'),
+    askRegistries: z
+      .boolean()
+      .describe(
+        "Whether catalogs are looked up in registries, with the hosted cluster's own pull secret; default false",
+      ),
+  }),
+);
 
 /** One source and its mirrors. */
 export type MirrorSetEntry = Frozen<z.input<typeof entry>>;

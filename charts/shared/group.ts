@@ -4,10 +4,9 @@ import type { EnvValue, ISecret } from 'cdk8s-plus-28';
 import { Construct } from 'constructs';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
+  grant,
   labels,
   type PolicyRule,
-  role,
-  roleBinding,
   type Subject,
   secretsByName,
 } from '../../runtime/core/kubernetes/objects.ts';
@@ -123,7 +122,7 @@ export class PullSecret extends ObjectGroup implements ISecret {
       name: `read-${name}`,
       labels: labels({ name: 'pull-secret', component: 'access' }),
     };
-    new ObjectGroup(this, 'read', [role(metadata, [this.readRule()]), roleBinding(metadata, readers)]);
+    new ObjectGroup(this, 'read', grant(metadata, [this.readRule()], ...readers));
   }
 
   /**

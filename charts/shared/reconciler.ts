@@ -8,14 +8,13 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { accountBounds } from '../../runtime/core/kubernetes/account-bounds.ts';
-import { dnsName, type Frozen, networkField } from '../../runtime/core/kubernetes/fields.ts';
+import { dnsName, type Frozen, networkField, optional } from '../../runtime/core/kubernetes/fields.ts';
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
-  clusterRole,
-  clusterRoleBinding,
   configMap,
   deployment,
   EVENTS,
+  grant,
   labels,
   may,
   namespace,
@@ -25,8 +24,6 @@ import {
   type PolicyRule,
   podDisruptionBudget,
   READ,
-  role,
-  roleBinding,
   secretsByName,
   selectorLabels,
   service,
@@ -37,7 +34,7 @@ import { reconcilerName } from '../../runtime/engine/hosted-status.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
 import { ownPod, PROBES } from './pod.ts';
-import { type Access, type ClusterContext, type ReconcilerPart } from './system.ts';
+import type { ClusterContext, ReconcilerPart } from './system.ts';
 
 // Roles of the reconciler, each bound to its accounts: one, and one for each shard.
 
@@ -49,22 +46,22 @@ export function reconcilerNames({ shards = [] }: Pick<ClusterContext, 'shards'>)
   return [RECONCILER, ...shards.map(reconcilerName)];
 }
 
-/** A Role or ClusterRole with its binding. */
-export function grant(
+/** Rights of the reconciler in a namespace, or without one everywhere. */
+function allow(
   name: string,
   cluster: ClusterContext,
-  access: Omit<Access, 'bounds'>,
+  rules: readonly PolicyRule[],
+  where?: string,
 ): readonly KubeObject[] {
   const { account, namespace } = cluster;
   const subjects =
     account === undefined ? reconcilerNames(cluster).map((each) => ({ name: each, namespace })) : [account];
-  const rules = distinct(access.rules);
-  if (access.namespace === undefined) {
-    const metadata = { name, labels: allLabels(name) };
-    return [clusterRole(metadata, rules), clusterRoleBinding(metadata, subjects)];
-  }
-  const metadata = { name, namespace: access.namespace, labels: allLabels(name) };
-  return [role(metadata, rules), roleBinding(metadata, subjects)];
+  const metadata = {
+    name,
+    ...(where === undefined ? {} : { namespace: where }),
+    labels: allLabels(name),
+  };
+  return grant(metadata, distinct(rules), ...subjects);
 }
 
 function distinct(rules: readonly PolicyRule[]): readonly PolicyRule[] {
@@ -80,39 +77,32 @@ const SHARD = 'expected lower-case letters, digits and "-", at most 40';
 
 /** Of the reconciler's pods. */
 export const reconcilerSettings = z
-  .strictObject({
-    replicas: z.int().min(1).max(5).exactOptional().describe('Replicas, of which one leads; default 2'),
-    shards: z
-      .array(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/, SHARD))
-      .exactOptional()
-      .describe(
-        'Values of the label pullwright.dev/shard of HostedClusters that have a reconciler of their own',
-      ),
-    egressPorts: z
-      .array(z.int().min(1).max(65535))
-      .min(1)
-      .exactOptional()
-      .describe('TCP ports of API servers and registries; default 443 and 6443'),
-    logFormat: z.enum(['json', 'logfmt']).exactOptional().describe('Form of the log lines; default json'),
-    logLevel: z
-      .enum(['debug', 'info', 'warn', 'error'])
-      .exactOptional()
-      .describe('What is logged; default info'),
-    memoryLimit: z
-      .string()
-      .regex(/^\d+(Ki|Mi|Gi)$/, 'expected a size such as "512Mi"')
-      .exactOptional()
-      .describe('Memory that a replica may use; default 512Mi'),
-    kubeconfigSecret: dnsName()
-      .exactOptional()
-      .describe(
+  .strictObject(
+    optional({
+      replicas: z.int().min(1).max(5).describe('Replicas, of which one leads; default 2'),
+      shards: z
+        .array(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/, SHARD))
+        .describe(
+          'Values of the label pullwright.dev/shard of HostedClusters that have a reconciler of their own',
+        ),
+      egressPorts: z
+        .array(z.int().min(1).max(65535))
+        .min(1)
+        .describe('TCP ports of API servers and registries; default 443 and 6443'),
+      logFormat: z.enum(['json', 'logfmt']).describe('Form of the log lines; default json'),
+      logLevel: z.enum(['debug', 'info', 'warn', 'error']).describe('What is logged; default info'),
+      memoryLimit: z
+        .string()
+        .regex(/^\d+(Ki|Mi|Gi)$/, 'expected a size such as "512Mi"')
+        .describe('Memory that a replica may use; default 512Mi'),
+      kubeconfigSecret: dnsName().describe(
         'Secret of a control plane namespace with the kubeconfig of the hosted cluster; default pullwright-kubeconfig',
       ),
-    allowAddresses: z
-      .array(networkField())
-      .exactOptional()
-      .describe('Networks that may be contacted even under untrusted host names'),
-  })
+      allowAddresses: z
+        .array(networkField())
+        .describe('Networks that may be contacted even under untrusted host names'),
+    }),
+  )
   .describe('Pods of the reconciler');
 
 export type ReconcilerSettings = Frozen<z.input<typeof reconcilerSettings>>;
@@ -196,11 +186,7 @@ function shardObjects(
       network: cluster.network,
     }),
     service(own, selector, [{ name: 'metrics', port: METRICS_PORT, targetPort: 'metrics' }]),
-    ...grant(
-      `${name}-lease`,
-      { ...cluster, account: own },
-      { namespace: cluster.namespace, rules: leaseRules(cluster, name) },
-    ),
+    ...allow(`${name}-lease`, { ...cluster, account: own }, leaseRules(cluster, name), cluster.namespace),
   ];
 }
 
@@ -262,10 +248,12 @@ function partAccess(
 ): readonly KubeObject[] {
   const byNamespace = Map.groupBy(part.access, (access) => access.namespace);
   return [...byNamespace].flatMap(([where, access]) =>
-    grant(`pullwright-${part.name}`, cluster, {
-      ...(where === undefined ? {} : { namespace: where }),
-      rules: access.flatMap(({ rules }) => rules),
-    }),
+    allow(
+      `pullwright-${part.name}`,
+      cluster,
+      access.flatMap(({ rules }) => rules),
+      where,
+    ),
   );
 }
 
@@ -298,7 +286,7 @@ export function hostedAccountObjects(
       : namespaceReference(account.namespace, allLabels(account.namespace)),
     serviceAccount({ ...account, labels: allLabels(account.name) }),
     // Which cluster it is, so that a kubeconfig that leads elsewhere is noticed.
-    ...grant(`${RECONCILER}-identity`, cluster, { rules: [IDENTITY] }),
+    ...allow(`${RECONCILER}-identity`, cluster, [IDENTITY]),
     ...parts.flatMap((part) => partAccess(part, cluster)),
     ...boundsOf(parts, account),
   ];
@@ -314,12 +302,10 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
   const name = `${RECONCILER}-discovery`;
   // A kubeconfig that leads back to this cluster is noticed, and said in an Event.
   const everywhere = [find, IDENTITY, EVENTS];
-  if (cluster.discovery) return grant(name, cluster, { rules: [...everywhere, kubeconfig] });
+  if (cluster.discovery) return allow(name, cluster, [...everywhere, kubeconfig]);
   return [
-    ...grant(name, cluster, { rules: everywhere }),
-    ...cluster.hosted.flatMap((one) =>
-      grant(name, cluster, { namespace: one.controlPlaneNamespace, rules: [kubeconfig] }),
-    ),
+    ...allow(name, cluster, everywhere),
+    ...cluster.hosted.flatMap((one) => allow(name, cluster, [kubeconfig], one.controlPlaneNamespace)),
   ];
 }
 

@@ -8,9 +8,8 @@ import { dnsLabel, dnsName, type Frozen, networkField } from '../../runtime/core
 import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
-  clusterRole,
-  clusterRoleBinding,
   EVENTS,
+  grant,
   kubernetesObject,
   labels,
   may,
@@ -21,8 +20,6 @@ import {
   type PodSpec,
   type PolicyRule,
   READ,
-  role,
-  roleBinding,
   secretsByName,
   selectorLabels,
   serviceAccount,
@@ -225,18 +222,17 @@ function access(installation: VerifyInstallation): readonly KubeObject[] {
   const { namespace: own, namespaces = [] } = installation;
   const used = usageRules(installation);
   const subject = { name: VERIFY, namespace: own };
-  const metadata = { name: JOB, labels: ALL };
-  const grant = (where: string, rules: readonly PolicyRule[], name: string = JOB): readonly KubeObject[] => {
-    const place = { name, namespace: where, labels: ALL };
-    return [role(place, rules), roleBinding(place, [subject])];
-  };
+  const job = { name: JOB, labels: ALL };
+  const inNamespace = (namespace: string, rule: PolicyRule): readonly KubeObject[] =>
+    grant({ ...job, namespace }, [rule], subject);
   return [
-    ...grant(own, reportRules()),
-    ...grant('kube-system', [secretsByName(['global-pull-secret'], ['get'])]),
-    ...grant('openshift-config', [secretsByName(['pull-secret'], ['get'])]),
-    ...namespaces.flatMap((one) => grant(one, used, `${VERIFY}-images`)),
-    clusterRole(metadata, [...CLUSTER_RULES, ...(namespaces.length === 0 ? used : [])]),
-    clusterRoleBinding(metadata, [subject]),
+    ...grant({ ...job, namespace: own }, REPORT_RULES, subject),
+    ...inNamespace('kube-system', secretsByName(['global-pull-secret'], ['get'])),
+    ...inNamespace('openshift-config', secretsByName(['pull-secret'], ['get'])),
+    ...namespaces.flatMap((namespace) =>
+      grant({ ...job, name: `${VERIFY}-images`, namespace }, used, subject),
+    ),
+    ...grant(job, [...CLUSTER_RULES, ...(namespaces.length === 0 ? used : [])], subject),
   ];
 }
 
@@ -261,12 +257,10 @@ function usageRules({ namespaceSecrets, secretNames }: VerifyInstallation): read
 
 const REPORT = [pullStatusName('CronJob', VERIFY)];
 
-function reportRules(): readonly PolicyRule[] {
-  return [
-    may(['get', 'create', 'patch'], 'pullwright.dev', ['pullstatuses'], REPORT),
-    may(['patch'], 'pullwright.dev', ['pullstatuses/status'], REPORT),
-  ];
-}
+const REPORT_RULES: readonly PolicyRule[] = [
+  may(['get', 'create', 'patch'], 'pullwright.dev', ['pullstatuses'], REPORT),
+  may(['patch'], 'pullwright.dev', ['pullstatuses/status'], REPORT),
+];
 
 // Alerts: credentials that are rejected or expire, and checks that do not run.
 

@@ -4,14 +4,7 @@
  */
 
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import {
-  kubernetesObject,
-  labels,
-  may,
-  type PolicyRule,
-  role,
-  secretsByName,
-} from '../core/kubernetes/objects.ts';
+import { kubernetesObject, labels, may, type PolicyRule, secretsByName } from '../core/kubernetes/objects.ts';
 import type { NamespaceAccess } from './options.ts';
 import { CREDENTIAL_PROVIDER } from './platform.ts';
 
@@ -90,10 +83,8 @@ export function namespaceRole(access: {
   readonly readReferences: boolean;
 }): KubeObject {
   const { namespace, serviceAccounts, secrets, readReferences } = access;
-  return role({ name: ROLE, namespace, labels: ours(ROLE) }, [
-    ...secretRules(secrets),
-    ...(readReferences ? referenceRules(serviceAccounts) : []),
-  ]);
+  const rules = [...secretRules(secrets), ...(readReferences ? referenceRules(serviceAccounts) : [])];
+  return kubernetesObject('Role', { name: ROLE, namespace, labels: ours(ROLE) }, { rules });
 }
 
 function secretRules(secrets: readonly string[] | undefined): readonly PolicyRule[] {

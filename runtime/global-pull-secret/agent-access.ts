@@ -8,20 +8,17 @@
 
 import { type AccountBound, cel, celOf, GOES, nodeReportBounds } from '../core/kubernetes/account-bounds.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../core/kubernetes/hypershift.ts';
-import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { KubeObject, ObjectMeta } from '../core/kubernetes/object.ts';
 import {
   admissionPolicy,
-  clusterRole,
-  clusterRoleBinding,
   EVENTS,
+  grant,
   kubernetesObject,
   labels,
   may,
   NODE_STATUSES,
   type PolicyRule,
   READ,
-  role,
-  roleBinding,
   secretsByName,
   serviceAccount,
   type Validation,
@@ -152,13 +149,13 @@ export function agentRbac(options: AgentRights): readonly KubeObject[] {
   const leases = names.length === 0 ? [] : [may(['get', 'update'], 'coordination.k8s.io', ['leases'], names)];
   return [
     options.shape === 'upstream' ? upstreamServiceAccount() : serviceAccount(metadata(NAMES.namespace)),
-    ...grant(NAMES.namespace, [
+    ...grantAgents(metadata(NAMES.namespace), [
       secretsByName([NAMES.original, NAMES.global], options.watch === false || !ours ? ['get'] : READ),
       ...leases,
       ...(ours && booksTurns(options) ? [FLEET_SIZE] : []),
       ...(report ? NODE_STATUSES : []),
     ]),
-    ...grant(NAMES.configNamespace, [secretsByName([NAMES.platform], ['get'])]),
+    ...grantAgents(metadata(NAMES.configNamespace), [secretsByName([NAMES.platform], ['get'])]),
     ...names.map(lease),
     ...(report ? reportRbac() : []),
   ];
@@ -170,10 +167,7 @@ const FLEET_SIZE: PolicyRule = may(['get'], 'apps', ['daemonsets'], [NAMES.synce
 /** Nodes belong to no namespace, and Events about them to another than the agent's. */
 function reportRbac(): readonly KubeObject[] {
   const { name, labels: marks } = metadata(NAMES.namespace);
-  return [
-    clusterRole({ name, labels: marks }, [may(['get'], '', ['nodes']), EVENTS]),
-    clusterRoleBinding({ name, labels: marks }, [{ name, namespace: NAMES.namespace }]),
-  ];
+  return grantAgents({ name, labels: marks }, [may(['get'], '', ['nodes']), EVENTS]);
 }
 
 /** The ServiceAccount as HyperShift's operator makes it: nothing but its name. */
@@ -181,11 +175,8 @@ export function upstreamServiceAccount(): KubeObject {
   return kubernetesObject('ServiceAccount', { name: NAMES.syncer, namespace: NAMES.namespace }, {});
 }
 
-function grant(namespace: string, rules: readonly PolicyRule[]): readonly KubeObject[] {
-  return [
-    role(metadata(namespace), rules),
-    roleBinding(metadata(namespace), [{ name: NAMES.syncer, namespace: NAMES.namespace }]),
-  ];
+function grantAgents(metadata: ObjectMeta, rules: readonly PolicyRule[]): readonly KubeObject[] {
+  return grant(metadata, rules, { name: NAMES.syncer, namespace: NAMES.namespace });
 }
 
 /** Empty, so that the agents' own writes to `spec` are never ours to revert. */

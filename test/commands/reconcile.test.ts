@@ -129,16 +129,13 @@ test('--with-secrets refuses a git work tree', async () => {
   assert.deepEqual(readdirSync(join(work, 'repo')), ['.git']);
 });
 
-test("--to refuses a folder that holds somebody else's tree", async () => {
-  mkdirSync(join(work, 'theirs/hosted'), { recursive: true });
-  const ran = await reconcile([
-    '--from',
-    folder('theirs-in', { 'all.yaml': PLATFORM }),
-    '--to',
-    join(work, 'theirs'),
-  ]);
+test("--to does not take the place of somebody else's file", async () => {
+  const to = folder('theirs/hosted/kube-system', { 'secret-global-pull-secret.yaml': 'mine' });
+  const from = folder('theirs-in', { 'all.yaml': PLATFORM + TENANT });
+  const ran = await reconcile(['--from', from, '--to', join(work, 'theirs')]);
   assert.equal(ran.code, 1);
-  assert.match(ran.stderr, /holds "hosted", which no earlier run wrote/);
+  assert.match(ran.stderr, /holds something that was not rendered there: .*choose another folder/s);
+  assert.deepEqual(readdirSync(to), ['secret-global-pull-secret.yaml']);
 });
 
 test('--dry-run with --to writes nothing', async () => {

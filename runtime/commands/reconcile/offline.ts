@@ -4,17 +4,23 @@
  * One document that cannot be parsed stops the run: it could be the very Secret that a reconciler looks for, and an absent
  * Secret means something else than a broken one.
  */
-import { statSync } from 'node:fs';
+import { createHmac, randomBytes } from 'node:crypto';
+import { existsSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import { z } from 'zod';
+import { writeTree } from '../../../charts/output.ts';
 import type { CommandIo, ExitCode } from '../../cli/command.ts';
 import { writeProblems } from '../../cli/terminal.ts';
-import { UsageError } from '../../core/errors.ts';
-import { redact } from '../../core/redacted.ts';
+import { PullwrightError, UsageError } from '../../core/errors.ts';
+import { type KubeObject, pathPart } from '../../core/kubernetes/object.ts';
+import { Redacted, reveal } from '../../core/redacted.ts';
 import { counted } from '../../core/text.ts';
 import type { ClusterPair, Lookup, LookupResult, Reconciler } from '../../engine/contract.ts';
 import { type Folder, readFolder, readText } from '../../engine/offline/manifests.ts';
-import { type OfflineResult, runOffline } from '../../engine/offline/offline.ts';
-import { writeObjects } from './output-folder.ts';
+import { type OfflineResult, runOffline, withoutBookkeeping } from '../../engine/offline/offline.ts';
+import { encodeObject } from '../../kube/decode.ts';
+import { toYaml } from '../../kube/yaml.ts';
+import { fileError } from '../../node/atomic-file.ts';
 import { loadReconcilers, parseReconcileConfig, readSettings } from './reconcilers.ts';
 import {
   type RunReport,
@@ -74,7 +80,7 @@ export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Pr
     ),
   );
   io.stdout.write(rendered(reports, flags));
-  if (flags.to !== undefined && !flags['dry-run']) await write(runs, flags, reconcilers, io);
+  if (flags.to !== undefined && !flags['dry-run']) await write(runs, flags.to, flags, reconcilers, io);
   return reports.some((report) => report.problems.some((problem) => problem.retryPolicy === 'terminal'))
     ? 1
     : 0;
@@ -144,29 +150,86 @@ interface Run {
   readonly result: OfflineResult;
 }
 
+/**
+ * Writes `<role>/<namespace or _cluster>/<kind>-<name>.yaml` for every object that exists after the run, of several clusters below the name
+ * of each. What an earlier run wrote and this one does not is removed.
+ *
+ * @throws PullwrightError when real values are requested inside a git work tree, or other files or links are in the way
+ */
 async function write(
   runs: readonly Run[],
+  to: string,
   flags: ReconcileFlags,
   reconcilers: readonly Reconciler[],
   io: CommandIo,
 ): Promise<void> {
-  const key = flags['digest-key-file'];
-  for (const { scope, result } of runs) {
-    const root = flags.to ?? '';
-    const to = runs.length === 1 ? root : `${root}/${scope.name}`;
-    const files = writeObjects(result.objects, {
-      to: root,
-      ...(runs.length === 1 ? {} : { cluster: scope.name }),
-      withSecrets: flags['with-secrets'],
-      reconcilers: reconcilers.map((reconciler) => reconciler.name),
-      ...(key === undefined ? {} : { digestKey: redact(await readText(key)) }),
-    });
-    io.stderr.write(
-      `wrote ${counted(files.length, 'file')} to ${to}${flags['with-secrets'] ? '' : ' (Secret values as keyed digests)'}\n`,
-    );
-    if (flags['with-secrets'] && (io.platform ?? process.platform) === 'win32')
-      io.stderr.write(
-        `Every account that can read "${to}" can read these Secrets: Windows has no file mode 0600, files inherit the rights of their folder\n`,
-      );
+  const { 'with-secrets': secret, 'digest-key-file': file } = flags;
+  const key = file === undefined ? randomBytes(32) : Buffer.from(await readText(file));
+  const names = reconcilers.map(({ name }) => name);
+  const tree = new Map<string, string>();
+  for (const { scope, result } of runs)
+    for (const { ref, after } of result.objects) {
+      if (after === undefined) continue;
+      const bare = withoutBookkeeping(after, names);
+      const content = secret ? encodeObject(bare) : digested(bare, key);
+      const folder = runs.length === 1 ? '' : `${scope.name}/`;
+      tree.set(folder + fileOf(ref.role, after), toYaml(content, { lineWidth: 0 }));
+    }
+  if (secret)
+    for (const folder of new Set(['', ...[...tree.keys()].map(dirname)]))
+      refuseWorkTree(join(realPath(resolve(to)), folder));
+  try {
+    writeTree(to, tree, { secret, mark: (path) => `Written by pullwright reconcile as ${path}` });
+  } catch (error) {
+    throw fileError('write to', to, error);
   }
+  io.stderr.write(
+    `wrote ${counted(tree.size, 'file')} to ${to}${secret ? '' : ' (Secret values as keyed digests)'}\n`,
+  );
+  if (secret && (io.platform ?? process.platform) === 'win32')
+    io.stderr.write(
+      `Every account that can read "${to}" can read these Secrets: Windows has no file mode 0600, files inherit the rights of their folder\n`,
+    );
+}
+
+function fileOf(role: string, object: KubeObject): string {
+  const { namespace, name } = object.metadata;
+  const folder = namespace === undefined ? '_cluster' : pathPart('namespace', namespace);
+  return `${role}/${folder}/${pathPart('kind', object.kind).toLowerCase()}-${pathPart('name', name)}.yaml`;
+}
+
+/** A digest is not valid base64, so that it cannot be applied as a credential. */
+function digested(value: unknown, key: Uint8Array): unknown {
+  if (value instanceof Redacted) {
+    const digest = createHmac('sha256', key)
+      .update(reveal(value as Redacted<string>))
+      .digest('hex');
+    return `hmac-sha256:${digest.slice(0, 32)}`;
+  }
+  if (Array.isArray(value)) return value.map((element) => digested(element, key));
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, digested(child, key)]));
+}
+
+function refuseWorkTree(to: string): void {
+  for (let dir = to; ; dir = dirname(dir)) {
+    if (existsSync(join(dir, '.git'))) {
+      throw new PullwrightError(
+        `Cannot write Secret values to "${to}": it is inside the git work tree "${dir}"`,
+        {
+          code: 'InsideWorkTree',
+          retryPolicy: 'terminal',
+          hint: 'Choose a folder outside, or leave --with-secrets out',
+        },
+      );
+    }
+    if (dir === dirname(dir)) return;
+  }
+}
+
+/** Also of a path whose end does not exist yet. */
+function realPath(path: string): string {
+  return existsSync(path) || path === dirname(path)
+    ? realpathSync(path)
+    : join(realPath(dirname(path)), basename(path));
 }

@@ -483,41 +483,20 @@ export interface Subject {
   readonly namespace: string;
 }
 
-/** A Role in `metadata.namespace`. */
-export function role(
-  metadata: ObjectMeta & { readonly namespace: string },
-  rules: readonly PolicyRule[],
-): KubeObject {
-  return kubernetesObject('Role', metadata, { rules });
-}
-
-/** A ClusterRole. Prefer a {@link role} per namespace wherever the namespaces are known. */
-export function clusterRole(metadata: ObjectMeta, rules: readonly PolicyRule[]): KubeObject {
-  return kubernetesObject('ClusterRole', metadata, { rules });
-}
-
-/** Binds the Role of the same name in `metadata.namespace` to service accounts. */
-export function roleBinding(
-  metadata: ObjectMeta & { readonly namespace: string },
-  subjects: readonly Subject[],
-): KubeObject {
-  return binding('Role', metadata, subjects);
-}
-
-/** Binds the ClusterRole of the same name to service accounts. */
-export function clusterRoleBinding(metadata: ObjectMeta, subjects: readonly Subject[]): KubeObject {
-  return binding('ClusterRole', metadata, subjects);
-}
-
-function binding(
-  kind: 'Role' | 'ClusterRole',
+/** A Role in the namespace of `metadata`, or without one a ClusterRole, bound to service accounts under the same name. */
+export function grant(
   metadata: ObjectMeta,
-  subjects: readonly Subject[],
-): KubeObject {
-  return kubernetesObject(`${kind}Binding`, metadata, {
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name },
-    subjects: subjects.map(({ name, namespace: of }) => ({ kind: 'ServiceAccount', name, namespace: of })),
-  });
+  rules: readonly PolicyRule[],
+  ...subjects: readonly Subject[]
+): readonly [KubeObject, KubeObject] {
+  const kind = metadata.namespace === undefined ? 'ClusterRole' : 'Role';
+  return [
+    kubernetesObject(kind, metadata, { rules }),
+    kubernetesObject(`${kind}Binding`, metadata, {
+      roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name },
+      subjects: subjects.map(({ name, namespace }) => ({ kind: 'ServiceAccount', name, namespace })),
+    }),
+  ];
 }
 
 export const READ = ['get', 'list', 'watch'] as const;

@@ -4,7 +4,7 @@
  */
 
 import { isObjectName, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
-import { may, role, roleBinding, secretsByName } from '../../core/kubernetes/objects.ts';
+import { grant, may, secretsByName } from '../../core/kubernetes/objects.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import { recordsIn, textOf } from '../../core/record.ts';
 import { shellWord } from '../../core/text.ts';
@@ -342,10 +342,8 @@ function providerAccess(
   const name = `credential-provider-secret-access-${account}`.slice(0, 253);
   // So that the way out finds what was applied of these.
   const metadata = { name, namespace, labels: { 'app.kubernetes.io/part-of': 'pullwright' } };
-  return [
-    role(metadata, [secretsByName(secrets, ['get']), may(['get'], '', ['serviceaccounts'], [account])]),
-    roleBinding(metadata, [{ name: account, namespace }]),
-  ];
+  const rules = [secretsByName(secrets, ['get']), may(['get'], '', ['serviceaccounts'], [account])];
+  return grant(metadata, rules, { name: account, namespace });
 }
 
 /** The registry of a reference. */
