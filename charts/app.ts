@@ -23,7 +23,14 @@ import {
   reconcilerNames,
   reconcilerObjects,
 } from './shared/reconciler.ts';
-import { type Delivery, type HostedCluster, hostedName, type ReconcilerPart } from './shared/system.ts';
+import {
+  type ChartSystem,
+  type Delivery,
+  type HostedCluster,
+  hostedName,
+  type ReconcilerPart,
+  type SystemPart,
+} from './shared/system.ts';
 import type { SystemInputs } from './systems.ts';
 
 /** A rendered cluster. */
@@ -168,7 +175,13 @@ function hostedParts({
 function reconcilerParts(fleet: Fleet, cluster: FleetCluster): readonly ReconcilerPart[] {
   if (cluster.context.kind === 'management') return managementParts(fleet, cluster);
   if (cluster.context.kind === 'hosted') return [];
-  return cluster.sections.flatMap(({ system, config }) => system.reconciler?.(config, cluster.context) ?? []);
+  return cluster.sections.flatMap(({ system, config }) =>
+    partOf(system, system.reconciler?.(config, cluster.context)),
+  );
+}
+
+function partOf({ name, alerts }: ChartSystem, part: SystemPart | undefined): readonly ReconcilerPart[] {
+  return part === undefined ? [] : [{ name, alerts, ...part }];
 }
 
 function managementParts(fleet: Fleet, management: FleetCluster): readonly ReconcilerPart[] {
@@ -180,10 +193,10 @@ function managementParts(fleet: Fleet, management: FleetCluster): readonly Recon
   return [...systems].flatMap((system) => {
     const own = management.sections.find((section) => section.system === system);
     const served = hosted.filter((section) => section.system === system);
-    const part = system.managementReconciler?.(management.context, served, own?.config);
-    return part === undefined
-      ? []
-      : [{ ...part, options: { ...onlyOf(management, served), ...part.options } }];
+    // What is rendered for the management cluster itself has its own section alone.
+    if (served.length === 0 && !management.context.discovery && system.kinds.includes('hosted')) return [];
+    const parts = partOf(system, system.managementReconciler?.(management.context, served, own?.config));
+    return parts.map((part) => ({ ...part, options: { ...onlyOf(management, served), ...part.options } }));
   });
 }
 
@@ -240,10 +253,9 @@ export class Reconciler extends ObjectGroup {
   constructor(scope: Construct, id: string, props: ReconcilerProps) {
     const { image, systems, namespace = OWN_NAMESPACE, delivery = 'gitops', ...settings } = props;
     const fleet = readFleet({ image, namespace, clusters: [{ name: 'standalone', delivery, systems }] }, id);
-    const objects = fleet.clusters.flatMap(({ context, sections }) => {
-      const parts = sections.flatMap(({ system, config }) => system.reconciler?.(config, context) ?? []);
-      return reconcilerObjects(context, parts, settings);
-    });
-    super(scope, id, objects);
+    const objects = fleet.clusters.map((cluster) =>
+      reconcilerObjects(cluster.context, reconcilerParts(fleet, cluster), settings),
+    );
+    super(scope, id, objects.flat());
   }
 }

@@ -95,7 +95,7 @@ export const fleetSchema = z.strictObject({
   clusters: z.array(z.unknown()).min(1, 'expected at least one cluster').describe('Clusters of the fleet'),
 });
 
-export const clusterSchema = z.strictObject({
+const clusterFields = z.strictObject({
   name: dnsLabel().describe('Name of the cluster, unique within the fleet'),
   ...optional({
     kind: z.enum(['standalone', 'management', 'hosted']).describe('Default: standalone'),
@@ -150,6 +150,20 @@ export const clusterSchema = z.strictObject({
     ),
   }),
 });
+
+export const clusterSchema = clusterFields.superRefine(
+  ({ kind, management, hostedCluster, discovery, reconciler }, context) => {
+    const only = (of: typeof kind, path: string[], value: unknown, why = ''): void => {
+      if (kind !== of && value !== undefined)
+        context.addIssue({ code: 'custom', path, message: `only for kind "${of}"${why}` });
+    };
+    only('hosted', ['management'], management);
+    only('hosted', ['hostedCluster'], hostedCluster);
+    only('management', ['discovery'], discovery === true ? discovery : undefined);
+    const why = ': a shard is a part of its hosted clusters';
+    only('management', ['reconciler', 'shards'], reconciler?.shards, why);
+  },
+);
 
 /** A fleet whose clusters have not been looked at. */
 export type FleetTop = Frozen<z.input<typeof fleetSchema>>;

@@ -111,32 +111,13 @@ function basePath(object: KubeObject): string {
   return `${folder}/${fileName(`${object.kind.toLowerCase()}-${name}`)}.yaml`;
 }
 
-/** API groups that every kube-apiserver of the last years serves by itself. */
-const BUILT_IN: ReadonlySet<string> = new Set([
-  '',
-  'apps',
-  'autoscaling',
-  'batch',
-  'policy',
-  'admissionregistration.k8s.io',
-  'apiextensions.k8s.io',
-  'apiregistration.k8s.io',
-  'certificates.k8s.io',
-  'coordination.k8s.io',
-  'discovery.k8s.io',
-  'events.k8s.io',
-  'flowcontrol.apiserver.k8s.io',
-  'networking.k8s.io',
-  'node.k8s.io',
-  'rbac.authorization.k8s.io',
-  'scheduling.k8s.io',
-  'storage.k8s.io',
-]);
+/** API groups that every kube-apiserver of the last years serves by itself: groups of others have a domain, or a longer name in this one. */
+const BUILT_IN = /^(?:[a-z]*|(?:[a-z]+|flowcontrol\.apiserver|rbac\.authorization)\.k8s\.io)$/;
 
 /** `overlays/<group>/`, or nothing for the base. */
 function overlayOf(object: KubeObject): string {
   const group = object.apiVersion.includes('/') ? (object.apiVersion.split('/')[0] ?? '') : '';
-  return BUILT_IN.has(group) ? '' : `overlays/${pathPart('API group', group)}/`;
+  return BUILT_IN.test(group) ? '' : `overlays/${pathPart('API group', group)}/`;
 }
 
 /**
@@ -210,18 +191,14 @@ const texts = new Map<string, string>();
 
 function ordered(object: object): object {
   const { apiVersion, kind, metadata, ...rest } = object as Record<string, unknown>;
-  return { ...definedOnly({ apiVersion, kind, metadata: sorted(metadata) }), ...(sorted(rest) as object) };
-}
-
-function definedOnly(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  return { apiVersion, kind, metadata: sorted(metadata), ...(sorted(rest) as object) };
 }
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).filter(([, inner]) => inner !== undefined);
-  return Object.fromEntries(entries.sort(byPath).map(([key, inner]) => [key, sorted(inner)]));
+  const entries = Object.entries(value).sort(byPath);
+  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
 }
 
 function byPath(a: readonly [string, unknown], b: readonly [string, unknown]): number {
@@ -296,22 +273,14 @@ export function compareTree(
 ): TreeDifference {
   for (const path of tree.keys()) if (!path.split('/').every(isPathSegment)) throw leadsElsewhere(path);
   const present = existsSync(folder) ? listFiles(folder) : new Set<string>();
-  const difference = {
-    added: [] as string[],
-    changed: [] as string[],
-    inTheWay: [] as string[],
-    unchanged: 0,
-  };
-  const judge = { added: difference.added, changed: difference.changed, 'in the way': difference.inTheWay };
-  for (const [path, text] of tree) {
-    const wanted = { text: headerOf(path, mark) + text, listed: present.has(path) };
+  const states = Map.groupBy(tree.keys(), (path) => {
+    const wanted = { text: headerOf(path, mark) + tree.get(path), listed: present.has(path) };
     const state = stateOf(folder, path, wanted);
-    if (state !== 'unchanged') judge[state].push(path);
-    else if (secret) difference.changed.push(path);
-    else difference.unchanged += 1;
-  }
+    return secret && state === 'unchanged' ? 'changed' : state;
+  });
+  const { added = [], changed = [], inTheWay = [], unchanged = [] } = Object.fromEntries(states);
   const stale = [...present].filter((path) => !tree.has(path) && isOurs(folder, path, mark)).sort();
-  return { ...difference, stale };
+  return { added, changed, stale, inTheWay, unchanged: unchanged.length };
 }
 
 /**
@@ -345,14 +314,16 @@ function leadsElsewhere(path: string): PullwrightError {
   });
 }
 
-type State = 'added' | 'changed' | 'unchanged' | 'in the way';
-
-function stateOf(folder: string, path: string, wanted: { text: string; listed: boolean }): State {
-  if (!wanted.listed) return blockerOf(folder, path) === undefined ? 'added' : 'in the way';
+function stateOf(
+  folder: string,
+  path: string,
+  wanted: { readonly text: string; readonly listed: boolean },
+): 'added' | 'changed' | 'unchanged' | 'inTheWay' {
+  if (!wanted.listed) return blockerOf(folder, path) === undefined ? 'added' : 'inTheWay';
   const present = readFileSync(join(folder, path), 'utf8');
   if (present === wanted.text) return 'unchanged';
   // An empty file holds nothing that could be lost: most likely a run that was cut short.
-  return present === '' || firstLine(present) === firstLine(wanted.text) ? 'changed' : 'in the way';
+  return present === '' || firstLine(present) === firstLine(wanted.text) ? 'changed' : 'inTheWay';
 }
 
 /**

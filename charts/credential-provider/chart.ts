@@ -53,31 +53,23 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
           settings: config.provider ?? {},
         })),
   ],
-  reconciler: (config, cluster) =>
-    cluster.kind === 'standalone'
-      ? {
-          name: 'credential-provider',
-          options: { ...optionsOf(config), ...rolesOption(config) },
-          access: [
-            ...clusterAccess(STATUS_NAMESPACE),
-            ...followed(config).map(({ namespace }) => followedAccess(namespace)),
-          ],
-        }
-      : undefined,
+  reconciler: (config) => ({
+    options: { ...optionsOf(config), ...rolesOption(config) },
+    access: [
+      ...clusterAccess(STATUS_NAMESPACE),
+      ...followed(config).map(({ namespace }) => followedAccess(namespace)),
+    ],
+  }),
   hostedAccess: hostedNodesAccess,
-  managementReconciler: (_management, hosted) =>
-    hosted.length === 0
-      ? undefined
-      : {
-          name: 'credential-provider',
-          options: clusterOptions(hosted, (config, { image }) => ({
-            ...optionsOf(config),
-            ...hostedExecutable(config, image),
-          })),
-          access: hostedClustersAccess(
-            hosted.map(({ cluster, config }) => ({ cluster, ...hostedExecutable(config, cluster.image) })),
-          ),
-        },
+  managementReconciler: (_management, hosted) => ({
+    options: clusterOptions(hosted, (config, { image }) => ({
+      ...optionsOf(config),
+      ...hostedExecutable(config, image),
+    })),
+    access: hostedClustersAccess(
+      hosted.map(({ cluster, config }) => ({ cluster, ...hostedExecutable(config, cluster.image) })),
+    ),
+  }),
 };
 
 /** The reconciler writes the ConfigMap that NodePools refer to, so that it has to know what comes with it. */

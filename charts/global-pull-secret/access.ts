@@ -77,13 +77,13 @@ export function hostedAccess(input: {
 
 /** In the management cluster: for one hosted cluster, or for all of them without namespaces (discovery). */
 export function managementAccess(
-  input: { readonly hostedClusterNamespace?: string; readonly controlPlaneNamespace?: string } = {},
+  hostedClusterNamespace?: string,
+  controlPlaneNamespace?: string,
 ): readonly Access[] {
-  const { hostedClusterNamespace, controlPlaneNamespace } = input;
   return [
     controlPlaneSecrets(controlPlaneNamespace),
     {
-      ...(controlPlaneNamespace === undefined ? {} : { namespace: controlPlaneNamespace }),
+      namespace: controlPlaneNamespace,
       rules: [LABEL_MACHINES],
       bounds: [
         onlyLabel({
@@ -95,7 +95,7 @@ export function managementAccess(
       ],
     },
     {
-      ...(hostedClusterNamespace === undefined ? {} : { namespace: hostedClusterNamespace }),
+      namespace: hostedClusterNamespace,
       // What is wrong with the platform's pull secret is said on the HostedCluster.
       rules: [may(READ, 'hypershift.openshift.io', ['nodepools', 'hostedclusters']), EVENTS],
     },
@@ -104,10 +104,7 @@ export function managementAccess(
 
 /** A stand-alone cluster is looked at by the same reads, also for what only hosted ones have. */
 function controlPlaneSecrets(namespace: string | undefined): Access {
-  return {
-    ...(namespace === undefined ? {} : { namespace }),
-    rules: [secretsByName([NAMES.platform], READ)],
-  };
+  return { namespace, rules: [secretsByName([NAMES.platform], READ)] };
 }
 
 function named(apiGroup: string, resource: string, resourceNames: readonly string[]): PolicyRule {
@@ -155,10 +152,7 @@ function ownedAccess(agent: AgentOptions): readonly Access[] {
   const names = leaseNames(agent);
   const granted = agentRbac(agent)
     .filter((object) => object.kind === 'Role' || object.kind === 'ClusterRole')
-    .map(({ metadata: { namespace }, ...object }) => ({
-      ...(namespace === undefined ? {} : { namespace }),
-      rules: object['rules'] as readonly PolicyRule[],
-    }));
+    .map(({ metadata: { namespace }, rules }) => ({ namespace, rules: rules as readonly PolicyRule[] }));
   const leases =
     names.length === 0
       ? []

@@ -37,39 +37,28 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
   hostedAccess: (config, cluster) =>
     hostedAccess({ delivery: 'reconciler', agent: agentAtRunTime(config, cluster) }),
-  reconciler(config, cluster) {
-    return {
-      name: 'global-pull-secret',
-      options: reconcilerOptions(config, cluster, deliveryOf(cluster)),
-      access: hostedAccess({
-        delivery: deliveryOf(cluster),
-        agent: agentAtRunTime(config, cluster),
-        platformNamespace: NAMES.configNamespace,
-      }),
-      alerts: GLOBAL_PULL_SECRET_ALERTS,
-    };
-  },
-  managementReconciler(management, hosted, own) {
-    if (hosted.length === 0 && !management.discovery) return undefined;
-    return {
-      name: 'global-pull-secret',
-      options: {
-        ...(management.discovery ? reconcilerOptions(own ?? {}, management, 'reconciler') : {}),
-        ...clusterOptions(hosted, (config, cluster) =>
-          reconcilerOptions(withoutPolicies(config, cluster.delivery), cluster, 'reconciler'),
+  alerts: GLOBAL_PULL_SECRET_ALERTS,
+  reconciler: (config, cluster) => ({
+    options: reconcilerOptions(config, cluster, deliveryOf(cluster)),
+    access: hostedAccess({
+      delivery: deliveryOf(cluster),
+      agent: agentAtRunTime(config, cluster),
+      platformNamespace: NAMES.configNamespace,
+    }),
+  }),
+  managementReconciler: (management, hosted, own) => ({
+    options: {
+      ...(management.discovery ? reconcilerOptions(own ?? {}, management, 'reconciler') : {}),
+      ...clusterOptions(hosted, (config, cluster) =>
+        reconcilerOptions(withoutPolicies(config, cluster.delivery), cluster, 'reconciler'),
+      ),
+    },
+    access: management.discovery
+      ? managementAccess()
+      : hosted.flatMap(({ cluster: { hostedCluster, controlPlaneNamespace } }) =>
+          managementAccess(hostedCluster.namespace, controlPlaneNamespace),
         ),
-      },
-      access: management.discovery
-        ? managementAccess()
-        : hosted.flatMap(({ cluster }) =>
-            managementAccess({
-              hostedClusterNamespace: cluster.hostedCluster.namespace,
-              controlPlaneNamespace: cluster.controlPlaneNamespace,
-            }),
-          ),
-      alerts: GLOBAL_PULL_SECRET_ALERTS,
-    };
-  },
+  }),
 };
 
 /**

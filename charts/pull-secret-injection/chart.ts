@@ -20,7 +20,7 @@ import {
 } from '../../runtime/pull-secret-injection/options.ts';
 import { ObjectGroup } from '../shared/group.ts';
 import { RECONCILER } from '../shared/reconciler.ts';
-import type { ChartSystem, ClusterContext, ReconcilerPart } from '../shared/system.ts';
+import type { ChartSystem, ClusterContext, SystemPart } from '../shared/system.ts';
 import { aggregatedRoles, injectionAccess, triesPods } from './access.ts';
 import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';
 import {
@@ -54,14 +54,13 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
   ],
   shared: sharedOptions,
   hostedAccess: (config, cluster) => part(config, cluster).access,
-  reconciler: (config, cluster) => (cluster.kind === 'standalone' ? part(config, cluster) : undefined),
+  alerts: PULL_SECRET_INJECTION_ALERTS,
+  reconciler: (config, cluster) => part(config, cluster),
   managementReconciler(management, hosted) {
-    const [first] = hosted;
-    // The writes go to the hosted clusters, whose kubeconfigs carry their own rights.
-    if (first === undefined) return undefined;
     const own = hosted.map(({ cluster }) => cluster.namespace);
     const profiles = hosted.flatMap(({ config }) => config.profiles ?? []);
-    return { ...part({ ...first.config, profiles }, management, own), access: [] };
+    // The writes go to the hosted clusters, whose kubeconfigs carry their own rights.
+    return { ...part({ ...hosted[0]?.config, profiles }, management, own), access: [] };
   },
 };
 
@@ -84,13 +83,12 @@ function part(
   config: PullSecretInjectionInput,
   { namespace: ownNamespace }: ClusterContext,
   alsoOwn: readonly string[] = [],
-): ReconcilerPart {
+): SystemPart {
   const { admission = 'policy', audit = true, excludedNamespaces, namespaces, secretNames } = config;
   const more = [...(excludedNamespaces ?? []), ...alsoOwn].filter((one) => one !== ownNamespace);
   const sources = (config.profiles ?? []).flatMap(sourcesOf);
   const names = sources.map(({ namespace, name }) => `${namespace}/${name}`);
   return {
-    name: 'pull-secret-injection',
     options: {
       ownNamespace,
       admission,
@@ -105,7 +103,6 @@ function part(
       ...optional(config),
     },
     access: injectionAccess({ ...config, admission, audit, sources }),
-    alerts: PULL_SECRET_INJECTION_ALERTS,
   };
 }
 

@@ -35,35 +35,17 @@ import { type Access } from '../shared/system.ts';
 const LISTS = ['containers', 'initContainers'];
 const CATALOGS: readonly string[] = ALL_CATALOGS.map(({ name }) => `${name}-catalog`);
 
-/** One hosted cluster of the management cluster. */
+/** One hosted cluster of the management cluster; without namespaces all of them. */
 export interface HostedPlace {
-  readonly hostedClusterNamespace: string;
-  readonly controlPlaneNamespace: string;
+  readonly hostedClusterNamespace?: string;
+  readonly controlPlaneNamespace?: string;
   /** Its pull secret is read, to ask registries with it. @default {false} */
-  readonly askRegistries?: boolean;
+  readonly askRegistries?: boolean | undefined;
 }
 
-/**
- * In the management cluster: for these hosted clusters, or for all of them (discovery) when there is no list.
- *
- * @param ask whether pull secrets are read where there is no list
- */
-export function overridesAccess(places: readonly HostedPlace[] | undefined, ask = false): readonly Access[] {
-  const asked = (place: HostedPlace | undefined): boolean => place?.askRegistries ?? ask;
-  return [
-    { rules: CLUSTER_RULES },
-    ...(places ?? [undefined]).flatMap((place) => [
-      ...placeAccess(place),
-      ...(asked(place) ? [pullSecretAccess(place)] : []),
-    ]),
-  ];
-}
-
-function pullSecretAccess(place: HostedPlace | undefined): Access {
-  return {
-    ...(place === undefined ? {} : { namespace: place.controlPlaneNamespace }),
-    rules: [secretsByName([GLOBAL_PULL_SECRET.platform], ['get'])],
-  };
+/** In the management cluster. */
+export function overridesAccess(places: readonly HostedPlace[]): readonly Access[] {
+  return [{ rules: CLUSTER_RULES }, ...places.flatMap(placeAccess)];
 }
 
 const CLUSTER_RULES: readonly PolicyRule[] = [
@@ -190,12 +172,12 @@ const CATALOG_IMAGES: readonly AccountBound[] = [
   },
 ];
 
-function placeAccess(place: HostedPlace | undefined): readonly Access[] {
-  const controlPlane = place === undefined ? {} : { namespace: place.controlPlaneNamespace };
-  const cluster = place === undefined ? {} : { namespace: place.hostedClusterNamespace };
+function placeAccess(place: HostedPlace): readonly Access[] {
+  const { hostedClusterNamespace, controlPlaneNamespace: namespace, askRegistries = false } = place;
+  const pullSecret = secretsByName([GLOBAL_PULL_SECRET.platform], ['get']);
   return [
     {
-      ...controlPlane,
+      namespace,
       rules: [
         may([...READ, 'patch'], 'apps', ['deployments'], [...TARGETS, ...CATALOGS]),
         applyByName('', 'configmaps', [CONFIG_MAP]),
@@ -204,11 +186,12 @@ function placeAccess(place: HostedPlace | undefined): readonly Access[] {
       bounds: [DEPLOYMENT_FIELDS, DOCUMENT, ...CATALOG_IMAGES],
     },
     {
-      ...cluster,
+      namespace: hostedClusterNamespace,
       rules: [
         may(['get', 'create', 'patch', 'delete'], 'pullwright.dev', ['pullstatuses']),
         may(['get', 'patch'], 'pullwright.dev', ['pullstatuses/status']),
       ],
     },
+    ...(askRegistries ? [{ namespace, rules: [pullSecret] }] : []),
   ];
 }

@@ -92,24 +92,20 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
       rules: [may(READ, 'operators.coreos.com', ['catalogsources'])],
     },
   ],
+  alerts: REGISTRY_OVERRIDES_ALERTS,
   managementReconciler(management, hosted, own) {
-    if (hosted.length === 0 && !management.discovery) return undefined;
-    const places = hosted.map(({ cluster, config }) => ({
-      askRegistries: config.askRegistries === true,
+    const places = hosted.map(({ cluster, config: { askRegistries } }) => ({
+      askRegistries,
       hostedClusterNamespace: cluster.hostedCluster.namespace,
       controlPlaneNamespace: cluster.controlPlaneNamespace,
     }));
+    const askRegistries = [own, ...places].some((one) => one?.askRegistries === true);
     return {
-      name: 'registry-overrides',
       options: {
         ...(management.discovery ? optionsOf(own ?? {}) : {}),
         ...clusterOptions(hosted, optionsOf),
       },
-      access: overridesAccess(
-        management.discovery ? undefined : places,
-        [own, ...hosted.map(({ config }) => config)].some((one) => one?.askRegistries === true),
-      ),
-      alerts: REGISTRY_OVERRIDES_ALERTS,
+      access: overridesAccess(management.discovery ? [{ askRegistries }] : places),
     };
   },
 };

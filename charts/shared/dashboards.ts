@@ -11,8 +11,8 @@ export interface Panel {
   readonly about: string;
   /** PromQL. */
   readonly expr: string;
-  /** Grafana's template for the name of a series. */
-  readonly legend: string;
+  /** Grafana's name of a series. @default the labels by which the query adds up */
+  readonly legend?: string;
   /** Grafana's name of a unit. @default {'short'} */
   readonly unit?: string;
 }
@@ -24,53 +24,45 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       title: 'Replicas that lead',
       about: 'One of each reconciler; none means that no change arrives.',
       expr: 'sum by (name) (leader_election_master_status{job=~"pullwright-reconciler(-.+)?"})',
-      legend: '{{name}}',
     },
     {
       title: 'Hosted clusters',
       about: 'Refused ones have a kubeconfig that leads to the cluster of another.',
       expr: 'sum by (state) (pullwright_hosted_clusters * on (namespace, pod) group_left () leader_election_master_status{job=~"pullwright-reconciler(-.+)?"})',
-      legend: '{{state}}',
     },
     {
       title: 'Reconciliations',
       about: 'By controller and result.',
       expr: 'sum by (controller, result) (rate(controller_runtime_reconcile_total[5m]))',
-      legend: '{{controller}} {{result}}',
       unit: 'ops',
     },
     {
       title: 'Time of a reconciliation, 99 of 100',
       about: 'Without the time in the queue.',
       expr: 'histogram_quantile(0.99, sum by (controller, le) (rate(controller_runtime_reconcile_time_seconds_bucket[5m])))',
-      legend: '{{controller}}',
       unit: 's',
     },
     {
       title: 'Waiting in queues',
       about: 'What grows and does not shrink again is not keeping up.',
       expr: 'max by (name) (workqueue_depth)',
-      legend: '{{name}}',
     },
     {
       title: 'Objects written',
       about: 'Nothing, while nothing changes.',
       expr: 'sum by (controller, verb) (rate(pullwright_applied_objects_total[5m]))',
-      legend: '{{controller}} {{verb}}',
       unit: 'ops',
     },
     {
       title: 'Requests to API servers',
       about: 'By status code.',
       expr: 'sum by (code) (rate(rest_client_requests_total[5m]))',
-      legend: '{{code}}',
       unit: 'reqps',
     },
     {
       title: 'Needs a person',
       about: 'Errors that are not tried again: conditions and events say what to do.',
       expr: 'sum by (controller) (increase(controller_runtime_terminal_reconcile_errors_total[1h]))',
-      legend: '{{controller}}',
     },
   ],
   'global-pull-secret': [
@@ -78,19 +70,16 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       title: 'Nodes without the desired pull secret',
       about: 'Zero a few minutes after a change.',
       expr: 'sum by (scope) (pullwright_eligible_nodes - pullwright_synced_nodes)',
-      legend: '{{scope}}',
     },
     {
       title: 'Entries that are not used',
       about: "Rejected ones cannot be read; shadowed ones mean what the platform's mean.",
       expr: 'sum by (scope) (pullwright_rejected_entries + pullwright_merge_conflicts)',
-      legend: '{{scope}}',
     },
     {
       title: "Faults of the platform's pull secret",
       about: 'Entries that cannot be used, a removal that is held, or the whole.',
       expr: 'sum by (scope) (pullwright_platform_faults)',
-      legend: '{{scope}}',
     },
     {
       title: 'Restarts of kubelets in an hour',
@@ -110,25 +99,21 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       title: 'Namespaces of profiles',
       about: 'Current ones hold all Secrets of a profile; blocked ones wait for their own owners.',
       expr: 'max by (scope, profile, state) (pullwright_profile_namespaces)',
-      legend: '{{scope}} {{profile}} {{state}}',
     },
     {
       title: 'Pods without names of their profiles',
       about: 'Stuck ones cannot pull; running ones will fail when they start again.',
       expr: 'sum by (scope, state) (pullwright_uninjected_pods)',
-      legend: '{{scope}} {{state}}',
     },
     {
       title: 'Size of the admission policy',
       about: 'In characters of CEL.',
       expr: 'max by (scope) (pullwright_injection_policy_characters)',
-      legend: '{{scope}}',
     },
     {
       title: 'Time in the webhook, 99 of 100',
       about: 'Where admission is webhook.',
       expr: 'histogram_quantile(0.99, sum by (outcome, le) (rate(pullwright_webhook_handler_seconds_bucket[5m])))',
-      legend: '{{outcome}}',
       unit: 's',
     },
   ],
@@ -137,25 +122,21 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       title: 'Sources with mirrors',
       about: 'Of each hosted cluster.',
       expr: 'max by (scope) (pullwright_override_sources)',
-      legend: '{{scope}}',
     },
     {
       title: 'Entries that cannot be used',
       about: 'The others are in place.',
       expr: 'max by (scope) (pullwright_override_problems)',
-      legend: '{{scope}}',
     },
     {
       title: 'Deployments that lag or are fought over',
       about: 'Another operator writes them.',
       expr: 'max by (scope) (pullwright_override_drifted + pullwright_override_contested)',
-      legend: '{{scope}}',
     },
     {
       title: 'Catalogs by where their image was found',
       about: 'Failed ones were found at no registry.',
       expr: 'sum by (result) (pullwright_override_catalogs)',
-      legend: '{{result}}',
     },
   ],
   'pull-secret-adapter': [
@@ -163,19 +144,16 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       title: 'Clusters by how their last pass ended',
       about: 'SecretAvailable is well.',
       expr: 'count by (reason) (max by (cluster, reason) (pullwright_pull_secret_result))',
-      legend: '{{reason}}',
     },
     {
       title: 'Events',
       about: 'Dead ones failed for good, and wait in the dead letter queue.',
       expr: 'sum by (outcome) (increase(pullwright_adapter_events_total[15m]))',
-      legend: '{{outcome}}',
     },
     {
       title: 'Put back after a change by hand',
       about: 'By what it was.',
       expr: 'sum by (what) (increase(pullwright_adapter_repairs_total[1h]))',
-      legend: '{{what}}',
     },
     {
       title: 'Versions that can be read',
@@ -187,7 +165,6 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       title: 'Events of Sentinel',
       about: 'Undecided: an expression had no value.',
       expr: 'sum by (outcome) (increase(pullwright_sentinel_events_total[15m]))',
-      legend: '{{outcome}}',
     },
     {
       title: 'Time since Sentinel went over all clusters',
@@ -236,7 +213,6 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       title: 'Credentials that registries refuse',
       about: 'By reason.',
       expr: 'count by (reason) (max by (credential, reason) (pullwright_credential_refused))',
-      legend: '{{reason}}',
     },
     {
       title: 'Time until the next credential ends',
@@ -249,7 +225,6 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       title: 'Time since the last check of registries',
       about: 'A day at most.',
       expr: 'time() - max by (scope) (pullwright_verify_last_run)',
-      legend: '{{scope}}',
       unit: 's',
     },
   ],
@@ -302,7 +277,15 @@ function dashboard(system: string, panels: readonly Panel[]): unknown {
   };
 }
 
-function panelOf({ title, about, expr, legend, unit = 'short' }: Panel, index: number): unknown {
+/** Grafana's template for the name of a series. */
+export function legendOf({ expr, legend }: Panel): string {
+  const labels = /\bby \(([^)]*)\)/.exec(expr)?.[1]?.split(', ') ?? [];
+  const names = labels.filter((label) => label !== 'le').map((label) => `{{${label}}}`);
+  return legend ?? names.join(' ');
+}
+
+function panelOf(panel: Panel, index: number): unknown {
+  const { title, about, expr, unit = 'short' } = panel;
   const datasource = { type: 'prometheus', uid: '${datasource}' };
   return {
     id: index + 1,
@@ -313,6 +296,6 @@ function panelOf({ title, about, expr, legend, unit = 'short' }: Panel, index: n
     datasource,
     fieldConfig: { defaults: { unit, min: 0 }, overrides: [] },
     options: { legend: { displayMode: 'list', placement: 'bottom' }, tooltip: { mode: 'multi' } },
-    targets: [{ refId: 'A', datasource, expr, legendFormat: legend }],
+    targets: [{ refId: 'A', datasource, expr, legendFormat: legendOf(panel) }],
   };
 }

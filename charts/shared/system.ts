@@ -66,7 +66,7 @@ export interface ClusterContext {
 /** API access that a system's reconciler needs in this cluster. Rendered as Role or ClusterRole `pullwright-<system>`. */
 export interface Access {
   /** Absent: cluster-wide. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   readonly rules: readonly PolicyRule[];
   /** What RBAC cannot say about these rules. */
   readonly bounds?: readonly AccountBound[];
@@ -80,16 +80,15 @@ export function statusRules(names: readonly string[]): readonly [PolicyRule, Pol
   ];
 }
 
-/** What a system adds to the one reconciler Deployment of a cluster. */
-export interface ReconcilerPart {
-  /** Key under `systems:` of the configuration that `reconcile --config` reads. */
-  readonly name: string;
-  /** Its options there, as the system's `parseOptions` takes them. */
+/** What the reconciler of a cluster needs for a system. */
+export interface SystemPart {
+  /** Under `systems:` of the configuration that `reconcile --config` reads, as the system's `parseOptions` takes them. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly access: readonly Access[];
-  /** Rendered beside the reconciler's own where `monitoring` is on. @default none */
-  readonly alerts?: readonly Alert[];
 }
+
+/** What a system adds to the one reconciler Deployment of a cluster. */
+export interface ReconcilerPart extends SystemPart, Pick<ChartSystem, 'name' | 'alerts'> {}
 
 export interface ChartSystem<Config = unknown, Input = unknown> {
   /** Folder name and key under `systems:`. */
@@ -100,6 +99,8 @@ export interface ChartSystem<Config = unknown, Input = unknown> {
   readonly config: z.ZodType<Config, Input>;
   /** Kinds of cluster in which the section makes sense. In `management` it applies to hosted clusters found by discovery. */
   readonly kinds: readonly ClusterKind[];
+  /** Of its part in the reconciler, rendered beside the reconciler's own where `monitoring` is on. @default none */
+  readonly alerts?: readonly Alert[] | undefined;
   /** Mistakes that show only together with the cluster. */
   check?(config: Config, cluster: ClusterContext): readonly SectionProblem[];
   /** What is rendered all the same, or is not rendered, and will surprise. */
@@ -115,17 +116,17 @@ export interface ChartSystem<Config = unknown, Input = unknown> {
   files?(config: Config, cluster: ClusterContext): readonly string[];
   /** What the management cluster's reconciler may do in this hosted cluster, for an account of its own there. @default nothing */
   hostedAccess?(config: Config, cluster: ClusterContext): readonly Access[];
-  /** What the reconciler of a stand-alone cluster needs for this system; undefined when nothing. */
-  reconciler?(config: Config, cluster: ClusterContext): ReconcilerPart | undefined;
+  /** For a stand-alone cluster. */
+  reconciler?(config: Config, cluster: ClusterContext): SystemPart;
   /**
-   * What the reconciler of a management cluster needs: for the hosted clusters of the fleet, each with its section, and with
-   * `management.discovery` for all others, which the management cluster's own section covers.
+   * For a management cluster: for the hosted clusters of the fleet, each with its section, and with `management.discovery` for all others,
+   * which the management cluster's own section covers. There is one of either.
    */
   managementReconciler?(
     management: ClusterContext,
     hosted: readonly HostedSection<Config>[],
     own: Config | undefined,
-  ): ReconcilerPart | undefined;
+  ): SystemPart;
 }
 
 /** A hosted cluster with its section of a system. */

@@ -28,7 +28,7 @@ import { pullStatusName, VERIFY } from '../../runtime/core/kubernetes/pull-statu
 import { ObjectGroup } from '../shared/group.ts';
 import type { Alert } from '../shared/monitoring.ts';
 import { ownPod } from '../shared/pod.ts';
-import { type ChartSystem, type ClusterContext, type ReconcilerPart } from '../shared/system.ts';
+import type { ChartSystem, ClusterContext, SystemPart } from '../shared/system.ts';
 
 const host = z.string().regex(/^[\w.:[\]-]{1,260}$/, 'expected a host, with its port if it has one');
 
@@ -90,6 +90,35 @@ type VerifyConfig = Frozen<z.output<typeof schema>>;
 /** The section in its cluster. */
 type VerifyInstallation = VerifyConfig & Pick<ClusterContext, 'namespace' | 'image' | 'network'>;
 
+// Alerts: credentials that are rejected or expire, and checks that do not run.
+
+/** By the gauges that the reconciler makes of the PullStatus of the CronJob. */
+const ALERTS: readonly Alert[] = [
+  {
+    name: 'PullCredentialRefused',
+    expression: 'max by (credential, reason) (pullwright_credential_refused) > 0',
+    for: '1h',
+    summary: 'A registry refuses {{ $labels.credential }}: {{ $labels.reason }}',
+    description:
+      'New pods that need it cannot start. Renew the entry in place; pullwright verify --all-in-use says when it is taken.',
+  },
+  {
+    name: 'PullCredentialEndsSoon',
+    expression: 'min by (credential) (pullwright_credential_expires_at) - time() < 3 * 86400',
+    for: '10m',
+    summary: '{{ $labels.credential }} ends in {{ $value | humanizeDuration }}',
+    description: 'Renew the entry in place before it does.',
+  },
+  {
+    name: 'PullCredentialsNotVerified',
+    expression: 'time() - max by (scope) (pullwright_verify_last_run) > 86400',
+    for: '1h',
+    severity: 'info',
+    summary: 'Pull credentials have not been checked for {{ $value | humanizeDuration }}',
+    description: 'Look at the Jobs of CronJob pullwright-verify. The last results are as old as that.',
+  },
+];
+
 export const verifySystem: ChartSystem<VerifyConfig, VerifyInput> = {
   name: 'verify',
   summary: 'Asks registries on a schedule whether the credentials that pods pull with are taken',
@@ -110,9 +139,9 @@ export const verifySystem: ChartSystem<VerifyConfig, VerifyInput> = {
       : [{ path, text: 'lists all Secrets: expected either this or secretNames' }];
   },
   objects: (config, cluster) => verifyObjects({ ...cluster, ...controlPlanes(cluster), ...config }),
-  reconciler: (_config, { namespace }) => reconcilerPart(namespace),
-  managementReconciler: ({ namespace }, _hosted, own) =>
-    own === undefined ? undefined : reconcilerPart(namespace),
+  alerts: ALERTS,
+  reconciler: (_config, cluster) => reconcilerPart(cluster),
+  managementReconciler: reconcilerPart,
 };
 
 /** Beside control planes lie the kubeconfigs of their administrators: their pods pull with one Secret, whose name is known. */
@@ -262,47 +291,11 @@ const REPORT_RULES: readonly PolicyRule[] = [
   may(['patch'], 'pullwright.dev', ['pullstatuses/status'], REPORT),
 ];
 
-// Alerts: credentials that are rejected or expire, and checks that do not run.
-
-/** By the gauges that the reconciler makes of the PullStatus of the CronJob. */
-const ALERTS: readonly Alert[] = [
-  {
-    name: 'PullCredentialRefused',
-    expression: 'max by (credential, reason) (pullwright_credential_refused) > 0',
-    for: '1h',
-    summary: 'A registry refuses {{ $labels.credential }}: {{ $labels.reason }}',
-    description:
-      'New pods that need it cannot start. Renew the entry in place; pullwright verify --all-in-use says when it is taken.',
-  },
-  {
-    name: 'PullCredentialEndsSoon',
-    expression: 'min by (credential) (pullwright_credential_expires_at) - time() < 3 * 86400',
-    for: '10m',
-    summary: '{{ $labels.credential }} ends in {{ $value | humanizeDuration }}',
-    description: 'Renew the entry in place before it does.',
-  },
-  {
-    name: 'PullCredentialsNotVerified',
-    expression: 'time() - max by (scope) (pullwright_verify_last_run) > 86400',
-    for: '1h',
-    severity: 'info',
-    summary: 'Pull credentials have not been checked for {{ $value | humanizeDuration }}',
-    description: 'Look at the Jobs of CronJob pullwright-verify. The last results are as old as that.',
-  },
-];
-
 /** The reconciler makes gauges of what the CronJob reports: a finished pod cannot be scraped. */
-function reconcilerPart(namespace: string): ReconcilerPart {
+function reconcilerPart({ namespace }: ClusterContext): SystemPart {
   return {
-    name: 'verify',
     options: { namespace },
-    access: [
-      {
-        namespace,
-        rules: [may(READ, 'pullwright.dev', ['pullstatuses'], REPORT)],
-      },
-    ],
-    alerts: ALERTS,
+    access: [{ namespace, rules: [may(READ, 'pullwright.dev', ['pullstatuses'], REPORT)] }],
   };
 }
 

@@ -8,12 +8,12 @@ import { parse, stringify } from 'yaml';
 import { allMetrics } from '../../build/reference/metrics.ts';
 import { readSources } from '../../build/reference/source.ts';
 import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
-import { DASHBOARDS } from '../../charts/shared/dashboards.ts';
+import { DASHBOARDS, legendOf } from '../../charts/shared/dashboards.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const panels = Object.entries(DASHBOARDS).flatMap(([system, list]) =>
-  list.map((panel) => ({ system, ...panel })),
+  list.map((panel) => ({ system, ...panel, legend: legendOf(panel) })),
 );
 
 interface Dashboard {

@@ -64,7 +64,7 @@ const untilAllHave = async (mirror: string, log: () => string): Promise<void> =>
 };
 
 test('with rights for all hosted clusters, a kind is watched once for all', async () => {
-  const access = overridesAccess(undefined);
+  const access = overridesAccess([{}]);
   const cluster = [...Object.values(DISCOVERY), ...access.flatMap((one) => one.rules)];
   const user = await plane.user({ name: 'everywhere', cluster });
   const before = await watches();

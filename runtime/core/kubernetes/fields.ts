@@ -73,7 +73,8 @@ export function folderField(): z.ZodType<string, string> {
     .regex(
       /^(\.|[\w-][\w.-]*(\/[\w-][\w.-]*)*)$/,
       'expected a relative folder such as "clusters/prod", without ".."',
-    );
+    )
+    .max(1000, 'expected at most 1000 characters');
 }
 
 /** Labels: names to values. */
