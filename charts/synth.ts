@@ -31,28 +31,25 @@ type Values = Given<typeof TABLE.flags>['flags'];
 
 /** After writing, or after comparing: then exit code 1 when anything differs. */
 function report(result: SynthResult, { output, check }: Values, io: CommandIo): ExitCode {
-  const { added, changed, stale, inTheWay } = result.difference;
+  const { unchanged: _, ...different } = result.difference;
   printMissing(result, io);
   if (output === 'json' || output === 'yaml') io.stdout.write(dataText(output, dataOf(result)));
   else if (output === 'sarif') io.stdout.write(sarifText(findingsOf(result)));
   else if (output === 'junit') io.stdout.write(junitOf(result));
   else io.stdout.write(`${(check ? differenceLines(result) : writtenLines(result)).join('\n')}\n`);
-  return check && added.length + changed.length + stale.length + inTheWay.length > 0 ? 1 : 0;
+  return check && Object.values(different).flat().length > 0 ? 1 : 0;
 }
 
 function writtenLines(result: SynthResult): readonly string[] {
   const { added, changed, stale, unchanged } = result.difference;
-  const counts = [
-    count(added, 'added'),
-    count(changed, 'changed'),
-    count(stale, 'removed'),
-    `${unchanged} unchanged`,
-  ];
+  const counts = Object.entries({ added, changed, removed: stale })
+    .filter(([, { length }]) => length > 0)
+    .map(([word, { length }]) => `${length} ${word}, `);
   const total = added.length + changed.length + unchanged;
   return [
     `Fleet ${result.fleet} to ${result.to}`,
     ...[...clusterLines(result), ...result.overlays].map((line) => `  ${line}`),
-    `${counted(total, 'file')}: ${counts.filter((text) => text !== '').join(', ')}`,
+    `${counted(total, 'file')}: ${counts.join('')}${unchanged} unchanged`,
   ];
 }
 
@@ -119,10 +116,6 @@ function clusterLines(result: SynthResult): readonly string[] {
   return clusters.length > SHOWN
     ? [...lines, `and ${counted(clusters.length - SHOWN, 'more cluster')}`]
     : lines;
-}
-
-function count(paths: readonly string[], word: string): string {
-  return paths.length === 0 ? '' : `${paths.length} ${word}`;
 }
 
 function printMissing(result: SynthResult, io: CommandIo): void {

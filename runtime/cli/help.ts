@@ -53,13 +53,13 @@ export function helpText(spec: CommandSpec): string {
 }
 
 /** What is typed: the program, its arguments, and whether there are flags. */
-export function usage({ name, program = `pullwright ${name}`, args = [], flags }: CommandSpec): string {
+function usage({ name, program = `pullwright ${name}`, args = [], flags }: CommandSpec): string {
   const more = Object.keys(flags).length === 0 ? [] : ['[flags]'];
   return [program, ...args.map((arg) => arg.name), ...more].join(' ');
 }
 
 /** What each exit code says. */
-export function exitCodes(spec: Pick<CommandSpec, 'exitCodes'>): string {
+function exitCodes(spec: Pick<CommandSpec, 'exitCodes'>): string {
   return spec.exitCodes ?? '0 done, 1 failed, 2 wrong usage';
 }
 
@@ -77,12 +77,12 @@ function flagEntries(flags: Flags): readonly Entry[] {
 }
 
 /** `--from DIR` */
-export function flagUsage(name: string, { value }: Pick<Flag<unknown>, 'value'>): string {
+function flagUsage(name: string, { value }: Pick<Flag<unknown>, 'value'>): string {
   return value === '' ? `--${name}` : `--${name} ${value}`;
 }
 
 /** What it does, its default, and whether there may be more than one. */
-export function flagHelp({ help, many, default: fallback }: Flag<unknown>): string {
+function flagHelp({ help, many, default: fallback }: Flag<unknown>): string {
   const more = many ? '; may be given more than once' : '';
   return `${help}${fallback === undefined || fallback === '' ? '' : ` (default ${fallback})`}${more}`;
 }
