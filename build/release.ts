@@ -46,13 +46,11 @@ export interface ReleaseOptions {
   /** Replaced. */
   readonly to: string;
   /** Executables that are there already, by architecture; those that are missing are compiled. */
-  readonly executables?: Executables;
+  readonly executables?: Readonly<Partial<Record<Arch, string>>>;
   /** Without it nothing is signed. */
   readonly signing?: Signing;
   readonly say?: (line: string) => void;
 }
-
-type Executables = Readonly<Partial<Record<Arch, string>>>;
 
 /** Without a signature there is none but this. */
 const DEFAULT_REPOSITORY = DEFAULT_IMAGE.slice(0, DEFAULT_IMAGE.lastIndexOf(':'));
@@ -68,7 +66,9 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   const built = Object.fromEntries(
     ARCHS.map((arch) => {
       const file = name(`linux-${arch}`);
-      place(arch, file, options.executables);
+      const present = options.executables?.[arch];
+      if (present === undefined) compile({ root: ROOT, arch, outfile: file });
+      else copyFileSync(present, file);
       say(file);
       return [arch, file];
     }),
@@ -90,7 +90,7 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
     .sort()
     .map((file) => ({ name: file, sha256: sha256(readFileSync(join(to, file))) }));
   writeFileSync(join(to, 'SHA256SUMS'), files.map((file) => `${file.sha256}  ${file.name}\n`).join(''));
-  if (signing !== undefined) signRelease({ to, work, files, image: image.digest }, signing);
+  if (signing !== undefined) signRelease(to, work, files, image.digest, signing);
   return readdirSync(to).sort();
 }
 
@@ -121,13 +121,6 @@ function bundle(repository: string = DEFAULT_REPOSITORY, digest: string): Return
   return renderBundle(fleet, versionBefore(readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'), VERSION));
 }
 
-/** Copies the existing executable, or compiles it. */
-function place(arch: Arch, file: string, executables: Executables = {}): void {
-  const present = executables[arch];
-  if (present === undefined) compile({ root: ROOT, arch, outfile: file });
-  else copyFileSync(present, file);
-}
-
 /** @throws PullwrightError `NotReleasable`, with all problems that block the release */
 export function assertReleasable(root: string = ROOT): void {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
@@ -148,15 +141,14 @@ export function assertReleasable(root: string = ROOT): void {
     });
 }
 
-interface ToSign {
-  readonly to: string;
-  readonly work: string;
-  readonly files: readonly Artefact[];
-  readonly image: string;
-}
-
 /** Signs the sums, which cover all files; the image, under its platforms too; and says where all of it comes from. */
-function signRelease({ to, work, files, image }: ToSign, signing: Signing): void {
+function signRelease(
+  to: string,
+  work: string,
+  files: readonly Artefact[],
+  image: string,
+  signing: Signing,
+): void {
   const key = signingKey(signing.key, signing.passphrase);
   const name = (what: string): string => join(to, `pullwright-${VERSION}-${what}`);
   writeFileSync(join(to, 'SHA256SUMS.sig'), signatureOf(key, readFileSync(join(to, 'SHA256SUMS'))));

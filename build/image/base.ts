@@ -4,7 +4,6 @@
  */
 import {
   copyFileSync,
-  existsSync,
   globSync,
   mkdirSync,
   mkdtempDisposableSync,
@@ -74,12 +73,9 @@ export function layBase(rootfs: string, arch: Arch): void {
   writeFileSync(join(rootfs, 'etc/nsswitch.conf'), 'hosts: files dns\n');
 }
 
-/** Debian 12 keeps them below `lib`, later releases below `usr/lib`; in the image they stand where the loader looks. */
 function copyLibrary(from: string, path: string, to: string): void {
-  const found = [path, `usr/${path}`].map((one) => join(from, one)).find((one) => existsSync(one));
-  if (found === undefined) throw new Error(`Cannot lay the base of the image: the package has no "${path}"`);
   mkdirSync(dirname(to), { recursive: true });
-  copyFileSync(found, to);
+  copyFileSync(join(from, path), to);
 }
 
 /** The package holds them one by one; programs read one file. */

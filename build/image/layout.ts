@@ -75,27 +75,19 @@ export class ImageLayout {
       config,
       rootfs: { type: 'layers', diff_ids: diffs },
     });
-    const manifest = this.json(MANIFEST, {
-      schemaVersion: 2,
-      mediaType: MANIFEST,
-      config: configBlob,
-      layers: described,
-    });
-    return { ...manifest, platform: { os: 'linux', architecture } };
+    return {
+      ...this.#manifest({ config: configBlob, layers: described }),
+      platform: { os: 'linux', architecture },
+    };
   }
 
   /** A document that belongs to `subject`, such as its bill of materials. */
   attach(subject: Descriptor, artifactType: string, content: Uint8Array): Descriptor {
     const { mediaType, digest, size } = subject;
-    const manifest = {
-      schemaVersion: 2,
-      mediaType: MANIFEST,
-      artifactType,
-      config: this.blob(EMPTY, Buffer.from('{}')),
-      layers: [this.blob(artifactType, content)],
-      subject: { mediaType, digest, size },
-    };
-    return { ...this.json(MANIFEST, manifest), artifactType };
+    const config = this.blob(EMPTY, Buffer.from('{}'));
+    const layers = [this.blob(artifactType, content)];
+    const subjectRef = { mediaType, digest, size };
+    return { ...this.#manifest({ artifactType, config, layers, subject: subjectRef }), artifactType };
   }
 
   /** The multi-platform index under `tag`, and what belongs to it. Ends the layout. */
@@ -120,7 +112,11 @@ export class ImageLayout {
       config: {},
       rootfs: { type: 'layers', diff_ids: [layer.digest] },
     });
-    return this.json(MANIFEST, { schemaVersion: 2, mediaType: MANIFEST, config, layers: [layer] });
+    return this.#manifest({ config, layers: [layer] });
+  }
+
+  #manifest(fields: object): Descriptor {
+    return this.json(MANIFEST, { schemaVersion: 2, mediaType: MANIFEST, ...fields });
   }
 
   /** Says what the layout holds. Ends it. */

@@ -18,11 +18,42 @@ import {
 } from '../../runtime/global-pull-secret/options.ts';
 import { secretSourceObjects, sourceFiles } from '../../runtime/global-pull-secret/secret-source.ts';
 import { ObjectGroup } from '../shared/group.ts';
+import type { Alert } from '../shared/monitoring.ts';
 import { type ChartSystem, type ClusterContext, clusterOptions, type Delivery } from '../shared/system.ts';
 import { hostedAccess, managementAccess } from './access.ts';
-import { GLOBAL_PULL_SECRET_ALERTS } from './alerts.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
+
+// Alerts: nodes that do not get their credentials.
+
+/** By the gauges of the reconciler, one series per cluster. */
+const ALERTS: readonly Alert[] = [
+  {
+    name: 'PullSecretNotOnNodes',
+    expression: 'pullwright_eligible_nodes - pullwright_synced_nodes > 0',
+    for: '15m',
+    summary: '{{ $value }} nodes of {{ $labels.scope }} do not have the desired pull secret',
+    description:
+      'Their pods of DaemonSet kube-system/global-pull-secret-syncer are not ready. The log of such a pod says why: a kubelet that does not come up again was given back its old file.',
+  },
+  {
+    name: 'PlatformPullSecretFaulty',
+    expression: 'pullwright_platform_faults > 0',
+    for: '15m',
+    summary: 'The platform pull secret of {{ $labels.scope }} has {{ $value }} faults',
+    description:
+      'Nodes keep the last good entries. What is wrong, and how a removal that is held is confirmed, is in kubectl get pullstatus -n kube-system secret-original-pull-secret -o yaml.',
+  },
+  {
+    name: 'PullSecretEntriesRejected',
+    expression: 'pullwright_rejected_entries > 0',
+    for: '1h',
+    severity: 'info',
+    summary: '{{ $value }} entries of additional-pull-secret in {{ $labels.scope }} cannot be used',
+    description:
+      'The other entries are in place. Each verdict is in kubectl get pullstatus -n kube-system secret-additional-pull-secret -o yaml.',
+  },
+];
 
 export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPullSecretInput> = {
   name: 'global-pull-secret',
@@ -37,7 +68,7 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
   hostedAccess: (config, cluster) =>
     hostedAccess({ delivery: 'reconciler', agent: agentAtRunTime(config, cluster) }),
-  alerts: GLOBAL_PULL_SECRET_ALERTS,
+  alerts: ALERTS,
   reconciler: (config, cluster) => ({
     options: reconcilerOptions(config, cluster, deliveryOf(cluster)),
     access: hostedAccess({

@@ -19,10 +19,10 @@ import {
   sourcesOf,
 } from '../../runtime/pull-secret-injection/options.ts';
 import { ObjectGroup } from '../shared/group.ts';
+import type { Alert } from '../shared/monitoring.ts';
 import { RECONCILER } from '../shared/reconciler.ts';
 import type { ChartSystem, ClusterContext, SystemPart } from '../shared/system.ts';
 import { aggregatedRoles, injectionAccess, triesPods } from './access.ts';
-import { PULL_SECRET_INJECTION_ALERTS } from './alerts.ts';
 import {
   collisionPolicy,
   consentPolicy,
@@ -41,6 +41,30 @@ export function sectionProblems(
   return [...profileProblems(config), ...(kind === 'standalone' ? certificateProblems(config) : [])];
 }
 
+// Alerts: namespaces that lack a Secret, and pods that cannot start without one.
+
+/** By the gauges of the reconciler. A pod that runs although it lacks names is no reason for an alert. */
+const ALERTS: readonly Alert[] = [
+  {
+    name: 'PullSecretCopiesBehind',
+    expression:
+      'max by (scope, profile) (pullwright_profile_namespaces{state="selected"}) - on (scope, profile) max by (scope, profile) (pullwright_profile_namespaces{state="current"}) - on (scope, profile) max by (scope, profile) (pullwright_profile_namespaces{state="blocked"}) > 0',
+    for: '30m',
+    summary: '{{ $value }} namespaces lack Secrets of profile {{ $labels.profile }} of {{ $labels.scope }}',
+    description:
+      'Copies that are there stay as they are. The reason is in the conditions of the profile (kubectl get pullcreds). Namespaces whose own owners have to act are not counted; they are in kubectl get pullstatus -A.',
+  },
+  {
+    name: 'PodsStuckWithoutPullSecret',
+    expression: 'max by (scope, namespace) (pullwright_uninjected_pods{state="stuck"}) > 0',
+    for: '15m',
+    summary:
+      '{{ $value }} pods of namespace {{ $labels.namespace }} cannot pull and lack pull secrets of their profiles',
+    description:
+      'They were created while nothing injected; new pods get the secrets. The pods are in kubectl get pullstatus -n {{ $labels.namespace }} podlist-{{ $labels.namespace }} -o yaml.',
+  },
+];
+
 export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, PullSecretInjectionInput> = {
   name: 'pull-secret-injection',
   summary: 'Adds pull secrets to pods at admission, and copies the Secrets to the namespaces that need them',
@@ -54,7 +78,7 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
   ],
   shared: sharedOptions,
   hostedAccess: (config, cluster) => part(config, cluster).access,
-  alerts: PULL_SECRET_INJECTION_ALERTS,
+  alerts: ALERTS,
   reconciler: (config, cluster) => part(config, cluster),
   managementReconciler(management, hosted) {
     const own = hosted.map(({ cluster }) => cluster.namespace);

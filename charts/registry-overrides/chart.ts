@@ -10,9 +10,9 @@ import { lintMirrors } from '../../runtime/registry-overrides/lint.ts';
 import { collectMirrors, type MirrorProblem } from '../../runtime/registry-overrides/mirror-sets/collect.ts';
 import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
 import { ObjectGroup } from '../shared/group.ts';
+import type { Alert } from '../shared/monitoring.ts';
 import { type ChartSystem, clusterOptions } from '../shared/system.ts';
 import { overridesAccess } from './access.ts';
-import { REGISTRY_OVERRIDES_ALERTS } from './alerts.ts';
 
 const entry = z.strictObject({
   source: z.string().min(1).max(512).describe('"host[:port][/path]" or "*.example.com"'),
@@ -75,6 +75,54 @@ export type MirrorSet = Frozen<z.input<typeof mirrorSet>>;
 /** The section, as it is written. Every field is optional. */
 export type RegistryOverridesInput = Frozen<z.input<typeof schema>>;
 
+// Alerts: mirrors that are not rolled out, and catalogs that are not found.
+
+/** By the gauges of the reconciler, one series per hosted cluster. */
+const ALERTS: readonly Alert[] = [
+  {
+    name: 'RegistryOverridesContested',
+    expression: 'pullwright_override_contested > 0',
+    for: '30m',
+    summary: 'Another writer takes the mirrors of {{ $labels.scope }} away again',
+    description:
+      'OPENSHIFT_IMG_OVERRIDES is set, removed, and set again after ten minutes. The PullStatus of the HostedCluster names the Deployment: stop the other writer, or choose mode observe.',
+  },
+  {
+    name: 'RegistryOverridesDrifted',
+    expression: 'pullwright_override_drifted > 0',
+    for: '1h',
+    severity: 'info',
+    summary: '{{ $value }} Deployments of {{ $labels.scope }} still have older mirrors',
+    description:
+      "HyperShift's operator writes them and has not followed the mirror sets. Restart that operator, or choose mode own.",
+  },
+  {
+    name: 'RegistryOverridesInvalid',
+    expression: 'pullwright_override_problems > 0',
+    for: '1h',
+    severity: 'info',
+    summary: '{{ $value }} entries and annotations for {{ $labels.scope }} cannot be used',
+    description:
+      'The others are in place. Each verdict is in the PullStatus hostedcluster-NAME beside the HostedCluster.',
+  },
+  {
+    name: 'RegistryCatalogsMissing',
+    expression: 'pullwright_override_catalogs{result="failed"} > 0',
+    for: '30m',
+    summary: '{{ $value }} catalogs of {{ $labels.scope }} were found at no registry',
+    description:
+      'What was in place before stays; new operators cannot be installed from a catalog that has none. The PullStatus names the image: pullwright mirrors IMAGE --probe says what each place answers.',
+  },
+  {
+    name: 'RegistryCatalogsFellBack',
+    expression: 'pullwright_override_catalogs{result="fallback"} > 0',
+    for: '1h',
+    severity: 'info',
+    summary: '{{ $value }} catalogs of {{ $labels.scope }} come from the source: no mirror has them',
+    description: 'They work as long as the source can be reached. Mirror the catalog again.',
+  },
+];
+
 export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, RegistryOverridesInput> = {
   name: 'registry-overrides',
   summary: 'Makes mirror sets count for everything that looks up images without a container runtime',
@@ -92,7 +140,7 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
       rules: [may(READ, 'operators.coreos.com', ['catalogsources'])],
     },
   ],
-  alerts: REGISTRY_OVERRIDES_ALERTS,
+  alerts: ALERTS,
   managementReconciler(management, hosted, own) {
     const places = hosted.map(({ cluster, config: { askRegistries } }) => ({
       askRegistries,

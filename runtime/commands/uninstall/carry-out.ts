@@ -30,13 +30,11 @@ export interface CarryOutOptions {
   /** How long nodes may take, and how long an object may take to go. Milliseconds. */
   readonly timeoutMs: number;
   readonly say: (line: string) => void;
-  /** @default {1000} */
-  readonly lookEveryMs?: number;
 }
 
 /** Looks until `look` gives no problem; throws the last one after the time. */
 export async function poll(
-  { clock, signal, timeoutMs, lookEveryMs = 1000 }: CarryOutOptions,
+  { clock, signal, timeoutMs }: CarryOutOptions,
   look: () => Promise<PullwrightError | undefined>,
 ): Promise<void> {
   const deadline = clock.monotonic() + timeoutMs;
@@ -44,7 +42,7 @@ export async function poll(
     const problem = await look();
     if (problem === undefined) return;
     if (clock.monotonic() > deadline) throw problem;
-    if (!(await clock.sleep(lookEveryMs, signal))) throw stopped();
+    if (!(await clock.sleep(1000, signal))) throw stopped();
   }
 }
 
