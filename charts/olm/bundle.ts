@@ -102,15 +102,6 @@ interface AccountRules {
   readonly rules: readonly unknown[];
 }
 
-/** What the accounts of one namespace may do, and the objects that say so. */
-export interface AccountRights {
-  /** In that namespace. */
-  readonly permissions: readonly AccountRules[];
-  readonly clusterPermissions: readonly AccountRules[];
-  /** Roles, bindings and accounts that need no object any more. */
-  readonly covered: readonly KubeObject[];
-}
-
 interface Binding extends KubeObject {
   readonly roleRef: { readonly kind: string; readonly name: string };
   readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
@@ -118,9 +109,9 @@ interface Binding extends KubeObject {
 
 /**
  * Takes what is bound to accounts of `namespace`: cluster-wide, or in this namespace. Roles in other namespaces stay objects, since
- * OLM moves what it applies to the namespace of the installation.
+ * OLM moves what it applies to the namespace of the installation. The roles, bindings and accounts that are covered need no object.
  */
-export function accountRights(objects: readonly KubeObject[], namespace: string): AccountRights {
+export function accountRights(objects: readonly KubeObject[], namespace: string) {
   const bindings = objects.filter(isBinding).filter((binding) => isOf(binding, namespace));
   const found = bindings.flatMap((binding) => {
     const role = objects.find(
@@ -199,8 +190,8 @@ export function renderBundle(fleet: Fleet, replaces?: string): ManifestTree {
     metadata.namespace === namespace && TAKEN.has(kind);
   const inside = new Set([...definitions, ...deployments, ...covered, ...objects.filter(isOwn)]);
   const beside = objects.filter((object) => !inside.has(object));
-  const parts = { cluster, definitions, deployments, permissions, clusterPermissions };
-  const service = serviceVersion({ ...parts, ...(replaces === undefined ? {} : { replaces }) });
+  const rights = { permissions, clusterPermissions };
+  const service = serviceVersion(cluster, definitions, deployments, rights, replaces);
   const files = new Map([
     [`manifests/${PACKAGE}.clusterserviceversion.yaml`, yamlOf(service)],
     ...definitions.map(
@@ -232,17 +223,13 @@ function clusterOf({ clusters }: Fleet): FleetCluster {
   });
 }
 
-interface Parts {
-  readonly cluster: FleetCluster;
-  readonly definitions: readonly KubeObject[];
-  readonly deployments: readonly KubeObject[];
-  readonly permissions: readonly unknown[];
-  readonly clusterPermissions: readonly unknown[];
-  readonly replaces?: string;
-}
-
-function serviceVersion({ cluster, definitions, deployments, replaces, ...rights }: Parts): object {
-  const { image, namespace } = cluster.context;
+function serviceVersion(
+  { context: { image, namespace } }: FleetCluster,
+  definitions: readonly KubeObject[],
+  deployments: readonly KubeObject[],
+  rights: object,
+  replaces: string | undefined,
+): object {
   return {
     apiVersion: 'operators.coreos.com/v1alpha1',
     kind: 'ClusterServiceVersion',

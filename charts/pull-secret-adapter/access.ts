@@ -5,7 +5,6 @@
  * misuse the Job's program and its cloud account.
  */
 
-import { parseArgs } from 'node:util';
 import {
   type AccountBound,
   accountBounds,
@@ -56,50 +55,10 @@ export interface JobBounds {
   readonly namespace: string;
   readonly image: string;
   readonly jobAccount: string;
-  /** What the installation's flags say: further variables, ConfigMap of further authorities, pool of identities. */
-  readonly told: ReturnType<typeof toldOfJobs>;
-}
-
-/**
- * What the flags of the adapter say of its Jobs, those that an installation adds by hand among them.
- *
- * @example
- * ```ts
- * import { toldOfJobs } from './access.ts';
- * import assert from 'node:assert/strict';
- *
- * const told = toldOfJobs(['adapter', '--job-env', 'A=b=c', '--job-env=B=', '--job-ca', 'authorities']);
- * assert.deepEqual(told, { environment: { A: 'b=c', B: '' }, authorities: 'authorities' });
- * ```
- */
-export function toldOfJobs(args: readonly string[]): {
+  /** Further variables. */
   readonly environment: Readonly<Record<string, string>>;
-  readonly authorities?: string;
-  readonly federation?: string;
-} {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      'job-env': { type: 'string', multiple: true, default: [] },
-      'job-ca': { type: 'string' },
-      'job-federation': { type: 'string' },
-    },
-    strict: false,
-  });
-  const { 'job-env': pairs, 'job-ca': authorities, 'job-federation': federation } = values;
-  const environment = Object.fromEntries(
-    pairs.flatMap((pair) => {
-      // The adapter refuses one without NAME=VALUE.
-      if (typeof pair !== 'string' || !pair.includes('=')) return [];
-      const at = pair.indexOf('=');
-      return [[pair.slice(0, at), pair.slice(at + 1)]];
-    }),
-  );
-  return {
-    environment,
-    ...(typeof authorities === 'string' ? { authorities } : {}),
-    ...(typeof federation === 'string' ? { federation } : {}),
-  };
+  /** ConfigMap of further authorities, and the pool of identities. */
+  readonly told: { readonly authorities?: string; readonly federation?: string };
 }
 
 /** The bounds of the adapter's account. */
@@ -191,9 +150,8 @@ const LABELS = {
 
 /** The rendered Job; what differs from cluster to cluster is the request's own. */
 function jobOf({ image, namespace, jobAccount, told }: JobBounds, stores: boolean): object {
-  const { environment: _, ...more } = told;
   const job = pullSecretJob({
-    ...more,
+    ...told,
     name: '',
     namespace,
     labels: cel<never>('variables.labels'),
@@ -216,12 +174,11 @@ function jobOf({ image, namespace, jobAccount, told }: JobBounds, stores: boolea
   return { ...spec, template: { ...template, spec: { ...template.spec, containers } } };
 }
 
-function variableIs({ told }: JobBounds): string {
+function variableIs({ environment }: JobBounds): string {
   const files = [...federationOfPod('').env, ...authoritiesOfPod('').env];
-  const further = Object.entries(told.environment).map(([name, value]) => ({
-    name,
-    ...(value === '' ? {} : { value }),
-  }));
+  const further = Object.entries(environment)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, value]) => ({ name, ...(value === '' ? {} : { value }) }));
   const data = { secretKeyRef: { name: cel(DATA), key: PULL_SECRET_KEY } };
   const given = [...files, ...further, { name: 'PULL_SECRET_DATA', valueFrom: data }];
   return `(variable.name in ${JSON.stringify(VARIABLES)} && !has(variable.valueFrom)) || variable in ${celOf(given)}`;

@@ -52,7 +52,7 @@ import { ObjectGroup } from '../shared/group.ts';
 import { prometheusRule, serviceMonitor } from '../shared/monitoring.ts';
 import { ownPod } from '../shared/pod.ts';
 import type { ChartSystem } from '../shared/system.ts';
-import { adapterRights, toldOfJobs } from './access.ts';
+import { adapterRights } from './access.ts';
 import { adapterAlerts } from './alerts.ts';
 
 const name = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
@@ -99,7 +99,8 @@ export const schema = z
       sentinelOptions: sentinelSchema.describe('How Sentinel decides'),
       adapterOptions: optionsSchema.describe('How the adapter works'),
       alerts: z.boolean().describe('Whether a PrometheusRule is rendered'),
-      args: z.array(z.string().max(1000)).max(50).describe('Further flags of "pullwright adapter"'),
+      logLevel: z.enum(['debug', 'info', 'warn', 'error']).describe('What the adapter logs; default info'),
+      logFormat: z.enum(['json', 'logfmt']).describe('Form of its log lines; default json'),
       egressPorts: z
         .array(z.int().min(1).max(65_535))
         .max(20)
@@ -241,7 +242,11 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
       account: ADAPTER_ACCOUNT,
       image: input.image,
       jobAccount: JOB_ACCOUNT,
-      told: toldOfJobs(adapter.args),
+      environment: input.adapterOptions.jobEnv ?? {},
+      told: {
+        ...(input.caConfigMap === undefined ? {} : { authorities: input.caConfigMap }),
+        ...(input.jobFederation === undefined ? {} : { federation: input.jobFederation }),
+      },
       // They name the Secret that the Jobs write.
       pullSecretName: input.adapterOptions.pullSecretName ?? DEFAULT_SETTINGS.pullSecretName,
       labels: adapter.metadata.labels,
@@ -322,7 +327,7 @@ function adapterArgs(input: Installation): readonly string[] {
     ...(input.jobFederation === undefined ? [] : ['--job-federation', input.jobFederation]),
     ...(input.caConfigMap === undefined ? [] : ['--job-ca', input.caConfigMap]),
     ...adapterOptionArgs(input.adapterOptions),
-    ...(input.args ?? []),
+    ...fieldArgs(['logLevel', 'logFormat'], input),
   ];
 }
 

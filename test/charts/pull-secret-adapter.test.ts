@@ -4,7 +4,6 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { toldOfJobs } from '../../charts/pull-secret-adapter/access.ts';
 import {
   type AdapterInstallation,
   adapterInstallation,
@@ -282,7 +281,6 @@ test('a flag is checked as its field is', async () => {
       () => read('--job-env', wrong),
       ({ message }: Error) => /must be NAME=VALUE/.test(message) && !message.includes('canary'),
     );
-  assert.deepEqual(toldOfJobs(['--job-env=A=b', '--job-env']), { environment: { A: 'b' } });
   assert.throws(() => read('--destroy-after', '1h'), /--destroy-after: expected 0, or 86400/);
 });
 

@@ -12,7 +12,7 @@ import { redact } from '../../core/redacted.ts';
 import { VERSION } from '../../core/version.ts';
 import { ClusterCache } from '../../engine/cache.ts';
 import { Cluster, notLeader } from '../../engine/cluster.ts';
-import type { ClusterPair, Reconciler } from '../../engine/contract.ts';
+import type { ClusterPair } from '../../engine/contract.ts';
 import { Discovery, type HostedClusters, readHostedKubeconfig } from '../../engine/hosted-clusters.ts';
 import { SHARD_LABEL } from '../../engine/hosted-status.ts';
 import { FactCache, type LookUp, noLookUp } from '../../engine/lookups.ts';
@@ -88,30 +88,19 @@ export async function openCluster(connection: Connection, opener: ClusterOpener)
 
 // Everything that one run of `reconcile` in a cluster holds on to.
 
-export interface LiveRun {
-  readonly settings: LiveSettings;
-  readonly io: CommandIo;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly reconcilers: readonly Reconciler[];
-  readonly manager: Manager;
-  /** The management cluster, or the one there is. */
-  readonly main: Cluster;
-  readonly discovery: Discovery | undefined;
-  /** Set once the election has begun. Without a leader nothing is written. */
-  readonly leadership: { election: LeaderElection | undefined };
-  readonly instance: string;
-}
+export type LiveRun = Awaited<ReturnType<typeof prepareRun>>;
 
 /** Opens what the settings name. Nothing is watched yet. */
-export async function prepareRun(settings: LiveSettings, io: CommandIo): Promise<LiveRun> {
+export async function prepareRun(settings: LiveSettings, io: CommandIo) {
   const log = liveLogger(settings, io);
   const metrics = createMetrics();
   const config = settings.config === undefined ? '' : await readText(settings.config, 'configuration ');
   const reconcilers = await loadReconcilers(parseReconcileConfig(config));
-  const leadership: LiveRun['leadership'] = { election: undefined };
+  // Set once the election has begun. Without a leader nothing is written.
+  const leadership: Leadership = {};
   const instance = io.env['HOSTNAME'] ?? hostname();
   const opener: ClusterOpener = { io, metrics, instance, mayWrite: () => mayWrite(settings, leadership) };
+  // The management cluster, or the one there is.
   const main = await openKubeconfig(settings.mainKubeconfig, opener);
   const manager = new Manager({
     reconcilers,
@@ -179,7 +168,11 @@ export function runReadiness(run: LiveRun): string | undefined {
   return run.discovery === undefined ? run.manager.waitingFor(LOCAL_SCOPE.name) : run.discovery.waitingFor;
 }
 
-function mayWrite(settings: LiveSettings, { election }: LiveRun['leadership']): boolean {
+interface Leadership {
+  election?: LeaderElection;
+}
+
+function mayWrite(settings: LiveSettings, { election }: Leadership): boolean {
   if (settings['dry-run']) return false;
   return settings['lease-namespace'] === undefined || election?.isLeader() === true;
 }

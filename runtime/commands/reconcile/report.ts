@@ -12,7 +12,6 @@ import { Redacted, reveal } from '../../core/redacted.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import { plannedNames } from '../../diagnose/model/admission.ts';
 import { effectiveNames, type PodPuller, podSpecIn, WORKLOAD_KINDS } from '../../diagnose/model/pull.ts';
-import type { EventNote, ReconcileError, Request } from '../../engine/contract.ts';
 import type { ObjectResult, OfflineResult } from '../../engine/offline/offline.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { type Difference, diff, pathStep } from '../../kube/drift.ts';
@@ -138,31 +137,10 @@ export interface DiffLine {
   readonly text: string;
 }
 
-export interface ReportEntry {
-  readonly verb: ObjectResult['verb'];
-  readonly role: string;
-  readonly object: string;
-  readonly reconciler: string;
-  readonly diff: readonly DiffLine[];
-}
+/** What a run found, as it is printed for programs. */
+export type RunReport = ReturnType<typeof reportOf>;
 
-export interface RunReport {
-  readonly scope: string;
-  readonly objects: readonly ReportEntry[];
-  readonly events: readonly (EventNote & { readonly reconciler: string })[];
-  readonly conditions: readonly (Pick<Condition, 'type' | 'status' | 'reason' | 'message'> & {
-    readonly object: string;
-  })[];
-  readonly verdicts: readonly (EntryStatus & { readonly object: string })[];
-  readonly actions: readonly string[];
-  /** What the pods of templates will pull with, where profiles or SidecarSets have a part in it. */
-  readonly templates: readonly TemplatePull[];
-  readonly problems: readonly (Omit<ReconcileError, 'regarding'> & {
-    readonly reconciler: string;
-    readonly key: Request;
-  })[];
-  readonly counts: Readonly<Record<ObjectResult['verb'], number>>;
-}
+type ReportEntry = RunReport['objects'][number];
 
 /** For programs: of one cluster its report, of several a list. */
 export function reportsText(form: 'json' | 'yaml', reports: readonly RunReport[]): string {
@@ -170,11 +148,7 @@ export function reportsText(form: 'json' | 'yaml', reports: readonly RunReport[]
 }
 
 /** Turns a run into a report. */
-export function reportOf(
-  scope: string,
-  result: OfflineResult,
-  templates: readonly TemplatePull[] = [],
-): RunReport {
+export function reportOf(scope: string, result: OfflineResult, templates: readonly TemplatePull[] = []) {
   const counts = { created: 0, configured: 0, unchanged: 0, removed: 0 };
   for (const object of result.objects) counts[object.verb] += 1;
   return {
@@ -190,6 +164,7 @@ export function reportOf(
       report.events.map((event) => ({ ...event, reconciler: report.reconciler })),
     ),
     ...statusOf(result),
+    /** What the pods of templates will pull with, where profiles or SidecarSets have a part in it. */
     templates,
     actions: result.reports.flatMap((report) =>
       report.actions.map((action) => `patch ${describeObject(action.ref)}`),
@@ -205,11 +180,11 @@ export function reportOf(
   };
 }
 
-function statusOf(result: OfflineResult): Pick<RunReport, 'conditions' | 'verdicts'> {
+function statusOf(result: OfflineResult) {
   const reported = new Set(result.reports.flatMap((report) => report.status.map(describeObject)));
   const withStatus = result.objects.flatMap(({ ref, after }) => {
     const status = after?.status as
-      | { conditions?: readonly Condition[]; verdicts?: RunReport['verdicts'] }
+      | { conditions?: readonly Condition[]; verdicts?: readonly EntryStatus[] }
       | undefined;
     return status === undefined || !reported.has(describeObject(ref))
       ? []
