@@ -18,6 +18,7 @@ import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { defaultFleet, readFleet, renderBundle, renderChart, writeTree } from '../charts/mod.ts';
 import { describeError, PullwrightError } from '../runtime/core/errors.ts';
+import { defined } from '../runtime/core/record.ts';
 import { DEFAULT_IMAGE, VERSION } from '../runtime/core/version.ts';
 import { ARCHS, type Arch } from './base.ts';
 import { compile } from './compile.ts';
@@ -212,8 +213,7 @@ function signingOf({ key, image, builder, snapshot }: ReturnType<typeof flags>):
   return {
     key: readFileSync(key, 'utf8'),
     image,
-    ...(builder === undefined ? {} : { builder }),
-    ...(passphrase === undefined ? {} : { passphrase }),
+    ...defined({ builder, passphrase }),
   };
 }
 

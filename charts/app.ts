@@ -11,7 +11,7 @@ import type { KubeObject } from '../runtime/core/kubernetes/object.ts';
 import { OWN_NAMESPACE, withImagePullSecrets } from '../runtime/core/kubernetes/objects.ts';
 import { pullStatusCrd } from '../runtime/core/kubernetes/pull-status-kind.ts';
 import { type Fleet, type FleetCluster, readFleet } from './fleet.ts';
-import { gitopsObjects, withSyncWaves } from './gitops/fleet.ts';
+import { gitopsObjects, type RenderedCluster, withSyncWaves } from './gitops/fleet.ts';
 import { type ManifestTree, renderTree } from './output.ts';
 import { dashboardObjects } from './shared/dashboards.ts';
 import { ObjectGroup } from './shared/group.ts';
@@ -32,15 +32,6 @@ import {
   type SystemPart,
 } from './shared/system.ts';
 import type { SystemInputs } from './systems.ts';
-
-/** A rendered cluster. */
-export interface RenderedCluster {
-  readonly name: string;
-  readonly path: string;
-  readonly objects: readonly KubeObject[];
-  /** Files that people keep, relative to the cluster's folder. */
-  readonly kept: readonly string[];
-}
 
 /** The whole tree of a fleet, relative to the output folder. */
 export function renderFleet(fleet: Fleet): {

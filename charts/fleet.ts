@@ -3,7 +3,7 @@
  */
 
 import { OWN_NAMESPACE } from '../runtime/core/kubernetes/objects.ts';
-import { isRecord, scalarText } from '../runtime/core/record.ts';
+import { defined, isRecord, scalarText } from '../runtime/core/record.ts';
 import { trimEndOf } from '../runtime/core/text.ts';
 import {
   check,
@@ -420,12 +420,8 @@ function usable(input: unknown): FleetTop {
 
 function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
   const { reconciler, monitoring, dashboards } = fleet.defaults ?? {};
-  return {
-    ...(monitoring === undefined ? {} : { monitoring }),
-    ...(dashboards === undefined ? {} : { dashboards }),
-    ...cluster,
-    reconciler: { ...reconciler, ...cluster.reconciler },
-  };
+  const settings = { ...reconciler, ...cluster.reconciler };
+  return { ...defined({ monitoring, dashboards }), ...cluster, reconciler: settings };
 }
 
 function contextOf(fleet: FleetTop, tops: readonly ClusterTop[], cluster: ClusterTop): ClusterContext {

@@ -15,7 +15,6 @@ export {
   clusterChart,
   Reconciler,
   type ReconcilerProps,
-  type RenderedCluster,
   renderCluster,
   renderFleet,
 } from './app.ts';
@@ -30,7 +29,13 @@ export {
   fleetSchemaText,
   type GitOpsInput,
 } from './fleet-schema.ts';
-export { ArgoApplication, ArgoHealth, FluxKustomization, FluxSource } from './gitops/fleet.ts';
+export {
+  ArgoApplication,
+  ArgoHealth,
+  FluxKustomization,
+  FluxSource,
+  type RenderedCluster,
+} from './gitops/fleet.ts';
 export { GlobalPullSecret, type GlobalPullSecretProps } from './global-pull-secret/chart.ts';
 export { renderChart } from './helm.ts';
 export { renderBundle } from './olm/bundle.ts';

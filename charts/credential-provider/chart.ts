@@ -2,6 +2,7 @@
 import type { Construct } from 'constructs';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { labels, namespaceReference } from '../../runtime/core/kubernetes/objects.ts';
+import { defined } from '../../runtime/core/record.ts';
 import { namespaceAccess, nodeAccess } from '../../runtime/credential-provider/access.ts';
 import { credentialProviderConfig, credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
 import { executableMachineConfigs } from '../../runtime/credential-provider/objects.ts';
@@ -96,11 +97,8 @@ function rolesOption(config: CredentialProviderInput): { readonly namespaces?: o
 
 function optionsOf(config: CredentialProviderInput): Readonly<Record<string, unknown>> {
   const { mode, secretAnnotation, installer } = config;
-  return {
-    ...(mode === undefined ? {} : { mode }),
-    ...(secretAnnotation === undefined ? {} : { secretAnnotation }),
-    ...(installer === undefined || installer.uninstall === true ? {} : { installer: true }),
-  };
+  const installs = installer === undefined || installer.uninstall === true ? undefined : true;
+  return defined({ mode, secretAnnotation, installer: installs });
 }
 
 /** Properties of {@link CredentialProvider}. */

@@ -8,22 +8,23 @@ import { ObjectGroup } from '../shared/group.ts';
 import { type ArgoApplicationInput, argoApplication, argoHealthPatch, withSyncWave } from './argo-cd.ts';
 import { type FluxKustomizationInput, type FluxSourceInput, fluxKustomization, fluxSource } from './flux.ts';
 
-/** As far as a rendered cluster matters here. */
-interface ClusterTree {
+/** A rendered cluster. */
+export interface RenderedCluster {
   readonly name: string;
   readonly path: string;
   readonly objects: readonly KubeObject[];
+  /** Files that people keep, relative to the cluster's folder. */
   readonly kept: readonly string[];
 }
 
 /** Objects for the folder `_gitops`: to be applied where the tool runs. */
 export function gitopsObjects(
   input: GitOpsInput,
-  clusters: readonly ClusterTree[],
+  clusters: readonly RenderedCluster[],
   fleet: Fleet,
 ): readonly KubeObject[] {
   const trees = clusters.filter((cluster) => cluster.objects.length > 0);
-  const destinationOf = ({ name }: ClusterTree): DestinationInput =>
+  const destinationOf = ({ name }: RenderedCluster): DestinationInput =>
     fleet.clusters.find(({ context }) => context.name === name)?.input.destination ?? {};
   if (input.tool === 'argo-cd')
     return [
@@ -45,7 +46,7 @@ export function withSyncWaves(
   return input?.tool === 'argo-cd' && input.syncWaves !== false ? objects.map(withSyncWave) : objects;
 }
 
-function application(input: GitOpsInput, tree: ClusterTree, destination: DestinationInput): KubeObject {
+function application(input: GitOpsInput, tree: RenderedCluster, destination: DestinationInput): KubeObject {
   return argoApplication({
     ...input,
     name: `pullwright-${tree.name}`,
@@ -60,7 +61,7 @@ function application(input: GitOpsInput, tree: ClusterTree, destination: Destina
 
 function kustomizations(
   { sopsKeySecret = 'sops-age', ...input }: GitOpsInput & { readonly source: string },
-  tree: ClusterTree,
+  tree: RenderedCluster,
   { kubeConfigSecret }: DestinationInput,
 ): readonly KubeObject[] {
   const base = `pullwright-${tree.name}`;
@@ -88,17 +89,17 @@ function kustomizations(
 const SOPS = 'overlays/sops';
 
 /** Whether the folder itself has a kustomization. Without one, both tools would take everything below it, overlays included. */
-function hasBase(tree: ClusterTree): boolean {
+function hasBase(tree: RenderedCluster): boolean {
   return tree.objects.some((object) => !pathOf(object).startsWith('overlays/'));
 }
 
 /** Overlays of a cluster, sorted: `overlays/external-secrets.io`. */
-function overlays(tree: ClusterTree): readonly string[] {
+function overlays(tree: RenderedCluster): readonly string[] {
   const paths = [...tree.objects.map(pathOf), ...tree.kept];
   return [...new Set(paths.flatMap((path) => /^overlays\/[^/]+/.exec(path)?.[0] ?? []))].sort();
 }
 
-function folder(input: GitOpsInput, tree: ClusterTree, overlay: string): string {
+function folder(input: GitOpsInput, tree: RenderedCluster, overlay: string): string {
   const parts = [input.path ?? '.', tree.path, overlay].filter((part) => part !== '' && part !== '.');
   return parts.length === 0 ? '' : parts.join('/');
 }

@@ -15,7 +15,6 @@ import {
   deployment,
   type Egress,
   labels,
-  type NetworkSettings,
   namespaceReference,
   networkPolicy,
   type PodSpec,
@@ -26,6 +25,7 @@ import {
   type Volume,
   type VolumeMount,
 } from '../../runtime/core/kubernetes/objects.ts';
+import { defined } from '../../runtime/core/record.ts';
 import {
   authoritiesOfPod,
   FEDERATION_CONFIG,
@@ -51,7 +51,7 @@ import {
 import { ObjectGroup } from '../shared/group.ts';
 import { prometheusRule, serviceMonitor } from '../shared/monitoring.ts';
 import { ownPod } from '../shared/pod.ts';
-import type { ChartSystem } from '../shared/system.ts';
+import type { ChartSystem, ClusterContext } from '../shared/system.ts';
 import { adapterRights } from './access.ts';
 import { adapterAlerts } from './alerts.ts';
 
@@ -130,11 +130,11 @@ export const schema = z
 export type PullSecretAdapterInput = Frozen<z.input<typeof schema>>;
 
 /** What is not written in the section. */
-export interface AdapterInstallation extends PullSecretAdapterInput {
-  readonly image: string;
+export interface AdapterInstallation
+  extends PullSecretAdapterInput,
+    Pick<ClusterContext, 'image' | 'network'> {
   /** Secrets in `namespace` that the Jobs pull it with; the pods of adapter and Sentinel get theirs with every other pod. @default none */
   readonly imagePullSecrets?: readonly string[];
-  readonly network?: NetworkSettings;
 }
 
 const DEFAULTS = {
@@ -243,10 +243,7 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
       image: input.image,
       jobAccount: JOB_ACCOUNT,
       environment: input.adapterOptions.jobEnv ?? {},
-      told: {
-        ...(input.caConfigMap === undefined ? {} : { authorities: input.caConfigMap }),
-        ...(input.jobFederation === undefined ? {} : { federation: input.jobFederation }),
-      },
+      told: defined({ authorities: input.caConfigMap, federation: input.jobFederation }),
       // They name the Secret that the Jobs write.
       pullSecretName: input.adapterOptions.pullSecretName ?? DEFAULT_SETTINGS.pullSecretName,
       labels: adapter.metadata.labels,
@@ -430,10 +427,5 @@ export const pullSecretAdapterSystem: ChartSystem<PullSecretAdapterInput, PullSe
   config: schema,
   kinds: ['management', 'standalone'],
   objects: (config, { image, imagePullSecrets = [], network }) =>
-    adapterInstallation({
-      ...config,
-      image,
-      imagePullSecrets,
-      ...(network === undefined ? {} : { network }),
-    }),
+    adapterInstallation({ ...config, image, imagePullSecrets, ...defined({ network }) }),
 };

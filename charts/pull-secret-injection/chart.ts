@@ -4,6 +4,7 @@ import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts'
 import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { labels, namespace, OWN_NAMESPACE } from '../../runtime/core/kubernetes/objects.ts';
+import { defined } from '../../runtime/core/record.ts';
 import { pullSecretGrantCrd } from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import {
   PROFILE_API_VERSION,
@@ -133,8 +134,7 @@ function part(
 /** What the fleet leaves out is the reconciler's to choose. */
 function optional(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   const { trustedLabelKeys, removals, withoutContainers } = config;
-  const given = Object.entries({ trustedLabelKeys, removals, withoutContainers });
-  return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+  return defined({ trustedLabelKeys, removals, withoutContainers });
 }
 
 /** Secrets that another system of ours writes with the same account. */

@@ -7,7 +7,6 @@ import {
   kubernetesObject,
   labels,
   may,
-  type NetworkSettings,
   networkPolicy,
   type PodSpec,
   type PolicyRule,
@@ -29,6 +28,7 @@ import {
 } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { BASE_HOOK } from '../../runtime/pull-secret-injection/plan/webhook-entries.ts';
 import { ownPod, PROBES } from '../shared/pod.ts';
+import type { ClusterContext } from '../shared/system.ts';
 
 const TLS_SECRET = 'pullwright-webhook-tls';
 const TLS_FOLDER = '/etc/pullwright/tls';
@@ -41,13 +41,6 @@ export type WebhookInput = Pick<
   PullSecretInjectionInput,
   'certificates' | 'excludedNamespaces' | 'namespaces' | 'withoutContainers'
 >;
-
-/** Where it runs. */
-export interface WebhookCluster {
-  readonly namespace: string;
-  readonly image: string;
-  readonly network?: NetworkSettings;
-}
 
 /**
  * Everything of the webhook. `failurePolicy: Ignore`: a pod is created without us, and the audit of the reconciler reports it.
@@ -64,7 +57,7 @@ export interface WebhookCluster {
  */
 export function webhookObjects(
   input: WebhookInput,
-  { namespace, image, network }: WebhookCluster,
+  { namespace, image, network }: Pick<ClusterContext, 'namespace' | 'image' | 'network'>,
 ): readonly KubeObject[] {
   const { certificates = { kind: 'service-ca' } } = input;
   const shared = { name: WEBHOOK, labels: labels({ name: WEBHOOK, component: 'pull-secret-injection' }) };

@@ -24,23 +24,17 @@ export type ClusterKind = 'standalone' | 'management' | 'hosted';
 export type Delivery = 'gitops' | 'reconciler';
 
 /** A hosted cluster, as its management cluster sees it. */
-export interface HostedCluster {
-  /** Name in the fleet. */
-  readonly name: string;
+export interface HostedCluster
+  extends Pick<ClusterContext, 'name' | 'delivery' | 'image' | 'imagePullSecrets' | 'namespace'> {
   /** Namespace and name of the HostedCluster object. */
   readonly hostedCluster: { readonly namespace: string; readonly name: string };
   /** Namespace of its control plane in the management cluster: `<namespace>-<name>` unless said otherwise. */
   readonly controlPlaneNamespace: string;
-  readonly delivery: Delivery;
-  readonly image: string;
-  /** Secrets that our pods there pull the image with. */
-  readonly imagePullSecrets?: readonly string[];
-  /** Of our own pods there. */
-  readonly namespace: string;
 }
 
 /** The cluster that objects are rendered for. */
 export interface ClusterContext {
+  /** In the fleet. */
   readonly name: string;
   readonly kind: ClusterKind;
   /** For `management`: that of hosted clusters found by discovery. */

@@ -1,4 +1,5 @@
 /** All output for people goes through here. */
+import { defined } from '../core/record.ts';
 import { onOneLine, printable, withoutCommands, wrapped } from '../core/text.ts';
 import type { CommandIo } from './command.ts';
 
@@ -23,9 +24,7 @@ export function control(sequence: string): string {
  */
 export function forPeople(io: CommandIo): CommandIo {
   return {
-    ...(io.writeNow === undefined ? {} : { writeNow: io.writeNow }),
-    ...(io.exitNow === undefined ? {} : { exitNow: io.exitNow }),
-    ...(io.platform === undefined ? {} : { platform: io.platform }),
+    ...defined({ writeNow: io.writeNow, exitNow: io.exitNow, platform: io.platform }),
     env: io.env,
     cwd: io.cwd,
     signal: io.signal,

@@ -5,7 +5,7 @@ import { forPeople } from '../cli/terminal.ts';
 import { nearWord, onOneLine } from '../core/text.ts';
 import { VERSION } from '../core/version.ts';
 import { isBrokenPipe, runCommand } from './run-command.ts';
-import { COMMANDS, type CommandGroup } from './table.ts';
+import { COMMANDS, GROUPS } from './table.ts';
 
 /** Runs `args` as the program `pullwright` would, and gives the exit code. */
 export async function runMain(args: readonly string[], given: CommandIo = processIo()): Promise<ExitCode> {
@@ -75,7 +75,7 @@ function writeWhole(fd: 1 | 2, text: string): void {
 
 // What the program says when no command was run: the list of commands, and what was probably meant.
 
-const GROUPS: readonly (readonly [CommandGroup, string])[] = [
+const TITLES: readonly (readonly [keyof typeof GROUPS, string])[] = [
   ['ask', 'Ask; nothing is changed:'],
   ['change', 'Prepare and clean up:'],
   ['run', 'Run; mostly in pods and on nodes:'],
@@ -84,11 +84,9 @@ const GROUPS: readonly (readonly [CommandGroup, string])[] = [
 /** The list of commands, by who calls them. */
 export function overview(): string {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
-  const groups = GROUPS.flatMap(([group, title]) => [
+  const groups = TITLES.flatMap(([group, title]) => [
     title,
-    ...Object.entries(COMMANDS)
-      .filter(([, entry]) => entry.group === group)
-      .map(([name, entry]) => `  ${name.padEnd(width)}  ${entry.summary}`),
+    ...Object.entries(GROUPS[group]).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`),
     '',
   ]);
   return [

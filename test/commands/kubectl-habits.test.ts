@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import type { Flag } from '../../runtime/cli/flags.ts';
 import { helpText } from '../../runtime/cli/help.ts';
-import { COMMANDS } from '../../runtime/commands/table.ts';
+import { COMMANDS, GROUPS } from '../../runtime/commands/table.ts';
 import { runInProcess } from '../support/in-process.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
@@ -12,7 +12,7 @@ import { CLUSTER, EMPTY, nowhere, put, tidy } from './output-scene.ts';
 
 const specs = await Promise.all(Object.values(COMMANDS).map(async (entry) => (await entry.load()).spec()));
 /** What people run by hand. */
-const byHand = specs.filter(({ name }) => COMMANDS[name]?.group !== 'run' || name === 'reconcile');
+const byHand = specs.filter(({ name }) => GROUPS.run[name] === undefined || name === 'reconcile');
 
 /** The short form of a flag wherever a command has it. */
 const SHORT: Readonly<Record<string, string>> = {

@@ -5,6 +5,7 @@
 import { PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
+import { defined } from '../../core/record.ts';
 import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
 import { OWNER_LABEL } from '../../engine/contract.ts';
 import { isApiError } from '../../kube/api-error.ts';
@@ -200,7 +201,7 @@ async function removeOne(
   const { kind, metadata } = object;
   try {
     await client.remove(objectRef(object), {
-      ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
+      ...defined({ uid: metadata.uid }),
       // The pods of a program end before the next stage begins.
       ...(['Deployment', 'DaemonSet', 'CronJob'].includes(kind)
         ? { propagation: 'Foreground' as const }
@@ -216,15 +217,7 @@ async function removeOne(
 async function release(object: KubeObject, managers: readonly string[], client: KubeClient): Promise<void> {
   const { apiVersion, kind, metadata } = object;
   const { name, namespace, uid } = metadata;
-  const empty = {
-    apiVersion,
-    kind,
-    metadata: {
-      name,
-      ...(namespace === undefined ? {} : { namespace }),
-      ...(uid === undefined ? {} : { uid }),
-    },
-  };
+  const empty = { apiVersion, kind, metadata: { name, ...defined({ namespace, uid }) } };
   for (const manager of managers) {
     try {
       await client.apply(empty, { manager });
