@@ -33,26 +33,14 @@ function of(index: number, path: FieldPath, text: string): FleetProblem {
 
 // Mistakes of hosted clusters that show only beside the management cluster whose reconciler looks after them.
 
-/** What is looked at, by the clusters' order. */
-interface HostedFleet {
-  readonly tops: readonly ClusterTop[];
-  readonly sections: readonly (readonly Section[])[];
-  readonly defaults: ReconcilerSettings | undefined;
-}
-
-/** Accounts that no kubeconfig leads to, and options of which one reconciler can follow only one. */
-function hostedMistakes(fleet: HostedFleet): readonly FleetProblem[] {
-  return fleet.tops.flatMap((cluster, index) =>
-    cluster.kind === 'hosted' ? [...accountMistakes(fleet, cluster, index), ...rivals(fleet, index)] : [],
-  );
-}
-
 /** HyperShift's own kubeconfig is an administrator's: no account that policies may name. */
 function accountMistakes(
-  { tops, defaults }: HostedFleet,
+  tops: readonly ClusterTop[],
+  defaults: ReconcilerSettings | undefined,
   cluster: ClusterTop,
   index: number,
 ): readonly FleetProblem[] {
+  if (cluster.kind !== 'hosted') return [];
   const management = tops.find(({ name, kind }) => kind === 'management' && name === cluster.management);
   const secret = management?.reconciler?.kubeconfigSecret ?? defaults?.kubeconfigSecret;
   if (cluster.hostedCluster?.serviceAccount === undefined || management === undefined) return [];
@@ -62,11 +50,13 @@ function accountMistakes(
 }
 
 /** A reconciler without configured access to hosted clusters: the only kubeconfig that HyperShift makes is an administrator's. */
-function hostedWarnings(fleet: HostedFleet): readonly FleetProblem[] {
-  return fleet.tops.flatMap((cluster, index) => {
-    const secret = cluster.reconciler?.kubeconfigSecret ?? fleet.defaults?.kubeconfigSecret;
-    const serves =
-      cluster.discovery === true || fleet.tops.some(({ management }) => management === cluster.name);
+function hostedWarnings(
+  tops: readonly ClusterTop[],
+  defaults: ReconcilerSettings | undefined,
+): readonly FleetProblem[] {
+  return tops.flatMap((cluster, index) => {
+    const secret = cluster.reconciler?.kubeconfigSecret ?? defaults?.kubeconfigSecret;
+    const serves = cluster.discovery === true || tops.some(({ management }) => management === cluster.name);
     if (cluster.kind !== 'management' || secret !== undefined || !serves) return [];
     const text = `without it the reconciler comes to hosted clusters with Secret ${OWN_KUBECONFIG}, which HyperShift does not make: make it of hostedCluster.serviceAccount and write its name here, or write ${ADMIN_KUBECONFIG} to have it come as system:admin`;
     return [of(index, ['reconciler', 'kubeconfigSecret'], text)];
@@ -74,8 +64,13 @@ function hostedWarnings(fleet: HostedFleet): readonly FleetProblem[] {
 }
 
 /** One reconciler has one set of some options for all hosted clusters. */
-function rivals({ tops, sections }: HostedFleet, index: number): readonly FleetProblem[] {
-  const { management } = tops[index] as ClusterTop;
+function rivals(
+  tops: readonly ClusterTop[],
+  sections: readonly (readonly Section[])[],
+  { kind, management }: ClusterTop,
+  index: number,
+): readonly FleetProblem[] {
+  if (kind !== 'hosted') return [];
   return (sections[index] ?? []).flatMap(({ system, config }): readonly FleetProblem[] => {
     const wanted = system.shared?.(config);
     if (wanted === undefined) return [];
@@ -386,12 +381,12 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
   found.push(...fleetMistakes(tops, raw.gitops));
   const places = tops.map((cluster, index) => ({ defaults: asMap(raw.defaults?.systems), cluster, index }));
   const sections = places.map((place) => readSections(place, found));
-  const hosted = { tops, sections, defaults: raw.defaults?.reconciler };
-  found.push(...hostedMistakes(hosted));
-  warnings.push(...hostedWarnings(hosted), ...pairWarnings(sections));
+  const settings = raw.defaults?.reconciler;
+  warnings.push(...hostedWarnings(tops, settings), ...pairWarnings(sections));
   const clusters = places.map((place) => {
     const { cluster, index } = place;
     const own = sections[index] ?? [];
+    found.push(...accountMistakes(tops, settings, cluster, index), ...rivals(tops, sections, cluster, index));
     const context = contextOf(raw, tops, cluster);
     found.push(...sectionMistakes(own, context, place));
     warnings.push(...sectionMistakes(own, context, place, 'warnings'));

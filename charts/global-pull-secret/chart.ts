@@ -61,10 +61,8 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   config: schema,
   kinds: ['standalone', 'hosted', 'management'],
   check: (config, cluster) => checkShape(config, deliveryOf(cluster)),
-  objects(config, cluster) {
-    if (cluster.kind === 'management') return [];
-    return globalPullSecretObjects(config, cluster);
-  },
+  objects: (config, cluster) =>
+    cluster.kind === 'management' ? [] : globalPullSecretObjects(config, cluster),
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
   hostedAccess: (config, cluster) =>
     hostedAccess({ delivery: 'reconciler', agent: agentAtRunTime(config, cluster) }),

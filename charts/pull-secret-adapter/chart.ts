@@ -9,7 +9,7 @@ import type { Construct } from 'constructs';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { type Frozen, optional } from '../../runtime/core/kubernetes/fields.ts';
-import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
   configMap,
   deployment,
@@ -249,7 +249,7 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
       labels: adapter.metadata.labels,
       jobLabels: labels({ name: JOB_ACCOUNT, component: 'job' }),
     }),
-    ...(input.jobFederation === undefined ? [] : [credentials(namespace, input.jobFederation)]),
+    ...(input.jobFederation === undefined ? [] : [credentials(input, input.jobFederation)]),
     ...programObjects(input, adapter),
     ...(withSentinel ? programObjects(input, sentinel) : []),
     jobNetworkPolicy(input),
@@ -257,23 +257,15 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
   ];
 }
 
-/** Names and labels of a program. The component label distinguishes the adapter's pods from those of Jobs, which have the same name label. */
-interface Names {
-  readonly metadata: ObjectMeta & {
-    readonly namespace: string;
-    readonly labels: NonNullable<ObjectMeta['labels']>;
-  };
-  readonly selector: Readonly<Record<string, string>>;
-}
-
 /** One of the two programs. */
-interface Program extends Names {
+interface Program extends ReturnType<typeof namesOf> {
   readonly replicas: number;
   readonly args: readonly string[];
   readonly file: ConfigFile | undefined;
 }
 
-function namesOf({ namespace }: Installation, name: string, component: string): Names {
+/** The component label distinguishes the adapter's pods from those of Jobs, which have the same name label. */
+function namesOf({ namespace }: Installation, name: string, component: string) {
   const names = { name, component };
   return { metadata: { name, namespace, labels: labels(names) }, selector: selectorLabels(names) };
 }
@@ -291,14 +283,10 @@ function accounts(input: Installation): readonly KubeObject[] {
   ];
 }
 
-function credentials(namespace: string, provider: string): KubeObject {
-  const metadata = {
-    name: FEDERATION_CONFIG,
-    namespace,
-    labels: labels({ name: JOB_ACCOUNT, component: 'job' }),
-  };
+function credentials(input: Installation, provider: string): KubeObject {
+  const { metadata } = namesOf(input, JOB_ACCOUNT, 'job');
   const text = JSON.stringify(federationCredentials(provider), null, 2);
-  return configMap(metadata, { [FEDERATION_KEY]: `${text}\n` });
+  return configMap({ ...metadata, name: FEDERATION_CONFIG }, { [FEDERATION_KEY]: `${text}\n` });
 }
 
 function brokerArgs(input: Installation): readonly string[] {
@@ -389,11 +377,7 @@ function pod(input: Installation, { metadata: { name }, args, file }: Program): 
 /** Of the pods of Jobs: no ingress. */
 function jobNetworkPolicy(input: Installation): KubeObject {
   return networkPolicy({
-    metadata: {
-      name: JOB_ACCOUNT,
-      namespace: input.namespace,
-      labels: labels({ name: JOB_ACCOUNT, component: 'job' }),
-    },
+    metadata: namesOf(input, JOB_ACCOUNT, 'job').metadata,
     selector: { 'hyperfleet.io/adapter': 'pullsecret', 'hyperfleet.io/resource-type': 'job' },
     ingress: [],
     egress: egress(input, []),

@@ -13,16 +13,13 @@ import {
   type PolicyRule,
   READ,
 } from '../../runtime/core/kubernetes/objects.ts';
+import type { PullSecretInjectionInput } from '../../runtime/pull-secret-injection/options.ts';
 import { WEBHOOK_NAME } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { INJECTION_POLICY_NAME } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { type Access } from '../shared/system.ts';
 
-export interface InjectionAccessInput {
+export interface InjectionAccessInput extends Pick<PullSecretInjectionInput, 'namespaces' | 'secretNames'> {
   readonly admission: 'policy' | 'webhook' | 'none';
-  /** The only namespaces that the system works in. @default all */
-  readonly namespaces?: readonly string[];
-  /** Copies may be written under these names only. @default any */
-  readonly secretNames?: readonly string[];
   /** Of the profiles of the fleet, which are read beside `secretNames`. @default {[]} */
   readonly sources?: readonly { readonly namespace: string; readonly name: string }[];
   readonly audit: boolean;

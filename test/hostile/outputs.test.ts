@@ -229,7 +229,7 @@ test('hosted clusters are written each below its name', () =>
     const ran = await reconcile(place, hosted(place, ['clusters/a', 'clusters/b']));
     assert.equal(ran.code, 0, ran.stderr);
     assert.deepEqual(readdirSync(join(place.to, 'clusters')), ['a', 'b']);
-    assert.ok(existsSync(join(place.to, 'clusters/a', FILE)));
+    assert.ok(existsSync(join(place.to, 'clusters/a/hosted')));
   }));
 
 test('a hosted cluster whose name leads elsewhere is neither read nor written there', () =>

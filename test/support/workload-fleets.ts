@@ -80,6 +80,7 @@ export const CLUSTERS: Readonly<Record<string, readonly ClusterInput[]>> = {
           sentinel: true,
           sentinelOptions: { rule: 'reconcile', labels: { a: 'b' }, pollSeconds: 1, maxAgeSeconds: 60 },
           logLevel: 'debug',
+          logFormat: 'logfmt',
         },
         verify: {
           namespaces: ['web'],
