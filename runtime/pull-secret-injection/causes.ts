@@ -1,24 +1,24 @@
 /**
- * Why a profile is not ready, by cause: each has a condition and a count of its own, so that one tenant's problem neither
- * hides those of others nor counts as the platform's.
+ * The causes that keep a profile from being ready. Each has its own condition and count, so one tenant's problem neither hides
+ * others nor counts as the platform's.
  */
 
 export interface Cause {
   /** Type of the condition: `True` when nothing is wrong. */
   readonly type: 'SourcesReady' | 'Granted' | 'NamesFree' | 'WritesAccepted' | 'TargetsFree';
   readonly reasons: readonly string[];
-  /** What the condition says when all is well. */
+  /** Message of the condition while it is `True`. */
   readonly well: string;
 }
 
-/** The only cause that the owners of namespaces can do something about; all others are the platform's. */
+/** The only cause that namespace owners can fix; all others are the platform's. */
 export const TENANTS_CAUSE: Cause = {
   type: 'TargetsFree',
   reasons: ['ForeignObject', 'Terminating', 'QuotaExceeded'],
   well: 'No foreign Secret and no quota prevents a copy',
 };
 
-/** The most urgent one first. */
+/** Most urgent first. */
 export const CAUSES: readonly Cause[] = [
   {
     type: 'SourcesReady',
@@ -43,7 +43,7 @@ export const CAUSES: readonly Cause[] = [
   TENANTS_CAUSE,
 ];
 
-/** Whether the owner of the namespace has to act, by the reason of a problem. */
+/** Reports whether a problem with this reason is for the owner of the namespace. */
 export function isTenants(reason: string): boolean {
   return TENANTS_CAUSE.reasons.includes(reason);
 }

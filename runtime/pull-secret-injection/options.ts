@@ -1,4 +1,4 @@
-/** What the operator of a cluster decides about injection and distribution. */
+/** Cluster-wide options of injection and distribution. */
 
 import { z } from 'zod';
 import { dnsLabel, dnsName, type Frozen } from '../core/kubernetes/fields.ts';
@@ -7,33 +7,33 @@ import { DEFAULT_TRUSTED_KEYS } from './kinds/grant.ts';
 import { type ProfileSecret, type ProfileSource, type ReadProfile, readProfile } from './kinds/profile.ts';
 import { type Exemption, exemption, type PlannedPod } from './plan/plan.ts';
 
-/** How much may go without a confirmation. A change is held when it removes more than both. */
+/** Removals allowed without a confirmation. A change that exceeds both limits is held. */
 const DEFAULT_REMOVALS = { share: 0.2, copies: 10 };
 
-/** Of the configuration file. */
+/** The section of this system in the reconciler's configuration file. */
 export const optionsSchema = z.strictObject({
-  /** Namespace of our own pods: never injected into. */
+  /** Namespace of our own pods, which are never injected. */
   ownNamespace: z.string().default('pullwright-system'),
-  /** Further namespaces whose pods are left alone. */
+  /** Further namespaces whose pods are skipped. */
   excludedNamespaces: z.array(z.string()).default([]),
-  /** The only namespaces that this system works in: Secrets, pods and ServiceAccounts of others are not read. Empty: in all. */
+  /** Restricts the system to these namespaces: Secrets, pods and ServiceAccounts elsewhere are not read. Empty: all. */
   namespaces: z.array(z.string()).default([]),
-  /** With `namespaces`: the only names of Secrets that are read there, beside `sources`. Empty: whatever the name. */
+  /** With `namespaces`: the only Secret names read there, besides `sources`. Empty: any name. */
   secretNames: z.array(z.string()).default([]),
-  /** With `secretNames`: Secrets that are read besides, `namespace/name`. */
+  /** With `secretNames`: further Secrets that are read, as `namespace/name`. */
   sources: z.array(z.string()).default([]),
-  /** What changes pods: the API server by our policy, our webhook, or nothing. Never two of them. */
+  /** Component that changes pods: the API server by our policy, our webhook, or none. Never two of them. */
   admission: z.enum(['policy', 'webhook', 'none']).default('policy'),
-  /** Namespace label keys that grants may select by. */
+  /** Namespace label keys that grant selectors may use. */
   trustedLabelKeys: z.array(z.string()).readonly().default(DEFAULT_TRUSTED_KEYS),
-  /** Look at pods, and report those that lack names. */
+  /** Audits pods and reports those that lack names. */
   audit: z.boolean().default(true),
-  /** SidecarSets inject even where no matching set brings a container. */
+  /** SidecarSets inject even if no matching set has a container. */
   withoutContainers: z.boolean().default(false),
-  /** How many copies of a profile one change may take away without a confirmation. */
+  /** Copies of a profile that one change may remove without a confirmation. */
   removals: z
     .strictObject({
-      /** Of the copies of a profile, between 0 and 1. */
+      /** Share of the profile's copies, between 0 and 1. */
       share: z.number().min(0).max(1).default(DEFAULT_REMOVALS.share),
       copies: z.int().min(0).default(DEFAULT_REMOVALS.copies),
     })
@@ -44,24 +44,24 @@ export type InjectionOptions = Frozen<z.output<typeof optionsSchema>>;
 
 export const DEFAULT_OPTIONS: InjectionOptions = optionsSchema.parse({});
 
-/** Every namespace whose pods are left alone. */
+/** All namespaces whose pods are skipped. */
 export function excludedNamespaces(options: InjectionOptions): readonly string[] {
   return [...new Set([options.ownNamespace, ...options.excludedNamespaces])].sort();
 }
 
-/** Whether this system leaves the namespace alone because others are named. */
+/** Reports whether `namespaces` restricts the system to other namespaces. */
 export function isOutside(name: string, { namespaces }: Pick<InjectionOptions, 'namespaces'>): boolean {
   return namespaces.length > 0 && !namespaces.includes(name);
 }
 
-/** Why no profile applies to a pod. */
+/** Returns why no profile applies to a pod; undefined if profiles apply. */
 export function exemptionOf(pod: PlannedPod, options: InjectionOptions): Exemption | undefined {
   return isOutside(pod.namespace, options)
     ? 'excluded-namespace'
     : exemption(pod, excludedNamespaces(options));
 }
 
-// What the section `systems.pull-secret-injection` of a fleet may hold, and what in it cannot be meant.
+// The section `systems.pull-secret-injection` of a fleet, and its validation.
 
 const certificates = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('service-ca').describe("OpenShift's service CA makes it") }),
@@ -80,7 +80,7 @@ const certificates = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** Its shape. */
+/** Schema of the section. */
 export const schema = z.strictObject({
   admission: z
     .enum(['policy', 'webhook', 'none'])
@@ -135,16 +135,16 @@ export const schema = z.strictObject({
     .describe('PullSecretProfiles of the cluster'),
 });
 
-/** The section, as it is written. Every field is optional. */
+/** The section as users write it. Every field is optional. */
 export type PullSecretInjectionInput = Frozen<z.input<typeof schema>>;
 
 /** A profile of the fleet: its name, and its spec as in the kind `PullSecretProfile`. */
 type ProfileInput = NonNullable<PullSecretInjectionInput['profiles']>[number];
 
-/** Who makes the serving certificate and tells the API server whom to trust. */
+/** The issuer of the serving certificate, and of the CA bundle for the API server. */
 export type CertificateSource = Frozen<z.input<typeof certificates>>;
 
-/** Service CA is OpenShift's. In any other cluster the certificate would never be issued, and the webhook would not start. */
+/** The service CA exists only on OpenShift. Elsewhere it would never issue the certificate, and the webhook would not start. */
 export function certificateProblems({
   admission,
   certificates: source,
@@ -158,7 +158,7 @@ export function certificateProblems({
   ];
 }
 
-/** The Secrets that a profile of the fleet brings, each with sources; none of an invalid one. */
+/** Secrets with sources that a profile of the fleet distributes; none if the profile is invalid. */
 function broughtBy(input: ProfileInput): readonly ProfileSecret[] {
   const read = readInput(input);
   if (!read.ok || !read.profile.distributes) return [];
@@ -169,12 +169,12 @@ function readInput({ name, spec }: ProfileInput): ReadProfile {
   return readProfile({ apiVersion: '', kind: '', metadata: { name }, spec });
 }
 
-/** What a profile of the fleet brings Secrets from. */
+/** All sources of a profile of the fleet. */
 export function sourcesOf(input: ProfileInput): readonly ProfileSource[] {
   return broughtBy(input).flatMap(({ sources }) => sources);
 }
 
-/** What is wrong with the profiles, by themselves, with each other, and with what the fleet lets the reconciler do. */
+/** Problems of the profiles alone, with each other, and with the reconciler's rights (`secretNames`, `namespaces`). */
 export function profileProblems({
   profiles = [],
   secretNames,
@@ -201,8 +201,8 @@ export function profileProblems({
 }
 
 /**
- * Two profiles that deliver different Secrets under one name to the same namespaces. Whether their selectors overlap is decided as the
- * admission policy of collisions decides it: when one requires no more than the other.
+ * Finds profiles that deliver different Secrets under one name to the same namespaces. Selectors overlap if one requires a subset
+ * of the other, as in the admission policy of collisions.
  */
 function rivalry(later: ProfileInput, earlier: ProfileInput): readonly string[] {
   const [a, b] = [readInput(later), readInput(earlier)];
@@ -223,5 +223,5 @@ function rivalry(later: ProfileInput, earlier: ProfileInput): readonly string[] 
   ];
 }
 
-/** Folder, field manager, metric label and owner label. */
+/** Folder name, field manager, metric label and owner label. */
 export const RECONCILER_NAME = 'pull-secret-injection';

@@ -1,6 +1,6 @@
 /**
- * `PullSecretGrant` (pullwright.dev/v1alpha1, namespaced): the consent of the owner of a source Secret, as an object of its own in
- * the namespace of the Secret. It outlives the Secret, so that replacing the Secret takes nothing away.
+ * `PullSecretGrant` (pullwright.dev/v1alpha1, namespaced): the consent of a source Secret's owner, as a separate object in the
+ * Secret's namespace. It outlives the Secret, so replacing the Secret does not withdraw consent.
  *
  * Source of the shape: `ReferenceGrant` of the Gateway API.
  */
@@ -27,37 +27,37 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { mustBe, noDuplicates } from '../../core/kubernetes/read-spec.ts';
 
 /**
- * Label keys that selectors of grants may use unless configured otherwise: a tenant who labels its own namespace must not be able to help
- * itself, and the API server owns this one.
+ * Default label keys that grant selectors may use. The API server sets this one, so a tenant cannot give itself access by
+ * labelling its own namespace.
  */
 export const DEFAULT_TRUSTED_KEYS: readonly string[] = [NAMESPACE_NAME_LABEL];
 
 export const GRANT_API_VERSION: string = `${OWN_GROUP}/${OWN_VERSION}`;
 export const GRANT_KIND = 'PullSecretGrant';
-/** The policy of consent makes one check for each. */
+/** The consent policy makes one check per Secret. */
 export const MAX_GRANTED_SECRETS = 16;
-/** In `spec.profiles`: any profile. */
+/** Matches any profile in `spec.profiles`. */
 export const ANY_PROFILE = '*';
 
-/** A grant, read. */
+/** A parsed grant. */
 export interface PullSecretGrant {
   readonly namespace: string;
   readonly name: string;
-  /** Names of Secrets beside it. */
+  /** Names of Secrets in the grant's namespace. */
   readonly secrets: readonly string[];
   /** Names of profiles, `sidecarset/NAME`, or {@link ANY_PROFILE}. */
   readonly profiles: readonly string[];
-  /** To which namespaces: names and globs. */
+  /** Target namespaces: names and globs. */
   readonly patterns: readonly string[];
-  /** And those that meet these; undefined: no others. */
+  /** Also grants to namespaces that meet these requirements; undefined: no others. */
   readonly selector: readonly LabelRequirement[] | undefined;
-  /** Nothing that kubectl applied was dropped on the way: otherwise it is not known what its owner means. */
+  /** False when fields that kubectl applied were dropped: the owner's intent is then unknown. */
   readonly isWhole: boolean;
-  /** What of it grants nothing, and why. With problems in its shape the whole of it grants nothing. */
+  /** Parts that grant nothing, and why. A problem in the shape makes the whole grant void. */
   readonly problems: readonly string[];
 }
 
-/** A Secret that a profile is to bring to a namespace. */
+/** A Secret that a profile requests for a namespace. */
 export interface GrantRequest {
   readonly secret: string;
   readonly profile: string;
@@ -65,7 +65,7 @@ export interface GrantRequest {
   readonly labels: Labels;
 }
 
-/** Whether the grant covers the request. */
+/** Reports whether the grant covers the request. */
 export function grantsTo(
   { profiles, secrets, patterns, selector }: PullSecretGrant,
   { secret, profile, namespace, labels }: GrantRequest,
@@ -73,7 +73,7 @@ export function grantsTo(
   if (!secrets.includes(secret) || ![profile, ANY_PROFILE].some((name) => profiles.includes(name)))
     return false;
   const isNamed = patterns.some((pattern) => matchesGlob(pattern, namespace));
-  // The name overrides the label of a manifest in a folder, because the API server sets that label.
+  // The name overrides the label in a manifest, because the API server sets that label.
   return (
     isNamed || (selector !== undefined && selects(selector, { ...labels, [NAMESPACE_NAME_LABEL]: namespace }))
   );
@@ -139,7 +139,7 @@ export function pullSecretGrantCrd(): KubeObject {
 }
 
 /**
- * Reads a grant. Total: what cannot be read grants nothing and is in `problems`.
+ * Reads a grant. Never throws: invalid parts grant nothing and are listed in `problems`.
  */
 export function readPullSecretGrant(
   object: KubeObject,

@@ -1,7 +1,6 @@
 /**
- * `PullSecretProfile` (pullwright.dev/v1alpha1, cluster-scoped): which pods get which pull secrets, and where the secrets
- * come from. Read from raw JSON; what the CRD's schema would refuse is refused here too, because profiles are also read
- * from folders, where no API server has looked at them.
+ * `PullSecretProfile` (pullwright.dev/v1alpha1, cluster-scoped): which pods get which pull secrets, and their sources. Read from
+ * raw JSON, and validated as by the CRD's schema: profiles in folders have not passed an API server.
  */
 import { z } from 'zod';
 import { parseGoDuration } from '../../core/go/duration.ts';
@@ -25,24 +24,24 @@ import {
 import { type KubeObject, LAST_APPLIED } from '../../core/kubernetes/object.ts';
 import { atMost, mustBe, refuse } from '../../core/kubernetes/read-spec.ts';
 
-// `spec.copies` of a profile: what its copies carry besides the credential, and what becomes of them when a source is deleted.
+// `spec.copies` of a profile: labels and annotations of its copies, and what happens to them when a source is deleted.
 
-/** Read. */
+/** Parsed `spec.copies`. */
 export interface ProfileCopies {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** How long after a source was deleted its entries leave the copies; undefined: they stay. */
+  /** Delay between deletion of a source and removal of its entries from the copies; undefined: entries stay. */
   readonly removeAfterMs: number | undefined;
 }
 
-/** What a profile without `spec.copies` says. */
+/** Used for a profile without `spec.copies`. */
 export const PLAIN_COPIES: ProfileCopies = { labels: {}, annotations: {}, removeAfterMs: undefined };
 
 const DEFAULT_REMOVE_AFTER = '24h';
-/** Labels, and annotations. */
+/** Limit for labels, and for annotations. */
 const MAX_COPY_MARKS = 16;
 const MAX_ANNOTATION_LENGTH = 1024;
-/** Ours, by which copies are found and pruned. */
+/** Our own prefix; its labels find and prune copies. */
 const RESERVED_PREFIX = 'pullwright.dev/';
 const RESERVED_KEYS: readonly string[] = ['app.kubernetes.io/managed-by', LAST_APPLIED];
 
@@ -52,10 +51,10 @@ export const PROFILE_KIND = 'PullSecretProfile';
 /** The consent policy makes one check per source. */
 export const MAX_SECRETS = 8;
 export const MAX_SOURCES = 8;
-/** Over all secrets of one profile: each source costs the consent policy one of the 28 checks that its budget allows. */
+/** Across all secrets of one profile: each source costs the consent policy one of the 28 checks in its budget. */
 export const MAX_SOURCES_IN_ALL = 16;
 
-/** Where a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg is. */
+/** Reference to a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg. */
 export interface ProfileSource {
   readonly namespace: string;
   readonly name: string;
@@ -65,28 +64,28 @@ export interface ProfileSource {
 export interface ProfileSecret {
   /** Name of the Secret in the pod's namespace. */
   readonly name: string;
-  /** Merged in this order, the first one wins; empty: the Secret is there already. */
+  /** Merged in this order, the first one wins; empty: another tool delivers the Secret. */
   readonly sources: readonly ProfileSource[];
-  /** Two sources name one registry with different credentials: the first one counts, or nothing is written. */
+  /** If two sources have different credentials for one registry: use the first, or write nothing. */
   readonly onCollision: 'FirstWins' | 'Fail';
 }
 
-/** A profile, read. */
+/** A parsed profile. */
 export interface PullSecretProfile {
   readonly name: string;
   readonly order: number;
-  /** Of pods; none: every pod of the selected namespaces. With mode `Distribute` it applies to no pod, and is optional. */
+  /** Pod selector; empty: every pod of the selected namespaces. With mode `Distribute` it is optional and has no effect. */
   readonly selector: readonly LabelRequirement[];
-  /** Of namespaces; none: every namespace. */
+  /** Namespace selector; empty: every namespace. */
   readonly namespaceSelector: readonly LabelRequirement[];
   readonly secrets: readonly ProfileSecret[];
   readonly injects: boolean;
   readonly distributes: boolean;
   readonly suspended: boolean;
-  /** The profile to which this one hands over the names that it holds. */
+  /** The profile that takes over the Secret names of this one. */
   readonly successor?: string | undefined;
   readonly copies: ProfileCopies;
-  /** When the profile was made: who comes first has the name. Absent in folders. */
+  /** Creation time: the older profile gets a contested name. Absent in folders. */
   readonly createdAt?: string | undefined;
 }
 
@@ -246,9 +245,7 @@ export type ReadProfile =
   | { readonly ok: true; readonly profile: PullSecretProfile }
   | { readonly ok: false; readonly problems: readonly string[] };
 
-/**
- * Reads a profile. Total; all problems at once, each with its path.
- */
+/** Reads a profile. Never throws; returns all problems at once, each with its path. */
 export function readProfile(object: KubeObject): ReadProfile {
   const { spec: read, problems } = kind.read(object);
   if (read === undefined) return { ok: false, problems };

@@ -1,6 +1,6 @@
 /**
- * OpenKruise SidecarSets (apps.kruise.io v1alpha1 and v1beta1), as far as `imagePullSecrets` go: reading them, and telling
- * which of them concern a pod.
+ * OpenKruise SidecarSets (apps.kruise.io v1alpha1 and v1beta1), limited to `imagePullSecrets`: how they are read, and which of
+ * them match a pod.
  *
  * Source of the rule: the SidecarSet webhook of Kruise.
  */
@@ -28,13 +28,13 @@ export const SIDECAR_SET_API_VERSIONS: readonly string[] = [
   'apps.kruise.io/v1alpha1',
 ];
 
-/** Names the namespace of the source Secrets of a SidecarSet, which has no field for it. */
+/** Holds the namespace of a SidecarSet's source Secrets, because SidecarSets have no field for it. */
 export const SOURCE_NAMESPACE_ANNOTATION = 'pullwright.dev/source-namespace';
 
-/** What a revision pins: these parts come from the revision, selectors and strategy stay current. */
+/** The parts that come from a pinned revision; selectors and strategy stay current. */
 export interface SidecarSetContent {
   readonly imagePullSecrets: readonly string[];
-  /** Containers and init containers; upstream injects secrets only beside at least one. */
+  /** Number of containers and init containers; upstream injects secrets only together with at least one. */
   readonly containers: number;
 }
 
@@ -45,7 +45,7 @@ export interface RevisionPin {
   readonly policy: unknown;
 }
 
-/** A SidecarSet, read. */
+/** A parsed SidecarSet. */
 export interface SidecarSet extends SidecarSetContent {
   readonly name: string;
   readonly paused: boolean;
@@ -55,12 +55,12 @@ export interface SidecarSet extends SidecarSetContent {
   /** The name of the set that this canary replaces. */
   readonly canaryOf?: string | undefined;
   readonly pin?: RevisionPin | undefined;
-  /** Of a set that was split by its pin: only pods whose labels meet the requirements, or only those whose labels do not. */
+  /** Set if the pin split the set: selects only pods that meet the requirements, or only pods that do not. */
   readonly only?: { readonly requirements: readonly LabelRequirement[]; readonly meeting: boolean };
   readonly update: {
     readonly paused: boolean;
     readonly selector?: ReadSelector | undefined;
-    /** The chance of the pinned revision in percent; a number of pods counts as none, as upstream does. */
+    /** Percentage of pods that get the pinned revision; an absolute number counts as 0, as upstream does. */
     readonly partitionPercent: number;
   };
 }
@@ -73,7 +73,7 @@ export interface SidecarSetRevision extends SidecarSetContent {
   readonly revision: number;
 }
 
-/** Reads a SidecarSet object. Total: what has the wrong shape counts as absent. */
+/** Reads a SidecarSet. Never throws: fields of the wrong shape count as absent. */
 export function readSidecarSet(object: Pick<KubeObject, 'metadata' | 'spec'>): SidecarSet {
   const spec = recordOf(object.spec);
   const strategy = recordOf(spec['injectionStrategy']);
@@ -83,7 +83,7 @@ export function readSidecarSet(object: Pick<KubeObject, 'metadata' | 'spec'>): S
   const revision = recordOf(strategy['revision']);
   const [revisionName, customVersion] = [revision['revisionName'], revision['customVersion']].map(text);
   const isPinned = revisionName !== undefined || customVersion !== undefined;
-  // v1alpha1 `namespace` becomes a selector on the name and wins over a selector beside it.
+  // v1alpha1 `namespace` becomes a selector on the name and overrides `namespaceSelector`.
   const namespace = textOf(spec['namespace']);
   const byName: LabelRequirement = { key: NAMESPACE_NAME_LABEL, operator: 'In', values: [namespace] };
   const [, percent = 0] = /^(\d+)%$/.exec(textOf(update['partition'])) ?? [];
@@ -108,7 +108,7 @@ function selectorOf(selector: unknown): ReadSelector | undefined {
   return selector === undefined || selector === null ? undefined : readSelector(selector, { strict: false });
 }
 
-/** Reads what a revision or a spec injects. */
+/** Reads the injected content of a revision or a spec. */
 export function readContent(spec: unknown): SidecarSetContent {
   const { imagePullSecrets, containers, initContainers } = recordOf(spec);
   return {
@@ -117,7 +117,7 @@ export function readContent(spec: unknown): SidecarSetContent {
   };
 }
 
-/** Reads an apps/v1 ControllerRevision that Kruise keeps for a SidecarSet; undefined for other ones. */
+/** Reads an apps/v1 ControllerRevision that Kruise keeps for a SidecarSet; undefined for others. */
 export function readRevision(object: KubeObject): SidecarSetRevision | undefined {
   const labels = object.metadata.labels ?? {};
   const sidecarSet = labels['kruise.io/sidecarset-name'];
@@ -131,16 +131,16 @@ export function readRevision(object: KubeObject): SidecarSetRevision | undefined
   };
 }
 
-/** A pod as the matching sees it. */
+/** The fields of a pod that matching uses. */
 export interface PodIdentity {
   readonly labels: Labels;
-  /** Labels of its namespace; undefined when the namespace is not known. */
+  /** Labels of its namespace; undefined when the namespace is unknown. */
   readonly namespaceLabels: Labels | undefined;
 }
 
 /**
- * Whether the set selects the pod. A broken pod selector is an error, a broken or unmatched namespace selector is a plain
- * no; a nil or empty pod selector matches nothing. Upstream does the same.
+ * Reports whether the set selects the pod. An invalid pod selector is an error; an invalid namespace selector selects nothing. A
+ * nil or empty pod selector matches nothing. Upstream does the same.
  */
 export function sidecarSetSelects(set: SidecarSet, pod: PodIdentity): boolean | { readonly problem: string } {
   if (set.namespaceSelector !== undefined && !selectsNamespace(set.namespaceSelector, pod.namespaceLabels)) {
@@ -152,8 +152,8 @@ export function sidecarSetSelects(set: SidecarSet, pod: PodIdentity): boolean | 
 }
 
 /**
- * Orders sets as they are visited: those that name their namespaces before all other ones, as upstream reads its two
- * indexes; inside each group by name, where upstream ranges over a map.
+ * Orders sets for evaluation: first those with explicit namespaces, as upstream reads its two indexes. Within each group they are
+ * sorted by name, because upstream iterates over a map.
  */
 export function compareSidecarSets(a: SidecarSet, b: SidecarSet): number {
   return Number(namesNamespaces(b)) - Number(namesNamespaces(a)) || (a.name < b.name ? -1 : 1);
@@ -176,8 +176,8 @@ function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined;
 }
 
-// The kind `SidecarSet` for clusters that do not run Kruise: the fields that pull secret injection reads are typed, the
-// rest is kept as it is. Where Kruise is installed, its own definition stays.
+// The kind `SidecarSet` for clusters without Kruise: only the fields that pull secret injection reads are typed, others are
+// preserved. Where Kruise is installed, its own CRD stays.
 
 const containers = (description: string): z.ZodType =>
   z
@@ -261,10 +261,10 @@ export function sidecarSetCrd(): KubeObject {
   });
 }
 
-// Which content of a SidecarSet counts where the decision is made once for all pods.
+// Content of a SidecarSet where one decision covers all pods.
 // Source of the rule: the SidecarSet webhook of Kruise: `injectionStrategy.revision` and the update's partition.
 
-/** The revision that the set is pinned to: by name, else the newest of the custom version. */
+/** The revision that the set is pinned to: by name, else the newest with the custom version. */
 export function pinnedRevision(
   { name, pin }: SidecarSet,
   revisions: readonly SidecarSetRevision[],
@@ -277,10 +277,10 @@ export function pinnedRevision(
 }
 
 /**
- * The set with the content of its pinned revision, for evaluators that decide once for all pods. With policy `Partial` the pods
- * outside `updateStrategy.selector` get the pinned content, and the others the current one, unless `partition` gives them all the pinned:
- * two sets that no pod meets both of. A partition in between cannot be drawn here; {@link isDrawn} tells. Empty when the revision is missing,
- * as upstream refuses the pod then.
+ * The set with the content of its pinned revision, for evaluators that decide once for all pods. With policy `Partial`, pods
+ * outside `updateStrategy.selector` get the pinned content, the others the current content: two disjoint sets. With `partition`
+ * 100% all pods get the pinned content. A partition in between is per pod and unsupported here; see {@link isDrawn}. Empty if the
+ * revision is missing, because upstream then rejects the pod.
  */
 export function pinVariants(
   set: SidecarSet,
@@ -298,7 +298,7 @@ export function pinVariants(
   const { selector, partitionPercent } = set.update;
   if (partitionPercent === 100) return [old];
   if (selector === undefined) return [set];
-  // Upstream refuses such a pod.
+  // Upstream rejects such a pod.
   if (!selector.ok) return [];
   const { requirements } = selector;
   return [
@@ -308,9 +308,9 @@ export function pinVariants(
 }
 
 /**
- * Which names pods get, as a sentence for the status of the set: a pinned set does not inject what its spec lists.
+ * Describes the injected names for the status of the set: a pinned set does not inject what its spec lists.
  *
- * @param variants what {@link pinVariants} made of the set
+ * @param variants the result of {@link pinVariants} for the set
  */
 export function namesGiven(set: SidecarSet, variants: readonly SidecarSet[]): string {
   const said = variants.map((variant) => {
@@ -322,14 +322,14 @@ export function namesGiven(set: SidecarSet, variants: readonly SidecarSet[]): st
   return said.join('; ');
 }
 
-/** The pin, in the words of the set. */
+/** The pin, named as in the set's spec. */
 export function pinText({ pin }: SidecarSet): string {
   return pin?.revisionName === undefined
     ? `custom version "${pin?.customVersion ?? ''}"`
     : `revision "${pin.revisionName}"`;
 }
 
-/** Whether upstream draws for each pod which content it gets. */
+/** Reports whether upstream chooses the content at random for each pod. */
 export function isDrawn({ pin, update }: SidecarSet): boolean {
   const { paused, partitionPercent } = update;
   return pin?.policy === 'Partial' && !paused && partitionPercent > 0 && partitionPercent < 100;

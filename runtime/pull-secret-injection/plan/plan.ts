@@ -1,5 +1,5 @@
 /**
- * Merging `imagePullSecrets` into a pod: the pod's own first, then the injected ones, the first occurrence of a name wins.
+ * Merges `imagePullSecrets` into a pod: the pod's own first, then the injected ones; the first occurrence of a name wins.
  *
  * Source of the rule: the SidecarSet proposal (`mergeSidecarSecrets`) and its implementation in Kruise.
  */
@@ -23,19 +23,17 @@ export interface LocalObjectReference {
   readonly name?: string;
 }
 
-/** What a merge gives. */
+/** The result of a merge. */
 export interface MergedPullSecrets {
   /** All names, each once, in first-seen order. */
   readonly merged: readonly string[];
   /** Names that the pod did not have. */
   readonly added: readonly string[];
-  /** Whether the pod named a secret more than once; the repetitions are gone from `merged`. */
+  /** True if the pod listed a Secret more than once; `merged` has no duplicates. */
   readonly deduplicated: boolean;
 }
 
-/**
- * Merges names. Total: an entry without a name counts as the empty name, which a kubelet skips.
- */
+/** Merges names. Never throws: an entry without a name counts as the empty name, which the kubelet skips. */
 export function mergeImagePullSecrets(
   pod: readonly LocalObjectReference[],
   injected: readonly string[],
@@ -50,17 +48,14 @@ export function mergeImagePullSecrets(
   };
 }
 
-/** A JSON-patch operation. `add` on a member of an object replaces it if it is there. */
+/** A JSON-patch operation. `add` replaces an existing member of an object. */
 export interface AddOperation {
   readonly op: 'add';
   readonly path: string;
   readonly value: unknown;
 }
 
-/**
- * The patch that turns the pod's list into the merged one: nothing when it is that already, else one operation that sets
- * the whole list.
- */
+/** The patch from the pod's list to the merged one: empty if nothing changes, else one operation that sets the whole list. */
 export function patchImagePullSecrets(
   pod: readonly LocalObjectReference[],
   { merged, added, deduplicated }: MergedPullSecrets,
@@ -71,12 +66,12 @@ export function patchImagePullSecrets(
   return [{ op: 'add', path: '/spec/imagePullSecrets', value }];
 }
 
-/** On a pod: the names that were added to it, and by whom. */
+/** On a pod: the added names, and the profiles or SidecarSets that added them. */
 export const INJECTED_ANNOTATION = 'pullwright.dev/injected-pull-secrets';
-/** Characters of the text in {@link INJECTED_ANNOTATION}; a longer one is cut, lest it take the room of the pod's own annotations. */
+/** Limit of characters in {@link INJECTED_ANNOTATION}; the rest is cut, because annotations share a size limit. */
 export const MAX_INJECTED_TEXT = 16_384;
 
-/** Who adds names. */
+/** A profile or SidecarSet, and the names that it adds. */
 export interface InjectionSource {
   /** `profile/<name>` or `sidecarset/<name>` */
   readonly source: string;
@@ -86,7 +81,7 @@ export interface InjectionSource {
 /**
  * The text of {@link INJECTED_ANNOTATION}: each source with those of its names that were added.
  *
- * @param before the text that is there: when a pod is looked at a second time, names of the first time are its own
+ * @param before the present text: on reinvocation the names of the first call are already in the pod's list
  */
 export function injectedText(
   by: readonly InjectionSource[],
@@ -121,32 +116,32 @@ export function patchInjectedText(
   return { op: 'add', path: INJECTED_PATH, value: text };
 }
 
-/** Where {@link INJECTED_ANNOTATION} stands, for a JSON patch. */
+/** JSON-patch path of {@link INJECTED_ANNOTATION}. */
 export const INJECTED_PATH = '/metadata/annotations/pullwright.dev~1injected-pull-secrets';
 
-// The injection plan: everything in a cluster that adds pull secrets to pods, in the order in which it does. One plan is
-// compiled to the admission policy, evaluated by the webhook, previewed offline and audited.
+// The injection plan: everything in a cluster that adds pull secrets to pods, in order of application. One plan is compiled to
+// the admission policy, evaluated by the webhook, previewed offline and audited.
 
-/** Pods, and whole namespaces, that carry this label with the value `false` are left alone. */
+/** Pods and whole namespaces with this label and the value `false` are skipped. */
 export const INJECT_LABEL = 'pullwright.dev/inject';
 /** A namespace with this label and the value `false` gets no copies. */
 export const DISTRIBUTE_LABEL = 'pullwright.dev/distribute';
-/** The kubelet's mark on the API object of a static pod; the API server refuses such a pod when it names a secret. */
+/** The kubelet sets this on the API object of a static pod; the API server rejects such a pod if it references a Secret. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
 /** Service, Deployment and MutatingWebhookConfiguration of the webhook. */
 export const WEBHOOK_NAME = 'pullwright-webhook';
 
-/** What injects, sorted. */
+/** The active profiles and SidecarSets, sorted. */
 export interface InjectionPlan {
   readonly profiles: readonly PullSecretProfile[];
   /** With pinned content; without sets whose pod selector is invalid. */
   readonly sidecarSets: readonly SidecarSet[];
-  /** SidecarSets inject even where no matching set brings a container. @default {false} */
+  /** SidecarSets inject even if no matching set has a container. @default {false} */
   readonly withoutContainers: boolean;
 }
 
-/** Sorts, and leaves out what is suspended, paused, or does not inject. */
+/** Sorts profiles and sets, and drops those that are suspended, paused or do not inject. */
 export function injectionPlan(
   profiles: readonly PullSecretProfile[],
   sidecarSets: readonly SidecarSet[] = [],
@@ -159,21 +154,21 @@ export function injectionPlan(
   };
 }
 
-/** Why a pod is not looked at. */
+/** Why a pod is skipped. */
 export type Exemption = 'mirror' | 'opted-out' | 'excluded-namespace';
 
-/** A pod as the plan sees it. */
+/** The fields of a pod that the plan uses. */
 export interface PlannedPod extends PodIdentity {
   readonly namespace: string;
   readonly annotations: Readonly<Record<string, unknown>>;
 }
 
-/** Label of OpenKruise's own namespace, which its webhook leaves alone: it could not start without itself. */
+/** Label of OpenKruise's own namespace, which its webhook skips: otherwise Kruise could not start. */
 export const KRUISE_PLANE = { key: 'control-plane', value: 'openkruise' } as const;
 
-// Which pods the API server gives to the policy and to the webhook: what {@link exemption} says, as far as it can be rendered.
+// The pods that the API server sends to the policy and the webhook: {@link exemption}, as far as selectors can express it.
 
-/** The resource rule. */
+/** The resource rule for both. */
 export const NEW_PODS = {
   apiGroups: [''],
   apiVersions: ['v1'],
@@ -182,7 +177,7 @@ export const NEW_PODS = {
   scope: 'Namespaced',
 } as const;
 
-/** The match condition. */
+/** The match condition for both. */
 export const NOT_MIRROR: { readonly name: string; readonly expression: string } = {
   name: 'not-mirror',
   expression: `!('${MIRROR_ANNOTATION}' in object.metadata.?annotations.orValue({}))`,
@@ -193,10 +188,10 @@ interface MatchExpressions {
 }
 
 /**
- * The selectors.
+ * The namespace and object selectors for both.
  *
- * @param excluded pods of these namespaces are left alone
- * @param only pods of other namespaces are left alone; empty: all are meant
+ * @param excluded namespaces whose pods are skipped
+ * @param only pods of all other namespaces are skipped; empty: no restriction
  */
 export function podSelectors(
   excluded: readonly string[],
@@ -214,7 +209,7 @@ export function podSelectors(
   };
 }
 
-/** Whether the pod is excluded from every plan. */
+/** Returns why every plan skips the pod; undefined if none does. */
 export function exemption(pod: PlannedPod, excludedNamespaces: readonly string[]): Exemption | undefined {
   if (MIRROR_ANNOTATION in pod.annotations) return 'mirror';
   const isKruise = pod.namespaceLabels?.[KRUISE_PLANE.key] === KRUISE_PLANE.value;
@@ -223,16 +218,14 @@ export function exemption(pod: PlannedPod, excludedNamespaces: readonly string[]
   return optedOut ? 'opted-out' : undefined;
 }
 
-/** Names to add, and who adds them. */
+/** The names to add, and their sources. */
 export interface PlannedInjection {
-  /** Each once, in order. */
+  /** Unique, in order. */
   readonly names: readonly string[];
   readonly by: readonly InjectionSource[];
 }
 
-/**
- * What the plan adds to a pod.
- */
+/** Returns the names that the plan adds to a pod. */
 export function planInjection(plan: InjectionPlan, pod: PodIdentity): PlannedInjection {
   const namespaceLabels: Labels = pod.namespaceLabels ?? {};
   const profiles = plan.profiles

@@ -1,9 +1,8 @@
 /**
  * Compiles an injection plan to one MutatingAdmissionPolicy (Kubernetes >= 1.36; 1.34 and 1.35 with the feature gate).
  *
- * One policy for the whole plan, because the API server gives no order among policies or parameters. The patch sets the
- * whole list from CEL maps: typed initialisers crash the request handler of 1.36.3, and an apply configuration may not
- * touch the list.
+ * One policy covers the whole plan, because the API server does not order policies or parameters. The patch sets the whole list
+ * from CEL maps: typed initialisers crash the request handler of 1.36.3, and an apply configuration may not modify the list.
  */
 import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -22,10 +21,10 @@ import {
 export const INJECTION_POLICY_NAME = 'pullwright-pull-secret-injection';
 
 /**
- * An account that carries this annotation with the value `true` refuses pods that name a Secret which it does not list.
+ * An account with this annotation and the value `true` rejects pods that reference a Secret which it does not list.
  *
- * Source of the rule: the ServiceAccount admission plugin of kube-apiserver 1.36. It runs before mutating policies and
- * webhooks, copies the account's list only into a pod that has none, and validates after all mutation.
+ * Source of the rule: the ServiceAccount admission plugin of kube-apiserver 1.36. It runs before mutating policies and webhooks,
+ * copies the account's list only into a pod that has none, and validates after all mutation.
  */
 export const ENFORCE_MOUNTABLE_SECRETS = 'kubernetes.io/enforce-mountable-secrets';
 
@@ -39,30 +38,27 @@ export interface EnforcingAccount {
 export interface PolicyOptions {
   /** `admissionregistration.k8s.io/v1` or `/v1beta1`. */
   readonly apiVersion: string;
-  /** Pods of these namespaces are left alone. */
+  /** Pods of these namespaces are skipped. */
   readonly excludedNamespaces: readonly string[];
-  /** Pods of other namespaces are left alone. @default all */
+  /** Pods of all other namespaces are skipped. @default all */
   readonly onlyNamespaces?: readonly string[];
   /** Accounts whose pods are rejected for a name that the account does not list. @default {[]} */
   readonly enforcing?: readonly EnforcingAccount[];
 }
 
-/** The policy and its binding, and how many characters of CEL it has. */
+/** The policy and its binding, and the number of CEL characters. */
 export type CompiledPolicy =
   | { readonly ok: true; readonly policy: KubeObject; readonly binding: KubeObject; readonly size: number }
   | { readonly ok: false; readonly problem: string };
 
-/** The CEL parser of the API server refuses an expression above 100000 code points. */
+/** The CEL parser of the API server rejects an expression above 100000 code points. */
 const MAX_EXPRESSION = 60_000;
-/** An object of 1.5 MiB does not fit into etcd; the policy is stored with its managed fields. */
+/** etcd rejects objects of 1.5 MiB, and the policy is stored with its managed fields. */
 const MAX_POLICY = 512_000;
-/** Evaluation is charged to each pod: at 500 profiles 20 ms were measured on a busy machine. */
+/** Every pod creation pays for the evaluation: 500 profiles took 20 ms on a busy machine. */
 export const MAX_PLAN_ENTRIES = 1000;
 
-/**
- * Compiles the plan. Beyond the limits of the API server the answer is a problem that says what to do; the policy that is
- * there stays.
- */
+/** Compiles the plan. Above a limit of the API server it returns a problem with a remedy, and the present policy stays. */
 export function compileInjectionPolicy(plan: InjectionPlan, options: PolicyOptions): CompiledPolicy {
   const entries = plan.profiles.length + plan.sidecarSets.length;
   if (entries > MAX_PLAN_ENTRIES) {
@@ -144,15 +140,15 @@ const NOT_KRUISE: LabelRequirement = {
   values: [KRUISE_PLANE.value],
 };
 
-/** The account would refuse the pod for a name that it does not list: then nothing is added, as in the webhook. */
+/** Adds nothing if the account would reject the pod for a name that it does not list, as in the webhook. */
 const REFUSED =
   'variables.account in variables.enforcing && (variables.have + variables.add).exists(n, !(n in variables.enforcing[variables.account]))';
 
-/** What `injectedText` gives for a pod without earlier injections. */
+/** The CEL form of `injectedText`, for a pod without earlier injections. */
 const TEXT = `variables.by.filter(b, b["names"].exists(n, !(n in variables.have)))
   .map(b, b["by"][0] + ": " + b["names"].filter(n, !(n in variables.have)).join(", ")).join("; ")`;
 
-/** Repetitions in the pod's own list go only when something wants to inject, as with SidecarSets. */
+/** Removes duplicates from the pod's own list only if some source selects the pod, as SidecarSets do. */
 const PATCH = `variables.refused || (size(variables.add) == 0 && (size(variables.want) == 0 || size(variables.have) == size(variables.own)))
   ? []
   : [JSONPatch{op: "add", path: "/spec/imagePullSecrets", value: (variables.have + variables.add).map(n, {"name": n})}]
@@ -166,7 +162,7 @@ function cutText(variable: string): string {
   return `(size(${variable}) > ${MAX_INJECTED_TEXT} ? ${variable}.substring(0, ${MAX_INJECTED_TEXT}) + "..." : ${variable})`;
 }
 
-/** A policy cannot read service accounts: those that enforce are written into it. */
+/** A policy cannot read ServiceAccounts, so the enforcing ones are inlined. */
 function enforcingVariables(accounts: readonly EnforcingAccount[]): readonly Variable[] {
   if (accounts.length === 0) return [];
   const entries = accounts.map(
@@ -193,7 +189,7 @@ function profileTerm(profile: InjectionPlan['profiles'][number]): string {
   );
 }
 
-/** SidecarSets look at each other: a canary hides its base, and without a container in any of them none injects. */
+/** SidecarSets depend on each other: a canary hides its base, and nothing is injected if no set has a container. */
 function sidecarSetVariables({ sidecarSets: sets, withoutContainers }: InjectionPlan): readonly Variable[] {
   if (sets.length === 0) return [];
   const effective = sets.map(({ name }, at) =>
@@ -223,7 +219,7 @@ function setCondition(set: SidecarSet): string {
   ]);
 }
 
-/** The pods that a set with a selector concerns, by their labels, in CEL. */
+/** CEL condition on the labels of the pods that a set with a selector selects. */
 export function podsTerm({ selector, only }: SidecarSet, map: string): string {
   const own = allOf((selector.ok ? selector.requirements : []).map((one) => requirementTerm(one, map)));
   if (only === undefined) return own;
@@ -231,7 +227,7 @@ export function podsTerm({ selector, only }: SidecarSet, map: string): string {
   return `${own} && ${only.meeting ? '' : '!'}(${meets})`;
 }
 
-/** One requirement over a map of labels, in CEL. */
+/** CEL condition for one requirement on a map of labels. */
 export function requirementTerm({ key, operator, values = [] }: LabelRequirement, map: string): string {
   const present = `${text(key)} in ${map}`;
   if (operator === 'Exists') return `(${present})`;
@@ -240,12 +236,12 @@ export function requirementTerm({ key, operator, values = [] }: LabelRequirement
   return `${operator === 'NotIn' ? '!' : ''}(${present} && ${member})`;
 }
 
-/** All of them. */
+/** Joins the terms with `&&`. */
 export function allOf(terms: readonly string[]): string {
   return terms.length === 0 ? 'true' : terms.join(' && ');
 }
 
-/** Who adds what, where the condition holds. Two lists, because the values of one map have one type. */
+/** The source and its names if the condition holds. Both are lists, because the values of a CEL map have one type. */
 function when(condition: string, source: string, names: readonly string[]): string {
   return `(${condition} ? [{"by": [${text(source)}], "names": ${listTerm(names)}}] : [])`;
 }
@@ -254,12 +250,12 @@ function listTerm(names: readonly string[]): string {
   return `[${names.map(text).join(', ')}]`;
 }
 
-/** A CEL string literal. JSON's escapes are a part of CEL's. */
+/** A CEL string literal. JSON's escapes are a subset of CEL's. */
 function text(value: string): string {
   return JSON.stringify(value);
 }
 
-/** Joins list terms to expressions below the parser's limit. */
+/** Joins list terms into expressions below the parser's limit. */
 function chunks(terms: readonly string[]): readonly string[] {
   const groups: string[][] = [];
   let length = Number.POSITIVE_INFINITY;

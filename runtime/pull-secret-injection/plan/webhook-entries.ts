@@ -1,22 +1,22 @@
 /**
- * The webhook's part of the plan: which pods are sent to it. Each set of namespaces that profiles select has an entry of its own in the
- * webhook's configuration, whose condition lets through only pods that would get something there. What is rendered stays as the entry
- * that others are made from; it sends nothing any more.
+ * The webhook's part of the plan: which pods the API server sends to it. Each distinct namespaceSelector has its own
+ * entry in the webhook's configuration. The entry's condition admits only pods that would get a name. The rendered entry remains
+ * as the template of the others, but matches no pod.
  */
 import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import type { InjectionPlan } from './plan.ts';
 import { allOf, podsTerm, requirementTerm } from './policy.ts';
 
-/** The entry that is rendered. */
+/** The rendered entry. */
 export const BASE_HOOK = 'inject.pullwright.dev';
-/** The condition that is added to {@link BASE_HOOK}, and to each entry of ours. */
+/** Name of the match condition on {@link BASE_HOOK} and on each of our entries. */
 const CONDITION = 'profiles';
-/** More sets of namespaces than these share one entry for all namespaces: each entry is looked at for every pod of the cluster. */
+/** Above this, all profiles share one entry for all namespaces: the API server evaluates each entry for every pod. */
 const MAX_ENTRIES = 50;
-/** As for the admission policy: the parser refuses 100000 code points. */
+/** As for the admission policy: the parser rejects 100000 code points. */
 const MAX_EXPRESSION = 60_000;
 
-/** An element of `webhooks`, as far as it is looked at. */
+/** The fields of an element of `webhooks` that are used here. */
 export interface Hook {
   readonly name: string;
   readonly clientConfig?: { readonly caBundle?: string };
@@ -24,16 +24,14 @@ export interface Hook {
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
 }
 
-/** What adds names to a pod: requirements of its labels as one condition over `l`, and the names. */
+/** A source of names: its namespaces, its requirements on pod labels as one condition over `l`, and its names. */
 interface Adder {
   readonly namespaces: readonly LabelRequirement[];
   readonly condition: string;
   readonly names: readonly string[];
 }
 
-/**
- * The list `webhooks` as it should be; undefined when the rendered entry is missing. Foreign entries stay.
- */
+/** The desired list `webhooks`; undefined if the rendered entry is missing. Foreign entries stay. */
 export function mirroredHooks(plan: InjectionPlan, hooks: readonly Hook[]): readonly Hook[] | undefined {
   const base = baseHook(hooks);
   if (base === undefined) return undefined;
@@ -45,7 +43,7 @@ export function mirroredHooks(plan: InjectionPlan, hooks: readonly Hook[]): read
   ];
 }
 
-/** The entry that is rendered, as it was rendered. */
+/** The rendered entry, without our condition. */
 export function baseHook(hooks: readonly Hook[]): Hook | undefined {
   const found = hooks.find(({ name }) => name === BASE_HOOK);
   if (found?.matchConditions === undefined) return found;
@@ -68,11 +66,11 @@ function entryOf(base: Hook, group: readonly Adder[], name: string): Hook {
     namespaceSelector: { ...base.namespaceSelector, matchExpressions: [...given, ...requirements] },
   };
   const expression = conditionOf(group);
-  // Too long to be evaluated: the pods of these namespaces are all sent, and the webhook decides.
+  // Too long to evaluate: all pods of these namespaces are sent, and the webhook decides.
   return expression.length > MAX_EXPRESSION ? entry : withCondition(entry, expression);
 }
 
-/** Those that select the same namespaces together, in a stable order. */
+/** Groups sources that select the same namespaces, in a stable order. */
 function groupsOf(plan: InjectionPlan): readonly (readonly Adder[])[] {
   const adders = addersOf(plan);
   const groups = Map.groupBy(adders, ({ namespaces }) => JSON.stringify(namespaces));
@@ -94,7 +92,7 @@ function addersOf({ profiles, sidecarSets, withoutContainers }: InjectionPlan): 
   return [...ofProfiles, ...ofSets];
 }
 
-/** A pod that injection changes: it lacks a name, or it repeats names, and the list without repetitions replaces its own. */
+/** Matches pods that injection changes: they lack a name, or their own list has duplicates. */
 function conditionOf(group: readonly Adder[]): string {
   const terms = group
     .filter(({ names }) => names.length > 0)

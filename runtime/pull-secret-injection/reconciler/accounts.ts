@@ -15,19 +15,19 @@ import { isTerminating, namespaceLabels, namesText, profilesIn } from './view.ts
 
 const KIND = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
-/** The names that an account, or the spec of a pod, lists. */
+/** The names in `imagePullSecrets` of an account, or of a pod spec. */
 export function listedBy(lists: Readonly<Record<string, unknown>> | undefined): readonly string[] {
   const references = lists?.['imagePullSecrets'];
   if (!Array.isArray(references)) return [];
   return (references as readonly ({ name?: string } | null)[]).map((reference) => reference?.name ?? '');
 }
 
-/** Whether pods of the account are refused when they name what it does not list. */
+/** Reports whether pods of the account are rejected for a name that the account does not list. */
 function isEnforcing({ metadata }: KubeObject): boolean {
   return metadata.annotations?.[ENFORCE_MOUNTABLE_SECRETS] === 'true';
 }
 
-/** Whether a pod of the account that names these would be refused. */
+/** Reports whether a pod of the account with these names would be rejected. */
 export function refusesNames(
   reader: Reader,
   namespace: string,
@@ -38,7 +38,7 @@ export function refusesNames(
   return account !== undefined && accountRefuses(account, names);
 }
 
-/** Whether the account would refuse a pod that names one of `names`. */
+/** Reports whether the account would reject a pod with these names. */
 export function accountRefuses(account: KubeObject, names: readonly string[]): boolean {
   const listed = new Set(listedBy(account));
   return isEnforcing(account) && names.some((name) => !listed.has(name));
@@ -52,22 +52,22 @@ const enforcing = oncePer((objects: readonly KubeObject[]): readonly EnforcingAc
   })),
 );
 
-/** The accounts that enforce mountable secrets, by namespace and name. Looked for once until an account changes. */
+/** The accounts that enforce mountable secrets. Computed once per change of an account. */
 export function enforcingIn(reader: Reader): readonly EnforcingAccount[] {
   return enforcing(reader.list(KIND));
 }
 
-/** Whether there is anything to look at in the accounts of the namespace. */
+/** Reports whether any account of the namespace enforces mountable secrets. */
 export function accountsMatter(reader: Reader, namespace: string): boolean {
   return reader.list({ ...KIND, namespace }).some(isEnforcing);
 }
 
-/** What an account says that decides about its pods; empty for nearly all of them. */
+/** The names that an enforcing account lists, as text; empty for all other accounts. */
 export function accountSays(object: KubeObject | undefined): string {
   return object === undefined || !isEnforcing(object) ? '' : JSON.stringify(object['imagePullSecrets'] ?? []);
 }
 
-/** Whether the profile adds names to pods of the namespace, whatever labels those have. */
+/** Reports whether the profile adds names to pods of the namespace, regardless of their labels. */
 function reaches(
   { injects, suspended, namespaceSelector }: PullSecretProfile,
   namespace: KubeObject | undefined,
@@ -81,12 +81,12 @@ function reaches(
   return selects(namespaceSelector, labels) && exemptionOf(pod, options) === undefined;
 }
 
-/** Names of the profile that pods of an enforcing account would be refused for. */
+/** Names of the profile for which pods of an enforcing account would be rejected. */
 function withheld({ listed }: EnforcingAccount, { secrets }: PullSecretProfile): readonly string[] {
   return secrets.map(({ name }) => name).filter((name) => !listed.includes(name));
 }
 
-/** What should be true of the accounts of one namespace: those whose pods get nothing have a PullStatus beside them. */
+/** Reconciles the accounts of one namespace: each one whose pods are skipped gets a PullStatus. */
 export function reconcileAccounts(reader: Reader, name: string, options: InjectionOptions): Result {
   const namespace = reader.get(namespaceRef(name));
   if (namespace === undefined || isTerminating(namespace)) return { retain: 'all' };
@@ -116,7 +116,7 @@ export function reconcileAccounts(reader: Reader, name: string, options: Injecti
   return { apply: reports.map(({ apply }) => apply), status: reports.map(({ status }) => status) };
 }
 
-/** The report of a profile on accounts whose pods it skips. Their owners get a PullStatus: the platform cannot fix it. */
+/** The profile's condition on accounts whose pods it skips. Their owners get a PullStatus: the platform cannot fix it. */
 export function accountConditions(
   reader: Reader,
   profile: PullSecretProfile,

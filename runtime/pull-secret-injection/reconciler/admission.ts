@@ -1,4 +1,4 @@
-/** The admission policy: compiled from everything that injects, or the one that is there when it cannot be. */
+/** The admission policy, compiled from everything that injects; the present one stays if compilation fails. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -11,7 +11,7 @@ import { baseHook, type Hook, mirroredHooks } from '../plan/webhook-entries.ts';
 import { enforcingIn } from './accounts.ts';
 import { planIn } from './view.ts';
 
-// The webhook's configuration, updated with what injects: pods that would get nothing are not sent.
+// The webhook's configuration, kept in sync with the plan: pods that would get nothing are not sent.
 
 const REF: Ref = {
   role: 'hosted',
@@ -20,7 +20,7 @@ const REF: Ref = {
   name: WEBHOOK_NAME,
 };
 
-/** The desired configuration. The rendered one is only extended: without it there is no webhook. */
+/** Reconciles the configuration. Only a rendered one is extended: without it there is no webhook. */
 export function reconcileWebhook(reader: Reader, options: InjectionOptions): Result {
   const configuration = reader.get(REF);
   const { resourceVersion, uid } = configuration?.metadata ?? {};
@@ -30,7 +30,7 @@ export function reconcileWebhook(reader: Reader, options: InjectionOptions): Res
     action: 'json-patch',
     ref: { ...REF, ...(uid === undefined ? {} : { uid }) },
     operations: [
-      // The CA injector writes the same list: its latest change is read first.
+      // The CA injector writes the same list, so the patch must apply to the version that was read.
       { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
       { op: 'replace', path: '/webhooks', value: wanted },
     ],
@@ -38,7 +38,7 @@ export function reconcileWebhook(reader: Reader, options: InjectionOptions): Res
   return { actions: [patch] };
 }
 
-/** Whether pods are sent by what injects now. */
+/** Reports whether the webhook's entries match the current plan. */
 export function isMirrored(reader: Reader, options: InjectionOptions): boolean {
   return wantedHooks(reader, reader.get(REF), options) === undefined;
 }
@@ -52,7 +52,7 @@ export function renderedWebhook(reader: Reader): {
   return { metadata: configuration?.metadata, hook: hooksOf(configuration)[0] };
 }
 
-/** What the answer to a trial depends on: the entry as it was rendered. */
+/** Cache key of a dry run: the entry as rendered. */
 export function renderedHook(reader: Reader): string {
   const configuration = reader.get(REF);
   return `${configuration?.metadata.uid} ${JSON.stringify(baseHook(hooksOf(configuration)))}`;
@@ -63,7 +63,7 @@ function hooksOf(configuration: KubeObject | undefined): readonly Hook[] {
   return Array.isArray(hooks) ? (hooks as readonly Hook[]) : [];
 }
 
-/** The list as it should be; undefined when it is, or there is none. */
+/** The desired list; undefined if it is current, or the configuration is missing. */
 function wantedHooks(
   reader: Reader,
   configuration: KubeObject | undefined,
@@ -74,7 +74,7 @@ function wantedHooks(
   return isDeepStrictEqual(wanted, present) ? undefined : wanted;
 }
 
-/** The policy and its binding, each undefined where missing. */
+/** The policy and its binding; undefined if missing. */
 export function policyObjects(reader: Reader): readonly (KubeObject | undefined)[] {
   const ref = {
     role: 'hosted',
@@ -92,8 +92,8 @@ const VERSIONS: readonly string[] = [
 ];
 
 /**
- * The version of MutatingAdmissionPolicy that the cluster serves; undefined below 1.36 without the feature gate. Profiles of a
- * folder that no API server has seen say nothing about their cluster: the newest version is shown.
+ * The version of MutatingAdmissionPolicy that the cluster serves; undefined below 1.36 without the feature gate. Profiles in a
+ * folder do not tell the version, so the newest is assumed.
  */
 export function policyVersion(reader: Reader): string | undefined {
   const served = VERSIONS.find((apiVersion) =>
@@ -104,7 +104,7 @@ export function policyVersion(reader: Reader): string | undefined {
   return profiles.some(({ metadata }) => metadata.creationTimestamp === undefined) ? VERSIONS[0] : undefined;
 }
 
-/** What should be true of the policy, or of the webhook's configuration. */
+/** Reconciles the policy, or the webhook's configuration. */
 export function reconcilePolicy(reader: Reader, options: InjectionOptions): Result {
   if (options.admission === 'webhook') return reconcileWebhook(reader, options);
   const apiVersion = policyVersion(reader);

@@ -1,4 +1,4 @@
-/** What one namespace gets: for every secret of every profile that serves it, a copy, the last good one, or a reason. */
+/** Desired state of one namespace: for every Secret of every profile that serves it, a copy, the last good one, or a reason. */
 
 import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { keyText } from '../../engine/changes.ts';
@@ -32,34 +32,34 @@ import {
   unreadText,
 } from './view.ts';
 
-// What one profile makes of one Secret in one namespace, as if no other profile requested the name.
+// The decision of one profile for one Secret in one namespace, without regard to other profiles.
 
-/** Copies live only at run time: GitOps tools must neither miss nor prune them. */
+/** Copies exist only in the cluster: GitOps tools must not report or prune them. */
 const NOT_IN_GIT: Readonly<Record<string, string>> = {
   'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',
   'argocd.argoproj.io/sync-options': 'Prune=false',
   'kustomize.toolkit.fluxcd.io/prune': 'disabled',
 };
 
-/** Where a copy is looked at. */
+/** Context for the decisions in one namespace. */
 export interface CopyContext extends ConsentContext {
   readonly distribution: Distribution;
 }
 
-/** The copy is not what the profile requests: CamelCase reason and text. */
+/** Why the copy differs from what the profile requests: a CamelCase reason and a message. */
 export interface Trouble {
   readonly reason: string;
   readonly message: string;
 }
 
-/** `write`: as in `object`; `keep`: the present object stays; `drop`: ours is removed. */
+/** `write`: apply `object`; `keep`: leave the present object; `drop`: delete our copy. */
 interface CopyDecision {
   readonly action: 'write' | 'keep' | 'drop';
   readonly object?: SecretObject | undefined;
   readonly trouble?: Trouble | undefined;
 }
 
-/** One profile that requests the name. */
+/** A profile that requests a Secret name. */
 interface Claim {
   readonly one: Distributor;
   readonly secret: ProfileSecret;
@@ -68,13 +68,13 @@ interface Claim {
 /**
  * Decides for one profile.
  *
- * @param present the copy that the profile holds; undefined when there is none, or it is not its own
+ * @param present the copy that the profile holds; undefined if there is none, or another profile holds it
  */
 function decide(context: CopyContext, claim: Claim, present: SecretObject | undefined): CopyDecision {
   const { reader, options } = context;
   const { one, secret } = claim;
   const held = heldSources(present);
-  // Of the sources that the profile names, and of those that the copy holds although it no longer does.
+  // Consent is needed for the sources in the spec, and for former sources whose entries the copy still holds.
   const consents = new Map(
     [...secret.sources, ...held.map(sourceOf)].map((source) => [
       sourceName(source),
@@ -82,7 +82,7 @@ function decide(context: CopyContext, claim: Claim, present: SecretObject | unde
     ]),
   );
   const expired = expiryOf(reader, one, options).sources;
-  // Withdrawn copies must go, whatever else is wrong: suspended, invalid or missing sources, a collision.
+  // Revoked copies are deleted even if the profile is suspended, a source is invalid or missing, or sources collide.
   const isTainted = held.some((name) => consents.get(name) === 'denied');
   if (one.suspended && !isTainted) return { action: 'keep' };
   const isUsable = (source: ProfileSource): boolean =>
@@ -102,7 +102,7 @@ function decide(context: CopyContext, claim: Claim, present: SecretObject | unde
   return { action: 'write', object: copyObject(context, claim, composed), trouble };
 }
 
-/** Whether a source that the copy holds is no longer granted to the profile that wrote it. */
+/** Reports whether the copy holds a source that is no longer granted to the profile that wrote it. */
 export function isRevoked(context: ConsentContext, copy: SecretObject): boolean {
   const profile = writerOf(copy) ?? '';
   return heldSources(copy).some((name) => consentTo(context, profile, sourceOf(name)) === 'denied');
@@ -144,7 +144,7 @@ function troubleOf(
   return { reason: 'NotGranted', message };
 }
 
-/** The sources whose entries a copy holds. */
+/** Sources whose entries the copy holds. */
 export function heldSources(present: SecretObject | undefined): readonly string[] {
   const text = present?.metadata.annotations?.[SOURCES_ANNOTATION];
   return typeof text === 'string' && text !== '' ? text.split(', ') : [];
@@ -175,25 +175,24 @@ function copyObject(
   };
 }
 
-// Which profile owns the Secret of a name in a namespace when several profiles request it.
-// The profile that holds the copy keeps the name until it no longer requests it here, its source was withdrawn, or it
-// names its successor. A free name goes to a profile that could write it now: granted, present, not suspended. The oldest comes
-// first, so that no profile takes a name by its own `order`.
+// Which profile owns a Secret name in a namespace when several profiles request it. The holder of the copy keeps the name until
+// it no longer requests it, its source is revoked, or it names a successor. A free name goes to a profile that can write now:
+// granted, present, not suspended. The oldest is first, so no profile takes a name by its own `order`.
 
-/** The profile that has the name, and what it comes to. */
+/** The profile that owns the name, and its decision. */
 interface Holder {
   readonly profile: string;
-  /** Undefined: the profile cannot be read now. */
+  /** Undefined: the profile is invalid now. */
   readonly decided?: Claim & { readonly decision: CopyDecision };
 }
 
-/** The name of the profile that wrote a copy. */
+/** Name of the profile that wrote a copy. */
 export function writerOf(copy: SecretObject | undefined): string | undefined {
   const name = copy?.metadata.annotations?.[PROFILE_ANNOTATION];
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Every profile that requests the name in the namespace. */
+/** All profiles that request the name in the namespace. */
 function claimsOf({ distribution, namespace, options }: CopyContext, name: string): readonly Claim[] {
   const labels = namespaceLabels(namespace);
   return (distribution.byName.get(name) ?? []).flatMap((one) => {
@@ -203,12 +202,12 @@ function claimsOf({ distribution, namespace, options }: CopyContext, name: strin
   });
 }
 
-/** The namespace holds the source itself, which needs no copy. */
+/** Reports whether the namespace holds the source itself, which needs no copy. */
 function isSource(namespace: string, secret: ProfileSecret): boolean {
   return secret.sources.some((source) => source.namespace === namespace && source.name === secret.name);
 }
 
-/** @param present our copy, if there is one */
+/** Resolves the profile that owns the name. @param present our copy, if it exists */
 function holderOf(context: CopyContext, name: string, present: SecretObject | undefined): Holder | undefined {
   const writer = writerOf(present);
   if (present !== undefined && isKeptUnread(context, present)) return { profile: writer ?? '' };
@@ -230,31 +229,31 @@ function firstWriting(context: CopyContext, claims: readonly Claim[]): Holder | 
   return undefined;
 }
 
-/** Older ones first. What has no time (a folder, a SidecarSet) goes by order and name, after what has one. */
+/** Older profiles first. Those without a creation time (in a folder, SidecarSets) come last, by order and name. */
 function compareClaims({ one: a }: Claim, { one: b }: Claim): number {
   const [first, second] = [a.createdAt ?? '~', b.createdAt ?? '~'];
   if (first !== second) return first < second ? -1 : 1;
   return compareProfiles(a, b);
 }
 
-/** What happens to one Secret in one namespace. */
+/** Decision for one Secret in one namespace. */
 export interface Copy {
   readonly name: string;
   readonly distributor: string;
   readonly ref: Ref;
   /**
-   * `write`: as in `object`; `keep`: the last good copy stays; `drop`: none here, ours is removed; `foreign`: a foreign
-   * Secret has the name; `yield`: another profile has the name and decides.
+   * `write`: apply `object`; `keep`: leave the last good copy; `drop`: no copy, ours is deleted; `foreign`: a foreign Secret has
+   * the name; `yield`: another profile owns the name and decides.
    */
   readonly action: 'write' | 'keep' | 'drop' | 'foreign' | 'yield';
-  /** The present or desired object; with `yield`, that of the other profile, which requests the same. */
+  /** The present or desired object; with `yield`, that of the owner, which requests the same. */
   readonly object?: SecretObject | undefined;
   readonly adopt?: boolean;
-  /** The copy is not what the profile requests. */
+  /** Set if the copy differs from what the profile requests. */
   readonly trouble?: Trouble | undefined;
 }
 
-/** Everything for one namespace. */
+/** All copies for one namespace. */
 export function copiesFor(context: CopyContext): readonly Copy[] {
   const labels = namespaceLabels(context.namespace);
   return context.distribution.distributors
@@ -262,12 +261,12 @@ export function copiesFor(context: CopyContext): readonly Copy[] {
     .flatMap((one) => one.secrets.flatMap((secret) => copyOf(context, one, secret) ?? []));
 }
 
-/** Whether its profile cannot be read now: the copy stays, unless its source was withdrawn. */
+/** Reports whether the copy stays because its profile is invalid now; a revoked source overrides that. */
 function isKeptUnread(context: CopyContext, copy: SecretObject): boolean {
   return context.distribution.unreadable.has(writerOf(copy) ?? '') && !isRevoked(context, copy);
 }
 
-/** Copies of profiles that cannot be read now. */
+/** Copies of profiles that are invalid now. */
 export function keptUnread(context: CopyContext): readonly Ref[] {
   if (context.distribution.unreadable.size === 0) return [];
   const { name } = context.namespace.metadata;
@@ -276,7 +275,7 @@ export function keptUnread(context: CopyContext): readonly Ref[] {
     .map(({ metadata }) => secretRef(name, metadata.name));
 }
 
-/** Copies that this reconciler wrote in the namespace. One copied from another namespace, marks included, does not count. */
+/** Copies that this reconciler wrote in the namespace. Excludes copies that a user copied from another namespace. */
 export function ownCopies(reader: Reader, namespace: string): readonly SecretObject[] {
   const key = keyText({ scope: reader.scope.name, namespace, name: 'namespace' });
   const labels = { [OWNER_LABEL]: RECONCILER_NAME };
@@ -285,7 +284,7 @@ export function ownCopies(reader: Reader, namespace: string): readonly SecretObj
     .filter(({ metadata }) => metadata.annotations?.[KEY_ANNOTATION] === key) as readonly SecretObject[];
 }
 
-/** Copies whose source was withdrawn by its owner, whatever else applies to them. */
+/** Copies whose source was revoked by its owner, whatever else applies to them. */
 export function revokedIn(context: ConsentContext): readonly (Ref & { readonly uid: string })[] {
   const { name } = context.namespace.metadata;
   return ownCopies(context.reader, name).flatMap((copy) => {
@@ -296,7 +295,7 @@ export function revokedIn(context: ConsentContext): readonly (Ref & { readonly u
   });
 }
 
-/** One secret of one profile in a namespace that it serves; undefined when there is nothing to bring. */
+/** One Secret of one profile in a namespace that it serves; undefined if there is nothing to deliver. */
 export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSecret): Copy | undefined {
   const ref = secretRef(context.namespace.metadata.name, secret.name);
   const { length } = secret.sources;
@@ -320,7 +319,7 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
   return { ...base, ...decision, trouble, adopt: standing !== present };
 }
 
-/** Why the Secret of that name is left alone; undefined where there is none, or its owner offers it. */
+/** Returns why the foreign Secret is left unchanged; undefined if there is none, or its owner allows adoption. */
 function foreignObject(ref: Ref, standing: SecretObject | undefined): Trouble | undefined {
   if (standing === undefined || standing.metadata.annotations?.[ADOPT_ANNOTATION] === 'true')
     return undefined;
@@ -329,8 +328,8 @@ function foreignObject(ref: Ref, standing: SecretObject | undefined): Trouble | 
 }
 
 /**
- * The error of the API server for a write or removal of the copy, retried now and then. Undefined once neither is due any
- * more: the present obstacle is reported instead.
+ * The API server's error for a write or removal of the copy, which is retried at intervals. Undefined once neither is due: the
+ * current obstacle is then reported instead.
  */
 function refusal(
   reader: Reader,
@@ -362,7 +361,7 @@ function terminating(ref: Ref, present: SecretObject | undefined): Trouble | und
   return { reason: 'Terminating', message };
 }
 
-/** The result of a claim without the name: its own problem first, else the profile that holds the name. */
+/** The decision for a claim that does not own the name: its own problem first, else the collision. */
 function yielded(
   context: CopyContext,
   claim: Claim,

@@ -1,4 +1,4 @@
-/** One namespace: its copies, and a PullStatus where its owner has something to do. */
+/** One namespace: its copies, and a PullStatus if its owner must act. */
 
 import { readiness } from '../../core/kubernetes/conditions.ts';
 import type { Apply, Reader, Result } from '../../engine/contract.ts';
@@ -11,20 +11,20 @@ import { heldIn } from './removals.ts';
 import { expiryOf } from './sources.ts';
 import { distributionIn, isTerminating, namespaceLabels, serves } from './view.ts';
 
-/** Copies that are held are looked at again after this long: less of them may be going by then. */
+/** Requeue interval for held copies: fewer of them may be due for removal by then. */
 const HELD_AGAIN_MS = 30_000;
-/** A Secret of another type is not watched, nor that it went. */
+/** Requeue interval for a name that a Secret of another type has: such Secrets are not watched. */
 const TAKEN_AGAIN_MS = 60_000;
 
-/** What should be true of one namespace. */
+/** Reconciles one namespace. */
 export function reconcileNamespace(reader: Reader, name: string, options: InjectionOptions): Result {
   const namespace = reader.get(namespaceRef(name));
   if (namespace === undefined) return { retain: 'all' };
-  // Nothing can be created in a terminating namespace, and its content goes with it at some time; withdrawn copies go at once.
+  // A terminating namespace accepts no new objects and deletes its content eventually; revoked copies are deleted at once.
   if (isTerminating(namespace)) return { retain: 'all', remove: revokedIn({ reader, namespace, options }) };
   const context = { reader, distribution: distributionIn(reader), namespace, options };
   const copies = copiesFor(context);
-  // What the owner of the namespace cannot fix is reported once, by the profile.
+  // Problems that the namespace's owner cannot fix are reported once, by the profile.
   const troubled = copies.flatMap(({ trouble, ...copy }) =>
     trouble !== undefined && isTenants(trouble.reason) ? [{ ...copy, trouble }] : [],
   );
@@ -38,7 +38,7 @@ export function reconcileNamespace(reader: Reader, name: string, options: Inject
     ...reported,
     apply: [...copies.flatMap(applyOf), ...(reported.apply ?? [])],
     retain: [...kept.map((copy) => copy.ref), ...keptUnread(context), ...held],
-    // A person must act; the queue has nothing to try again.
+    // A person must act, so a retry is useless.
     errors: troubled.map(({ trouble: { reason: code, message }, ref: regarding }) => ({
       retryPolicy: 'terminal',
       code,
@@ -49,7 +49,7 @@ export function reconcileNamespace(reader: Reader, name: string, options: Inject
   };
 }
 
-/** When the next source is gone for long enough. */
+/** Delays until the next source of each profile expires. */
 function waitsOf({ reader, distribution, namespace, options }: CopyContext): number[] {
   const labels = namespaceLabels(namespace);
   return distribution.distributors

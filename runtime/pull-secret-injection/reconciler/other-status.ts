@@ -1,6 +1,6 @@
 /**
- * What becomes of a SidecarSet. Where the definition is ours its status says so; where Kruise is installed the status is
- * Kruise's, and a PullStatus in our own namespace speaks instead.
+ * Reports on SidecarSets and grants. If the SidecarSet CRD is ours, its status is ours too. Where Kruise is installed, Kruise
+ * owns the status, and we write a PullStatus in our own namespace.
  */
 
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
@@ -48,13 +48,13 @@ import {
   unreadText,
 } from './view.ts';
 
-/** What should be true of the report on a SidecarSet. */
+/** Reconciles the report on a SidecarSet. */
 export function reconcileSidecarSet(reader: Reader, name: string, options: InjectionOptions): Result {
   const object = sidecarSetObjects(reader).find((candidate) => candidate.metadata.name === name);
   const isKruises = kruiseInjects(reader);
   const { ownNamespace: namespace } = options;
   if (object === undefined || (isKruises && reader.get(namespaceRef(namespace)) === undefined)) return {};
-  // A set that names the sources of its secrets delivers them.
+  // A set with a source namespace delivers its Secrets.
   const one = distributionIn(reader).distributors.find((candidate) => candidate.name === bringerName(object));
   const isBringing = one !== undefined && !one.suspended && one.secrets.length > 0;
   const count = isBringing ? countNamespaces(reader, one, options) : undefined;
@@ -112,7 +112,7 @@ const CONTAINERS: ConditionInput = {
   message: 'Only imagePullSecrets are injected, never containers; install Kruise to inject containers',
 };
 
-/** Of the copies of a set, where Kruise injects. */
+/** `Ready` of a set that Kruise injects: the state of its copies. */
 function besideKruise(held: readonly ConditionInput[], count: Count | undefined): readonly ConditionInput[] {
   const message =
     count === undefined
@@ -126,14 +126,14 @@ function besideKruise(held: readonly ConditionInput[], count: Count | undefined)
   ]);
 }
 
-/** Of the names that a set gives to pods. */
+/** The state of the names that a set adds to pods. */
 interface InjectionFacts extends TriedPod {
   readonly subject: Subject;
   readonly trouble: ConditionText | undefined;
   readonly unknown: ConditionText | undefined;
 }
 
-/** A set, its variants when pinned, and the revision that it is pinned to, if that exists. */
+/** A set, its variants if it is pinned, and the pinned revision if that exists. */
 interface Subject {
   readonly set: SidecarSet;
   readonly variants: readonly SidecarSet[];
@@ -147,7 +147,7 @@ function injectionFacts(reader: Reader, object: KubeObject, options: InjectionOp
   const trouble = troubleOf(reader, subject, options);
   const unknown = trouble === undefined ? unknownOf(reader, subject, options) : undefined;
   const [first] = variants;
-  // A pod with its names, where an API server has stored the set and it names anything.
+  // A dry run needs an API server that has stored the set, and at least one name.
   const isTried =
     trouble === undefined && unknown === undefined && object.metadata.creationTimestamp !== undefined;
   const { tried, trials } =
@@ -157,7 +157,7 @@ function injectionFacts(reader: Reader, object: KubeObject, options: InjectionOp
   return { subject, trouble, unknown, tried, trials };
 }
 
-/** What cannot be told for all pods at once. */
+/** The unknown part of the state: whether the names are injected can differ between pods. */
 function unknownOf(
   reader: Reader,
   { variants }: Subject,
@@ -188,7 +188,7 @@ function troubleOf(reader: Reader, subject: Subject, options: InjectionOptions):
   return isDrawn(subject.set) ? notDrawn(subject) : undefined;
 }
 
-/** What the set itself says that keeps its names from pods. */
+/** Problems in the set's own spec that prevent injection. */
 function specTrouble({ set, variants, pinned }: Subject): ConditionText | undefined {
   if (set.paused) return { reason: 'Paused', message: 'injectionStrategy.paused is set' };
   if (!set.selector.ok)
@@ -213,7 +213,7 @@ function specTrouble({ set, variants, pinned }: Subject): ConditionText | undefi
   };
 }
 
-/** Kruise would choose for each pod at random; here all of them get the current names. */
+/** Kruise would choose the revision for each pod at random; here all pods get the current names. */
 function notDrawn({ set, variants, pinned }: Subject): ConditionText {
   const old = pinned?.imagePullSecrets.join(', ') || 'none';
   return {
@@ -222,9 +222,9 @@ function notDrawn({ set, variants, pinned }: Subject): ConditionText {
   };
 }
 
-// The status of one PullSecretGrant: whether it can be read, and whether there is what it grants.
+// The status of one PullSecretGrant: whether it is valid, and whether its Secrets and profiles exist.
 
-/** What should be true of the status of a grant. It may come before what it grants; then it says what it waits for. */
+/** Reconciles the status of a grant. It may be created before its Secrets and profiles; then it names the missing ones. */
 export function reconcileGrant(
   reader: Reader,
   namespace: string,

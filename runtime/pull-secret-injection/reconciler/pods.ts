@@ -1,6 +1,6 @@
 /**
- * The pods of one namespace against the plan: who was created without what the plan adds now, and who cannot pull because
- * of it. The list of a pod cannot be changed, so the remedy is a new pod.
+ * Compares the pods of one namespace with the plan: which were created without names that the plan adds now, and which cannot
+ * pull because of it. A pod's list is immutable, so the remedy is a new pod.
  */
 
 import { type Condition, type ConditionInput, readiness } from '../../core/kubernetes/conditions.ts';
@@ -21,19 +21,19 @@ import { listedBy, refusesNames } from './accounts.ts';
 import { isMirrored, policyObjects, policyVersion, renderedHook, renderedWebhook } from './admission.ts';
 import { isTerminating, namespaceLabels, planIn } from './view.ts';
 
-// Whether new pods get names, by the state of the cluster, not by the configuration.
+// Reports whether new pods get names, from the state of the cluster rather than the configuration.
 
 export const ENDPOINT_SLICES: { readonly apiVersion: string; readonly kind: string } = {
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
 };
-/** On the slices of a Service. */
+/** Label of the EndpointSlices of a Service. */
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 
-/** The state of admission: `True` only when everything that it needs was seen. */
+/** The state of admission: `True` only if all required objects were found. */
 export type InjectionState = Pick<ConditionInput, 'status' | 'reason' | 'message'>;
 
-/** Looks. */
+/** Determines the state of admission. */
 export function injectionState(reader: Reader, options: InjectionOptions): InjectionState {
   if (options.admission === 'webhook') return webhookState(reader);
   if (options.admission === 'policy') return policyState(reader);
@@ -57,7 +57,7 @@ function policyState(reader: Reader): InjectionState {
   if (policy === undefined) return no('PolicyPending', 'The admission policy does not exist yet');
   if (binding === undefined)
     return no('PolicyPending', 'The admission policy has no binding yet, and changes no pod');
-  // It has no status that would say whether its expressions can be evaluated: a pod that is tried shows that.
+  // The policy has no status for its expressions; only a dry run shows whether they work.
   return { status: 'True', reason: 'Policy', message: 'New pods get the names from the admission policy' };
 }
 
@@ -90,7 +90,7 @@ function webhookState(reader: Reader): InjectionState {
   return { status: 'True', reason: 'Webhook', message };
 }
 
-/** What should be true of the pods of one namespace. */
+/** Reconciles the pods of one namespace. */
 export function reconcilePods(reader: Reader, name: string, options: InjectionOptions): Result {
   const namespace = reader.get(namespaceRef(name));
   if (namespace === undefined || isTerminating(namespace)) return { retain: 'all' };
@@ -119,7 +119,7 @@ export function reconcilePods(reader: Reader, name: string, options: InjectionOp
   };
 }
 
-/** A pod that runs needs no action: every profile finds pods that were there before it, our own agents among them. */
+/** A running pod needs no action: every profile finds older pods, our own agents among them. */
 function summary(pods: number, stuck: number, hindrance: string | undefined): readonly ConditionInput[] {
   const reason = 'PodsUninjected';
   const lack = `${counted(pods, 'pod lacks', 'pods lack')} pull secrets that profiles add`;
@@ -133,13 +133,13 @@ function summary(pods: number, stuck: number, hindrance: string | undefined): re
   return readiness('stalled', { reason, message: `${lack}, and ${stuck} cannot pull; ${remedy}` });
 }
 
-/** Why a new pod would be no better off. A policy that is being made is there in a moment. */
+/** Why a new pod would lack the names too. A pending policy does not count: it will exist shortly. */
 function hindranceIn(reader: Reader, options: InjectionOptions): string | undefined {
   const { status, reason, message } = injectionState(reader, options);
   return status === 'False' && reason !== 'PolicyPending' ? message : undefined;
 }
 
-/** Running and starting pods of the namespace that lack what the plan adds. */
+/** Active pods of the namespace that lack names of the plan. */
 function uninjectedPods(
   reader: Reader,
   namespace: KubeObject,
@@ -156,7 +156,7 @@ function uninjectedPods(
     const { names, by } = planInjection(plan, seen);
     const has = new Set(pullSecretsOf(pod));
     const missing = names.filter((secret) => !has.has(secret));
-    // They would not be added to a new one either: its account is spoken of instead.
+    // The plan would not add these to a new pod either; its account reports them instead.
     const isLeftOut = refusesNames(reader, name, accountOf(pod), [...has, ...missing]);
     if (missing.length === 0 || isLeftOut) return [];
     const sources = by.filter((one) => one.names.some((secret) => missing.includes(secret)));
@@ -179,7 +179,7 @@ interface ContainerStatus {
   readonly state?: { readonly waiting?: { readonly reason?: string } };
 }
 
-/** A pod that is over, or is going, pulls nothing. */
+/** Reports whether the pod may still pull: completed and terminating pods do not. */
 export function isActive({
   metadata,
   status,
@@ -198,7 +198,7 @@ function isStuck(pod: KubeObject): boolean {
   );
 }
 
-/** An object in a folder that no API server has seen. A pod shows what admission will make of it. Templates are never touched. */
+/** An object from a folder. A pod then shows the result of admission. Templates are never changed. */
 export function isPlanned(pod: KubeObject): boolean {
   return pod.metadata.creationTimestamp === undefined;
 }
@@ -214,7 +214,7 @@ function previewOf(reader: Reader, { pod, missing }: UninjectedPod): readonly Ap
     namespace,
     name: accountOf(pod),
   };
-  // To a pod without a list of its own the API server gives that of the service account, before anything injects.
+  // If a pod has no list, the API server copies the account's list before any injection.
   const own = listed.length > 0 ? listed : listedBy(reader.get(account));
   const { merged } = mergeImagePullSecrets(
     own.map((secret) => ({ name: secret })),
@@ -244,16 +244,17 @@ function verdictOf({ pod, missing, by, stuck }: UninjectedPod, hindrance: string
   };
 }
 
-// Labels that a selector selects, for a pod that is made up to try something.
+// Labels for a dry-run pod that match a selector.
 
 /**
- * The least labels that meet every requirement; undefined when none can. Total, linear in the size of the requirements of each key.
+ * The minimal labels that meet every requirement; undefined if none can. Never throws; linear in the size of each key's
+ * requirements.
  */
 function exampleLabels(requirements: readonly LabelRequirement[]): Labels | undefined {
   const byKey = Map.groupBy(requirements, ({ key }) => key);
   const labels: Record<string, string> = {};
   for (const [key, own] of byKey) {
-    // Without the label NotIn and DoesNotExist hold.
+    // NotIn and DoesNotExist match without the label.
     if (selects(own, {})) continue;
     const value = candidates(own).find((one) => selects(own, { [key]: one }));
     if (value === undefined) return undefined;
@@ -262,7 +263,7 @@ function exampleLabels(requirements: readonly LabelRequirement[]): Labels | unde
   return labels;
 }
 
-/** One of the required values, or one that no requirement excludes. */
+/** The values that a requirement lists, or one that none excludes. */
 function candidates(requirements: readonly LabelRequirement[]): readonly string[] {
   const [asked] = requirements.filter(({ operator }) => operator === 'In');
   if (asked !== undefined) return asked.values ?? [];
@@ -272,23 +273,23 @@ function candidates(requirements: readonly LabelRequirement[]): readonly string[
   return [other];
 }
 
-// A pod for a server-side dry run, to test whether new pods get the names of a profile or a SidecarSet: in the first namespace
-// that it selects, with labels that it selects, without anything that a quota or a policy for pods would reject.
+// A pod for a server-side dry run, which tests whether new pods get the names of a profile or a SidecarSet. It is in the first
+// selected namespace, has selected labels, and meets every quota and pod security policy.
 
-/** The question, and the known part of the answer. */
+/** The dry-run requests, and the result as far as it is known. */
 export interface TriedPod {
   readonly tried: InjectionState | undefined;
   readonly trials: NonNullable<Result['dryRuns']>;
 }
 
-/** Which pod to try: selected labels, the names that it should get, and whether a namespace is selected. */
+/** Parameters of a dry run: the pod's labels, the expected names, and a predicate for the namespace. */
 interface Attempt {
   readonly labels: Labels | undefined;
   readonly wants: readonly string[];
   readonly isMeant: (namespaceLabels: Labels) => boolean;
 }
 
-/** Tries a pod of a profile, unless the observed state already shows that names are not injected. */
+/** Dry-runs a pod of a profile, unless the observed state already shows that names are not injected. */
 export function tryPods(
   reader: Reader,
   { selector, namespaceSelector, secrets }: PullSecretProfile,
@@ -304,8 +305,8 @@ export function tryPods(
 }
 
 /**
- * The same for a pinned SidecarSet, reported in its `Ready`. Nothing is tried where another set replaces this one,
- * or none adds a container.
+ * The same for a pinned SidecarSet, reported in its `Ready`. No dry run if another set replaces this one, or no set has a
+ * container.
  */
 export function trySet(
   reader: Reader,
@@ -330,7 +331,7 @@ export function trySet(
   return tryAttempt(reader, attempt, before(object, 'Ready'), options);
 }
 
-/** @param earlier what an earlier process found: it counts until this one has an answer */
+/** @param earlier the result of an earlier process: it is valid until this process has an answer */
 function tryAttempt(
   reader: Reader,
   attempt: Attempt,
@@ -340,7 +341,7 @@ function tryAttempt(
   const state = injectionState(reader, options);
   if (state.status !== 'True') return { tried: undefined, trials: [] };
   const pending = earlier ?? unknown('NotTriedYet', 'A pod is being tried');
-  // Until pods are sent to the webhook there is nothing to try.
+  // Until the webhook's entries are up to date, a dry run proves nothing.
   const isWebhook = options.admission === 'webhook';
   if (isWebhook && !isMirrored(reader, options)) return { tried: pending, trials: [] };
   const trial = trialOf(reader, attempt, options);
@@ -364,10 +365,10 @@ function tryAttempt(
   return { tried: no('NotInjected', message), trials };
 }
 
-/** A certificate that was exchanged, or a way to the webhook that is closed, shows nowhere else. */
+/** Results expire for the webhook: only a new dry run shows a replaced certificate or a blocked connection. */
 const WEBHOOK_LASTS_MS = 600_000;
 
-/** In the first namespace that is meant and takes injected pods; undefined when there is none, or the selector selects no labels. */
+/** A dry run in the first suitable namespace; undefined if there is none, or no labels match the selector. */
 function trialOf(
   reader: Reader,
   { labels, wants, isMeant }: Attempt,
@@ -391,7 +392,7 @@ function trialOf(
     role: 'hosted',
     pod: podIn(found.metadata.name, labels),
     wants,
-    // What injects. That the profile changed shows in the pod and the names; what the policy says of other profiles is nothing to this one.
+    // The injecting object, as cache key. Changes of this profile show in the pod and the names; changes of others do not matter.
     change: isWebhook
       ? renderedHook(reader)
       : policyObjects(reader)
@@ -401,7 +402,7 @@ function trialOf(
   };
 }
 
-/** As the strictest of the Pod Security Standards wants it. */
+/** Meets the `restricted` Pod Security Standard. */
 function podIn(namespace: string, labels: Labels): KubeObject {
   const least = { cpu: '1m', memory: '1Mi' };
   return {
@@ -428,7 +429,7 @@ function unknown(reason: string, message: string): InjectionState {
   return { status: 'Unknown', reason, message };
 }
 
-/** What an earlier process found of the same generation counts until this one has an answer. */
+/** The result of an earlier process for the same generation; valid until this process has an answer. */
 function before({ metadata, status }: KubeObject, said: 'Injecting' | 'Ready'): InjectionState | undefined {
   const { observedGeneration, conditions = [] } = (status ?? {}) as {
     readonly observedGeneration?: number;
@@ -439,7 +440,7 @@ function before({ metadata, status }: KubeObject, said: 'Injecting' | 'Ready'): 
   return { status: 'True', reason: found.reason, message: found.message };
 }
 
-// A pod that was admitted without the names it should have.
+// A pod that was admitted without its names.
 
 /** A pod that lacks names. */
 interface UninjectedPod {

@@ -1,4 +1,4 @@
-/** The status of one profile: whether it can be read, whether pods get its names, how many namespaces hold its Secrets. */
+/** The status of one profile: whether it is valid, whether pods get its names, and how many namespaces hold its Secrets. */
 
 import {
   type Condition,
@@ -34,14 +34,14 @@ import {
   serves,
 } from './view.ts';
 
-// Reports on copies by cause, for a profile or a SidecarSet that names the sources of its secrets.
+// Conditions on copies by cause, for a profile or a SidecarSet with a source namespace.
 
-/** A condition for each cause. */
+/** One condition per cause. */
 export function causeConditions(count: Count): readonly ConditionInput[] {
   return CAUSES.map((cause) => causeCondition(cause, count));
 }
 
-/** What the platform must do something about. */
+/** The problems that the platform must fix. */
 export function platformTrouble(count: Count): ConditionText | undefined {
   const bad = CAUSES.filter((cause) => cause !== TENANTS_CAUSE)
     .map((cause) => causeCondition(cause, count))
@@ -51,14 +51,14 @@ export function platformTrouble(count: Count): ConditionText | undefined {
   return { reason: first.reason, message: bad.map(({ message }) => message).join('; ') };
 }
 
-/** Copies are on their way. */
+/** The text while copies are still being written. */
 export function distributing({ selected, current, blocked, behind }: Count): ConditionText | undefined {
   if (current + blocked >= selected) return undefined;
   const message = `${countedOf(current, selected, ['namespace', 'namespaces'], ['is', 'are'])} up to date; next is "${behind ?? ''}"`;
   return { reason: 'Distributing', message };
 }
 
-/** Troubles of one cause, with the number of namespaces that have each. */
+/** The condition for one cause, with the number of namespaces for each reason. */
 function causeCondition({ type, reasons, well }: Cause, count: Count): ConditionInput {
   const found = reasons.flatMap((reason) => {
     const trouble = count.troubles.get(reason);
@@ -75,15 +75,15 @@ function causeCondition({ type, reasons, well }: Cause, count: Count): Condition
   return { type, status: 'True', reason: 'AsWanted', message: well };
 }
 
-/** What cannot be told where no namespace is served. */
+/** Reported when the profile selects no namespace. */
 const NOTHING_SELECTED: ConditionText = {
   reason: 'NothingSelected',
   message: 'No namespace is selected: nothing could be checked',
 };
 
-// The status of one profile: a condition for each cause, and `Ready`, which sums up the problems that the platform can fix.
+// The status of one profile: a condition per cause, and `Ready`, which sums up the problems that the platform can fix.
 
-/** Whether new pods get the names. @param tried what came of trying it; undefined where nothing is tried */
+/** Reports whether new pods get the names. @param tried the result of the dry run; undefined if there is none */
 function injectingOf(
   reader: Reader,
   profile: PullSecretProfile,
@@ -99,7 +99,7 @@ function injectingOf(
   return { type, ...(state.status === 'True' ? (tried ?? state) : state) };
 }
 
-/** Secrets whose names pods get and that other tools deliver: looked up in the namespaces of the pods. */
+/** Secrets that are injected but delivered by other tools: looked up in the pods' namespaces. */
 function presentCondition(
   profile: PullSecretProfile,
   { selected, absent }: Count,
@@ -112,7 +112,7 @@ function presentCondition(
     const message = `${all(selected, ['has', 'have'])} the Secrets that others bring`;
     return [{ type, status: 'True', reason: 'Present', message }];
   }
-  // Only Secrets of one type are read, so that their absence is not proven.
+  // Only Secrets of one type are watched, so a miss does not prove absence.
   const message = `Secret "${absent.secret}", which another tool must deliver, is not seen in ${absent.namespaces} of ${counted(selected, 'namespace')}, first in "${absent.first}"; create it, or name its sources`;
   return [{ type, status: 'Unknown', reason: 'SecretsNotSeen', message }];
 }
@@ -121,7 +121,7 @@ function all(selected: number, [one, many]: readonly [one: string, many: string]
   return selected === 1 ? `The one namespace that is selected ${one}` : `All ${selected} namespaces ${many}`;
 }
 
-/** Namespaces that it selects and that this system does not work in. Of its own choice nothing is wrong with the profile. */
+/** Selected namespaces outside the configured ones. They come from the fleet's options, so `Ready` does not depend on them. */
 function servedCondition(
   reader: Reader,
   profile: PullSecretProfile,
@@ -143,7 +143,7 @@ const SUSPENDED = {
   message: 'spec.suspend is set: nothing is injected or updated',
 };
 
-/** Problems that the platform must fix come first; an unknown state never counts as good. */
+/** Problems that the platform must fix come first; an unknown state never counts as ready. */
 function summaryOf(
   profile: PullSecretProfile,
   count: Count,
@@ -191,36 +191,36 @@ function servedText({ distributes }: PullSecretProfile, { selected, current, blo
   return `${countedOf(current, selected, ['namespace', 'namespaces'], ['holds', 'hold'])} the Secrets; in ${blocked} ${blocked === 1 ? 'the owner has' : 'their owners have'} to act, see TargetsFree`;
 }
 
-// How many namespaces of a profile hold what it brings. What was found for a namespace is remembered with everything that it was
-// found from, so that counting thousands again after one of them changed costs as much as looking at them.
+// Counts the namespaces that hold a profile's Secrets. Each result is cached with its inputs, so recounting thousands of
+// namespaces after one change costs only a comparison.
 
 export interface Count {
   readonly selected: number;
   readonly current: number;
-  /** Not current, and only the owner of the namespace can do something about it. */
+  /** Not current, and only the owner of the namespace can fix it. */
   readonly blocked: number;
-  /** The first namespace that is behind. */
+  /** The first namespace that is not up to date. */
   readonly behind: string | undefined;
-  /** The first problem of each reason, and in how many namespaces it is. */
+  /** The first message for each reason, and the number of affected namespaces. */
   readonly troubles: ReadonlyMap<string, { readonly message: string; readonly count: number }>;
-  /** Secrets that another tool must deliver: in how many namespaces one is not seen, and the first of them. */
+  /** Secrets that another tool must deliver: the number of namespaces without one, and the first of them. */
   readonly absent: { readonly namespaces: number; readonly first: string; readonly secret: string };
 }
 
-/** One namespace: whether the profile selects it, whether it holds everything, and what is wrong there. */
+/** The state of one namespace: selected, current, and its problems. */
 interface Standing {
   readonly selected: boolean;
   readonly current: boolean;
   readonly troubles: readonly Trouble[];
-  /** The first Secret that another tool must deliver and that is not seen. */
+  /** The first Secret that another tool must deliver and that is not found. */
   readonly absent?: string | undefined;
 }
 
-/** What was found for the namespaces of a profile. */
+/** Cached results for the namespaces of a profile. */
 interface Memory {
   readonly distribution: Distribution;
   readonly options: InjectionOptions;
-  /** With consent, sources of the profile, and the Secrets of the namespace under the names of its secrets. */
+  /** `seen` holds the inputs: grants, the profile's sources, and the namespace's Secrets with the profile's names. */
   readonly found: WeakMap<KubeObject, { readonly seen: readonly unknown[]; readonly standing: Standing }>;
 }
 
@@ -252,7 +252,7 @@ export function countNamespaces(
   return { selected: selected.length, current, blocked, behind, troubles, absent };
 }
 
-/** Nothing is wrong but what the owner of the namespace has to do. */
+/** All problems of the namespace are for its owner. */
 function isBlocked({ current, troubles }: Standing): boolean {
   return !current && troubles.length > 0 && troubles.every(({ reason }) => isTenants(reason));
 }
@@ -267,7 +267,7 @@ function standingsOf(
   const shared = [
     reader.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND }),
     ...sources.map(({ namespace, name }) => reader.get(secretRef(namespace, name))),
-    // A grant that goes with its namespace is not withdrawn.
+    // A grant that is deleted with its namespace is not a revocation.
     ...sources.map(({ namespace }) => homeOf(reader, namespace)),
   ];
   const before = memories.get(profile);
@@ -318,17 +318,17 @@ function isCurrent(reader: Reader, copy: Copy): boolean {
   return has !== undefined && wants !== undefined && sameSecret(has, wants);
 }
 
-/** Copies are on their way: counted again after this long. */
+/** Recount interval while copies are being written. */
 export const COUNT_AGAIN_MS = 1000;
-/** When all is well, counts are refreshed after this time, for changes without an event. */
+/** Recount interval when everything is current, for changes without an event. */
 export const RECOUNT_MS = 10_000;
 
-/** The profile object. */
+/** A reference to the profile object. */
 export function profileRef(name: string): Ref {
   return { role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name };
 }
 
-/** What should be true of the status of a profile. */
+/** Reconciles the status of a profile. */
 export function reconcileProfile(reader: Reader, name: string, options: InjectionOptions): Result {
   const object = reader.get(profileRef(name));
   if (object === undefined) return {};
@@ -341,7 +341,7 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
   const { profile } = read;
   const count = countNamespaces(reader, profile, options);
   const removal = heldRemoval(reader, object, options);
-  // A folder has no API server.
+  // An object from a folder has no API server for a dry run.
   const isTried = creationTimestamp !== undefined && profile.injects && !profile.suspended;
   const { tried, trials } = isTried ? tryPods(reader, profile, object, options) : NOT_TRIED;
   const held = heldCondition(object, removal);
@@ -362,7 +362,7 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
     ...statusOf(reader, object, conditions, {
       ...countsOf(profile, count),
       ...rememberedOf(reader, object, profile, options),
-      // A status is merged: omitted fields stay.
+      // The status is merged, so an omitted field would keep its value.
       ...(removal === undefined && recordOf(object.status)['heldRemoval'] === undefined
         ? {}
         : { heldRemoval: removal?.hash ?? '' }),
@@ -374,7 +374,7 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
   };
 }
 
-/** The report without a trial: in a folder, or while nothing injects. */
+/** No dry run: in a folder, or while nothing is injected. */
 export const NOT_TRIED: TriedPod = { tried: undefined, trials: [] };
 
 function countsOf(
@@ -388,7 +388,7 @@ function countsOf(
   };
 }
 
-/** Since when sources are gone; said only where it decides about copies. */
+/** `missingSources` of the status; set only if the profile removes entries of deleted sources. */
 function rememberedOf(
   reader: Reader,
   object: KubeObject,
@@ -401,7 +401,7 @@ function rememberedOf(
   return isSaid ? { missingSources: missing } : {};
 }
 
-/** The counts as metrics. */
+/** The counts as metric samples. */
 export function samplesOf(
   { scope }: Reader,
   { name, distributes }: Distributor,
@@ -413,14 +413,14 @@ export function samplesOf(
     value,
     labels: { scope: scope.name, profile: name, state },
   });
-  // One that only injects brings nothing, and is behind with nothing.
+  // A profile that only injects delivers nothing, so it has no such samples.
   return [
     sample('selected', count.selected),
     ...(distributes ? [sample('current', count.current), sample('blocked', count.blocked)] : []),
   ];
 }
 
-/** One for each cause, however many namespaces have it. */
+/** One event per cause, regardless of the number of namespaces. */
 export function eventsOf(regarding: Ref, conditions: readonly ConditionInput[]): readonly EventNote[] {
   const told = ['SourcesReady', 'Granted', 'NamesFree'];
   return conditions
@@ -432,15 +432,15 @@ export function eventsOf(regarding: Ref, conditions: readonly ConditionInput[]):
       type: 'Warning',
       reason: type === REMOVAL_HELD ? REMOVAL_HELD : reason,
       action: 'Distribute',
-      // The number of namespaces is in the condition: an event is not sent again for each of them.
+      // Without the number of namespaces, which the condition has: otherwise each change would send a new event.
       note: message.replace(/ \(\d+ of \d+ namespaces?\)/g, ''),
     }));
 }
 
 /**
- * The status of an object of ours: conditions keep the time of their last transition.
+ * The status of one of our objects: conditions keep the time of their last transition.
  *
- * @param fields what it says besides
+ * @param fields further fields of the status
  */
 export function statusOf(
   reader: Reader,

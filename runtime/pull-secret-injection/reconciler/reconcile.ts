@@ -1,9 +1,9 @@
 /**
- * Pull secret injection and distribution as one reconciler with eight sorts of keys: a namespace (its copies), the pods and the
- * ServiceAccounts of a namespace, the admission policy, the status of a profile, that of a grant, that of a claim, the report on a SidecarSet.
+ * Pull secret injection and distribution as one reconciler with seven kinds of keys: the copies, pods and ServiceAccounts of a
+ * namespace, the admission policy, and the status of a profile, a grant and a SidecarSet.
  *
- * A namespace is a key of its own, so that a change of the source is seen by each copy that is still to be written, and
- * never waits behind the copies of the last one.
+ * Each namespace has its own key. So a pending copy uses the latest source, and an update never waits for the copies of the
+ * previous one.
  */
 
 import { UsageError } from '../../core/errors.ts';
@@ -45,15 +45,15 @@ import {
   sidecarSetObjects,
 } from './view.ts';
 
-/** Copies wait for the API server, each in a key of its own. */
+/** Writes of copies wait for the API server, and each namespace is a separate key. */
 const WORKERS = 32;
-/** A profile counts results of its namespaces once they are done, and now and then before: each count reads all of them. */
+/** A count reads all namespaces of a profile, so it is debounced during a distribution. */
 const COUNT_DEBOUNCE_MS = 500;
-/** With more namespaces, a change of one causes no count: the profile counts again within ten seconds. */
+/** Above this, a change of one namespace causes no count: the profile's requeue counts within ten seconds. */
 const PROMPT_NAMESPACES = 200;
 const ADMISSION = 'admissionregistration.k8s.io';
 
-/** Everything that is read; namespaced objects only in the named namespaces, if any are named. */
+/** All watches; namespaced objects only in the configured namespaces, if any. */
 function readsOf(options: InjectionOptions): readonly Watch[] {
   const hosted = (apiVersion: string, kind: string, rest: Partial<Watch> = {}): Watch => ({
     role: 'hosted',
@@ -83,8 +83,8 @@ function readsOf(options: InjectionOptions): readonly Watch[] {
 }
 
 /**
- * Secrets only of the one type that is distributed. Values of foreign Secrets are not requested; our copies are read whole.
- * The rights in a namespace are a Role there: one that is missing, or whose namespace is, stops no other.
+ * Secrets of the distributed type only. Values of foreign Secrets are not requested; our copies are read in full. The rights in a
+ * namespace are a Role there: a missing Role or namespace does not block others.
  */
 function inNamespaces(options: InjectionOptions): readonly Watch[] {
   const { namespaces, secretNames, sources, audit } = options;
@@ -93,7 +93,7 @@ function inNamespaces(options: InjectionOptions): readonly Watch[] {
     { ...secret, labelSelector: `${OWNER_LABEL}!=${RECONCILER_NAME}`, values: 'on-demand' },
     { ...secret, labelSelector: `${OWNER_LABEL}=${RECONCILER_NAME}` },
   ] as const;
-  // Which accounts enforce mountable secrets, and which list names of ours.
+  // ServiceAccounts show which enforce mountable secrets, and which list our names.
   const others = [...(audit ? ['Pod'] : []), 'ServiceAccount'].map((kind) => ({ apiVersion: 'v1', kind }));
   if (namespaces.length === 0) return [...wide, ...others].map((read) => ({ role: 'hosted', ...read }));
   return namespaces.flatMap((namespace): readonly Watch[] => {
@@ -106,7 +106,7 @@ function inNamespaces(options: InjectionOptions): readonly Watch[] {
   });
 }
 
-/** Whether the webhook is called, and whether one answers. */
+/** Reads that show whether the webhook is registered, and whether a pod serves it. */
 function webhookReads({ ownNamespace }: InjectionOptions): readonly Watch[] {
   return [
     {
@@ -125,7 +125,7 @@ function webhookReads({ ownNamespace }: InjectionOptions): readonly Watch[] {
   ];
 }
 
-/** The reconciler, with options that were checked. */
+/** The reconciler, with validated options. */
 export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reconciler {
   const options: InjectionOptions = { ...DEFAULT_OPTIONS, ...input };
   return {
@@ -150,7 +150,7 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
   };
 }
 
-/** For the table of reconcilers: reads options from the configuration file. */
+/** Entry point for the table of reconcilers: reads options from the configuration file. */
 export function reconcilers(input: Readonly<Record<string, unknown>>): readonly Reconciler[] {
   const path = `systems.${RECONCILER_NAME}`;
   const { value, problems } = readValue(input, optionsSchema, path);
@@ -158,11 +158,10 @@ export function reconcilers(input: Readonly<Record<string, unknown>>): readonly 
   return [pullSecretInjection(value)];
 }
 
-// Which keys a change concerns.
-// A namespace is a key, and a profile is not: one broken namespace holds up no other, and a source that changes during a
-// distribution overtakes what is still to be written.
+// Mapping of changes to keys. Keys are per namespace, not per profile: one broken namespace does not block others, and a source
+// that changes during a distribution supersedes pending writes.
 
-/** Keys to look at again after `changed` changed, appeared or went away. */
+/** Keys to reconcile after `changed` was created, updated or deleted. */
 function keysFor(changed: Ref, reader: Reader, options: InjectionOptions): readonly Request[] {
   const keys = new Keys(reader, options);
   switch (changed.kind) {
@@ -208,7 +207,7 @@ class Keys {
     return { scope: this.#reader.scope.name, ...(namespace === undefined ? {} : { namespace }), name };
   }
 
-  /** Whether an object says something else than when it was last looked at; `now` is empty where it is gone. */
+  /** Reports whether the digest of an object differs from the last one; `now` is empty if the object is deleted. */
   #saysNew({ apiVersion, kind, namespace, name }: Ref, now: string): boolean {
     const said = saidBefore(this.#options);
     const id = [this.#reader.scope.name, apiVersion, kind, namespace, name].join(' ');
@@ -219,8 +218,8 @@ class Keys {
   }
 
   /**
-   * The same of a profile, SidecarSet or grant, its status aside: that is written by ourselves while copies are on their way, and must not
-   * send every namespace through the queue again.
+   * Reports whether a profile, SidecarSet or grant changed except in its status. We write the status during a distribution, which
+   * must not requeue every namespace.
    */
   #declaresNew(changed: Ref): boolean {
     const object = this.#reader.get(changed);
@@ -229,7 +228,7 @@ class Keys {
     return this.#saysNew(changed, now) || now === '';
   }
 
-  /** Its copies, and its pods; and its accounts, where there is anything to look at. */
+  /** The namespace's copies and pods, and its accounts if any enforce mountable secrets. */
   namespace(name: string): readonly Request[] {
     return [
       this.key('namespace', name),
@@ -238,7 +237,7 @@ class Keys {
     ];
   }
 
-  /** Pods that were found without names: whether new ones would be better off depends on who injects. */
+  /** Namespaces with reported pods: whether recreating a pod helps depends on the state of admission. */
   reportedPods(): readonly Request[] {
     if (!this.#options.audit) return [];
     return this.#reader
@@ -247,7 +246,7 @@ class Keys {
       .map(({ metadata }) => this.key('pods', metadata.namespace));
   }
 
-  /** Nearly all accounts are of no concern. What an enforcing one lists decides what the policy gives to its pods. */
+  /** Most accounts do not matter. The list of an enforcing account decides which names the policy adds to its pods. */
   account(changed: Ref): readonly Request[] {
     const { namespace = '' } = changed;
     const object = this.#reader.get(changed);
@@ -259,7 +258,7 @@ class Keys {
     ];
   }
 
-  /** A profile or a SidecarSet; the grants that name it say whether it is there. */
+  /** A profile or a SidecarSet. Grants that name it report whether it exists. */
   declaration(changed: Ref): readonly Request[] {
     const isProfile = changed.kind === PROFILE_KIND;
     const own = this.key(`${isProfile ? 'profile' : 'sidecarset'}/${changed.name}`);
@@ -274,7 +273,7 @@ class Keys {
     return this.#namespaces().flatMap(({ metadata }) => this.namespace(metadata.name));
   }
 
-  /** The policy, and the sets, which say whether they are injected. */
+  /** The policy, and the SidecarSets, which report whether they are injected. */
   policy(): readonly Request[] {
     const sets = sidecarSetObjects(this.#reader);
     return [this.key('policy'), ...sets.map(({ metadata }) => this.key(`sidecarset/${metadata.name}`))];
@@ -291,14 +290,17 @@ class Keys {
     ];
   }
 
-  /** The counts in the profiles. With many namespaces they wait for the requeue of the profile, so that not every copy causes a full count. */
+  /**
+   * The counts in the profiles. With many namespaces they wait for the profile's requeue, so that not every copy causes a full
+   * count.
+   */
   counts(concerned?: (profile: Distributor) => boolean): readonly Request[] {
     return this.#namespaces().length <= PROMPT_NAMESPACES ? this.profiles(concerned) : [];
   }
 
   /**
-   * A source concerns every namespace that it is copied to; a copy, or a foreign Secret of its name, its own one. The grants beside a Secret
-   * say whether it is there.
+   * A source maps to every target namespace; a copy, or a foreign Secret with its name, maps to its own namespace. Grants for the
+   * Secret report whether it exists.
    */
   secret({ namespace = '', name }: Ref): readonly Request[] {
     const { byName } = distributionIn(this.#reader);
@@ -309,7 +311,7 @@ class Keys {
     return [...this.#served(uses), ...own, ...this.profiles(uses), ...grants];
   }
 
-  /** A grant concerns every namespace that a source beside it is copied to, and the profiles that copy one. */
+  /** A grant maps to every target namespace of the sources in its namespace, and to the profiles that copy them. */
   grant(changed: Ref): readonly Request[] {
     const own = this.key(`grant/${changed.name}`, changed.namespace);
     if (!this.#declaresNew(changed)) return [own];
@@ -338,7 +340,7 @@ class Keys {
   }
 }
 
-/** Whether one of its sources is meant. */
+/** Matches distributors with a source that meets the condition. */
 function usesOf(isMeant: (source: ProfileSource) => boolean): (one: Distributor) => boolean {
   return ({ secrets }) => secrets.some(({ sources }) => sources.some(isMeant));
 }

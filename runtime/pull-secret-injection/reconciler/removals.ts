@@ -1,6 +1,7 @@
 /**
- * Copies that would be removed without a withdrawal: the profile no longer selects the namespace, no longer names the
- * Secret, or names a source that is not granted. One or two go at once; many within a minute are held until the profile confirms it.
+ * Copies that would be removed without a revocation: the profile no longer selects the namespace, no longer names the Secret, or
+ * names a source that is not granted. A few are removed at once; many within a minute are held until an annotation on the profile
+ * confirms the removal.
  */
 
 import { createHash } from 'node:crypto';
@@ -43,32 +44,32 @@ import {
   sidecarSetObjects,
 } from './view.ts';
 
-/** On the profile: the hash of the removal that may go on. */
+/** On the profile: the hash of the confirmed removal. */
 const CONFIRM_ANNOTATION = 'pullwright.dev/confirm-removal';
 
-/** What one profile or SidecarSet would lose. */
+/** Copies that one profile or SidecarSet would lose. */
 interface Removal {
-  /** Copies that there are, those that go included. */
+  /** Number of current copies, including those to be removed. */
   readonly all: number;
-  /** `namespace/name` of those that go. */
+  /** `namespace/name` of those to be removed. */
   readonly gone: readonly string[];
 }
 
 /** A removal that waits for a confirmation. */
 export interface HeldRemoval extends Removal {
-  /** Too few by themselves: others of the same change went before. */
+  /** True if the rest is too small to be held alone: copies of the same change were removed before. */
   readonly rest: boolean;
   readonly hash: string;
   readonly confirmed: boolean;
 }
 
-/** Type of the condition that is there while a removal waits for a confirmation. */
+/** Type of the condition while a removal is held or confirmed. */
 export const REMOVAL_HELD = 'RemovalHeld';
 
-/** Since when a removal is held: the transition of the condition, which therefore stays until the last copy is gone. */
+/** Start of the hold: the transition of the condition, which therefore stays until the last copy is removed. */
 function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions): string | undefined {
   const { kind, metadata } = object;
-  // The status of a SidecarSet is Kruise's where Kruise injects: then the PullStatus has the condition.
+  // Where Kruise injects, it owns the status of a SidecarSet: the PullStatus then has the condition.
   const about = { kind, namespace: options.ownNamespace, name: metadata.name };
   const isBeside = kind !== PROFILE_KIND && kruiseInjects(reader);
   const { status } = (isBeside ? reader.get(pullStatusRef('hosted', about)) : object) ?? {};
@@ -77,7 +78,7 @@ function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions
   return held?.lastTransitionTime;
 }
 
-/** Which copies are held, and how to confirm their removal. */
+/** The condition that lists the held copies, and how to confirm their removal. */
 export function heldCondition(
   { kind, metadata }: KubeObject,
   removal: HeldRemoval | undefined,
@@ -92,16 +93,16 @@ export function heldCondition(
   return [{ type: REMOVAL_HELD, status: 'True', reason: 'Share', message }];
 }
 
-/** As `Ready` says it, while it waits. */
+/** The text for `Ready` while the removal is held. */
 export function heldText(held: readonly ConditionInput[]): ConditionText | undefined {
   const waits = held.find(({ reason }) => reason !== 'Confirmed');
   return waits === undefined ? undefined : { reason: REMOVAL_HELD, message: waits.message };
 }
 
 /**
- * Copies in one namespace that would be removed without a withdrawal, and that wait for a confirmation.
+ * Copies in one namespace that would be removed without a revocation, and are held for a confirmation.
  *
- * @param planned what becomes of the Secrets there
+ * @param planned decisions for the Secrets of the namespace
  */
 export function heldIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
   const { reader, options } = context;
@@ -114,7 +115,7 @@ export function heldIn(context: CopyContext, planned: readonly Copy[]): readonly
   });
 }
 
-/** The held removal of one profile or SidecarSet, or one that was held and is confirmed; undefined when nothing is held. */
+/** The held or confirmed removal of one profile or SidecarSet; undefined if nothing is held. */
 export function heldRemoval(
   reader: Reader,
   bringer: KubeObject,
@@ -125,38 +126,38 @@ export function heldRemoval(
   const before = heldSince(reader, bringer, options);
   const lately = goneLately(reader, bringer, options);
   for (const one of removal.gone) lately.delete(one);
-  // A change is held when it removes more than both. The rest of a removal that is under way is never more than the whole.
+  // A change is held when it exceeds both limits. Copies that were removed in the last minute count too.
   const isMany = (more: number): boolean => {
     const [gone, all] = [removal.gone.length + more, removal.all + more];
     return gone > options.removals.copies && gone > options.removals.share * all;
   };
-  // What is left of a removal that was held waits with it.
+  // The rest of a held removal stays held.
   if (!isMany(lately.size) && before === undefined) return undefined;
   const since = before ?? timestamp(reader.now);
   const { uid = '', annotations } = bringer.metadata;
-  // What decides about the copies: where a SidecarSet brings its Secrets from is in an annotation.
+  // The part that decides about copies: a SidecarSet has its source namespace in an annotation.
   const from = annotations?.[SOURCE_NAMESPACE_ANNOTATION];
   const declared = from === undefined ? (bringer.spec ?? null) : [bringer.spec, from];
-  // The hash does not change while copies go; a confirmation of this removal is none of the next.
+  // The hash is stable while copies are removed; it includes the start, so a confirmation is valid for one removal only.
   const identity = JSON.stringify([uid, declared, since]);
   const hash = createHash('sha256').update(identity).digest('hex').slice(0, 12);
   const confirmed = before === since && annotations?.[CONFIRM_ANNOTATION] === hash;
   return { ...removal, rest: !isMany(0), hash, confirmed };
 }
 
-/** One command that labels many namespaces arrives as many changes: within this time they count as one. */
+/** One command that labels many namespaces arrives as many events: within this time they count as one change. */
 const ONE_CHANGE_MS = 60_000;
-/** Namespaces that change one after the other are not all counted again for each. */
+/** Minimum age of a count: a series of namespace changes does not cause a recount for each. */
 const COUNT_AGAIN_MS = 250;
 
-/** What is remembered of one cluster. */
+/** State of one cluster. */
 interface Memory {
   counted?: {
     readonly distribution: Distribution;
     readonly at: number;
     readonly removals: ReadonlyMap<string, Removal>;
   };
-  /** By profile or SidecarSet: copies that went a moment ago without a word, and when. */
+  /** By profile or SidecarSet: copies that were removed recently without a confirmation, and when. */
   readonly lately: Map<string, Map<string, number>>;
 }
 
@@ -186,14 +187,14 @@ function idOf({ metadata }: SecretObject): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-/** By profile. Needed for each copy that would go: counted again when profiles change, and every moment. */
+/** Removals by profile. Needed for each copy to be removed, so they are cached briefly and until profiles change. */
 function removalsIn(reader: Reader, options: InjectionOptions): ReadonlyMap<string, Removal> {
   const memory = memoryOf(reader, options);
   const distribution = distributionIn(reader);
   const at = reader.now.getTime();
   const { counted: before } = memory;
   const passed = before === undefined ? 0 : Math.abs(at - before.at);
-  // Over a folder no time passes.
+  // In a folder the clock does not advance, so there is no caching.
   if (before?.distribution === distribution && passed > 0 && passed < COUNT_AGAIN_MS) return before.removals;
   const removals = count({ reader, distribution, options });
   memory.counted = { distribution, at, removals };
@@ -222,8 +223,8 @@ function count(context: Omit<CopyContext, 'namespace'>): ReadonlyMap<string, Rem
 }
 
 /**
- * Our copies in the namespace: those that their profile names, and of others as many as it can have named before. A tenant who marks
- * Secrets of its own as copies is not to make a removal look large.
+ * Our copies in the namespace: those that their profile names, and at most as many others as it can have named before. Otherwise
+ * a tenant could mark its own Secrets as copies to make a removal look large.
  */
 function copiesIn({ reader, distribution, namespace }: CopyContext): readonly SecretObject[] {
   const former = new Map<string, number>();
@@ -237,7 +238,7 @@ function copiesIn({ reader, distribution, namespace }: CopyContext): readonly Se
   });
 }
 
-/** The usual case, without composing anything: the profile serves the namespace, names the Secret, and has a source for it. */
+/** Fast path without composing: the profile serves the namespace, names the Secret, and has a granted source for it. */
 function staysForSure(context: CopyContext, copy: SecretObject): boolean {
   const writer = writerOf(copy);
   const one = context.distribution.byName.get(copy.metadata.name)?.find(({ name }) => name === writer);
@@ -246,7 +247,7 @@ function staysForSure(context: CopyContext, copy: SecretObject): boolean {
   return secret?.sources.some((source) => consentTo(context, one.name, source) === 'granted') === true;
 }
 
-/** Those whose removal was not requested: no deleted profile, no withdrawn source, no namespace that opts out. */
+/** Copies whose removal was not requested: not by a deleted profile, a revoked source or a namespace that opts out. */
 function goingIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
   const { namespace } = context;
   if (isTerminating(namespace) || namespaceLabels(namespace)[DISTRIBUTE_LABEL] === 'false') return [];
@@ -267,7 +268,7 @@ function goingIn(context: CopyContext, planned: readonly Copy[]): readonly Secre
   );
 }
 
-/** The profile requests its removal when the source is gone, and the delay has passed. */
+/** Reports whether `onSourceDeleted: Remove` applies: all sources are deleted and the delay has passed. */
 function isExpired({ reader, distribution, options }: CopyContext, copy: SecretObject): boolean {
   const one = distribution.distributors.find(({ name }) => name === writerOf(copy));
   if (one === undefined) return false;
@@ -275,7 +276,7 @@ function isExpired({ reader, distribution, options }: CopyContext, copy: SecretO
   return heldSources(copy).every((name) => sources.has(name));
 }
 
-/** The profile or SidecarSet that wrote a copy, unless it is deleted. */
+/** The profile or SidecarSet that wrote a copy; undefined if it is deleted. */
 function bringerOf(reader: Reader, copy: SecretObject): KubeObject | undefined {
   const name = writerOf(copy);
   if (name === undefined) return undefined;

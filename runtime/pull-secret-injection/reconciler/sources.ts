@@ -1,8 +1,8 @@
 /**
- * What the sources of a copy give: whether their owners consent, since when they are gone, and what comes out of their documents.
+ * The sources of a copy: their owners' consent, the time since they are missing, and the merged document.
  *
- * Sources of type kubernetes.io/dockercfg are not read: OpenShift keeps two or three such Secrets for every service account,
- * more than all copies together.
+ * Sources of type kubernetes.io/dockercfg are not read: OpenShift keeps two or three such Secrets per ServiceAccount, more than
+ * all copies together.
  */
 
 import { MAX_SECRET_BYTES, mergePullSecrets } from '../../core/docker-config/merge.ts';
@@ -26,22 +26,22 @@ import { namespaceRef, secretRef, sourceName } from '../names.ts';
 import type { InjectionOptions } from '../options.ts';
 import { type Distributor, isTerminating, namespaceLabels, unreadText } from './view.ts';
 
-// Whether the owner of a source lets a profile deliver it to a namespace, by a PullSecretGrant beside it.
+// Consent: the owner of a source allows a profile to deliver it to a namespace, by a PullSecretGrant in the source's namespace.
 
 /**
- * `unknown`: the namespace of the source is being deleted or missing, or a grant there lost a field on the way, so the owner's
- * intent is not known. Existing copies stay then, and nothing new is given.
+ * `unknown`: the namespace of the source is missing or terminating, or a grant there lacks an applied field, so the owner's intent is
+ * unclear. Existing copies then stay, and no new ones are written.
  */
 export type Consent = 'granted' | 'denied' | 'unknown';
 
-/** Where a copy is looked at. */
+/** Context for a consent check: the target namespace. */
 export interface ConsentContext {
   readonly reader: Reader;
   readonly namespace: KubeObject;
   readonly options: InjectionOptions;
 }
 
-/** Consent to one source. */
+/** Checks the consent to one source. */
 export function consentTo(
   { reader, namespace, options }: ConsentContext,
   profile: string,
@@ -61,15 +61,15 @@ export function consentTo(
 
 interface Grants {
   readonly keys: readonly string[];
-  /** By source, `namespace/name`. */
+  /** Keyed by source, `namespace/name`. */
   readonly bySource: ReadonlyMap<string, readonly PullSecretGrant[]>;
-  /** Namespaces with a grant that lost a field on the way. */
+  /** Namespaces with a grant that lacks an applied field. */
   readonly unclear: ReadonlySet<string>;
 }
 
 const indexes = new WeakMap<readonly KubeObject[], Grants>();
 
-/** Indexed once until a grant changes. */
+/** Builds the index once per change of a grant. */
 function grantsIn(reader: Reader, keys: readonly string[]): Grants {
   const objects = reader.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND });
   const known = indexes.get(objects);
@@ -91,10 +91,10 @@ function grantsIn(reader: Reader, keys: readonly string[]): Grants {
   return grants;
 }
 
-// Since when the sources of a profile are gone. Its status remembers it, because the removal of copies may be requested only some time
-// after a deletion, over restarts too.
+// When the sources of a profile went missing. The profile's status keeps these times over restarts, because `removeAfter` counts
+// from the deletion.
 
-/** One source that is gone; an element of `status.missingSources`. */
+/** A missing source; an element of `status.missingSources`. */
 export interface MissingSource {
   /** `namespace/name` */
   readonly source: string;
@@ -102,7 +102,7 @@ export interface MissingSource {
   readonly since: string;
 }
 
-/** The missing sources of a profile, each with the time that `object` remembers, or now. */
+/** The missing sources of a profile, each with the time from the status of `object`, or now. */
 export function missingSources(
   reader: Reader,
   { secrets }: Pick<Distributor, 'secrets'>,
@@ -125,13 +125,13 @@ export function missingSources(
   }));
 }
 
-/** What leaves the copies now because its source is gone for long enough, and when the next one does. */
+/** Sources whose entries expire from the copies now, and the delay until the next one expires. */
 export interface Expiry {
   readonly sources: ReadonlySet<string>;
   readonly nextMs: number | undefined;
 }
 
-/** For one profile; nothing ever leaves the copies of one that keeps them. */
+/** The expiry for one profile; empty if the profile keeps its copies. */
 export function expiryOf(reader: Reader, one: Distributor, options: InjectionOptions): Expiry {
   const { removeAfterMs } = one.copies;
   if (removeAfterMs === undefined) return { sources: new Set(), nextMs: undefined };
@@ -146,18 +146,18 @@ export function expiryOf(reader: Reader, one: Distributor, options: InjectionOpt
   };
 }
 
-// The body of a copy, from its sources. The gate of distribution: what a kubelet could not parse is never written, because
-// one entry of one secret that it cannot read stops every pull of the pod.
+// The body of a copy, merged from its sources. A document that the kubelet could not parse is never written: one invalid entry in
+// one Secret blocks every pull of the pod.
 
 export const SECRET_TYPE = 'kubernetes.io/dockerconfigjson';
 
-/** A source and the Secret that was found for it. */
+/** A source and its Secret; undefined if not found. */
 export interface SourceSecret {
   readonly source: ProfileSource;
   readonly object: SecretObject | undefined;
 }
 
-/** A source that gives nothing, and why. */
+/** A source without usable entries, and why. */
 export interface BadSource {
   readonly source: string;
   readonly reason:
@@ -170,11 +170,11 @@ export interface BadSource {
   readonly message: string;
 }
 
-/** What comes out of the sources. */
+/** The result of merging the sources. */
 export interface Composed {
-  /** Base64; undefined when no source gives anything. */
+  /** Base64; undefined if no source is usable. */
   readonly body: Redacted<string> | undefined;
-  /** Sources that are in the body, in order. */
+  /** Sources in the body, in order. */
   readonly good: readonly string[];
   readonly bad: readonly BadSource[];
 }
@@ -192,7 +192,7 @@ const composed = new WeakMap<
   Map<string, { sources: readonly SourceSecret[]; result: Composed }>
 >();
 
-/** Composes, once per set of source objects: the same sources in 5,000 namespaces are merged once. */
+/** Composes once per set of source objects: the same sources in 5,000 namespaces are merged once. */
 export function compose(sources: readonly SourceSecret[], onCollision: 'FirstWins' | 'Fail'): Composed {
   const anchor = sources.find(({ object }) => object !== undefined)?.object;
   if (anchor === undefined) return composeNow(sources, onCollision);
@@ -210,7 +210,7 @@ function composeNow(sources: readonly SourceSecret[], onCollision: 'FirstWins' |
   const bad = read.filter((one) => 'reason' in one);
   const names = good.map(({ name }) => name);
   const [first] = good;
-  // One source is copied byte for byte: its owner decides what it looks like.
+  // One source is copied byte for byte, in its owner's format.
   if (first === undefined || good.length === 1) return { body: first?.body, good: names, bad };
   const { text, collision } = merge(good);
   if (collision !== undefined && onCollision === 'Fail')
@@ -221,7 +221,7 @@ function composeNow(sources: readonly SourceSecret[], onCollision: 'FirstWins' |
   return { body: undefined, good: [], bad: [...bad, { source: first.name, reason: 'TooLarge', message }] };
 }
 
-/** The first source that names a registry wins, as the platform does over the tenant; and the first that names one again. */
+/** The first source with a registry wins, so the platform overrides the tenant. Also returns the first collision. */
 function merge([first, ...others]: readonly GoodSource[]): {
   readonly text: Redacted<string>;
   readonly collision: BadSource | undefined;
@@ -286,7 +286,7 @@ function readSource({ source, object }: SourceSecret): GoodSource | BadSource {
   return { name, body, text, entries };
 }
 
-/** A source that is missing, or is not a pull secret. */
+/** The problem of a source that is missing, or is not a pull secret. */
 export function missingSource(source: ProfileSource): BadSource {
   const name = sourceName(source);
   const message = `Secret "${name}" does not exist or is not of type ${SECRET_TYPE}; create it, or create it again in that type`;

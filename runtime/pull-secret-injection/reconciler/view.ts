@@ -1,4 +1,4 @@
-/** What the reconciler makes of the profiles and SidecarSets in a world. Reading each object is done once per object. */
+/** The reconciler's view of the profiles and SidecarSets in a cluster. Each object is parsed once. */
 
 import {
   type LabelRequirement,
@@ -32,7 +32,7 @@ import { secretRef, sourceName } from '../names.ts';
 import { excludedNamespaces, type InjectionOptions, isOutside } from '../options.ts';
 import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../plan/plan.ts';
 
-/** Where Kruise keeps the revisions of SidecarSets: a tenant may label a ControllerRevision in its own namespace. */
+/** Kruise's namespace with the revisions of SidecarSets; others are ignored, because a tenant may label a ControllerRevision. */
 export const KRUISE_NAMESPACE = 'kruise-system';
 
 function revisionObjects(reader: Reader): readonly KubeObject[] {
@@ -40,34 +40,34 @@ function revisionObjects(reader: Reader): readonly KubeObject[] {
   return reader.list({ ...kind, namespace: KRUISE_NAMESPACE });
 }
 
-/** The revisions that a pinned set may mean; none are looked for where nothing is pinned. */
+/** Candidate revisions of a pinned set; empty if the set has no pin. */
 export function revisionsOf(reader: Reader, { pin }: SidecarSet): readonly SidecarSetRevision[] {
   return pin === undefined ? [] : revisionObjects(reader).flatMap((object) => readRevision(object) ?? []);
 }
 
 export const KRUISE_WEBHOOK_CONFIGURATION = 'kruise-mutating-webhook-configuration';
 
-/** Who distributes: a profile, or a SidecarSet that names a source namespace. */
+/** A profile, or a SidecarSet with a source namespace. */
 export type Distributor = PullSecretProfile;
 
-/** Name of a SidecarSet among profiles, whose names have no slash. */
+/** Prefix of SidecarSets among profiles, whose names contain no slash. */
 export const SET_PREFIX = 'sidecarset/';
 
-/** What copies call the profile or SidecarSet. */
+/** The name of a profile or SidecarSet in the annotation of its copies. */
 export function bringerName({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string {
   return kind === PROFILE_KIND ? metadata.name : `${SET_PREFIX}${metadata.name}`;
 }
 
-/** Whether it is a SidecarSet. */
+/** Reports whether the distributor is a SidecarSet. */
 export function isSidecarSet({ name }: Pick<Distributor, 'name'>): boolean {
   return name.startsWith(SET_PREFIX);
 }
 
 const readByName = new Map<string, { readonly text: string; readonly read: ReadProfile }>();
-/** As many as one policy holds, and some more. */
+/** More than the limit of one policy. */
 const REMEMBERED_PROFILES = 2000;
 
-/** Reads one profile, once per object, and returns the same value while the spec is equal: a new status changes nothing. */
+/** Parses a profile once per object. Returns the same value while the spec is equal, so a status update changes nothing. */
 export const profileOf: (object: KubeObject) => ReadProfile = oncePer((object) => {
   const { name, annotations, creationTimestamp } = object.metadata;
   const text = JSON.stringify([object.spec ?? null, creationTimestamp, annotations?.[LAST_APPLIED]]);
@@ -89,7 +89,7 @@ const sortedProfiles = oncePer((objects: readonly KubeObject[]): readonly PullSe
     .sort(compareProfiles),
 );
 
-/** The valid profiles, by order and name. */
+/** The valid profiles, sorted by order and name. */
 export function profilesIn(reader: Reader): readonly PullSecretProfile[] {
   return sortedProfiles(profileObjects(reader));
 }
@@ -100,13 +100,13 @@ function setLists(reader: Reader): readonly (readonly KubeObject[])[] {
   );
 }
 
-/** The SidecarSet objects in the newest version that the cluster serves; each once. */
+/** The SidecarSet objects, each once, in the newest version that the cluster serves. */
 export function sidecarSetObjects(reader: Reader): readonly KubeObject[] {
   const oldestFirst = setLists(reader).toReversed().flat();
   return [...new Map(oldestFirst.map((object) => [object.metadata.name, object])).values()];
 }
 
-/** A SidecarSet, read once per object. */
+/** Parses a SidecarSet once per object. */
 export const sidecarSetOf: (object: KubeObject) => SidecarSet = oncePer(readSidecarSet);
 
 const unpinnedDistributor = oncePer((object: KubeObject) => distributorWith(object, []));
@@ -118,7 +118,7 @@ function distributorOf(reader: Reader, object: KubeObject): readonly Distributor
     : distributorWith(object, revisionsOf(reader, set));
 }
 
-/** What a SidecarSet distributes if it says where its secrets come from. */
+/** The distributor of a SidecarSet with a source namespace; empty for others. */
 function distributorWith(
   object: KubeObject,
   revisions: readonly SidecarSetRevision[],
@@ -127,7 +127,7 @@ function distributorWith(
   const namespace = object.metadata.annotations?.[SOURCE_NAMESPACE_ANNOTATION];
   const selector = set.namespaceSelector ?? { ok: true as const, requirements: [] };
   if (typeof namespace !== 'string' || !selector.ok) return [];
-  // Of a pinned set the names that pods get now, and those that they will get when the pin goes.
+  // A pinned set delivers the names that pods get now, and those that they get once the pin is removed.
   const pinned = pinVariants(set, revisions).flatMap((one) => one.imagePullSecrets);
   const names = [...new Set([...pinned, ...set.imagePullSecrets])].filter((name) => name !== '');
   return [
@@ -145,7 +145,7 @@ function distributorWith(
   ];
 }
 
-/** Whether Kruise's own pod webhook is at work: SidecarSets are its business then. */
+/** Reports whether Kruise's own pod webhook is registered: Kruise then handles SidecarSets. */
 export function kruiseInjects(reader: Reader): boolean {
   const configuration = reader.get({
     role: 'hosted',
@@ -157,28 +157,28 @@ export function kruiseInjects(reader: Reader): boolean {
   return Array.isArray(webhooks) && webhooks.some((hook: { name?: unknown }) => hook.name === 'mpod.kb.io');
 }
 
-/** Everything that injects, with pinned revisions. A set whose revision is missing is ignored, as upstream rejects it. */
+/** Everything that injects, with pinned revisions. A set without its revision is ignored, as upstream rejects its pods. */
 export function planIn(reader: Reader, options: InjectionOptions): InjectionPlan {
   const sets = kruiseInjects(reader) ? [] : pinnedSetsIn(reader);
   return injectionPlan(profilesIn(reader), sets, { withoutContainers: options.withoutContainers });
 }
 
-/** The SidecarSets of the cluster, with or without Kruise, with pinned revisions. */
+/** The SidecarSets with pinned revisions, whether or not Kruise is installed. */
 export function pinnedSetsIn(reader: Reader): readonly SidecarSet[] {
   return sidecarSetObjects(reader)
     .map(sidecarSetOf)
     .flatMap((set) => pinVariants(set, revisionsOf(reader, set)));
 }
 
-/** What distributes. */
+/** All distributors, indexed. */
 export interface Distribution {
-  /** In the order in which they win. */
+  /** In order of precedence. */
   readonly distributors: readonly Distributor[];
-  /** Who distributes a Secret of this name, in order. */
+  /** Distributors by Secret name, in order. */
   readonly byName: ReadonlyMap<string, readonly Distributor[]>;
   /** The source Secrets, as `<namespace>/<name>`. */
   readonly sources: ReadonlySet<string>;
-  /** Profiles and SidecarSets that cannot be read now, as copies call them: their copies stay until they can. */
+  /** Invalid profiles and SidecarSets, by their names on copies: their copies stay until the spec is valid. */
   readonly unreadable: ReadonlySet<string>;
 }
 
@@ -193,12 +193,12 @@ function sameLists(a: Lists, b: Lists): boolean {
   });
 }
 
-/** By the list of profiles. */
+/** Cache, keyed by the list of profiles. */
 const distributions = new WeakMap<object, { readonly lists: Lists; readonly made: Distribution }>();
-/** By the first member. */
+/** Cache, keyed by the first distributor. */
 const lastWith = new WeakMap<Distributor, { readonly lists: Lists; readonly made: Distribution }>();
 
-/** Everything that distributes. The same object as long as it means the same, also when a status was written in between. */
+/** Everything that distributes. Returns the same object while the content is equal, even after a status update. */
 export function distributionIn(reader: Reader): Distribution {
   const objects = profileObjects(reader);
   const isPinned = sidecarSetObjects(reader).some((object) => sidecarSetOf(object).pin !== undefined);
@@ -241,12 +241,12 @@ function makeDistribution(reader: Reader, objects: readonly KubeObject[]): Distr
   };
 }
 
-/** Namespaces of the cluster itself: a selector that means everything does not mean them. */
+/** Namespaces of the cluster itself: only a selector with their name includes them. */
 const SYSTEM_NAMESPACES: readonly string[] = ['kube-system', 'kube-public', 'kube-node-lease'];
 
 /**
- * Whether the profile serves the namespace. One that opted out or is not among those that are named is not served, and those of the cluster, of ourselves and the excluded ones only
- * by a selector that names them.
+ * Reports whether the profile serves the namespace. Namespaces that opted out or are outside `namespaces` are never served.
+ * System, own and excluded namespaces are served only by a selector with their name.
  */
 export function serves(
   one: { readonly namespaceSelector: readonly LabelRequirement[] },
@@ -263,20 +263,20 @@ export function serves(
   );
 }
 
-/** Whether a namespace is being deleted. */
+/** Reports whether a namespace is being deleted. */
 export function isTerminating(namespace: KubeObject): boolean {
   const phase = (namespace.status as { phase?: string } | undefined)?.phase;
   return namespace.metadata.deletionTimestamp !== undefined || phase === 'Terminating';
 }
 
-/** Labels of a namespace. The name is what the API server says it is, also in a folder that no API server has seen. */
+/** Labels of a namespace. The name label is set as the API server does, also for manifests in a folder. */
 export function namespaceLabels(namespace: KubeObject): Labels {
   return { ...namespace.metadata.labels, 'kubernetes.io/metadata.name': namespace.metadata.name };
 }
 
-// Secrets that are not read, though they may be there: that they are not seen says nothing of them.
+// Secrets outside the reconciler's rights: they may exist although the cache does not hold them.
 
-/** Why the Secret is not read, and what to do; undefined when it is. */
+/** Returns why the Secret is not read, and the remedy; undefined if it is read. */
 export function unreadText(
   reader: Reader,
   { namespace, name }: ProfileSource,
@@ -294,7 +294,7 @@ export function unreadText(
   return undefined;
 }
 
-/** e.g. `"a", "b"`. */
+/** Lists quoted names, e.g. `"a", "b"`. */
 export function namesText(names: readonly string[]): string {
   const some = names.slice(0, 5).map((name) => `"${name}"`);
   return `${some.join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;

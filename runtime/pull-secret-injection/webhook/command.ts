@@ -51,7 +51,7 @@ const TABLE = {
   },
 } as const;
 
-/** Their values. */
+/** Parsed values of the flags. */
 export type WebhookFlags = Given<typeof TABLE.flags>['flags'];
 
 export const command: Command = defineCommand(TABLE, run);

@@ -1,4 +1,4 @@
-/** An HTTPS server for admission webhooks: one path per webhook, certificates that renew themselves, a graceful end. */
+/** An HTTPS server for admission webhooks: one path per webhook, certificate reload, graceful shutdown. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { z } from 'zod';
@@ -16,8 +16,7 @@ import {
 } from '../../node/https.ts';
 import type { AddOperation } from '../plan/plan.ts';
 
-// AdmissionReview v1: reading requests and writing responses. Objects stay raw JSON, so that a field
-// that this program does not know survives the patch.
+// AdmissionReview v1: reads requests and writes responses. Objects stay raw JSON, so that unknown fields survive the patch.
 
 const REVIEW = z.looseObject({
   apiVersion: z.literal('admission.k8s.io/v1'),
@@ -31,16 +30,16 @@ const REVIEW = z.looseObject({
   }),
 });
 
-/** The part of a request that matters here; `object` as it would be stored. */
+/** The fields of a request that handlers use; `object` as it would be stored. */
 export type AdmissionRequest = Frozen<z.output<typeof REVIEW>['request']>;
 
-/** The response. Requests are never denied: failures are warnings. */
+/** The response. Requests are never denied: failures become warnings. */
 export interface AdmissionAnswer {
-  /** JSON patch; absent or empty: nothing changes. */
+  /** JSON patch; absent or empty: no change. */
   readonly patch?: readonly AddOperation[];
   /** Shown to the client of the request. */
   readonly warnings?: readonly string[];
-  /** For the metric: `injected`, `unchanged`, `skipped`. */
+  /** Label of the metric: `injected`, `unchanged`, `skipped`. */
   readonly outcome: string;
 }
 
@@ -53,7 +52,7 @@ export function readReview(text: string): AdmissionRequest | undefined {
   return REVIEW.safeParse(jsonOf(text)).data?.request;
 }
 
-/** The body of the answer. */
+/** The response body. */
 export function answerText(uid: string, answer: AdmissionAnswer): string {
   const { patch = [], warnings = [] } = answer;
   const patched =
@@ -74,7 +73,7 @@ export interface WebhookServerOptions {
   readonly port: number;
   readonly host?: string;
   readonly files: CertificateFiles;
-  /** By path: `/inject`. */
+  /** Keyed by path, such as `/inject`. */
   readonly handlers: Readonly<Record<string, AdmissionHandler>>;
   readonly log: Logger;
   readonly metrics: Pick<Metrics, 'admitted'>;
@@ -82,19 +81,19 @@ export interface WebhookServerOptions {
 
 export interface WebhookServer {
   readonly port: number;
-  /** Why the API server rejects the served certificate. Logged when it changes. */
+  /** Returns why the API server rejects the served certificate. Logs each change. */
   trouble(): string | undefined;
   /** Answers open requests, then stops. */
   close(): Promise<void>;
 }
 
-/** Connections at once. API servers keep one for each request that is under way. */
+/** Limit of concurrent connections. An API server opens one for each request in flight. */
 const MOST_CONNECTIONS = 1000;
 
-/** Of one request. The API server takes objects of up to 1.5 MiB, and sends the stored one as well in an update. */
+/** Limit for one request. Objects are up to 1.5 MiB, and an update also carries the stored one. */
 const MOST_BYTES = 3 * 1024 * 1024;
 
-/** The API server waits three seconds for an answer, as the charts set it: a later one is useless. */
+/** Twice the webhook's timeoutSeconds (3) in the charts: later answers are useless. */
 const GRACE_MS = 6000;
 const IDLE_MS = 10_000;
 
@@ -160,7 +159,7 @@ async function answer(
   response.end(text);
 }
 
-/** A failure of ours must not refuse a pod. */
+/** An internal error must not reject a pod. */
 async function safely(
   handler: AdmissionHandler,
   request: AdmissionRequest,
@@ -177,7 +176,7 @@ async function safely(
   }
 }
 
-/** The whole body; undefined for one that is too large. Rejects when the request breaks off. */
+/** The whole body; undefined if it is too large. Rejects when the request is aborted. */
 function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -192,7 +191,7 @@ function bodyOf(request: IncomingMessage): Promise<string | undefined> {
   });
 }
 
-/** The rest of the body is not read: the connection ends with the answer. */
+/** The rest of the body is not read, so the response closes the connection. */
 function refuse(request: IncomingMessage, response: ServerResponse): void {
   response.once('finish', () => request.socket.destroy());
   response.setHeader('connection', 'close');

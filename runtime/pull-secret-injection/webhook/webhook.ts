@@ -1,4 +1,4 @@
-/** The webhook as a running thing: caches of what the plan needs, and the handler over them. */
+/** The running webhook: caches of the plan's inputs, and the request handler. */
 
 import { once } from 'node:events';
 import type { CommandIo } from '../../cli/command.ts';
@@ -33,7 +33,7 @@ import { namespaceLabels, planIn } from '../reconciler/view.ts';
 import type { WebhookFlags } from './command.ts';
 import { type AdmissionAnswer, type AdmissionRequest, serveWebhook, type WebhookServer } from './server.ts';
 
-// What the webhook makes of a pod that is being created: the same plan that the admission policy is compiled from.
+// Decision for a pod at creation, from the same plan that the admission policy is compiled from.
 
 /** The pod as the API server sends it. */
 export interface AdmittedPod {
@@ -49,7 +49,7 @@ export interface AdmittedPod {
   readonly status?: { readonly phase?: string };
 }
 
-/** Whether a request is for a pod that is being made: nothing else is looked at. */
+/** Reports whether the request creates a pod; all others are ignored. */
 export function isNewPod({ operation, resource, subResource }: AdmissionRequest): boolean {
   return operation === 'CREATE' && resource.resource === 'pods' && (subResource ?? '') === '';
 }
@@ -57,7 +57,9 @@ export function isNewPod({ operation, resource, subResource }: AdmissionRequest)
 export interface AdmissionInput {
   readonly pod: AdmittedPod;
   readonly namespace: string;
-  /** Undefined for an unknown namespace: no selector on its labels matches. */
+  /**
+   * Undefined for an unknown namespace: profiles then match as if it had no labels; SidecarSets with a namespaceSelector do not.
+   */
   readonly namespaceLabels: Labels | undefined;
   readonly plan: InjectionPlan;
   readonly options: InjectionOptions;
@@ -67,7 +69,7 @@ export type PodAnswer = Required<AdmissionAnswer>;
 
 const SKIPPED: PodAnswer = { outcome: 'skipped', patch: [], warnings: [] };
 
-/** Whether our admission policy is at work: then the webhook stays out of it, so that a profile is never applied twice. */
+/** Reports whether our admission policy is active: the webhook then skips every pod, so that no profile is applied twice. */
 function policyInjects(reader: Reader): boolean {
   return policyVersion(reader) !== undefined && policyObjects(reader).every((object) => object !== undefined);
 }
@@ -97,10 +99,10 @@ export function admitPod(
   return { outcome: patch.length === 0 ? 'unchanged' : 'injected', patch, warnings: [] };
 }
 
-/** A new namespace is read from the API server; no pod waits longer than this for it. */
+/** Timeout for reading a new namespace from the API server during admission. */
 const LOOKUP_MS = 1000;
 
-/** Kinds that only distribution reads. The pod that answers admission reads no Secret: a compromised one would expose them all. */
+/** Kinds that only distribution reads. The webhook reads no Secrets: if it were compromised, it would expose them all. */
 const REPORTS: ReadonlySet<string> = new Set(['PullStatus', 'EndpointSlice', 'Secret', GRANT_KIND]);
 
 export class InjectionWebhook {
@@ -137,13 +139,13 @@ export class InjectionWebhook {
       });
   }
 
-  /** What is still to be read, for `/readyz`; undefined when all is there. */
+  /** The kind that is not synced yet, for `/readyz`; undefined when all are. */
   get waitingFor(): string | undefined {
     const waiting = this.#sources.find(({ status }) => status.is === 'new');
     return waiting === undefined ? undefined : `${waiting.selection.kind} is not read yet`;
   }
 
-  /** Resolves once everything is read, or when `signal` aborts. */
+  /** Resolves once all caches are synced, or when `signal` aborts. */
   async synced(signal: AbortSignal): Promise<void> {
     await Promise.race([
       ...(signal.aborted ? [Promise.resolve()] : [once(signal, 'abort')]),
@@ -187,9 +189,9 @@ export class InjectionWebhook {
   }
 }
 
-// Puts the webhook together and runs it until it is stopped.
+// Assembles the webhook and runs it until the signal.
 
-/** Serves until the signal; resolves with the exit code. */
+/** Serves until the signal; resolves with the exit code 0. */
 export async function runWebhook(
   settings: WebhookFlags & { readonly 'cert-dir': string },
   { stdout, env, signal }: Pick<CommandIo, 'stdout' | 'env' | 'signal'>,
@@ -215,7 +217,7 @@ export async function runWebhook(
   let closeProbes: (() => Promise<unknown>) | undefined;
   let server: WebhookServer | undefined;
   try {
-    // Wrong files are said before anything is waited for.
+    // Report unusable certificate files before waiting for the caches.
     await readPair(files);
     closeProbes = await servePorts(
       { health: port, metrics: port },
@@ -224,8 +226,8 @@ export async function runWebhook(
         metrics: () => metrics.render(),
       },
     );
-    // An answer from half-filled caches would be a wrong one. Nothing listens until they are full: the Service sends nothing to a
-    // pod that is not ready, and the API server that calls all the same is refused at once and lets the pod pass (failurePolicy: Ignore).
+    // Listen only once the caches are synced: partial caches would give wrong answers. Until then the pod is not ready, so the
+    // Service does not route to it. A direct call is refused and the pod admitted (failurePolicy: Ignore).
     if (webhook.waitingFor !== undefined) log.info('webhook waits', { for: webhook.waitingFor });
     await webhook.synced(signal);
     if (signal.aborted) return 0;
