@@ -140,21 +140,6 @@ test('--once writes, and a second time finds nothing to do', async () => {
   );
 });
 
-test('a journal of a later version, or a torn one, is started again and nothing is lost', async () => {
-  const { mount, flags, file } = place('journal');
-  mount.swap(NEW);
-  const run = async (): Promise<ProcessResult> =>
-    runProcess([await executable(), 'agent', '--once', ...flags]);
-  await run();
-  for (const text of ['{"journal":{"version":99}}', '{"jour', '', '[]', '\0\0\0']) {
-    writeFileSync(join(file, '../.pullwright/journal.json'), text);
-    const ran = await run();
-    assert.equal(ran.code, 0, ran.stderr);
-    assert.match(ran.stderr, /The journal cannot be read and is started again/);
-    assert.equal(readFileSync(file, 'utf8'), NEW);
-  }
-});
-
 test('probes: ready when in sync, not ready with the reason when not, metrics without a value of a secret', async () => {
   const { mount, flags } = place('probes');
   const port = 19_000 + (process.pid % 10_000);

@@ -39,40 +39,6 @@ settledScene(
   },
 );
 
-scene(
-  test,
-  'one bad entry takes no other credential: it stays as it was last good, and is named',
-  async (node, agents) => {
-    const planted = plantedPassword('one-bad');
-    const before = secret('a.example.com', 'b.example.com');
-    node.original.swap(before);
-    const agent = agents.run(node);
-    await settled(node, agent, before);
-    const { auths } = JSON.parse(before) as { auths: Record<string, { auth: string }> };
-    const rotated = { auth: Buffer.from('u:rotated').toString('base64') };
-    const bad = { 'a.example.com': rotated, 'b.example.com': { auth: `-${planted}` } };
-    node.original.swap(JSON.stringify({ auths: bad }));
-    const left = { 'a.example.com': rotated, 'b.example.com': auths['b.example.com'] };
-    await until('the rest has settled', () => agent.reason() === 'SourcePartlyInvalid');
-    assert.equal(readFileSync(node.machine.config, 'utf8'), JSON.stringify({ auths: left }));
-    assert.ok(!agent.text().includes(planted));
-  },
-);
-
-scene(
-  test,
-  'a bad global secret is not passed over in silence: no fall-back to the original one',
-  async (node, agents) => {
-    node.original.swap(NEW);
-    node.global.swap('{');
-    const agent = agents.run(node);
-    await until('it is said', () => agent.reason() === 'SourceInvalid');
-    assert.equal(readFileSync(node.machine.config, 'utf8'), OLD);
-    node.global.swap('');
-    await settled(node, agent, NEW);
-  },
-);
-
 scene(test, 'a secret of 900 KiB', async (node, agents) => {
   const large = secret(...Array.from({ length: 10_000 }, (_, at) => `registry-${at}.example.com/team`));
   assert.ok(large.length > 900 << 10 || large.length > 700_000);
@@ -101,24 +67,6 @@ settledScene(
     await inSync(next);
     assert.equal(statSync(node.machine.config).mode & 0o777, 0o600);
     assert.equal(next.events('restarting').length, 0);
-  },
-);
-
-settledScene(
-  test,
-  'without a platform secret the part of the tenant works alone, and without both nothing is touched',
-  async (node, agent) => {
-    node.global.swap(NEW);
-    await settled(node, agent, NEW);
-    node.original.swap(undefined);
-    await until('the poll has passed', () => agent.lines().length > 0);
-    assert.equal(agent.reason(), 'InSync');
-    node.global.swap(undefined);
-    await until('it waits for their return', () => agent.reason() === 'SourceMissing');
-    assert.equal(readFileSync(node.machine.config, 'utf8'), NEW);
-    node.global.swap(NEW);
-    await until('it goes on', () => agent.reason() === 'InSync');
-    assert.equal(node.machine.starts().length, 2);
   },
 );
 

@@ -2,10 +2,9 @@
 // needs: systemd
 /** The compiled agent on a real systemd: what the kubelet read, start by start, and what is on disk at the end. */
 import assert from 'node:assert/strict';
-import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { gaveUp, inSync, NEW, OLD, scene, secret, settled, settledScene } from '../support/agent-scene.ts';
-import { plantedAuth } from '../support/canary.ts';
 import type { TestNode } from '../support/node-agent.ts';
 import { test } from '../support/suite.ts';
 import { digestOf, entriesOf, kubeletUnit, until } from '../support/systemd.ts';
@@ -173,26 +172,6 @@ for (const [name, spoil, words] of [
 
 scene(
   test,
-  '--restart=never writes and restarts nothing; on-removal restarts only for a removal',
-  async (node, agents) => {
-    node.original.swap(NEW);
-    const never = agents.run(node, ['--restart=never']);
-    await inSync(never);
-    assert.equal(readFileSync(node.machine.config, 'utf8'), NEW);
-    assert.equal(node.machine.starts().length, 1);
-    await never.stop();
-    const onRemoval = agents.run(node, ['--restart=on-removal']);
-    node.original.swap(secret('new.example.com', 'old.example.com', 'third.example.com'));
-    await until('the addition is on disk', () => readFileSync(node.machine.config, 'utf8').includes('third'));
-    await inSync(onRemoval);
-    assert.equal(node.machine.starts().length, 1, 'an addition restarted the kubelet');
-    node.original.swap(OLD);
-    await until('the removal restarted the kubelet', () => node.machine.starts().length === 2);
-  },
-);
-
-scene(
-  test,
   '--restart-window: the file is written at once, the restart waits, SIGTERM ends the wait',
   async (node, agents) => {
     node.original.swap(NEW);
@@ -206,26 +185,6 @@ scene(
       'the lock is free',
       () => !entriesOf(join(node.machine.state, '.pullwright')).includes('lock'),
     );
-  },
-);
-
-scene(
-  test,
-  '--foreign=keep keeps what others put there, and removes only what it put there itself',
-  async (node, agents) => {
-    const read = (): Record<string, unknown> =>
-      (JSON.parse(readFileSync(node.machine.config, 'utf8')) as { auths: Record<string, unknown> }).auths;
-    node.original.swap(NEW);
-    const agent = agents.run(node, ['--foreign=keep', '--restart=never', '--poll=200ms']);
-    await until('the new entries are there', () => 'new.example.com' in read());
-    const theirs = { auths: { ...read(), 'ecr.example.com': { auth: plantedAuth('ecr') } } };
-    // At once, as `podman login` does it: of a file that is half written nothing can be kept.
-    writeFileSync(`${node.machine.config}.theirs`, JSON.stringify(theirs), { mode: 0o600 });
-    renameSync(`${node.machine.config}.theirs`, node.machine.config);
-    node.original.swap(OLD);
-    await until('our entry is gone', () => !('new.example.com' in read()));
-    assert.deepEqual(Object.keys(read()).sort(), ['ecr.example.com', 'old.example.com']);
-    await inSync(agent);
   },
 );
 

@@ -29,8 +29,6 @@ interface ComesBack extends Case {
   readonly whole: (plane: ControlPlane) => Promise<void>;
 }
 
-/** All is as it should be but for the agent, which no machine runs here. */
-const AWAITED = /^False NodesBehind used on 0 of 1 node; worker \(no agent has reported/;
 const ROLE = inKubeSystem('Role', 'global-pull-secret-syncer', 'rbac.authorization.k8s.io/v1');
 const merge = (plane: ControlPlane, ref: TestObject, path: string, patch: object) =>
   plane.client.request(
@@ -61,22 +59,6 @@ const COMES_BACK: readonly ComesBack[] = [
       ),
     whole: async (plane) =>
       assert.equal(JSON.stringify((await plane.get(ROLE))?.['rules']).includes('"*"'), false),
-  },
-  {
-    name: 'a changed Secret',
-    reason: 'the merge is what the sources say, not what somebody wrote there',
-    harm: (plane) =>
-      merge(plane, GLOBAL, '/api/v1/namespaces/kube-system/secrets/global-pull-secret', {
-        data: { '.dockerconfigjson': Buffer.from('{"auths":{}}').toString('base64') },
-      }),
-    whole: async (plane) =>
-      assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']),
-  },
-  {
-    name: 'a deleted Secret',
-    reason: 'nodes would fall back to the platform secret alone',
-    harm: (plane) => plane.remove(GLOBAL),
-    whole: async (plane) => assert.notEqual(await plane.get(GLOBAL), undefined),
   },
   {
     name: 'a Secret that was made immutable with wrong data',
@@ -123,64 +105,6 @@ table(test, COMES_BACK, async ({ harm, whole }) => {
   await eventually(() => whole(plane));
 });
 
-test('the platform secret keeps rotating while that of the tenant is broken, and the tenant is told', async () => {
-  await plane.apply(additional('kept.example.com'));
-  await merged('quay.io', 'kept.example.com');
-  await plane.apply(
-    secretOf('additional-pull-secret', 'kube-system', {
-      '.dockerconfigjson': Buffer.from('{"auths":[]}').toString('base64'),
-    }),
-  );
-  await plane.apply(platform('quay.io', 'rotated.example.com'));
-  await eventually(async () =>
-    assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io', 'rotated.example.com']),
-  );
-  await eventually(async () => {
-    const reasons = (await eventsAbout(plane, 'additional-pull-secret')).map((event) =>
-      String(event['type']),
-    );
-    assert.ok(reasons.includes('Warning'), 'a warning event on the secret of the tenant');
-  });
-  await eventually(async () => {
-    const conditions = (await plane.get(STATUS))?.['status']?.conditions as {
-      type: string;
-      status: string;
-    }[];
-    assert.equal(conditions.find(({ type }) => type === 'Ready')?.status, 'False');
-  });
-});
-
-test('removing the additional secret removes the merged one, and nothing else', async () => {
-  await plane.apply(platform('quay.io'));
-  await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
-  await merged();
-  assert.notEqual(await plane.get(ORIGINAL), undefined);
-  assert.notEqual(await plane.get(SYNCER), undefined);
-});
-
-test('a foreign global-pull-secret is not overwritten, and its owner is told', async () => {
-  const foreign = secretOf('global-pull-secret', 'kube-system', {
-    '.dockerconfigjson': Buffer.from('{"auths":{"foreign.example.com":{"auth":"cm9ib3Q6eA=="}}}').toString(
-      'base64',
-    ),
-  });
-  await plane.apply(foreign, 'somebody-else');
-  await plane.apply(additional('tenant.example.com'));
-  await eventually(async () => {
-    const events = await eventsAbout(plane, 'global-pull-secret');
-    assert.ok(
-      events.some((event) => event['reason'] === 'ForeignObject'),
-      'an event that says so',
-    );
-  });
-  assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['foreign.example.com']);
-  // The status must not say "Merged" of a merge that could not be written.
-  await eventually(async () => assert.match(await readiness(), /^False ForeignObject .*Delete or rename it/));
-  await plane.remove(GLOBAL);
-  await merged('quay.io', 'tenant.example.com');
-  await eventually(async () => assert.match(await readiness(), AWAITED));
-});
-
 test('a merged secret that hangs in deletion is made again once it is gone', async () => {
   const path = '/api/v1/namespaces/kube-system/secrets/global-pull-secret';
   await merge(plane, GLOBAL, path, { metadata: { finalizers: ['example.com/hold'] } });
@@ -188,47 +112,6 @@ test('a merged secret that hangs in deletion is made again once it is gone', asy
   await process.looksAfter(() => plane.apply(additional('held.example.com')));
   await merge(plane, GLOBAL, path, { metadata: { finalizers: null } });
   await merged('quay.io', 'held.example.com');
-});
-
-test('an additional secret of another type counts by its content', async () => {
-  await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
-  await plane.apply({ ...additional('opaque.example.com'), type: 'Opaque' });
-  await eventually(async () => assert.notEqual((await plane.get(STATUS))?.['status'], undefined));
-  assert.equal(process.running, true);
-  await plane.remove(inKubeSystem('Secret', 'additional-pull-secret'));
-  await plane.apply(additional('typed.example.com'));
-  await merged('quay.io', 'typed.example.com');
-});
-
-test('11,000 entries: nothing of ours grows with them, and the platform’s rotation goes on', async () => {
-  const auths = Object.fromEntries(
-    Array.from({ length: 11_000 }, (_, index) => [
-      `r${index}.example.com`,
-      { auth: btoa(`robot:x${index}`) },
-    ]),
-  );
-  const text = Buffer.from(JSON.stringify({ auths })).toString('base64');
-  await plane.apply(secretOf('additional-pull-secret', 'kube-system', { '.dockerconfigjson': text }));
-  await eventually(async () => assert.equal(registriesOf(await plane.get(GLOBAL)).length, 11_001), {
-    withinMs: 60_000,
-  });
-  const grown = async (ref: TestObject): Promise<number> => {
-    const object = await plane.get(ref);
-    const { managedFields: _fields, ...metadata } = (object?.metadata ?? {}) as Record<string, unknown>;
-    return JSON.stringify([metadata, object?.['status'] ?? {}]).length;
-  };
-  // What stands beside the credentials, and what is said of them: of the same size for any number.
-  for (const ref of [GLOBAL, ORIGINAL]) assert.ok((await grown(ref)) < 4096, ref.metadata.name);
-  await eventually(async () => assert.match(await readiness(), AWAITED));
-  assert.ok((await grown(STATUS)) < 262_144, `${await grown(STATUS)} bytes of status`);
-  await plane.apply(platform('quay.io', 'while-large.example.com'));
-  await eventually(
-    async () => {
-      assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io', 'while-large.example.com']);
-      assert.equal(registriesOf(await plane.get(GLOBAL)).length, 11_002);
-    },
-    { withinMs: 60_000 },
-  );
 });
 
 test('a merge that no Secret can hold leaves out what is too much, says so, and the platform’s rotation goes on', async () => {

@@ -1,6 +1,9 @@
 /** Beside HyperShift's own operator: what is reported is what it made, and what nobody says is not guessed. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { redact } from '../../runtime/core/redacted.ts';
+import { upstreamDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
+import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { auth, config, type Fleet, fleet, PLATFORM, platform, secret } from './fleet.ts';
 
@@ -89,6 +92,39 @@ table(
     assert.deepEqual([...new Set(objects.map(({ ref }) => ref.kind))], ['PullStatus']);
     for (const { message } of one.status()?.verdicts ?? [])
       assert.match(message, /in a merge of ours it would/);
+  },
+);
+
+interface NodesRow extends Case {
+  /** Whose content the DaemonSet of the operator names; absent: there is none. */
+  readonly of?: string;
+  readonly ready?: number;
+  readonly says: string;
+}
+
+const TAKEN = config({ 'quay.io': auth('platform'), 'r.io': auth('tenant') });
+table<NodesRow>(
+  test,
+  [
+    { name: 'nodes without a DaemonSet', says: 'Warning NoAgents' },
+    { name: 'nodes with the content of before', of: PLATFORM, ready: 3, says: 'Pending OlderContent' },
+    { name: 'nodes of which one is behind', of: TAKEN, ready: 2, says: 'Pending AgentsBehind' },
+    { name: 'nodes that have it', of: TAKEN, ready: 3, says: 'Accepted AgentsHaveIt' },
+  ],
+  ({ of, ready = 0, says }) => {
+    const one = beside(config({ 'r.io': auth('tenant') }), TAKEN);
+    const status = { desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberReady: ready };
+    if (of !== undefined) {
+      const made = upstreamDaemonSet(
+        { image: 'cpo:1' },
+        { merged: true, configHash: configHash(redact(of)) },
+      );
+      one.hosted.set({ ...made, metadata: { ...made.metadata, managedFields: OPERATOR }, status });
+    }
+    one.reconcile();
+    const found = one.status('original')?.verdicts.find(({ subject }) => subject === 'nodes');
+    assert.equal(`${found?.verdict} ${found?.reason}`, says);
+    if (of === TAKEN) assert.match(found?.message ?? '', new RegExp(`on ${ready} of 3 nodes`));
   },
 );
 

@@ -1,15 +1,10 @@
 /** Names that come from documents become paths in one function, and none leads out of the folder that was asked for. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { existsSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathOf } from '../../charts/output.ts';
 import { pathPart } from '../../runtime/core/kubernetes/object.ts';
-import { openHttpClient } from '../../runtime/http/open.ts';
 import { clusterHint } from '../../runtime/pull-secret-adapter/cloud-event.ts';
-import { HyperfleetApi } from '../../runtime/pull-secret-adapter/hyperfleet-api.ts';
 import {
   clusterSelector,
   dataSecretName,
@@ -94,7 +89,7 @@ const NO_IDENTIFIERS: readonly string[] = [
 ];
 
 for (const id of NO_IDENTIFIERS)
-  test(`a cluster that calls itself ${JSON.stringify(id.slice(0, 20))} reaches no selector and no name`, async () => {
+  test(`a cluster that calls itself ${JSON.stringify(id.slice(0, 20))} reaches no selector and no name`, () => {
     const event = {
       specversion: '1.0',
       id: '1',
@@ -104,30 +99,7 @@ for (const id of NO_IDENTIFIERS)
       extensions: {},
     };
     assert.equal(clusterHint(event).kind, 'invalid');
-    assert.deepEqual(await idsOf([id, 'cls-1']), ['cls-1']);
   });
-
-/** The clusters that an API with these identifiers is found to have. */
-async function idsOf(ids: readonly string[]): Promise<readonly string[]> {
-  const items = ids.map((id) => ({ id, kind: 'Cluster', name: 'x', generation: 1, spec: {} }));
-  const server = createServer((_request, response) => {
-    response.setHeader('content-type', 'application/json');
-    response.end(
-      JSON.stringify({ kind: 'ClusterList', page: 1, size: items.length, total: items.length, items }),
-    );
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const pause = (): Promise<void> => Promise.resolve();
-  const api = new HyperfleetApi({ baseUrl, http: openHttpClient({}, [baseUrl]), userAgent: 'test', pause });
-  try {
-    return (await Array.fromAsync(api.clusters(''))).flat().map(({ id }) => id);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
-}
 
 test('names and selectors of the longest identifier are what Kubernetes takes', () => {
   const id = 'a'.repeat(38);
@@ -140,20 +112,4 @@ test('names and selectors of the longest identifier are what Kubernetes takes', 
 test('synth refuses to write an object whose namespace leads elsewhere', () => {
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: '../../x', name: 'a' } };
   assert.throws(() => pathOf(object), { code: 'UnsafeName' });
-});
-
-test('paths are put together of names in the one function, or of names that the program itself has', () => {
-  const suspicious = globSync(['runtime/**/*.ts', 'charts/**/*.ts'], { cwd: root }).filter((file) =>
-    /`[^`\n]*\$\{[^}]*(?:namespace|metadata\.name)[^}]*\}[^`\n]*\.(?:json|yaml|conf)`/.test(
-      readFileSync(join(root, file), 'utf8'),
-    ),
-  );
-  // Of the four, those of rendered objects ask pathPart(); the plugin's namespace is held against the form of a DNS label when the token is
-  // read; that of a SOPS file is a field of the fleet, which is.
-  assert.deepEqual(suspicious.sort(), [
-    'charts/olm/bundle.ts',
-    'charts/output.ts',
-    'runtime/credential-provider/plugin/run.ts',
-    'runtime/global-pull-secret/secret-source.ts',
-  ]);
 });

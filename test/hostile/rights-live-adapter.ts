@@ -21,12 +21,7 @@ const STOLEN: Readonly<Record<string, (pod: Pod, job: Json) => void>> = {
   'an older image of ours': (_, job) => (job['image'] = IMAGE.replace(/:[^:]*$/, ':0.0.9')),
   'another command': (_, job) => (job['command'] = ['/bin/sh']),
   'another of our programs': (_, job) => (job['args'] = ['adapter', '--api', 'https://evil.example.com']),
-  'another account': (pod) => (pod['serviceAccountName'] = 'default'),
-  'a container before it': (pod) => (pod['initContainers'] = [{ name: 'evil', image: IMAGE }]),
-  "the node's network": (pod) => (pod['hostNetwork'] = true),
   'a Secret of somebody else': (pod) => pod.volumes.push({ name: 'a', secret: { secretName: 'broker' } }),
-  'one of several Secrets': (pod) =>
-    pod.volumes.push({ name: 'a', projected: { sources: [{ secret: { name: 'broker' } }] } }),
   'a Secret in a variable': (_, job) => (job['env'] as Json[]).push({ name: 'A', valueFrom: other }),
   'a library before its program': (_, job) =>
     (job['env'] as Json[]).push({ name: 'LD_PRELOAD', value: '/results/evil.so' }),
@@ -40,7 +35,6 @@ const STOLEN: Readonly<Record<string, (pod: Pod, job: Json) => void>> = {
     pod.volumes.push({ name: 'a', configMap: { name: 'cluster-evil-pullsecret-places' } }),
   'a folder over one of the image': (_, job) =>
     (job['volumeMounts'] as Json[]).push({ name: 'results', mountPath: '/lib' }),
-  'a folder of the node': (pod) => pod.volumes.push({ name: 'a', hostPath: { path: '/' } }),
 };
 
 /** Adds its tests to a suite. */

@@ -43,21 +43,10 @@ const STOLEN: Readonly<Record<string, (spec: Spec, agent: Json) => void>> = {
   'another command of it': (_, agent) =>
     (agent['command'] = ['/usr/bin/pullwright', 'reconcile', '--kubeconfig=/x']),
   'another file': (_, agent) => (agent['command'] as string[]).push('--file=/var/lib/kubelet/pki/x'),
-  arguments: (_, agent) => (agent['args'] = ['--state-dir=/var/lib/kubelet/x']),
-  'a second container': (spec) => spec.containers.push({ name: 'evil', image: IMAGE }),
-  'a container before it': (spec) => (spec['initContainers'] = [{ name: 'evil', image: IMAGE }]),
-  'a hook': (_, agent) => (agent['lifecycle'] = { postStart: { exec: { command: ['id'] } } }),
-  'a probe that runs': (_, agent) => (agent['readinessProbe'] = { exec: { command: ['id'] } }),
-  "the host's processes": (spec) => (spec['hostPID'] = true),
-  'another account': (spec) => (spec['serviceAccountName'] = 'clusterrole-aggregation-controller'),
-  'all of the host': (spec) => spec.volumes.push({ name: 'host', hostPath: { path: '/' } }),
-  'another secret': (spec) => spec.volumes.push({ name: 'other', secret: { secretName: 'other' } }),
   'a folder where the program lies': (_, agent) =>
     (agent['volumeMounts'] as Json[]).push({ name: 'kubelet-config', mountPath: '/usr/bin' }),
   'a part of a folder': (_, agent) =>
     Object.assign((agent['volumeMounts'] as Json[])[0] ?? {}, { subPath: 'pods' }),
-  'a variable': (_, agent) =>
-    (agent['env'] as Json[]).push({ name: 'LD_PRELOAD', value: '/var/lib/kubelet/x.so' }),
   'a variable of its own with a value': (_, agent) =>
     (agent['env'] = [{ name: 'NODE_NAME', value: 'other' }]),
 };

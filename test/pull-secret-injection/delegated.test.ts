@@ -17,12 +17,10 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
-import { conditionOf, hostsIn, listen, secretAt, waiter } from './live-scene.ts';
+import { conditionOf, hostsIn, secretAt, waiter } from './live-scene.ts';
 
 const PROFILES = '/apis/pullwright.dev/v1alpha1/pullsecretprofiles';
 const GRANTS = '/apis/pullwright.dev/v1alpha1/namespaces/platform/pullsecretgrants';
-const MERGE = 'application/merge-patch+json';
-
 const plane = await startPlane();
 await Promise.all(['platform', 'author'].map((name) => plane.apply(namespaceObject(name))));
 await Promise.all([
@@ -99,74 +97,6 @@ test('an author cannot take the name: refused at once where it can be seen', asy
     assert.equal(status, 422, JSON.stringify(body));
     assert.match(String(body.message), /profile "platform" brings another Secret "reg"/);
   });
-});
-
-test('nor where it cannot be seen: the holder keeps, rotates and revokes', async () => {
-  const hidden = { matchExpressions: [{ key: 'team', operator: 'Exists' }] };
-  const rival = profileObject('rival', {
-    ...from('author', 'mine'),
-    namespaceSelector: hidden,
-    selector: {},
-    order: -1_000_000,
-  });
-  assert.equal((await author.client.request('POST', PROFILES, rival)).status, 201);
-  await soon(async () => assert.equal(await reasonOf('rival'), 'False Collision'));
-  await plane.apply(sourceObject('platform', 'quay', ['third.example']));
-  for (const name of ['red', 'blue'])
-    await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['third.example']));
-  await readyNamespace(plane, 'green', { team: 'a' });
-  await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red', 'blue', 'green'] } });
-  await soon(async () => assert.ok((await hostsIn(plane, 'green')) !== undefined));
-  await author.client.request('PATCH', `${PROFILES}/rival`, { spec: { suspend: true } }, MERGE);
-  // Two watches tell of the two changes in any order: a rival that is not known to be suspended would be free to take the name.
-  await soon(async () => assert.equal(await reasonOf('rival'), 'False Suspended'));
-  await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['red'] } });
-  await soon(async () => assert.equal(await hostsIn(plane, 'blue'), undefined));
-  assert.deepEqual(await hostsIn(plane, 'red'), ['third.example']);
-  await plane.remove(profileObject('rival', {}));
-});
-
-test('suspended or not, what was taken back goes', async () => {
-  await plane.client.request('PATCH', `${PROFILES}/platform`, { spec: { suspend: true } }, MERGE);
-  await soon(async () => assert.equal(await reasonOf('platform'), 'False Suspended'));
-  await plane.remove(grant);
-  await soon(async () => assert.equal(await hostsIn(plane, 'red'), undefined));
-  await plane.client.request('PATCH', `${PROFILES}/platform`, { spec: { suspend: false } }, MERGE);
-});
-
-test("one tenant's Secret is that tenant's affair; a lost source is one status, and no PullStatus for anybody", async () => {
-  await readyNamespace(plane, 'violet', {});
-  await plane.apply(sourceObject('violet', 'reg', ['theirs.example']));
-  await plane.apply(namespaceObject('violet', { team: 'a' }));
-  await plane.apply(quay);
-  await plane.apply({ ...grant, spec: { ...grant['spec'], namespaces: ['*'] } });
-  for (const name of ['red', 'blue', 'green'])
-    await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['quay.io']));
-  await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));
-  const [statuses, profiles] = await Promise.all([
-    listen(plane, 'PullStatus'),
-    listen(plane, 'PullSecretProfile'),
-  ]);
-  await plane.remove(quay);
-  await soon(async () => assert.equal(await reasonOf('platform'), 'False SourceMissing'));
-  assert.equal(await conditionOf(plane, 'platform', 'SourcesReady'), 'False SourceMissing');
-  // Once a later change was worked on, everything that follows from the loss has been written.
-  await plane.apply(sourceObject('platform', 'quay', ['later.example']));
-  for (const name of ['red', 'blue', 'green'])
-    await soon(async () => assert.deepEqual(await hostsIn(plane, name), ['later.example']));
-  await soon(async () => assert.equal(await reasonOf('platform'), 'True BlockedByTenants'));
-  assert.deepEqual(await hostsIn(plane, 'violet'), ['theirs.example']);
-  const made = statuses.events.filter(({ object }) => object.metadata.namespace !== 'violet');
-  assert.deepEqual(made, []);
-  const lost = profiles.events.filter(({ object }) => {
-    const { conditions = [] } = (object.status ?? {}) as {
-      conditions?: { type: string; status: string }[];
-    };
-    return conditions.some(({ type, status }) => type === 'SourcesReady' && status === 'False');
-  });
-  assert.equal(lost.length, 1);
-  for (const told of [statuses, profiles]) told.stop();
-  await plane.remove(namespaceObject('violet'));
 });
 
 test('who administers a namespace reads what is addressed to it, and gives consent for its own Secrets', async () => {

@@ -233,11 +233,14 @@ test('a SidecarSet says why it does not inject', () => {
   const reasons: readonly (readonly [object, string])[] = [
     [{ injectionStrategy: { paused: true } }, 'Ready=False Paused'],
     [{ selector: {} }, 'Ready=False SelectorEmpty'],
+    [{ containers: [] }, 'Ready=False NoContainers'],
     [{ selector: { matchExpressions: [{ key: 'a', operator: 'Like' }] } }, 'Ready=False SelectorInvalid'],
     [{ injectionStrategy: { revision: { revisionName: 'x' } } }, 'Ready=False RevisionMissing'],
   ];
   for (const [spec, condition] of reasons)
     assert.ok(setStatus(scene([shop, set(spec)])).includes(condition), condition);
+  const bare = scene([shop, set({ containers: [] })], { withoutContainers: true });
+  assert.ok(setStatus(bare).includes('Ready=True Injecting'));
 });
 
 test('where the webhook of Kruise is installed, SidecarSets are left to it', () => {

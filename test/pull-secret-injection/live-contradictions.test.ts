@@ -7,7 +7,6 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import {
-  createPod,
   grantObject,
   namespaceObject,
   profileObject,
@@ -38,22 +37,10 @@ const profileOf = (name: string, secretName: string, sources: readonly object[],
     secrets: [{ name: secretName, sources }],
   });
 const quay = { namespace: 'platform', name: 'quay' };
-let reconciler = startReconciler(plane, account);
-let soon = waiter(reconciler);
-
-test('two sources for one name: merged elsewhere; where one of them stands, it stays as it is, and that is said', async () => {
-  const before = (await plane.get(secretAt('platform', 'quay')))?.metadata['resourceVersion'];
-  const sources = [quay, { namespace: 'hub', name: 'mirror' }];
-  await plane.apply(profileOf('both', 'quay', sources, 'platform shop'));
-  await soon(async () =>
-    assert.deepEqual(await hostsIn(plane, 'shop', 'quay'), ['mirror.example', 'quay.io']),
-  );
-  await soon(async () =>
-    assert.equal(await conditionOf(plane, 'both', 'NamesFree'), 'False SourceInPlace', reconciler.log()),
-  );
-  assert.match(await messageOf(plane, 'both', 'NamesFree'), /is itself one of 2 sources of that name/);
-  assert.equal((await plane.get(secretAt('platform', 'quay')))?.metadata['resourceVersion'], before);
-});
+const sources = [quay, { namespace: 'hub', name: 'mirror' }];
+await plane.apply(profileOf('both', 'quay', sources, 'platform shop'));
+const reconciler = startReconciler(plane, account);
+const soon = waiter(reconciler);
 
 test('a name outside of secretNames: the profile says what is refused, and the others go on', async () => {
   await plane.apply(profileOf('outside', 'other', [quay], 'shop'));
@@ -84,7 +71,6 @@ test('a quota in one namespace: its owner is told, the profile is not stalled, a
   await plane.apply(quota);
   // The quota counts once its controller has looked.
   await soon(async () => assert.equal((await plane.get(quota))?.['status']?.hard?.['count/secrets'], '0'));
-  const sources = [quay, { namespace: 'hub', name: 'mirror' }];
   await plane.apply(profileOf('both', 'quay', sources, 'shop full'));
   await soon(async () =>
     assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants', reconciler.log()),
@@ -109,39 +95,14 @@ test('a Secret of another type with our mark is left to the tenant that made it'
   await readyNamespace(plane, 'marked');
   await plane.apply({ apiVersion: 'v1', kind: 'Secret', metadata, type: 'Opaque' });
   const uid = (await plane.get(secretAt('marked', 'quay')))?.metadata['uid'];
-  await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop marked'));
+  await plane.apply(profileOf('both', 'quay', sources, 'shop marked'));
   await soon(async () =>
     assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False ForeignObject', reconciler.log()),
   );
   // `Ready` waits until a pod was tried.
   await soon(async () => assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants'));
   assert.equal((await plane.get(secretAt('marked', 'quay')))?.metadata['uid'], uid);
-  await plane.apply(profileOf('both', 'quay', [quay, { namespace: 'hub', name: 'mirror' }], 'shop'));
-});
-
-test('withoutContainers: a SidecarSet without a container injects with it, and says that it does not without', async () => {
-  await reconciler.stop();
-  const set: TestObject = {
-    ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'bare' }),
-    spec: {
-      selector: { matchLabels: { app: 'bare' } },
-      namespace: 'shop',
-      imagePullSecrets: [{ name: 'bare-pull' }],
-    },
-  };
-  const pod = (name: string): ReturnType<typeof createPod> =>
-    createPod(plane, { name, namespace: 'shop', labels: { app: 'bare' } });
-  await plane.apply(set);
-  for (const withoutContainers of [false, true]) {
-    reconciler = startReconciler(plane, account, { withoutContainers });
-    soon = waiter(reconciler);
-    const expected = withoutContainers ? 'True Injecting' : 'False NoContainers';
-    await soon(async () => assert.equal(await conditionOf(plane, set, 'Ready'), expected));
-    const made = await pod(`bare-${withoutContainers}`);
-    assert.ok('names' in made, JSON.stringify(made));
-    assert.equal(made.names.includes('bare-pull'), withoutContainers);
-    await reconciler.stop();
-  }
+  await plane.apply(profileOf('both', 'quay', sources, 'shop'));
 });
 
 test.lastly('the rest stops', () => reconciler.stop());

@@ -1,8 +1,5 @@
 /** What most live tests of distribution begin with: a source, a profile of team "a" that brings it, and a way to wait for the reconciler. */
 import assert from 'node:assert/strict';
-import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
-import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -77,39 +74,4 @@ export async function messageOf(
   type: string,
 ): Promise<string> {
   return (await foundCondition(plane, about, type))?.message ?? '';
-}
-
-/** What a watch of its own tells of a kind from now on, so that what is made and deleted again is seen too. */
-export interface Told {
-  readonly events: readonly { readonly type: string; readonly object: KubeObject }[];
-  stop(): void;
-}
-
-/** Begins to listen to `PullStatus` or `PullSecretProfile`. */
-export async function listen(plane: ControlPlane, kind: string): Promise<Told> {
-  const collection = { apiVersion: 'pullwright.dev/v1alpha1', kind };
-  const connection = await loadConnection(plane.kubeconfig, {});
-  const plural = kind === 'PullStatus' ? 'pullstatuses' : 'pullsecretprofiles';
-  const client = new HttpKubeClient(
-    { connection, userAgent: 'listener' },
-    { [`pullwright.dev/v1alpha1/${kind}`]: { plural, namespaced: kind === 'PullStatus' } },
-  );
-  const { resourceVersion } = await client.list(collection, { limit: 1 });
-  const control = new AbortController();
-  const watch = await client.watch(collection, { resourceVersion, seconds: 3000, signal: control.signal });
-  const events: { type: string; object: KubeObject }[] = [];
-  void (async () => {
-    try {
-      for await (const event of watch) if (event.type !== 'BOOKMARK') events.push(event);
-    } catch {
-      // Ended by `stop`.
-    }
-  })();
-  return {
-    events,
-    stop: () => {
-      control.abort();
-      client.close();
-    },
-  };
 }

@@ -7,7 +7,6 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import {
-  grantObject,
   namespaceObject,
   postPod,
   readyNamespace,
@@ -19,8 +18,6 @@ import { applySource, conditionOf, secretAt, teamProfile, waiter } from './live-
 
 const INJECTED = 'pullwright.dev/injected-pull-secrets';
 const SETS = '/apis/apps.kruise.io/v1beta1/sidecarsets';
-const STRICT = 'kubernetes.io/enforce-mountable-secrets';
-
 const plane = await startPlane();
 await applySource(plane);
 await readyNamespace(plane, 'shop', { team: 'a' });
@@ -29,38 +26,6 @@ const reconciler = startReconciler(plane, await reconcilerUser(plane));
 const soon = waiter(reconciler);
 const containers = [{ name: 'side', image: 'registry.example.com/side:1' }];
 await plane.apply(namespaceObject('kruise-system'));
-
-test('an account that enforces mountable secrets is left out, until it lists the name', async () => {
-  const strict = meta('v1 ServiceAccount', {
-    name: 'strict',
-    namespace: 'shop',
-    annotations: { [STRICT]: 'true' },
-  });
-  await plane.apply(strict);
-  const report = meta('pullwright.dev/v1alpha1 PullStatus', {
-    name: 'serviceaccount-strict',
-    namespace: 'shop',
-  });
-  await soon(async () =>
-    assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'False MountableSecretsEnforced'),
-  );
-  await soon(async () => {
-    const [verdict] = (await plane.get(report))?.['status']?.verdicts ?? [];
-    assert.deepEqual([verdict?.subject, verdict?.reason], ['reg', 'MountableSecretsEnforced']);
-  });
-  const answer = async (): Promise<unknown> => {
-    const made = await postPod(plane, { name: `s-${Date.now()}`, namespace: 'shop', account: 'strict' });
-    return 'pod' in made ? (made.pod['spec'].imagePullSecrets ?? []) : made.refused;
-  };
-  await soon(async () => assert.deepEqual(await answer(), []));
-  await soon(async () => assert.match(await conditionOf(plane, 'team', 'Injecting'), /^True /));
-  await plane.apply({ ...strict, imagePullSecrets: [{ name: 'reg' }] });
-  await soon(async () => assert.equal(await plane.get(report), undefined));
-  await soon(async () => assert.deepEqual(await answer(), [{ name: 'reg' }]));
-  await soon(async () =>
-    assert.equal(await conditionOf(plane, 'team', 'AccountsServed'), 'undefined undefined'),
-  );
-});
 
 test('a SidecarSet is injecting once a pod came back with its names; one that selects nobody claims nothing', async () => {
   const set = (name: string, namespace: string): TestObject => ({
@@ -143,7 +108,6 @@ await plane.apply({
   revision: 1,
   data: { spec: { imagePullSecrets: [{ name: 'quay' }], containers } },
 });
-const grant = grantObject('platform', ['quay'], ['shop']);
 const author = (name: string, namespaces: Parameters<typeof plane.user>[0]['namespaces'] = {}) =>
   plane.user({
     name,
@@ -170,8 +134,6 @@ const brings = (spec: object): TestObject => ({
 });
 const pinnedTo = (revision: object): TestObject => brings({ injectionStrategy: { revision } });
 const copy = secretAt('shop', 'quay');
-const ready = (): Promise<string> => conditionOf(plane, brings({}), 'Ready');
-
 test('nobody has a Secret brought through a pinned revision without being allowed to get it', async () => {
   await eventually(async () => {
     const { status, body } = await nobody.client.request(
@@ -192,19 +154,6 @@ test('nobody has a Secret brought through a pinned revision without being allowe
   const { status, body } = await keeper.client.request('POST', SETS, pinnedTo({ revisionName: 'brings-1' }));
   assert.equal(status, 201, String(body.message));
   await soon(async () => assert.ok(await plane.get(copy)));
-});
-
-test('what the owner of the source takes back goes, and the set says why', async () => {
-  await soon(async () => assert.equal(await ready(), 'True Injecting'));
-  await plane.remove(grant);
-  await soon(async () => assert.equal(await plane.get(copy), undefined));
-  await soon(async () => assert.equal(await ready(), 'False NotGranted'));
-  await soon(async () => {
-    const { stdout } = await plane.kubectl('get', 'events', '--all-namespaces');
-    assert.match(stdout, /NotGranted +sidecarset\/brings/);
-  });
-  await plane.apply(grant);
-  await soon(async () => assert.equal(await ready(), 'True Injecting'));
 });
 
 test.lastly('ends', async () => {

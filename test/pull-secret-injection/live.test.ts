@@ -2,20 +2,18 @@
 // needs: control plane
 /** Distribution and injection on a real control plane, by the reconciler process with the rights that the charts render. */
 import assert from 'node:assert/strict';
-import type { TestObject } from '../control-plane/resource-path.ts';
 import { test } from '../support/suite.ts';
 import {
   createPod,
   grantObject,
   namespaceObject,
-  profileObject,
   readyNamespace,
   reconcilerUser,
   sourceObject,
   startPlane,
   startReconciler,
 } from './live.ts';
-import { conditionOf, hostsIn, secretAt, teamProfile, waiter } from './live-scene.ts';
+import { conditionOf, hostsIn, messageOf, secretAt, teamProfile, waiter } from './live-scene.ts';
 
 const plane = await startPlane();
 const user = await reconcilerUser(plane);
@@ -49,26 +47,6 @@ test('the walk: a profile, a namespace, a pod, and what kubectl shows', async ()
   assert.deepEqual(await createPod(plane, { name: 'not-selected', namespace: 'other' }), { names: [] });
 });
 
-test('a new namespace is served', async () => {
-  await plane.apply(namespaceObject('fresh', { team: 'a' }));
-  await soon(async () => assert.deepEqual(await hostsIn(plane, 'fresh'), ['quay.io']));
-});
-
-test('a namespace opts out, at first or later; those of the cluster are left alone unless they are named', async () => {
-  const out = { team: 'a', 'pullwright.dev/distribute': 'false' };
-  await plane.apply(namespaceObject('out', out));
-  await plane.apply(namespaceObject('kube-system', { team: 'a' }));
-  await plane.apply(namespaceObject('later', { team: 'a' }));
-  // It came last, and each of the others has a key of its own that came before.
-  await soon(async () => assert.deepEqual(await hostsIn(plane, 'later'), ['quay.io']));
-  for (const name of ['out', 'kube-system']) assert.equal(await plane.get(secretAt(name)), undefined, name);
-  await plane.apply(namespaceObject('later', out));
-  await soon(async () => assert.equal(await plane.get(secretAt('later')), undefined));
-  for (const name of ['out', 'kube-system']) assert.equal(await plane.get(secretAt(name)), undefined, name);
-  for (const name of ['out', 'later']) await plane.remove(namespaceObject(name));
-  await plane.apply(namespaceObject('kube-system'));
-});
-
 test('a rotation changes the copy in place; what was edited is put back', async () => {
   const before = await plane.get(copy);
   await plane.apply(sourceObject('platform', 'quay', ['quay.io', 'second.example']));
@@ -83,57 +61,9 @@ test('a rotation changes the copy in place; what was edited is put back', async 
   await soon(async () => assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io', 'second.example']));
 });
 
-test('a poisoned source is not distributed: the last good copy stays, and the profile says why', async () => {
-  const poison = sourceObject('platform', 'quay', []);
-  const body = Buffer.from('{"auths":{"quay.io":{"auth":"!!"}}}').toString('base64');
-  await plane.apply({ ...poison, data: { '.dockerconfigjson': body } });
-  await soon(async () => assert.equal(await readyReason('team'), 'False SourceInvalid'));
-  assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io', 'second.example']);
-  await plane.remove(poison);
-  await soon(async () => assert.equal(await readyReason('team'), 'False SourceMissing'));
-  assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io', 'second.example']);
-  await plane.apply(sourceObject('platform', 'quay', ['quay.io']));
-  await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
-});
-
-for (const type of ['kubernetes.io/dockerconfigjson', 'Opaque'])
-  test(`a foreign Secret of type ${type} is not touched, and the profile says so`, async () => {
-    const namespace = `foreign-${type.length}`;
-    await plane.apply(namespaceObject(namespace));
-    const foreign = { ...sourceObject(namespace, 'reg', ['theirs.example']), type };
-    // As people make Secrets: the type left out when it is the default one, so that nobody claims the field.
-    const { type: _default, ...untyped } = foreign;
-    const body = type === 'Opaque' ? { ...untyped, data: { token: 'eA==' } } : foreign;
-    const posted = await plane.client.request('POST', `/api/v1/namespaces/${namespace}/secrets`, body);
-    const made = posted.body as TestObject;
-    await plane.apply(namespaceObject(namespace, { team: 'a' }));
-    // Also one of another type, which is not watched: the API server tells of it.
-    await soon(async () => assert.equal(await readyReason('team'), 'True BlockedByTenants'));
-    await soon(async () => {
-      const told = await plane.kubectl(
-        'get',
-        'pullstatus',
-        '-n',
-        namespace,
-        '-o',
-        'jsonpath={.items[*].status.verdicts[*].reason}',
-      );
-      assert.equal(told.stdout, 'ForeignObject');
-    });
-    assert.equal((await plane.get(foreign))?.metadata['resourceVersion'], made.metadata['resourceVersion']);
-    await plane.remove(namespaceObject(namespace));
-    await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
-  });
-
-test('a withdrawn grant removes the copies', async () => {
-  await plane.apply(grantObject('platform', ['quay'], ['fresh']));
-  await soon(async () => assert.equal(await plane.get(copy), undefined));
-  assert.deepEqual(await hostsIn(plane, 'fresh'), ['quay.io']);
-  await plane.apply(grantObject('platform', ['quay']));
-  await soon(async () => assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io']));
-});
-
-test('a namespace is deleted without waiting for anybody', async () => {
+test('a new namespace is served, and deleted without waiting for anybody', async () => {
+  await plane.apply(namespaceObject('fresh', { team: 'a' }));
+  await soon(async () => assert.deepEqual(await hostsIn(plane, 'fresh'), ['quay.io', 'second.example']));
   await plane.remove(namespaceObject('fresh'));
   await soon(async () => assert.equal(await plane.get(namespaceObject('fresh')), undefined));
 });
@@ -157,19 +87,22 @@ test('namespaces that come and go in a storm: who stays has the copy, of 64 KiB 
   assert.doesNotMatch(reconciler.log(), /ReconcilerThrew/);
 });
 
-test('when nothing changes, nothing is written', async () => {
-  const versions = async (): Promise<unknown[]> =>
-    Promise.all(
-      [copy, profileObject('team', {})].map(
-        async (ref) => (await plane.get(ref))?.metadata['resourceVersion'],
-      ),
-    );
-  await soon(async () => assert.equal(await readyReason('team'), 'True Current'));
-  const before = await versions();
-  await plane.apply({ ...namespaceObject('shop', { team: 'a', touched: 'yes' }) });
-  await plane.apply(namespaceObject('marker', { team: 'a' }));
-  await soon(async () => assert.ok((await plane.get(secretAt('marker'))) !== undefined));
-  assert.equal((await versions())[0], before[0]);
+test('a slip in the selector takes nothing away from many before its annotation confirms it', async () => {
+  const slip = teamProfile({ namespaceSelector: { matchLabels: { team: 'x' } } });
+  await plane.apply(slip);
+  await soon(async () =>
+    assert.match(await messageOf(plane, 'team', 'RemovalHeld'), /^removes (\d+) of \1 copies: "/),
+  );
+  assert.ok(await plane.get(copy));
+  const held = '--field-selector=reason=RemovalHeld';
+  const shown = await plane.kubectl('get', 'events', '--all-namespaces', held);
+  assert.match(shown.stdout, /pullsecretprofile\/team/);
+  const hash = String((await plane.get(team))?.['status']?.heldRemoval);
+  const annotations = { 'pullwright.dev/confirm-removal': hash };
+  await plane.apply({ ...slip, metadata: { ...slip.metadata, annotations } });
+  await soon(async () => assert.equal(await plane.get(copy), undefined));
+  await plane.apply(team);
+  await soon(async () => assert.ok(await plane.get(copy)));
 });
 
 test('with the profile gone its copies and the policy go', async () => {

@@ -32,6 +32,10 @@ const PROFILES: Readonly<Record<string, Spec>> = {
   'null for the selector of namespaces': { ...PROFILE, namespaceSelector: null },
   podSelector: { ...PROFILE, podSelector: {} },
   matchlabels: { ...PROFILE, namespaceSelector: { matchlabels: { team: 'a' } } },
+  'matchExpression beside matchLabels': {
+    ...PROFILE,
+    selector: { matchLabels: { a: 'b' }, matchExpression: [] },
+  },
   'matchLabels of pods that are no map': { ...PROFILE, selector: { matchLabels: ['a'] } },
   'a label that is a number': { ...PROFILE, selector: { matchLabels: { tier: 1 } } },
   'a label value that is none': { ...PROFILE, selector: { matchLabels: { tier: 'a b' } } },
@@ -76,6 +80,10 @@ const PROFILES: Readonly<Record<string, Spec>> = {
   },
   'a source without a namespace': { ...PROFILE, secrets: [{ name: 'a', sources: [{ name: 'b' }] }] },
   'a field that there is not': { ...PROFILE, repair: 'Report' },
+  'a label of copies that is reserved': {
+    ...PROFILE,
+    copies: { labels: { 'pullwright.dev/owner': 'me' } },
+  },
   'an empty successor': { ...PROFILE, successor: '' },
   'a successor that is too long': { ...PROFILE, successor: 'a'.repeat(254) },
 };

@@ -7,10 +7,12 @@ import { overridesAccess } from '../../charts/registry-overrides/access.ts';
 import { installCrds } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
 import { test } from '../support/suite.ts';
+import { CATALOG_NAMES, GOOD_CATALOGS } from './bad-catalogs.ts';
 import {
   type Deployment,
   DISCOVERY,
@@ -50,12 +52,14 @@ await face.start('prod');
 await plane.apply(kubeconfigSecret('prod', face.kubeconfig));
 const config = `${plane.folder}/config.yaml`;
 writeFileSync(config, 'systems: { registry-overrides: { only: [clusters/prod], catalogs: false } }\n');
-const process = new ReconcilerProcess(NODE, [
-  `--kubeconfig=${user.kubeconfig}`,
-  '--discover',
-  '--allow-address=127.0.0.0/8',
-  `--config=${config}`,
-]);
+const start = (): ReconcilerProcess =>
+  new ReconcilerProcess(NODE, [
+    `--kubeconfig=${user.kubeconfig}`,
+    '--discover',
+    '--allow-address=127.0.0.0/8',
+    `--config=${config}`,
+  ]);
+let process = start();
 
 const read = async (name: string): Promise<Deployment> =>
   (await plane.get(deployment('prod', name))) as Deployment;
@@ -190,6 +194,19 @@ test('observe: what an operator of HyperShift writes is left to it', async () =>
   assert.equal(await value('ignition-server'), undefined);
 });
 
+test('an image that somebody else claims is not taken, and the status says so', async () => {
+  assert.equal(await process.stop(), 0);
+  for (const name of CATALOG_NAMES) await plane.apply(catalogDeployment(name), 'somebody');
+  await plane.apply(hostedCluster('prod', GOOD_CATALOGS));
+  writeFileSync(config, 'systems: { registry-overrides: { only: [clusters/prod] } }\n');
+  process = start();
+  await eventually(async () => {
+    assert.match(JSON.stringify((await status()).verdicts), /another manager claims the field/);
+    assert.match(await condition('Ready'), /^False/);
+    assert.ok(process.log.includes(String.raw`belongs to \"somebody\"`), 'the log names the manager');
+  });
+});
+
 test('it stops with exit code 0', async () => {
   assert.equal(await process.stop(), 0);
 });
@@ -209,4 +226,14 @@ async function stands(read: (name: string) => Promise<Deployment>): Promise<void
     },
     { withinMs: 25_000, everyMs: 200 },
   );
+}
+
+function catalogDeployment(name: string): TestObject {
+  const object = deployment('prod', `${name}-catalog`);
+  const { template, ...spec } = object['spec'] as { readonly template: { readonly metadata: object } };
+  const pod = {
+    initContainers: [{ name: 'extract-content', image: 'old' }],
+    containers: [{ name: 'registry', image: 'old' }],
+  };
+  return { ...object, spec: { ...spec, template: { metadata: template.metadata, spec: pod } } };
 }

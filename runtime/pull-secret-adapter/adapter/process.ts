@@ -412,7 +412,7 @@ function ownCondition(
 }
 
 /** Whatever is not known to be in order; what is in order has its time in the queue. @param cluster an item of the list */
-export function wantsPass(
+function wantsPass(
   cluster: HyperfleetCluster,
   settings: Pick<AdapterSettings, 'adapterName'>,
 ): boolean {
