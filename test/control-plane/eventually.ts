@@ -1,7 +1,7 @@
 /** Waits for a condition of the outside world; the one place where tests poll. */
 
 export interface EventuallyOptions {
-  /** Generous: a busy machine is no failure. @default {60000} */
+  /** Generous: a busy machine is no failure. @default {120000} */
   readonly withinMs?: number;
   /** @default {20} */
   readonly everyMs?: number;
@@ -10,7 +10,7 @@ export interface EventuallyOptions {
 /** Runs `check` until it does not throw, and gives its result; throws its last error after the deadline. */
 export async function eventually<T>(
   check: () => T | Promise<T>,
-  { withinMs = 60_000, everyMs = 20 }: EventuallyOptions = {},
+  { withinMs = 120_000, everyMs = 20 }: EventuallyOptions = {},
 ): Promise<T> {
   const deadline = performance.now() + withinMs;
   for (;;) {

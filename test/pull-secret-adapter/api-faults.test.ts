@@ -315,7 +315,7 @@ async function mends(scene: Scene, row: ApiFaultCase): Promise<void> {
   row.undo?.(scene);
   scene.cluster.jobMs = 0;
   assert.deepEqual(await scene.handle(eventFor('cls-1', '2')), { outcome: 'done' });
-  await eventually(() => assert.ok(scene.cluster.started.length > 0), { withinMs: 60_000 });
+  await eventually(() => assert.ok(scene.cluster.started.length > 0));
   assert.equal(scene.reported('cls-1', 'Health'), 'True Healthy');
 }
 

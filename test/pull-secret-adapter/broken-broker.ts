@@ -35,7 +35,6 @@ interface Program {
   output: string;
 }
 
-const within = { withinMs: 120_000, everyMs: 100 };
 const children = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of children) child.kill('SIGKILL');
@@ -106,10 +105,7 @@ async function ready({ port }: Program): Promise<number> {
 }
 
 async function is(program: Program, status: 200 | 503): Promise<void> {
-  await eventually(
-    async () => assert.equal(await ready(program), status, program.output.slice(-1500)),
-    within,
-  );
+  await eventually(async () => assert.equal(await ready(program), status, program.output.slice(-1500)));
 }
 
 async function ends({ child, output }: Program): Promise<void> {
@@ -135,13 +131,12 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
     [adapter, sentinel] = [await scene.adapter(broker.first), await scene.sentinel()];
     for (const program of [adapter, sentinel]) await is(program, 200);
     // Who leads has gone over the clusters: from here on only an event brings one.
-    await eventually(() => assert.match(adapter.output, /this process leads/), within);
-    await eventually(
-      () => assert.ok(scene.api.requests.filter((one) => one.endsWith('/clusters')).length > 1),
-      within,
+    await eventually(() => assert.match(adapter.output, /this process leads/));
+    await eventually(() =>
+      assert.ok(scene.api.requests.filter((one) => one.endsWith('/clusters')).length > 1),
     );
     await scene.add('cls-0');
-    await eventually(() => assert.equal(scene.available('cls-0'), 'SecretAvailable'), within);
+    await eventually(() => assert.equal(scene.available('cls-0'), 'SecretAvailable'));
   });
 
   for (const fault of ['cut', 'hang'] as const)
@@ -152,15 +147,15 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
       await scene.add(`cls-${fault}-held-up`);
       sentinel.line.repair();
       await is(sentinel, 200);
-      await eventually(() => assert.equal(published(sentinel), before + 1, sentinel.output), within);
+      await eventually(() => assert.equal(published(sentinel), before + 1, sentinel.output));
       // This one waits at the broker for the adapter.
       await scene.add(`cls-${fault}-waits`);
-      await eventually(() => assert.equal(published(sentinel), before + 2, sentinel.output), within);
+      await eventually(() => assert.equal(published(sentinel), before + 2, sentinel.output));
       assert.equal(scene.available(`cls-${fault}-waits`), undefined);
       adapter.line.repair();
       await is(adapter, 200);
       for (const id of [`cls-${fault}-held-up`, `cls-${fault}-waits`])
-        await eventually(() => assert.equal(scene.available(id), 'SecretAvailable', adapter.output), within);
+        await eventually(() => assert.equal(scene.available(id), 'SecretAvailable', adapter.output));
     });
 
   for (const fault of ['halfClose', 'forget'] as const)
@@ -169,10 +164,10 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
       for (const { line } of [adapter, sentinel]) line[fault]();
       const id = `cls-${fault.toLowerCase()}`;
       await scene.add(id);
-      await eventually(() => assert.ok(adapter.line.connections() > one), within);
-      await eventually(() => assert.ok(sentinel.line.connections() > two), within);
+      await eventually(() => assert.ok(adapter.line.connections() > one));
+      await eventually(() => assert.ok(sentinel.line.connections() > two));
       for (const program of [adapter, sentinel]) await is(program, 200);
-      await eventually(() => assert.equal(scene.available(id), 'SecretAvailable'), within);
+      await eventually(() => assert.equal(scene.available(id), 'SecretAvailable'));
     });
 
   test('killed while it handles a message: the other adapter gets it', async () => {
@@ -183,32 +178,31 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
     await is(killed, 200);
     scene.api.faults = [{ on: /GET .*\/clusters\/cls-killed$/, delayMs: 10_000 }];
     await scene.add('cls-killed');
-    await eventually(() => assert.ok(scene.api.requests.some((one) => one.endsWith('/cls-killed'))), within);
+    await eventually(() => assert.ok(scene.api.requests.some((one) => one.endsWith('/cls-killed'))));
     killed.child.kill('SIGKILL');
     adapter.line.repair();
-    await eventually(
-      () => assert.equal(scene.available('cls-killed'), 'SecretAvailable', adapter.output.slice(-1500)),
-      within,
+    await eventually(() =>
+      assert.equal(scene.available('cls-killed'), 'SecretAvailable', adapter.output.slice(-1500)),
     );
   });
 
   test('ended while the line hangs: what is being handled is finished, the rest waits, and the process ends', async () => {
     scene.api.faults = [{ on: /GET .*\/clusters\/cls-drained$/, delayMs: 3000 }];
     await scene.add('cls-drained');
-    await eventually(() => assert.ok(scene.api.requests.some((one) => one.endsWith('/cls-drained'))), within);
+    await eventually(() => assert.ok(scene.api.requests.some((one) => one.endsWith('/cls-drained'))));
     adapter.line.hang();
     await ends(adapter);
     assert.deepEqual(scene.cluster.started.filter((one) => one.includes('drained')).length, 1);
     sentinel.line.hang();
     await scene.add('cls-late');
-    await eventually(() => assert.equal(scene.available('cls-drained'), 'JobInProgress'), within);
+    await eventually(() => assert.equal(scene.available('cls-drained'), 'JobInProgress'));
     await ends(sentinel);
   });
 
   test('the next process gets the message that was not acknowledged, and finishes', async () => {
     adapter = await scene.adapter(scene.broker.second);
     await is(adapter, 200);
-    await eventually(() => assert.equal(scene.available('cls-drained'), 'SecretAvailable'), within);
+    await eventually(() => assert.equal(scene.available('cls-drained'), 'SecretAvailable'));
   });
 
   test.lastly('everything stops, and nothing was printed that is secret', async () => {

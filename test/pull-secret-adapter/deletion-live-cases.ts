@@ -23,8 +23,6 @@ interface Row extends Case {
   readonly receipt: Readonly<Record<string, string>>;
 }
 
-const within = { withinMs: 120_000, everyMs: 200 };
-
 function namespaceOf(id: string): TestObject {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: `clusters-${id}` } };
 }
@@ -49,7 +47,7 @@ const ROWS: readonly Row[] = [
     id: 'end-gone',
     before: async ({ plane }, id) => {
       await plane.remove(namespaceOf(id));
-      await eventually(async () => assert.equal(await plane.get(namespaceOf(id)), undefined), within);
+      await eventually(async () => assert.equal(await plane.get(namespaceOf(id)), undefined));
     },
     receipt: { [kubernetes('end-gone')]: 'its namespace is gone', [google('end-gone')]: 'removed' },
   },
@@ -63,11 +61,11 @@ const ROWS: readonly Row[] = [
       await eventually(async () => {
         const found = await plane.get(namespaceOf(id));
         assert.notEqual(found?.metadata['deletionTimestamp'], undefined);
-      }, within);
+      });
     },
     after: async ({ plane }, id) => {
       await plane.apply(held(id, []));
-      await eventually(async () => assert.equal(await plane.get(namespaceOf(id)), undefined), within);
+      await eventually(async () => assert.equal(await plane.get(namespaceOf(id)), undefined));
     },
     receipt: {
       [kubernetes('end-ending')]: 'its namespace is being deleted',
@@ -85,7 +83,7 @@ const ROWS: readonly Row[] = [
         assert.ok(stage.gcp.secrets.has(google(id, 'other-proj')));
         assert.equal(stage.api.last(id)?.observed_generation, 2);
         assert.equal(stage.condition(id, 'Available'), 'True SecretAvailable');
-      }, within);
+      });
       assert.ok(stage.gcp.secrets.has(google(id)), 'the first one is there as well');
     },
     receipt: {
@@ -119,10 +117,10 @@ export function deletionLiveCases(test: TestSuite, stage: Stage, sentinel: Senti
   const store = async (id: string): Promise<void> => {
     await stage.add(id, goodSpec(id));
     await sentinel();
-    await eventually(() => assert.equal(stage.condition(id, 'Available'), 'True SecretAvailable'), within);
+    await eventually(() => assert.equal(stage.condition(id, 'Available'), 'True SecretAvailable'));
   };
   const ended = async (id: string, receipt: Readonly<Record<string, string>>): Promise<void> => {
-    await eventually(() => assert.ok(!stage.api.clusters.has(id), stage.condition(id, 'Finalized')), within);
+    await eventually(() => assert.ok(!stage.api.clusters.has(id), stage.condition(id, 'Finalized')));
     assert.equal(stage.condition(id, 'Finalized'), 'True CleanupConfirmed');
     assert.deepEqual(stage.api.last(id)?.data?.['receipt'], receipt);
     const left = [...stage.gcp.secrets.keys()].filter((name) => name.includes(id));
@@ -146,7 +144,7 @@ export function deletionLiveCases(test: TestSuite, stage: Stage, sentinel: Senti
     stage.api.delete(away);
     await sentinel();
     const finalized = (id: string, wanted: string): Promise<void> =>
-      eventually(() => assert.equal(stage.condition(id, 'Finalized'), wanted), within);
+      eventually(() => assert.equal(stage.condition(id, 'Finalized'), wanted));
     await finalized(away, 'False SecretManagerUnavailable');
     assert.ok(stage.gcp.secrets.has(google(away)), 'it is not said to be gone');
     stage.gcp.faults = [];

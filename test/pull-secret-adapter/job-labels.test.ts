@@ -15,7 +15,6 @@ import { goodSpec, kubeOf, runHere } from './scene.ts';
 /** Of the Deployment and of its Jobs: policies hold them to each other. */
 const IMAGE = 'registry.example.com/pullwright:0.1.0';
 const NAMESPACE = 'hyperfleet-system';
-const within = { withinMs: 90_000 };
 const JOB: TestObject = meta('batch/v1 Job', { name: 'pullsecret-cls-1-gen1', namespace: NAMESPACE });
 
 const plane = await controlPlane();
@@ -44,7 +43,7 @@ const change = async (labels: Readonly<Record<string, string | null>>): Promise<
   assert.equal(answer.status, 200);
 };
 const isPutBack = async (): Promise<void> => {
-  await eventually(async () => assert.deepEqual(await labelsOf(), wanted, log.slice(-5).join('')), within);
+  await eventually(async () => assert.deepEqual(await labelsOf(), wanted, log.slice(-5).join('')));
   const { body } = await plane.client.request('GET', `/apis/batch/v1/namespaces/${NAMESPACE}/jobs`);
   const jobs = (body.items as TestObject[]).map(({ metadata }) => metadata['uid']);
   assert.deepEqual(jobs, [uid], 'the Job is the same, and the only one');
@@ -54,7 +53,7 @@ test('the Job is made', async () => {
   await eventually(async () => {
     uid = String((await plane.get(JOB))?.metadata['uid'] ?? '');
     assert.notEqual(uid, '', log.slice(-5).join(''));
-  }, within);
+  });
   wanted = await labelsOf();
 });
 
@@ -71,7 +70,7 @@ test('a label that says something else is put back, and said in the log, by an E
       notes.join('\n'),
       /LabelsPutBack .*app\.kubernetes\.io\/managed-by, hyperfleet\.io\/resource-type/,
     );
-  }, within);
+  });
   assert.match(log.join(''), /labels of a Job were put back/);
   assert.match(
     (await adapter.metrics.render()).text,

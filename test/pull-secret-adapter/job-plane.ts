@@ -81,18 +81,15 @@ export class JobPlane {
   /** `Complete` or `Failed: <reason>`, once the Job controller has said so. */
   async verdict(name: string): Promise<string> {
     let said = '';
-    await eventually(
-      async () => {
-        const job = await this.plane.get(jobNamed(name));
-        const { conditions = [] } = (job?.['status'] ?? {}) as JobStatus;
-        const end = conditions.find(
-          ({ type, status }) => /^(Complete|Failed)$/.test(type) && status === 'True',
-        );
-        assert.ok(end, JSON.stringify(job?.['status']));
-        said = end.type === 'Failed' ? `Failed: ${end.reason}` : end.type;
-      },
-      { withinMs: 90_000 },
-    );
+    await eventually(async () => {
+      const job = await this.plane.get(jobNamed(name));
+      const { conditions = [] } = (job?.['status'] ?? {}) as JobStatus;
+      const end = conditions.find(
+        ({ type, status }) => /^(Complete|Failed)$/.test(type) && status === 'True',
+      );
+      assert.ok(end, JSON.stringify(job?.['status']));
+      said = end.type === 'Failed' ? `Failed: ${end.reason}` : end.type;
+    });
     return said;
   }
 

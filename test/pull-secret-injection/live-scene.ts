@@ -8,7 +8,7 @@ import { grantObject, namespaceObject, profileObject, type RunningReconciler, so
 /** Waits until a check passes, and then asserts that the reconciler has not ended meanwhile. */
 export function waiter(reconciler: RunningReconciler): (check: () => Promise<void>) => Promise<void> {
   return async (check) => {
-    await eventually(check, { everyMs: 50 });
+    await eventually(check);
     assert.equal(reconciler.process.exitCode, null, reconciler.log());
   };
 }

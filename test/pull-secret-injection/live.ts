@@ -47,7 +47,7 @@ export async function startPlane(
   const guard = [...dryRunPolicy(serviceAccount), ...guardPolicy(serviceAccount)];
   const consent = [...consentPolicy(), ...grantConsentPolicy(), ...collisionPolicy()];
   for (const object of [...consent, ...sidecarSetConsentPolicy(), ...guard]) await plane.apply(object);
-  await eventually(() => guarded(plane), { withinMs: 60_000, everyMs: 100 });
+  await eventually(() => guarded(plane));
   return plane;
 }
 

@@ -13,8 +13,6 @@ import type { User } from '../control-plane/users.ts';
 import { Authority } from '../control-plane/x509.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const SOON = { withinMs: 60_000 };
-
 /** A pair in PEM, or half of one. */
 export interface Pair {
   readonly certificate?: string;
@@ -112,7 +110,7 @@ function startWebhook(
         const match = /"webhook listens","port":(\d+)/.exec(text)?.[1];
         assert.ok(match, text);
         return Number(match);
-      }, SOON),
+      }),
     stop: async () => {
       child.kill('SIGTERM');
       if (child.exitCode === null) await once(child, 'exit');

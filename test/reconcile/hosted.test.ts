@@ -14,8 +14,6 @@ import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, GLOBAL, hostedControlPlane, inKubeSystem, pullSecret, registriesOf } from './scene.ts';
 import { startTwoPlanes } from './two-planes.ts';
 
-const SLOW = { withinMs: 60_000 };
-
 const { management, hosted } = await startTwoPlanes();
 const silent = new FaultServer(hosted);
 await silent.start('silent');
@@ -121,28 +119,23 @@ test('labels reach Machines too, and two Machines that name one node are a probl
   await management.apply(nodePool('Replace'));
   const labelOf = async (plane: typeof hosted, ref: TestObject, label: string): Promise<unknown> =>
     (await plane.get(ref))?.metadata['labels']?.[label];
-  await eventually(
-    async () => assert.equal(await labelOf(management, machine(), machineLabel), 'true'),
-    SLOW,
-  );
+  await eventually(async () => assert.equal(await labelOf(management, machine(), machineLabel), 'true'));
   const worker: TestObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } };
-  await eventually(async () => assert.equal(await labelOf(hosted, worker, nodeLabel), 'true'), SLOW);
+  await eventually(async () => assert.equal(await labelOf(hosted, worker, nodeLabel), 'true'));
   const status = inKubeSystem('PullStatus', 'secret-original-pull-secret', 'pullwright.dev/v1alpha1');
   const says = async (): Promise<string> => JSON.stringify((await hosted.get(status))?.['status']?.verdicts);
   const twin: TestObject = { ...machine(), metadata: { ...machine().metadata, name: 'twin' } };
   await management.apply(twin);
   await claim('twin', 'worker');
-  await eventually(
-    async () =>
-      assert.match(
-        await says(),
-        /twin and worker both name it.*"MachineAmbiguous"|"MachineAmbiguous".*twin and worker both name it/,
-      ),
-    SLOW,
+  await eventually(async () =>
+    assert.match(
+      await says(),
+      /twin and worker both name it.*"MachineAmbiguous"|"MachineAmbiguous".*twin and worker both name it/,
+    ),
   );
   assert.equal(await labelOf(hosted, worker, nodeLabel), 'true', 'the label of the node stays as it is');
   await management.remove(twin);
-  await eventually(async () => assert.doesNotMatch(await says(), /MachineAmbiguous/), SLOW);
+  await eventually(async () => assert.doesNotMatch(await says(), /MachineAmbiguous/));
 });
 
 test('a kubeconfig that would run a program is refused by field name', async () => {
@@ -161,7 +154,7 @@ test('metrics count hosted clusters by state', async () => {
     const text = await (await fetch(url)).text();
     assert.match(text, /pullwright_hosted_clusters\{state="ready"\} 1/);
     assert.match(text, /pullwright_hosted_clusters\{state="failing"\} 2/);
-  }, SLOW);
+  });
 });
 
 test('a hosted cluster that goes away is left as it is', async () => {

@@ -11,7 +11,6 @@ import { test } from '../support/suite.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, eventsAbout, GLOBAL, hostedControlPlane, pullSecret, registriesOf } from './scene.ts';
 
-const SLOW = { withinMs: 90_000 };
 const REPORT: TestObject = meta('pullwright.dev/v1alpha1 PullStatus', {
   name: 'lease-pullwright-reconciler',
   namespace: 'pullwright-system',
@@ -67,10 +66,10 @@ const holds = (plane: ControlPlane, registry: string): Promise<void> =>
   eventually(async () => {
     const found = registriesOf(await plane.get(GLOBAL));
     assert.deepEqual(found, [registry, 'tenant.example.com'], process.log.slice(-1500));
-  }, SLOW);
+  });
 const metrics = async (pattern: RegExp): Promise<void> => {
   const url = `http://127.0.0.1:${await process.port('metrics')}/metrics`;
-  await eventually(async () => assert.match(await (await fetch(url)).text(), pattern), SLOW);
+  await eventually(async () => assert.match(await (await fetch(url)).text(), pattern));
 };
 /** What the PullStatus beside the Lease says: its condition, and a line for each verdict. */
 const said = (pattern: RegExp): Promise<void> =>
@@ -80,13 +79,13 @@ const said = (pattern: RegExp): Promise<void> =>
     const lines = [`${ready?.status} ${ready?.reason} ${ready?.message}`];
     for (const { subject, verdict, reason } of verdicts ?? []) lines.push(`${subject} ${verdict} ${reason}`);
     assert.match(lines.join('\n'), pattern);
-  }, SLOW);
+  });
 const refusals = (): readonly string[] =>
   process
     .said('hosted cluster cannot be opened')
     .flatMap((line) => (line['code'] === 'SameCluster' ? [String(line['problem'])] : []));
 const refused = (pattern: RegExp): Promise<void> =>
-  eventually(() => assert.match(refusals().join('\n'), pattern, process.log.slice(-1500)), SLOW);
+  eventually(() => assert.match(refusals().join('\n'), pattern, process.log.slice(-1500)));
 const versionOf = async (plane: ControlPlane): Promise<unknown> =>
   (await plane.get(GLOBAL))?.metadata['resourceVersion'];
 test('a kubeconfig that leads back to the management cluster is refused, with an Event', async () => {
@@ -105,7 +104,7 @@ test('a kubeconfig that leads back to the management cluster is refused, with an
   await eventually(async () => {
     const notes = (await eventsAbout(management, 'b')).map((event) => `${event['reason']} ${event['note']}`);
     assert.match(notes.join('\n'), /^SameCluster Cannot open hosted cluster "clusters\/b"/m);
-  }, SLOW);
+  });
 });
 
 test('a control plane whose kubeconfig does not come is told of, and no other waits for it', async () => {
@@ -119,7 +118,7 @@ test('a control plane whose kubeconfig does not come is told of, and no other wa
       notes.join('\n'),
       /^KubeconfigMissing Cannot read kubeconfig "Secret\/clusters-none\/pullwright-kubeconfig": it does not exist/m,
     );
-  }, SLOW);
+  });
   await metrics(/pullwright_hosted_clusters\{state="failing"\} 1/);
   await said(/^False HostedClustersFailing 2 of 3 .*\n.*clusters\/b Rejected SameCluster\n/s);
   await said(/\nclusters\/none Pending KubeconfigMissing$/);
@@ -175,7 +174,7 @@ test('a cluster that is opened and goes away is told of, too', async () => {
       events.some((event) => event['reason'] !== 'SameCluster' && event['action'] === 'Connect'),
       JSON.stringify(events.map((event) => event['reason'])),
     );
-  }, SLOW);
+  });
 });
 
 test.lastly('everything stops', async () => {

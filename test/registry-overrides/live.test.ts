@@ -86,9 +86,8 @@ test('sets the variable on both Deployments, with exactly the rights of the char
   await plane.apply(hostedCluster('prod'));
   await plane.apply(hostedControlPlane('prod'));
   const wanted = 'quay.io/a=m.example.com,quay.io/b=m2.example.com,quay.io/b=m1.example.com';
-  await eventually(
-    async () => assert.equal(await value('ignition-server'), wanted, process.log.slice(-2000)),
-    { withinMs: 30_000 },
+  await eventually(async () =>
+    assert.equal(await value('ignition-server'), wanted, process.log.slice(-2000)),
   );
   await eventually(async () => assert.equal(await value('control-plane-operator'), wanted));
   await eventually(async () => assert.equal(await condition('Ready'), 'True Reconciled'));
@@ -124,9 +123,8 @@ test('a kind that is installed later is followed without a restart', async () =>
     metadata: { name: 'legacy' },
     spec: { repositoryDigestMirrors: [{ source: 'quay.io/old', mirrors: ['m.example.com/old'] }] },
   });
-  await eventually(
-    async () => assert.match((await value('ignition-server')) ?? '', /quay\.io\/old=m\.example\.com\/old/),
-    { withinMs: 60_000 },
+  await eventually(async () =>
+    assert.match((await value('ignition-server')) ?? '', /quay\.io\/old=m\.example\.com\/old/),
   );
   await eventually(async () =>
     assert.ok((await status()).verdicts.some((one) => one.reason === 'BothKinds')),
@@ -169,9 +167,7 @@ test('own: where a writer replaces the whole object every second, we stop and sa
   };
   const stand = setInterval(() => void replace().catch(() => undefined), 1000);
   try {
-    await eventually(async () => assert.equal(await condition('Contested'), 'True AnotherWriter'), {
-      withinMs: 20_000,
-    });
+    await eventually(async () => assert.equal(await condition('Contested'), 'True AnotherWriter'));
     await stands(read);
     assert.equal(await value('ignition-server'), undefined);
     assert.match(
@@ -217,15 +213,12 @@ test.lastly('the rest stops', () => face.stop());
 async function stands(read: (name: string) => Promise<Deployment>): Promise<void> {
   let version = '';
   let since = performance.now();
-  await eventually(
-    async () => {
-      const now = String((await read('ignition-server')).metadata['resourceVersion']);
-      if (now !== version) since = performance.now();
-      version = now;
-      assert.ok(performance.now() - since > 5000, 'the resourceVersion moves');
-    },
-    { withinMs: 25_000, everyMs: 200 },
-  );
+  await eventually(async () => {
+    const now = String((await read('ignition-server')).metadata['resourceVersion']);
+    if (now !== version) since = performance.now();
+    version = now;
+    assert.ok(performance.now() - since > 5000, 'the resourceVersion moves');
+  });
 }
 
 function catalogDeployment(name: string): TestObject {

@@ -18,7 +18,7 @@ export const MACHINE_CONFIG: TestObject = meta('machineconfiguration.openshift.i
 });
 const CR: TestObject = meta('config.openshift.io/v1 CRIOCredentialProviderConfig', { name: 'cluster' });
 
-export const within = <T>(check: () => Promise<T>): Promise<T> => eventually(check, { withinMs: 90_000 });
+export const within = <T>(check: () => Promise<T>): Promise<T> => eventually(check);
 
 /** Every system, one node, and a reconciler that has done its work and ended. */
 export async function everySystem(plane: ControlPlane, kubelet: StandIn): Promise<void> {

@@ -14,7 +14,6 @@ import { digestOf, PrivateSystemd, until } from '../support/systemd.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import type { Judge, Pair } from './pair.ts';
 
-const WITHIN = { withinMs: 90_000 };
 const OWNED = 'pullwright.dev/owner';
 const LISTS: readonly string[] = [
   '/api/v1/secrets',
@@ -59,7 +58,7 @@ class Cluster {
   async merged(...registries: string[]): Promise<void> {
     await eventually(async () => {
       assert.deepEqual(registriesOf(await this.plane.get(GLOBAL)), [...registries].sort());
-    }, WITHIN).catch((error: unknown) => {
+    }).catch((error: unknown) => {
       const log = this.#running.at(-1)?.log.slice(-2000) ?? '';
       throw new Error(`the Secret is not merged: ${String(error)}\n${log}`);
     });
