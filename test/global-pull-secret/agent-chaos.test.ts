@@ -11,12 +11,12 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { OLD, scene, secret } from '../support/agent-scene.ts';
+import { OLD, secret } from '../support/agent-scene.ts';
+import { test } from '../support/agent-test.ts';
 import { counted } from '../support/counted.ts';
 import type { TestNode } from '../support/node-agent.ts';
 import { runProcess } from '../support/process.ts';
 import { randomFrom } from '../support/random.ts';
-import { test } from '../support/suite.ts';
 import { digestOf, entriesOf, until } from '../support/systemd.ts';
 
 const KILLS = Number(process.env['PULLWRIGHT_CHAOS'] ?? 20);
@@ -71,7 +71,7 @@ function judge(node: TestNode, good: string, context: string): void {
   );
 }
 
-scene(test, `${KILLS} kills, seed ${SEED}`, async (node) => {
+test(`${KILLS} kills, seed ${SEED}`, async (node) => {
   const roll = randomFrom(SEED);
   process.stdout.write(`kills: ${KILLS}, seed: ${SEED}\n`);
   node.machine.behave('picky');

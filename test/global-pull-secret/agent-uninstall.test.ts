@@ -4,9 +4,9 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gaveUp, inSync, NEW, OLD, scene, secret, settledScene } from '../support/agent-scene.ts';
+import { gaveUp, inSync, NEW, OLD, secret, settle } from '../support/agent-scene.ts';
+import { test } from '../support/agent-test.ts';
 import type { RunningAgent, TestNode } from '../support/node-agent.ts';
-import { test } from '../support/suite.ts';
 import { digestOf, until } from '../support/systemd.ts';
 
 const stateOf = (node: TestNode): string => join(node.machine.state, '.pullwright');
@@ -17,58 +17,57 @@ async function uninstalled(node: TestNode, agent: RunningAgent): Promise<void> {
   assert.equal(existsSync(stateOf(node)), false);
 }
 
-scene(
-  test,
-  'the state goes, the file and the kubelet stay, and later secrets change nothing',
-  async (node, agents) => {
-    node.original.swap(NEW);
-    const before = agents.run(node);
-    await inSync(before);
-    await before.stop();
-    const starts = node.machine.starts().length;
-    const agent = agents.run(node, ['--uninstall', '--poll=200ms']);
-    await uninstalled(node, agent);
-    node.original.swap(OLD);
-    // Several looks' worth of log lines would show a write.
-    const other = agents.run(node, ['--once', '--dry-run']);
-    assert.equal(await other.ended, 1, 'another program sees the difference');
-    assert.equal(config(node), NEW);
-    assert.equal(node.machine.starts().length, starts);
-    assert.equal(node.machine.activeState(), 'active');
-    const { code } = await agent.stop();
-    assert.equal(code, 0);
-    assert.equal(existsSync(stateOf(node)), false);
-  },
-);
+test('the state goes, the file and the kubelet stay, and later secrets change nothing', async (node) => {
+  node.original.swap(NEW);
+  const before = node.agent();
+  await inSync(before);
+  await before.stop();
+  const starts = node.machine.starts().length;
+  const agent = node.agent(['--uninstall', '--poll=200ms']);
+  await uninstalled(node, agent);
+  node.original.swap(OLD);
+  // Several looks' worth of log lines would show a write.
+  const other = node.agent(['--once', '--dry-run']);
+  assert.equal(await other.ended, 1, 'another program sees the difference');
+  assert.equal(config(node), NEW);
+  assert.equal(node.machine.starts().length, starts);
+  assert.equal(node.machine.activeState(), 'active');
+  const { code } = await agent.stop();
+  assert.equal(code, 0);
+  assert.equal(existsSync(stateOf(node)), false);
+});
 
-settledScene(test, 'a change that a kill interrupted is finished first', async (node, first, agents) => {
+test('a change that a kill interrupted is finished first', async (node) => {
+  const first = await settle(node);
   await first.stop();
-  const killed = agents.run(node, ['--restart-window=1h']);
+  const killed = node.agent(['--restart-window=1h']);
   node.original.swap(NEW);
   // Its place in the window of an hour is in the journal: who uninstalls does not wait for that.
   await until('the restart waits', () => killed.reason() === 'Spread', 30_000);
   assert.equal(config(node), NEW);
   await killed.kill();
-  const agent = agents.run(node, ['--uninstall']);
+  const agent = node.agent(['--uninstall']);
   await uninstalled(node, agent);
   assert.equal(config(node), NEW);
   assert.equal(node.machine.starts().at(-1), digestOf(NEW), 'the kubelet read what is on disk');
 });
 
-settledScene(test, 'with an open breaker the last good file stays', async (node, first, agents) => {
+test('with an open breaker the last good file stays', async (node) => {
+  const first = await settle(node);
   node.machine.behave('picky');
   node.original.swap(secret('POISON.example.com'));
   await gaveUp(first);
   await first.stop();
-  const agent = agents.run(node, ['--uninstall', '--once']);
+  const agent = node.agent(['--uninstall', '--once']);
   assert.equal(await agent.ended, 0);
   assert.equal(existsSync(stateOf(node)), false);
   assert.equal(config(node), OLD);
   assert.equal(node.machine.activeState(), 'active');
 });
 
-settledScene(test, 'it waits for an agent that still works on the node', async (node, first, agents) => {
-  const agent = agents.run(node, ['--uninstall']);
+test('it waits for an agent that still works on the node', async (node) => {
+  const first = await settle(node);
+  const agent = node.agent(['--uninstall']);
   await until('it sees the other', () => agent.reason() === 'AnotherAgent', 30_000);
   assert.equal(existsSync(stateOf(node)), true);
   await first.stop();

@@ -20,7 +20,6 @@ import { JobCluster } from './doubles/job-cluster.ts';
 import { clientOf, eventFor, goodSpec, kubeOf, runHere } from './scene.ts';
 
 const NEVER = 1_000_000;
-const within = { withinMs: 90_000 };
 
 interface Running {
   readonly api: HyperfleetDouble;
@@ -44,7 +43,7 @@ async function startAdapter(
   const run = runHere(api, kube, { repeatSeconds: NEVER, sweepSeconds: NEVER, ...settings }, log);
   const handle = await run.handle;
   // The leader has gone over the clusters once: from here on it knows only what it is told.
-  await eventually(() => assert.ok(api.requests.some((one) => one.endsWith('/clusters'))), within);
+  await eventually(() => assert.ok(api.requests.some((one) => one.endsWith('/clusters'))));
   const end = async (): Promise<number> => {
     const code = await run.stop();
     kube.close();
@@ -74,7 +73,7 @@ test('a Job that ends is reported without any event or sweep, within a second', 
   await Promise.all(ids(10).map((id) => handle(eventFor(id, id))));
   await eventually(() => {
     for (const id of ids(10)) assert.equal(available(api, id), 'True SecretAvailable');
-  }, within);
+  });
   const delays = ids(10).map((id) => {
     const told = api.reported.find((one) => one.cluster === id && one.conditions[0]?.status === 'True');
     return (told?.at ?? Number.NaN) - (cluster.ended.get(`pullsecret-${id}-gen1`) ?? Number.NaN);
@@ -98,7 +97,7 @@ test('1,000 redeliveries, out of order: one Job, and two reports for each cluste
   assert.ok(outcomes.every((one) => one.outcome === 'done'));
   await eventually(() => {
     for (const id of ids(20)) assert.equal(available(api, id), 'True SecretAvailable');
-  }, within);
+  });
   for (let again = 0; again < 5; again += 1) await handle(eventFor('cls-1', `late-${again}`));
   assert.equal(cluster.started.length, 20);
   for (const id of ids(20))
@@ -126,7 +125,7 @@ test('an event of an older generation after the newer one changes nothing', asyn
   api.add('cls-1', goodSpec('old'));
   api.patch('cls-1', goodSpec('new'));
   await handle(eventFor('cls-1', 'second', 2));
-  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'));
   await handle(eventFor('cls-1', 'first', 1));
   assert.deepEqual(cluster.started, ['pullsecret-cls-1-gen2']);
   assert.equal(api.last('cls-1')?.observed_generation, 2);
@@ -178,12 +177,12 @@ test('an unchanged report is repeated for an event once it has the age of Sentin
   const { api, handle, stop } = await startAdapter({ repeatSeconds: 1 });
   api.add('cls-1', goodSpec('one'));
   await handle(eventFor('cls-1', 'first'));
-  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'));
   const before = api.reported.length;
   await eventually(async () => {
     await handle(eventFor('cls-1', `more-${performance.now()}`));
     assert.equal(api.reported.length, before + 1);
-  }, within);
+  });
   const gap =
     Date.parse(api.last('cls-1')?.observed_time ?? '') -
     Date.parse(api.reported[before - 1]?.observed_time ?? '');
@@ -197,9 +196,9 @@ test('the API is down when the Job ends: the end is reported when it is back', a
   api.add('cls-1', goodSpec('one'));
   await handle(eventFor('cls-1', 'only'));
   api.faults = [{ status: 503, times: NEVER }];
-  await eventually(() => assert.ok(log.some((line) => line.includes('could not be reconciled'))), within);
+  await eventually(() => assert.ok(log.some((line) => line.includes('could not be reconciled'))));
   api.faults = [];
-  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'));
   await stop();
 });
 
@@ -211,10 +210,10 @@ test('what no event has brought is found by going over the clusters, and said on
   await eventually(() => {
     for (const id of ids(3)) assert.equal(available(api, id), 'True SecretAvailable');
     assert.equal(available(api, 'cls-bad'), 'False PreconditionNotMet');
-  }, within);
+  });
   const goes = (): number => api.requests.filter((one) => one.endsWith('/clusters')).length;
   const [before, count] = [goes(), api.reported.length];
-  await eventually(() => assert.ok(goes() >= before + 3), within);
+  await eventually(() => assert.ok(goes() >= before + 3));
   assert.equal(api.reported.length, count, 'nothing is reported on a timer');
   assert.equal(cluster.started.length, 3);
   await stop();
@@ -226,13 +225,13 @@ test('what failed for good is not tried again until the secret changes', async (
   });
   api.add('cls-1', goodSpec('one'));
   await handle(eventFor('cls-1', 'first'));
-  await eventually(() => assert.equal(available(api, 'cls-1'), 'False SecretNotOwned'), within);
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'False SecretNotOwned'));
   for (let again = 0; again < 20; again += 1) await handle(eventFor('cls-1', `more-${again}`));
   assert.equal(cluster.started.length, 1);
   cluster.end = () => ({ status: 'success', reason: 'SecretStored', message: 'Stored', details: {} });
   api.patch('cls-1', goodSpec('changed'));
   await handle(eventFor('cls-1', 'changed', 2));
-  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'));
   assert.deepEqual(cluster.started, ['pullsecret-cls-1-gen1', 'pullsecret-cls-1-gen2']);
   await stop();
 });
@@ -241,17 +240,15 @@ test('deletion passes although the others have torn down, and is said to be fina
   const { api, cluster, handle, stop } = await startAdapter();
   api.add('cls-1', goodSpec('one'));
   await handle(eventFor('cls-1', 'first'));
-  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'), within);
+  await eventually(() => assert.equal(available(api, 'cls-1'), 'True SecretAvailable'));
   api.delete('cls-1');
   await handle(eventFor('cls-1', 'deleted', 2));
-  await eventually(() => assert.ok(!api.clusters.has('cls-1')), within);
-  await eventually(
-    () =>
-      assert.deepEqual(
-        [...cluster.objects.keys()].filter((path) => !path.includes('/leases/')),
-        [],
-      ),
-    within,
+  await eventually(() => assert.ok(!api.clusters.has('cls-1')));
+  await eventually(() =>
+    assert.deepEqual(
+      [...cluster.objects.keys()].filter((path) => !path.includes('/leases/')),
+      [],
+    ),
   );
   await stop();
 });
@@ -278,18 +275,15 @@ test('five clusters whose dependencies become ready at once: each is found by it
     once: false,
     ports: { health: undefined, metrics: undefined },
   });
-  await eventually(
-    () => assert.ok(sentinelLog.filter((line) => line.includes('"polled"')).length > 2),
-    within,
-  );
+  await eventually(() => assert.ok(sentinelLog.filter((line) => line.includes('"polled"')).length > 2));
   assert.deepEqual(cluster.started, []);
   const ready = performance.now();
   for (const id of ids(5)) api.dependenciesReady(id);
-  await eventually(() => assert.equal(cluster.started.length, 5), { ...within, everyMs: 1 });
+  await eventually(() => assert.equal(cluster.started.length, 5), { everyMs: 1 });
   process.stdout.write(`  five Jobs ${Math.round(performance.now() - ready)} ms after the dependencies\n`);
   await eventually(() => {
     for (const id of ids(5)) assert.equal(available(api, id), 'True SecretAvailable');
-  }, within);
+  });
   const passes = log
     .map((line) => JSON.parse(line) as Readonly<Record<string, string>>)
     .filter(({ msg }) => msg === 'reconciled');

@@ -17,9 +17,8 @@ import { deletionLiveCases } from './deletion-live-cases.ts';
 import { pullSecret } from './run-job.ts';
 import { NAMESPACE, QUEUE, Stage } from './stage.ts';
 
-async function until(holds: () => boolean | Promise<boolean>, withinMs = 90_000): Promise<void> {
-  await eventually(async () => assert.ok(await holds()), { withinMs, everyMs: 100 });
-}
+const until = (holds: () => boolean | Promise<boolean>): Promise<void> =>
+  eventually(async () => assert.ok(await holds()));
 
 const stage = await Stage.start();
 const { api, gcp, kubelet, plane, rabbit } = stage;
@@ -74,7 +73,6 @@ test('a new pull secret is a new generation, a new Job and one new version', asy
     () =>
       api.last('cls-1')?.observed_generation === 2 &&
       stage.condition('cls-1', 'Available') === 'True SecretAvailable',
-    90_000,
   );
   assert.equal(stage.stored('cls-1')?.length, 2);
 });

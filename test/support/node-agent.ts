@@ -69,6 +69,8 @@ export class TestNode {
   readonly machine: PrivateSystemd;
   readonly original: SecretMount;
   readonly global: SecretMount;
+  /** All that it started. */
+  readonly agents: RunningAgent[] = [];
   readonly #program: string;
 
   private constructor(machine: PrivateSystemd, program: string) {
@@ -103,7 +105,9 @@ export class TestNode {
   }
 
   agent(flags: readonly string[] = [], env: NodeJS.ProcessEnv = process.env): RunningAgent {
-    return new RunningAgent(this.command(flags), env);
+    const agent = new RunningAgent(this.command(flags), env);
+    this.agents.push(agent);
+    return agent;
   }
 }
 

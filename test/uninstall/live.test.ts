@@ -3,6 +3,7 @@
 /** `pullwright uninstall` on a real control plane: killed again and again, it ends with nothing of ours and all of others. */
 import assert from 'node:assert/strict';
 import { realpathSync } from 'node:fs';
+import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE } from '../reconcile/process.ts';
@@ -10,7 +11,7 @@ import { GLOBAL, inKubeSystem, ORIGINAL, platform } from '../reconcile/scene.ts'
 import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
-import { everySystem, killedAfter, LABEL, MACHINE_CONFIG, NODE_REF, StandIn, within } from './scene.ts';
+import { everySystem, killedAfter, LABEL, MACHINE_CONFIG, NODE_REF, StandIn } from './scene.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const SYNCER = inKubeSystem('DaemonSet', 'global-pull-secret-syncer', 'apps/v1');
@@ -31,7 +32,7 @@ const kubelet = new StandIn(plane);
 
 test('a cluster with every system, and a reconciler that has done its work', async () => {
   await everySystem(plane, kubelet);
-  await within(async () => assert.equal((await plane.get(SYNCER))?.['status'].numberReady, 1));
+  await eventually(async () => assert.equal((await plane.get(SYNCER))?.['status'].numberReady, 1));
 });
 
 test('--dry-run says what would go, and changes nothing', async () => {
@@ -142,7 +143,7 @@ test('a namespace of ours that holds something of others stays, and it says what
   const labels = { 'app.kubernetes.io/part-of': 'pullwright' };
   await plane.apply({ ...OWN_NAMESPACE, metadata: { name: 'pullwright-system', labels } });
   const foreign = meta('v1 ConfigMap', { name: 'theirs', namespace: 'pullwright-system' });
-  await within(() => plane.apply(foreign));
+  await eventually(() => plane.apply(foreign));
   const left = await uninstall('--yes');
   assert.equal(left.code, 0, left.stderr);
   assert.match(

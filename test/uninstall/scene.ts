@@ -18,8 +18,6 @@ export const MACHINE_CONFIG: TestObject = meta('machineconfiguration.openshift.i
 });
 const CR: TestObject = meta('config.openshift.io/v1 CRIOCredentialProviderConfig', { name: 'cluster' });
 
-export const within = <T>(check: () => Promise<T>): Promise<T> => eventually(check);
-
 /** Every system, one node, and a reconciler that has done its work and ended. */
 export async function everySystem(plane: ControlPlane, kubelet: StandIn): Promise<void> {
   const systems = Object.fromEntries(SYSTEMS.map(({ name }) => [name, {}]));
@@ -43,7 +41,7 @@ export async function everySystem(plane: ControlPlane, kubelet: StandIn): Promis
   });
   const folder = join(plane.folder, 'manifests');
   writeTree(folder, renderFleet(fleet).tree);
-  await within(async () => {
+  await eventually(async () => {
     const applied = await plane.kubectl('apply', '--server-side', '-k', folder);
     assert.equal(applied.code, 0, applied.stderr);
   });
@@ -80,7 +78,7 @@ export async function everySystem(plane: ControlPlane, kubelet: StandIn): Promis
     }),
     spec: { nodeSelector: { matchLabels: { 'node-role.kubernetes.io/worker': '' } } },
   });
-  await within(() => plane.apply({ ...CR, spec: { matchImages: ['mirror.example.com'] } }));
+  await eventually(() => plane.apply({ ...CR, spec: { matchImages: ['mirror.example.com'] } }));
   kubelet.start();
   const config = join(plane.folder, 'config.yaml');
   const map = await plane.get(
@@ -93,7 +91,7 @@ export async function everySystem(plane: ControlPlane, kubelet: StandIn): Promis
     '--lease-namespace=pullwright-system',
   ]);
   try {
-    await within(async () =>
+    await eventually(async () =>
       assert.deepEqual(registriesOf(await plane.get(GLOBAL)), ['quay.io', 'tenant.example.com']),
     );
   } catch (error) {
