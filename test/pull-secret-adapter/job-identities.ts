@@ -122,9 +122,9 @@ const FAILING: readonly Failing[] = [
   },
 ];
 
-export function jobIdentities(test: TestSuite, run: JobRunner): void {
-  const check = doubled(test);
-  check('Workload Identity: the metadata server gives the token', async (double) => {
+export function jobIdentities(suite: TestSuite, run: JobRunner): void {
+  const test = doubled(suite);
+  test('Workload Identity: the metadata server gives the token', async (double) => {
     assert.equal((await run(double)).code, 0);
     assert.deepEqual(origins(double), ['metadata']);
     assert.deepEqual(double.identity.impersonated, [], 'empty: its own identity');
@@ -132,13 +132,13 @@ export function jobIdentities(test: TestSuite, run: JobRunner): void {
     assert.deepEqual(double.identity.requests, asked, 'nothing but a token is asked for');
   });
 
-  check('the identity that may write is taken on, once in a run', async (double) => {
+  test('the identity that may write is taken on, once in a run', async (double) => {
     assert.equal((await run(double, TAKE_ON)).code, 0);
     assert.deepEqual(double.identity.impersonated, [MANAGER]);
     assert.deepEqual(origins(double), ['impersonation']);
   });
 
-  check('a token that expires while the run goes on is replaced before it is used', async (double) => {
+  test('a token that expires while the run goes on is replaced before it is used', async (double) => {
     double.identity.tokenSeconds = 3;
     double.faults = [
       { rpc: 'CreateSecret', delayMs: 3500 },
@@ -153,7 +153,7 @@ export function jobIdentities(test: TestSuite, run: JobRunner): void {
     );
   });
 
-  check('a token that is withdrawn while the run goes on is replaced once it is refused', async (double) => {
+  test('a token that is withdrawn while the run goes on is replaced once it is refused', async (double) => {
     // Time to withdraw it between this call and the next.
     double.faults = [{ rpc: 'CreateSecret', after: true, delayMs: 1000 }];
     let withdrawn = false;
@@ -172,14 +172,14 @@ export function jobIdentities(test: TestSuite, run: JobRunner): void {
     assert.deepEqual(codes.slice(2, 4), ['AddSecretVersion UNAUTHENTICATED', 'AddSecretVersion OK']);
   });
 
-  check('IAM Credentials fails once', async (double) => {
+  test('IAM Credentials fails once', async (double) => {
     double.identity.impersonationFailures = [503, 503];
     const { code, result } = await run(double, TAKE_ON);
     assert.equal(code, 0, result.message);
     assert.deepEqual(origins(double), ['impersonation']);
   });
 
-  check('Workload Identity Federation: the token of the pod is exchanged', async (double) => {
+  test('Workload Identity Federation: the token of the pod is exchanged', async (double) => {
     const folder = tempFolder();
     const { code, result } = await run(double, {
       ...federation(double, folder),
@@ -190,7 +190,7 @@ export function jobIdentities(test: TestSuite, run: JobRunner): void {
     assert.equal(double.secrets.get(PATH)?.versions.length, 1);
   });
 
-  check('federation with an account of its own, and then the one of the customer', async (double) => {
+  test('federation with an account of its own, and then the one of the customer', async (double) => {
     const folder = tempFolder();
     const own = 'job@mgmt-project.iam.gserviceaccount.com';
     const url = `${double.url}/v1/projects/-/serviceAccounts/${own}:generateAccessToken`;
@@ -200,7 +200,7 @@ export function jobIdentities(test: TestSuite, run: JobRunner): void {
     assert.deepEqual(double.identity.impersonated, [own, MANAGER]);
   });
 
-  check('federation that does not trust the token says where to look', async (double) => {
+  test('federation that does not trust the token says where to look', async (double) => {
     const folder = tempFolder();
     const env = federation(double, folder);
     double.identity.audience = 'another';
@@ -209,7 +209,7 @@ export function jobIdentities(test: TestSuite, run: JobRunner): void {
     assert.match(result.message, /HTTP 400.*GOOGLE_APPLICATION_CREDENTIALS/);
   });
 
-  table(test, FAILING, (row) =>
+  table(suite, FAILING, (row) =>
     withDouble(async (double) => {
       row.prepare(double);
       const { code, result } = await run(double, row.env);
@@ -221,42 +221,39 @@ export function jobIdentities(test: TestSuite, run: JobRunner): void {
 }
 
 /** Only for a program: the certificates that it trusts are read when it starts. */
-export function jobKeyFile(test: TestSuite, run: JobRunner): void {
-  const check = doubled(test);
-  check(
-    'a key file: the assertion is signed with it, and the token endpoint gives the token, through a proxy',
-    async (double) => {
-      const folder = tempFolder();
-      const { privateKey, publicKey } = generateKeyPairSync('rsa', {
-        modulusLength: 2048,
-        publicKeyEncoding: { type: 'spki', format: 'pem' },
-        privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+export function jobKeyFile(suite: TestSuite, run: JobRunner): void {
+  const test = doubled(suite);
+  test('a key file: the assertion is signed with it, and the token endpoint gives the token, through a proxy', async (double) => {
+    const folder = tempFolder();
+    const { privateKey, publicKey } = generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+    });
+    double.identity.publicKey = publicKey;
+    const proxy = await TokenProxy.start(double.port);
+    try {
+      const key = {
+        type: 'service_account',
+        client_email: 'job@mgmt-project.iam.gserviceaccount.com',
+        private_key: privateKey,
+        private_key_id: '1',
+        token_uri: 'https://oauth2.googleapis.com/token',
+      };
+      const [file, ca] = [join(folder, 'key.json'), join(folder, 'ca.pem')];
+      writeFileSync(file, JSON.stringify(key), { mode: 0o600 });
+      writeFileSync(ca, proxy.ca);
+      const { code, result } = await run(double, {
+        GOOGLE_APPLICATION_CREDENTIALS: file,
+        HTTPS_PROXY: proxy.url,
+        NO_PROXY: '127.0.0.1',
+        NODE_EXTRA_CA_CERTS: ca,
       });
-      double.identity.publicKey = publicKey;
-      const proxy = await TokenProxy.start(double.port);
-      try {
-        const key = {
-          type: 'service_account',
-          client_email: 'job@mgmt-project.iam.gserviceaccount.com',
-          private_key: privateKey,
-          private_key_id: '1',
-          token_uri: 'https://oauth2.googleapis.com/token',
-        };
-        const [file, ca] = [join(folder, 'key.json'), join(folder, 'ca.pem')];
-        writeFileSync(file, JSON.stringify(key), { mode: 0o600 });
-        writeFileSync(ca, proxy.ca);
-        const { code, result } = await run(double, {
-          GOOGLE_APPLICATION_CREDENTIALS: file,
-          HTTPS_PROXY: proxy.url,
-          NO_PROXY: '127.0.0.1',
-          NODE_EXTRA_CA_CERTS: ca,
-        });
-        assert.equal(code, 0, result.message);
-        assert.deepEqual(origins(double), ['key']);
-        assert.deepEqual([...new Set(proxy.connects)], ['oauth2.googleapis.com:443']);
-      } finally {
-        await proxy.close();
-      }
-    },
-  );
+      assert.equal(code, 0, result.message);
+      assert.deepEqual(origins(double), ['key']);
+      assert.deepEqual([...new Set(proxy.connects)], ['oauth2.googleapis.com:443']);
+    } finally {
+      await proxy.close();
+    }
+  });
 }

@@ -40,21 +40,18 @@ function enabled(secret: StoredSecret | undefined): string[] {
     .map((version) => version.data.toString());
 }
 
-export function jobScenarios(test: TestSuite, run: JobRunner): void {
-  const check = doubled(test);
-  check(
-    'the trace of who asked stands in every line and in the result; what is none does not',
-    async (double) => {
-      const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
-      const { lines, result } = await run(double, { TRACEPARENT: traceparent });
-      assert.equal(result.details['traceparent'], traceparent);
-      assert.ok(lines.length > 0 && lines.every((line) => line['traceparent'] === traceparent));
-      const wrong = await run(double, { TRACEPARENT: 'x\n' });
-      assert.equal(wrong.result.details['traceparent'], undefined);
-    },
-  );
+export function jobScenarios(suite: TestSuite, run: JobRunner): void {
+  const test = doubled(suite);
+  test('the trace of who asked stands in every line and in the result; what is none does not', async (double) => {
+    const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+    const { lines, result } = await run(double, { TRACEPARENT: traceparent });
+    assert.equal(result.details['traceparent'], traceparent);
+    assert.ok(lines.length > 0 && lines.every((line) => line['traceparent'] === traceparent));
+    const wrong = await run(double, { TRACEPARENT: 'x\n' });
+    assert.equal(wrong.result.details['traceparent'], undefined);
+  });
 
-  check('stores a fresh secret with four calls, and leaves it alone with two', async (double) => {
+  test('stores a fresh secret with four calls, and leaves it alone with two', async (double) => {
     const first = await run(double);
     assert.deepEqual([first.code, first.result.reason], [0, 'SecretStored'], first.result.message);
     assert.deepEqual(rpcs(double), ['GetSecret', 'CreateSecret', 'AddSecretVersion', 'AccessSecretVersion']);
@@ -77,22 +74,19 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
     assert.ok(age >= 0 && age < 600_000, 'the age of the version is known without a third call');
   });
 
-  check(
-    'rotation adds one version, keeps the one before, disables older ones, and counts',
-    async (double) => {
-      const counts = [];
-      for (const label of ['one', 'two', 'three', 'three']) {
-        const { code, result } = await run(double, { PULL_SECRET_DATA: pullSecret(label) });
-        assert.equal(code, 0, result.message);
-        counts.push(result.details['enabledVersions']);
-      }
-      const states = double.secrets.get(PATH)?.versions.map((version) => version.state);
-      assert.deepEqual(states, ['DISABLED', 'ENABLED', 'ENABLED']);
-      assert.deepEqual(counts, [1, 2, 2, 2]);
-    },
-  );
+  test('rotation adds one version, keeps the one before, disables older ones, and counts', async (double) => {
+    const counts = [];
+    for (const label of ['one', 'two', 'three', 'three']) {
+      const { code, result } = await run(double, { PULL_SECRET_DATA: pullSecret(label) });
+      assert.equal(code, 0, result.message);
+      counts.push(result.details['enabledVersions']);
+    }
+    const states = double.secrets.get(PATH)?.versions.map((version) => version.state);
+    assert.deepEqual(states, ['DISABLED', 'ENABLED', 'ENABLED']);
+    assert.deepEqual(counts, [1, 2, 2, 2]);
+  });
 
-  check('how many older versions stay is a policy, and what has an alias stays', async (double) => {
+  test('how many older versions stay is a policy, and what has an alias stays', async (double) => {
     const versions = ['a', 'b', 'c', 'd'].map((text) => ({
       state: 'ENABLED' as const,
       data: Buffer.from(text),
@@ -102,7 +96,7 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
     assert.deepEqual(enabled(double.secrets.get(PATH)), ['a', pullSecret()]);
   });
 
-  check('the same content many times over is left once', async (double) => {
+  test('the same content many times over is left once', async (double) => {
     const versions = Array.from({ length: 250 }, () => ({
       state: 'ENABLED' as const,
       data: Buffer.from(pullSecret()),
@@ -115,24 +109,21 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
     assert.deepEqual(enabled(double.secrets.get(PATH)), [pullSecret()]);
   });
 
-  check(
-    'eight runners at once end with one secret and one version, and so does their rotation',
-    async (double) => {
-      for (const [env, versions] of [
-        [{ CLUSTER_GENERATION: '1' }, 1],
-        [{ CLUSTER_GENERATION: '2', PULL_SECRET_DATA: pullSecret('next') }, 2],
-      ] as const) {
-        const runs = await Promise.all(Array.from({ length: 8 }, () => run(double, env)));
-        assert.deepEqual(
-          runs.map((one) => one.code),
-          Array(8).fill(0),
-        );
-        assert.equal(double.secrets.get(PATH)?.versions.length, versions);
-      }
-    },
-  );
+  test('eight runners at once end with one secret and one version, and so does their rotation', async (double) => {
+    for (const [env, versions] of [
+      [{ CLUSTER_GENERATION: '1' }, 1],
+      [{ CLUSTER_GENERATION: '2', PULL_SECRET_DATA: pullSecret('next') }, 2],
+    ] as const) {
+      const runs = await Promise.all(Array.from({ length: 8 }, () => run(double, env)));
+      assert.deepEqual(
+        runs.map((one) => one.code),
+        Array(8).fill(0),
+      );
+      assert.equal(double.secrets.get(PATH)?.versions.length, versions);
+    }
+  });
 
-  check('a runner of an older generation gives way, and says that it did', async (double) => {
+  test('a runner of an older generation gives way, and says that it did', async (double) => {
     await run(double, { CLUSTER_GENERATION: '3', PULL_SECRET_DATA: pullSecret('new') });
     const late = await run(double, { CLUSTER_GENERATION: '2', PULL_SECRET_DATA: pullSecret('old') });
     assert.deepEqual([late.code, late.result.reason], [75, 'SupersededByNewer']);
@@ -143,7 +134,7 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
   });
 
   for (const state of ['DISABLED', 'DESTROYED'] as const) {
-    check(`a ${state.toLowerCase()} latest version is followed by one that can be read`, async (double) => {
+    test(`a ${state.toLowerCase()} latest version is followed by one that can be read`, async (double) => {
       const versions = [
         { state: 'ENABLED' as const, data: Buffer.from(pullSecret()) },
         { state, data: Buffer.from('old') },
@@ -154,7 +145,7 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
     });
   }
 
-  check('drifted labels are repaired by mask; foreign labels and annotations stay', async (double) => {
+  test('drifted labels are repaired by mask; foreign labels and annotations stay', async (double) => {
     await run(double);
     const secret = double.secrets.get(PATH);
     assert.ok(secret);
@@ -167,7 +158,7 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
     assert.equal(update?.path.split('updateMask=')[1], 'labels');
   });
 
-  check('customer-managed keys and locations are asked for, and a mismatch is refused', async (double) => {
+  test('customer-managed keys and locations are asked for, and a mismatch is refused', async (double) => {
     const env = {
       REPLICATION_POLICY: 'user-managed:europe-west1,europe-west4',
       KMS_KEY_NAME: 'projects/p/locations/{location}/keyRings/r/cryptoKeys/k',
@@ -193,7 +184,7 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
     assert.equal((await run(double)).code, 0, 'no wish, no mismatch');
   });
 
-  check('quotes, newlines, other scripts and 64 KiB are stored byte for byte', async (double) => {
+  test('quotes, newlines, other scripts and 64 KiB are stored byte for byte', async (double) => {
     const auth = plantedAuth('bytes');
     const spaced = `\n{\r\n\t"auths": {"quay.io": {"auth": "${auth}", "email": "a\\"b\\n'c' \\u00e9 \u{1F511} $HOME \`x\`"}}}\n\n`;
     const filled = `{"auths":{"quay.io":{"auth":"${auth}","email":""}}}`;
@@ -205,7 +196,7 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
     }
   });
 
-  check('deletion removes what is ours, twice without harm, and leaves what is not', async (double) => {
+  test('deletion removes what is ours, twice without harm, and leaves what is not', async (double) => {
     await run(double);
     for (let round = 0; round < 2; round += 1) {
       const end = await run(double, { JOB_MODE: 'delete', PULL_SECRET_DATA: '' });
@@ -220,7 +211,7 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
     assert.equal(double.secrets.size, 1);
   });
 
-  check('what an interrupted run left of older versions is done by the next', async (double) => {
+  test('what an interrupted run left of older versions is done by the next', async (double) => {
     for (const label of ['one', 'two']) await run(double, { PULL_SECRET_DATA: pullSecret(label) });
     double.faults = [{ rpc: 'ListSecretVersions', hang: true }];
     const cut = await run(
@@ -242,7 +233,7 @@ export function jobScenarios(test: TestSuite, run: JobRunner): void {
     assert.deepEqual(states(), ['DISABLED', 'ENABLED', 'ENABLED']);
   });
 
-  check('the four permissions of the existing job suffice; what is left out is named', async (double) => {
+  test('the four permissions of the existing job suffice; what is left out is named', async (double) => {
     double.denied = new Set(
       ['secrets.update', 'versions.list', 'versions.disable', 'versions.destroy'].map(
         (name) => `secretmanager.${name}`,
