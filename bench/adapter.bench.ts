@@ -5,7 +5,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Connection } from 'rabbitmq-client';
@@ -19,6 +18,7 @@ import { HyperfleetDouble } from '../test/pull-secret-adapter/doubles/hyperfleet
 import { JobCluster } from '../test/pull-secret-adapter/doubles/job-cluster.ts';
 import { eventFor, goodSpec } from '../test/pull-secret-adapter/scene.ts';
 import { executable } from '../test/support/executable.ts';
+import { freePort } from '../test/support/loopback.ts';
 import { ms, percentile, printTable, ratio } from './measure.ts';
 
 const topology = rabbitMqTopology({
@@ -82,15 +82,6 @@ class Replica {
     this.child.kill('SIGTERM');
     if (this.child.exitCode === null) await once(this.child, 'exit');
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 async function scene(load: Load): Promise<{ api: HyperfleetDouble; cluster: JobCluster }> {

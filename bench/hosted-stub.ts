@@ -2,15 +2,11 @@
  * A management cluster and any number of hosted clusters in one small HTTPS server, each hosted one below a path of its own. It
  * keeps what is applied and holds watches open: enough to see what many clusters cost the client.
  */
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { kubeconfigText } from '../test/control-plane/users.ts';
-import { Authority } from '../test/control-plane/x509.ts';
+import { json } from 'node:stream/consumers';
+import { Door } from '../test/support/loopback.ts';
 import { Merges } from './hosted-merges.ts';
 import { controlPlane, type Json, pullSecretFor, SERVED } from './hosted-objects.ts';
 
@@ -25,9 +21,7 @@ export class HostedStub {
   readonly merges: Merges = new Merges();
   readonly kubeconfig: string;
   readonly config: string;
-  readonly #folder: string;
-  readonly #authority: Authority;
-  readonly #server: Server;
+  readonly #door: Door;
   readonly #applied = new Map<string, Json>();
   /** Watches that are open, by the name of their cluster; that of the management cluster is empty. */
   readonly #watches = new Map<string, Set<ServerResponse>>();
@@ -40,12 +34,13 @@ export class HostedStub {
   readonly #pullSecrets = new Map<string, { readonly registry: string; readonly resourceVersion: string }>();
   #version = 1000;
 
-  constructor(authority: Authority, server: Server) {
-    this.#authority = authority;
-    this.#server = server;
-    this.#folder = mkdtempSync(join(tmpdir(), 'pullwright-bench-'));
-    this.kubeconfig = join(this.#folder, 'kubeconfig');
-    this.config = join(this.#folder, 'config.yaml');
+  private constructor(door: Door) {
+    this.#door = door;
+    this.kubeconfig = door.kubeconfig;
+    this.config = join(door.folder, 'config.yaml');
+    // As an API server has it. With five seconds, as Node has it, every rotation would begin with a connection, and some with one that ends.
+    door.server.keepAliveTimeout = 90_000;
+    door.server.on('request', (request, response) => void this.#answer(request, response));
     writeFileSync(
       this.config,
       'systems: { global-pull-secret: {}, pull-secret-injection: false, registry-overrides: false, credential-provider: false }\n',
@@ -53,17 +48,7 @@ export class HostedStub {
   }
 
   static async start(): Promise<HostedStub> {
-    const authority = new Authority('stub-ca');
-    const { certificate, key } = authority.issue({ commonName: 'stub', hosts: ['127.0.0.1'] });
-    const server = createServer({ cert: certificate, key });
-    // As an API server has it. With five seconds, as Node has it, every rotation would begin with a connection, and some with one that ends.
-    server.keepAliveTimeout = 90_000;
-    const stub = new HostedStub(authority, server);
-    server.on('request', (request, response) => void stub.#answer(request, response));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    writeFileSync(stub.kubeconfig, stub.#kubeconfigFor(''));
-    return stub;
+    return new HostedStub(await Door.open());
   }
 
   /** Hosted clusters that have their merged secret. */
@@ -133,20 +118,11 @@ export class HostedStub {
 
   /** Text of a kubeconfig that leads to a hosted cluster. */
   kubeconfigOf(cluster: string): string {
-    return this.#kubeconfigFor(`/${cluster}`);
+    return this.#door.kubeconfigFor(`/${cluster}`);
   }
 
-  async stop(): Promise<void> {
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
-    rmSync(this.#folder, { recursive: true });
-  }
-
-  #kubeconfigFor(path: string): string {
-    const { port } = this.#server.address() as AddressInfo;
-    return kubeconfigText(`https://127.0.0.1:${port}${path}`, this.#authority.certificate, { token: 'stub' });
+  stop(): Promise<void> {
+    return this.#door.close();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -156,7 +132,7 @@ export class HostedStub {
     const cluster = /^\/(hosted-\d+)\//.exec(path)?.[1] ?? '';
     this.asked.set(cluster, (this.asked.get(cluster) ?? 0) + 1);
     this.#note(cluster, request);
-    if (request.method === 'PATCH') return this.#apply(path, await bodyOf(request), response);
+    if (request.method === 'PATCH') return this.#apply(path, (await json(request)) as Json, response);
     if (url.searchParams.has('watch')) return this.#watch(cluster, response);
     this.#read(path, url.searchParams.has('limit'), response);
   }
@@ -204,7 +180,7 @@ export class HostedStub {
       path,
     )?.[1];
     if (cluster !== '' || namespace === undefined) return undefined;
-    const data = { kubeconfig: Buffer.from(this.#kubeconfigFor(`/${namespace}`)).toString('base64') };
+    const data = { kubeconfig: Buffer.from(this.#door.kubeconfigFor(`/${namespace}`)).toString('base64') };
     return { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pullwright-kubeconfig' }, data };
   }
 
@@ -242,10 +218,4 @@ export class HostedStub {
 function send(response: ServerResponse, status: number, body: Json): void {
   response.writeHead(status, { 'content-type': 'application/json' });
   response.end(JSON.stringify(body));
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Json> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return JSON.parse(Buffer.concat(chunks).toString()) as Json;
 }

@@ -2,7 +2,6 @@
  * What injection costs a pod that is created: nothing of ours, the admission policy, the webhook, each at the highest rate of
  * creations that the API server sustains here and at half of it. The API server's own metrics stand beside the client's clock.
  */
-import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readProfile } from '../runtime/pull-secret-injection/kinds/profile.ts';
 import { injectionPlan } from '../runtime/pull-secret-injection/plan/plan.ts';
@@ -17,6 +16,7 @@ import {
   startPlane,
 } from '../test/pull-secret-injection/live.ts';
 import { webhookHost } from '../test/pull-secret-injection/webhook-host.ts';
+import { freePort } from '../test/support/loopback.ts';
 import { ms, percentile, printTable, type Row } from './measure.ts';
 
 const PARALLEL = 16;
@@ -207,11 +207,3 @@ await both('webhook', healthPort);
 printTable('Pods created one after the other against one API server, by who adds the names', rows);
 await webhook.stop();
 await plane.stop();
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}

@@ -1,8 +1,9 @@
 /** A private RabbitMQ node on loopback, with a name, a cookie, ports and a folder of its own. */
 import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Daemon, startWatchdog } from '../control-plane/daemon.ts';
+import { freePort } from '../support/loopback.ts';
 import { killIfThere } from '../support/process.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -107,14 +108,6 @@ async function endAll(marker: string): Promise<void> {
     for (const pid of left) killIfThere(pid, 'SIGKILL');
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 function answers(port: number): Promise<boolean> {

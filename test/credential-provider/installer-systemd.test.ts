@@ -21,6 +21,7 @@ import { parse } from 'yaml';
 import { trialService } from '../../runtime/credential-provider/installer/trial.ts';
 import { SystemdOverBus } from '../../runtime/node/systemd.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { freePort } from '../support/loopback.ts';
 import { RunningAgent } from '../support/node-agent.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
@@ -352,12 +353,3 @@ scene('a check that does not end when it is told to is killed', GOOD, async ({ m
 });
 
 test.lastly('the control plane stops', () => plane.stop());
-
-async function freePort(): Promise<number> {
-  const { createServer } = await import('node:net');
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}

@@ -7,10 +7,10 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { Daemon } from '../control-plane/daemon.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { freePort } from '../support/loopback.ts';
 import { meta } from '../support/meta.ts';
 import { argoDefinitions, argoPrograms, REDIS } from './build.ts';
 import type { GitServer } from './git-server.ts';
-import { freePort } from './port.ts';
 
 const NAMESPACE = 'argocd';
 

@@ -5,9 +5,9 @@ import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { Daemon } from '../control-plane/daemon.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { freePort } from '../support/loopback.ts';
 import { meta } from '../support/meta.ts';
 import { fluxDefinition, fluxProgram } from './build.ts';
-import { freePort } from './port.ts';
 import { SourceStandIn, sourceDefinitions } from './source.ts';
 
 const NAMESPACE = 'flux-system';

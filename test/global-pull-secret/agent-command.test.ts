@@ -8,6 +8,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { executable } from '../support/executable.ts';
+import { freePort, listen } from '../support/loopback.ts';
 import { RunningAgent, SecretMount } from '../support/node-agent.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
@@ -180,9 +181,8 @@ test('probes: ready when in sync, not ready with the reason when not, metrics wi
 test('a port that is taken keeps no credential from the node', async () => {
   const { mount, flags, file } = place('port');
   mount.swap(NEW);
-  const other = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => other.once('listening', resolve));
-  const { port } = other.address() as { port: number };
+  const other = createServer();
+  const port = await listen(other);
   const agent = new RunningAgent([await executable(), 'agent', ...flags, `--health-port=${port}`]);
   await until('in sync', () => agent.reason() === 'InSync');
   await until('a line says so', () => /Cannot listen on 127\.0\.0\.1:\d+: EADDRINUSE/.test(agent.text()));
@@ -211,10 +211,7 @@ test('metrics are served with TLS', async () => {
   const { ca, cert, key } = makeCertificates();
   writeFileSync(join(tls, 'tls.crt'), cert);
   writeFileSync(join(tls, 'tls.key'), key);
-  const free = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => free.once('listening', resolve));
-  const { port } = free.address() as { port: number };
-  await new Promise((resolve) => free.close(resolve));
+  const port = await freePort();
   const agent = new RunningAgent([
     await executable(),
     'agent',

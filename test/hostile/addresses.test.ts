@@ -4,9 +4,8 @@
  * each stands a server that must not be contacted.
  */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { parseImageReference } from '../../runtime/core/image-reference.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { guardedAddresses, networksOf, refusedAddress } from '../../runtime/http/addresses.ts';
@@ -16,6 +15,7 @@ import { RegistryClient } from '../../runtime/registry/client.ts';
 import { type RegistryError, RegistryTransport, registryGuard } from '../../runtime/registry/transport.ts';
 import { asked, deployment, dump, tidy } from '../diagnose/verify-scene.ts';
 import { certificates, startServer, type TestServer } from '../registry/https-server.ts';
+import { listen } from '../support/loopback.ts';
 import { table, test } from '../support/suite.ts';
 
 const METADATA: readonly (readonly [address: string, whose: string])[] = [
@@ -323,9 +323,7 @@ async function throughProxy(server: string, allow?: readonly string[]): Promise<
     tunnels.push(request.url ?? '');
     client.end('HTTP/1.1 403 Forbidden\r\n\r\n');
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  const { port } = proxy.address() as AddressInfo;
+  const port = await listen(proxy);
   const requester = new Requester({
     connection: { ...connection(server, allow), proxy: redact(`http://127.0.0.1:${port}`) },
     userAgent: 'test',

@@ -1,8 +1,7 @@
 /** Lists of the HyperFleet API: one document that cannot be used hides no other. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { listen } from '../support/loopback.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { clientOf, goodSpec } from './scene.ts';
@@ -89,8 +88,7 @@ table(
       response.setHeader('content-type', 'application/json');
       response.end(JSON.stringify(page(Number(searchParams.get('page')))));
     });
-    await once(server.listen(0, '127.0.0.1'), 'listening');
-    const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const baseUrl = `http://127.0.0.1:${await listen(server)}`;
     const client = clientOf(baseUrl);
     const seen: string[] = [];
     const read = async (): Promise<void> => {

@@ -1,11 +1,10 @@
 /** Lists of versions that do not end. That every page is read shows where the Job meets 250 versions. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { redact } from '../../runtime/core/redacted.ts';
 import { openHttpClient } from '../../runtime/http/open.ts';
 import { SecretManager } from '../../runtime/pull-secret-adapter/job/secret-manager.ts';
+import { listen } from '../support/loopback.ts';
 import { test } from '../support/suite.ts';
 
 test('a place that comes again ends the list: it was asked, and its answers kept, until the Job was ended', async () => {
@@ -17,8 +16,7 @@ test('a place that comes again ends the list: it was asked, and its answers kept
     const name = `projects/1/secrets/a/versions/${seen.length}`;
     response.end(JSON.stringify({ versions: [{ name }], nextPageToken: 'b' }));
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const endpoint = `http://127.0.0.1:${await listen(server)}`;
   const manager = new SecretManager({
     endpoint,
     resourceManagerEndpoint: endpoint,

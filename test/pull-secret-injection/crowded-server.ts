@@ -2,15 +2,9 @@
  * As much of an API server as distribution needs, with thousands of namespaces in memory: lists, watches, creates and merge patches of
  * four kinds. For what is counted and weighed; what is allowed and in which order things happen is for the control plane.
  */
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { kubeconfigText } from '../control-plane/users.ts';
-import { Authority } from '../control-plane/x509.ts';
+import { json } from 'node:stream/consumers';
+import { Door } from '../support/loopback.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 interface Stored extends Json {
@@ -38,31 +32,19 @@ export class CrowdedServer {
   looks = 0;
   /** Bytes of answers and watches. */
   sent = 0;
-  readonly #folder: string;
-  readonly #server: Server;
+  readonly #door: Door;
   readonly #kinds = new Map<string, Map<string, Stored>>();
   readonly #watches = new Map<string, Set<Watch>>();
   #version = 1000;
 
-  constructor(server: Server, authority: Authority) {
-    this.#server = server;
-    this.#folder = mkdtempSync(join(tmpdir(), 'pullwright-crowd-'));
-    this.kubeconfig = join(this.#folder, 'kubeconfig');
-    const { port } = server.address() as AddressInfo;
-    writeFileSync(
-      this.kubeconfig,
-      kubeconfigText(`https://127.0.0.1:${port}`, authority.certificate, { token: 'crowd' }),
-    );
-    server.on('request', (request, response) => void this.#answer(request, response));
+  private constructor(door: Door) {
+    this.#door = door;
+    this.kubeconfig = door.kubeconfig;
+    door.server.on('request', (request, response) => void this.#answer(request, response));
   }
 
   static async start(): Promise<CrowdedServer> {
-    const authority = new Authority('authority of the crowd');
-    const { certificate, key } = authority.issue({ commonName: 'crowd', hosts: ['127.0.0.1'] });
-    const server = createServer({ cert: certificate, key });
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    return new CrowdedServer(server, authority);
+    return new CrowdedServer(await Door.open());
   }
 
   /** Stores the object, as new or in place of another, and tells the watches. */
@@ -96,17 +78,13 @@ export class CrowdedServer {
     return [...(this.#kinds.get(plural)?.values() ?? [])];
   }
 
-  async stop(): Promise<void> {
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
-    rmSync(this.#folder, { recursive: true });
+  stop(): Promise<void> {
+    return this.#door.close();
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', 'https://crowd');
-    const body = request.method === 'GET' ? {} : await bodyOf(request);
+    const body = request.method === 'GET' ? {} : ((await json(request)) as Json);
     const [status, answer] = this.#handle(request, url, body, response);
     if (answer === undefined) return;
     const text = JSON.stringify(answer);
@@ -262,10 +240,4 @@ function merged(base: Json, patch: Json): Json {
 
 function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-async function bodyOf(request: IncomingMessage): Promise<Json> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk as Buffer);
-  return JSON.parse(Buffer.concat(chunks).toString()) as Json;
 }

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { freePort } from '../support/loopback.ts';
 import { test } from '../support/suite.ts';
 import {
   createPod,
@@ -16,7 +17,7 @@ import {
   startReconciler,
 } from './live.ts';
 import { conditionOf, messageOf } from './live-scene.ts';
-import { freePort, webhookHost } from './webhook-host.ts';
+import { webhookHost } from './webhook-host.ts';
 
 const plane = await startPlane();
 await plane.apply(namespaceObject('pullwright-system'));

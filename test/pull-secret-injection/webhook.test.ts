@@ -6,12 +6,13 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
-import { type AddressInfo, connect } from 'node:net';
+import { connect } from 'node:net';
 import { join } from 'node:path';
 import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { injectionPlan } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { compileInjectionPolicy } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { freePort, listen } from '../support/loopback.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import {
@@ -24,7 +25,7 @@ import {
   startPlane,
   startReconciler,
 } from './live.ts';
-import { freePort, webhookHost } from './webhook-host.ts';
+import { webhookHost } from './webhook-host.ts';
 
 const PODS = 1000;
 const AT_ONCE = 8;
@@ -136,9 +137,7 @@ test('a webhook that is down or slow does not hold pods up', async () => {
     key: readFileSync(join(certificates, 'tls.key')),
   };
   const slow = createServer(pair, () => undefined);
-  slow.listen(0, '127.0.0.1');
-  await once(slow, 'listening');
-  await host.callAt((slow.address() as AddressInfo).port);
+  await host.callAt(await listen(slow));
   await eventually(async () => {
     const started = performance.now();
     assert.deepEqual(await admitted(), []);

@@ -2,16 +2,15 @@
  * Stands between the program and an API server and does harm: refuses with 429, cuts watches, never answers. What it lets through
  * goes to the real server as it is.
  */
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Agent, createServer, request as httpsRequest, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { parse } from 'yaml';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { kubeconfigText } from '../control-plane/users.ts';
+import { close, listen, portOf } from '../support/loopback.ts';
 
 export class FaultServer {
   /** `storm`: every request gets 429; `silence`: none gets an answer. */
@@ -52,8 +51,7 @@ export class FaultServer {
 
   /** Listens; gives the path of a kubeconfig that leads here. */
   async start(name = 'faulty'): Promise<string> {
-    this.#server.listen(0, '127.0.0.1');
-    await once(this.#server, 'listening');
+    await listen(this.#server);
     const path = join(this.#plane.folder, `${name}.kubeconfig`);
     writeFileSync(path, this.kubeconfig, { mode: 0o600 });
     return path;
@@ -61,8 +59,9 @@ export class FaultServer {
 
   /** Text of a kubeconfig that leads here, all inline. */
   get kubeconfig(): string {
-    const { port } = this.#server.address() as AddressInfo;
-    return kubeconfigText(`https://127.0.0.1:${port}`, this.#plane.ca, { token: 'not-looked-at' });
+    return kubeconfigText(`https://127.0.0.1:${portOf(this.#server)}`, this.#plane.ca, {
+      token: 'not-looked-at',
+    });
   }
 
   /** Ends every watch in the middle of a line, if need be. */
@@ -73,11 +72,8 @@ export class FaultServer {
   }
 
   async stop(): Promise<void> {
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
     this.#agent.destroy();
-    await closed;
+    await close(this.#server);
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {

@@ -7,18 +7,10 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mirrorDropIn } from '../../charts/registry-overrides/chart.ts';
+import { freePort } from '../support/loopback.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
-import {
-  authFile,
-  freePort,
-  ociLayout,
-  push,
-  type Registry,
-  scratch,
-  startRegistry,
-  USER,
-} from './docker-registry.ts';
+import { authFile, ociLayout, push, type Registry, scratch, startRegistry, USER } from './docker-registry.ts';
 import { certificates } from './https-server.ts';
 
 const root = new URL('../..', import.meta.url).pathname;

@@ -2,12 +2,13 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { plantedPassword } from '../support/canary.ts';
+import { freePort } from '../support/loopback.ts';
 
 /** Why these tests cannot run here, or undefined. */
 export function missingTool(): string | undefined {
@@ -30,15 +31,6 @@ export interface Registry {
 
 export function scratch(): string {
   return mkdtempSync(join(tmpdir(), 'pullwright-registry-'));
-}
-
-/** A port that nobody listens on at the moment. */
-export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 /** Starts a registry with one user; `tls` are the paths of its certificate and key. */

@@ -7,9 +7,10 @@ import { createPrivateKey, randomUUID, sign, X509Certificate } from 'node:crypto
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
+import { freePort } from '../support/loopback.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
-import { authFile, freePort, scratch, USER, untilListening } from './docker-registry.ts';
+import { authFile, scratch, USER, untilListening } from './docker-registry.ts';
 import { certificates, startServer } from './https-server.ts';
 
 const root = new URL('../..', import.meta.url).pathname;

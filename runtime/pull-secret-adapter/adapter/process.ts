@@ -412,10 +412,7 @@ function ownCondition(
 }
 
 /** Whatever is not known to be in order; what is in order has its time in the queue. @param cluster an item of the list */
-function wantsPass(
-  cluster: HyperfleetCluster,
-  settings: Pick<AdapterSettings, 'adapterName'>,
-): boolean {
+function wantsPass(cluster: HyperfleetCluster, settings: Pick<AdapterSettings, 'adapterName'>): boolean {
   if (cluster.deleting) return true;
   const own = ownCondition(cluster, settings);
   return own?.status !== 'True' || own.observed_generation !== cluster.generation;

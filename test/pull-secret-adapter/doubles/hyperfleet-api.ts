@@ -3,8 +3,10 @@
  * (`hyperfleet-document.ts`): what does not fit is in `violations`, and a request that does not fit is answered with 400, so that
  * neither a wrong client nor a wrong double can pass. `generation: 'old'` is version 1.0.2 (POST), `'current'` is 1.0.25 (PUT).
  */
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { close, listen, portOf } from '../../support/loopback.ts';
 import { type ApiGeneration, misfit, type Operation, operations } from './hyperfleet-document.ts';
 import { HyperfleetState, type Report, shownCluster, shownReport } from './hyperfleet-state.ts';
 
@@ -53,22 +55,20 @@ export class HyperfleetDouble extends HyperfleetState {
     const server = createServer();
     const double = new HyperfleetDouble(server);
     server.on('request', (request, response) => void double.#serve(request, response));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await listen(server);
     return double;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return `http://127.0.0.1:${portOf(this.#server)}`;
   }
 
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+  close(): Promise<void> {
+    return close(this.#server);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const sent = await text(request);
     const { method = '', url: path = '/' } = request;
     this.requests.push(`${method} ${path.split('?')[0]}`);
     const fault = this.#faultFor(`${method} ${path}`);
@@ -76,7 +76,7 @@ export class HyperfleetDouble extends HyperfleetState {
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
     if (fault !== undefined && disturbed(fault, request, response)) return;
     const reply = this.#authorized(request)
-      ? this.#checked(method, new URL(path, 'http://double'), Buffer.concat(chunks).toString())
+      ? this.#checked(method, new URL(path, 'http://double'), sent)
       : this.#problem(401, 'HYPERFLEET-AUT-001', 'no valid token');
     await this.#send(response, reply, fault?.connection === 'truncate');
   }

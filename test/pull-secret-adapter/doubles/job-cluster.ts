@@ -2,18 +2,12 @@
  * A cluster in one small HTTPS server, for what a real control plane is too slow or too obedient: it keeps what is applied, watches can
  * be held open, and every Job ends by itself after `jobMs`, with the result that `end` gives it.
  */
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
 import { CLUSTER_LABEL } from '../../../runtime/pull-secret-adapter/names.ts';
 import type { JobResult } from '../../../runtime/pull-secret-adapter/outcome.ts';
-import { kubeconfigText } from '../../control-plane/users.ts';
-import { Authority } from '../../control-plane/x509.ts';
+import { Door } from '../../support/loopback.ts';
 
 const SERVED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '/api/v1': { secrets: 'Secret', pods: 'Pod', configmaps: 'ConfigMap', namespaces: 'Namespace' },
@@ -52,44 +46,26 @@ export class JobCluster {
   namespace: (name: string) => 'active' | 'terminating' | 'gone' = () => 'active';
   /** Answers a request with this status instead. */
   refuse: ((method: string, path: string) => number | undefined) | undefined;
-  readonly #folder: string;
-  readonly #server: Server;
+  readonly #door: Door;
   /** Paths by collection and cluster, since a benchmark has thousands. */
   readonly #byCluster = new Map<string, Set<string>>();
   readonly #watches = new Map<string, Set<ServerResponse>>();
   readonly #timers = new Set<NodeJS.Timeout>();
   #version = 1000;
 
-  private constructor(server: Server) {
-    this.#server = server;
-    this.#folder = mkdtempSync(join(tmpdir(), 'pullwright-jobs-'));
-    this.kubeconfig = join(this.#folder, 'kubeconfig');
+  private constructor(door: Door) {
+    this.#door = door;
+    this.kubeconfig = door.kubeconfig;
+    door.server.on('request', (request, response) => void this.#serve(request, response));
   }
 
   static async start(): Promise<JobCluster> {
-    const authority = new Authority('job-cluster-ca');
-    const { certificate, key } = authority.issue({ commonName: 'jobs', hosts: ['127.0.0.1'] });
-    const server = createServer({ cert: certificate, key });
-    const cluster = new JobCluster(server);
-    server.on('request', (request, response) => void cluster.#serve(request, response));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    writeFileSync(
-      cluster.kubeconfig,
-      kubeconfigText(`https://127.0.0.1:${port}`, authority.certificate, { token: 'test' }),
-      { mode: 0o600 },
-    );
-    return cluster;
+    return new JobCluster(await Door.open());
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
     for (const timer of this.#timers) clearTimeout(timer);
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
-    rmSync(this.#folder, { recursive: true });
+    return this.#door.close();
   }
 
   /** Every object of a plural. */
@@ -100,10 +76,8 @@ export class JobCluster {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const text = Buffer.concat(chunks).toString();
-    const body = (text === '' ? {} : JSON.parse(text)) as KubeObject;
+    const sent = await text(request);
+    const body = (sent === '' ? {} : JSON.parse(sent)) as KubeObject;
     const url = new URL(request.url ?? '/', 'https://stub');
     const { method = 'GET' } = request;
     const refused = this.refuse?.(method, url.pathname);

@@ -3,8 +3,10 @@
  * projects), on loopback, with faults. The official npm client is run against it in the tests called
  * `official-client`.
  */
+
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { close, listen, portOf } from '../../support/loopback.ts';
 import { IdentityDouble } from './identity.ts';
 import { invalid, permissionDenied, Refusal } from './refusal.ts';
 import { PERMISSION, rpcOf, targetOf } from './secret-routes.ts';
@@ -85,7 +87,7 @@ export class SecretManagerDouble {
     const server = createServer();
     const double = new SecretManagerDouble(server);
     server.on('request', (request, response) => void double.#serve(request, response));
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await listen(server);
     return double;
   }
 
@@ -94,7 +96,7 @@ export class SecretManagerDouble {
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo).port;
+    return portOf(this.#server);
   }
 
   get host(): string {
@@ -122,9 +124,8 @@ export class SecretManagerDouble {
     };
   }
 
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise((resolve) => this.#server.close(resolve));
+  close(): Promise<void> {
+    return close(this.#server);
   }
 
   /** Destroys what is due by then. */
@@ -137,12 +138,10 @@ export class SecretManagerDouble {
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const text = Buffer.concat(chunks).toString();
+    const sent = await text(request);
     const url = new URL(request.url ?? '/', 'http://double');
-    if (this.identity.serve(url, request, text, response)) return;
-    const call = this.#note(request, url, text);
+    if (this.identity.serve(url, request, sent, response)) return;
+    const call = this.#note(request, url, sent);
     const { n, rpc } = call;
     const fault = this.faults.find((one) => one.rpc === rpc && (one.on?.includes(n) ?? true));
     const late = fault?.after === true;

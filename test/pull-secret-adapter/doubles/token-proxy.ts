@@ -1,9 +1,9 @@
 /** A forward proxy that leads to our own token endpoint, with a certificate for its real name: google-auth-library has the address built in. */
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import { makeCertificates } from '../../support/certificates.ts';
+import { listen, portOf } from '../../support/loopback.ts';
 
 export class TokenProxy {
   /** `host:port` of every tunnel that was asked for. */
@@ -28,10 +28,7 @@ export class TokenProxy {
   /** @param backend port of the double that answers */
   static async start(backend: number): Promise<TokenProxy> {
     const proxy = new TokenProxy(backend);
-    for (const server of [proxy.#tls, proxy.#proxy]) {
-      server.listen(0, '127.0.0.1');
-      await once(server, 'listening');
-    }
+    for (const server of [proxy.#tls, proxy.#proxy]) await listen(server);
     return proxy;
   }
 
@@ -55,8 +52,4 @@ export class TokenProxy {
       from.pipe(to);
     }
   }
-}
-
-function portOf(server: Server | TlsServer): number {
-  return (server.address() as AddressInfo).port;
 }
