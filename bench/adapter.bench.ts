@@ -2,8 +2,6 @@
  * The pull secret adapter behind RabbitMQ on loopback: throughput, latency, memory, and what a second replica is worth. The HyperFleet API
  * and the cluster are doubles in this process; Jobs end at once.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -19,6 +17,7 @@ import { JobCluster } from '../test/pull-secret-adapter/doubles/job-cluster.ts';
 import { eventFor, goodSpec } from '../test/pull-secret-adapter/scene.ts';
 import { executable } from '../test/support/executable.ts';
 import { freePort } from '../test/support/loopback.ts';
+import { RunningProgram } from '../test/support/running-program.ts';
 import { ms, percentile, printTable, ratio } from './measure.ts';
 
 const topology = rabbitMqTopology({
@@ -45,17 +44,12 @@ interface Outcome {
   readonly memory: readonly number[];
 }
 
-class Replica {
-  readonly child: ChildProcess;
+class Replica extends RunningProgram {
   readonly #port: number;
 
   constructor(program: readonly string[], port: number, args: readonly string[]) {
-    const [command = '', ...rest] = program;
     const flags = ['--metrics-port', String(port), '--health-port', 'off', '--log-level', 'error'];
-    this.child = spawn(command, [...rest, 'adapter', ...flags, ...args], {
-      stdio: ['ignore', 'ignore', 'inherit'],
-    });
-    process.once('exit', () => this.child.kill('SIGKILL'));
+    super([...program, 'adapter', ...flags, ...args]);
     this.#port = port;
   }
 
@@ -74,13 +68,8 @@ class Replica {
 
   get megabytes(): number {
     return (
-      Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.child.pid}/status`, 'utf8'))?.[1]) / 1024
+      Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${this.process.pid}/status`, 'utf8'))?.[1]) / 1024
     );
-  }
-
-  async stop(): Promise<void> {
-    this.child.kill('SIGTERM');
-    if (this.child.exitCode === null) await once(this.child, 'exit');
   }
 }
 

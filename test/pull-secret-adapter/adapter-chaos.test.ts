@@ -7,8 +7,6 @@
  * sets how often it is killed, `PULLWRIGHT_SEED` when.
  */
 import assert from 'node:assert/strict';
-import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { redact } from '../../runtime/core/redacted.ts';
 import { rabbitMqTopology } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { publishRabbitMq } from '../../runtime/pull-secret-adapter/broker/rabbitmq.ts';
@@ -20,6 +18,7 @@ import { findPlanted } from '../support/canary.ts';
 import { counted } from '../support/counted.ts';
 import { executable } from '../support/executable.ts';
 import { randomFrom } from '../support/random.ts';
+import type { RunningProgram } from '../support/running-program.ts';
 import { test } from '../support/suite.ts';
 import { goodSpec } from './scene.ts';
 import { NAMESPACE, QUEUE, Stage } from './stage.ts';
@@ -43,14 +42,14 @@ const topology = rabbitMqTopology({
 const publisher = publishRabbitMq({ url: redact(stage.rabbit.url), topology, note: () => undefined });
 const wanted = new Map<string, Wanted>();
 const random = randomFrom(seed);
-let victim: ChildProcess;
+let victim: RunningProgram;
 
 /** It is ended by us. */
 let over = false;
 /** Who loses the lease of one second on a busy machine ends with 1, and is started again, as a kubelet does. */
-const start = (): ChildProcess => {
+const start = (): RunningProgram => {
   const child = stage.adapter(compiled, { '--lease-duration': '1' });
-  child.once('exit', (code) => {
+  child.process.once('exit', (code) => {
     if (code === 1 && child === victim && !over) victim = start();
   });
   return child;
@@ -131,8 +130,7 @@ async function kill(round: number): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, random() * 2500));
   else await moment(id, generation, round % 3 === 2);
   over = true;
-  victim.kill('SIGKILL');
-  if (victim.exitCode === null && victim.signalCode === null) await once(victim, 'exit');
+  await victim.stop('SIGKILL');
   if (await isBetween(id, generation)) hits[what] += 1;
   over = false;
   victim = start();
@@ -193,8 +191,7 @@ test('the temporary Secrets have gone, and nothing printed a secret', async () =
 
 test.lastly('everything stops', async () => {
   over = true;
-  victim.kill('SIGTERM');
-  if (victim.exitCode === null) await once(victim, 'exit');
+  await victim.stop();
   await publisher.close();
   await stage.close();
 });

@@ -3,12 +3,11 @@
  * cluster has one event: nothing else brings it to the adapter, so that an event that is lost is seen.
  */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { type Line, openLine } from '../brokers/line.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import { freePort } from '../support/loopback.ts';
+import { RunningProgram } from '../support/running-program.ts';
 import type { TestSuite } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { JobCluster } from './doubles/job-cluster.ts';
@@ -29,16 +28,10 @@ export interface Broker {
 }
 
 interface Program {
-  readonly child: ChildProcess;
+  readonly run: RunningProgram;
   readonly line: Line;
   readonly port: number;
-  output: string;
 }
-
-const children = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of children) child.kill('SIGKILL');
-});
 
 class Scene {
   readonly api: HyperfleetDouble;
@@ -78,17 +71,9 @@ class Scene {
     this.lines.push(line);
     const { flags, env } = this.broker.at(line.host);
     const port = await freePort();
-    const [file = '', ...rest] = command;
     const ports = ['--health-port', String(port), '--metrics-port', 'off'];
-    const child = spawn(file, [...rest, '--api', this.api.url, ...ports, ...flags], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...env },
-    });
-    children.add(child);
-    const program: Program = { child, line, port, output: '' };
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (program.output += chunk.toString()));
-    return program;
+    const run = new RunningProgram([...command, '--api', this.api.url, ...ports, ...flags], env);
+    return { run, line, port };
   }
 
   available(id: string): unknown {
@@ -105,18 +90,16 @@ async function ready({ port }: Program): Promise<number> {
 }
 
 async function is(program: Program, status: 200 | 503): Promise<void> {
-  await eventually(async () => assert.equal(await ready(program), status, program.output.slice(-1500)));
+  await eventually(async () => assert.equal(await ready(program), status, program.run.log.slice(-1500)));
 }
 
-async function ends({ child, output }: Program): Promise<void> {
-  child.kill('SIGTERM');
-  if (child.exitCode === null) await once(child, 'exit');
-  assert.equal(child.exitCode, 0, output.slice(-1500));
+async function ends({ run }: Program): Promise<void> {
+  assert.equal(await run.stop(), 0, run.log.slice(-1500));
 }
 
 /** Events that Sentinel says it has sent. */
-function published({ output }: Program): number {
-  return [...output.matchAll(/"published":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
+function published({ run }: Program): number {
+  return [...run.log.matchAll(/"published":(\d+)/g)].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
 /** The cases, for one broker. */
@@ -131,7 +114,7 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
     [adapter, sentinel] = [await scene.adapter(broker.first), await scene.sentinel()];
     for (const program of [adapter, sentinel]) await is(program, 200);
     // Who leads has gone over the clusters: from here on only an event brings one.
-    await eventually(() => assert.match(adapter.output, /this process leads/));
+    await eventually(() => assert.match(adapter.run.log, /this process leads/));
     await eventually(() =>
       assert.ok(scene.api.requests.filter((one) => one.endsWith('/clusters')).length > 1),
     );
@@ -147,15 +130,15 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
       await scene.add(`cls-${fault}-held-up`);
       sentinel.line.repair();
       await is(sentinel, 200);
-      await eventually(() => assert.equal(published(sentinel), before + 1, sentinel.output));
+      await eventually(() => assert.equal(published(sentinel), before + 1, sentinel.run.log));
       // This one waits at the broker for the adapter.
       await scene.add(`cls-${fault}-waits`);
-      await eventually(() => assert.equal(published(sentinel), before + 2, sentinel.output));
+      await eventually(() => assert.equal(published(sentinel), before + 2, sentinel.run.log));
       assert.equal(scene.available(`cls-${fault}-waits`), undefined);
       adapter.line.repair();
       await is(adapter, 200);
       for (const id of [`cls-${fault}-held-up`, `cls-${fault}-waits`])
-        await eventually(() => assert.equal(scene.available(id), 'SecretAvailable', adapter.output));
+        await eventually(() => assert.equal(scene.available(id), 'SecretAvailable', adapter.run.log));
     });
 
   for (const fault of ['halfClose', 'forget'] as const)
@@ -179,10 +162,10 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
     scene.api.faults = [{ on: /GET .*\/clusters\/cls-killed$/, delayMs: 10_000 }];
     await scene.add('cls-killed');
     await eventually(() => assert.ok(scene.api.requests.some((one) => one.endsWith('/cls-killed'))));
-    killed.child.kill('SIGKILL');
+    await killed.run.stop('SIGKILL');
     adapter.line.repair();
     await eventually(() =>
-      assert.equal(scene.available('cls-killed'), 'SecretAvailable', adapter.output.slice(-1500)),
+      assert.equal(scene.available('cls-killed'), 'SecretAvailable', adapter.run.log.slice(-1500)),
     );
   });
 
@@ -206,10 +189,10 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
   });
 
   test.lastly('everything stops, and nothing was printed that is secret', async () => {
-    for (const { child } of [adapter, sentinel]) child.kill('SIGKILL');
+    for (const { run } of [adapter, sentinel]) await run.stop('SIGKILL');
     // Also those of processes that have ended, which hang until now.
     for (const line of scene.lines) line.close();
-    assert.equal(findPlanted(adapter.output + sentinel.output), undefined);
+    assert.equal(findPlanted(adapter.run.log + sentinel.run.log), undefined);
     assert.deepEqual([scene.api.violations, scene.api.refused], [[], []]);
     await scene.api.close();
     await scene.cluster.close();

@@ -2,7 +2,6 @@
 // needs: pods, RabbitMQ
 /** Sentinel, RabbitMQ, adapter, Job, Secret Manager, status, deletion: each as a process of its own, the cluster a real control plane. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { loadConnection } from '../../runtime/kube/kubeconfig.ts';
 import { JOB_BINDING, JOB_CLUSTER_ROLE } from '../../runtime/pull-secret-adapter/objects.ts';
@@ -35,9 +34,8 @@ let polls = 0;
 async function sentinel(...more: readonly string[]): Promise<void> {
   polls += 1;
   const program = polls % 2 === 0 ? compiled : NODE;
-  const child = stage.run(program, ['sentinel', '--once', '--debounce', '0', ...more]);
-  const [code] = (await once(child, 'exit')) as [number];
-  assert.equal(code, 0, stage.output.slice(-2000));
+  const run = stage.run(program, ['sentinel', '--once', '--debounce', '0', ...more]);
+  assert.equal(await run.ended(), 0, stage.output.slice(-2000));
 }
 
 test('a good cluster: stored at Google, written for HyperShift, reported; the temporary Secret goes', async () => {
@@ -131,7 +129,7 @@ test('the broker and a replica die while events are under way: none is lost, and
   const ids = ['cls-4', 'cls-5', 'cls-6'];
   for (const id of ids) await stage.add(id, spec(pullSecret(id)));
   await sentinel();
-  adapters[0]?.kill('SIGKILL');
+  await adapters[0]?.stop('SIGKILL');
   await rabbit.restart();
   await until(async () => (await stage.consumers().catch(() => 0)) === 1);
   for (const id of ids) {
@@ -155,12 +153,7 @@ test('deletion passes although the dependencies are gone, cleans both places, an
 deletionLiveCases(test, stage, sentinel);
 
 test('the adapters end when they are told to', async () => {
-  for (const child of adapters) {
-    if (child.exitCode !== null || child.signalCode !== null) continue;
-    child.kill('SIGTERM');
-    const [code] = (await once(child, 'exit')) as [number];
-    assert.equal(code, 0, stage.output.slice(-1000));
-  }
+  for (const adapter of adapters.slice(1)) assert.equal(await adapter.stop(), 0, stage.output.slice(-1000));
 });
 
 customerLiveCase(test, stage, { program: NODE, sentinel });

@@ -1,11 +1,11 @@
 /** Everything around the adapter: a control plane with pods that run, RabbitMQ, the API and Google, each on loopback. */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from 'rabbitmq-client';
 import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/chart.ts';
 import { type RabbitMqNode, startRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { RunningProgram } from '../support/running-program.ts';
 import { NODE, programOf } from './container.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { SecretManagerDouble } from './doubles/secret-manager.ts';
@@ -13,12 +13,6 @@ import { Kubelet } from './kubelet.ts';
 
 export const NAMESPACE = 'hyperfleet-system';
 export const QUEUE = 'hyperfleet-clusters-pullsecret';
-/** Those that are killed when the test ends, however it ends. */
-const children = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of children) child.kill('SIGKILL');
-});
-
 const IMAGE = 'pullwright:test';
 
 interface Parts {
@@ -36,8 +30,7 @@ export class Stage {
   readonly kubelet: Kubelet;
   /** A connection of the test's own; it is killed along with the broker, and comes back by itself. */
   readonly probe: Connection;
-  /** What the started programs printed. */
-  output = '';
+  readonly #programs: RunningProgram[] = [];
   readonly #shared: readonly string[];
   /** Of the adapter's ServiceAccount. */
   readonly kubeconfig: string;
@@ -79,17 +72,18 @@ export class Stage {
   }
 
   /** Runs a command that speaks with the API and the broker. */
-  run(program: readonly string[], args: readonly string[]): ChildProcess {
-    const [command = '', ...rest] = [...program, ...args, ...this.#shared];
-    const child = spawn(command, rest, { stdio: ['ignore', 'pipe', 'pipe'] });
-    for (const stream of [child.stdout, child.stderr])
-      stream.on('data', (chunk: Buffer) => (this.output += chunk.toString()));
-    children.add(child);
-    child.once('exit', () => children.delete(child));
-    return child;
+  run(program: readonly string[], args: readonly string[]): RunningProgram {
+    const started = new RunningProgram([...program, ...args, ...this.#shared]);
+    this.#programs.push(started);
+    return started;
   }
 
-  adapter(program: readonly string[], flags: Readonly<Record<string, string>> = {}): ChildProcess {
+  /** What the started programs printed. */
+  get output(): string {
+    return this.#programs.map(({ log }) => log).join('');
+  }
+
+  adapter(program: readonly string[], flags: Readonly<Record<string, string>> = {}): RunningProgram {
     const all = {
       '--kubeconfig': this.kubeconfig,
       // As in the Deployment: policies hold the Jobs to it.

@@ -121,5 +121,5 @@ test('who administers a namespace reads what is addressed to it, and gives conse
 
 test.lastly('the reconciler stops in order, having been refused nothing', async () => {
   await reconciler.stop();
-  assert.doesNotMatch(reconciler.log(), /orbidden|ReconcilerThrew/);
+  assert.doesNotMatch(reconciler.log, /orbidden|ReconcilerThrew/);
 });

@@ -45,7 +45,7 @@ const soon = waiter(reconciler);
 test('a name outside of secretNames: the profile says what is refused, and the others go on', async () => {
   await plane.apply(profileOf('outside', 'other', [quay], 'shop'));
   await soon(async () =>
-    assert.equal(await conditionOf(plane, 'outside', 'Ready'), 'False Forbidden', reconciler.log()),
+    assert.equal(await conditionOf(plane, 'outside', 'Ready'), 'False Forbidden', reconciler.log),
   );
   assert.equal(await conditionOf(plane, 'outside', 'WritesAccepted'), 'False Forbidden');
   assert.match(await messageOf(plane, 'outside', 'Ready'), /"Secret\/shop\/other".*\(1 of 1 namespace\)/);
@@ -73,7 +73,7 @@ test('a quota in one namespace: its owner is told, the profile is not stalled, a
   await soon(async () => assert.equal((await plane.get(quota))?.['status']?.hard?.['count/secrets'], '0'));
   await plane.apply(profileOf('both', 'quay', sources, 'shop full'));
   await soon(async () =>
-    assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants', reconciler.log()),
+    assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants', reconciler.log),
   );
   assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False QuotaExceeded');
   await soon(async () => {
@@ -97,7 +97,7 @@ test('a Secret of another type with our mark is left to the tenant that made it'
   const uid = (await plane.get(secretAt('marked', 'quay')))?.metadata['uid'];
   await plane.apply(profileOf('both', 'quay', sources, 'shop marked'));
   await soon(async () =>
-    assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False ForeignObject', reconciler.log()),
+    assert.equal(await conditionOf(plane, 'both', 'TargetsFree'), 'False ForeignObject', reconciler.log),
   );
   // `Ready` waits until a pod was tried.
   await soon(async () => assert.equal(await conditionOf(plane, 'both', 'Ready'), 'True BlockedByTenants'));

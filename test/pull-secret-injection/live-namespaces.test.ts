@@ -59,7 +59,7 @@ const start = async (told: object): Promise<void> => {
 const soon = (check: () => Promise<void>): Promise<void> =>
   eventually(check).catch(async (error: unknown) => {
     const status = (await plane.get(team))?.['status'];
-    throw new Error(`${String(error)}\n${JSON.stringify(status)}\n${reconciler?.log().slice(-3000)}`);
+    throw new Error(`${String(error)}\n${JSON.stringify(status)}\n${reconciler?.log.slice(-3000)}`);
   });
 const conditionOf = async (object: TestObject, type: string): Promise<string> => {
   const found = (await plane.get(object))?.['status']?.conditions?.find(

@@ -9,7 +9,7 @@ import { grantObject, namespaceObject, profileObject, type RunningReconciler, so
 export function waiter(reconciler: RunningReconciler): (check: () => Promise<void>) => Promise<void> {
   return async (check) => {
     await eventually(check);
-    assert.equal(reconciler.process.exitCode, null, reconciler.log());
+    assert.equal(reconciler.process.exitCode, null, reconciler.log);
   };
 }
 

@@ -1,6 +1,5 @@
 /** The reconciler as a process of its own against a real control plane, with exactly the rights that the charts render. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import assert from 'node:assert/strict';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
@@ -25,6 +24,7 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import type { User } from '../control-plane/users.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { meta, pullSecretObject } from '../support/meta.ts';
+import { RunningProgram } from '../support/running-program.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
@@ -72,11 +72,27 @@ export function reconcilerUser(
   });
 }
 
-export interface RunningReconciler {
-  readonly process: ChildProcess;
-  /** Everything that it wrote. */
-  log(): string;
-  stop(): Promise<void>;
+/** Writes to a file, as a container does: a pipe would be as slow as whoever reads it. */
+export class RunningReconciler extends RunningProgram {
+  readonly #file: string;
+
+  constructor(command: readonly string[], file: string) {
+    const log = openSync(file, 'a');
+    super(command, {}, log);
+    closeSync(log);
+    this.#file = file;
+  }
+
+  override get log(): string {
+    return readFileSync(this.#file, 'utf8');
+  }
+
+  override async stop(): Promise<number | null> {
+    const code = await super.stop();
+    assert.equal(code, 0, this.log.slice(-3000));
+    assert.doesNotMatch(this.log, /ReconcilerThrew/);
+    return code;
+  }
 }
 
 /** Node with the sources, as in development. */
@@ -100,41 +116,17 @@ export function startReconciler(
 export function startCommand(
   kubeconfig: string,
   options: Partial<InjectionOptions>,
-  [file = '', ...first]: readonly string[],
+  command: readonly string[],
   folder: string = dirname(kubeconfig),
 ): RunningReconciler {
   const config = join(folder, 'reconcile.yaml');
   const off = Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, false]));
   writeFileSync(config, JSON.stringify({ systems: { ...off, 'pull-secret-injection': options } }));
-  // A file, as a container's log is one: a pipe would be as slow as whoever reads it.
-  const logPath = join(folder, `reconcile-${Date.now()}.log`);
-  const log = openSync(logPath, 'a');
-  const child = spawn(
-    file,
-    [
-      ...first,
-      'reconcile',
-      '--kubeconfig',
-      kubeconfig,
-      '--config',
-      config,
-      '--health-port',
-      '0',
-      '--metrics-port',
-      '0',
-    ],
-    { stdio: ['ignore', log, log] },
+  const flags = ['--kubeconfig', kubeconfig, '--config', config, '--health-port=0', '--metrics-port=0'];
+  return new RunningReconciler(
+    [...command, 'reconcile', ...flags],
+    join(folder, `reconcile-${Date.now()}.log`),
   );
-  closeSync(log);
-  return {
-    process: child,
-    log: () => readFileSync(logPath, 'utf8'),
-    stop: async () => {
-      if (child.exitCode !== null) return;
-      child.kill('SIGTERM');
-      await once(child, 'exit');
-    },
-  };
 }
 
 export function namespaceObject(name: string, labels: Record<string, string> = {}): TestObject {

@@ -52,7 +52,7 @@ const start = (): RunningReconciler =>
 const copied = (reconciler: RunningReconciler, body: string): Promise<void> =>
   eventually(
     () => {
-      assert.equal(reconciler.process.exitCode, null, reconciler.log().slice(-2000));
+      assert.equal(reconciler.process.exitCode, null, reconciler.log.slice(-2000));
       const copies = server.all('secrets').filter(({ metadata }) => metadata.name === 'reg');
       assert.equal(copies.filter(({ data }) => JSON.stringify(data) === body).length, NAMESPACES);
       return Promise.resolve();
@@ -81,7 +81,7 @@ test('a first distribution and a rotation within the memory', async () => {
 test('a restart writes nothing', async () => {
   const reconciler = start();
   const before = server.writes;
-  await eventually(() => Promise.resolve(assert.match(reconciler.log(), /caches are filled/)));
+  await eventually(() => Promise.resolve(assert.match(reconciler.log, /caches are filled/)));
   // Behind all keys of the start: a change that comes last.
   server.put('namespaces', namespaceObject('late', { team: 'a' }));
   await eventually(() =>

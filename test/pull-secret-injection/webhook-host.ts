@@ -1,7 +1,5 @@
 /** The webhook as a process of its own, with the rights that the charts render, and certificates that a test places. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { webhookObjects } from '../../charts/pull-secret-injection/webhook.ts';
@@ -10,21 +8,24 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { User } from '../control-plane/users.ts';
 import { Authority } from '../control-plane/x509.ts';
+import { NODE } from '../reconcile/process.ts';
+import { RunningProgram } from '../support/running-program.ts';
 
-const root = new URL('../..', import.meta.url).pathname;
 /** A pair in PEM, or half of one. */
 export interface Pair {
   readonly certificate?: string;
   readonly key?: string;
 }
 
-export interface RunningWebhook {
-  readonly process: ChildProcess;
-  /** What it wrote. */
-  log(): string;
+export class RunningWebhook extends RunningProgram {
   /** The port, once it listens. */
-  port(): Promise<number>;
-  stop(): Promise<void>;
+  port(): Promise<number> {
+    return eventually(() => {
+      const match = /"webhook listens","port":(\d+)/.exec(this.log)?.[1];
+      assert.ok(match, this.log);
+      return Number(match);
+    });
+  }
 }
 
 export interface WebhookHost {
@@ -34,7 +35,7 @@ export interface WebhookHost {
   /** @param until when it ends @default {in ten years} */
   certificate(name: string, until?: Date): Required<Pair>;
   place(pair: Pair): void;
-  start(port?: number, healthPort?: number): RunningWebhook;
+  start(port?: number, healthPort?: number | 'off'): RunningWebhook;
   /** Has the API server call the webhook at this port. */
   callAt(port: number): Promise<void>;
 }
@@ -65,7 +66,15 @@ export async function webhookHost(plane: ControlPlane): Promise<WebhookHost> {
       if (certificate !== undefined) writeFileSync(join(certificates, 'tls.crt'), certificate);
       if (key !== undefined) writeFileSync(join(certificates, 'tls.key'), key);
     },
-    start: (port = 0, healthPort) => startWebhook(host, port, healthPort),
+    start: (port = 0, healthPort = 'off') =>
+      new RunningWebhook([
+        ...NODE,
+        'webhook',
+        `--cert-dir=${certificates}`,
+        `--port=${port}`,
+        `--health-port=${healthPort}`,
+        `--kubeconfig=${user.kubeconfig}`,
+      ]),
     callAt: async (port) => {
       const webhooks = configuration['webhooks'].map((hook: object) => ({
         ...hook,
@@ -77,42 +86,4 @@ export async function webhookHost(plane: ControlPlane): Promise<WebhookHost> {
   };
   host.place(host.certificate('first'));
   return host;
-}
-
-function startWebhook(
-  { certificates, user }: WebhookHost,
-  port: number,
-  healthPort: number | undefined,
-): RunningWebhook {
-  const args = [
-    join(root, 'main.ts'),
-    'webhook',
-    '--cert-dir',
-    certificates,
-    '--port',
-    String(port),
-    '--health-port',
-    healthPort === undefined ? 'off' : String(healthPort),
-    '--kubeconfig',
-    user.kubeconfig,
-  ];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  let text = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    text += chunk.toString();
-  });
-  return {
-    process: child,
-    log: () => text,
-    port: () =>
-      eventually(() => {
-        const match = /"webhook listens","port":(\d+)/.exec(text)?.[1];
-        assert.ok(match, text);
-        return Number(match);
-      }),
-    stop: async () => {
-      child.kill('SIGTERM');
-      if (child.exitCode === null) await once(child, 'exit');
-    },
-  };
 }

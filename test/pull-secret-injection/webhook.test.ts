@@ -2,7 +2,6 @@
 // needs: control plane
 /** The webhook as its own process, called by a real API server over TLS: its answers, its certificates, its absence, and bad hours. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -12,8 +11,10 @@ import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.t
 import { injectionPlan } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { compileInjectionPolicy } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { NODE } from '../reconcile/process.ts';
 import { freePort, listen } from '../support/loopback.ts';
 import { meta } from '../support/meta.ts';
+import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import {
   createPod,
@@ -29,7 +30,6 @@ import { webhookHost } from './webhook-host.ts';
 
 const PODS = 1000;
 const AT_ONCE = 8;
-const root = new URL('../..', import.meta.url).pathname;
 
 const plane = await startPlane();
 await readyNamespace(plane, 'shop', { team: 'a' });
@@ -61,7 +61,7 @@ test('pods get the names, from a webhook with the rights of the charts', async (
     nodeName: 'node',
   };
   assert.deepEqual(await admitted(mirror), []);
-  assert.doesNotMatch(webhook.log(), /handler failed|orbidden/);
+  assert.doesNotMatch(webhook.log, /handler failed|orbidden/);
 });
 
 test('a namespace that was made a moment ago is known', async () => {
@@ -95,11 +95,11 @@ test('certificates are taken over while pods are created; half a pair is not tak
   const [second, third] = [host.certificate('second'), host.certificate('third')];
   host.place({ certificate: second.certificate });
   await eventually(() =>
-    assert.match(webhook.log(), /certificate kept.*the key is not that of the certificate/),
+    assert.match(webhook.log, /certificate kept.*the key is not that of the certificate/),
   );
   assert.deepEqual(await admitted(), ['reg'], 'the old pair goes on serving');
   host.place({ key: second.key });
-  await eventually(() => assert.match(webhook.log(), /certificate reloaded/));
+  await eventually(() => assert.match(webhook.log, /certificate reloaded/));
   host.place(third);
   running.abort();
   await load;
@@ -129,8 +129,7 @@ test('while the policy is at work the webhook stays out of it', async () => {
 
 test('a webhook that is down or slow does not hold pods up', async () => {
   const port = await webhook.port();
-  await webhook.stop();
-  assert.equal(webhook.process.exitCode, 0);
+  assert.equal(await webhook.stop(), 0);
   assert.deepEqual(await admitted(), []);
   const pair = {
     cert: readFileSync(join(certificates, 'tls.crt')),
@@ -163,8 +162,8 @@ test('it does not listen, and is not ready, before it has read everything', asyn
   const webhook = host.start(0, healthPort);
   try {
     await eventually(async () => assert.match(await ready(), /^503 \w+ is not read yet/));
-    assert.match(webhook.log(), /webhook waits/);
-    assert.doesNotMatch(webhook.log(), /webhook listens/);
+    assert.match(webhook.log, /webhook waits/);
+    assert.doesNotMatch(webhook.log, /webhook listens/);
   } finally {
     plane.apiServer.resume();
   }
@@ -192,10 +191,7 @@ test('a certificate that is over is said, and the webhook is ready again with th
   await eventually(async () => assert.equal((await readyz()).trim(), 'ok'));
   host.place(host.certificate('over', new Date(Date.now() - 60_000)));
   await eventually(async () => assert.match(await readyz(), /its certificate expired at/));
-  assert.match(
-    webhook.log(),
-    /"level":"warn","msg":"webhook is not ready","problem":"its certificate expired/,
-  );
+  assert.match(webhook.log, /"level":"warn","msg":"webhook is not ready","problem":"its certificate expired/);
   host.place(host.certificate('next'));
   await eventually(async () => assert.equal((await readyz()).trim(), 'ok'));
   await webhook.stop();
@@ -271,21 +267,15 @@ const namesWithout = async (): Promise<readonly string[]> => {
 
 test('wrong certificates are said at the start', async () => {
   host.place({ key: 'no key' });
-  const child = spawn(
-    process.execPath,
-    [join(root, 'main.ts'), 'webhook', '--cert-dir', certificates, '--kubeconfig', user.kubeconfig],
-    {
-      stdio: ['ignore', 'ignore', 'pipe'],
-    },
-  );
-  let text = '';
-  child.stderr.on('data', (chunk: Buffer) => {
-    text += chunk.toString();
-  });
-  const [code] = (await once(child, 'exit')) as [number];
+  const { code, stderr } = await runProcess([
+    ...NODE,
+    'webhook',
+    `--cert-dir=${certificates}`,
+    `--kubeconfig=${user.kubeconfig}`,
+  ]);
   assert.equal(code, 1);
   assert.match(
-    text,
+    stderr,
     /^Cannot use the certificate .*they are not a PEM certificate and key\. Expected tls\.crt and tls\.key/,
   );
 });

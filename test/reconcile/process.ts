@@ -1,8 +1,7 @@
 /** `pullwright reconcile` as a process of its own, with its log as data. Never outlives the test. */
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { eventually } from '../control-plane/eventually.ts';
+import { RunningProgram } from '../support/running-program.ts';
 
 export interface LogLine {
   readonly level: string;
@@ -11,12 +10,6 @@ export interface LogLine {
 }
 
 const root = new URL('../..', import.meta.url).pathname;
-
-/** Those that are killed when the test ends, however it ends. */
-const children = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of children) child.kill('SIGKILL');
-});
 
 /** Ways to run the program. */
 export const NODE: readonly string[] = [process.execPath, `${root}main.ts`];
@@ -30,40 +23,22 @@ export const NODE_CONFINED: readonly string[] = [
 const PASSES = /^controller_runtime_reconcile_total\{/;
 const UNDONE = /^(workqueue_depth|controller_runtime_active_workers)\{/;
 
-export class ReconcilerProcess {
-  readonly #child: ChildProcess;
+export class ReconcilerProcess extends RunningProgram {
   readonly lines: LogLine[] = [];
-  stderr = '';
 
   /** @param env beside the environment of this process */
   constructor(program: readonly string[], args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    const [command = '', ...rest] = program;
-    this.#child = spawn(command, [...rest, 'reconcile', '--log-level=debug', ...args], {
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...process.env, ...env },
-    });
+    super([...program, 'reconcile', '--log-level=debug', ...args], env);
     let text = '';
-    this.#child.stdout?.on('data', (chunk: Buffer) => {
+    this.process.stdout?.on('data', (chunk: Buffer) => {
       const parts = (text + chunk.toString()).split('\n');
       text = parts.pop() ?? '';
       for (const part of parts) this.lines.push(JSON.parse(part) as LogLine);
     });
-    this.#child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
-    children.add(this.#child);
-    this.#child.once('exit', () => children.delete(this.#child));
-  }
-
-  get running(): boolean {
-    return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
   get pid(): number {
-    return this.#child.pid ?? -1;
-  }
-
-  /** Everything it has said, for searching. */
-  get log(): string {
-    return this.lines.map((line) => JSON.stringify(line)).join('\n') + this.stderr;
+    return this.process.pid ?? -1;
   }
 
   said(msg: string): readonly LogLine[] {
@@ -126,22 +101,6 @@ export class ReconcilerProcess {
   }
 
   signal(name: NodeJS.Signals): void {
-    this.#child.kill(name);
-  }
-
-  /** Sends `name` and gives the exit code (null after a deadly signal). */
-  async stop(name: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
-    if (!this.running) return this.#child.exitCode;
-    const gone = once(this.#child, 'exit') as Promise<[number | null]>;
-    this.#child.kill(name);
-    const [code] = await gone;
-    return code;
-  }
-
-  /** Waits for its end. */
-  async ended(): Promise<number | null> {
-    if (!this.running) return this.#child.exitCode;
-    const [code] = (await once(this.#child, 'exit')) as [number | null];
-    return code;
+    this.process.kill(name);
   }
 }

@@ -1,7 +1,7 @@
 /** What tests of a node agent on a private systemd bring to it and wait for. */
 import { readFileSync } from 'node:fs';
 import { plantedAuth } from './canary.ts';
-import { type RunningAgent, TestNode } from './node-agent.ts';
+import type { RunningAgent, TestNode } from './node-agent.ts';
 import { digestOf, until } from './systemd.ts';
 
 /** A docker config for these registries. */

@@ -48,7 +48,7 @@ export function testsEnded(): void {
 }
 
 /** Runs the body as the test of that name. */
-export async function runningAs(name: string, body: () => void | Promise<void>): Promise<void> {
+export async function runningAs(name: string, body: () => void | Promise<unknown>): Promise<void> {
   running = { name, since: performance.now() };
   try {
     await body();

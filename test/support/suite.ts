@@ -13,7 +13,7 @@ import { pathToFileURL } from 'node:url';
 import { suite } from 'uvu';
 import { runningAs, testsEnded } from './running-test.ts';
 
-export type TestBody = () => void | Promise<void>;
+export type TestBody = () => void | Promise<unknown>;
 
 export interface TestSuite {
   (name: string, body: TestBody): void;

@@ -1,6 +1,5 @@
 /** For tests of the way out: a cluster with everything, a stand-in for the kubelet, and a run that is killed in the middle. */
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readFleet, renderFleet, SYSTEMS, writeTree } from '../../charts/mod.ts';
@@ -10,6 +9,7 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import { additional, GLOBAL, platform, registriesOf } from '../reconcile/scene.ts';
 import { meta } from '../support/meta.ts';
+import { RunningProgram } from '../support/running-program.ts';
 
 export const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
 export const NODE_REF: TestObject = { apiVersion: 'v1', kind: 'Node', metadata: { name: 'node-a' } };
@@ -159,27 +159,16 @@ export interface Ended {
 }
 
 /** Runs `uninstall --yes` and kills it when it has removed `count` objects; adds what it removed to `order`. */
-export function killedAfter(kubeconfig: string, count: number, order: string[]): Promise<Ended> {
-  const [program = '', ...args] = NODE;
-  const child = spawn(program, [...args, 'uninstall', '--kubeconfig', kubeconfig, '--yes'], {
-    stdio: ['ignore', 'ignore', 'pipe'],
+export async function killedAfter(kubeconfig: string, count: number, order: string[]): Promise<Ended> {
+  const run = new RunningProgram([...NODE, 'uninstall', '--kubeconfig', kubeconfig, '--yes']);
+  const removed = (): readonly string[] =>
+    [...run.log.matchAll(/^\[\d+\/\d+\] [a-z ]+: ((?:removed|released) .*)\n/gm)].map(
+      ([, what = '']) => what,
+    );
+  run.process.stderr?.on('data', () => {
+    if (removed().length >= count) run.process.kill('SIGKILL');
   });
-  let stderr = '';
-  let rest = '';
-  let removed = 0;
-  child.stderr.on('data', (chunk: Buffer) => {
-    stderr += chunk.toString();
-    const lines = (rest + chunk.toString()).split('\n');
-    rest = lines.pop() ?? '';
-    for (const line of lines) {
-      const [, what] = /^\[\d+\/\d+\] [a-z ]+: ((?:removed|released) .*)$/.exec(line) ?? [];
-      if (what === undefined) continue;
-      order.push(what);
-      removed += 1;
-      if (removed >= count) child.kill('SIGKILL');
-    }
-  });
-  return new Promise((resolve) =>
-    child.once('close', (code, signal) => resolve({ killed: signal === 'SIGKILL', code, stderr })),
-  );
+  const code = await run.ended();
+  order.push(...removed());
+  return { killed: run.process.signalCode === 'SIGKILL', code, stderr: run.log };
 }
