@@ -21,8 +21,8 @@ import {
 } from '../test/pull-secret-injection/live.ts';
 import { NODE, ReconcilerProcess } from '../test/reconcile/process.ts';
 import { additional, pullSecret, secretOf } from '../test/reconcile/scene.ts';
-import { deployment, kubeconfigSecret, mirrors } from '../test/registry-overrides/live-objects.ts';
-import { CLUSTERS, hostedCluster, hostedControlPlane } from '../test/support/hypershift.ts';
+import { deployment, mirrors } from '../test/registry-overrides/live-objects.ts';
+import { CLUSTERS, hostedCluster, hostedControlPlane, kubeconfigSecret } from '../test/support/hypershift.ts';
 import { printTable } from './measure.ts';
 
 const NAMESPACES = 10;

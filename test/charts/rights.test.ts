@@ -12,12 +12,11 @@ import { controlPlane } from '../control-plane/live.ts';
 import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
 import {
   additional,
+  declare,
   GLOBAL,
-  hostedControlPlane,
   inKubeSystem,
   ORIGINAL,
   platform,
-  pullSecret,
   registriesOf,
   SYNCER,
 } from '../reconcile/scene.ts';
@@ -125,7 +124,7 @@ test('in a management cluster, for the hosted clusters of the fleet and their sy
     const there = await hosted.kubectl('apply', '--server-side', '-k', join(folder, name));
     assert.equal(there.code, 0, there.stderr);
     const account = await hosted.account(serviceAccount.namespace, serviceAccount.name);
-    await declare(name, readFileSync(account, 'utf8'));
+    await declare(plane, name, readFileSync(account, 'utf8'));
   }
   const applied = await plane.kubectl(
     'apply',
@@ -159,17 +158,5 @@ test('in a management cluster, for the hosted clusters of the fleet and their sy
   await process.stop();
   await Promise.all([one.stop(), two.stop()]);
 });
-
-/** A hosted cluster `clusters/<name>` in the management cluster. */
-const declare = async (name: string, kubeconfig: string): Promise<void> => {
-  const namespace = `clusters-${name}`;
-  await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
-  await plane.apply(pullSecret('pull-secret', namespace, ['quay.io']));
-  await plane.apply({
-    ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace }),
-    data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
-  });
-  await plane.apply(hostedControlPlane(name));
-};
 
 test.lastly('the reconciler stops', async () => void (await process?.stop()));

@@ -14,8 +14,9 @@ import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
-import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import { discovering } from '../reconcile/process.ts';
 import { eventsAbout, hostedControlPlane } from '../reconcile/scene.ts';
+import { kubeconfigSecret } from '../support/hypershift.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { CR, furnishPools, workerNode } from './support/machine-config-operator.ts';
@@ -88,21 +89,13 @@ const user = await plane.user({
 });
 const face = new FaultServer(plane, 'east');
 await face.start('east');
-await plane.apply({
-  ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace: 'clusters-east' }),
-  data: { kubeconfig: Buffer.from(face.kubeconfig).toString('base64') },
-});
+await plane.apply(kubeconfigSecret('east', face.kubeconfig));
 const config = `${plane.folder}/config.yaml`;
 writeFileSync(
   config,
   'systems: { credential-provider: { only: [clusters/east], clusters: { clusters/east: { secretAnnotation: true } } } }\n',
 );
-const process = new ReconcilerProcess(NODE, [
-  `--kubeconfig=${user.kubeconfig}`,
-  '--discover',
-  '--allow-address=127.0.0.0/8',
-  `--config=${config}`,
-]);
+const process = discovering(user.kubeconfig, config);
 const verdict = async (subject: string): Promise<string> => {
   const status = await plane.get(
     meta('pullwright.dev/v1alpha1 PullStatus', {

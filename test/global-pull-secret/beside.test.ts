@@ -11,20 +11,21 @@ import { renderFleet } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
+import { discovering, type ReconcilerProcess } from '../reconcile/process.ts';
 import {
   additional,
+  declare,
   GLOBAL,
   inKubeSystem,
+  makeNamespaces,
   ORIGINAL,
-  pullSecret,
   registriesOf,
   SYNCER,
   touched,
 } from '../reconcile/scene.ts';
 import { startTwoPlanes } from '../reconcile/two-planes.ts';
 import { HostedClusterConfigOperator, OPERATOR_IMAGE } from '../support/hosted-cluster-config-operator.ts';
-import { hostedCluster, hostedControlPlane, platformOf } from '../support/hypershift.ts';
+import { hostedCluster, platformOf } from '../support/hypershift.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
@@ -65,15 +66,9 @@ function rendered(mode: Mode, delivery: Delivery): { objects: readonly TestObjec
 }
 
 const { management, hosted } = await startTwoPlanes();
-for (const name of ['clusters', 'clusters-one'])
-  await management.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
+await makeNamespaces(management, 'clusters');
 await hosted.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker', labels: ELIGIBLE } });
-await management.apply(pullSecret('pull-secret', 'clusters-one', ['quay.io']));
-await management.apply({
-  ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace: 'clusters-one' }),
-  data: { kubeconfig: Buffer.from(readFileSync(hosted.kubeconfig)).toString('base64') },
-});
-await management.apply(hostedControlPlane('one'));
+await declare(management, 'one', readFileSync(hosted.kubeconfig, 'utf8'));
 const operator = new HostedClusterConfigOperator(hosted, () =>
   management.get(meta('v1 Secret', { name: 'pull-secret', namespace: 'clusters-one' })),
 );
@@ -82,13 +77,7 @@ let process: ReconcilerProcess | undefined;
 const start = (config: string): ReconcilerProcess => {
   const path = `${management.folder}/config.yaml`;
   writeFileSync(path, config);
-  process = new ReconcilerProcess(NODE, [
-    `--kubeconfig=${management.kubeconfig}`,
-    '--discover',
-    '--allow-address=127.0.0.0/8',
-    `--config=${path}`,
-    '--metrics-port=0',
-  ]);
+  process = discovering(management.kubeconfig, path, ['--metrics-port=0']);
   return process;
 };
 

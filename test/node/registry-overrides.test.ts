@@ -13,14 +13,19 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import {
   type Deployment,
   deployment,
-  kubeconfigSecret,
   MANAGEMENT_CRDS,
   mirrors,
   statusOf,
   VARIABLE,
   variableOf,
 } from '../registry-overrides/live-objects.ts';
-import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
+import {
+  CLUSTERS,
+  controlPlaneNamespace,
+  hostedCluster,
+  hostedControlPlane,
+  kubeconfigSecret,
+} from '../support/hypershift.ts';
 import { test } from '../support/suite.ts';
 import { ADDRESS } from './machine/joining.ts';
 import { NodeMachine } from './machine/node.ts';

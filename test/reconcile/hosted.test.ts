@@ -10,8 +10,17 @@ import type { Rule } from '../control-plane/users.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
-import { NODE, ReconcilerProcess } from './process.ts';
-import { additional, GLOBAL, hostedControlPlane, inKubeSystem, pullSecret, registriesOf } from './scene.ts';
+import { discovering } from './process.ts';
+import {
+  additional,
+  declare,
+  GLOBAL,
+  hostedControlPlane,
+  inKubeSystem,
+  makeNamespaces,
+  pullSecret,
+  registriesOf,
+} from './scene.ts';
 import { startTwoPlanes } from './two-planes.ts';
 
 const { management, hosted } = await startTwoPlanes();
@@ -19,14 +28,6 @@ const silent = new FaultServer(hosted);
 await silent.start('silent');
 silent.mode = 'silence';
 
-/** A hosted cluster `clusters/<name>` with its pull secret and kubeconfig. */
-const declare = async (name: string, kubeconfig: string): Promise<void> => {
-  const namespace = `clusters-${name}`;
-  await management.client.request('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
-  await management.apply(pullSecret('pull-secret', namespace, ['quay.io']));
-  await management.apply(kubeconfigSecret(namespace, kubeconfig));
-  await management.apply(hostedControlPlane(name));
-};
 const rules: readonly Rule[] = [
   { apiGroups: ['hypershift.openshift.io'], resources: ['*'], verbs: ['get', 'list', 'watch'] },
   { apiGroups: ['cluster.x-k8s.io'], resources: ['machines'], verbs: ['get', 'list', 'watch'] },
@@ -44,14 +45,7 @@ writeFileSync(
   config,
   'systems: { global-pull-secret: {}, pull-secret-injection: false, registry-overrides: false, credential-provider: false }\n',
 );
-const process = new ReconcilerProcess(NODE, [
-  `--kubeconfig=${rights.kubeconfig}`,
-  '--discover',
-  '--allow-address=127.0.0.0/8',
-  `--config=${config}`,
-  '--health-port=0',
-  '--metrics-port=0',
-]);
+const process = discovering(rights.kubeconfig, config, ['--health-port=0', '--metrics-port=0']);
 const good = readFileSync(hosted.kubeconfig, 'utf8');
 /** A Machine says which node is its own. */
 const claim = (machineName: string, name: string): Promise<unknown> =>
@@ -63,8 +57,8 @@ const claim = (machineName: string, name: string): Promise<unknown> =>
   );
 
 test('a hosted cluster that never answers harms no other, and the process is ready', async () => {
-  await declare('silent', silent.kubeconfig);
-  await declare('good', good);
+  await declare(management, 'silent', silent.kubeconfig);
+  await declare(management, 'good', good);
   await hosted.apply(additional('tenant.example.com'));
   await eventually(async () =>
     assert.deepEqual(registriesOf(await hosted.get(GLOBAL)), ['quay.io', 'tenant.example.com']),
@@ -88,7 +82,7 @@ test('node labels follow Machines and NodePools in both directions, and only our
   const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
   const label = async (name: string): Promise<unknown> =>
     (await hosted.get({ apiVersion: 'v1', kind: 'Node', metadata: { name } }))?.metadata['labels']?.[LABEL];
-  await management.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'clusters' } });
+  await makeNamespaces(management, 'clusters');
   await hosted.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' } });
   await hosted.apply(meta('v1 Node', { name: 'by-hand', labels: { [LABEL]: 'true' } }));
   await management.apply(nodePool('Replace'));
@@ -140,6 +134,7 @@ test('labels reach Machines too, and two Machines that name one node are a probl
 
 test('a kubeconfig that would run a program is refused by field name', async () => {
   await declare(
+    management,
     'evil',
     good.replace(/user:\n/, "user:\n      exec: { command: /bin/touch, args: ['/tmp/evil'] }\n"),
   );
@@ -173,11 +168,6 @@ test.lastly('everything stops', async () => {
   await silent.stop();
   await Promise.all([management.stop(), hosted.stop()]);
 });
-
-function kubeconfigSecret(namespace: string, text: string): TestObject {
-  const data = { kubeconfig: Buffer.from(text).toString('base64') };
-  return { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'pullwright-kubeconfig', namespace }, data };
-}
 
 function nodePool(upgradeType: string): TestObject {
   return {

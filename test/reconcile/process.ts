@@ -104,3 +104,19 @@ export class ReconcilerProcess extends RunningProgram {
     this.process.kill(name);
   }
 }
+
+/** With discovery of hosted clusters, whose API servers are on loopback here. */
+export function discovering(
+  kubeconfig: string,
+  config: string,
+  flags: readonly string[] = [],
+  program: readonly string[] = NODE,
+): ReconcilerProcess {
+  const found = ['--discover', '--allow-address=127.0.0.0/8'];
+  return new ReconcilerProcess(program, [
+    `--kubeconfig=${kubeconfig}`,
+    `--config=${config}`,
+    ...found,
+    ...flags,
+  ]);
+}

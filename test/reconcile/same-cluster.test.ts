@@ -6,42 +6,47 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { HYPERSHIFT_CRDS, kubeconfigSecret } from '../support/hypershift.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
-import { NODE, ReconcilerProcess } from './process.ts';
-import { additional, eventsAbout, GLOBAL, hostedControlPlane, pullSecret, registriesOf } from './scene.ts';
+import { discovering } from './process.ts';
+import {
+  additional,
+  eventsAbout,
+  GLOBAL,
+  hostedControlPlane,
+  makeNamespaces,
+  pullSecret,
+  registriesOf,
+} from './scene.ts';
 
 const REPORT: TestObject = meta('pullwright.dev/v1alpha1 PullStatus', {
   name: 'lease-pullwright-reconciler',
   namespace: 'pullwright-system',
 });
 
-const hypershift = [
-  'hostedcontrolplanes.hypershift.openshift.io',
-  'hostedclusters.hypershift.openshift.io',
-  'nodepools.hypershift.openshift.io',
-  'machines.cluster.x-k8s.io',
-] as const;
 const [management, one, two] = await Promise.all([
-  startControlPlane({ crds: [...hypershift, 'pullstatuses.pullwright.dev'] }),
+  startControlPlane({ crds: [...HYPERSHIFT_CRDS, 'pullstatuses.pullwright.dev'] }),
   startControlPlane({ crds: ['pullstatuses.pullwright.dev'] }),
   startControlPlane({ crds: ['pullstatuses.pullwright.dev'] }),
 ]);
-const makeNamespace = (plane: ControlPlane, name: string): Promise<unknown> =>
-  plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
-for (const plane of [management, one, two]) await makeNamespace(plane, 'openshift-config');
-for (const name of ['clusters', 'clusters-a', 'clusters-b', 'pullwright-system'])
-  await makeNamespace(management, name);
-for (const plane of [management, one, two]) await plane.apply(additional('tenant.example.com'));
+for (const plane of [management, one, two]) {
+  await makeNamespaces(plane, 'openshift-config');
+  await plane.apply(additional('tenant.example.com'));
+}
+await makeNamespaces(
+  management,
+  'clusters',
+  'clusters-a',
+  'clusters-b',
+  'clusters-none',
+  'pullwright-system',
+);
 
 /** Another name of the same server: it is not the address that tells. */
 const kubeconfigOf = (plane: ControlPlane): string =>
   readFileSync(plane.kubeconfig, 'utf8').replace('127.0.0.1', 'localhost');
-const lead = async (name: string, text: string): Promise<unknown> =>
-  management.apply({
-    ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace: `clusters-${name}` }),
-    data: { kubeconfig: Buffer.from(text).toString('base64') },
-  });
+const lead = (name: string, text: string): Promise<unknown> => management.apply(kubeconfigSecret(name, text));
 const platform = (name: string, registry: string): Promise<unknown> =>
   management.apply(pullSecret('pull-secret', `clusters-${name}`, [registry]));
 const config = `${management.folder}/config.yaml`;
@@ -49,19 +54,13 @@ writeFileSync(
   config,
   'systems: { global-pull-secret: { removals: { delay: 0s } }, pull-secret-injection: false, registry-overrides: {}, credential-provider: false }\n',
 );
-const start = (): ReconcilerProcess =>
-  new ReconcilerProcess(NODE, [
-    `--kubeconfig=${management.kubeconfig}`,
-    '--discover',
-    '--allow-address=127.0.0.0/8',
-    `--config=${config}`,
-    '--lease-namespace=pullwright-system',
-    // Nothing but its end takes the Lease from it, however busy the machine is.
-    '--lease-duration=15',
-    '--refresh=2',
-    '--metrics-port=0',
-  ]);
-const process = start();
+const process = discovering(management.kubeconfig, config, [
+  '--lease-namespace=pullwright-system',
+  // Nothing but its end takes the Lease from it, however busy the machine is.
+  '--lease-duration=15',
+  '--refresh=2',
+  '--metrics-port=0',
+]);
 const holds = (plane: ControlPlane, registry: string): Promise<void> =>
   eventually(async () => {
     const found = registriesOf(await plane.get(GLOBAL));
@@ -108,7 +107,6 @@ test('a kubeconfig that leads back to the management cluster is refused, with an
 });
 
 test('a control plane whose kubeconfig does not come is told of, and no other waits for it', async () => {
-  await management.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'clusters-none' } });
   await management.apply(hostedControlPlane('none'));
   await eventually(async () => {
     const notes = (await eventsAbout(management, 'none')).map(

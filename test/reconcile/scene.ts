@@ -3,16 +3,19 @@ import assert from 'node:assert/strict';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { hostedControlPlane as controlPlaneOf } from '../support/hypershift.ts';
-import { meta } from '../support/meta.ts';
+import {
+  controlPlaneNamespace,
+  hostedControlPlane as controlPlaneOf,
+  kubeconfigSecret,
+} from '../support/hypershift.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 
 /** A pull secret with one planted credential per registry. */
 export function pullSecret(name: string, namespace: string, registries: readonly string[]): TestObject {
   const auths = Object.fromEntries(
     registries.map((registry) => [registry, { auth: plantedAuth(`${name}-${registry}`) }]),
   );
-  const data = { '.dockerconfigjson': Buffer.from(JSON.stringify({ auths })).toString('base64') };
-  return secretOf(name, namespace, data);
+  return pullSecretObject({ name, namespace }, { auths });
 }
 
 /** A Secret of the pull secret type with these data. */
@@ -62,9 +65,13 @@ export function registriesOf(secret: TestObject | undefined): readonly string[] 
   return Object.keys(auths).sort();
 }
 
+export async function makeNamespaces(plane: ControlPlane, ...names: readonly string[]): Promise<void> {
+  for (const name of names) await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
+}
+
 /** A stand-alone cluster with the namespaces and the platform's pull secret. */
 export async function furnish(plane: ControlPlane, ...registries: string[]): Promise<void> {
-  await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'openshift-config' } });
+  await makeNamespaces(plane, 'openshift-config');
   await plane.apply(platform(...registries));
   // Credentials that reach no node are not Ready.
   await plane.apply(meta('v1 Node', { name: 'worker', labels: { 'kubernetes.io/os': 'linux' } }));
@@ -79,4 +86,13 @@ export async function eventsAbout(plane: ControlPlane, name: string): Promise<re
 /** The control plane of `clusters/<name>`, in the namespace where HyperShift puts it. */
 export function hostedControlPlane(name: string): TestObject {
   return controlPlaneOf(name, '4.20.0');
+}
+
+/** The hosted cluster `clusters/<name>`, as its management cluster has it: with the platform's pull secret, and its kubeconfig. */
+export async function declare(management: ControlPlane, name: string, kubeconfig: string): Promise<void> {
+  const namespace = controlPlaneNamespace(name);
+  await makeNamespaces(management, namespace);
+  await management.apply(pullSecret('pull-secret', namespace, ['quay.io']));
+  await management.apply(kubeconfigSecret(name, kubeconfig));
+  await management.apply(hostedControlPlane(name));
 }

@@ -9,11 +9,11 @@ import { readFleet, renderFleet } from '../../charts/mod.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { resourcePath, type TestObject } from '../control-plane/resource-path.ts';
-import { controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
+import { controlPlaneNamespace, HYPERSHIFT_CRDS, hostedCluster } from '../support/hypershift.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
-import { pullSecret } from './scene.ts';
+import { declare, makeNamespaces, pullSecret } from './scene.ts';
 
 /** The stub answers for clusters of these names. */
 const [PLAIN, LABELLED] = ['hosted-0', 'hosted-1'] as const;
@@ -22,13 +22,7 @@ const RENDERED = ['Namespace', 'ServiceAccount', 'Role', 'RoleBinding', 'Cluster
 
 const [management, stub] = await Promise.all([
   startControlPlane({
-    crds: [
-      'hostedcontrolplanes.hypershift.openshift.io',
-      'hostedclusters.hypershift.openshift.io',
-      'nodepools.hypershift.openshift.io',
-      'machines.cluster.x-k8s.io',
-      'pullstatuses.pullwright.dev',
-    ],
+    crds: [...HYPERSHIFT_CRDS, 'pullstatuses.pullwright.dev'],
   }),
   HostedStub.start(),
 ]);
@@ -49,18 +43,11 @@ const label = (name: string, shard: string): Promise<unknown> =>
   );
 const rotate = (name: string, registry: string): Promise<unknown> =>
   management.apply(pullSecret('pull-secret', controlPlaneNamespace(name), ['quay.io', registry]));
-for (const name of ['clusters', ...[PLAIN, LABELLED].map(controlPlaneNamespace)])
-  await management.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
+await makeNamespaces(management, 'clusters');
 for (const name of [PLAIN, LABELLED]) {
-  const namespace = controlPlaneNamespace(name);
-  await management.apply({
-    ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace }),
-    data: { kubeconfig: Buffer.from(stub.kubeconfigOf(name)).toString('base64') },
-  });
-  await rotate(name, 'first.example.com');
   await management.apply(hostedCluster(name));
   if (name === LABELLED) await label(name, 'eu');
-  await management.apply(hostedControlPlane(name));
+  await declare(management, name, stub.kubeconfigOf(name));
 }
 
 /** Runs as the Deployment says, with its account. */

@@ -1,5 +1,7 @@
 /** A management cluster with HyperShift's kinds, and the API server of a hosted cluster. */
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { HYPERSHIFT_CRDS } from '../support/hypershift.ts';
+import { makeNamespaces } from './scene.ts';
 
 export interface TwoPlanes {
   readonly management: ControlPlane;
@@ -9,16 +11,9 @@ export interface TwoPlanes {
 /** Both, side by side; whoever asks for them stops them. */
 export async function startTwoPlanes(): Promise<TwoPlanes> {
   const [management, hosted] = await Promise.all([
-    startControlPlane({
-      crds: [
-        'hostedcontrolplanes.hypershift.openshift.io',
-        'hostedclusters.hypershift.openshift.io',
-        'nodepools.hypershift.openshift.io',
-        'machines.cluster.x-k8s.io',
-      ],
-    }),
+    startControlPlane({ crds: HYPERSHIFT_CRDS }),
     startControlPlane({ crds: ['pullstatuses.pullwright.dev'] }),
   ]);
-  await hosted.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'openshift-config' } });
+  await makeNamespaces(hosted, 'openshift-config');
   return { management, hosted };
 }

@@ -65,13 +65,6 @@ export function documentOf(name: string): TestObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata };
 }
 
-export function kubeconfigSecret(name: string, kubeconfig: string): TestObject & { readonly data: object } {
-  return {
-    ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace: controlPlaneNamespace(name) }),
-    data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
-  };
-}
-
 export function variableOf(object: Deployment, container: string): string | undefined {
   const found = object.spec.template.spec.containers.find((one) => one.name === container);
   return found?.env?.find((one) => one.name === VARIABLE)?.value;

@@ -9,8 +9,15 @@ import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
-import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
-import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
+import { discovering, type ReconcilerProcess } from '../reconcile/process.ts';
+import { makeNamespaces } from '../reconcile/scene.ts';
+import {
+  CLUSTERS,
+  controlPlaneNamespace,
+  hostedCluster,
+  hostedControlPlane,
+  kubeconfigSecret,
+} from '../support/hypershift.ts';
 import { test } from '../support/suite.ts';
 import { CATALOG_NAMES, GOOD_CATALOGS } from './bad-catalogs.ts';
 import {
@@ -18,7 +25,6 @@ import {
   DISCOVERY,
   deployment,
   documentOf,
-  kubeconfigSecret,
   MANAGEMENT_CRDS,
   mirrors,
   type Status,
@@ -29,8 +35,7 @@ import {
 const NAMESPACE = controlPlaneNamespace('prod');
 
 const plane = await controlPlane({ crds: MANAGEMENT_CRDS });
-for (const name of [CLUSTERS, NAMESPACE])
-  await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name } });
+await makeNamespaces(plane, CLUSTERS, NAMESPACE);
 const access = overridesAccess([{ hostedClusterNamespace: CLUSTERS, controlPlaneNamespace: NAMESPACE }]);
 const user = await plane.user({
   name: 'overrides',
@@ -52,13 +57,7 @@ await face.start('prod');
 await plane.apply(kubeconfigSecret('prod', face.kubeconfig));
 const config = `${plane.folder}/config.yaml`;
 writeFileSync(config, 'systems: { registry-overrides: { only: [clusters/prod], catalogs: false } }\n');
-const start = (): ReconcilerProcess =>
-  new ReconcilerProcess(NODE, [
-    `--kubeconfig=${user.kubeconfig}`,
-    '--discover',
-    '--allow-address=127.0.0.0/8',
-    `--config=${config}`,
-  ]);
+const start = (): ReconcilerProcess => discovering(user.kubeconfig, config);
 let process = start();
 
 const read = async (name: string): Promise<Deployment> =>

@@ -7,14 +7,20 @@ import { overridesAccess } from '../../charts/registry-overrides/access.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
-import { NODE, ReconcilerProcess } from '../reconcile/process.ts';
-import { CLUSTERS, controlPlaneNamespace, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
+import { discovering } from '../reconcile/process.ts';
+import { makeNamespaces } from '../reconcile/scene.ts';
+import {
+  CLUSTERS,
+  controlPlaneNamespace,
+  hostedCluster,
+  hostedControlPlane,
+  kubeconfigSecret,
+} from '../support/hypershift.ts';
 import { test } from '../support/suite.ts';
 import {
   type Deployment,
   DISCOVERY,
   deployment,
-  kubeconfigSecret,
   MANAGEMENT_CRDS,
   mirrors,
   variableOf,
@@ -24,15 +30,13 @@ const NAMES = ['a', 'b', 'c', 'd', 'e', 'f', 'g'];
 const TARGETS = ['control-plane-operator', 'ignition-server'];
 
 const plane = await controlPlane({ crds: MANAGEMENT_CRDS });
-await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: CLUSTERS } });
+await makeNamespaces(plane, CLUSTERS, ...NAMES.map(controlPlaneNamespace));
 const config = `${plane.folder}/config.yaml`;
 writeFileSync(config, 'systems: { registry-overrides: { catalogs: false } }\n');
 const faces = NAMES.map((name) => new FaultServer(plane, name));
 for (const [index, name] of NAMES.entries()) {
   const face = faces[index] as FaultServer;
   await face.start(name);
-  const metadata = { name: controlPlaneNamespace(name) };
-  await plane.client.request('POST', '/api/v1/namespaces', { metadata });
   await plane.apply(kubeconfigSecret(name, face.kubeconfig));
   for (const target of TARGETS) await plane.apply(deployment(name, target), 'somebody');
   await plane.apply(hostedCluster(name));
@@ -66,12 +70,7 @@ test('with rights for all hosted clusters, a kind is watched once for all', asyn
   const user = await plane.user({ name: 'everywhere', cluster });
   const before = await watches();
   await plane.apply(mirrors([['quay.io/a', ['one.example.com']]]));
-  const reconciler = new ReconcilerProcess(NODE, [
-    `--kubeconfig=${user.kubeconfig}`,
-    '--discover',
-    '--allow-address=127.0.0.0/8',
-    `--config=${config}`,
-  ]);
+  const reconciler = discovering(user.kubeconfig, config);
   await untilAllHave('one.example.com', () => reconciler.log);
   await plane.apply(mirrors([['quay.io/a', ['two.example.com']]]));
   await untilAllHave('two.example.com', () => reconciler.log);
@@ -102,12 +101,7 @@ test('with rights for each hosted cluster alone, each is watched alone', async (
   const only = NAMES.map((name) => `${CLUSTERS}/${name}`).join(', ');
   writeFileSync(config, `systems: { registry-overrides: { only: [${only}], catalogs: false } }\n`);
   await plane.apply(mirrors([['quay.io/a', ['three.example.com']]]));
-  const reconciler = new ReconcilerProcess(NODE, [
-    `--kubeconfig=${user.kubeconfig}`,
-    '--discover',
-    '--allow-address=127.0.0.0/8',
-    `--config=${config}`,
-  ]);
+  const reconciler = discovering(user.kubeconfig, config);
   await untilAllHave('three.example.com', () => reconciler.log);
   assert.equal(reconciler.said('cannot watch').length, 0, reconciler.log.slice(-1500));
   assert.equal(await reconciler.stop(), 0);

@@ -16,12 +16,18 @@ import { startControlPlane } from '../control-plane/control-plane.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { grantObject, namespaceObject, sourceObject } from '../pull-secret-injection/live.ts';
-import { ReconcilerProcess } from '../reconcile/process.ts';
+import { discovering, type ReconcilerProcess } from '../reconcile/process.ts';
 import { additional, GLOBAL, pullSecret, registriesOf } from '../reconcile/scene.ts';
-import { deployment, kubeconfigSecret } from '../registry-overrides/live-objects.ts';
+import { deployment } from '../registry-overrides/live-objects.ts';
 import { counted } from '../support/counted.ts';
 import { executable } from '../support/executable.ts';
-import { CLUSTERS, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
+import {
+  CLUSTERS,
+  HYPERSHIFT_CRDS,
+  hostedCluster,
+  hostedControlPlane,
+  kubeconfigSecret,
+} from '../support/hypershift.ts';
 import { randomFrom } from '../support/random.ts';
 import { CHANGES, choose, type Planes, TROUBLES } from './changes.ts';
 import { judge, type Limit, type Sample } from './judge.ts';
@@ -52,14 +58,7 @@ const seed = Number(flags.seed);
 async function furnished(): Promise<Planes> {
   const [management, hosted] = await Promise.all([
     startControlPlane({
-      crds: [
-        'hostedclusters.hypershift.openshift.io',
-        'hostedcontrolplanes.hypershift.openshift.io',
-        'nodepools.hypershift.openshift.io',
-        'machines.cluster.x-k8s.io',
-        'imagedigestmirrorsets.config.openshift.io',
-        'pullstatuses.pullwright.dev',
-      ],
+      crds: [...HYPERSHIFT_CRDS, 'imagedigestmirrorsets.config.openshift.io', 'pullstatuses.pullwright.dev'],
     }),
     startControlPlane({ controllerManager: true, crds: ['pullstatuses.pullwright.dev'] }),
   ]);
@@ -160,18 +159,8 @@ async function main(): Promise<number> {
     config,
     'systems: { global-pull-secret: {}, pull-secret-injection: {}, credential-provider: false, registry-overrides: { catalogs: false } }\n',
   );
-  const child = new ReconcilerProcess(
-    [program],
-    [
-      `--kubeconfig=${management.kubeconfig}`,
-      '--discover',
-      '--allow-address=127.0.0.0/8',
-      `--config=${config}`,
-      '--log-level=info',
-      '--health-port=0',
-      '--metrics-port=0',
-    ],
-  );
+  const ports = ['--log-level=info', '--health-port=0', '--metrics-port=0'];
+  const child = discovering(management.kubeconfig, config, ports, [program]);
   const port = await child.port('metrics');
   const started = performance.now();
   const counts = new Counts();

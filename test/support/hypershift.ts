@@ -10,6 +10,22 @@ export function controlPlaneNamespace(name: string): string {
   return `${CLUSTERS}-${name}`;
 }
 
+/** What HyperShift has a management cluster serve. */
+export const HYPERSHIFT_CRDS = [
+  'hostedcontrolplanes.hypershift.openshift.io',
+  'hostedclusters.hypershift.openshift.io',
+  'nodepools.hypershift.openshift.io',
+  'machines.cluster.x-k8s.io',
+] as const;
+
+/** By which the API server of a hosted cluster is found. */
+export function kubeconfigSecret(name: string, kubeconfig: string): TestObject & { readonly data: object } {
+  return {
+    ...meta('v1 Secret', { name: 'pullwright-kubeconfig', namespace: controlPlaneNamespace(name) }),
+    data: { kubeconfig: Buffer.from(kubeconfig).toString('base64') },
+  };
+}
+
 const VERSION = '4.22.0';
 
 /** What both kinds say alike. */
