@@ -6,23 +6,15 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { pullSecretGrantCrd } from '../runtime/pull-secret-injection/kinds/grant.ts';
-import { pullSecretProfileCrd } from '../runtime/pull-secret-injection/kinds/profile.ts';
 import { missingControlPlane } from '../test/control-plane/build.ts';
 import { startControlPlane } from '../test/control-plane/control-plane.ts';
-import { installCrd } from '../test/control-plane/crds.ts';
 import { eventually } from '../test/control-plane/eventually.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
-import {
-  grantObject,
-  namespaceObject,
-  profileObject,
-  sourceObject,
-} from '../test/pull-secret-injection/live.ts';
+import { namespaceObject, profileObject, sourceObject } from '../test/pull-secret-injection/live.ts';
 import { NODE, ReconcilerProcess } from '../test/reconcile/process.ts';
 import { additional, pullSecret, secretOf } from '../test/reconcile/scene.ts';
-import { deployment, mirrors } from '../test/registry-overrides/live-objects.ts';
-import { CLUSTERS, hostedCluster, hostedControlPlane, kubeconfigSecret } from '../test/support/hypershift.ts';
+import { mirrors } from '../test/registry-overrides/live-objects.ts';
+import { furnish } from '../test/soak/changes.ts';
 import { printTable } from './measure.ts';
 
 const NAMESPACES = 10;
@@ -134,22 +126,8 @@ function named(apiVersion: string, kind: string, name: string, namespace?: strin
   return { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };
 }
 
-async function furnish(): Promise<void> {
-  for (const crd of [pullSecretProfileCrd(), pullSecretGrantCrd()]) await installCrd(hosted.client, crd);
-  for (const name of ['openshift-config', 'sources']) await hosted.apply(namespaceObject(name));
-  for (let at = 0; at < NAMESPACES; at++) await hosted.apply(namespaceObject(`team-${at}`, { tier: 'a' }));
-  await hosted.apply(sourceObject('sources', 'registry', ['s.example.com']));
-  await hosted.apply(grantObject('sources', ['registry']));
-  for (const name of [CLUSTERS, 'clusters-prod']) await management.apply(namespaceObject(name));
-  await management.apply(pullSecret('pull-secret', 'clusters-prod', ['quay.io']));
-  await management.apply(hostedCluster('prod'));
-  for (const name of ['control-plane-operator', 'ignition-server'])
-    await management.apply(deployment('prod', name));
-  await management.apply(kubeconfigSecret('prod', readFileSync(hosted.kubeconfig, 'utf8')));
-  await management.apply(hostedControlPlane('prod'));
-}
-
-await furnish();
+await furnish({ management, hosted });
+for (let at = 0; at < NAMESPACES; at++) await hosted.apply(namespaceObject(`team-${at}`, { tier: 'a' }));
 const config = join(folder, 'config.yaml');
 writeFileSync(
   config,

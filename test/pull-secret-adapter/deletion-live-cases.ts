@@ -92,25 +92,6 @@ const ROWS: readonly Row[] = [
       [google('end-moved', 'other-proj')]: 'removed',
     },
   },
-  {
-    name: 'provider and project were removed from the document before',
-    reason: 'what was written is recorded',
-    id: 'end-bare',
-    before: (stage, id) => {
-      const { provider: _provider, gcp: _gcp, ...rest } = goodSpec(id);
-      stage.api.patch(id, rest);
-    },
-    receipt: { [kubernetes('end-bare')]: 'removed', [google('end-bare')]: 'removed' },
-  },
-  {
-    name: 'the API does not take the report of the end',
-    reason: 'nothing is forgotten before it is reported',
-    id: 'end-deaf',
-    before: ({ api }, id) => {
-      api.faults = [{ on: new RegExp(`^PUT .*/${id}/statuses`), status: 503, times: 7 }];
-    },
-    receipt: { [kubernetes('end-deaf')]: 'removed', [google('end-deaf')]: 'removed' },
-  },
 ];
 
 export function deletionLiveCases(test: TestSuite, stage: Stage, sentinel: Sentinel): void {

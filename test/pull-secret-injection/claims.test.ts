@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type Case, table, test } from '../support/suite.ts';
-import { namespace, profile, ready, readyMessage, type Scene, scene, source } from './scene.ts';
+import { grant, namespace, profile, ready, readyMessage, type Scene, scene, source } from './scene.ts';
 
 const shop = namespace('shop', { team: 'a' });
 const brings = (name: string, from: string, more: Record<string, unknown> = {}): KubeObject =>
@@ -19,14 +19,8 @@ const made = (object: KubeObject, uid: string): KubeObject => ({
   metadata: { ...object.metadata, uid },
 });
 
-function grant(name: string, spec: Record<string, unknown> = {}): KubeObject {
-  return {
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretGrant',
-    metadata: { name, namespace: 'platform', generation: 1 },
-    spec: { secrets: [{ name: 'quay' }], profiles: [{ name: 'platform' }], namespaces: ['shop'], ...spec },
-  };
-}
+const granted = (spec: Record<string, unknown> = {}): KubeObject =>
+  grant({ profiles: [{ name: 'platform' }], namespaces: ['shop'], ...spec });
 
 const reason = (seen: Scene, name: string): string | undefined =>
   ready(seen.status('PullSecretProfile', name));
@@ -168,28 +162,14 @@ table<RevokeCase>(
 const plain = source('platform/quay', ['quay.io'], '');
 
 test('a PullSecretGrant outlives the Secret that it grants', () => {
-  const before = scene([shop, ours, made(plain, 'first'), grant('teams')]);
+  const before = scene([shop, ours, made(plain, 'first'), granted()]);
   assert.deepEqual(before.registries('shop', 'reg'), ['quay.io']);
-  assert.equal(
-    ready(
-      before.store.get({
-        apiVersion: 'pullwright.dev/v1alpha1',
-        kind: 'PullSecretGrant',
-        namespace: 'platform',
-        name: 'teams',
-      })?.status as never,
-    ),
-    'True Granted',
-  );
+  assert.equal(ready(before.status('PullSecretGrant', 'teams', 'platform')), 'True Granted');
   const replaced = before.after([made(source('platform/quay', ['new.example'], ''), 'second')]);
   assert.deepEqual(replaced.registries('shop', 'reg'), ['new.example']);
   const gone = replaced.after([{ gone: plain }]);
   assert.deepEqual(gone.registries('shop', 'reg'), ['new.example']);
-  assert.equal(
-    gone.after([{ gone: grant('teams') }]).secret('shop', 'reg'),
-    undefined,
-    'also without the Secret',
-  );
+  assert.equal(gone.after([{ gone: granted() }]).secret('shop', 'reg'), undefined, 'also without the Secret');
 });
 
 for (const [what, spec] of [
@@ -200,17 +180,24 @@ for (const [what, spec] of [
   ['a field that is spelled wrong', { namespaceselector: {} }],
 ] as const)
   test(`a grant to ${what} gives nothing, and narrowing to it takes the copy away`, () => {
-    assert.equal(scene([shop, ours, plain, grant('teams', spec)]).secret('shop', 'reg'), undefined);
-    const before = scene([shop, ours, plain, grant('teams')]);
-    assert.equal(before.after([grant('teams', spec)]).secret('shop', 'reg'), undefined);
+    assert.equal(scene([shop, ours, plain, granted(spec)]).secret('shop', 'reg'), undefined);
+    const before = scene([shop, ours, plain, granted()]);
+    assert.equal(before.after([granted(spec)]).secret('shop', 'reg'), undefined);
   });
+
+test('neither an annotation of the Secret nor a grant in the namespace that wants it is one', () => {
+  const annotations = { 'pullwright.dev/grant-namespaces': '*' };
+  const annotated = { ...plain, metadata: { ...plain.metadata, annotations } };
+  const elsewhere = grant({ namespaces: ['*'] }, 'all', 'shop');
+  assert.equal(scene([shop, ours, annotated, elsewhere]).secret('shop', 'reg'), undefined);
+});
 
 test('any profile may be meant', () => {
   const seen = scene([
     shop,
     ours,
     plain,
-    grant('teams', { profiles: [{ name: '*' }], namespaces: [], namespaceSelector: {} }),
+    granted({ profiles: [{ name: '*' }], namespaces: [], namespaceSelector: {} }),
   ]);
   assert.deepEqual(seen.registries('shop', 'reg'), ['quay.io']);
 });

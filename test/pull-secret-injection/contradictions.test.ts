@@ -5,7 +5,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { judgeManifests } from '../../runtime/diagnose/checks/documents.ts';
 import type { PullSecretInjectionInput } from '../../runtime/pull-secret-injection/options.ts';
 import { type Case, table, test } from '../support/suite.ts';
-import { conditionOf, namespace, profile, readyMessage, scene, source } from './scene.ts';
+import { conditionOf, grant, namespace, profile, readyMessage, scene, source } from './scene.ts';
 
 const sources = [{ namespace: 'platform', name: 'quay' }];
 const spec = { namespaceSelector: {}, selector: {}, secrets: [{ name: 'reg', sources }] };
@@ -193,16 +193,12 @@ test('one lost source of hundreds of namespaces is one status and one event, and
 });
 
 test('patterns of namespace names are warned about', () => {
-  const grant = (namespaces: readonly string[]): KubeObject => ({
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretGrant',
-    metadata: { name: 'teams', namespace: 'platform' },
-    spec: { secrets: [{ name: 'quay' }], profiles: [{ name: '*' }], namespaces },
-  });
   const judged = (object: KubeObject): readonly string[] =>
     judgeManifests([{ object, file: 'a.yaml', line: 1 }]).map(
       ({ severity, check, path }) => `${severity} ${check} ${path}`,
     );
-  assert.deepEqual(judged(grant(['team-a'])), []);
-  assert.deepEqual(judged(grant(['team-a', 'team-*'])), ['warning PatternIsNoConsent spec.namespaces']);
+  assert.deepEqual(judged(grant({ namespaces: ['team-a'] })), []);
+  assert.deepEqual(judged(grant({ namespaces: ['team-a', 'team-*'] })), [
+    'warning PatternIsNoConsent spec.namespaces',
+  ]);
 });

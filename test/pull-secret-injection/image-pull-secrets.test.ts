@@ -20,11 +20,6 @@ test('mergeImagePullSecrets() is idempotent, keeps order, and holds each name on
   );
 });
 
-test('patchImagePullSecrets() sends nothing when the pod is right already', () => {
-  const pod = references(['a', 'b']);
-  assert.deepEqual(patchImagePullSecrets(pod, mergeImagePullSecrets(pod, ['b', 'a'])), []);
-});
-
 test('patchImagePullSecrets() says the list anew when something is added, or when a name stood twice', () => {
   const patched = (own: readonly string[], injected: readonly string[]): readonly string[] | undefined => {
     const pod = own.map((name) => ({ name }));

@@ -118,12 +118,7 @@ test('a source outside is named as what it is, takes no copy away, and the grant
   await plane.apply(profile);
   const text = /^False SourceUnread Secret "other\/mine" is not read: .* add "other" to its namespaces/;
   await soon(async () => assert.match(await conditionOf(profile, 'Ready'), text));
-  const grant = {
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretGrant',
-    metadata: { name: 'mine', namespace: 'other' },
-    spec: { secrets: [{ name: 'mine' }], profiles: [{ name: 'elsewhere' }], namespaces: ['shop'] },
-  };
+  const grant = grantObject('other', ['mine'], ['shop']);
   await plane.apply(grant);
   await soon(async () => assert.match(await conditionOf(grant, 'Ready'), text));
   await plane.remove(profile);

@@ -6,6 +6,7 @@ import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconci
 import { type Case, table, test } from '../support/suite.ts';
 import {
   conditionOf,
+  grant,
   namespace,
   PROFILE,
   profile,
@@ -32,14 +33,10 @@ const home = (uid: string, rest: object = {}): KubeObject => ({
   ...namespace('platform'),
   metadata: { ...namespace('platform').metadata, uid, ...rest },
 });
-const grant = (spec: Record<string, unknown>): KubeObject => ({
-  apiVersion: 'pullwright.dev/v1alpha1',
-  kind: 'PullSecretGrant',
-  metadata: { name: 'teams', namespace: 'platform' },
-  spec: { secrets: [{ name: 'quay' }], profiles: [{ name: 'team' }], ...spec },
-});
-const byName = grant({ namespaces: ['team-*'] });
-const byLabel = grant({ namespaceSelector: { matchLabels: { tier: 'gold' } } });
+const granted = (spec: Record<string, unknown>): KubeObject =>
+  grant({ profiles: [{ name: 'team' }], ...spec });
+const byName = granted({ namespaces: ['team-*'] });
+const byLabel = granted({ namespaceSelector: { matchLabels: { tier: 'gold' } } });
 const quay = source('platform/quay', ['quay.io'], '');
 const copies = (seen: Scene): number => teamsWith(seen, 'reg', MANY);
 const said = (seen: Scene): string | undefined => ready(seen.status('PullSecretProfile', 'team'));
@@ -89,7 +86,7 @@ table<LossCase>(
     {
       name: 'it is made anew, and the grant of that name says less',
       reason: 'that is said by somebody',
-      change: [home('2'), grant({ namespaces: ['team-1'] })],
+      change: [home('2'), granted({ namespaces: ['team-1'] })],
       left: 1,
       says: 'False NotGranted',
     },
@@ -118,7 +115,7 @@ table<LossCase>(
     {
       name: 'the selector of the grant asks for another label',
       before: LABELLED,
-      change: [grant({ namespaceSelector: { matchLabels: { tier: 'silver' } } })],
+      change: [granted({ namespaceSelector: { matchLabels: { tier: 'silver' } } })],
       left: 0,
       says: 'False NotGranted',
     },

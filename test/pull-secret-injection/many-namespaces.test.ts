@@ -55,10 +55,17 @@ const copied = (reconciler: RunningReconciler, body: string): Promise<void> =>
       assert.equal(reconciler.process.exitCode, null, reconciler.log.slice(-2000));
       const copies = server.all('secrets').filter(({ metadata }) => metadata.name === 'reg');
       assert.equal(copies.filter(({ data }) => JSON.stringify(data) === body).length, NAMESPACES);
-      return Promise.resolve();
     },
     { withinMs: 180_000, everyMs: 250 },
   );
+
+/** A new namespace, until it has its copy. */
+async function serves(name: string): Promise<void> {
+  server.put('namespaces', namespaceObject(name, { team: 'a' }));
+  await eventually(() =>
+    assert.ok(server.all('secrets').some(({ metadata }) => metadata.namespace === name)),
+  );
+}
 
 test('a first distribution and a rotation within the memory', async () => {
   const reconciler = start();
@@ -81,12 +88,9 @@ test('a first distribution and a rotation within the memory', async () => {
 test('a restart writes nothing', async () => {
   const reconciler = start();
   const before = server.writes;
-  await eventually(() => Promise.resolve(assert.match(reconciler.log, /caches are filled/)));
+  await eventually(() => assert.match(reconciler.log, /caches are filled/));
   // Behind all keys of the start: a change that comes last.
-  server.put('namespaces', namespaceObject('late', { team: 'a' }));
-  await eventually(() =>
-    Promise.resolve(assert.ok(server.all('secrets').some(({ metadata }) => metadata.namespace === 'late'))),
-  );
+  await serves('late');
   await reconciler.stop();
   assert.equal(server.writes, before + 1);
 });
@@ -97,17 +101,9 @@ test('what a tenant keeps in its Secrets is not asked for', async () => {
     server.put('secrets', { ...sourceObject('platform', `heavy-${at}`, []), data: heavy });
   const [sent, looks] = [server.sent, server.looks];
   const reconciler = start();
-  server.put('namespaces', namespaceObject('last', { team: 'a' }));
-  await eventually(() =>
-    Promise.resolve(assert.ok(server.all('secrets').some(({ metadata }) => metadata.namespace === 'last'))),
-  );
+  await serves('last');
   server.put('secrets', { ...sourceObject('platform', 'heavy-0', []), data: heavy });
-  server.put('namespaces', namespaceObject('very-last', { team: 'a' }));
-  await eventually(() =>
-    Promise.resolve(
-      assert.ok(server.all('secrets').some(({ metadata }) => metadata.namespace === 'very-last')),
-    ),
-  );
+  await serves('very-last');
   await reconciler.stop();
   const bytes = server.sent - sent;
   process.stdout.write(`${HEAVY} Secrets of a megabyte, ${(bytes / MEGABYTE).toFixed(1)} MiB were read\n`);

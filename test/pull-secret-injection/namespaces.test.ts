@@ -4,7 +4,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
 import { type Case, table, test } from '../support/suite.ts';
-import { namespace, profile, type Scene, scene, source } from './scene.ts';
+import { grant, namespace, profile, type Scene, scene, source } from './scene.ts';
 
 interface ReadRow extends Case {
   readonly options: Partial<InjectionOptions>;
@@ -95,13 +95,7 @@ test('a profile is served in these alone; one of the cluster is not served for b
 
 test('a source that is not read takes nothing away, not for want of it either', () => {
   const removes = { ...spec, copies: { onSourceDeleted: 'Remove', removeAfter: '1s' } };
-  const grant: KubeObject = {
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretGrant',
-    metadata: { name: 'quay', namespace: 'hub' },
-    spec: { secrets: [{ name: 'quay' }], profiles: [{ name: '*' }], namespaces: ['a'] },
-  };
-  const before = scene([...reader(), profile('team', removes), grant]);
+  const before = scene([...reader(), profile('team', removes), grant({ namespaces: ['a'] }, 'quay', 'hub')]);
   assert.deepEqual(before.registries('a', 'reg'), ['quay.io']);
   const objects = ['Namespace', 'Secret', 'PullSecretProfile', 'PullSecretGrant'].flatMap((kind) =>
     before.store.list({ apiVersion: kind.startsWith('Pull') ? 'pullwright.dev/v1alpha1' : 'v1', kind }),

@@ -6,15 +6,10 @@ import {
   readPullSecretGrant,
 } from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import { table, test } from '../support/suite.ts';
+import { grant } from './scene.ts';
 
 function targets(spec: Record<string, unknown>, trustedKeys?: readonly string[]): PullSecretGrant {
-  const object = {
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretGrant',
-    metadata: { name: 'teams', namespace: 'platform' },
-    spec: { secrets: [{ name: 'quay' }], profiles: [{ name: '*' }], ...spec },
-  };
-  return readPullSecretGrant(object, trustedKeys);
+  return readPullSecretGrant(grant(spec), trustedKeys);
 }
 
 function grants(grant: PullSecretGrant, namespace: string, labels: Record<string, string>): boolean {

@@ -8,6 +8,7 @@ import {
 import { type Case, table, test } from '../support/suite.ts';
 import {
   conditionOf,
+  grant,
   namespace,
   profile,
   type ReportedStatus,
@@ -66,16 +67,7 @@ interface ChangeCase extends Case {
 }
 
 const held = 12;
-const grant: KubeObject = {
-  apiVersion: 'pullwright.dev/v1alpha1',
-  kind: 'PullSecretGrant',
-  metadata: { name: 'all', namespace: 'platform' },
-  spec: {
-    secrets: [{ name: 'quay' }],
-    profiles: [{ name: '*' }],
-    namespaces: teams(12).map((one) => one.metadata.name),
-  },
-};
+const byName = grant({ namespaces: teams(held).map((one) => one.metadata.name) }, 'all');
 const granted = source('platform/quay', ['quay.io'], '');
 
 table<ChangeCase>(
@@ -128,13 +120,13 @@ table<ChangeCase>(
     {
       name: 'the grant is deleted',
       reason: 'a revocation is never held',
-      change: () => [{ gone: grant }],
+      change: () => [{ gone: byName }],
       left: 0,
     },
     {
       name: 'the grant is narrowed',
       reason: 'a revocation is never held',
-      change: () => [{ ...grant, spec: { ...(grant.spec as object), namespaces: ['team-0'] } }],
+      change: () => [{ ...byName, spec: { ...(byName.spec as object), namespaces: ['team-0'] } }],
       left: 1,
     },
     {
@@ -155,7 +147,7 @@ table<ChangeCase>(
     },
   ],
   ({ change, left }) => {
-    const before = scene([...teams(12), team, granted, grant]);
+    const before = scene([...teams(12), team, granted, byName]);
     assert.equal(copies(before, 12), 12);
     assert.equal(copies(before.after(change(before)), 12), left);
   },

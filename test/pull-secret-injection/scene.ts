@@ -35,9 +35,14 @@ function grantBeside({ metadata }: KubeObject): KubeObject | undefined {
   const text = metadata.annotations?.[GRANTED_TO];
   if (typeof text !== 'string') return undefined;
   const { name, namespace = '' } = metadata;
+  return grant({ secrets: [{ name }], namespaces: text.split(', ') }, `of-${name}`, namespace);
+}
+
+/** A grant of the Secret `quay`, unless `spec` says otherwise. */
+export function grant(spec: Record<string, unknown>, name = 'teams', home = 'platform'): KubeObject {
   return {
-    ...meta(`${PROFILE} PullSecretGrant`, { name: `of-${name}`, namespace }),
-    spec: { secrets: [{ name }], profiles: [{ name: '*' }], namespaces: text.split(', ') },
+    ...meta(`${PROFILE} PullSecretGrant`, { name, namespace: home }),
+    spec: { secrets: [{ name: 'quay' }], profiles: [{ name: '*' }], ...spec },
   };
 }
 

@@ -7,7 +7,17 @@ import { planInjection } from '../../runtime/pull-secret-injection/plan/plan.ts'
 import { planIn } from '../../runtime/pull-secret-injection/reconciler/view.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
-import { conditionOf, KRUISE, namespace, profile, type Scene, scene, source, worldOf } from './scene.ts';
+import {
+  conditionOf,
+  grant,
+  KRUISE,
+  namespace,
+  profile,
+  type Scene,
+  scene,
+  source,
+  worldOf,
+} from './scene.ts';
 
 const shop = namespace('shop', { team: 'a' });
 const CONTAINERS = [{ name: 'c', image: 'registry.example.com/side:1' }];
@@ -190,11 +200,12 @@ test('a set that loses a name is told nothing that no SidecarSet can do', () => 
 });
 
 test('`status` lists the sets that we report on, and grants', () => {
-  const grant = {
-    ...meta('pullwright.dev/v1alpha1 PullSecretGrant', { name: 'teams', namespace: 'platform' }),
-    spec: { secrets: [{ name: 'new' }], profiles: [{ name: '*' }], namespaces: ['shop'] },
-  };
-  const seen = scene([shop, platform, set({}, BRINGS), grant]);
+  const seen = scene([
+    shop,
+    platform,
+    set({}, BRINGS),
+    grant({ secrets: [{ name: 'new' }], namespaces: ['shop'] }),
+  ]);
   const kruises = { ...set(), metadata: { name: 'kruises' }, status: { matchedPods: 3 } };
   seen.store.set(kruises);
   const rows = statusRows(seen.store).map(({ subject, state, check }) => `${subject} ${state} ${check}`);

@@ -89,10 +89,15 @@ export function hostedControlPlane(name: string): TestObject {
 }
 
 /** The hosted cluster `clusters/<name>`, as its management cluster has it: with the platform's pull secret, and its kubeconfig. */
-export async function declare(management: ControlPlane, name: string, kubeconfig: string): Promise<void> {
+export async function declare(
+  management: ControlPlane,
+  name: string,
+  kubeconfig: string,
+  plane: TestObject = hostedControlPlane(name),
+): Promise<void> {
   const namespace = controlPlaneNamespace(name);
   await makeNamespaces(management, namespace);
   await management.apply(pullSecret('pull-secret', namespace, ['quay.io']));
   await management.apply(kubeconfigSecret(name, kubeconfig));
-  await management.apply(hostedControlPlane(name));
+  await management.apply(plane);
 }

@@ -1,9 +1,15 @@
 /** Changes of every kind that reaches a reconciler, each with the weight that says how often it is made. */
+
+import { readFileSync } from 'node:fs';
+import { pullSecretGrantCrd } from '../../runtime/pull-secret-injection/kinds/grant.ts';
+import { pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
+import { installCrd } from '../control-plane/crds.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { namespaceObject, profileObject, sourceObject } from '../pull-secret-injection/live.ts';
-import { additional, pullSecret, secretOf } from '../reconcile/scene.ts';
-import { mirrors } from '../registry-overrides/live-objects.ts';
+import { grantObject, namespaceObject, profileObject, sourceObject } from '../pull-secret-injection/live.ts';
+import { additional, declare, pullSecret, secretOf } from '../reconcile/scene.ts';
+import { deployment, mirrors } from '../registry-overrides/live-objects.ts';
+import { CLUSTERS, hostedCluster, hostedControlPlane } from '../support/hypershift.ts';
 
 export interface Change {
   readonly name: string;
@@ -162,4 +168,17 @@ export function choose(changes: readonly Change[], random: () => number): Change
     if (at < 0) return change;
   }
   return changes[0] as Change;
+}
+
+/** What the changes are made to, beside what is in the namespaces of teams. */
+export async function furnish({ management, hosted }: Planes): Promise<void> {
+  for (const crd of [pullSecretProfileCrd(), pullSecretGrantCrd()]) await installCrd(hosted.client, crd);
+  for (const name of ['openshift-config', 'sources']) await hosted.apply(namespaceObject(name));
+  await hosted.apply(sourceObject('sources', 'registry', ['s.example.com']));
+  await hosted.apply(grantObject('sources', ['registry']));
+  await management.apply(namespaceObject(CLUSTERS));
+  await management.apply(hostedCluster('prod'));
+  await declare(management, 'prod', readFileSync(hosted.kubeconfig, 'utf8'), hostedControlPlane('prod'));
+  for (const name of ['control-plane-operator', 'ignition-server'])
+    await management.apply(deployment('prod', name));
 }

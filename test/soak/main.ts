@@ -9,27 +9,16 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { pullSecretGrantCrd } from '../../runtime/pull-secret-injection/kinds/grant.ts';
-import { pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { missingControlPlane } from '../control-plane/build.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
-import { grantObject, namespaceObject, sourceObject } from '../pull-secret-injection/live.ts';
 import { discovering, type ReconcilerProcess } from '../reconcile/process.ts';
 import { additional, GLOBAL, pullSecret, registriesOf } from '../reconcile/scene.ts';
-import { deployment } from '../registry-overrides/live-objects.ts';
 import { counted } from '../support/counted.ts';
 import { executable } from '../support/executable.ts';
-import {
-  CLUSTERS,
-  HYPERSHIFT_CRDS,
-  hostedCluster,
-  hostedControlPlane,
-  kubeconfigSecret,
-} from '../support/hypershift.ts';
+import { HYPERSHIFT_CRDS } from '../support/hypershift.ts';
 import { randomFrom } from '../support/random.ts';
-import { CHANGES, choose, type Planes, TROUBLES } from './changes.ts';
+import { CHANGES, choose, furnish, type Planes, TROUBLES } from './changes.ts';
 import { judge, type Limit, type Sample } from './judge.ts';
 import { soakReport } from './report.ts';
 
@@ -62,17 +51,7 @@ async function furnished(): Promise<Planes> {
     }),
     startControlPlane({ controllerManager: true, crds: ['pullstatuses.pullwright.dev'] }),
   ]);
-  for (const crd of [pullSecretProfileCrd(), pullSecretGrantCrd()]) await installCrd(hosted.client, crd);
-  for (const name of ['openshift-config', 'sources']) await hosted.apply(namespaceObject(name));
-  await hosted.apply(sourceObject('sources', 'registry', ['s.example.com']));
-  await hosted.apply(grantObject('sources', ['registry']));
-  for (const name of [CLUSTERS, 'clusters-prod']) await management.apply(namespaceObject(name));
-  await management.apply(pullSecret('pull-secret', 'clusters-prod', ['quay.io']));
-  await management.apply(hostedCluster('prod'));
-  for (const name of ['control-plane-operator', 'ignition-server'])
-    await management.apply(deployment('prod', name));
-  await management.apply(kubeconfigSecret('prod', readFileSync(hosted.kubeconfig, 'utf8')));
-  await management.apply(hostedControlPlane('prod'));
+  await furnish({ management, hosted });
   return { management, hosted };
 }
 
