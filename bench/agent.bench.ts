@@ -5,25 +5,23 @@
  *
  * Needs root and systemd. `PULLWRIGHT_EXECUTABLE` names another executable to be measured.
  */
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { redact } from '../runtime/core/redacted.ts';
 import { agentRbac } from '../runtime/global-pull-secret/agent-access.ts';
-import { judgedMark } from '../runtime/global-pull-secret/removal-guard.ts';
 import { connectBus } from '../runtime/node/systemd.ts';
 import { missingControlPlane } from '../test/control-plane/build.ts';
 import { startControlPlane } from '../test/control-plane/control-plane.ts';
-import type { Rule } from '../test/control-plane/users.ts';
 import {
   GOOD_VERSIONS,
   InstallerCluster,
   InstallerNode,
   inSync,
 } from '../test/credential-provider/support/installer-scene.ts';
-import { NEW, OLD, secret } from '../test/support/agent-scene.ts';
-import { type RunningAgent, TestNode } from '../test/support/node-agent.ts';
-import { missingSystemd, PrivateSystemd, until } from '../test/support/systemd.ts';
+import { agentAccount, agentSecret } from '../test/support/agent-plane.ts';
+import { NEW, OLD, secret, startNode } from '../test/support/agent-scene.ts';
+import { type RunningAgent } from '../test/support/node-agent.ts';
+import { missingSystemd, until } from '../test/support/systemd.ts';
 import { ms, printTable, ratio, spread } from './measure.ts';
 
 const SWAPS = 25;
@@ -35,10 +33,8 @@ if (missing !== undefined) {
   process.exit(0);
 }
 
-const machine = await PrivateSystemd.start({ kubelet: false });
-writeFileSync(machine.config, OLD, { mode: 0o600 });
-machine.systemctl('start', 'kubelet.service');
-const node = await TestNode.on(machine);
+const node = await startNode();
+const { machine } = node;
 node.original.swap(OLD);
 
 /** Milliseconds until `holds`, looked at every half millisecond. */
@@ -113,39 +109,11 @@ async function revocations(): Promise<void> {
     return;
   }
   const plane = await startControlPlane();
-  const objects = agentRbac({});
-  const role = objects.find(({ kind, metadata }) => kind === 'Role' && metadata.namespace === 'kube-system');
-  const user = await plane.user({
-    name: 'agent',
-    by: 'token',
-    namespaces: { 'kube-system': (role as unknown as { rules: readonly Rule[] }).rules },
-  });
-  const account = join(plane.folder, 'account');
-  mkdirSync(account);
-  writeFileSync(join(account, 'ca.crt'), plane.ca);
-  symlinkSync(user.tokenFile, join(account, 'token'));
-  const pullSecret = (name: string, content: string) => ({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    type: 'kubernetes.io/dockerconfigjson',
-    metadata: { name, namespace: 'kube-system' },
-    data: {
-      '.dockerconfigjson': btoa(content),
-      'pullwright-judged': btoa(judgedMark(redact(content))),
-    },
-  });
-  for (const lease of objects.filter(({ kind }) => kind === 'Lease')) await plane.apply(lease);
-  await plane.apply(pullSecret('original-pull-secret', OLD));
+  const { flag, env } = await agentAccount(plane);
+  for (const lease of agentRbac({}).filter(({ kind }) => kind === 'Lease')) await plane.apply(lease);
+  await plane.apply(agentSecret('original-pull-secret', OLD));
   node.original.swap(OLD);
-  const env = {
-    ...process.env,
-    KUBERNETES_SERVICE_HOST: '127.0.0.1',
-    KUBERNETES_SERVICE_PORT: new URL(plane.server).port,
-  };
-  const agent = node.agent(
-    ['--node-name=a', '--watch', '--settle=100ms', `--service-account-dir=${account}`],
-    env,
-  );
+  const agent = node.agent(['--node-name=a', '--watch', '--settle=100ms', flag], env);
   await until('the agent is in sync', () => agent.reason() === 'InSync');
   const given: number[] = [];
   const taken: number[] = [];
@@ -162,9 +130,9 @@ async function revocations(): Promise<void> {
   };
   const more = secret('more.example.com', 'new.example.com', 'old.example.com');
   for (let at = 0; at < SWAPS; at += 1) {
-    await timed(given, more, () => plane.apply(pullSecret('global-pull-secret', more)));
-    await timed(taken, NEW, () => plane.apply(pullSecret('global-pull-secret', NEW)));
-    await timed(removed, OLD, () => plane.remove(pullSecret('global-pull-secret', NEW)));
+    await timed(given, more, () => plane.apply(agentSecret('global-pull-secret', more)));
+    await timed(taken, NEW, () => plane.apply(agentSecret('global-pull-secret', NEW)));
+    await timed(removed, OLD, () => plane.remove(agentSecret('global-pull-secret', NEW)));
   }
   await agent.stop();
   await plane.stop();

@@ -2,21 +2,18 @@
 // needs: systemd, control plane
 /** What the agent tells the API server: the rule as a table, and the real thing with exactly the rights of the charts. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import { AGENT_WORDS } from '../../runtime/global-pull-secret/agent/report.ts';
-import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
 import { eventOf, nodeStatus } from '../../runtime/node/report.ts';
 import type { NodeEvent, NodeState } from '../../runtime/node/task.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
-import type { Rule } from '../control-plane/users.ts';
-import { NEW, OLD, settled } from '../support/agent-scene.ts';
+import { agentAccount } from '../support/agent-plane.ts';
+import { NEW, OLD, settled, startNode } from '../support/agent-scene.ts';
 import { meta } from '../support/meta.ts';
-import { TestNode } from '../support/node-agent.ts';
 import { test } from '../support/suite.ts';
-import { PrivateSystemd, until } from '../support/systemd.ts';
+import { until } from '../support/systemd.ts';
 
 const STATUSES = '/apis/pullwright.dev/v1alpha1/namespaces/kube-system/pullstatuses';
 
@@ -68,30 +65,10 @@ test('an open breaker is an Event, other states are none', () => {
   );
 });
 const plane = await controlPlane({ crds: ['pullstatuses.pullwright.dev'] });
-const machine = await PrivateSystemd.start({ kubelet: false });
-const rulesOf = (kind: string): readonly Rule[] =>
-  agentRbac({ report: true })
-    .filter((one) => one.kind === kind && one.metadata.namespace !== 'openshift-config')
-    .flatMap((one) => one['rules'] as readonly Rule[]);
-const user = await plane.user({
-  name: 'agent',
-  by: 'token',
-  cluster: rulesOf('ClusterRole'),
-  namespaces: { 'kube-system': rulesOf('Role') },
-});
-const account = join(plane.folder, 'account');
-mkdirSync(account);
-writeFileSync(join(account, 'ca.crt'), plane.ca);
-symlinkSync(user.tokenFile, join(account, 'token'));
-writeFileSync(machine.config, OLD, { mode: 0o600 });
-machine.systemctl('start', 'kubelet.service');
-const node = await TestNode.on(machine);
+const { flag, env } = await agentAccount(plane, { report: true });
+const node = await startNode();
 node.original.swap(NEW);
-const agent = node.agent(['--node-name=worker-1', '--report', `--service-account-dir=${account}`], {
-  ...process.env,
-  KUBERNETES_SERVICE_HOST: '127.0.0.1',
-  KUBERNETES_SERVICE_PORT: new URL(plane.server).port,
-});
+const agent = node.agent(['--node-name=worker-1', '--report', flag], env);
 
 test('without its Node there is no report, and the work is done all the same', async () => {
   await settled(node, agent, NEW, 30_000);
@@ -102,7 +79,7 @@ test('the next change is reported: a PullStatus that the Node owns, and Events o
   const { metadata } = await plane.apply(meta('v1 Node', { name: 'worker-1' }));
   node.original.swap(OLD);
   await settled(node, agent, OLD, 30_000);
-  assert.equal(readFileSync(machine.config, 'utf8'), OLD);
+  assert.equal(readFileSync(node.machine.config, 'utf8'), OLD);
   const path = `${STATUSES}/node-worker-1`;
   const text = await eventually(async () => {
     const status = JSON.stringify((await plane.client.request('GET', path)).body);
@@ -124,7 +101,4 @@ test('it stops when told to', async () => {
   assert.equal((await agent.stop()).code, 0);
 });
 
-test.lastly('everything stops', async () => {
-  await agent.kill();
-  await machine.stop();
-});
+test.lastly('everything stops', () => node.stop());

@@ -2,51 +2,28 @@
 // needs: systemd, control plane
 /** Watch and turns on a real API server, with exactly the rights that the charts give: three nodes whose mounts stand still. */
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { redact } from '../../runtime/core/redacted.ts';
+import { readFileSync } from 'node:fs';
 import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
 import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
-import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { controlPlane } from '../control-plane/live.ts';
-import type { TestObject } from '../control-plane/resource-path.ts';
-import type { Rule } from '../control-plane/users.ts';
-import { NEW, OLD, secret, settled } from '../support/agent-scene.ts';
+import { agentAccount, agentSecret } from '../support/agent-plane.ts';
+import { NEW, OLD, secret, settled, startNode } from '../support/agent-scene.ts';
 import { type RunningAgent, TestNode } from '../support/node-agent.ts';
 import { test } from '../support/suite.ts';
-import { PrivateSystemd, until } from '../support/systemd.ts';
+import { until } from '../support/systemd.ts';
 
 const plane = await controlPlane();
-const machines: PrivateSystemd[] = [];
 const nodes: [TestNode, RunningAgent][] = [];
-const objects = agentRbac({});
-const role = objects.find(({ kind, metadata }) => kind === 'Role' && metadata.namespace === 'kube-system');
-const user = await plane.user({
-  name: 'agent',
-  by: 'token',
-  namespaces: { 'kube-system': (role as unknown as { rules: readonly Rule[] }).rules },
-});
-const account = join(plane.folder, 'account');
-mkdirSync(account);
-writeFileSync(join(account, 'ca.crt'), plane.ca);
-symlinkSync(user.tokenFile, join(account, 'token'));
-
-const pullSecret = (name: string, content: string, judged = true): TestObject => ({
-  apiVersion: 'v1',
-  kind: 'Secret',
-  type: 'kubernetes.io/dockerconfigjson',
-  metadata: { name, namespace: 'kube-system' },
-  data: {
-    '.dockerconfigjson': btoa(content),
-    ...(judged ? { 'pullwright-judged': btoa(judgedMark(redact(content))) } : {}),
-  },
-});
+const { user, flag, env } = await agentAccount(plane);
 
 const time = (agent: RunningAgent, event: string): number =>
   Date.parse(String(agent.events(event).at(-1)?.['time']));
 
 test('three nodes find nothing to do', async () => {
-  for (const object of [...objects.filter(({ kind }) => kind === 'Lease'), agentDaemonSet({ image: 'i' })])
+  for (const object of [
+    ...agentRbac({}).filter(({ kind }) => kind === 'Lease'),
+    agentDaemonSet({ image: 'i' }),
+  ])
     await plane.apply(object);
   await plane.client.request(
     'PATCH',
@@ -61,29 +38,18 @@ test('three nodes find nothing to do', async () => {
     },
     'application/merge-patch+json',
   );
-  await plane.apply(pullSecret('original-pull-secret', OLD));
+  await plane.apply(agentSecret('original-pull-secret', OLD));
   for (const name of ['a', 'b', 'c']) {
-    const machine = await PrivateSystemd.start({ kubelet: false });
-    machines.push(machine);
-    writeFileSync(machine.config, OLD, { mode: 0o600 });
-    machine.systemctl('start', 'kubelet.service');
-    const node = await TestNode.on(machine);
+    const node = await startNode();
     node.original.swap(OLD);
-    const flags = [
-      `--node-name=${name}`,
-      '--watch',
-      '--restart-window=auto',
-      `--service-account-dir=${account}`,
-    ];
-    const { port } = new URL(plane.server);
-    const env = { ...process.env, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port };
+    const flags = [`--node-name=${name}`, '--watch', '--restart-window=auto', flag];
     nodes.push([node, node.agent(flags, env)]);
   }
   for (const [, agent] of nodes) await until('in sync', () => agent.reason() === 'InSync');
 });
 
 test('a new secret reaches all of them past their mounts, and one restarts at a time', async () => {
-  await plane.apply(pullSecret('global-pull-secret', NEW));
+  await plane.apply(agentSecret('global-pull-secret', NEW));
   for (const [node] of nodes)
     await until('the file is written', () => readFileSync(node.machine.config, 'utf8') === NEW);
   for (const [node, agent] of nodes) await settled(node, agent, NEW, 60_000);
@@ -107,9 +73,9 @@ test('an agent that watches, books and has restarted fits into the memory that i
 });
 
 test('a secret that is created again at once costs nobody a credential', async () => {
-  await plane.remove(pullSecret('global-pull-secret', NEW));
+  await plane.remove(agentSecret('global-pull-secret', NEW));
   await plane.apply(
-    pullSecret('global-pull-secret', secret('new.example.com', 'more.example.com', 'old.example.com')),
+    agentSecret('global-pull-secret', secret('new.example.com', 'more.example.com', 'old.example.com')),
   );
   for (const [node] of nodes)
     await until('the newest is written', () =>
@@ -123,7 +89,7 @@ test('a secret that is created again at once costs nobody a credential', async (
 
 test('a secret that somebody else empties keeps its nodes, until its annotation confirms that', async () => {
   const before = nodes.map(([node]) => readFileSync(node.machine.config, 'utf8'));
-  const emptied = pullSecret('global-pull-secret', '{"auths":{}}', false);
+  const emptied = agentSecret('global-pull-secret', '{"auths":{}}', false);
   await plane.remove(emptied);
   await plane.apply(emptied);
   for (const [, agent] of nodes) await until('held', () => agent.reason() === 'RemovalHeld');
@@ -141,7 +107,7 @@ test('a secret that somebody else empties keeps its nodes, until its annotation 
 });
 
 test('a secret that stays away is taken from the nodes', async () => {
-  await plane.remove(pullSecret('global-pull-secret', NEW));
+  await plane.remove(agentSecret('global-pull-secret', NEW));
   for (const [node, agent] of nodes) await settled(node, agent, OLD, 60_000);
 });
 
@@ -149,9 +115,7 @@ test('without the right to watch the mount counts, and the old content of the wa
   await user.revoke();
   const [node, agent] = nodes[0] as [TestNode, RunningAgent];
   await agent.stop();
-  const { port } = new URL(plane.server);
-  const env = { ...process.env, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port };
-  const again = node.agent(['--node-name=a', '--watch', `--service-account-dir=${account}`], env);
+  const again = node.agent(['--node-name=a', '--watch', flag], env);
   nodes.push([node, again]);
   node.global.swap(NEW);
   await settled(node, again, NEW, 60_000);
@@ -159,6 +123,5 @@ test('without the right to watch the mount counts, and the old content of the wa
 });
 
 test.lastly('everything stops', async () => {
-  for (const [, agent] of nodes) await agent.kill();
-  for (const machine of machines) await machine.stop();
+  for (const node of new Set(nodes.map(([one]) => one))) await node.stop();
 });

@@ -1,8 +1,8 @@
 /** What tests of a node agent on a private systemd bring to it and wait for. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { plantedAuth } from './canary.ts';
-import type { RunningAgent, TestNode } from './node-agent.ts';
-import { digestOf, until } from './systemd.ts';
+import { type RunningAgent, TestNode } from './node-agent.ts';
+import { digestOf, PrivateSystemd, until } from './systemd.ts';
 
 /** A docker config for these registries. */
 export const secret = (...registries: readonly string[]): string =>
@@ -12,6 +12,14 @@ export const secret = (...registries: readonly string[]): string =>
 
 export const OLD: string = secret('old.example.com');
 export const NEW: string = secret('new.example.com', 'old.example.com');
+
+/** A node whose kubelet runs with {@link OLD}. */
+export async function startNode(): Promise<TestNode> {
+  const machine = await PrivateSystemd.start({ kubelet: false });
+  writeFileSync(machine.config, OLD, { mode: 0o600 });
+  machine.systemctl('start', 'kubelet.service');
+  return TestNode.on(machine);
+}
 
 /** An agent that runs with {@link OLD}, has nothing to do, and says so. */
 export async function settle(node: TestNode, flags?: readonly string[]): Promise<RunningAgent> {

@@ -85,7 +85,7 @@ export class TestNode {
   }
 
   /** The command line, without a window and with a short time to settle unless `flags` say otherwise. */
-  command(flags: readonly string[] = []): readonly string[] {
+  command(flags: readonly string[] = [], program: string = this.#program): readonly string[] {
     const given = (name: string): boolean => flags.some((flag) => flag.startsWith(`--${name}`));
     const defaults = {
       global: this.global.file,
@@ -101,13 +101,19 @@ export class TestNode {
     const filled = Object.entries(defaults).flatMap(([name, value]) =>
       given(name) ? [] : [`--${name}=${value}`],
     );
-    return [this.#program, 'agent', ...filled, ...flags];
+    return [program, 'agent', ...filled, ...flags];
   }
 
-  agent(flags: readonly string[] = [], env: NodeJS.ProcessEnv = process.env): RunningAgent {
-    const agent = new RunningAgent(this.command(flags), env);
+  agent(flags: readonly string[] = [], env: NodeJS.ProcessEnv = process.env, program?: string): RunningAgent {
+    const agent = new RunningAgent(this.command(flags, program), env);
     this.agents.push(agent);
     return agent;
+  }
+
+  /** Takes it down, with its agents. */
+  async stop(): Promise<void> {
+    for (const agent of this.agents) await agent.kill();
+    await this.machine.stop();
   }
 }
 

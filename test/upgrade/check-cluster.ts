@@ -7,10 +7,9 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { ReconcilerProcess } from '../reconcile/process.ts';
 import { additional, furnish, GLOBAL, registriesOf, touched } from '../reconcile/scene.ts';
-import { inSync, OLD } from '../support/agent-scene.ts';
-import { RunningAgent, TestNode } from '../support/node-agent.ts';
+import { inSync, OLD, startNode } from '../support/agent-scene.ts';
 import { runProcess } from '../support/process.ts';
-import { digestOf, PrivateSystemd, until } from '../support/systemd.ts';
+import { digestOf, until } from '../support/systemd.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import type { Judge, Pair } from './pair.ts';
 
@@ -129,23 +128,17 @@ async function carries(cluster: Cluster, reconciler: string, agent: string): Pro
   await running.stop();
   const secret = await cluster.plane.get(GLOBAL);
   const content = Buffer.from(String(secret?.['data']?.['.dockerconfigjson']), 'base64').toString();
-  const machine = await PrivateSystemd.start({ kubelet: false });
-  let started: RunningAgent | undefined;
+  const node = await startNode();
   try {
-    writeFileSync(machine.config, OLD, { mode: 0o600 });
-    machine.systemctl('start', 'kubelet.service');
-    const node = await TestNode.on(machine);
     node.original.swap(OLD);
     node.global.swap(content);
-    const [, ...args] = node.command();
-    started = new RunningAgent([agent, ...args]);
+    const started = node.agent([], process.env, agent);
     await inSync(started);
-    await until('the kubelet has read it', () => machine.starts().at(-1) === digestOf(content));
-    assert.equal(readFileSync(machine.config, 'utf8'), content);
+    await until('the kubelet has read it', () => node.machine.starts().at(-1) === digestOf(content));
+    assert.equal(readFileSync(node.machine.config, 'utf8'), content);
     return 'config.json holds the bytes of the Secret, and the kubelet has read them';
   } finally {
-    await started?.kill();
-    await machine.stop();
+    await node.stop();
   }
 }
 

@@ -1,15 +1,15 @@
 /** Agents and installers of two versions on one node: settled, in the middle of a change, and back again. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   GOOD_VERSIONS,
   InstallerCluster,
   InstallerNode,
 } from '../credential-provider/support/installer-scene.ts';
-import { inSync, NEW, OLD, settled } from '../support/agent-scene.ts';
+import { inSync, NEW, OLD, settled, startNode } from '../support/agent-scene.ts';
 import { RunningAgent, TestNode } from '../support/node-agent.ts';
-import { digestOf, missingSystemd, PrivateSystemd, until } from '../support/systemd.ts';
+import { digestOf, missingSystemd, until } from '../support/systemd.ts';
 import type { Judge, Pair } from './pair.ts';
 
 interface Scene {
@@ -19,23 +19,9 @@ interface Scene {
 }
 
 async function onNode(body: (scene: Scene) => Promise<string>): Promise<string> {
-  const machine = await PrivateSystemd.start({ kubelet: false });
-  const agents: RunningAgent[] = [];
-  try {
-    writeFileSync(machine.config, OLD, { mode: 0o600 });
-    machine.systemctl('start', 'kubelet.service');
-    const node = await TestNode.on(machine);
-    const agent = (program: string): RunningAgent => {
-      const [, ...args] = node.command();
-      const started = new RunningAgent([program, ...args]);
-      agents.push(started);
-      return started;
-    };
-    return await body({ node, agent });
-  } finally {
-    for (const agent of agents) await agent.kill();
-    await machine.stop();
-  }
+  const node = await startNode();
+  const agent = (program: string): RunningAgent => node.agent([], process.env, program);
+  return body({ node, agent }).finally(() => node.stop());
 }
 
 /** One version has settled; the other takes over without a restart, then carries a change out. */
