@@ -7,7 +7,7 @@ import { ObjectStore } from '../../runtime/engine/store.ts';
 import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { meta } from '../support/meta.ts';
+import { meta, refOf } from '../support/meta.ts';
 
 const SCOPE = {
   name: 'clusters/a',
@@ -83,12 +83,9 @@ export class Fleet {
 
   /** Status of the PullStatus about the additional secret, or about the copy of the platform's. */
   status(about: 'additional' | 'original' = 'additional'): ReportedStatus | undefined {
-    return this.hosted.get({
-      apiVersion: 'pullwright.dev/v1alpha1',
-      kind: 'PullStatus',
-      namespace: 'kube-system',
-      name: `secret-${about}-pull-secret`,
-    })?.status as ReportedStatus | undefined;
+    return this.hosted.get(
+      refOf('pullwright.dev/v1alpha1 PullStatus', `secret-${about}-pull-secret`, 'kube-system'),
+    )?.status as ReportedStatus | undefined;
   }
 
   verdicts(about: 'additional' | 'original' = 'additional'): readonly string[] {

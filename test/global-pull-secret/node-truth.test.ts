@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { nodesRow } from '../../runtime/diagnose/checks/status.ts';
 import type { NodeState } from '../../runtime/node/task.ts';
+import { meta, refOf } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { additional, auth, config, PLATFORM, platform } from './fleet.ts';
@@ -157,19 +158,14 @@ test('status believes the reports, however many pods are ready', () => {
   const one = new Nodes(['a'], 'status');
   one.hosted.set(additional(TENANT));
   const daemonSet: KubeObject = {
-    apiVersion: 'apps/v1',
-    kind: 'DaemonSet',
-    metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system' },
+    ...meta('apps/v1 DaemonSet', { name: 'global-pull-secret-syncer', namespace: 'kube-system' }),
     status: { numberReady: 1, desiredNumberScheduled: 1 },
   };
   const row = (): string => {
     one.reconcile();
-    const report = one.hosted.get({
-      apiVersion: 'pullwright.dev/v1alpha1',
-      kind: 'PullStatus',
-      namespace: 'kube-system',
-      name: 'secret-original-pull-secret',
-    });
+    const report = one.hosted.get(
+      refOf('pullwright.dev/v1alpha1 PullStatus', 'secret-original-pull-secret', 'kube-system'),
+    );
     const found = nodesRow([node('a')], daemonSet, report);
     return `${found?.state} ${found?.check} ${found?.message}`;
   };

@@ -6,6 +6,7 @@ import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { plantedPassword } from '../support/canary.ts';
+import { meta, refOf } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { additional, auth, config, eligibleNode, type Fleet, fleet, NOW, platform, secret } from './fleet.ts';
 
@@ -101,9 +102,12 @@ interface Removal extends Case {
 const FOUR = { 'a.io': auth('a'), 'b.io': auth('b'), 'c.io': auth('c'), 'quay.io': auth('q') };
 
 const hostedCluster = (annotations: Readonly<Record<string, string>> = {}): KubeObject => ({
-  apiVersion: 'hypershift.openshift.io/v1beta1',
-  kind: 'HostedCluster',
-  metadata: { name: 'a', namespace: 'clusters', uid: 'hc', annotations },
+  ...meta('hypershift.openshift.io/v1beta1 HostedCluster', {
+    name: 'a',
+    namespace: 'clusters',
+    uid: 'hc',
+    annotations,
+  }),
   spec: { release: { image: 'quay.io/openshift-release-dev/ocp-release:4.22.0-x86_64' } },
 });
 
@@ -232,12 +236,9 @@ test('a removal stays held, since when it was, although its report is deleted', 
   );
   one.reconcile(new Date(NOW.getTime() + 60_000));
   const before = one.status('original')?.summary;
-  one.hosted.delete({
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullStatus',
-    namespace: 'kube-system',
-    name: 'secret-original-pull-secret',
-  });
+  one.hosted.delete(
+    refOf('pullwright.dev/v1alpha1 PullStatus', 'secret-original-pull-secret', 'kube-system'),
+  );
   one.reconcile(new Date(NOW.getTime() + 120_000));
   assert.equal(one.condition('original', 'RemovalHeld'), 'True Share');
   assert.deepEqual(one.status('original')?.summary, before);
@@ -258,12 +259,7 @@ test('a removal stays held although the copy that it is held on is deleted: node
   one.management.set(platform('{"auths":{}}'));
   one.reconcile();
   const before = one.status('original')?.summary;
-  one.hosted.delete({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    namespace: 'kube-system',
-    name: 'original-pull-secret',
-  });
+  one.hosted.delete(refOf('v1 Secret', 'original-pull-secret', 'kube-system'));
   one.reconcile(new Date(NOW.getTime() + 60_000));
   assert.deepEqual(copied(one), ALL);
   assert.equal(one.condition('original', 'RemovalHeld'), 'True Everything');

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { reveal } from '../../runtime/core/redacted.ts';
+import { meta, refOf } from '../support/meta.ts';
 import { type Case, test } from '../support/suite.ts';
 import { additional, auth, config, fleet, PLATFORM, platform, secret } from './fleet.ts';
 
@@ -42,12 +43,7 @@ test('an existing original-pull-secret keeps its type, because a type cannot cha
 test('removes the merge when the additional secret goes', () => {
   const one = fleet(PLATFORM, config({ 'new.example': auth('new') }));
   one.reconcile();
-  one.hosted.delete({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    namespace: 'kube-system',
-    name: 'additional-pull-secret',
-  });
+  one.hosted.delete(refOf('v1 Secret', 'additional-pull-secret', 'kube-system'));
   const { objects } = one.reconcile();
   assert.deepEqual(
     objects
@@ -201,9 +197,12 @@ test('objects that git brought are left to git, whatever the configuration says'
   const one = fleet(PLATFORM);
   const labels = { 'app.kubernetes.io/part-of': 'pullwright', 'app.kubernetes.io/managed-by': 'pullwright' };
   one.hosted.set({
-    apiVersion: 'apps/v1',
-    kind: 'DaemonSet',
-    metadata: { name: 'global-pull-secret-syncer', namespace: 'kube-system', uid: 'ds', labels },
+    ...meta('apps/v1 DaemonSet', {
+      name: 'global-pull-secret-syncer',
+      namespace: 'kube-system',
+      uid: 'ds',
+      labels,
+    }),
     spec: { template: {} },
   });
   const { objects, reports } = one.reconcile();

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { upstreamDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
+import { meta, refOf } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { auth, config, type Fleet, fleet, PLATFORM, platform, secret } from './fleet.ts';
 
@@ -34,9 +35,7 @@ function beside(tenant?: string, platformType?: string): Fleet {
     one.hosted.set(object);
   if (platformType !== undefined)
     one.management.set({
-      apiVersion: 'hypershift.openshift.io/v1beta1',
-      kind: 'HostedCluster',
-      metadata: { name: 'a', namespace: 'clusters' },
+      ...meta('hypershift.openshift.io/v1beta1 HostedCluster', { name: 'a', namespace: 'clusters' }),
       spec: { platform: { type: platformType } },
     });
   return one;
@@ -53,12 +52,7 @@ function confirm(one: Fleet, codes: string): void {
 }
 
 const daemonSetOf = (one: Fleet): KubeObject | undefined =>
-  one.hosted.get({
-    apiVersion: 'apps/v1',
-    kind: 'DaemonSet',
-    namespace: 'kube-system',
-    name: 'global-pull-secret-syncer',
-  });
+  one.hosted.get(refOf('apps/v1 DaemonSet', 'global-pull-secret-syncer', 'kube-system'));
 
 type Started = { readonly args?: unknown; readonly command: readonly string[] };
 

@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
+import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 
@@ -77,9 +78,7 @@ test('that pods list stop no verify: each Secret is missing, and all was read', 
     const names = [...STEPS, ...ODD];
     for (const [index, name] of names.entries())
       await plane.apply({
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { name: `p${index}`, namespace: 'default' },
+        ...meta('v1 Pod', { name: `p${index}`, namespace: 'default' }),
         spec: { imagePullSecrets: [{ name }], containers: [{ name: 'a', image: '127.0.0.1:1/a/b:1' }] },
       });
     const ran = await runProcess([

@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { fileText } from '../../runtime/credential-provider/reconciler/targets.ts';
 import { jsonLines } from '../../runtime/kube/http-client.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
+import { meta } from '../support/meta.ts';
 import { table, test } from '../support/suite.ts';
 
 const MIB = 1024 * 1024;
@@ -15,9 +16,7 @@ const HUGE = Buffer.alloc(64 * MIB);
 function machineConfig(packed: Buffer): Parameters<typeof fileText>[0] {
   const contents = { compression: 'gzip', source: `data:;base64,${packed.toString('base64')}` };
   return {
-    apiVersion: 'machineconfiguration.openshift.io/v1',
-    kind: 'MachineConfig',
-    metadata: { name: 'rendered' },
+    ...meta('machineconfiguration.openshift.io/v1 MachineConfig', { name: 'rendered' }),
     spec: { config: { storage: { files: [{ path: '/etc/a', contents }] } } },
   };
 }

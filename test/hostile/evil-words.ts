@@ -1,5 +1,5 @@
 /** Names, keys and messages that somebody chose to do harm to a person's terminal, wherever somebody may choose one. */
-import { pullSecretObject } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 
 /** ESC sequences that clear, write the clipboard and set the title; a carriage return; marks that turn the reading direction. */
 export const EVIL = 'x\u001b[2J\u001b]52;c;aGk=\u0007\r\u009b31m\u202ey\u2066z';
@@ -23,9 +23,7 @@ export function dump(word: string = EVIL): string {
       pullSecretObject({ namespace: 'web', name: 'team' }, { auths }),
       { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web', annotations: { note: word } } },
       {
-        apiVersion: 'v1',
-        kind: 'Pod',
-        metadata: { namespace: 'web', name: 'web' },
+        ...meta('v1 Pod', { namespace: 'web', name: 'web' }),
         spec: {
           nodeName: 'node1',
           imagePullSecrets: [{ name: 'team' }, { name: word }],
@@ -43,16 +41,12 @@ export function dump(word: string = EVIL): string {
         },
       },
       {
-        apiVersion: 'config.openshift.io/v1',
-        kind: 'ImageDigestMirrorSet',
-        metadata: { name: 'set' },
+        ...meta('config.openshift.io/v1 ImageDigestMirrorSet', { name: 'set' }),
         spec: { imageDigestMirrors: [{ source: `quay.io/${word}`, mirrors: [word] }] },
       },
       ...roles(word),
       {
-        apiVersion: 'pullwright.dev/v1alpha1',
-        kind: 'PullStatus',
-        metadata: { namespace: 'web', name: 'secret-team' },
+        ...meta('pullwright.dev/v1alpha1 PullStatus', { namespace: 'web', name: 'secret-team' }),
         status: {
           entries: [{ key: word, verdict: 'Rejected', message }],
           conditions: [

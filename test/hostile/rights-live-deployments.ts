@@ -11,6 +11,7 @@ import { MAX_VALUE } from '../../runtime/registry-overrides/reconciler/deploymen
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Answer } from '../control-plane/request.ts';
 import { hostedControlPlane } from '../support/hypershift.ts';
+import { meta } from '../support/meta.ts';
 import type { Thief } from './rights-live-agents.ts';
 
 interface DeploymentThief extends Thief {
@@ -39,9 +40,7 @@ function deployment(name: string, containers: readonly string[], initContainers:
       ],
     }));
   return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace: NAMESPACE, labels },
+    ...meta('apps/v1 Deployment', { name, namespace: NAMESPACE, labels }),
     spec: {
       selector: { matchLabels: labels },
       template: {

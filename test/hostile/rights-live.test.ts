@@ -224,13 +224,11 @@ test('brings to nodes of hosted clusters the rendered MachineConfig, whatever th
     apply(
       '/api/v1/namespaces/clusters-guest/configmaps/registry-overrides',
       {
-        apiVersion: 'v1',
-        kind: 'ConfigMap',
-        metadata: {
+        ...meta('v1 ConfigMap', {
           name: 'registry-overrides',
           namespace: 'clusters-guest',
           labels: { 'hypershift.openshift.io/core-ignition-config': 'true' },
-        },
+        }),
         data: { config: own },
       },
       query,

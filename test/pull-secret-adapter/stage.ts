@@ -5,6 +5,7 @@ import { Connection } from 'rabbitmq-client';
 import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/chart.ts';
 import { type RabbitMqNode, startRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
+import { meta } from '../support/meta.ts';
 import { RunningProgram } from '../support/running-program.ts';
 import { NODE, programOf } from './container.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
@@ -123,11 +124,9 @@ export class Stage {
 
   /** Text of the pull secret that HyperShift reads; undefined when there is none. */
   async delivered(id: string): Promise<string | undefined> {
-    const found = await this.plane.get({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 'pull-secret', namespace: `clusters-${id}` },
-    });
+    const found = await this.plane.get(
+      meta('v1 Secret', { name: 'pull-secret', namespace: `clusters-${id}` }),
+    );
     const data = (found as { readonly data?: Record<string, string> } | undefined)?.data;
     const text = data?.['.dockerconfigjson'];
     return text === undefined ? undefined : Buffer.from(text, 'base64').toString();

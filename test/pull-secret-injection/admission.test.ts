@@ -16,6 +16,7 @@ import {
 import type { EnforcingAccount } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { compileInjectionPolicy } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { drawnProfiles, drawnSets, draws, pickFrom, profileOf } from './drawn-plans.ts';
 import { createPod, type PodInput, postPod, readyNamespace, startPlane } from './live.ts';
@@ -136,9 +137,11 @@ const recorded = async (account: string): Promise<void> => {
   for (const [index, one] of cases.entries()) {
     const name = `${account}-${index}`;
     await plane.apply({
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: { name, namespace: 'three', annotations: one.serviceAccountAnnotations ?? {} },
+      ...meta('v1 ServiceAccount', {
+        name,
+        namespace: 'three',
+        annotations: one.serviceAccountAnnotations ?? {},
+      }),
       imagePullSecrets: one.serviceAccount.map((secret) => ({ name: secret })),
     });
     const own = one.pod === null ? {} : { own: one.pod };
@@ -173,13 +176,11 @@ test('accounts that enforce mountable secrets are left out by the policy, unless
   const accounts = [account('strict', []), account('lists', ['s0', 's1', ...live.add])];
   for (const { namespace, name, listed } of accounts)
     await plane.apply({
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: {
+      ...meta('v1 ServiceAccount', {
         name,
         namespace,
         annotations: { 'kubernetes.io/enforce-mountable-secrets': 'true' },
-      },
+      }),
       imagePullSecrets: listed.map((secret) => ({ name: secret })),
     });
   await usePlan([all], [], accounts);

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { namespaceObject, podObject, profileObject, sourceObject, startPlane } from './live.ts';
 
@@ -91,9 +92,10 @@ test('who may not read a Secret cannot have it distributed', async () => {
 
 test('nor by a SidecarSet that names their namespace as its source', async () => {
   const set = (name: string, namespace: string, secret: string): object => ({
-    apiVersion: 'apps.kruise.io/v1beta1',
-    kind: 'SidecarSet',
-    metadata: { name, annotations: { 'pullwright.dev/source-namespace': namespace } },
+    ...meta('apps.kruise.io/v1beta1 SidecarSet', {
+      name,
+      annotations: { 'pullwright.dev/source-namespace': namespace },
+    }),
     spec: { selector: { matchLabels: { a: 'b' } }, imagePullSecrets: [{ name: secret }] },
   });
   const path = '/apis/apps.kruise.io/v1beta1/sidecarsets';

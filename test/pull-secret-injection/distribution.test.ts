@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { CANARY_MARK, findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { conditionOf, namespace, profile, ready, readyMessage, scene, source } from './scene.ts';
 
@@ -255,9 +256,10 @@ test('a namespace opts out by label, and those of the cluster are served only by
 
 test('a SidecarSet that names a source namespace has its Secrets brought', () => {
   const set = {
-    apiVersion: 'apps.kruise.io/v1beta1',
-    kind: 'SidecarSet',
-    metadata: { name: 'log', annotations: { 'pullwright.dev/source-namespace': 'platform' } },
+    ...meta('apps.kruise.io/v1beta1 SidecarSet', {
+      name: 'log',
+      annotations: { 'pullwright.dev/source-namespace': 'platform' },
+    }),
     spec: {
       selector: { matchLabels: { app: 'web' } },
       namespaceSelector: { matchLabels: { team: 'a' } },

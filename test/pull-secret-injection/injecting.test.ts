@@ -5,6 +5,7 @@ import assert from 'node:assert/strict';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { freePort } from '../support/loopback.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import {
   createPod,
@@ -45,13 +46,11 @@ const injecting = async (wanted: RegExp): Promise<void> => {
   assert.equal(reconciler.process.exitCode, null, reconciler.log);
 };
 const endpoints = (ready: boolean): TestObject => ({
-  apiVersion: 'discovery.k8s.io/v1',
-  kind: 'EndpointSlice',
-  metadata: {
+  ...meta('discovery.k8s.io/v1 EndpointSlice', {
     name: 'webhook-1',
     namespace: 'pullwright-system',
     labels: { 'kubernetes.io/service-name': 'pullwright-webhook' },
-  },
+  }),
   addressType: 'IPv4',
   endpoints: [{ addresses: ['192.0.2.1'], conditions: { ready } }],
   ports: [{ port: 8443 }],

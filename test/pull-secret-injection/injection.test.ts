@@ -6,7 +6,7 @@ import {
   compileInjectionPolicy,
   INJECTION_POLICY_NAME,
 } from '../../runtime/pull-secret-injection/plan/policy.ts';
-import { meta } from '../support/meta.ts';
+import { meta, refOf } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { KRUISE, namespace, profile, ready, type Scene, scene } from './scene.ts';
 
@@ -14,11 +14,7 @@ const shop = namespace('shop', { team: 'a' });
 const team = profile('team', { secrets: [{ name: 'reg' }] });
 
 function policyIn({ store }: Scene): KubeObject | undefined {
-  return store.get({
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'MutatingAdmissionPolicy',
-    name: INJECTION_POLICY_NAME,
-  });
+  return store.get(refOf('admissionregistration.k8s.io/v1 MutatingAdmissionPolicy', INJECTION_POLICY_NAME));
 }
 
 function pod(name: string, spec: object = {}, rest: Partial<KubeObject> = {}): KubeObject {
@@ -54,11 +50,7 @@ test('the policy goes with the last profile, and is not made when the webhook in
 test('a cluster that does not serve the policy is told to use the webhook; a folder is shown the policy', () => {
   const unserved = (object: KubeObject): Scene => {
     const seen = scene([shop, object]);
-    seen.store.delete({
-      apiVersion: 'admissionregistration.k8s.io/v1',
-      kind: 'MutatingAdmissionPolicy',
-      name: 'of-somebody-else',
-    });
+    seen.store.delete(refOf('admissionregistration.k8s.io/v1 MutatingAdmissionPolicy', 'of-somebody-else'));
     for (const kind of ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'])
       seen.store.delete({ apiVersion: 'admissionregistration.k8s.io/v1', kind, name: INJECTION_POLICY_NAME });
     return seen.after([]);

@@ -4,6 +4,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { Ref } from '../../runtime/engine/contract.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { namespace, PROFILE, profile, source, worldOf } from './scene.ts';
 
@@ -11,9 +12,7 @@ const team = profile('team', {
   secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
 });
 const set: KubeObject = {
-  apiVersion: 'apps.kruise.io/v1beta1',
-  kind: 'SidecarSet',
-  metadata: { name: 'side' },
+  ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'side' }),
   spec: { selector: {}, imagePullSecrets: [{ name: 'x' }] },
 };
 

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { injectionAccess } from '../../charts/pull-secret-injection/access.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import {
   grantObject,
@@ -88,11 +89,11 @@ test('a Secret of almost 1 MiB is brought, and rotated', async () => {
 test('a namespace that goes away and does not end: no loop, no flood of errors or events', async () => {
   for (const name of ['stuck', 'marker']) await plane.apply(namespaceObject(name, { team: 'yes' }));
   await soon(async () => assert.ok(await plane.get(secretAt('stuck'))));
-  const holder: TestObject = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'holder', namespace: 'stuck', finalizers: ['example.com/never'] },
-  };
+  const holder: TestObject = meta('v1 ConfigMap', {
+    name: 'holder',
+    namespace: 'stuck',
+    finalizers: ['example.com/never'],
+  });
   await plane.apply(holder);
   await plane.remove(namespaceObject('stuck'));
   await soon(async () => assert.equal(await plane.get(secretAt('stuck')), undefined));

@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { readyNamespace, reconcilerUser, startPlane, startReconciler } from './live.ts';
@@ -74,9 +75,7 @@ const plane = await startPlane();
 await applySource(plane);
 await readyNamespace(plane, 'shop', { team: 'a' });
 const account = (name: string, more: object, annotations = {}): TestObject => ({
-  apiVersion: 'v1',
-  kind: 'ServiceAccount',
-  metadata: { name, namespace: 'shop', annotations },
+  ...meta('v1 ServiceAccount', { name, namespace: 'shop', annotations }),
   ...more,
 });
 await plane.apply(account('listed', { imagePullSecrets: [{ name: 'own' }] }));

@@ -2,6 +2,7 @@
 // needs: control plane
 /** Distribution and injection on a real control plane, by the reconciler process with the rights that the charts render. */
 import assert from 'node:assert/strict';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import {
   createPod,
@@ -107,11 +108,9 @@ test('a slip in the selector takes nothing away from many before its annotation 
 test('with the profile gone its copies and the policy go', async () => {
   await plane.remove(team);
   await soon(async () => assert.equal(await plane.get(copy), undefined));
-  const policy = {
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'MutatingAdmissionPolicy',
-    metadata: { name: 'pullwright-pull-secret-injection' },
-  };
+  const policy = meta('admissionregistration.k8s.io/v1 MutatingAdmissionPolicy', {
+    name: 'pullwright-pull-secret-injection',
+  });
   await soon(async () => assert.equal(await plane.get(policy), undefined));
 });
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { refOf } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { namespace, profile, ready, type Scene, scene, source } from './scene.ts';
 
@@ -84,11 +85,7 @@ test('what the profile no longer says leaves the copies', () => {
 
 /** The profile as the API server holds it, whose status says since when the source is gone. */
 function goneSince(seen: Scene, since: string): KubeObject {
-  const stored = seen.store.get({
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretProfile',
-    name: 'team',
-  });
+  const stored = seen.store.get(refOf('pullwright.dev/v1alpha1 PullSecretProfile', 'team'));
   assert.ok(stored !== undefined);
   return {
     ...stored,

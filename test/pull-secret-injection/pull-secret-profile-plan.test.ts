@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { readSidecarSet } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
 import { exemption, injectionPlan, planInjection } from '../../runtime/pull-secret-injection/plan/plan.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 const POD = { namespace: 'shop', labels: { app: 'web' }, annotations: {}, namespaceLabels: { team: 'a' } };
@@ -12,9 +13,7 @@ function profile(
   spec: Readonly<Record<string, unknown>> = {},
 ): Extract<ReturnType<typeof readProfile>, { ok: true }>['profile'] {
   const read = readProfile({
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullSecretProfile',
-    metadata: { name },
+    ...meta('pullwright.dev/v1alpha1 PullSecretProfile', { name }),
     spec: { namespaceSelector: {}, selector: {}, secrets: [{ name }], ...spec },
   });
   assert.ok(read.ok, JSON.stringify(read));

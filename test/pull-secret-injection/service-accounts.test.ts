@@ -1,6 +1,7 @@
 /** ServiceAccounts that enforce mountable secrets: their pods are left out. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { conditionOf, namespace, profile, ready, scene, source } from './scene.ts';
 
@@ -15,16 +16,14 @@ function account(
   annotations: Record<string, string> = {},
 ): KubeObject {
   return {
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    metadata: {
+    ...meta('v1 ServiceAccount', {
       name,
       namespace: 'shop',
       uid: `uid-${name}`,
       resourceVersion: '7',
       creationTimestamp: '2026-01-01T00:00:00Z',
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
-    },
+    }),
     ...(listed.length === 0 ? {} : { imagePullSecrets: listed.map((one) => ({ name: one })) }),
   };
 }
@@ -61,9 +60,11 @@ test('an account that enforces mountable secrets is left out, and its owner and 
 
 test('pods of an account that is left out are not reported as lacking names: a new one would lack them too', () => {
   const pod = (serviceAccountName: string): KubeObject => ({
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: serviceAccountName, namespace: 'shop', creationTimestamp: '2026-01-01T00:00:00Z' },
+    ...meta('v1 Pod', {
+      name: serviceAccountName,
+      namespace: 'shop',
+      creationTimestamp: '2026-01-01T00:00:00Z',
+    }),
     spec: { serviceAccountName, containers: [] },
   });
   const seen = scene([

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
+import { meta, refOf } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import {
   conditionOf,
@@ -25,9 +26,7 @@ const quay = source('platform/quay', ['quay.io']);
 
 function set(spec: object = {}, annotations: Record<string, string> = { [FROM]: 'platform' }): KubeObject {
   return {
-    apiVersion: 'apps.kruise.io/v1beta1',
-    kind: 'SidecarSet',
-    metadata: { name: 'side', annotations },
+    ...meta('apps.kruise.io/v1beta1 SidecarSet', { name: 'side', annotations }),
     spec: {
       selector: { matchLabels: { app: 'web' } },
       namespaceSelector: { matchLabels: { team: 'a' } },
@@ -177,12 +176,9 @@ test('a PullStatus that somebody deletes takes the old confirmation along, and n
   const before = scene([...teams(COUNT), set(), quay, KRUISE, namespace('pullwright-system')]);
   const held = before.after([changed(before, set(mistake))]);
   const hash = hashIn(saidOf(held, 'kruise'));
-  const status = held.store.get({
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullStatus',
-    name: 'sidecarset-side',
-    namespace: 'pullwright-system',
-  });
+  const status = held.store.get(
+    refOf('pullwright.dev/v1alpha1 PullStatus', 'sidecarset-side', 'pullwright-system'),
+  );
   assert.ok(status !== undefined);
   const later = held.later(60, [{ gone: status }]);
   assert.equal(copies(later), COUNT);

@@ -8,17 +8,17 @@ import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { counted } from '../support/counted.ts';
 import { executable } from '../support/executable.ts';
+import { meta } from '../support/meta.ts';
 import { randomFrom } from '../support/random.ts';
 import { test } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
 import { NODE, ReconcilerProcess } from './process.ts';
 import { additional, furnish, GLOBAL, registriesOf, SYNCER } from './scene.ts';
 
-const LEASE: TestObject = {
-  apiVersion: 'coordination.k8s.io/v1',
-  kind: 'Lease',
-  metadata: { name: 'pullwright-reconciler', namespace: 'default' },
-};
+const LEASE: TestObject = meta('coordination.k8s.io/v1 Lease', {
+  name: 'pullwright-reconciler',
+  namespace: 'default',
+});
 
 /** What the reconciler brings to the cluster, object by object. */
 const AGENT = [

@@ -9,6 +9,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { NODE_CONFINED, ReconcilerProcess } from './process.ts';
 import { additional, GLOBAL, inKubeSystem, platform, registriesOf, SYNCER } from './scene.ts';
@@ -37,11 +38,9 @@ test('the program runs with the rights of its service account and computes the s
   await plane.apply(platform('quay.io'));
   await plane.apply(additional('tenant.example.com'));
   const config = join(plane.folder, 'config.yaml');
-  const map = await plane.get({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: 'pullwright-reconciler-config', namespace: 'pullwright-system' },
-  });
+  const map = await plane.get(
+    meta('v1 ConfigMap', { name: 'pullwright-reconciler-config', namespace: 'pullwright-system' }),
+  );
   writeFileSync(config, String(map?.['data']['config.yaml']));
   const kubeconfig = await plane.account('pullwright-system', 'pullwright-reconciler');
   process = new ReconcilerProcess(NODE_CONFINED, [

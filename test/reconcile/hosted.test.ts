@@ -7,7 +7,7 @@ import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts'
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import type { Rule } from '../control-plane/users.ts';
-import { meta } from '../support/meta.ts';
+import { meta, refOf } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { FaultServer } from './fault-server.ts';
 import { discovering } from './process.ts';
@@ -192,12 +192,11 @@ function machine(): TestObject {
     spec: {
       clusterName: 'good',
       bootstrap: { dataSecretName: 'user-data' },
-      infrastructureRef: {
-        apiVersion: 'infrastructure.cluster.x-k8s.io/v1beta1',
-        kind: 'AWSMachine',
-        name: 'worker',
-        namespace: 'clusters-good',
-      },
+      infrastructureRef: refOf(
+        'infrastructure.cluster.x-k8s.io/v1beta1 AWSMachine',
+        'worker',
+        'clusters-good',
+      ),
     },
   };
 }

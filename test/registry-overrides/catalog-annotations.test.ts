@@ -1,5 +1,6 @@
 /** Catalogs of hosted clusters whose annotations name mirrors or images, rightly and wrongly. */
 import assert from 'node:assert/strict';
+import { meta, refOf } from '../support/meta.ts';
 import { table, test } from '../support/suite.ts';
 import { annotated, BAD_CATALOGS } from './bad-catalogs.ts';
 import { CATALOGS, DEPLOYMENTS, facts, GOOD, images, KNOWN, OTHER_STREAM, stream } from './catalog-world.ts';
@@ -40,20 +41,17 @@ test('annotated images: no ImageStream of ours, and the images on the Deployment
 
 test('guest placement behaves alike: the image is in the CatalogSource', () => {
   const hosted = [
-    {
-      apiVersion: 'operators.coreos.com/v1alpha1',
-      kind: 'CatalogSource',
-      metadata: { name: 'mine', namespace: 'openshift-marketplace', uid: 'u' },
-    },
+    meta('operators.coreos.com/v1alpha1 CatalogSource', {
+      name: 'mine',
+      namespace: 'openshift-marketplace',
+      uid: 'u',
+    }),
   ];
   const cluster = hostedCluster(annotated(GOOD), { olmCatalogPlacement: 'guest' });
   const out = run([cluster, OTHER_STREAM, ...DEPLOYMENTS], { ...CATALOGS, hosted });
-  const source = out.hosted.get({
-    apiVersion: 'operators.coreos.com/v1alpha1',
-    kind: 'CatalogSource',
-    namespace: 'openshift-marketplace',
-    name: 'redhat-operators',
-  });
+  const source = out.hosted.get(
+    refOf('operators.coreos.com/v1alpha1 CatalogSource', 'redhat-operators', 'openshift-marketplace'),
+  );
   assert.equal((source?.spec as { image?: string } | undefined)?.image, GOOD);
   assert.equal(stream(out), undefined);
   assert.deepEqual(

@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { LookupResult } from '../../runtime/engine/contract.ts';
+import { meta, refOf } from '../support/meta.ts';
 import { CATALOG_NAMES } from './bad-catalogs.ts';
 import { deployment, NAMESPACE, type RunInput, type RunOutput } from './world.ts';
 
@@ -10,11 +11,11 @@ const THERE: LookupResult = { ok: true, value: DIGEST };
 export const CATALOGS: RunInput = { options: { catalogs: true } };
 
 /** Something of the kind is there, so the cluster serves it. */
-export const OTHER_STREAM: KubeObject = {
-  apiVersion: 'image.openshift.io/v1',
-  kind: 'ImageStream',
-  metadata: { name: 'other', namespace: 'elsewhere', uid: 'u-other' },
-};
+export const OTHER_STREAM: KubeObject = meta('image.openshift.io/v1 ImageStream', {
+  name: 'other',
+  namespace: 'elsewhere',
+  uid: 'u-other',
+});
 
 /** The answer of a registry for each of the three indexes. */
 export function facts(
@@ -31,12 +32,7 @@ export function facts(
 
 /** The ImageStream that we make. */
 export function stream(out: RunOutput): KubeObject | undefined {
-  return out.management.get({
-    apiVersion: 'image.openshift.io/v1',
-    kind: 'ImageStream',
-    namespace: NAMESPACE,
-    name: 'catalogs',
-  });
+  return out.management.get(refOf('image.openshift.io/v1 ImageStream', 'catalogs', NAMESPACE));
 }
 
 /** Its tags with their images. */

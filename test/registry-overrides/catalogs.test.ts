@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { LookupResult } from '../../runtime/engine/contract.ts';
 import { NOT_ASKED } from '../../runtime/engine/lookups.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { CATALOG_NAMES } from './bad-catalogs.ts';
 import {
@@ -174,11 +175,11 @@ test('where no registry may be asked, nothing is wrong and nothing is changed', 
 
 test('in guest placement too, what is in place stays while nothing is known', () => {
   const cluster = hostedCluster({}, { olmCatalogPlacement: 'guest' });
-  const other = {
-    apiVersion: 'operators.coreos.com/v1alpha1',
-    kind: 'CatalogSource',
-    metadata: { name: 'mine', namespace: 'openshift-marketplace', uid: 'u' },
-  };
+  const other = meta('operators.coreos.com/v1alpha1 CatalogSource', {
+    name: 'mine',
+    namespace: 'openshift-marketplace',
+    uid: 'u',
+  });
   const first = run([cluster], { ...CATALOGS, hosted: [other], facts: KNOWN });
   assert.equal([...first.hosted].length, 4);
   const second = run([...first.management], { ...CATALOGS, hosted: [...first.hosted] });

@@ -18,6 +18,7 @@ import {
   hostedControlPlane,
   kubeconfigSecret,
 } from '../support/hypershift.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { CATALOG_NAMES, GOOD_CATALOGS } from './bad-catalogs.ts';
 import {
@@ -117,9 +118,7 @@ test('an unchanged set of mirrors writes nothing, whatever the order it is liste
 test('a kind that is installed later is followed without a restart', async () => {
   await installCrds(plane.client, ['imagecontentsourcepolicies.operator.openshift.io']);
   await plane.apply({
-    apiVersion: 'operator.openshift.io/v1alpha1',
-    kind: 'ImageContentSourcePolicy',
-    metadata: { name: 'legacy' },
+    ...meta('operator.openshift.io/v1alpha1 ImageContentSourcePolicy', { name: 'legacy' }),
     spec: { repositoryDigestMirrors: [{ source: 'quay.io/old', mirrors: ['m.example.com/old'] }] },
   });
   await eventually(async () =>

@@ -7,6 +7,7 @@ import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
 import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
 import { registryOverridesReconciler } from '../../runtime/registry-overrides/reconciler/reconcile.ts';
+import { meta, refOf } from '../support/meta.ts';
 
 export const NAMESPACE = 'clusters-prod';
 export const SCOPE: ClusterPair = {
@@ -20,9 +21,12 @@ export function hostedCluster(
   spec: Readonly<Record<string, unknown>> = {},
 ): KubeObject {
   return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'HostedCluster',
-    metadata: { name: 'prod', namespace: 'clusters', uid: 'u-prod', annotations },
+    ...meta('hypershift.openshift.io/v1beta1 HostedCluster', {
+      name: 'prod',
+      namespace: 'clusters',
+      uid: 'u-prod',
+      annotations,
+    }),
     spec: { olmCatalogPlacement: 'management', ...spec },
     status: { version: { history: [{ version: '4.22.3' }] } },
   };
@@ -51,9 +55,7 @@ export function deployment(name: string, env: readonly unknown[] = [], manager =
     ? { initContainers: [{ name: 'extract-content', image: 'old' }] }
     : {};
   return {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name, namespace: NAMESPACE, uid: `u-${name}`, managedFields },
+    ...meta('apps/v1 Deployment', { name, namespace: NAMESPACE, uid: `u-${name}`, managedFields }),
     spec: {
       template: {
         spec: {
@@ -140,12 +142,7 @@ export function storeOf(objects: readonly KubeObject[]): ObjectStore {
 }
 
 export function deploymentOf(out: RunOutput, name: string): KubeObject | undefined {
-  return out.management.get({
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    namespace: NAMESPACE,
-    name,
-  });
+  return out.management.get(refOf('apps/v1 Deployment', name, NAMESPACE));
 }
 
 interface PodSpec {
@@ -189,12 +186,9 @@ export interface Status {
 }
 
 export function statusOf(out: RunOutput): Status {
-  const object = out.management.get({
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind: 'PullStatus',
-    namespace: 'clusters',
-    name: 'hostedcluster-prod',
-  });
+  const object = out.management.get(
+    refOf('pullwright.dev/v1alpha1 PullStatus', 'hostedcluster-prod', 'clusters'),
+  );
   return object?.status as Status;
 }
 

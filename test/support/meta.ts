@@ -22,3 +22,18 @@ export function pullSecretObject<Metadata extends object>(metadata: Metadata, co
     data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
   };
 }
+
+/** By which a store knows an object. */
+export function refOf(
+  type: string,
+  name: string,
+  namespace?: string,
+): {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly namespace?: string;
+} {
+  const [apiVersion = '', kind = ''] = type.split(' ');
+  return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };
+}

@@ -5,15 +5,14 @@ import { reveal } from '../../../runtime/core/redacted.ts';
 import { AGENT_WORDS } from '../../../runtime/global-pull-secret/agent/report.ts';
 import { nodeStatus } from '../../../runtime/node/report.ts';
 import { type NodeState, stateOf } from '../../../runtime/node/task.ts';
+import { meta } from '../../support/meta.ts';
 import { Fleet, NOW, PLATFORM, platform } from '../fleet.ts';
 import { TaskNode } from './task-node.ts';
 
 const LABEL = 'hypershift.openshift.io/nodepool-globalps-enabled';
 /** A node that takes part, and is up. */
 export const eligible = (name: string, labels: Readonly<Record<string, string>> = {}): KubeObject => ({
-  apiVersion: 'v1',
-  kind: 'Node',
-  metadata: { name, uid: name, labels: { [LABEL]: 'true', ...labels } },
+  ...meta('v1 Node', { name, uid: name, labels: { [LABEL]: 'true', ...labels } }),
   status: { conditions: [{ type: 'Ready', status: 'True' }] },
 });
 

@@ -8,6 +8,7 @@ import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
 import { CLUSTER_LABEL } from '../../../runtime/pull-secret-adapter/names.ts';
 import type { JobResult } from '../../../runtime/pull-secret-adapter/outcome.ts';
 import { Door } from '../../support/loopback.ts';
+import { meta } from '../../support/meta.ts';
 
 const SERVED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   '/api/v1': { secrets: 'Secret', pods: 'Pod', configmaps: 'ConfigMap', namespaces: 'Namespace' },
@@ -214,14 +215,12 @@ export class JobCluster {
     const terminated = { exitCode: failed ? 1 : 0, message: JSON.stringify(result), finishedAt: time };
     const { name, namespace, labels, uid = '' } = job.metadata;
     this.#store(`/api/v1/namespaces/${namespace}/pods/${name}`, {
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: {
+      ...meta('v1 Pod', {
         name,
         ...(namespace === undefined ? {} : { namespace }),
         labels: { ...labels },
         ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name, uid }],
-      },
+      }),
       status: { containerStatuses: [{ name: 'job', state: { terminated } }] },
     });
     const condition = { type: failed ? 'Failed' : 'Complete', status: 'True', lastTransitionTime: time };
