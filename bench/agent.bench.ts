@@ -20,7 +20,7 @@ import {
 } from '../test/credential-provider/support/installer-scene.ts';
 import { agentAccount, agentSecret } from '../test/support/agent-plane.ts';
 import { NEW, OLD, secret, startNode } from '../test/support/agent-scene.ts';
-import { type RunningAgent } from '../test/support/node-agent.ts';
+import type { RunningAgent } from '../test/support/node-agent.ts';
 import { missingSystemd, until } from '../test/support/systemd.ts';
 import { ms, printTable, ratio, spread } from './measure.ts';
 

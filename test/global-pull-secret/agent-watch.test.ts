@@ -8,7 +8,7 @@ import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import { agentAccount, agentSecret } from '../support/agent-plane.ts';
 import { NEW, OLD, secret, settled, startNode } from '../support/agent-scene.ts';
-import { type RunningAgent, TestNode } from '../support/node-agent.ts';
+import type { RunningAgent, TestNode } from '../support/node-agent.ts';
 import { test } from '../support/suite.ts';
 import { until } from '../support/systemd.ts';
 

@@ -8,7 +8,7 @@ import {
   InstallerNode,
 } from '../credential-provider/support/installer-scene.ts';
 import { inSync, NEW, OLD, settled, startNode } from '../support/agent-scene.ts';
-import { RunningAgent, TestNode } from '../support/node-agent.ts';
+import { RunningAgent, type TestNode } from '../support/node-agent.ts';
 import { digestOf, missingSystemd, until } from '../support/systemd.ts';
 import type { Judge, Pair } from './pair.ts';
 
@@ -21,7 +21,11 @@ interface Scene {
 async function onNode(body: (scene: Scene) => Promise<string>): Promise<string> {
   const node = await startNode();
   const agent = (program: string): RunningAgent => node.agent([], process.env, program);
-  return body({ node, agent }).finally(() => node.stop());
+  try {
+    return await body({ node, agent });
+  } finally {
+    await node.stop();
+  }
 }
 
 /** One version has settled; the other takes over without a restart, then carries a change out. */
