@@ -8,7 +8,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { agentRbac } from '../runtime/global-pull-secret/agent-access.ts';
+import { agentRbac } from '../runtime/global-pull-secret/daemon-set.ts';
 import { connectBus } from '../runtime/node/systemd.ts';
 import { missingControlPlane } from '../test/control-plane/build.ts';
 import { startControlPlane } from '../test/control-plane/control-plane.ts';

@@ -4,8 +4,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { readProfile } from '../runtime/pull-secret-injection/kinds/profile.ts';
-import { injectionPlan } from '../runtime/pull-secret-injection/plan/plan.ts';
-import { compileInjectionPolicy } from '../runtime/pull-secret-injection/plan/policy.ts';
+import { compileInjectionPolicy, injectionPlan } from '../runtime/pull-secret-injection/plan/plan.ts';
 import { startControlPlane } from '../test/control-plane/control-plane.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
 import {

@@ -20,7 +20,7 @@ import {
   agentRbac,
   leaseNames,
   POLICY_NAME,
-} from '../../runtime/global-pull-secret/agent-access.ts';
+} from '../../runtime/global-pull-secret/daemon-set.ts';
 import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
 import { type Access, type Delivery, statusRules } from '../shared/system.ts';
 

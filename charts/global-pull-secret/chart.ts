@@ -6,9 +6,9 @@ import { labels, namespaceReference } from '../../runtime/core/kubernetes/object
 import {
   additionalSecretPolicies,
   agentBounds,
+  agentPodMonitor,
   syncObjects,
-} from '../../runtime/global-pull-secret/agent-access.ts';
-import { agentPodMonitor } from '../../runtime/global-pull-secret/daemon-set.ts';
+} from '../../runtime/global-pull-secret/daemon-set.ts';
 import {
   type AgentOptions,
   type GlobalPullSecretInput,

@@ -35,12 +35,11 @@ import {
   federationOfPod,
   JOB_BINDING,
   JOB_CLUSTER_ROLE,
-  OWN_JOB_VARIABLES,
   PULL_SECRET_KEY,
   pullSecretBinding,
   pullSecretJob,
 } from '../../runtime/pull-secret-adapter/objects.ts';
-import { FAIL_JOB_EXIT_CODES } from '../../runtime/pull-secret-adapter/outcome.ts';
+import { type AdapterSettings, OWN_JOB_VARIABLES } from '../../runtime/pull-secret-adapter/options.ts';
 
 /** Of CEL, about a name: that of an object of a cluster. */
 const isOfCluster = (name: string, what: 'data' | 'places'): string =>
@@ -57,8 +56,8 @@ export interface JobBounds {
   readonly jobAccount: string;
   /** Further variables. */
   readonly environment: Readonly<Record<string, string>>;
-  /** ConfigMap of further authorities, and the pool of identities. */
-  readonly told: { readonly authorities?: string; readonly federation?: string };
+  /** ConfigMap of further authorities, and the pool of identities; empty: none. */
+  readonly told: Pick<AdapterSettings, 'jobAuthorities' | 'federation'>;
 }
 
 /** The bounds of the adapter's account. */
@@ -159,14 +158,14 @@ function jobOf({ image, namespace, jobAccount, told }: JobBounds, stores: boolea
       [...GIVEN, HASH_ANNOTATION].map((key) => [key, cel(`variables.annotations['${key}']`)]),
     ),
     image,
+    imagePullSecrets: [],
     serviceAccount: jobAccount,
     needsApiServer: cel<boolean>(`${SPEC}.automountServiceAccountToken`),
     env: {},
     ...(stores ? { dataSecret: cel(DATA) } : {}),
     passAs: 'file',
-    ttlSeconds: cel<number>('object.spec.ttlSecondsAfterFinished'),
-    deadlineSeconds: cel<number>('object.spec.activeDeadlineSeconds'),
-    failJobExitCodes: FAIL_JOB_EXIT_CODES,
+    jobTtlSeconds: cel<number>('object.spec.ttlSecondsAfterFinished'),
+    jobDeadlineSeconds: cel<number>('object.spec.activeDeadlineSeconds'),
   });
   const { template, ...spec } = job['spec'] as { readonly template: { readonly spec: PodSpec } };
   // Its variables have a rule of their own.
@@ -186,12 +185,7 @@ function variableIs({ environment }: JobBounds): string {
 
 /** The rendered binding, in no namespace of the platform: RBAC names it, and says not whom it binds. */
 function bindings({ namespace, jobAccount: serviceAccount }: JobBounds): AccountBound {
-  const binding = pullSecretBinding({
-    namespace: '',
-    labels: {},
-    serviceAccount,
-    serviceAccountNamespace: namespace,
-  });
+  const binding = pullSecretBinding('', {}, { namespace, serviceAccount });
   return {
     name: 'bindings',
     apiGroup: 'rbac.authorization.k8s.io',

@@ -243,7 +243,7 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
       image: input.image,
       jobAccount: JOB_ACCOUNT,
       environment: input.adapterOptions.jobEnv ?? {},
-      told: defined({ authorities: input.caConfigMap, federation: input.jobFederation }),
+      told: { jobAuthorities: input.caConfigMap ?? '', federation: input.jobFederation ?? '' },
       // They name the Secret that the Jobs write.
       pullSecretName: input.adapterOptions.pullSecretName ?? DEFAULT_SETTINGS.pullSecretName,
       labels: adapter.metadata.labels,

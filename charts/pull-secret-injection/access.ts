@@ -14,8 +14,7 @@ import {
   READ,
 } from '../../runtime/core/kubernetes/objects.ts';
 import type { PullSecretInjectionInput } from '../../runtime/pull-secret-injection/options.ts';
-import { WEBHOOK_NAME } from '../../runtime/pull-secret-injection/plan/plan.ts';
-import { INJECTION_POLICY_NAME } from '../../runtime/pull-secret-injection/plan/policy.ts';
+import { INJECTION_POLICY_NAME, WEBHOOK_NAME } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { type Access } from '../shared/system.ts';
 
 export interface InjectionAccessInput extends Pick<PullSecretInjectionInput, 'namespaces' | 'secretNames'> {

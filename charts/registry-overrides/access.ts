@@ -16,16 +16,14 @@ import {
   secretsByName,
 } from '../../runtime/core/kubernetes/objects.ts';
 import {
+  CATALOGS as ALL_CATALOGS,
   CATALOG_CONTAINERS,
   CATALOG_STREAM,
-  catalogTriggers,
-  TRIGGERS_ANNOTATION,
-} from '../../runtime/registry-overrides/objects.ts';
-import {
-  CATALOGS as ALL_CATALOGS,
   catalogAnnotation,
+  catalogTriggers,
   DEFAULT_REGISTRY,
   IS_REGISTRY_OVERRIDES,
+  TRIGGERS_ANNOTATION,
 } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { NO_OVERRIDES, OVERRIDES_ENV } from '../../runtime/registry-overrides/overrides.ts';
 import { MAX_VALUE, TARGETS } from '../../runtime/registry-overrides/reconciler/deployments.ts';

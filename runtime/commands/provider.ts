@@ -7,8 +7,8 @@
  */
 import { readFileSync, writeSync } from 'node:fs';
 import { errnoOf } from '../core/errors.ts';
-import { configBeside, type ParsedArguments, parseArguments } from '../credential-provider/plugin/options.ts';
 import { runProvider } from '../credential-provider/plugin/run.ts';
+import { configBeside, type ParsedArguments, parseArguments } from '../credential-provider/provider-flags.ts';
 
 /** Names that stand for a subcommand. Every other name is `pullwright`, whose first argument names the subcommand. */
 const COMMAND_OF_NAME: Readonly<Record<string, string>> = { 'crio-credential-provider': 'provider' };

@@ -5,7 +5,7 @@
 
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { kubernetesObject, labels, may, type PolicyRule, secretsByName } from '../core/kubernetes/objects.ts';
-import type { NamespaceAccess } from './options.ts';
+import type { FollowedNamespace, NamespaceAccess } from './options.ts';
 import { CREDENTIAL_PROVIDER } from './platform.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -76,13 +76,12 @@ export const ROLE: string = 'credential-provider-secret-access';
 /**
  * The Role alone. `secrets`: names; none of them grants none, undefined grants all.
  */
-export function namespaceRole(access: {
-  readonly namespace: string;
-  readonly serviceAccounts: readonly string[];
-  readonly secrets: readonly string[] | undefined;
-  readonly readReferences: boolean;
-}): KubeObject {
-  const { namespace, serviceAccounts, secrets, readReferences } = access;
+export function namespaceRole({
+  namespace,
+  serviceAccounts,
+  secrets,
+  readReferences,
+}: FollowedNamespace & { namespace: string; secrets: readonly string[] | undefined }): KubeObject {
   const rules = [...secretRules(secrets), ...(readReferences ? referenceRules(serviceAccounts) : [])];
   return kubernetesObject('Role', { name: ROLE, namespace, labels: ours(ROLE) }, { rules });
 }

@@ -117,12 +117,8 @@ function decodeBase64(text: string): string | undefined {
 }
 
 /** Whether the runtime would send the same, without showing either. */
-export function sameCredential(a: RegistryCredential, b: RegistryCredential): boolean {
-  return reveal(a.auth) === reveal(b.auth) && tokenOf(a) === tokenOf(b);
-}
-
-function tokenOf(credential: RegistryCredential): string | undefined {
-  return credential.identityToken === undefined ? undefined : reveal(credential.identityToken);
+function sameCredential(a: RegistryCredential, b: RegistryCredential): boolean {
+  return JSON.stringify(entryJson(a)) === JSON.stringify(entryJson(b));
 }
 
 /** Texts by the names of their fields. */
@@ -297,13 +293,6 @@ interface Offer {
   readonly entry: Redacted<JsonNode>;
 }
 
-export interface Offers {
-  /** By canonical key. */
-  readonly byKey: ReadonlyMap<string, readonly Offer[]>;
-  /** Secrets that were passed over, for the log; names only. */
-  readonly skipped: readonly string[];
-}
-
 /** One entry for the auth file. */
 export interface ChosenEntry {
   readonly key: string;
@@ -329,8 +318,10 @@ export const BODY_KEY: Readonly<Record<string, string>> = {
 };
 
 /** Reads the secrets: each key's offers in the order of `secrets`. */
-export function collectOffers(secrets: readonly NamespacePullSecret[]): Offers {
+export function collectOffers(secrets: readonly NamespacePullSecret[]) {
+  /** By canonical key. */
   const byKey = new Map<string, Offer[]>();
+  /** Secrets that were passed over, for the log; names only. */
   const skipped: string[] = [];
   for (const secret of secrets) {
     const entries = entriesOf(secret);
@@ -341,6 +332,8 @@ export function collectOffers(secrets: readonly NamespacePullSecret[]): Offers {
   }
   return { byKey, skipped };
 }
+
+export type Offers = Readonly<ReturnType<typeof collectOffers>>;
 
 function addOffer(byKey: Map<string, Offer[]>, offer: Offer): void {
   const key = canonicalKey(offer.spelled);

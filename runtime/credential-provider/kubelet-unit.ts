@@ -7,6 +7,7 @@
  *
  * Source of the rule: systemd.syntax(7), systemd.exec(5), and the command lines of systemd.service(5).
  */
+import { basename } from 'node:path';
 import { CREDENTIAL_PROVIDER } from './platform.ts';
 
 /** `name=value` of the section `[Service]`. */
@@ -132,8 +133,8 @@ export function flagVariable(
   files: readonly string[],
   { words, isVerbatim }: UnitCommand = NONE,
 ): FlagVariable | undefined {
-  const kubelet = words.findIndex((word) => baseOf(word) === 'kubelet');
-  if (kubelet === -1 || isVerbatim || SHELLS.includes(baseOf(words[0] ?? ''))) return undefined;
+  const kubelet = words.findIndex((word) => basename(word) === 'kubelet');
+  if (kubelet === -1 || isVerbatim || SHELLS.includes(basename(words[0] ?? ''))) return undefined;
   // Of a flag that is there twice, the kubelet takes the last.
   const last = words.findLastIndex((word) => word.startsWith('--image-credential-provider-'));
   const name = MADE_FOR_IT.find((one) => words.indexOf(`$${one}`) > Math.max(kubelet, last));
@@ -149,10 +150,6 @@ const NONE: UnitCommand = { words: [], isVerbatim: true };
 /** The raw value that the unit sets a variable to: `%` is itself or begins a specifier. */
 export function unitValue(settings: readonly Setting[], name: string): string | undefined {
   return lastValue(valuesOf(settings, 'Environment').flatMap(wordsOf).map(variableOf), name);
-}
-
-function baseOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 function variableOf(word: string): Setting {
@@ -203,4 +200,36 @@ export function unitLine({ name, value }: FlagVariable, flags: string): string {
 export function fileLine({ name, value }: FlagVariable, flags: string): string {
   const text = `${value === '' ? '' : `${value} `}${flags}`;
   return `${name}="${text.replace(/["\\$`]/g, '\\$&')}"`;
+}
+
+/** Where a kubelet looks for providers by its present command line. */
+export interface KubeletPointers {
+  /** Absent: nowhere. */
+  readonly config?: string | undefined;
+  readonly binDir?: string | undefined;
+}
+
+/** The last value of each flag in the texts that make the kubelet's command line. */
+export function kubeletPointers(texts: readonly string[]): KubeletPointers {
+  return {
+    config: lastFlag(texts, 'image-credential-provider-config'),
+    binDir: lastFlag(texts, 'image-credential-provider-bin-dir'),
+  };
+}
+
+function lastFlag(texts: readonly string[], name: string): string | undefined {
+  return texts
+    .flatMap((text) => text.replace(/\\\n/g, ' ').split('\n'))
+    .flatMap((line) => flagIn(line, `--${name}`) ?? [])
+    .at(-1);
+}
+
+/** The last value of the flag on a line that is not a comment. */
+function flagIn(line: string, flag: string): string | undefined {
+  if (/^\s*[#;]/.test(line)) return undefined;
+  return line
+    .split(flag)
+    .slice(1)
+    .flatMap((rest) => /^[= ]["']?([^\s"']+)/.exec(rest)?.[1] ?? [])
+    .at(-1);
 }

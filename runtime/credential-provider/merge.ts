@@ -72,17 +72,15 @@ export function mergeCredentialProviderConfig(
   const verdicts = matchImages.map((pattern) => judge(pattern, others));
   const kept = verdicts.filter(({ verdict }) => verdict === 'Rendered').map(({ pattern }) => pattern);
   if (kept.length === 0) return { config: undefined, verdicts };
-  const own = present.find(({ name }) => name === CREDENTIAL_PROVIDER.name) ?? ownProvider(options);
+  const at = present.findIndex(({ name }) => name === CREDENTIAL_PROVIDER.name);
+  const own = present[at] ?? ownProvider(options);
   const { args } = options;
   const rendered: ProviderEntry = {
     ...own,
     ...(args === undefined || args.length === 0 ? {} : { args }),
     matchImages: [...new Set(kept)].sort(),
   };
-  const isThere = present.some(({ name }) => name === CREDENTIAL_PROVIDER.name);
-  const providers = isThere
-    ? present.map((provider) => (provider.name === CREDENTIAL_PROVIDER.name ? rendered : provider))
-    : [...present, rendered];
+  const providers = at === -1 ? [...present, rendered] : present.with(at, rendered);
   return {
     config: {
       ...(template ?? { apiVersion: CONFIG_API_VERSION, kind: CONFIG_KIND }),

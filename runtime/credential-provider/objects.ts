@@ -29,16 +29,6 @@ export interface NodeUnit {
   readonly text: string;
 }
 
-export interface MachineConfigInput {
-  /** `master`, `worker`, `arbiter`. */
-  readonly pool: string;
-  readonly files: readonly NodeFile[];
-  /** @default {[]} */
-  readonly units?: readonly NodeUnit[];
-  /** The CRIOCredentialProviderConfig, so that its deletion removes this object too. */
-  readonly owner?: OwnerReference;
-}
-
 /** `97-<pool>-generated-credentialproviderconfig`. */
 export function machineConfigName(pool: string): string {
   return `97-${pool}-generated-credentialproviderconfig`;
@@ -46,8 +36,16 @@ export function machineConfigName(pool: string): string {
 
 /**
  * The object. Without files it is there all the same, so that a pool shows that it was looked at.
+ *
+ * @param pool `master`, `worker`, `arbiter`
+ * @param owner the CRIOCredentialProviderConfig, so that its deletion removes this object too
  */
-export function machineConfig({ pool, files, units = [], owner }: MachineConfigInput): KubeObject {
+export function machineConfig(
+  pool: string,
+  files: readonly NodeFile[],
+  owner?: OwnerReference,
+  units: readonly NodeUnit[] = [],
+): KubeObject {
   const metadata = {
     name: machineConfigName(pool),
     ...(owner === undefined ? {} : { ownerReferences: [owner] }),
@@ -216,6 +214,6 @@ export function hostedConfigText(
 ): string {
   const own =
     executable === undefined || files.length === 0 ? { files: [], units: [] } : executableParts(executable);
-  const object = machineConfig({ pool: 'worker', files: [...files, ...own.files], units: own.units });
+  const object = machineConfig('worker', [...files, ...own.files], undefined, own.units);
   return `${JSON.stringify(object, null, 2)}\n`;
 }

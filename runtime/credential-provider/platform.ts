@@ -95,8 +95,8 @@ function templateOf({ prefix, ...provider }: CloudProvider): CredentialProviderC
 }
 
 /** The flags that point a kubelet at a file. */
-export function kubeletFlags(path: string): string {
-  return `--image-credential-provider-bin-dir=${CREDENTIAL_PROVIDER.binDir} --image-credential-provider-config=${path}`;
+export function kubeletFlags(path: string, binDir: string = CREDENTIAL_PROVIDER.binDir): string {
+  return `--image-credential-provider-bin-dir=${binDir} --image-credential-provider-config=${path}`;
 }
 
 // Where the installer of a node says what became of the provider there.

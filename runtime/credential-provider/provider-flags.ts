@@ -2,6 +2,8 @@
  * The options of the credential provider's executable: one table from which its flags, its help, the fields of the section and
  * the `args` in the kubelet's file are made.
  */
+import { UsageError } from '../core/errors.ts';
+import { isRecord, jsonOf, scalarText } from '../core/record.ts';
 
 /** By field, in the order of the help. */
 export const PROVIDER_FLAGS = {
@@ -55,12 +57,6 @@ export type ProviderSettings = {
 /** What a path may hold: nothing that a list, a shell, a unit or a pod's command would read as something else. */
 export const PROVIDER_PATH: RegExp = /^\/[A-Za-z0-9._/@+:=-]*$/;
 
-/** What is wrong with a value for a flag, as the end of `Flag ... is "x": `; undefined when nothing is. */
-export function flagFault(kind: ProviderFlagKind, value: unknown): string | undefined {
-  const [wanted, holds] = KINDS[kind];
-  return holds(value) ? undefined : `must be ${wanted}`;
-}
-
 const KINDS: Readonly<
   Record<ProviderFlagKind, readonly [wanted: string, holds: (value: unknown) => boolean]>
 > = {
@@ -101,3 +97,184 @@ export function providerArgs(settings: ProviderSettings): readonly string[] {
 export function providerConfigText(settings: ProviderSettings): string {
   return `${JSON.stringify(Object.fromEntries(flagsIn(settings)), undefined, 2)}\n`;
 }
+
+// Where the provider reads and writes, and how long it may take: flags over a config file over the paths of a node.
+
+/** All options of a run; see {@link ProviderSettings} for what each is. */
+export interface ProviderOptions extends Required<Omit<ProviderSettings, 'caFile'>> {
+  /** The CA to use and no other; absent: looked for in {@link kubeconfigs}, then {@link caFiles}. */
+  readonly caFile: string | undefined;
+  readonly caFiles: readonly string[];
+}
+
+/** The paths of a node, as CRI-O and the Machine Config Operator lay it out. */
+export function defaultOptions(home: string | undefined): ProviderOptions {
+  const own = home === undefined ? [] : [`${home}/.config/containers/registries.conf.d`];
+  return {
+    registriesConf: '/etc/containers/registries.conf',
+    registriesConfDirs: [
+      ...own,
+      '/etc/containers/registries.rootful.conf.d',
+      '/etc/containers/registries.conf.d',
+      '/usr/share/containers/registries.rootful.conf.d',
+      '/usr/share/containers/registries.conf.d',
+    ],
+    authDir: '/etc/crio/auth',
+    globalAuthFile: '/var/lib/kubelet/config.json',
+    apiServerEnv: '/etc/kubernetes/apiserver-url.env',
+    caFile: undefined,
+    kubeconfigs: [
+      '/etc/kubernetes/kubelet.conf',
+      '/var/lib/kubelet/kubeconfig',
+      '/etc/kubernetes/kubeconfig',
+    ],
+    caFiles: ['/etc/kubernetes/pki/ca.crt', '/etc/kubernetes/ca.crt', '/etc/kubernetes/kubelet-ca.crt'],
+    secrets: 'list',
+    keepImagesPrivate: true,
+    // The kubelet asks at each start of a container, and holds the container up for as long.
+    budgetMs: 1_800,
+    journalSocket: '/run/systemd/journal/socket',
+    verbose: false,
+  };
+}
+
+/** Flag name to the option it sets. */
+const OPTIONS: ReadonlyMap<string, keyof ProviderSettings> = new Map(
+  Object.entries(PROVIDER_FLAGS).map(([field, { flag }]) => [flag, field as keyof ProviderSettings]),
+);
+
+/** What the flags and the config file say, and which arguments are left for others. */
+export interface ParsedArguments {
+  readonly options: ProviderOptions;
+  readonly dryRun: boolean;
+  readonly check: boolean;
+  readonly version: 'text' | 'json' | undefined;
+  /** Of the dry run, and of the check. */
+  readonly output: 'text' | 'json';
+}
+
+/**
+ * Reads `--name value`, `--name=value` and the config file (a flat JSON object with the same names), which is the one of
+ * `--config` over the one at `beside`, if there is one. Arguments that are not flags are skipped, as kubelet configurations
+ * give them to every provider.
+ */
+export function parseArguments(
+  args: readonly string[],
+  home: string | undefined,
+  readConfig: (path: string) => string,
+  beside?: string,
+): ParsedArguments {
+  let options = defaultOptions(home);
+  const text = beside === undefined ? undefined : textIfThere(beside, readConfig);
+  if (text !== undefined && beside !== undefined) options = withSettings(options, configOf(beside, text));
+  if (args.length === 0) return { options, dryRun: false, check: false, version: undefined, output: 'text' };
+  const given = flagsOf(args);
+  const config = given.get('config');
+  if (config !== undefined) options = withSettings(options, configOf(config, readConfig(config)));
+  options = withSettings(
+    options,
+    [...given].filter(([name]) => !SWITCHES.includes(name)),
+  );
+  return {
+    options,
+    dryRun: given.has('dry-run'),
+    check: given.has('check'),
+    version: given.has('version-json') ? 'json' : given.has('version') ? 'text' : undefined,
+    output: outputOf(given.get('output') ?? 'text'),
+  };
+}
+
+/**
+ * Options file of an executable that gets no arguments: beside it, under its kubelet name. Undefined on Node,
+ * which is not our executable.
+ */
+export function configBeside(executable: string): string | undefined {
+  if (!('Bun' in globalThis)) return undefined;
+  return `${executable.slice(0, executable.lastIndexOf('/'))}/crio-credential-provider.json`;
+}
+
+function textIfThere(path: string, readConfig: (path: string) => string): string | undefined {
+  try {
+    return readConfig(path);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    throw new UsageError(`Cannot read the config file "${path}": it is there, and cannot be read`);
+  }
+}
+
+const SWITCHES: readonly string[] = ['check', 'config', 'dry-run', 'output', 'version', 'version-json'];
+
+function outputOf(text: string): 'text' | 'json' {
+  if (text === 'text' || text === 'json') return text;
+  throw new UsageError(`Flag "--output" is "${text}": expected text or json`);
+}
+
+const BARE: readonly string[] = ['check', 'dry-run', 'version', 'version-json', 'verbose'];
+
+function flagsOf(args: readonly string[]): ReadonlyMap<string, string> {
+  const given = new Map<string, string>();
+  for (let index = 0; index < args.length; index += 1) {
+    const match = /^--?([a-z-]+)(?:=([\s\S]*))?$/.exec(args[index] ?? '');
+    if (match === null) continue;
+    const [, name = '', text] = match;
+    if (!SWITCHES.includes(name) && !BARE.includes(name) && !OPTIONS.has(name)) throw unknownFlag(name);
+    if (text !== undefined) given.set(name, text);
+    else if (BARE.includes(name)) given.set(name, 'true');
+    else {
+      index += 1;
+      const value = args[index];
+      if (value === undefined) throw new UsageError(`Flag "--${name}" has no value`);
+      given.set(name, value);
+    }
+  }
+  return given;
+}
+
+function unknownFlag(name: string): UsageError {
+  return new UsageError(`Unknown flag "--${name}": expected one of ${[...OPTIONS.keys()].join(', ')}`);
+}
+
+function configOf(path: string, text: string): readonly (readonly [string, string])[] {
+  const settings = jsonOf(text);
+  if (settings === undefined) throw new UsageError(`Cannot read the config file "${path}": it is not JSON`);
+  if (!isRecord(settings))
+    throw new UsageError(
+      `Cannot read the config file "${path}": expected a JSON object of flag names and values`,
+    );
+  return Object.entries(settings).map(([name, value]) => {
+    const texts = (Array.isArray(value) ? value : [value]) as readonly unknown[];
+    if (texts.every((one) => ['string', 'number', 'boolean'].includes(typeof one)))
+      return [name, texts.map(scalarText).join(',')];
+    throw new UsageError(
+      `Cannot read the config file "${path}": ${JSON.stringify(name)} must be a string, a number or a list of these`,
+    );
+  });
+}
+
+function withSettings(
+  options: ProviderOptions,
+  settings: readonly (readonly [string, string])[],
+): ProviderOptions {
+  const changed: Record<string, unknown> = { ...options };
+  for (const [name, text] of settings) {
+    const option = OPTIONS.get(name);
+    if (option === undefined) throw unknownFlag(name);
+    changed[option] = valueOf(name, PROVIDER_FLAGS[option].kind, text);
+  }
+  return changed as unknown as ProviderOptions;
+}
+
+function valueOf(name: string, kind: ProviderFlagKind, text: string): unknown {
+  const value = READ[kind](text);
+  const [wanted, holds] = KINDS[kind];
+  if (holds(value)) return value;
+  throw new UsageError(`Flag "--${name}" is "${text}": must be ${wanted}`);
+}
+
+const READ: Readonly<Record<ProviderFlagKind, (text: string) => unknown>> = {
+  path: (text) => text,
+  paths: (text) => (text === '' ? [] : text.split(',')),
+  secrets: (text) => text,
+  boolean: (text) => (text === 'true' || text === 'false' ? text === 'true' : text),
+  milliseconds: (text) => (text === '' ? text : Number(text)),
+};

@@ -2,9 +2,9 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { PullwrightError } from '../core/errors.ts';
-import { type Condition, nextConditions } from '../core/kubernetes/conditions.ts';
+import { conditionsIn, nextConditions } from '../core/kubernetes/conditions.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
-import { isRecord, recordOf, remember } from '../core/record.ts';
+import { recordOf, remember } from '../core/record.ts';
 import {
   type ApiError,
   asPullwrightError,
@@ -370,15 +370,15 @@ export function isLasting({ retryPolicy, code }: ReconcileError): boolean {
  * `status` with `Ready=False` and `Stalled=True` by `problem` in place of `Ready=True`, and of `Reconciling=True`: what waits by itself
  * waits in vain. A status that is stalled, or has no condition `Ready`, comes back as it is: it has its own reason.
  *
- * @param present conditions that the object has now, for the times of transition
+ * @param present the object as it is now, for the times of transition
  */
 export function failedStatus(
   status: Readonly<Record<string, unknown>>,
   { code, message, hint }: ReconcileError,
-  present: unknown,
+  present: Pick<KubeObject, 'status'> | undefined,
   now: Date,
 ): Readonly<Record<string, unknown>> {
-  const wanted = conditionsIn(status['conditions']);
+  const wanted = conditionsIn({ status });
   const ready = wanted.find(({ type }) => type === 'Ready');
   const goesOn = wanted.some(({ type, status }) => type === 'Reconciling' && status === 'True');
   if (ready === undefined || (ready.status !== 'True' && !goesOn)) return status;
@@ -389,8 +389,4 @@ export function failedStatus(
     ...wanted.filter(({ type }) => !['Ready', 'Stalled', 'Reconciling'].includes(type)),
   ];
   return { ...status, conditions: nextConditions(conditionsIn(present), failed, now) };
-}
-
-function conditionsIn(value: unknown): readonly Condition[] {
-  return Array.isArray(value) ? value.filter((one): one is Condition => isRecord(one)) : [];
 }

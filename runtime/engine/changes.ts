@@ -99,7 +99,7 @@ function objectChange(
   const before = stores[role].get(ref);
   const desired = marked(object, author);
   if (before === undefined) return { verb: 'created', ref, desired, differences: [], plain };
-  const seen = { ...ref, ...(before.metadata.uid === undefined ? {} : { uid: before.metadata.uid }) };
+  const seen = seenRef(role, before);
   if (before.metadata.deletionTimestamp !== undefined)
     return refused(
       seen,
@@ -229,6 +229,12 @@ export function isOurs(object: KubeObject, author: Author): boolean {
 /** The reference to `object` in the cluster of `role`. */
 export function refOf(role: Role, object: KubeObject): Ref {
   return { role, ...objectRef(object) };
+}
+
+/** The same, at that very object and no later one of its name. */
+export function seenRef(role: Role, object: KubeObject): Ref {
+  const { uid } = object.metadata;
+  return { ...refOf(role, object), ...(uid === undefined ? {} : { uid }) };
 }
 
 function refText(ref: Ref, stores: Readonly<Record<Role, ObjectStore>>): string {

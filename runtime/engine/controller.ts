@@ -264,11 +264,9 @@ export class Controller {
     const problems: ReconcileError[] = [];
     for (const patch of result.status ?? []) {
       const cluster = clusters[patch.ref.role];
-      const present = cluster.cache.store.get(patch.ref)?.status as { conditions?: unknown } | undefined;
+      const present = cluster.cache.store.get(patch.ref);
       const status =
-        failure === undefined
-          ? patch.status
-          : failedStatus(patch.status, failure, present?.conditions, new Date());
+        failure === undefined ? patch.status : failedStatus(patch.status, failure, present, new Date());
       try {
         await commitStatus({ ...patch, status }, author, cluster);
       } catch (error) {

@@ -1,7 +1,8 @@
 /** A PullStatus as a reconciler reports it: where it lies, what is applied, and its status with the times of transition kept. */
+import { type ConditionInput, conditionsIn, nextConditions } from '../core/kubernetes/conditions.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
 import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
+  PULL_STATUS,
   type PullStatusInput,
   type PullStatusTarget,
   pullStatus,
@@ -14,13 +15,7 @@ export function pullStatusRef(
   role: Ref['role'],
   { kind, namespace, name }: Omit<PullStatusTarget, 'apiVersion'>,
 ): Ref {
-  return {
-    role,
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace,
-    name: pullStatusName(kind, name),
-  };
+  return { role, ...PULL_STATUS, namespace, name: pullStatusName(kind, name) };
 }
 
 /** What is said, of what. */
@@ -39,4 +34,15 @@ export function reportPullStatus(
   const ref = pullStatusRef(role, said.about);
   const { object, status } = pullStatus({ ...said, present: reader.get(ref), now: reader.now });
   return { apply: { role, object }, status: { ref, status } };
+}
+
+/** The status of an object that has one of its own: conditions keep the time of their last transition. */
+export function statusPatch(
+  ref: Ref,
+  object: KubeObject,
+  conditions: readonly ConditionInput[],
+  now: Date,
+  fields: Readonly<Record<string, unknown>> = {},
+): StatusPatch {
+  return { ref, status: { ...fields, conditions: nextConditions(conditionsIn(object), conditions, now) } };
 }

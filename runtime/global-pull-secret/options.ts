@@ -171,16 +171,16 @@ export const STANDALONE_AGENT: Pick<AgentOptions, 'foreign'> = { foreign: 'keep'
 export const OPENSHIFT_PRIORITY_CLASS = 'openshift-user-critical';
 export const HASH_LABEL = 'hypershift.openshift.io/globalps-config-hash';
 
+/** What the agents' rights depend on. */
+export type AgentRights = Pick<AgentOptions, 'report' | 'restart' | 'restartWindow' | 'shape' | 'watch'>;
+
 /** Whether agents tell the API server about their nodes; HyperShift's own cannot. */
 export function reports(options: Pick<AgentOptions, 'report' | 'shape'>): boolean {
   return options.report !== false && options.shape !== 'upstream';
 }
 
 /** Whether nodes book their turns; not where nothing restarts. */
-export function booksTurns({
-  restart,
-  restartWindow = 'auto',
-}: Pick<AgentOptions, 'restart' | 'restartWindow'>): boolean {
+export function booksTurns({ restart, restartWindow = 'auto' }: AgentRights): boolean {
   return restartWindow === 'auto' && restart !== 'never';
 }
 

@@ -120,15 +120,11 @@ function covers(entries: readonly Keyed[], repository: string): boolean {
  * A removal whose entries went with the copy that held them: only the nodes know what they would lose, so they hold all of it
  * until it is confirmed.
  */
-export function lostRemoval({
-  held,
-  confirmed,
-  options,
-  now,
-}: Pick<RemovalInput, 'held' | 'confirmed' | 'options' | 'now'>): PendingRemoval | undefined {
+export function lostRemoval(input: Omit<RemovalInput, 'before' | 'after'>): PendingRemoval | undefined {
+  const { held, confirmed } = input;
   if (held === undefined || confirmed.includes(held.hash)) return undefined;
   const message = 'had lost entries when the copy that kept them was deleted';
-  return whileWaiting({ ...held, reason: 'CopyDeleted', message, keys: [] }, { options, now });
+  return whileWaiting({ ...held, reason: 'CopyDeleted', message, keys: [] }, input);
 }
 
 /** Instead of a mark: no entry that the document lacks may be removed. */

@@ -6,6 +6,7 @@
  * sends: structured JSON without content type, `time` or `subject`. As lenient as the existing subscriber (an empty source and
  * specversion 0.3 pass), and binary mode is understood on top.
  */
+import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { isRecord, jsonOf, scalarText } from '../core/record.ts';
 import { CLUSTER_ID } from './places.ts';
@@ -89,20 +90,19 @@ function fromBinary(body: Uint8Array, attributes: Readonly<Record<string, string
   }
   const content = attributes['content-type'];
   if (content !== undefined) context['datacontenttype'] = content;
-  const data = body.length === 0 ? { ok: true as const, value: undefined } : parseJson(body);
-  if (!data.ok) return reject('the data is not JSON in UTF-8');
-  return build(context, data.value);
+  const data = jsonIn(body);
+  if (data === undefined && body.length > 0) return reject('the data is not JSON in UTF-8');
+  return build(context, data);
 }
 
 function fromStructured(body: Uint8Array): CloudEventResult {
-  const parsed = parseJson(body);
-  if (!parsed.ok) return reject('the body is not JSON in UTF-8');
-  if (!isRecord(parsed.value)) return reject('the body is not a JSON object');
-  const fields = parsed.value;
+  const fields = jsonIn(body);
+  if (fields === undefined) return reject('the body is not JSON in UTF-8');
+  if (!isRecord(fields)) return reject('the body is not a JSON object');
   if (fields['data_base64'] === undefined) return build(fields, fields['data']);
   if (typeof fields['data_base64'] !== 'string') return reject('data_base64 is not text');
-  const decoded = parseJson(Buffer.from(fields['data_base64'], 'base64'));
-  return decoded.ok ? build(fields, decoded.value) : reject('data_base64 does not hold JSON');
+  const decoded = jsonIn(Buffer.from(fields['data_base64'], 'base64'));
+  return decoded === undefined ? reject('data_base64 does not hold JSON') : build(fields, decoded);
 }
 
 const MISSING_TYPE = 'type is missing';
@@ -133,12 +133,9 @@ function extensionsOf(fields: Readonly<Record<string, unknown>>): Readonly<Recor
   return extensions;
 }
 
-function parseJson(bytes: Uint8Array): { ok: true; value: unknown } | { ok: false } {
-  try {
-    return { ok: true, value: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) };
-  } catch {
-    return { ok: false };
-  }
+/** Undefined: it is not JSON in UTF-8. */
+function jsonIn(bytes: Uint8Array): unknown {
+  return isUtf8(bytes) ? jsonOf(new TextDecoder().decode(bytes)) : undefined;
 }
 
 function reject(reason: string): CloudEventResult {

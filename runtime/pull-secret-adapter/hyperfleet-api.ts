@@ -5,7 +5,7 @@
 
 import { type BackOff, backOffMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
-import { jsonOf, recordOf } from '../core/record.ts';
+import { jsonOf, recordOf, textOf } from '../core/record.ts';
 import { type Redacted, reveal } from '../core/redacted.ts';
 import { type HttpClient, isPassingStatus, retry, retryAfterMs } from '../http/client.ts';
 import { HttpError } from '../http/http-error.ts';
@@ -114,10 +114,9 @@ async function once(
 function answerOf({ status, header, text }: WholeAnswer): Answer {
   const body = jsonOf(text || '{}');
   if (status < 300 && body === undefined) return { status: 0, code: `HTTP ${status} without JSON`, body };
-  const code = (body as { readonly code?: unknown } | null | undefined)?.code;
   return {
     status,
-    code: typeof code === 'string' ? code.slice(0, 64) : '',
+    code: textOf(recordOf(body)['code']).slice(0, 64),
     body,
     retryAfterMs: retryAfterMs(header('retry-after'), Date.now()),
   };
@@ -329,7 +328,7 @@ function listIn(
   [verb, subject]: readonly [string, string],
 ): { readonly items: readonly unknown[]; readonly total: number | undefined } {
   if (answer.status !== 200) throw refused(verb, subject, answer);
-  const { items, total } = (answer.body ?? {}) as { readonly items?: unknown; readonly total?: unknown };
+  const { items, total } = recordOf(answer.body);
   if (!Array.isArray(items)) throw refused(verb, subject, { ...answer, code: 'without a list' });
   return { items: items as unknown[], total: typeof total === 'number' ? total : undefined };
 }
@@ -347,5 +346,5 @@ function clustersIn(items: readonly unknown[]): readonly HyperfleetCluster[] {
 function isGone({ status, code, body }: Answer): boolean {
   if (status !== 404) return false;
   if (code.startsWith('HYPERFLEET-NTF-')) return code !== 'HYPERFLEET-NTF-000';
-  return (body as { readonly kind?: unknown } | null | undefined)?.kind === 'Error';
+  return recordOf(body)['kind'] === 'Error';
 }

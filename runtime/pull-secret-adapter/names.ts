@@ -126,10 +126,7 @@ export function gcpLabels(cluster: {
 }
 
 /** Name of the secret in Secret Manager. */
-export function gcpSecretName(
-  settings: Pick<AdapterSettings, 'gcpSecretName'>,
-  cluster: Pick<HyperfleetCluster, 'id' | 'name'>,
-): string {
+export function gcpSecretName(settings: AdapterSettings, cluster: HyperfleetCluster): string {
   return fillTemplate(settings.gcpSecretName, cluster);
 }
 

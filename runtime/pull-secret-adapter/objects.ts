@@ -12,6 +12,8 @@ import {
   type Volume,
   type VolumeMount,
 } from '../core/kubernetes/objects.ts';
+import type { AdapterSettings } from './options.ts';
+import { FAIL_JOB_EXIT_CODES } from './outcome.ts';
 
 /** What a container and its pod need for something that they use. */
 export interface PodParts {
@@ -92,63 +94,32 @@ export const PULL_SECRET_KEY = 'pullsecret';
 /** Folder of the result file that a status side-car may read. */
 export const RESULTS_MOUNT = '/results';
 
-/** Environment that only the adapter may set on a Job: cluster, destination and proof of consent. */
-export const OWN_JOB_VARIABLES: ReadonlySet<string> = new Set([
-  'ADOPT',
-  'CLUSTER_GENERATION',
-  'CLUSTER_ID',
-  'CLUSTER_NAME',
-  'DESTROY_AFTER_SECONDS',
-  'GCP_PROJECT_ID',
-  'GCP_SERVICE_ACCOUNT',
-  'JOB_MODE',
-  'KEEP_VERSIONS',
-  'KMS_KEY_NAME',
-  'MANAGEMENT_NAMESPACE',
-  'MANAGEMENT_SECRET_NAME',
-  'ON_DELETION',
-  'PLACES',
-  'PREVIOUS_FOR_SECONDS',
-  'PULL_SECRET_DATA',
-  'PULL_SECRET_FILE',
-  'REPLICATION_POLICY',
-  'RESULT_FILE',
-  'REVOKE_PREVIOUS',
-  'SECRET_LOCATION',
-  'SECRET_NAME',
-  'TENANT_CHALLENGE',
-  'TERMINATION_LOG',
-  'TRACEPARENT',
-]);
-
 /** The container that does the work; by its name its result is found. */
 export const JOB_CONTAINER = 'job';
 
-/** Input of {@link pullSecretJob}. */
-export interface PullSecretJobInput {
+/** Input of {@link pullSecretJob}: how Jobs are made, and what is the cluster's own. */
+export interface PullSecretJobInput
+  extends Pick<
+    AdapterSettings,
+    | 'namespace'
+    | 'image'
+    | 'imagePullSecrets'
+    | 'serviceAccount'
+    | 'passAs'
+    | 'federation'
+    | 'jobAuthorities'
+    | 'jobTtlSeconds'
+    | 'jobDeadlineSeconds'
+  > {
   readonly name: string;
-  readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  readonly image: string;
-  /** Secrets of the namespace that the pod pulls it with. @default none */
-  readonly imagePullSecrets?: readonly string[];
-  readonly serviceAccount: string;
   /** Whether the pod speaks to the API server: its ServiceAccount mounts no token by itself. */
   readonly needsApiServer: boolean;
   /** Plain settings; nothing secret. */
   readonly env: Readonly<Record<string, string>>;
   /** The temporary Secret; absent for a Job that only deletes. */
   readonly dataSecret?: string;
-  readonly passAs: 'file' | 'env';
-  /** Provider of a workload identity pool; absent: the metadata server knows the pod. */
-  readonly federation?: string;
-  /** ConfigMap of the namespace with further authorities to trust. @default those of the image */
-  readonly authorities?: string;
-  readonly ttlSeconds: number;
-  readonly deadlineSeconds: number;
-  /** Container exit codes that fail the Job at once. */
-  readonly failJobExitCodes: readonly number[];
 }
 
 /**
@@ -163,19 +134,15 @@ export function pullSecretJob(input: PullSecretJobInput): KubeObject {
     {
       spec: {
         backoffLimit: 3,
-        activeDeadlineSeconds: input.deadlineSeconds,
-        ttlSecondsAfterFinished: input.ttlSeconds,
+        activeDeadlineSeconds: input.jobDeadlineSeconds,
+        ttlSecondsAfterFinished: input.jobTtlSeconds,
         podReplacementPolicy: 'Failed',
         podFailurePolicy: {
           rules: [
             { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
             {
               action: 'FailJob',
-              onExitCodes: {
-                containerName: JOB_CONTAINER,
-                operator: 'In',
-                values: [...input.failJobExitCodes],
-              },
+              onExitCodes: { containerName: JOB_CONTAINER, operator: 'In', values: FAIL_JOB_EXIT_CODES },
             },
           ],
         },
@@ -190,8 +157,8 @@ export const NO_PARTS: PodParts = { env: [], mounts: [], volumes: [] };
 function podSpec(input: PullSecretJobInput): PodSpec {
   const file = input.passAs === 'file' ? input.dataSecret : undefined;
   const mount = { name: 'pull-secret', mountPath: PULL_SECRET_MOUNT, readOnly: true };
-  const google = input.federation === undefined ? NO_PARTS : federationOfPod(input.federation);
-  const trust = input.authorities === undefined ? NO_PARTS : authoritiesOfPod(input.authorities);
+  const google = input.federation === '' ? NO_PARTS : federationOfPod(input.federation);
+  const trust = input.jobAuthorities === '' ? NO_PARTS : authoritiesOfPod(input.jobAuthorities);
   return {
     restartPolicy: 'Never',
     serviceAccountName: input.serviceAccount,
@@ -246,20 +213,17 @@ export const JOB_CLUSTER_ROLE = 'pullwright-pull-secret-job';
 export const JOB_BINDING = 'pullsecret-adapter-job';
 
 /** Lets the Job's identity write the pull secret in one namespace. */
-export function pullSecretBinding(input: {
-  readonly namespace: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly serviceAccount: string;
-  readonly serviceAccountNamespace: string;
-}): KubeObject {
+export function pullSecretBinding(
+  namespace: string,
+  labels: Readonly<Record<string, string>>,
+  account: Pick<AdapterSettings, 'namespace' | 'serviceAccount'>,
+): KubeObject {
   return kubernetesObject(
     'RoleBinding',
-    { name: JOB_BINDING, namespace: input.namespace, labels: input.labels },
+    { name: JOB_BINDING, namespace, labels },
     {
       roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: JOB_CLUSTER_ROLE },
-      subjects: [
-        { kind: 'ServiceAccount', name: input.serviceAccount, namespace: input.serviceAccountNamespace },
-      ],
+      subjects: [{ kind: 'ServiceAccount', name: account.serviceAccount, namespace: account.namespace }],
     },
   );
 }

@@ -16,7 +16,35 @@ import { type Frozen, optional } from '../core/kubernetes/fields.ts';
 import { readValue } from '../core/kubernetes/read-spec.ts';
 import { isRecord, scalarText } from '../core/record.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
-import { OWN_JOB_VARIABLES } from './objects.ts';
+
+/** Environment that only the adapter may set on a Job: cluster, destination and proof of consent. */
+export const OWN_JOB_VARIABLES: ReadonlySet<string> = new Set([
+  'ADOPT',
+  'CLUSTER_GENERATION',
+  'CLUSTER_ID',
+  'CLUSTER_NAME',
+  'DESTROY_AFTER_SECONDS',
+  'GCP_PROJECT_ID',
+  'GCP_SERVICE_ACCOUNT',
+  'JOB_MODE',
+  'KEEP_VERSIONS',
+  'KMS_KEY_NAME',
+  'MANAGEMENT_NAMESPACE',
+  'MANAGEMENT_SECRET_NAME',
+  'ON_DELETION',
+  'PLACES',
+  'PREVIOUS_FOR_SECONDS',
+  'PULL_SECRET_DATA',
+  'PULL_SECRET_FILE',
+  'REPLICATION_POLICY',
+  'RESULT_FILE',
+  'REVOKE_PREVIOUS',
+  'SECRET_LOCATION',
+  'SECRET_NAME',
+  'TENANT_CHALLENGE',
+  'TERMINATION_LOG',
+  'TRACEPARENT',
+]);
 
 /** So many whole seconds at least. */
 export const secondsFrom = (least: number): z.ZodInt => z.int().min(least).max(999_999_999);

@@ -81,18 +81,12 @@ export function wantedPlaces(cluster: HyperfleetCluster, settings: AdapterSettin
 }
 
 /** Namespace of the Secret for HyperShift; empty for none. */
-export function managementNamespace(
-  cluster: Pick<HyperfleetCluster, 'id' | 'name'>,
-  settings: Pick<AdapterSettings, 'managementNamespace'>,
-): string {
+export function managementNamespace(cluster: HyperfleetCluster, settings: AdapterSettings): string {
   return fillTemplate(settings.managementNamespace, cluster);
 }
 
 /** Where a regional secret is; empty for one that Google replicates. */
-export function secretLocation(
-  cluster: HyperfleetCluster,
-  settings: Pick<AdapterSettings, 'location'>,
-): string {
+export function secretLocation(cluster: HyperfleetCluster, settings: AdapterSettings): string {
   return fillTemplate(settings.location, { ...cluster, project: cluster.projectId });
 }
 
@@ -140,10 +134,7 @@ export const CHALLENGE_LABEL = 'pullwright-tenant';
  * The value of the label that lets the tenant of a cluster into its project; empty when the cluster names no tenant. It is not a secret: only
  * who may change the project can set it.
  */
-export function challengeOf(
-  { tenantFields }: Pick<HyperfleetCluster, 'tenantFields'>,
-  { tenantKey }: Pick<AdapterSettings, 'tenantKey'>,
-): string {
+export function challengeOf({ tenantFields }: HyperfleetCluster, { tenantKey }: AdapterSettings): string {
   const tenant = Object.hasOwn(tenantFields, tenantKey) ? (tenantFields[tenantKey] ?? '') : '';
   return tenant === ''
     ? ''
@@ -154,8 +145,8 @@ export function challengeOf(
  * Why the tenant of a cluster may not name its project; undefined: it may. The project is not touched before.
  */
 export function tenancyFault(
-  { tenantFields, projectId = '' }: Pick<HyperfleetCluster, 'tenantFields' | 'projectId'>,
-  { tenants, tenantKey, challenge }: Pick<AdapterSettings, 'tenants' | 'tenantKey' | 'challenge'>,
+  { tenantFields, projectId = '' }: HyperfleetCluster,
+  { tenants, tenantKey, challenge }: AdapterSettings,
 ): string | undefined {
   if (tenants === undefined && challenge === 'none') return undefined;
   const { [tenantKey]: tenant } = tenantFields;

@@ -11,7 +11,6 @@ import {
   type RuleOrigin,
 } from '../core/mirrors/resolve.ts';
 import { schemaFaults, schemaProblem } from './machine-config/admission.ts';
-import { faultProblems } from './machine-config/node-mirrors.ts';
 import { renderNodeFiles } from './machine-config/render.ts';
 import {
   collectMirrors,
@@ -20,6 +19,7 @@ import {
   readMirrorEntries,
   type SetEntry,
 } from './mirror-sets/collect.ts';
+import { faultProblems } from './planes.ts';
 
 /**
  */

@@ -6,6 +6,8 @@
  * `checkCatalogImageOverides`; with the whole syntax of a digest checked, and any source of the overrides honoured.
  */
 import { parseWrittenReference } from '../core/image-reference.ts';
+import { customObject } from '../core/kubernetes/custom-kinds.ts';
+import type { KubeObject } from '../core/kubernetes/object.ts';
 import { compileMirrors, resolveMirrors } from '../core/mirrors/resolve.ts';
 import { type OverrideMap, overrideRules, parseImageOverrides } from './overrides.ts';
 
@@ -52,7 +54,7 @@ export function catalogsOf(version: string): readonly Catalog[] {
   return CATALOGS.filter((catalog) => four || catalog.name !== 'redhat-marketplace');
 }
 
-export interface CatalogChoice {
+interface CatalogChoice {
   /** Images by catalog name; absent when the annotations do not override the catalogs. */
   readonly images?: Readonly<Record<string, string>>;
   /** Why the annotations cannot be used. Then nothing is overridden. */
@@ -87,7 +89,7 @@ export function chooseCatalogImages(
 }
 
 /** One pull source for a catalog's image. */
-export interface CatalogCandidate {
+interface CatalogCandidate {
   readonly image: string;
   /** `override`: from the annotation; `default`: the catalog's own, tried after all of these. */
   readonly from: 'override' | 'default';
@@ -190,4 +192,58 @@ export function parseCatalogOverrides(text: string): {
   const pairs = text.split(',').filter((pair) => pair !== '' && pair !== '=');
   const ignored = pairs.filter((pair) => !/^[^=]+=./.test(pair));
   return { overrides: parseImageOverrides(text), ignored };
+}
+
+// Plain objects of the catalogs of the Operator Lifecycle Manager, shared by the charts and the reconciler.
+//
+// Source of the rule: HyperShift's assets for the catalogs, field by field.
+
+/** Images by catalog name. */
+type CatalogImages = Readonly<Record<string, string>>;
+
+export const CATALOG_STREAM = 'catalogs';
+export const TRIGGERS_ANNOTATION = 'image.openshift.io/triggers';
+/** Containers of a catalog Deployment that run the catalog's image. */
+export const CATALOG_CONTAINERS = { initContainer: 'extract-content', container: 'registry' } as const;
+
+/** ImageStream `catalogs` of a control plane namespace: one scheduled tag per catalog, by name. */
+export function catalogImageStream(namespace: string, images: CatalogImages): KubeObject {
+  const tags = Object.entries(images)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, image]) => ({
+      name,
+      from: { kind: 'DockerImage', name: image },
+      importPolicy: { scheduled: true, importMode: 'PreserveOriginal' },
+      referencePolicy: { type: 'Local' },
+    }));
+  const metadata = { name: CATALOG_STREAM, namespace };
+  return customObject('ImageStream', metadata, { lookupPolicy: { local: true }, tags });
+}
+
+/** What keeps a catalog Deployment's containers at the ImageStream's tag. */
+export function catalogTriggers(catalog: string): readonly object[] {
+  const from = { kind: 'ImageStreamTag', name: `${CATALOG_STREAM}:${catalog}` };
+  const { initContainer, container } = CATALOG_CONTAINERS;
+  return [
+    { from, fieldPath: `spec.template.spec.initContainers[?(@.name=="${initContainer}")].image` },
+    { from, fieldPath: `spec.template.spec.containers[?(@.name=="${container}")].image` },
+  ];
+}
+
+/** CatalogSource in the hosted cluster, with the image to run there. */
+export function catalogSource(catalog: Catalog, image: string): KubeObject {
+  const metadata = {
+    name: catalog.name,
+    namespace: 'openshift-marketplace',
+    annotations: { 'target.workload.openshift.io/management': '{"effect": "PreferredDuringScheduling"}' },
+  };
+  return customObject('CatalogSource', metadata, {
+    sourceType: 'grpc',
+    displayName: catalog.displayName,
+    publisher: 'Red Hat',
+    priority: catalog.priority,
+    grpcPodConfig: { securityContextConfig: 'restricted' },
+    updateStrategy: { registryPoll: { interval: '10m' } },
+    image,
+  });
 }

@@ -6,13 +6,11 @@ import { agentOptions } from '../../runtime/global-pull-secret/agent/command.ts'
 import {
   additionalSecretPolicies,
   agentBounds,
-  agentRbac,
-  syncObjects,
-} from '../../runtime/global-pull-secret/agent-access.ts';
-import {
   agentCommand,
   agentDaemonSet,
   agentPodMonitor,
+  agentRbac,
+  syncObjects,
 } from '../../runtime/global-pull-secret/daemon-set.ts';
 import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
 import { test } from '../support/suite.ts';

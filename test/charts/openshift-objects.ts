@@ -13,7 +13,7 @@ export const OPENSHIFT_OBJECTS: readonly KubeObject[] = [
   mirrorSetObject({ ...set, type: 'content-source-policy' }),
   mirrorMachineConfig('worker', [set]),
   ...executableMachineConfigs({ pools: ['worker'], image: 'registry.example.com/pullwright:1' }),
-  machineConfig({ pool: 'worker', files: [{ path: '/etc/a', text: 'a' }] }),
+  machineConfig('worker', [{ path: '/etc/a', text: 'a' }]),
 ];
 
 /** What strict validation has to refuse. */

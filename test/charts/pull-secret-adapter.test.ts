@@ -19,7 +19,6 @@ import { BROKER_FLAGS } from '../../runtime/pull-secret-adapter/broker/flags.ts'
 import { clusterDocument } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { type PullSecretJobInput, pullSecretJob } from '../../runtime/pull-secret-adapter/objects.ts';
 import { OPTION_FLAGS, settingsOf } from '../../runtime/pull-secret-adapter/options.ts';
-import { FAIL_JOB_EXIT_CODES } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { command as sentinelCommand } from '../../runtime/pull-secret-adapter/sentinel/command.ts';
 import { SENTINEL_FLAGS, sentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { golden } from '../support/golden.ts';
@@ -71,14 +70,16 @@ const JOB: PullSecretJobInput = {
   labels: { 'hyperfleet.io/cluster-id': 'cls-123' },
   annotations: { 'hyperfleet.io/generation': '1' },
   image: IMAGE,
+  imagePullSecrets: [],
   serviceAccount: 'pullsecret-adapter-job',
+  federation: '',
+  jobAuthorities: '',
   needsApiServer: true,
   env: { CLUSTER_ID: 'cls-123', GCP_PROJECT_ID: 'cust-proj' },
   dataSecret: 'cluster-cls-123-pullsecret-data',
   passAs: 'file',
-  ttlSeconds: 3600,
-  deadlineSeconds: 310,
-  failJobExitCodes: FAIL_JOB_EXIT_CODES,
+  jobTtlSeconds: 3600,
+  jobDeadlineSeconds: 310,
 };
 
 function yaml(objects: readonly KubeObject[]): string {
@@ -118,7 +119,7 @@ test('Pub/Sub and federation', () =>
 
 test('the Job: from a file, from the environment, with federation and authorities, for a deletion', () => {
   const { dataSecret: _none, ...deletion } = JOB;
-  const trusting = { ...JOB, federation: PROVIDER, authorities: 'authorities' };
+  const trusting = { ...JOB, federation: PROVIDER, jobAuthorities: 'authorities' };
   const jobs = [JOB, { ...JOB, passAs: 'env' as const }, trusting, deletion];
   golden('pull-secret-adapter/jobs.yaml', yaml(jobs.map(pullSecretJob)));
 });

@@ -8,7 +8,7 @@ import {
   findApiServer,
   usualCluster,
 } from '../../runtime/credential-provider/plugin/api-server.ts';
-import { defaultOptions, type ProviderOptions } from '../../runtime/credential-provider/plugin/options.ts';
+import { defaultOptions, type ProviderOptions } from '../../runtime/credential-provider/provider-flags.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { type Case, table, test } from '../support/suite.ts';

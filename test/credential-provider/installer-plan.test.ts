@@ -6,12 +6,12 @@ import { type InstallerSettings, prover } from '../../runtime/credential-provide
 import {
   type InstallInput,
   isOwnDropIn,
-  kubeletPointers,
   NEUTRAL,
   ownPointers,
   planInstall,
   planNodeUninstall,
 } from '../../runtime/credential-provider/installer/plan.ts';
+import { kubeletPointers } from '../../runtime/credential-provider/kubelet-unit.ts';
 import { table, test } from '../support/suite.ts';
 
 const UNIT = {

@@ -18,7 +18,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
-import { trialService } from '../../runtime/credential-provider/installer/trial.ts';
+import { trialService } from '../../runtime/credential-provider/installer/source.ts';
 import { SystemdOverBus } from '../../runtime/node/systemd.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { freePort } from '../support/loopback.ts';

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { installerObjects } from '../../charts/credential-provider/installer.ts';
 import { mergeCredentialProviderConfig } from '../../runtime/credential-provider/merge.ts';
 import { schema } from '../../runtime/credential-provider/options.ts';
-import { parseArguments } from '../../runtime/credential-provider/plugin/options.ts';
 import {
   PROVIDER_FLAGS,
   type ProviderFlagKind,
   type ProviderSettings,
+  parseArguments,
   providerArgs,
   providerConfigText,
 } from '../../runtime/credential-provider/provider-flags.ts';

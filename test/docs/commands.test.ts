@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, globSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { PULL_STATUS_API_VERSION } from '../../runtime/core/kubernetes/pull-status.ts';
+import { PULL_STATUS } from '../../runtime/core/kubernetes/pull-status.ts';
 import { controlPlaneBinaries } from '../control-plane/build.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import { type DocBlock, docBlocks, putPullwright, runBlock } from '../support/doc-blocks.ts';
@@ -164,7 +164,7 @@ const ALERTED = [
     ['clusters', 'PodList', 'clusters'],
     ['pullwright-system', 'Secret', 'hosted-clusters'],
   ].map(([namespace, kind = '', name]) => ({
-    apiVersion: PULL_STATUS_API_VERSION,
+    apiVersion: PULL_STATUS.apiVersion,
     kind: 'PullStatus',
     metadata: { name: `${kind.toLowerCase()}-${name}`, namespace, labels: { planted: 'status' } },
     status: {

@@ -1,13 +1,13 @@
 /** Files of nodes that others write, what systemd says, and files that a person gives to a command. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readEnvironment } from '../../runtime/credential-provider/installer/host.ts';
 import {
   isOwnDropIn,
   ownPointers,
   withKubeconfig,
 } from '../../runtime/credential-provider/installer/plan.ts';
 import { readFailures } from '../../runtime/credential-provider/installer/report.ts';
+import { readEnvironment } from '../../runtime/credential-provider/installer/source.ts';
 import { serviceSettings, unitValue } from '../../runtime/credential-provider/kubelet-unit.ts';
 import { readSource } from '../../runtime/global-pull-secret/agent/sources.ts';
 import { loadedService } from '../../runtime/node/systemd.ts';

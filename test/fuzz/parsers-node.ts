@@ -10,15 +10,15 @@ import {
   NO_GLOBAL_AUTH,
   parseGlobalAuth,
 } from '../../runtime/credential-provider/auth-file.ts';
-import { kubeletPointers } from '../../runtime/credential-provider/installer/plan.ts';
 import { readRecord } from '../../runtime/credential-provider/installer/source.ts';
+import { kubeletPointers } from '../../runtime/credential-provider/kubelet-unit.ts';
 import { apiClient } from '../../runtime/credential-provider/plugin/api-server.ts';
-import { parseArguments } from '../../runtime/credential-provider/plugin/options.ts';
 import {
   pullerOf,
   readSecrets,
   referencedSecrets,
 } from '../../runtime/credential-provider/plugin/secrets.ts';
+import { parseArguments } from '../../runtime/credential-provider/provider-flags.ts';
 import { HttpClient, redirectOf } from '../../runtime/http/client.ts';
 import { HttpError } from '../../runtime/http/http-error.ts';
 import { StateFolder } from '../../runtime/node/state.ts';

@@ -12,14 +12,14 @@ import { leftBehind } from '../../runtime/engine/changes.ts';
 import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
 import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
 import { parseOptions } from '../../runtime/global-pull-secret/options.ts';
-import { entryDigests, upstreamRefusal } from '../../runtime/global-pull-secret/reconciler/observed.ts';
+import { entryDigests, upstreamRefusal } from '../../runtime/global-pull-secret/reconciler/plan.ts';
 import { confirmedRemovals, judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { addressKind, isNetwork } from '../../runtime/http/addresses.ts';
 import { refusalWords } from '../../runtime/kube/api-error.ts';
+import { ignitionText } from '../../runtime/kube/ignition.ts';
 import { sentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { optionsSchema } from '../../runtime/pull-secret-injection/options.ts';
 import { injectedText } from '../../runtime/pull-secret-injection/plan/plan.ts';
-import { ignitionText } from '../../runtime/registry-overrides/machine-config/render.ts';
 import { absenceFromError, minorOf } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
 import { meta } from '../support/meta.ts';
@@ -95,14 +95,14 @@ export const RECORD_PARSERS: readonly Parser[] = [
     ],
     unit: '{"type":"a"},',
     run: (text) => {
-      const value = valueOf(text) as { scope?: unknown; conditions?: unknown } | null;
+      const value = valueOf(text) as { scope?: unknown } | null;
       const annotations = { 'pullwright.dev/key': value?.scope } as Readonly<Record<string, string>>;
       const object = meta('v1 A', { name: 'a', labels: { 'pullwright.dev/owner': 'r' }, annotations });
       const status = { conditions: [{ type: 'Ready', status: 'True' }] };
       const problem = { code: 'A', message: 'm' } as never;
       return [
         leftBehind(object, 'r', 'local'),
-        failedStatus(status, problem, value?.conditions, new Date(0)),
+        failedStatus(status, problem, { status: value }, new Date(0)),
       ];
     },
   },

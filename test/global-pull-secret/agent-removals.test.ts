@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { redact } from '../../runtime/core/redacted.ts';
-import { AGENT_WORDS } from '../../runtime/global-pull-secret/agent/report.ts';
+import { AGENT_WORDS } from '../../runtime/global-pull-secret/agent/agent.ts';
 import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { nodeStatus } from '../../runtime/node/report.ts';
 import { stateOf } from '../../runtime/node/task.ts';

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { PullwrightError } from '../../runtime/core/errors.ts';
-import { AGENT_WORDS } from '../../runtime/global-pull-secret/agent/report.ts';
+import { AGENT_WORDS } from '../../runtime/global-pull-secret/agent/agent.ts';
 import { eventOf, nodeStatus } from '../../runtime/node/report.ts';
 import type { NodeEvent, NodeState } from '../../runtime/node/task.ts';
 import { eventually } from '../control-plane/eventually.ts';

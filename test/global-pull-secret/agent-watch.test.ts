@@ -3,8 +3,7 @@
 /** Watch and turns on a real API server, with exactly the rights that the charts give: three nodes whose mounts stand still. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
-import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
+import { agentDaemonSet, agentRbac } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import { agentAccount, agentSecret } from '../support/agent-plane.ts';
 import { NEW, OLD, secret, settled, startNode } from '../support/agent-scene.ts';

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
-import { fileText } from '../../runtime/credential-provider/reconciler/targets.ts';
 import { jsonLines } from '../../runtime/kube/http-client.ts';
+import { ignitionText } from '../../runtime/kube/ignition.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { meta } from '../support/meta.ts';
 import { table, test } from '../support/suite.ts';
@@ -13,7 +13,7 @@ import { table, test } from '../support/suite.ts';
 const MIB = 1024 * 1024;
 const HUGE = Buffer.alloc(64 * MIB);
 
-function machineConfig(packed: Buffer): Parameters<typeof fileText>[0] {
+function machineConfig(packed: Buffer): Parameters<typeof ignitionText>[0] {
   const contents = { compression: 'gzip', source: `data:;base64,${packed.toString('base64')}` };
   return {
     ...meta('machineconfiguration.openshift.io/v1 MachineConfig', { name: 'rendered' }),
@@ -52,6 +52,6 @@ table(
 );
 
 test('a packed file of a MachineConfig is read up to its bound, and unknown beyond', () => {
-  assert.equal(fileText(machineConfig(gzipSync('one line')), '/etc/a'), 'one line');
-  assert.equal(fileText(machineConfig(gzipSync(HUGE)), '/etc/a'), undefined);
+  assert.equal(ignitionText(machineConfig(gzipSync('one line')), '/etc/a'), 'one line');
+  assert.equal(ignitionText(machineConfig(gzipSync(HUGE)), '/etc/a'), undefined);
 });

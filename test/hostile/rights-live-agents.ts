@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { pullStatusCrd } from '../../runtime/core/kubernetes/pull-status-kind.ts';
-import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
-import { agentDaemonSet } from '../../runtime/global-pull-secret/daemon-set.ts';
+import { agentDaemonSet, agentRbac } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { parseOptions } from '../../runtime/global-pull-secret/options.ts';
 import type { Answer } from '../control-plane/request.ts';
 import { IMAGE } from './rights-fleets.ts';

@@ -4,9 +4,9 @@ import {
   CATALOG_CONTAINERS,
   catalogImageStream,
   catalogTriggers,
+  IS_REGISTRY_OVERRIDES,
   TRIGGERS_ANNOTATION,
-} from '../../runtime/registry-overrides/objects.ts';
-import { IS_REGISTRY_OVERRIDES } from '../../runtime/registry-overrides/olm-catalogs.ts';
+} from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { MAX_VALUE } from '../../runtime/registry-overrides/reconciler/deployments.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { Answer } from '../control-plane/request.ts';

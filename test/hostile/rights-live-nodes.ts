@@ -1,7 +1,7 @@
 /** A stolen token of a pod on one node: what it says is of that node alone. */
 import assert from 'node:assert/strict';
 import { installerObjects } from '../../charts/credential-provider/installer.ts';
-import { agentBounds, agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
+import { agentBounds, agentRbac } from '../../runtime/global-pull-secret/daemon-set.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { requester } from '../control-plane/request.ts';

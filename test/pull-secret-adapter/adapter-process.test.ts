@@ -10,8 +10,7 @@ import { reconcileCluster } from '../../runtime/pull-secret-adapter/adapter/reco
 import type { Handler } from '../../runtime/pull-secret-adapter/broker/broker.ts';
 import { type AdapterSettings, DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
 import { DEFAULT_SENTINEL } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
-import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
-import { Sentinel } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
+import { runSentinel, Sentinel } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
 import { test } from '../support/suite.ts';

@@ -4,8 +4,8 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { viewJob, viewRecord } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import { jobObject } from '../../runtime/pull-secret-adapter/adapter/resources.ts';
 import { REVOKE_ANNOTATION } from '../../runtime/pull-secret-adapter/names.ts';
-import { OWN_JOB_VARIABLES } from '../../runtime/pull-secret-adapter/objects.ts';
-import { DEFAULT_SETTINGS } from '../../runtime/pull-secret-adapter/options.ts';
+
+import { DEFAULT_SETTINGS, OWN_JOB_VARIABLES } from '../../runtime/pull-secret-adapter/options.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { cluster } from './reconcile-parts.ts';

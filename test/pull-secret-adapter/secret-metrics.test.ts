@@ -1,7 +1,7 @@
 /** The metrics of secrets, as a scrape shows them. */
 import assert from 'node:assert/strict';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
-import { SecretMetrics } from '../../runtime/pull-secret-adapter/adapter/metrics.ts';
+import { SecretMetrics } from '../../runtime/pull-secret-adapter/adapter/process.ts';
 import { test } from '../support/suite.ts';
 
 async function scrape(secrets: SecretMetrics): Promise<readonly string[]> {

@@ -10,8 +10,11 @@ import {
   type SentinelSettings,
   sentinelSettings,
 } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
-import { runSentinel } from '../../runtime/pull-secret-adapter/sentinel/process.ts';
-import { Sentinel, type SentinelCount } from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
+import {
+  runSentinel,
+  Sentinel,
+  type SentinelCount,
+} from '../../runtime/pull-secret-adapter/sentinel/sentinel.ts';
 import { test } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { clientOf, goodSpec } from './scene.ts';

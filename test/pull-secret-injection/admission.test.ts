@@ -5,7 +5,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import type { PullSecretProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import type { SidecarSet } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
+import type { EnforcingAccount } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import {
+  compileInjectionPolicy,
   INJECTED_ANNOTATION,
   injectedText,
   injectionPlan,
@@ -13,8 +15,6 @@ import {
   mergeImagePullSecrets,
   planInjection,
 } from '../../runtime/pull-secret-injection/plan/plan.ts';
-import type { EnforcingAccount } from '../../runtime/pull-secret-injection/plan/policy.ts';
-import { compileInjectionPolicy } from '../../runtime/pull-secret-injection/plan/policy.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type PullSecretProfile, readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
-import { injectionPlan } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import {
   compileInjectionPolicy,
   INJECTION_POLICY_NAME,
-} from '../../runtime/pull-secret-injection/plan/policy.ts';
+  injectionPlan,
+} from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { meta, refOf } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 import { KRUISE, namespace, profile, ready, type Scene, scene } from './scene.ts';

@@ -5,7 +5,7 @@
  * stands for them: what it does with a v1beta1 policy is the same.
  */
 import assert from 'node:assert/strict';
-import { INJECTION_POLICY_NAME } from '../../runtime/pull-secret-injection/plan/policy.ts';
+import { INJECTION_POLICY_NAME } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';

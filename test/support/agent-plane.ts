@@ -2,7 +2,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { redact } from '../../runtime/core/redacted.ts';
-import { agentRbac } from '../../runtime/global-pull-secret/agent-access.ts';
+import { agentRbac } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';

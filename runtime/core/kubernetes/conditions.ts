@@ -3,7 +3,9 @@
  *
  * Source of the rule: metav1.Condition and the kstatus conventions that Flux and Argo CD read.
  */
+import { isRecord, recordOf } from '../record.ts';
 import { withoutUserInfo } from '../text.ts';
+import type { KubeObject } from './object.ts';
 
 /** A metav1.Condition. */
 export interface Condition {
@@ -20,6 +22,20 @@ export interface Condition {
 
 /** A condition that has no time yet. */
 export type ConditionInput = Omit<Condition, 'lastTransitionTime'>;
+
+/** The conditions in the status of an object; none where it has none. */
+export function conditionsIn(object: Pick<KubeObject, 'status'> | undefined): readonly Condition[] {
+  const { conditions } = recordOf(object?.status);
+  return Array.isArray(conditions) ? conditions.filter((one): one is Condition => isRecord(one)) : [];
+}
+
+/** The condition of a type. */
+export function conditionIn(
+  object: Pick<KubeObject, 'status'> | undefined,
+  type: string,
+): Condition | undefined {
+  return conditionsIn(object).find((one) => one.type === type);
+}
 
 /**
  * Gives the conditions that should stand on the object now: those of `wanted`, each with the transition time of the same

@@ -4,7 +4,7 @@
  * `kubectl.kubernetes.io/last-applied-configuration` are `Redacted` from the decoder on.
  */
 import { PullwrightError } from '../errors.ts';
-import { isRecord, recordOf } from '../record.ts';
+import { isRecord, recordOf, recordsIn, textOf } from '../record.ts';
 import type { Redacted } from '../redacted.ts';
 import { shellWord } from '../text.ts';
 
@@ -66,6 +66,11 @@ export interface SecretObject extends KubeObject {
   readonly kind: 'Secret';
   readonly type?: string;
   readonly data?: Readonly<Record<string, Redacted<string>>>;
+}
+
+/** The names that a ServiceAccount, or the spec of a pod, lists; empty for an entry without one. */
+export function listedPullSecrets(holder: unknown): readonly string[] {
+  return recordsIn(recordOf(holder)['imagePullSecrets']).map(({ name }) => textOf(name));
 }
 
 /** Whether `object` is a core/v1 Secret. Other API groups (with a slash) may define a Secret too; its values are not wrapped. */

@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { conditionsSchema, defineKind } from './kind.ts';
 import type { KubeObject } from './object.ts';
-import { MAX_VERDICTS, PULL_STATUS_KIND } from './pull-status.ts';
+import { MAX_VERDICTS, PULL_STATUS } from './pull-status.ts';
 
 const verdict = z.strictObject({
   subject: z.string().max(1024).describe('Subject: a registry, an image, a node, a namespace'),
@@ -56,7 +56,7 @@ const status = z
 /** The CustomResourceDefinition of `PullStatus`. */
 export function pullStatusCrd(): KubeObject {
   return defineKind({
-    kind: PULL_STATUS_KIND,
+    kind: PULL_STATUS.kind,
     plural: 'pullstatuses',
     shortName: 'pst',
     scope: 'Namespaced',

@@ -3,12 +3,10 @@
  * in that object's namespace, one verdict per entry.
  */
 import { withoutUserInfo } from '../text.ts';
-import { type Condition, type ConditionInput, nextConditions } from './conditions.ts';
+import { type ConditionInput, conditionsIn, nextConditions } from './conditions.ts';
 import type { KubeObject } from './object.ts';
 
-export const PULL_STATUS_API_VERSION = 'pullwright.dev/v1alpha1';
-export const PULL_STATUS_KIND = 'PullStatus';
-export const PULL_STATUS = { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND } as const;
+export const PULL_STATUS = { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullStatus' } as const;
 export const PULL_STATUS_CRD_NAME = 'pullstatuses.pullwright.dev';
 
 /** Verdict on one entry of the object. */
@@ -56,19 +54,13 @@ export function pullStatus(input: PullStatusInput): {
   readonly object: KubeObject;
   readonly status: Readonly<Record<string, unknown>>;
 } {
-  const before =
-    (input.present?.status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
   const { kind, name, namespace } = input.about;
   return {
-    object: {
-      apiVersion: PULL_STATUS_API_VERSION,
-      kind: PULL_STATUS_KIND,
-      metadata: { name: pullStatusName(kind, name), namespace },
-    },
+    object: { ...PULL_STATUS, metadata: { name: pullStatusName(kind, name), namespace } },
     status: {
       about: { apiVersion: input.about.apiVersion, kind, name },
       reporter: input.reporter,
-      conditions: nextConditions(before, input.conditions, input.now),
+      conditions: nextConditions(conditionsIn(input.present), input.conditions, input.now),
       verdicts: limited(input.verdicts).map((one) => ({
         ...one,
         message: withoutUserInfo(one.message),

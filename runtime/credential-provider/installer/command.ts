@@ -14,7 +14,7 @@ import {
   text,
   toggle,
 } from '../../cli/flags.ts';
-import { parseArguments } from '../plugin/options.ts';
+import { parseArguments } from '../provider-flags.ts';
 
 const UNIT_PATH = '/etc/systemd/system:/run/systemd/system:/usr/lib/systemd/system:/lib/systemd/system';
 

@@ -24,7 +24,6 @@ import { StateFolder } from '../../node/state.ts';
 import { SystemdOverBus } from '../../node/systemd.ts';
 import type { NodeState } from '../../node/task.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
-import { dropInFile, type HostPlaces, read, recordFile } from './host.ts';
 import { executablePath, type InstallPlan, NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './plan.ts';
 import {
   accountOf,
@@ -39,15 +38,19 @@ import {
 import {
   CONFIGS,
   digestOf,
+  dropInFile,
+  type HostPlaces,
   type InstalledExecutable,
   makeFolder,
   NodeSource,
   PROGRAM,
+  read,
   readRecord,
+  recordFile,
   removeConfigs,
   type SourceOptions,
+  tryOut,
 } from './source.ts';
-import { tryOut } from './trial.ts';
 
 // What is installed, for `/metrics` of the installer.
 
@@ -199,10 +202,7 @@ export function prover(
 type Prove = NonNullable<LoopOptions['prove']>;
 
 /** Prints what would be done. 0: nothing. */
-export async function dryRunInstaller(
-  options: InstallerSettings,
-  io: Pick<DaemonIo, 'stdout' | 'env'>,
-): Promise<number> {
+export async function dryRunInstaller(options: InstallerSettings, io: DaemonIo): Promise<number> {
   const report = await previewInstaller(options, policyOf(options), io.env);
   io.stdout.write(renderReport(report, options.output));
   return report.ready ? 0 : 1;

@@ -7,6 +7,7 @@
  */
 
 import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { type CredentialProviderConfig, decodeCredentialProviderConfig, kubeletRefusal } from '../config.ts';
@@ -14,7 +15,9 @@ import {
   type FlagVariable,
   fileLine,
   flagVariable,
+  type KubeletPointers,
   kubeletCommand,
+  kubeletPointers,
   serviceSettings,
   type UnitCommand,
   unitLine,
@@ -22,17 +25,9 @@ import {
 } from '../kubelet-unit.ts';
 import { type MatchImageVerdict, mergeCredentialProviderConfig } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
-import { CREDENTIAL_PROVIDER } from '../platform.ts';
-import { defaultOptions } from '../plugin/options.ts';
-import { configText, type NodeObject, tooOld } from '../pools.ts';
-import { PROVIDER_PATH } from '../provider-flags.ts';
-
-/** Where a kubelet looks for providers by its present command line. */
-export interface KubeletPointers {
-  /** Absent: nowhere. */
-  readonly config?: string | undefined;
-  readonly binDir?: string | undefined;
-}
+import { CREDENTIAL_PROVIDER, kubeletFlags } from '../platform.ts';
+import { configText, tooOld } from '../pools.ts';
+import { defaultOptions, PROVIDER_PATH } from '../provider-flags.ts';
 
 export interface InstallInput extends PlaceInput {
   /** The Node object of this node. */
@@ -170,8 +165,8 @@ export function placeOf(input: PlaceInput): FlagVariable | PlaceRefusal {
 }
 
 function lateDropIn(unit: PlaceInput['unit'], { name }: FlagVariable): PlaceRefusal | undefined {
-  const ours = unitNameOf(CREDENTIAL_PROVIDER.dropIn);
-  const late = unit.slice(1).find(({ path, text }) => unitNameOf(path) > ours && setsVariable(text, name));
+  const ours = basename(CREDENTIAL_PROVIDER.dropIn);
+  const late = unit.slice(1).find(({ path, text }) => basename(path) > ours && setsVariable(text, name));
   if (late === undefined) return undefined;
   return refusedPlace(
     'DropInOverridden',
@@ -194,7 +189,7 @@ function misread(
   return refusedPlace(
     'UnitNotUnderstood',
     `systemd has another value for ${name} than its files seem to say`,
-    `Look at "systemctl show -P Environment ${unitNameOf(unit[0]?.path ?? '')}", and set ${name} on one line in plain quotes`,
+    `Look at "systemctl show -P Environment ${basename(unit[0]?.path ?? '')}", and set ${name} on one line in plain quotes`,
   );
 }
 
@@ -204,11 +199,6 @@ function setsVariable(text: string, name: string): boolean {
     (setting) =>
       setting.name === 'EnvironmentFile' || (setting.name === 'Environment' && setting.value.includes(name)),
   );
-}
-
-/** The last part of a path. */
-export function unitNameOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 /** A plan that writes nothing. */
@@ -243,14 +233,14 @@ export function planInstall(input: InstallInput): InstallPlan {
   if (!takeOver && presentDropIn !== undefined && !isOwnDropIn(presentDropIn))
     return refusedPlace(
       'ForeignDropIn',
-      `Pullwright did not write the drop-in "${unitNameOf(CREDENTIAL_PROVIDER.dropIn)}"`,
+      `Pullwright did not write the drop-in "${basename(CREDENTIAL_PROVIDER.dropIn)}"`,
       'Remove it when nothing needs it; --take-over replaces it, and puts it back when the kubelet does not come up',
     );
   return planEntries(input);
 }
 
 function planEntries(input: InstallInput): InstallPlan {
-  const [old] = tooOld(input.node as NodeObject);
+  const [old] = tooOld(input.node);
   if (old !== undefined)
     return refusedPlace(
       'UnsupportedVersion',
@@ -276,7 +266,7 @@ function planEntries(input: InstallInput): InstallPlan {
       'Correct matchImages of the CRIOCredentialProviderConfig',
     );
   const path = ownFile(input, text, 'yaml');
-  const flags = `--image-credential-provider-bin-dir=${binDir} --image-credential-provider-config=${path}`;
+  const flags = kubeletFlags(path, binDir);
   const variables = place.isSetByFile ? `${fileLine(place, flags)}\n` : undefined;
   const environment =
     variables === undefined ? undefined : { path: ownFile(input, variables, 'env'), text: variables };
@@ -356,29 +346,4 @@ export function withKubeconfig(
   const at = kubeconfigs.indexOf(path);
   if (at !== -1 && !kubeconfigs.slice(0, at).some(isThere)) return args;
   return [...args, `--kubeconfig=${[path, ...kubeconfigs.filter((one) => one !== path)].join(',')}`];
-}
-
-/** The last value of each flag in the texts that make the kubelet's command line. */
-export function kubeletPointers(texts: readonly string[]): KubeletPointers {
-  return {
-    config: lastFlag(texts, 'image-credential-provider-config'),
-    binDir: lastFlag(texts, 'image-credential-provider-bin-dir'),
-  };
-}
-
-function lastFlag(texts: readonly string[], name: string): string | undefined {
-  return texts
-    .flatMap((text) => text.replace(/\\\n/g, ' ').split('\n'))
-    .flatMap((line) => flagIn(line, `--${name}`) ?? [])
-    .at(-1);
-}
-
-/** The last value of the flag on a line that is not a comment. */
-function flagIn(line: string, flag: string): string | undefined {
-  if (/^\s*[#;]/.test(line)) return undefined;
-  return line
-    .split(flag)
-    .slice(1)
-    .flatMap((rest) => /^[= ]["']?([^\s"']+)/.exec(rest)?.[1] ?? [])
-    .at(-1);
 }

@@ -16,7 +16,6 @@ import { decodeCredentialProviderConfig } from '../config.ts';
 import type { MatchImageVerdict } from '../merge.ts';
 import { installerStatusName, PROVIDER_FAILED } from '../platform.ts';
 import { type FailureNote, MOST_NOTES } from '../plugin/journal.ts';
-import { dropInFile, read } from './host.ts';
 import {
   executablePath,
   type GoodPlan,
@@ -26,7 +25,16 @@ import {
   OWN_FILE,
   ownPointers,
 } from './plan.ts';
-import { askWanted, digestOf, type Env, lookAtNode, PROGRAM, type SourceOptions } from './source.ts';
+import {
+  askWanted,
+  digestOf,
+  dropInFile,
+  type Env,
+  lookAtNode,
+  PROGRAM,
+  read,
+  type SourceOptions,
+} from './source.ts';
 
 // Recent failures of the provider's runs on this node, read from its notes.
 

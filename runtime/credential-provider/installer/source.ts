@@ -1,38 +1,38 @@
 /** Keeps the last good plan, and puts what the drop-in points at beside it before the drop-in is written. */
 import { createHash } from 'node:crypto';
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { describeError, PullwrightError } from '../../core/errors.ts';
+import { basename, dirname, join } from 'node:path';
+import { describeError, errnoOf, PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Logger } from '../../core/logger.ts';
 import { redact } from '../../core/redacted.ts';
 import { VERSION } from '../../core/version.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { parseYaml } from '../../kube/yaml.ts';
 import { fileError, namesIn, removeFile, replaceFile, sweepLeftovers } from '../../node/atomic-file.ts';
 import { ABSENT } from '../../node/checkpoint.ts';
 import { type NamedWatch, podClient } from '../../node/report.ts';
 import { asProblem } from '../../node/restart.ts';
-import { type LoadedService, SystemdOverBus } from '../../node/systemd.ts';
+import { type LoadedService, type ServiceProperties, SystemdOverBus } from '../../node/systemd.ts';
 import type { Observation } from '../../node/task.ts';
-import { kubeletArguments, kubeletCommand, serviceSettings } from '../kubelet-unit.ts';
+import { decodeCredentialProviderConfig, PLUGIN_API_VERSION } from '../config.ts';
+import {
+  environmentFiles,
+  kubeletArguments,
+  kubeletCommand,
+  kubeletPointers,
+  serviceSettings,
+} from '../kubelet-unit.ts';
+import type { NodeFile } from '../objects.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
+import type { CheckReport } from '../plugin/check.ts';
 import { sha256Hex } from '../plugin/conf-files.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
-import {
-  dropInFile,
-  type HostPlaces,
-  read,
-  readEnvironment,
-  readLoadedUnit,
-  readUnit,
-  recordFile,
-} from './host.ts';
 import {
   executablePath,
   type GoodPlan,
   type InstallInput,
   type InstallPlan,
-  kubeletPointers,
   MANAGED_MARKS,
   NEUTRAL,
   OWN_FILE,
@@ -235,7 +235,7 @@ function bytesOf(path: string): Buffer {
 }
 
 /** Whether there is a file that may be run. */
-export function isExecutable(path: string): boolean {
+function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
     return true;
@@ -246,7 +246,7 @@ export function isExecutable(path: string): boolean {
 
 // The plan of the installer for a node, from the API server and the host. Writes nothing.
 
-export interface WantedOptions extends HostPlaces {
+interface WantedOptions extends HostPlaces {
   readonly secretAnnotation: boolean;
   /** Arguments of the executable, as they go into the kubelet's file. */
   readonly providerArgs: readonly string[];
@@ -348,3 +348,210 @@ export const CONFIGS: readonly NamedWatch['object'][] = ['v1', 'v1alpha1'].map((
   kind: CREDENTIAL_PROVIDER.kind,
   name: CREDENTIAL_PROVIDER.objectName,
 }));
+
+// The host as the installer sees it: the kubelet's unit with its drop-ins, and the files that its command line comes from.
+
+/** Where things are on the host. Paths are those of the host; `root` goes before each of them. */
+export interface HostPlaces {
+  readonly root: string;
+  readonly unit: string;
+  /** Folders of units, most important first, as systemd has them. */
+  readonly unitPath: readonly string[];
+  readonly configDir: string;
+  readonly dropInDir: string;
+  readonly stateDir: string;
+  readonly binDir: string | undefined;
+  /** Of the system bus of the host. */
+  readonly busSocket: string;
+}
+
+/** Path of the drop-in, with the root before it. */
+export function dropInFile({ root, dropInDir }: HostPlaces): string {
+  return `${root}${dropInDir}/${OWN_DROP_IN}`;
+}
+
+/** Path of the record of the copied executable, with the root before it. */
+export function recordFile({ root, stateDir }: Pick<HostPlaces, 'root' | 'stateDir'>): string {
+  return `${root}${stateDir}/installed.json`;
+}
+
+/** Name of our own drop-in, which is skipped. */
+const OWN_DROP_IN = basename(CREDENTIAL_PROVIDER.dropIn);
+
+/** The unit file and its drop-ins in the order in which they apply; empty when there is no unit. */
+function readUnit({ root, unit, unitPath }: HostPlaces): readonly NodeFile[] {
+  const main = unitPath.map((folder) => read(root, `${folder}/${unit}`)).find((file) => file !== undefined);
+  if (main === undefined) return [];
+  const byName = new Map<string, string>();
+  for (const folder of unitPath) {
+    for (const name of namesIn(`${root}${folder}/${unit}.d`))
+      if (name.endsWith('.conf') && name !== OWN_DROP_IN && !byName.has(name))
+        byName.set(name, `${folder}/${unit}.d/${name}`);
+  }
+  const paths = [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
+  return [main, ...paths.flatMap((path) => read(root, path) ?? [])];
+}
+
+/** The files that systemd has read for the unit, without the drop-in that is ours. Throws for one that cannot be seen from here. */
+function readLoadedUnit(root: string, loaded: LoadedService): readonly NodeFile[] {
+  return loaded.files
+    .filter((path) => basename(path) !== OWN_DROP_IN)
+    .map((path) => {
+      // Where /lib is a link to /usr/lib, systemd names either.
+      const file = read(root, path) ?? (path.startsWith('/lib/') ? read(root, `/usr${path}`) : undefined);
+      if (file !== undefined) return { path, text: file.text };
+      throw new PullwrightError(`Cannot read "${root}${path}": systemd has read it for the kubelet's unit`, {
+        code: 'UnitNotReadable',
+        hint: 'Move it to /etc/systemd/system or /usr/lib/systemd/system, which the installer sees',
+      });
+    });
+}
+
+/** Texts of the environment files that the unit names, without ours. */
+export function readEnvironment(
+  root: string,
+  unit: readonly NodeFile[],
+  loaded: LoadedService | undefined,
+): readonly string[] {
+  const named =
+    loaded?.environmentFiles.map(({ path }) => path) ??
+    environmentFiles(serviceSettings(unit.map(({ text }) => text)));
+  return named
+    .filter((path) => !OWN_FILE.test(basename(path)))
+    .flatMap((path) => read(root, path)?.text ?? []);
+}
+
+/** A file of the host, links followed; undefined when missing. */
+export function read(root: string, path: string): NodeFile | undefined {
+  try {
+    return { path, text: readFileSync(root + path, 'utf8') };
+  } catch (error) {
+    if (errnoOf(error) === 'ENOENT' || errnoOf(error) === 'ENOTDIR') return undefined;
+    throw fileError('read', root + path, error);
+  }
+}
+
+// Whether what was installed works: the kubelet runs with the flags, and the executable, started by systemd on the host with the
+// arguments and variables that the kubelet gives it, reaches the API server.
+
+/** What is wrong; undefined when nothing is. */
+interface TrialFailure {
+  readonly reason: 'KubeletWithoutFlags' | 'ProviderFails' | 'ProviderNotTried';
+  readonly message: string;
+}
+
+/** More than the longest budget of a check, and less than the loop of a node may stand still. */
+const LONGEST_SECONDS = 60;
+const UNIT = 'pullwright-provider-check.service';
+
+/** Looks, and tries. A systemd that does not answer proves nothing. */
+export async function tryOut(...given: Parameters<typeof attempt>): Promise<TrialFailure | undefined> {
+  try {
+    return await attempt(...given);
+  } catch (error) {
+    return { reason: 'ProviderNotTried', message: describeError(error) };
+  }
+}
+
+async function attempt(
+  systemd: SystemdOverBus,
+  places: HostPlaces,
+  plan: GoodPlan,
+  signal: AbortSignal,
+): Promise<TrialFailure | undefined> {
+  const kubelet = await systemd.service(places.unit);
+  const failure = flagsFailure(kubelet, plan, places.unit);
+  if (failure !== undefined) return failure;
+  const answer = `${places.stateDir}/check.json`;
+  mkdirSync(places.root + places.stateDir, { recursive: true, mode: 0o700 });
+  try {
+    // systemd writes over what is there, and cuts nothing off.
+    removeFile(places.root + answer);
+    const { result } = await systemd.run(UNIT, trialService(plan, answer, kubelet), signal);
+    return judged(textOf(places.root + answer), result);
+  } finally {
+    removeFile(places.root + answer);
+  }
+}
+
+/**
+ * What the command line of the running kubelet lacks.
+ */
+function flagsFailure(
+  kubelet: LoadedService | undefined,
+  { config, binDir }: GoodPlan,
+  unit: string,
+): TrialFailure | undefined {
+  const line = kubelet?.commandLine ?? '';
+  const { config: file, binDir: folder } = kubeletPointers([line]);
+  if (file === config?.path && folder === binDir) return undefined;
+  const there =
+    line === ''
+      ? 'it does not run'
+      : `--image-credential-provider-config is ${file ?? 'missing'}, --image-credential-provider-bin-dir is ${folder ?? 'missing'}`;
+  return {
+    reason: 'KubeletWithoutFlags',
+    message: `The main process of ${unit} does not have the flags of the drop-in: ${there}. Look at "systemctl status ${unit}": what starts the kubelet must pass them on`,
+  };
+}
+
+/** The request of a static pod: it holds no token, so that no secret can be read with it. */
+function requestFor(image: string): string {
+  return `${JSON.stringify({ apiVersion: PLUGIN_API_VERSION, kind: 'CredentialProviderRequest', image })}\n`;
+}
+
+/** As the kubelet runs it: on the host, with the variables of the kubelet's unit. */
+export function trialService(
+  plan: GoodPlan,
+  answer: string,
+  kubelet: LoadedService | undefined,
+): ServiceProperties {
+  const program = executablePath(plan);
+  const command = [program, [program, ...argsIn(plan.config?.text ?? ''), '--check', '--output=json'], false];
+  const image = plan.verdicts.find(({ verdict }) => verdict === 'Rendered')?.pattern ?? 'localhost/check';
+  return [
+    ['Description', 's', `Check of ${CREDENTIAL_PROVIDER.name}`],
+    ['ExecStart', 'a(sasb)', [command]],
+    ['StandardInput', 's', 'data'],
+    ['StandardInputData', 'ay', Buffer.from(requestFor(image.replaceAll('*', 'check')))],
+    ['StandardOutputFile', 's', answer],
+    ['StandardError', 's', 'null'],
+    ['Environment', 'as', kubelet?.environment ?? []],
+    [
+      'EnvironmentFiles',
+      'a(sb)',
+      (kubelet?.environmentFiles ?? []).map(({ path, optional }) => [path, optional]),
+    ],
+    ['TimeoutStartUSec', 't', BigInt(LONGEST_SECONDS * 1_000_000)],
+    ['TimeoutStopUSec', 't', 5_000_000n],
+  ];
+}
+
+/** Arguments of the executable, as the kubelet's file has them. */
+function argsIn(text: string): readonly string[] {
+  const decoded = decodeCredentialProviderConfig(text, parseYaml);
+  const providers = decoded.ok ? (decoded.config.providers ?? []) : [];
+  return providers.find(({ name }) => name === CREDENTIAL_PROVIDER.name)?.args ?? [];
+}
+
+function judged(answer: string, result: string): TrialFailure | undefined {
+  try {
+    const { ok, message } = JSON.parse(answer) as CheckReport;
+    return ok
+      ? undefined
+      : { reason: 'ProviderFails', message: `The executable was run on the node: ${message}` };
+  } catch {
+    return {
+      reason: 'ProviderNotTried',
+      message: `The executable gives no answer on the node (systemd: ${result}): it cannot be started there, or is none of this program. Run it with --version on the node`,
+    };
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    return describeError(error);
+  }
+}

@@ -2,14 +2,14 @@
 
 import { readFileSync } from 'node:fs';
 import { PullwrightError } from '../../core/errors.ts';
-import { jsonOf, recordOf, textOf } from '../../core/record.ts';
+import { jsonOf, recordOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { trimEndOf } from '../../core/text.ts';
 import { HttpClient, isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../../http/client.ts';
 import { FetchEngine } from '../../http/fetch-engine.ts';
 import { HttpError } from '../../http/http-error.ts';
 import type { HttpEngine, Route, WholeAnswer } from '../../http/request.ts';
-import type { ProviderOptions } from './options.ts';
+import type { ProviderOptions } from '../provider-flags.ts';
 
 export interface ApiServer {
   /** `https://host:port` with the path that a kubeconfig may give, IPv6 in brackets. */
@@ -32,7 +32,6 @@ function addressOfEnv(envFile: string | undefined): Address | undefined {
   if (/^[0-9]+$/.test(port) && URL.canParse(url)) return { url };
   throw new PullwrightError(`unable to get secrets: "${host}:${port}" is not the address of an API server`, {
     code: 'ApiServerAddress',
-    retryPolicy: 'terminal',
     hint: 'Correct KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT in apiserver-url.env',
   });
 }
@@ -71,7 +70,6 @@ export async function findApiServer(options: ProviderOptions): Promise<ApiServer
     `unable to get secrets: no CA to verify the API server with in ${places.join(', ')}, and nothing is sent to a server that is not verified`,
     {
       code: 'NoApiServerCa',
-      retryPolicy: 'terminal',
       hint: "Point --kubeconfig at the kubelet's kubeconfig, or --ca-file at the PEM file of the API server's CA (provider.kubeconfigs and provider.caFile of the section)",
     },
   );
@@ -99,7 +97,6 @@ function urlOf(server: string, path: string): string {
     `unable to get secrets: server "${server.slice(0, 200)}" of "${path}" is not the address of an API server`,
     {
       code: 'ApiServerAddress',
-      retryPolicy: 'terminal',
       hint: `Correct clusters[].cluster.server of "${path}" to https://host:port, or set KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT in apiserver-url.env`,
     },
   );
@@ -108,15 +105,7 @@ function urlOf(server: string, path: string): string {
 // What a kubeconfig says about the API server. Source of the rule: client-go `clientcmd` (current-context, context, cluster).
 
 /** The cluster of the current context. */
-export interface KubeconfigCluster {
-  readonly server: string | undefined;
-  /** Name that the server's certificate must be for, where it is not the host of `server`. */
-  readonly serverName: string | undefined;
-  /** Base64 of PEM. Wins over `caFile`. */
-  readonly caData: string | undefined;
-  /** Path; relative to the folder of the kubeconfig. */
-  readonly caFile: string | undefined;
-}
+type KubeconfigCluster = Readonly<ReturnType<typeof clusterOf>>;
 
 async function clusterIn(path: string): Promise<KubeconfigCluster | undefined> {
   const text = textIn(path);
@@ -143,19 +132,21 @@ export function usualCluster(text: string): KubeconfigCluster | undefined {
 /** Undefined when the kubeconfig names none. Without a current context the only cluster counts. */
 export function currentCluster(config: unknown): KubeconfigCluster | undefined {
   const { clusters, contexts, 'current-context': current } = recordOf(config);
-  const named = (list: unknown, name: unknown) =>
-    (Array.isArray(list) ? list.map(recordOf) : []).find((one) => one['name'] === name);
+  const named = (list: unknown, name: unknown) => recordsIn(list).find((one) => one['name'] === name);
   const only = Array.isArray(clusters) && clusters.length === 1 ? recordOf(clusters[0]) : undefined;
   const wanted = recordOf(named(contexts, current)?.['context'])['cluster'];
   const found = textOf(current) === '' && only !== undefined ? only : named(clusters, wanted);
   return found === undefined ? undefined : clusterOf(recordOf(found['cluster']));
 }
 
-function clusterOf(fields: Readonly<Record<string, unknown>>): KubeconfigCluster {
+function clusterOf(fields: Readonly<Record<string, unknown>>) {
   return {
     server: textOf(fields['server']) || undefined,
+    /** Name that the server's certificate must be for, where it is not the host of `server`. */
     serverName: textOf(fields['tls-server-name']) || undefined,
+    /** Base64 of PEM. Wins over `caFile`. */
     caData: textOf(fields['certificate-authority-data']) || undefined,
+    /** Path; relative to the folder of the kubeconfig. */
     caFile: textOf(fields['certificate-authority']) || undefined,
   };
 }
@@ -264,11 +255,8 @@ function read(answer: WholeAnswer): ApiAnswer {
   const body = jsonOf(answer.text);
   if (answer.status === 200 && body !== undefined) return { code: 200, body };
   if (answer.status === 200) return { code: 502, message: 'the response is not JSON' };
-  const message = typeof body === 'object' && body !== null && 'message' in body ? body.message : undefined;
-  return {
-    code: answer.status,
-    message: typeof message === 'string' ? message.slice(0, 500) : `HTTP status ${answer.status}`,
-  };
+  const message = textOf(valueAt(body, 'message')).slice(0, 500) || `HTTP status ${answer.status}`;
+  return { code: answer.status, message };
 }
 
 const TRIES = 2;

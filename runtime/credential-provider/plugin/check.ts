@@ -8,11 +8,11 @@ import { describeError, PullwrightError, UsageError } from '../../core/errors.ts
 import { redact, reveal } from '../../core/redacted.ts';
 import { jsonText } from '../../core/text.ts';
 import { fileError } from '../../node/atomic-file.ts';
+import type { ParsedArguments, ProviderOptions } from '../provider-flags.ts';
 import type { ApiAnswer, ApiClient } from './api-server.ts';
 import { readConfFiles, registriesFor } from './conf-files.ts';
 import { answerPull, type NodeView, type PullAnswer } from './decide.ts';
 import { collectingLog } from './journal.ts';
-import type { ParsedArguments, ProviderOptions } from './options.ts';
 import { MOST_REQUEST_BYTES, parseRequest, requestTooLarge } from './request.ts';
 import { authFilePath, nodeView } from './run.ts';
 

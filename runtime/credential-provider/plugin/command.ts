@@ -6,8 +6,7 @@ import { choice, type Flag, file, text, toggle } from '../../cli/flags.ts';
 import type { CommandSpec } from '../../cli/help.ts';
 import { VERSION } from '../../core/version.ts';
 import { takeProxySettings } from '../../http/proxy.ts';
-import { PROVIDER_FLAGS } from '../provider-flags.ts';
-import { configBeside, parseArguments } from './options.ts';
+import { configBeside, PROVIDER_FLAGS, parseArguments } from '../provider-flags.ts';
 import { runProvider } from './run.ts';
 
 export const command: Command = {

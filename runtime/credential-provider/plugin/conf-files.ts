@@ -5,12 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { errnoOf, PullwrightError } from '../../core/errors.ts';
 import { mergeRegistries, parseRegistriesConf, type Registry } from '../../core/mirrors/registries-conf.ts';
-
-/** Where the files are. */
-export interface ConfPlaces {
-  readonly registriesConf: string;
-  readonly registriesConfDirs: readonly string[];
-}
+import type { ProviderOptions } from '../provider-flags.ts';
 
 export interface ConfFile {
   readonly path: string;
@@ -18,7 +13,10 @@ export interface ConfFile {
 }
 
 /** The configuration files in the order in which they apply; empty when the node has none. */
-export function readConfFiles(options: ConfPlaces, override: string | undefined): readonly ConfFile[] {
+export function readConfFiles(
+  options: Pick<ProviderOptions, 'registriesConf' | 'registriesConfDirs'>,
+  override: string | undefined,
+): readonly ConfFile[] {
   const main = readIfThere(options.registriesConf);
   const files = main === undefined ? [] : [main];
   for (const path of dropIns(options.registriesConfDirs)) {
@@ -68,7 +66,7 @@ function readOrFail(path: string): ConfFile {
 }
 
 function isAbsent(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+  return ['ENOENT', 'ENOTDIR'].includes(errnoOf(error) ?? '');
 }
 
 function unreadable(path: string, error: unknown): PullwrightError {
@@ -79,7 +77,6 @@ function unreadable(path: string, error: unknown): PullwrightError {
 function mirrorError(state: string): PullwrightError {
   return new PullwrightError(`unable to match mirrors: ${state}`, {
     code: 'RegistriesConfUnusable',
-    retryPolicy: 'terminal',
     hint: 'The container runtime refuses this file too: correct it or remove it',
   });
 }

@@ -16,10 +16,10 @@ import {
   parseGlobalAuth,
   pullSources,
 } from '../auth-file.ts';
+import type { ProviderOptions } from '../provider-flags.ts';
 import type { ApiClient } from './api-server.ts';
 import { type ConfFile, registriesFor } from './conf-files.ts';
 import type { Log } from './journal.ts';
-import type { ProviderOptions } from './options.ts';
 import { type ProviderRequest, parseRequest } from './request.ts';
 import { type Puller, pullerOf, readOtherTypes, readSecrets, referencedSecrets } from './secrets.ts';
 
@@ -181,5 +181,5 @@ function readGlobal(view: NodeView, { globalAuthFile }: ProviderOptions, log: Lo
 }
 
 function refused(message: string): PullwrightError {
-  return new PullwrightError(message, { code: 'RequestUnusable', retryPolicy: 'terminal' });
+  return new PullwrightError(message, { code: 'RequestUnusable' });
 }

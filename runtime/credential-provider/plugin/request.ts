@@ -88,7 +88,6 @@ function notARequest(field: 'apiVersion' | 'kind'): PullwrightError {
     `unable to parse credential provider request from stdin: invalid ${field}: must be ${wanted}`,
     {
       code: 'RequestUnreadable',
-      retryPolicy: 'terminal',
       hint: "Set apiVersion of the provider in the kubelet's file to credentialprovider.kubelet.k8s.io/v1",
     },
   );
@@ -105,7 +104,6 @@ export function requestTooLarge(): PullwrightError {
 function unreadable(state: string, cause?: unknown): PullwrightError {
   return new PullwrightError(`unable to parse credential provider request from stdin: ${state}`, {
     code: 'RequestUnreadable',
-    retryPolicy: 'terminal',
     cause,
   });
 }

@@ -15,6 +15,7 @@ import { trimEndOf } from '../../core/text.ts';
 import { fileError, replaceFile } from '../../node/atomic-file.ts';
 import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/watch.ts';
 import { writerOf } from '../auth-file.ts';
+import type { ProviderOptions } from '../provider-flags.ts';
 import { apiClient, findApiServer, httpClientFor } from './api-server.ts';
 import { readConfFiles, sha256Hex } from './conf-files.ts';
 import { answerPull, fileWriterOf, type NodeView, type PullAnswer } from './decide.ts';
@@ -26,7 +27,6 @@ import {
   noteOutcome,
   sendDatagrams,
 } from './journal.ts';
-import type { ProviderOptions } from './options.ts';
 import { EMPTY_RESPONSE, MOST_REQUEST_BYTES, requestTooLarge, responseText } from './request.ts';
 
 // One run for the kubelet: decide, write or remove the auth file, answer.
@@ -49,7 +49,7 @@ export function authFilePath(dir: string, namespace: string, image: string): str
 }
 
 function noPath(message: string): PullwrightError {
-  return new PullwrightError(message, { code: 'AuthFilePath', retryPolicy: 'terminal' });
+  return new PullwrightError(message, { code: 'AuthFilePath' });
 }
 
 /** Never rejects: a failure is a line in the log and exit code 1, after which the kubelet continues without our credentials. */
@@ -231,7 +231,6 @@ function unreadable(error: unknown): PullwrightError {
     `unable to parse credential provider request from stdin: ${errnoOf(error) ?? 'unreadable'}`,
     {
       code: 'RequestUnreadable',
-      retryPolicy: 'terminal',
       hint: 'The kubelet writes a CredentialProviderRequest on stdin',
     },
   );

@@ -6,7 +6,8 @@
  */
 
 import { PullwrightError } from '../../core/errors.ts';
-import { isRecord, recordOf, textOf } from '../../core/record.ts';
+import { isNamespaceName, isObjectName } from '../../core/kubernetes/object.ts';
+import { isRecord, recordOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { shellWord } from '../../core/text.ts';
 import { BODY_KEY, type NamespacePullSecret } from '../auth-file.ts';
@@ -71,11 +72,11 @@ export async function referencedSecrets(
 ): Promise<readonly string[] | undefined> {
   const base = `/api/v1/namespaces/${puller.namespace}`;
   const [pod, account] = await Promise.all([
-    referencesOf(client, puller.pod && `${base}/pods/${puller.pod}`, 'spec'),
+    referencesOf(client, puller.pod && `${base}/pods/${puller.pod}`, 'spec.imagePullSecrets'),
     referencesOf(
       client,
       puller.serviceAccount && `${base}/serviceaccounts/${puller.serviceAccount}`,
-      undefined,
+      'imagePullSecrets',
     ),
   ]);
   return pod === undefined && account === undefined
@@ -86,15 +87,14 @@ export async function referencedSecrets(
 async function referencesOf(
   client: ApiClient,
   path: string | undefined,
-  within: string | undefined,
+  at: string,
 ): Promise<readonly string[] | undefined> {
   if (path === undefined) return undefined;
   const answer = await client.get(path);
   if (!('body' in answer)) return undefined;
-  const body = recordOf(answer.body);
-  const { imagePullSecrets } = within === undefined ? body : recordOf(body[within]);
-  if (!Array.isArray(imagePullSecrets)) return [];
-  return imagePullSecrets.map((reference) => recordOf(reference)['name']).filter(isObjectName);
+  return recordsIn(valueAt(answer.body, at))
+    .map(({ name }) => name)
+    .filter(isObjectName);
 }
 
 async function readNamed(
@@ -114,18 +114,16 @@ async function readNamed(
   if (names.length > 0 && refused.length === names.length)
     throw needsRole(puller, names, refused[0] as never);
   return {
-    secrets: answers.flatMap((answer) => ('body' in answer ? [secretOf(answer.body)] : [])),
+    secrets: answers.flatMap((answer) => ('body' in answer ? [secretOf(recordOf(answer.body))] : [])),
     order: names,
   };
 }
 
 function secretsOf(list: unknown): readonly NamespacePullSecret[] {
-  const { items } = recordOf(list);
-  return Array.isArray(items) ? items.map(secretOf) : [];
+  return recordsIn(recordOf(list)['items']).map(secretOf);
 }
 
-function secretOf(item: unknown): NamespacePullSecret {
-  const { type: written, data, metadata } = recordOf(item);
+function secretOf({ type: written, data, metadata }: Readonly<Record<string, unknown>>): NamespacePullSecret {
   const type = textOf(written) || 'Opaque';
   const body = recordOf(data)[BODY_KEY[type] ?? ''];
   return {
@@ -133,10 +131,6 @@ function secretOf(item: unknown): NamespacePullSecret {
     type,
     body: typeof body === 'string' ? redact(body) : undefined,
   };
-}
-
-function isObjectName(name: unknown): name is string {
-  return typeof name === 'string' && name.length <= 253 && DNS_SUBDOMAIN.test(name);
 }
 
 function unique(names: readonly string[]): readonly string[] {
@@ -194,7 +188,6 @@ function needsRole(
   const first = isKnown ? '' : ` (with the pod's imagePullSecrets for ${ANY_NAME})`;
   return new PullwrightError(`unable to get secrets: unable to retrieve secrets: ${state}`, {
     code: 'SecretsForbidden',
-    retryPolicy: 'terminal',
     hint: `Let the ServiceAccount read them${first}: kubectl apply -f - <<< ${shellWord(JSON.stringify({ apiVersion: 'v1', kind: 'List', items: yaml }))}`,
   });
 }
@@ -219,20 +212,18 @@ export function pullerOf(token: Redacted<string>): Puller {
   const { namespace } = own;
   if (namespace === undefined) throw refused('no namespace found in kubernetes claim');
   if (typeof namespace !== 'string') throw refused('namespace is not a string object');
-  if (namespace.length > 63 || !DNS_LABEL.test(namespace))
+  const isName: boolean = isNamespaceName(namespace);
+  if (!isName)
     throw refused(
       `namespace ${JSON.stringify(namespace.slice(0, 80))} cannot be one, expected a DNS label (RFC 1123)`,
     );
   return {
     namespace,
-    pod: fieldIn(own['pod'], 'name'),
-    serviceAccount: fieldIn(own['serviceaccount'], 'name'),
-    podUid: fieldIn(own['pod'], 'uid'),
+    pod: nameAt(own, 'pod.name'),
+    serviceAccount: nameAt(own, 'serviceaccount.name'),
+    podUid: nameAt(own, 'pod.uid'),
   };
 }
-
-const DNS_LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
-const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 
 function claimsOf(token: string): unknown {
   if (/\s/.test(token)) throw refused('token is malformed: it has blanks or line breaks');
@@ -252,8 +243,8 @@ function textOfBase64Url(text: string): string {
   return new TextDecoder().decode(bytes);
 }
 
-function fieldIn(claim: unknown, field: 'name' | 'uid'): string | undefined {
-  const value = isRecord(claim) ? claim[field] : undefined;
+function nameAt(claim: unknown, path: string): string | undefined {
+  const value = valueAt(claim, path);
   return isObjectName(value) ? value : undefined;
 }
 
@@ -265,6 +256,5 @@ function objectOr(value: unknown, state: string): Readonly<Record<string, unknow
 function refused(state: string): PullwrightError {
   return new PullwrightError(`unable to extract namespace: ${state}`, {
     code: 'TokenUnusable',
-    retryPolicy: 'terminal',
   });
 }

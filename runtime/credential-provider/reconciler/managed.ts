@@ -1,14 +1,14 @@
 /** Whether another program looks after the object or what is rendered from it. Pure, from what the API server keeps of writers. */
 
-import type { Condition, ConditionInput } from '../../core/kubernetes/conditions.ts';
+import { type ConditionInput, conditionIn, conditionsIn } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { isRecord } from '../../core/record.ts';
 import { OWNER_LABEL, type Reader } from '../../engine/contract.ts';
 import { pullStatusRef } from '../../engine/pull-status.ts';
 import { managersOf } from '../../kube/drift.ts';
-import { NO_POOL } from './conditions.ts';
-import { fileText } from './targets.ts';
+import { ignitionOf, ignitionText } from '../../kube/ignition.ts';
 
+/** There are no nodes of the Machine Config Operator. Only Pullwright uses this reason. */
+export const NO_POOL = 'NoMachineConfigPool';
 const GENERATED_BY = 'machineconfiguration.openshift.io/generated-by-controller-version';
 const OWN_MANAGER = 'pullwright-credential-provider';
 /** Managers under which people write; their changes are reverted, not accepted. */
@@ -47,13 +47,8 @@ const UNKNOWN = 'a program that the dump does not name (dump it with kubectl get
 function isOwnershipUnknown(object: KubeObject, rendered: readonly (KubeObject | undefined)[]): boolean {
   if (object.metadata.managedFields !== undefined || object.status === undefined) return false;
   // Written by us a moment ago, or from a dump: without a pool nothing is rendered that has our mark.
-  if (conditionsOf(object).some(({ reason }) => reason === NO_POOL)) return false;
+  if (conditionsIn(object).some(({ reason }) => reason === NO_POOL)) return false;
   return !rendered.some((one) => one?.metadata.labels?.[OWNER_LABEL] !== undefined);
-}
-
-function conditionsOf({ status }: KubeObject): readonly Readonly<Record<string, unknown>>[] {
-  const list: unknown = isRecord(status) ? status['conditions'] : undefined;
-  return Array.isArray(list) ? list.filter(isRecord) : [];
 }
 
 const FILES = ['spec', 'config', 'storage', 'files'];
@@ -78,14 +73,14 @@ function isOurs({ manager }: Writers[number]): boolean {
 /** Whether two MachineConfigs bring the same files with the same text. */
 export function sameFiles(a: KubeObject, b: KubeObject): boolean {
   const paths = pathsOf(a);
-  return paths.join() === pathsOf(b).join() && paths.every((path) => fileText(a, path) === fileText(b, path));
+  return (
+    paths.join() === pathsOf(b).join() &&
+    paths.every((path) => ignitionText(a, path) === ignitionText(b, path))
+  );
 }
 
-function pathsOf({ spec }: KubeObject): readonly string[] {
-  const { config } = (spec ?? {}) as {
-    readonly config?: { readonly storage?: { readonly files?: readonly { readonly path?: string }[] } };
-  };
-  return (config?.storage?.files ?? []).map(({ path }) => path ?? '').sort();
+function pathsOf(machineConfig: KubeObject): readonly string[] {
+  return (ignitionOf(machineConfig).storage?.files ?? []).map(({ path }) => path ?? '').sort();
 }
 
 // When to stop writing beside another program: as soon as it has taken the files over, for as long as the entries stay the same.
@@ -96,28 +91,21 @@ function pathsOf({ spec }: KubeObject): readonly string[] {
 const TYPE = 'Contested';
 
 /** The generation for which the PullStatus records a surrendered object. */
-export function contestedIn(reader: Reader, object: KubeObject): number | undefined {
+function contestedIn(reader: Reader, object: KubeObject): number | undefined {
   const { kind, metadata } = object;
   const about = { kind, namespace: reader.scope.controlPlaneNamespace, name: metadata.name };
-  const status = reader.get(pullStatusRef('management', about))?.status as
-    | { readonly conditions?: readonly Condition[] }
-    | undefined;
-  const found = status?.conditions?.find(({ type, status: value }) => type === TYPE && value === 'True');
-  return found === undefined ? undefined : (found.observedGeneration ?? 0);
+  const found = conditionIn(reader.get(pullStatusRef('management', about)), TYPE);
+  return found?.status === 'True' ? (found.observedGeneration ?? 0) : undefined;
 }
 
 /** The program to which the files are left; undefined when they are ours to write. Newer entries are tried once. */
-export function contestedOf({
-  object,
-  present,
-  wanted,
-  contested,
-}: {
-  readonly object: KubeObject;
-  readonly present: KubeObject | undefined;
-  readonly wanted: KubeObject;
-  readonly contested: number | undefined;
-}): string | undefined {
+export function contestedOf(
+  reader: Reader,
+  object: KubeObject,
+  present: KubeObject | undefined,
+  wanted: KubeObject,
+): string | undefined {
+  const contested = contestedIn(reader, object);
   const isNewer = contested !== undefined && (object.metadata.generation ?? 0) > contested;
   return isNewer ? undefined : takenBy(present, wanted);
 }

@@ -3,7 +3,8 @@
  * are written by hand, and no ServiceAccount can list Secrets.
  */
 
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { type KubeObject, listedPullSecrets } from '../../core/kubernetes/object.ts';
+import { textOf, valueAt } from '../../core/record.ts';
 import type { Reader, Reconciler, Result, Watch } from '../../engine/contract.ts';
 import { namespaceRole } from '../access.ts';
 import type { FollowedNamespace } from '../options.ts';
@@ -58,23 +59,15 @@ function namesInUse(
     return typeof listed === 'string' ? listed.split(/[\s,]+/) : [];
   });
   const named = [
-    ...accounts.flatMap((account) => referencesOf(account)),
-    ...pods.flatMap(({ spec }) => referencesOf(spec)),
+    ...accounts.flatMap(listedPullSecrets),
+    ...pods.flatMap(({ spec }) => listedPullSecrets(spec)),
     ...annotated,
   ];
   return [...new Set(named.filter((name) => name !== ''))].sort();
 }
 
 function isPulling({ spec, status }: KubeObject, serviceAccounts: readonly string[]): boolean {
-  const { serviceAccountName = 'default' } = (spec ?? {}) as { readonly serviceAccountName?: string };
-  const { phase } = (status ?? {}) as { readonly phase?: string };
-  return serviceAccounts.includes(serviceAccountName) && phase !== 'Succeeded' && phase !== 'Failed';
-}
-
-function referencesOf(holder: unknown): readonly string[] {
-  const { imagePullSecrets } = (holder ?? {}) as { readonly imagePullSecrets?: unknown };
-  const names = (Array.isArray(imagePullSecrets) ? imagePullSecrets : []) as readonly {
-    readonly name?: unknown;
-  }[];
-  return names.map((reference) => reference?.name).filter((name) => typeof name === 'string');
+  const account = textOf(valueAt(spec, 'serviceAccountName')) || 'default';
+  const isOver = ['Succeeded', 'Failed'].includes(textOf(valueAt(status, 'phase')));
+  return serviceAccounts.includes(account) && !isOver;
 }

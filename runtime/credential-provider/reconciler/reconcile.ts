@@ -10,11 +10,6 @@
 
 import type { KubeObject, OwnerReference } from '../../core/kubernetes/object.ts';
 import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatusName,
-} from '../../core/kubernetes/pull-status.ts';
-import {
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAMESPACE,
   type Reader,
@@ -22,6 +17,8 @@ import {
   type Result,
   type Watch,
 } from '../../engine/contract.ts';
+import { pullStatusRef } from '../../engine/pull-status.ts';
+import { ignitionText } from '../../kube/ignition.ts';
 import { parseShortYaml as parse } from '../../kube/yaml.ts';
 import { type CredentialProviderConfig, decodeCredentialProviderConfig, kubeletRefusal } from '../config.ts';
 import { readMatchImages } from '../kind.ts';
@@ -30,20 +27,20 @@ import type { NodeFile } from '../objects.ts';
 import { parseReconcilerOptions, type ReconcilerOptions } from '../options.ts';
 import { CREDENTIAL_PROVIDER, type PlatformFile } from '../platform.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
-import { poolFiles, takesFlags } from '../pools.ts';
-import { contestedIn, contestedOf, managerElsewhere } from './managed.ts';
-import { namespaceRolesReconciler } from './namespace-roles.ts';
-import { type NodeHold, type PoolState, reportNodes } from './report.ts';
 import {
-  fileText,
   INFRASTRUCTURE,
   NODE_POOL_READ,
   PROVIDER_MACHINE_CONFIG,
+  poolFiles,
   type Target,
+  takesFlags,
   targetsOf,
   unitText,
   unreachable,
-} from './targets.ts';
+} from '../pools.ts';
+import { contestedOf, managerElsewhere } from './managed.ts';
+import { namespaceRolesReconciler } from './namespace-roles.ts';
+import { type NodeHold, type PoolState, reportNodes } from './report.ts';
 
 const NAME = 'credential-provider';
 const OBJECT = {
@@ -68,11 +65,7 @@ const READS: readonly Watch[] = [
     labelSelector: `pullwright.dev/owner=${NAME}`,
   },
   {
-    role: 'management',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
-    namespace: CONTROL_PLANE_NAMESPACE,
-    name: pullStatusName(CREDENTIAL_PROVIDER.kind, CREDENTIAL_PROVIDER.objectName),
+    ...pullStatusRef('management', { ...OBJECT, namespace: CONTROL_PLANE_NAMESPACE }),
     optional: true,
   },
 ];
@@ -130,7 +123,7 @@ function stateOf(
   const isPlaceless = config !== undefined && target.unclear === undefined && !takesFlags(platform, unit);
   const files = isPlaceless ? [] : poolFiles(platform, config);
   const wanted = target.make(files, ownerOf(object));
-  const contested = contestedOf({ object, present, wanted, contested: contestedIn(reader, object) });
+  const contested = contestedOf(reader, object, present, wanted);
   return {
     ...target,
     verdicts,
@@ -165,7 +158,7 @@ function holdOf(
 
 /** The platform's file without our part: from the pool's own rendering, else as the platform is known to make it. */
 function templateOf({ pool, platform }: Target): CredentialProviderConfig | undefined {
-  const text = fileText(pool.rendered, platform.path);
+  const text = ignitionText(pool.rendered, platform.path);
   const decoded = text === undefined ? undefined : decodeCredentialProviderConfig(text, parse);
   const found = decoded?.ok === true ? decoded.config : platform.template;
   const providers = found?.providers?.filter(({ name }) => name !== CREDENTIAL_PROVIDER.name) ?? [];

@@ -1,24 +1,27 @@
 /** What the reconciler says: conditions of the object, events, gauges; the PullStatus is in pull-report.ts. */
-
-import {
-  type Condition,
-  type ConditionInput,
-  type ConditionText,
-  nextConditions,
-  readinessOf,
-} from '../../core/kubernetes/conditions.ts';
+import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
-import type { Apply, EventNote, Reader, ReconcileError, Ref, Result, Sample } from '../../engine/contract.ts';
-import { reportPullStatus } from '../../engine/pull-status.ts';
+import { someOf } from '../../core/text.ts';
+import { seenRef } from '../../engine/changes.ts';
+import type {
+  Apply,
+  EventNote,
+  Reader,
+  ReconcileError,
+  Ref,
+  Result,
+  Sample,
+  StatusPatch,
+} from '../../engine/contract.ts';
+import { reportPullStatus, statusPatch } from '../../engine/pull-status.ts';
 import type { MatchImagesInput } from '../kind.ts';
 import type { MatchImageVerdict } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import type { ReconcilerOptions } from '../options.ts';
 import type { Rollout } from '../pools.ts';
-import { conditionOf, NO_POOL, validated } from './conditions.ts';
-import { contestedCondition, sameFiles, statusWriter } from './managed.ts';
-import { howToRefer, type NodePool, type Target } from './targets.ts';
+import { howToRefer, type NodePool, type Target } from '../pools.ts';
+import { contestedCondition, NO_POOL, sameFiles, statusWriter } from './managed.ts';
 
 // The PullStatus of `CRIOCredentialProviderConfig/cluster`: one verdict per entry, per pool and per NodePool.
 
@@ -34,7 +37,7 @@ function pullReport(
     reporter: 'credential-provider',
     about: { apiVersion, kind, namespace, name: metadata.name },
     conditions: [
-      ...summaryOf({ states, own, installer: options.installer === true }),
+      ...summaryOf(states, own, options.installer === true),
       ...(elsewhere === undefined ? [] : [managedCondition(elsewhere, states)]),
       ...states
         .filter(({ hold }) => hold?.reason === 'Contested')
@@ -54,49 +57,32 @@ function pullReport(
 const BY_DAEMON_SET =
   'The cluster has no built-in MachineConfigPool, so nothing is rendered: DaemonSet/kube-system/credential-provider-installer brings the provider to the nodes, and its pods say for each whether it is there';
 
-interface RolloutFacts {
-  readonly states: readonly PoolState[];
-  readonly own: readonly ConditionInput[];
-  readonly installer: boolean;
-}
-
-function summaryOf(facts: RolloutFacts): readonly ConditionInput[] {
+function summaryOf(
+  states: readonly PoolState[],
+  own: readonly ConditionInput[],
+  installer: boolean,
+): readonly ConditionInput[] {
+  // A missing pool is not a failure where a DaemonSet installs the provider.
+  const isInstalled = installer && own.some(({ reason }) => reason === NO_POOL);
+  const failed = own.find(({ status, reason }) => status === 'False' && !(isInstalled && reason === NO_POOL));
+  const needed = states.filter(({ files }) => files.length > 0);
+  const unreferred = needed.flatMap(({ nodePools }) => nodePools.filter(({ refers }) => !refers));
+  const waiting = needed.filter(({ pool }) => pool.rollout !== 'Done');
+  const notConfigured = {
+    reason: 'NodePoolsNotConfigured',
+    message: `not in spec.config of NodePool ${listed(unreferred.map(({ name }) => name))}: the verdicts say what to set`,
+  };
+  const rollingOut = {
+    reason: 'RollingOut',
+    message: `not on every node yet: pool ${named(waiting)}`,
+  };
   return readinessOf([
-    ['stalled', failed(facts)],
-    ['stalled', unreferred(facts)],
-    ['progressing', rollingOut(facts)],
-    ['ready', isInstalled(facts) ? { reason: 'InstalledByDaemonSet', message: BY_DAEMON_SET } : undefined],
+    ['stalled', failed],
+    ['stalled', unreferred.length > 0 ? notConfigured : undefined],
+    ['progressing', waiting.length > 0 ? rollingOut : undefined],
+    ['ready', isInstalled ? { reason: 'InstalledByDaemonSet', message: BY_DAEMON_SET } : undefined],
     ['ready', { reason: 'RolledOut', message: 'every pool has the configuration' }],
   ]);
-}
-
-/** A missing pool is not a failure where a DaemonSet installs the provider. */
-function failed({ own, ...facts }: RolloutFacts): ConditionText | undefined {
-  const passes = isInstalled({ own, ...facts });
-  return own.find(({ status, reason }) => status === 'False' && !(passes && reason === NO_POOL));
-}
-
-function isInstalled({ own, installer }: RolloutFacts): boolean {
-  return installer && own.some(({ reason }) => reason === NO_POOL);
-}
-
-function needed({ states }: RolloutFacts): readonly PoolState[] {
-  return states.filter(({ files }) => files.length > 0);
-}
-
-function unreferred(facts: RolloutFacts): ConditionText | undefined {
-  const pools = needed(facts).flatMap(({ nodePools }) => nodePools.filter(({ refers }) => !refers));
-  if (pools.length === 0) return undefined;
-  return {
-    reason: 'NodePoolsNotConfigured',
-    message: `not in spec.config of NodePool ${listed(pools.map(({ name }) => name))}: the verdicts say what to set`,
-  };
-}
-
-function rollingOut(facts: RolloutFacts): ConditionText | undefined {
-  const waiting = needed(facts).filter(({ pool }) => pool.rollout !== 'Done');
-  if (waiting.length === 0) return undefined;
-  return { reason: 'RollingOut', message: `not on every node yet: pool ${named(waiting)}` };
 }
 
 function managedCondition(elsewhere: string, states: readonly PoolState[]): ConditionInput {
@@ -118,9 +104,7 @@ function named(states: readonly PoolState[]): string {
 
 /** The first five, and how many more. */
 function listed(items: readonly string[]): string {
-  return items.length <= 5
-    ? items.join(', ')
-    : `${items.slice(0, 5).join(', ')} and ${items.length - 5} more`;
+  return someOf(items, 5);
 }
 
 function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): EntryStatus {
@@ -219,14 +203,14 @@ export function reportNodes(report: NodesReportInput): Result {
     retain: states.filter(({ hold }) => hold !== undefined).map(({ ref }) => ref),
     // Two programs that write the same conditions would go on for ever.
     status: [
-      ...(statusWriter(object) === undefined ? [statusPatch(object, own, reader.now)] : []),
+      ...(statusWriter(object) === undefined ? [ownStatus(object, own, reader.now)] : []),
       status.status,
     ],
     // Held entries set no Event by themselves, and owners of NodePools read the Events of those.
     events: [
       ...own
         .filter(({ status: value }) => value === 'False')
-        .map(({ reason, message }) => warning(refOf(object), reason, message)),
+        .map(({ reason, message }) => warning(seenRef('hosted', object), reason, message)),
       ...unreferred.map(({ regarding, code, message }) => warning(regarding, code, message)),
     ],
     metrics: states.flatMap(poolGauges),
@@ -246,7 +230,7 @@ function verdictsOf(states: readonly PoolState[]): readonly MatchImageVerdict[] 
 
 function renderedCondition({ states, options }: NodesReportInput): ConditionInput {
   if (states.length === 0)
-    return conditionOf({
+    return conditionOf('MachineConfigRendered', {
       reason: NO_POOL,
       message:
         options.installer === true
@@ -257,7 +241,7 @@ function renderedCondition({ states, options }: NodesReportInput): ConditionInpu
   const failed = held.filter(({ hold }) => hold.reason !== 'UnsupportedVersion');
   if (failed.length > 0) {
     const said = failed.map(({ pool, hold }) => `pool ${pool.name}: ${hold.message}`).join('; ');
-    return conditionOf({
+    return conditionOf('MachineConfigRendered', {
       reason: 'MachineConfigRenderingFailed',
       message: `Not rendered: ${said}. What is rendered stays`,
     });
@@ -266,38 +250,25 @@ function renderedCondition({ states, options }: NodesReportInput): ConditionInpu
     noPlace === undefined ? [] : [`pool ${pool.name}: ${noPlace}`],
   );
   if (placeless.length > 0)
-    return conditionOf({ reason: 'NoPlaceForFlags', message: `Not rendered: ${placeless.join('; ')}` });
-  if (held.length === 0) return conditionOf({});
+    return conditionOf('MachineConfigRendered', {
+      reason: 'NoPlaceForFlags',
+      message: `Not rendered: ${placeless.join('; ')}`,
+    });
+  if (held.length === 0) return conditionOf('MachineConfigRendered');
   const nodes = held.map(({ pool }) => `pool ${pool.name}: ${listed(pool.tooOld)}`).join('; ');
-  return conditionOf({
+  return conditionOf('MachineConfigRendered', {
     reason: 'UnsupportedVersion',
     message: `Not rendered, because kubelet and CRI-O 1.34 are needed on every node: ${nodes}. Upgrade these nodes; what is rendered stays`,
   });
 }
 
-function statusPatch(
-  object: KubeObject,
-  conditions: readonly ConditionInput[],
-  now: Date,
-): { ref: Ref; status: Readonly<Record<string, unknown>> } {
-  const present =
-    (object.status as { readonly conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
+function ownStatus(object: KubeObject, conditions: readonly ConditionInput[], now: Date): StatusPatch {
   const { generation } = object.metadata;
   const observed =
     generation === undefined
       ? conditions
       : conditions.map((one) => ({ ...one, observedGeneration: generation }));
-  return { ref: refOf(object), status: { conditions: nextConditions(present, observed, now) } };
-}
-
-function refOf({ apiVersion, kind, metadata }: KubeObject): Ref {
-  return {
-    role: 'hosted',
-    apiVersion,
-    kind,
-    name: metadata.name,
-    ...(metadata.uid === undefined ? {} : { uid: metadata.uid }),
-  };
+  return statusPatch(seenRef('hosted', object), object, observed, now);
 }
 
 /** Only a folder can hold such an object, and what applies it would fail. */
@@ -311,7 +282,7 @@ function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): rea
       code: 'RefusedByDefinition',
       message: `Cannot apply "${object.kind}/${object.metadata.name}": its definition refuses ${said.join('; ')}${more}`,
       hint: 'Correct or remove these entries; the others are rendered',
-      regarding: refOf(object),
+      regarding: seenRef('hosted', object),
     },
   ];
 }
@@ -395,4 +366,53 @@ interface NodesReportInput {
 export interface NodeHold {
   readonly reason: 'PlatformUnclear' | 'KubeletRefuses' | 'UnsupportedVersion' | 'Contested';
   readonly message: string;
+}
+
+// The conditions of a CRIOCredentialProviderConfig, with the reasons and texts that its readers know.
+
+type ConditionType = 'Validated' | 'MachineConfigRendered';
+
+const SUCCESS: Readonly<Record<ConditionType, string>> = {
+  Validated: 'Succeeded',
+  MachineConfigRendered: 'MachineConfigRenderingSucceeded',
+};
+
+/** One condition: true without a reason for anything else. */
+export function conditionOf(type: ConditionType, wrong?: ConditionText): ConditionInput {
+  return wrong === undefined
+    ? { type, status: 'True', reason: SUCCESS[type], message: 'Success' }
+    : { type, status: 'False', ...wrong };
+}
+
+/**
+ * `Validated`: names ignored entries. Conflicts are a configuration that is applied in part; when nothing can be
+ * applied because no image can match any entry, validation has failed.
+ *
+ * @param unserved entries that are good and that no pool is there for
+ */
+export function validated(verdicts: readonly MatchImageVerdict[], unserved = 0): ConditionInput {
+  const named = (verdict: MatchImageVerdict['verdict']): readonly string[] =>
+    verdicts
+      .filter((one) => one.verdict === verdict)
+      .map(({ pattern }) => pattern)
+      .sort();
+  const [conflicts, unusable] = [named('Conflict'), named('Unusable')];
+  const said = [
+    ...(conflicts.length === 0
+      ? []
+      : [
+          `CRIOCredentialProviderConfig has one or multiple entries that overlap with the original credential provider config. Skip rendering entries: [${conflicts.join(' ')}].`,
+        ]),
+    ...verdicts
+      .filter(({ verdict }) => verdict === 'Unusable')
+      .map(({ pattern, message }) => `Invalid "${pattern}": ${message}.`),
+  ];
+  if (said.length === 0) return conditionOf('Validated');
+  const isNothingLeft = unusable.length > 0 && named('Rendered').length + unserved === 0;
+  return {
+    type: 'Validated',
+    status: 'False',
+    reason: isNothingLeft ? 'ValidationFailed' : 'ConfigurationPartiallyApplied',
+    message: said.join(' '),
+  };
 }

@@ -15,14 +15,15 @@ import { probeAll } from '../../registry/probe.ts';
 import type { ClusterObjects } from '../../registry-overrides/machine-config/input.ts';
 import { parseOverridesFlag } from '../../registry-overrides/overrides.ts';
 import {
+  lookUpRelease,
   PLANES,
   type Plane,
   type PlaneInput,
   type PlaneResolver,
   planeResolver,
   releasePlaces,
+  translateImage,
 } from '../../registry-overrides/planes.ts';
-import { lookUpRelease, translateImage } from '../../registry-overrides/release-lookup.ts';
 import { fullImage } from '../model/attempts.ts';
 import {
   hostedSecrets,

@@ -7,11 +7,7 @@ import { control, writeProblems } from '../../cli/terminal.ts';
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatusName,
-} from '../../core/kubernetes/pull-status.ts';
+import { PULL_STATUS, pullStatusName } from '../../core/kubernetes/pull-status.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../../pull-secret-injection/kinds/sidecar-set.ts';
 import {
@@ -45,8 +41,7 @@ const DAEMON_SET: SourceKind = {
   name: GLOBAL_PULL_SECRET.syncer,
 };
 const reportOn = (secret: string): SourceKind & { readonly name: string } => ({
-  apiVersion: PULL_STATUS_API_VERSION,
-  kind: PULL_STATUS_KIND,
+  ...PULL_STATUS,
   namespace: GLOBAL_PULL_SECRET.namespace,
   name: pullStatusName('Secret', secret),
 });
@@ -69,7 +64,7 @@ const JOB: SourceKind = { apiVersion: 'batch/v1', kind: 'Job', namespace: 'hyper
 
 /** Kinds that report by conditions, and the system that each belongs to. */
 const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
-  { apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND, system: 'pullwright' },
+  { ...PULL_STATUS, system: 'pullwright' },
   ...['PullSecretProfile', 'PullSecretGrant'].map((kind) => ({
     apiVersion: 'pullwright.dev/v1alpha1',
     kind,
@@ -83,7 +78,7 @@ const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
   ...PROVIDER_CONFIGS.map((kind) => ({ ...kind, system: 'credential-provider' })),
 ];
 
-const NAMESPACED: ReadonlySet<string> = new Set([PULL_STATUS_KIND, 'PullSecretGrant']);
+const NAMESPACED: ReadonlySet<string> = new Set([PULL_STATUS.kind, 'PullSecretGrant']);
 
 /** What {@link statusRows} is made from. */
 export const STATUS_KINDS: readonly SourceKind[] = [NODE, DAEMON_SET, JOB, ...DEPLOYMENTS, ...REPORTING];

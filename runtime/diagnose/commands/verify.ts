@@ -9,8 +9,7 @@ import { type ConditionInput, readinessOf } from '../../core/kubernetes/conditio
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import {
   type EntryStatus,
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
+  PULL_STATUS,
   pullStatus,
   pullStatusName,
   VERIFY,
@@ -187,8 +186,7 @@ async function publish(
 ): Promise<void> {
   await withClient(cluster, io, async (client) => {
     const present = await client.get({
-      apiVersion: PULL_STATUS_API_VERSION,
-      kind: PULL_STATUS_KIND,
+      ...PULL_STATUS,
       namespace: about.namespace,
       name: pullStatusName('CronJob', about.name),
     });
@@ -341,8 +339,7 @@ export function reconcilers(options: Readonly<Record<string, unknown>>): readonl
 function verifyReconciler(namespace: string): Reconciler {
   const read: Watch = {
     role: 'management',
-    apiVersion: PULL_STATUS_API_VERSION,
-    kind: PULL_STATUS_KIND,
+    ...PULL_STATUS,
     namespace,
     name: NAME,
     optional: true,
@@ -352,7 +349,7 @@ function verifyReconciler(namespace: string): Reconciler {
     name: 'verify',
     watches: [read],
     requestsFor: (changed, reader) =>
-      changed.kind === PULL_STATUS_KIND && changed.name === NAME
+      changed.kind === PULL_STATUS.kind && changed.name === NAME
         ? [{ scope: reader.scope.name, namespace, name: NAME }]
         : [],
     reconcile: (reader, { scope }) => ({ metrics: samplesOf(reader.get(ref), scope) }),

@@ -20,11 +20,15 @@ import {
   type InjectionOptions,
   optionsSchema,
 } from '../../pull-secret-injection/options.ts';
-import { injectionPlan, planInjection, WEBHOOK_NAME } from '../../pull-secret-injection/plan/plan.ts';
-import { INJECTION_POLICY_NAME } from '../../pull-secret-injection/plan/policy.ts';
-import { accountRefuses } from '../../pull-secret-injection/reconciler/accounts.ts';
+import {
+  INJECTION_POLICY_NAME,
+  injectionPlan,
+  planInjection,
+  WEBHOOK_NAME,
+} from '../../pull-secret-injection/plan/plan.ts';
 import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconcile.ts';
 import {
+  accountRefuses,
   KRUISE_WEBHOOK_CONFIGURATION,
   pinnedSetsIn,
   profilesIn,

@@ -32,8 +32,8 @@ import {
 import { oncePer } from '../../core/record.ts';
 import { redact, sameSecret } from '../../core/redacted.ts';
 import { type TextPosition, withoutUserInfo } from '../../core/text.ts';
-import { resolveOnNode } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { mirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
+import { resolveOnNode } from '../../registry-overrides/planes.ts';
 import { documentFault } from '../checks/docker-config.ts';
 import { judgeImage, verificationOf } from '../checks/pull.ts';
 import type {

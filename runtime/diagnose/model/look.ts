@@ -21,8 +21,8 @@ import {
   clustersIn,
   NODE_KINDS,
 } from '../../registry-overrides/machine-config/input.ts';
-import { MACHINE_CONFIG, type NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
+import { MACHINE_CONFIG, type NodeMirrors } from '../../registry-overrides/planes.ts';
 import { notGivenIn, notInjectedIn } from '../checks/injection.ts';
 import { bringCopies, injectionKinds, plannedNames } from './admission.ts';
 import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';

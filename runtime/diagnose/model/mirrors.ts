@@ -18,16 +18,24 @@ import {
 } from '../../core/mirrors/registries-conf.ts';
 import { type Candidate, originText, type Resolution, type RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { recordOf } from '../../core/record.ts';
-import { type Disruption, disruptionOf } from '../../registry-overrides/machine-config/disruption.ts';
 import {
   type ClusterObjects,
   clustersIn,
   NODE_KINDS,
 } from '../../registry-overrides/machine-config/input.ts';
-import { MACHINE_CONFIG, type NodeMirrors } from '../../registry-overrides/machine-config/node-mirrors.ts';
-import { renderNodeFiles } from '../../registry-overrides/machine-config/render.ts';
+import {
+  type Disruption,
+  disruptionOf,
+  renderNodeFiles,
+} from '../../registry-overrides/machine-config/render.ts';
 import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
-import { entryWarnings, type Plane, type PlaneResolver } from '../../registry-overrides/planes.ts';
+import {
+  entryWarnings,
+  MACHINE_CONFIG,
+  type NodeMirrors,
+  type Plane,
+  type PlaneResolver,
+} from '../../registry-overrides/planes.ts';
 import { judgePlaces } from '../checks/pull.ts';
 import { locateAll } from './look.ts';
 import {

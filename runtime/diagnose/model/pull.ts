@@ -33,13 +33,8 @@ import {
   NODE_KINDS,
   readNodeInput,
 } from '../../registry-overrides/machine-config/input.ts';
-import {
-  MACHINE_CONFIG,
-  type NodeMirrors,
-  nodeMirrors,
-  policyOf,
-} from '../../registry-overrides/machine-config/node-mirrors.ts';
 import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
+import { MACHINE_CONFIG, type NodeMirrors, nodeMirrors, policyOf } from '../../registry-overrides/planes.ts';
 import { secretFault } from '../checks/docker-config.ts';
 import { injectedNames } from './admission.ts';
 import { explainImage } from './attempts.ts';

@@ -1,7 +1,11 @@
 /** The node agent put together: what it does with a node, and what it shows of itself. */
 import { dirname } from 'node:path';
-import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
-import { jsonText, onOneLine } from '../../core/text.ts';
+import {
+  GLOBAL_PULL_SECRET as NAMES,
+  NODE_REPORT,
+  NODE_REPORT_LABEL,
+} from '../../core/kubernetes/hypershift.ts';
+import { counted, jsonText, onOneLine } from '../../core/text.ts';
 import { windowOf } from '../../node/checkpoint.ts';
 import { systemClock } from '../../node/clock.ts';
 import {
@@ -15,14 +19,13 @@ import {
   runLoop,
 } from '../../node/daemon.ts';
 import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
-import { type Gauge, podClient } from '../../node/report.ts';
+import { type Gauge, type NodeWords, podClient } from '../../node/report.ts';
 import { BookedTurns, type Turns } from '../../node/restart-leases.ts';
 import type { Decision } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
 import { SystemdOverBus } from '../../node/systemd.ts';
-import { NODE_HOLDS_REMOVAL, type NodeState, type Observation } from '../../node/task.ts';
+import { NODE_HOLDS_REMOVAL, type NodeState, type Observation, stateConditions } from '../../node/task.ts';
 import { Wake } from '../../node/watch.ts';
-import { AGENT_WORDS } from './report.ts';
 import { SecretWatch } from './sources.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
 
@@ -56,14 +59,14 @@ async function openWatch(options: AgentSettings, { env, log }: Daemon, wake: Wak
 
 // What `agent --once` prints: the state, and with `--dry-run` what would be done.
 
-export interface Preview {
+interface Preview {
   readonly state: NodeState;
   readonly look?: Observation;
   readonly decision?: Decision;
 }
 
 /** What is printed. */
-export interface PreviewFacts {
+interface PreviewFacts {
   /** With `--dry-run`: what would be done next. */
   readonly would?: string;
   /** Of a change under way: whether the unit is restarted for it. */
@@ -89,7 +92,7 @@ const WOULD: Readonly<Record<string, string>> = {
 };
 
 /** The text for stdout, ending with a line end. */
-export async function renderPreview(preview: Preview, output: 'text' | 'json' | 'yaml'): Promise<string> {
+async function renderPreview(preview: Preview, output: 'text' | 'json' | 'yaml'): Promise<string> {
   const facts = factsOf(preview);
   if (output === 'json') return jsonText(facts);
   if (output === 'yaml') return (await import('yaml')).stringify(facts);
@@ -228,3 +231,55 @@ function heldGauge({ reason }: NodeState): Gauge {
   const help = 'Whether a removal is held until it is confirmed';
   return { sample: 'pullwright_agent_removal_held', help, value: reason === NODE_HOLDS_REMOVAL ? 1 : 0 };
 }
+
+// Reports of a node to the API server: its state as a PullStatus, Events on the Node. Pure.
+
+const ROLLED_BACK = {
+  saved: 'the old file is back',
+  absent: 'the file is removed, as there was none before',
+  none: 'there was no copy of the old file, so nothing was put back',
+} as const;
+
+export const AGENT_WORDS: NodeWords = {
+  manager: 'pullwright-agent',
+  reporter: 'global-pull-secret-agent',
+  metadata: () => ({ labels: { [NODE_REPORT_LABEL]: NODE_REPORT } }),
+  report: (state) => ({
+    conditions: [
+      ...stateConditions(state),
+      // A node that holds a removal does not block the rollout; a person must confirm the removal.
+      ...(state.reason === NODE_HOLDS_REMOVAL
+        ? [
+            {
+              type: NODE_HOLDS_REMOVAL,
+              status: 'True',
+              reason: 'NotConfirmed',
+              message: state.message,
+            } as const,
+          ]
+        : []),
+    ],
+    verdicts: [],
+    ...(state.facts === undefined ? {} : { summary: state.facts }),
+  }),
+  written: ({ file, from, entries }) => {
+    const note = `Wrote ${file} from ${from}: ${counted(entries, 'registry', 'registries')}`;
+    return { type: 'Normal', reason: 'PullSecretWritten', action: 'Write', note };
+  },
+  restarted: ({ unit, byUs, attempt }) => {
+    const note = byUs
+      ? `Restarted ${unit} (attempt ${attempt})`
+      : `${unit} runs with the new pull secret, restarted by another process`;
+    return { type: 'Normal', reason: 'KubeletRestarted', action: 'Restart', note };
+  },
+  rolledBack: ({ file, to }) => {
+    const note = `The unit did not come up with the new pull secret: ${ROLLED_BACK[to]} (${file})`;
+    return { type: 'Warning', reason: 'PullSecretRolledBack', action: 'RollBack', note };
+  },
+  eventOfState: ({ reason, message }) => {
+    if (reason === NODE_HOLDS_REMOVAL)
+      return { type: 'Warning', reason: NODE_HOLDS_REMOVAL, action: 'Write', note: message.slice(0, 1024) };
+    if (reason !== 'BreakerOpen') return undefined;
+    return { type: 'Warning', reason: 'BreakerOpen', action: 'Restart', note: message };
+  },
+};

@@ -1,7 +1,7 @@
 /** Finds for each node its Machine and NodePool, and turns the decision into parts, verdicts and counts. */
 
 import type { PullSecret } from '../../core/docker-config/pull-secret.ts';
-import type { Condition, ConditionInput } from '../../core/kubernetes/conditions.ts';
+import { type ConditionInput, conditionIn } from '../../core/kubernetes/conditions.ts';
 import {
   GLOBAL_PULL_SECRET as NAMES,
   NODE_REPORT,
@@ -12,10 +12,10 @@ import { type KubeObject, startsReporting } from '../../core/kubernetes/object.t
 import {
   type EntryStatus,
   nodeSubject,
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
+  PULL_STATUS,
   pullStatusName,
 } from '../../core/kubernetes/pull-status.ts';
+import { recordOf, textOf, valueAt } from '../../core/record.ts';
 import { counted, someOf } from '../../core/text.ts';
 import {
   CONTROL_PLANE_NAMESPACE,
@@ -52,28 +52,22 @@ export const NODE_POOL = {
 } as const;
 
 /** Machines of the scope, by what names them. */
-export interface Machines {
-  readonly all: readonly KubeObject[];
-  /** By the name of the node, and by `machine/<name>`. */
-  readonly byNode: ReadonlyMap<string, KubeObject>;
-  /** Nodes that more than one Machine claims: no pool of them can be told. */
-  readonly twice: readonly EntryStatus[];
-}
-
-export function machinesOf(reader: Reader): Machines {
+function machinesOf(reader: Reader) {
   const all =
     reader.scope.hostedCluster === undefined
       ? []
       : reader.list({ ...MACHINE, namespace: reader.scope.controlPlaneNamespace });
+  /** By the name of the node, and by `machine/<name>`. */
   const byNode = new Map<string, KubeObject>();
   const claims = new Map<string, readonly string[]>();
   for (const machine of all) {
     byNode.set(`machine/${machine.metadata.name}`, machine);
-    const node = (machine.status as { nodeRef?: { name?: string } } | undefined)?.nodeRef?.name;
-    if (node === undefined) continue;
+    const node = textOf(valueAt(machine.status, 'nodeRef.name'));
+    if (node === '') continue;
     byNode.set(node, machine);
     claims.set(node, [...(claims.get(node) ?? []), machine.metadata.name]);
   }
+  /** Nodes that more than one Machine claims: no pool of them can be told. */
   const twice = [...claims].filter(([, names]) => names.length > 1);
   for (const [node, names] of twice) {
     byNode.delete(node);
@@ -88,22 +82,22 @@ function claimedTwice(node: string, names: readonly string[]): EntryStatus {
 }
 
 /** The pool of a Machine; undefined when it names none, or none that is there. */
-export function poolOf(reader: Reader, machine: KubeObject): PoolTraits | undefined {
+function poolOf(reader: Reader, machine: KubeObject): PoolTraits | undefined {
   const annotation = machine.metadata.annotations?.[NAMES.nodePoolAnnotation];
   if (typeof annotation !== 'string') return undefined;
   const [namespace = '', name = ''] = annotation.split('/');
-  const pool = reader.get({ ...NODE_POOL, namespace, name });
-  const spec = pool?.spec as
-    | { platform?: { type?: string }; management?: { upgradeType?: string } }
-    | undefined;
+  const spec = reader.get({ ...NODE_POOL, namespace, name })?.spec;
   if (spec === undefined) return undefined;
-  return { platform: spec.platform?.type ?? '', upgradeType: spec.management?.upgradeType ?? '' };
+  return {
+    platform: textOf(valueAt(spec, 'platform.type')),
+    upgradeType: textOf(valueAt(spec, 'management.upgradeType')),
+  };
 }
 
 /** Labels of Machines: added where the pool is eligible and the label is unset, removed where it was ours. */
-export function machineParts(
+function machineParts(
   reader: Reader,
-  { all }: Machines,
+  all: readonly KubeObject[],
   manager: string,
   platforms: readonly string[],
 ): readonly FieldPatch[] {
@@ -141,23 +135,16 @@ export interface NodesPlan {
   readonly truth?: NodeTruth;
 }
 
-/** Which nodes to include, beside what their pools define. */
-export interface NodeChoice {
-  readonly platforms: readonly string[];
-  /** @default {in a stand-alone cluster all Linux nodes, in a hosted one none} */
-  readonly nodes?: readonly LabelRequirement[];
-}
-
 const LINUX: readonly LabelRequirement[] = [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }];
 
 /** Set on Nodes by the Machine Config Operator. */
 const MACHINE_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 
 /** Judges every node of the scope. */
-export function planNodes(reader: Reader, manager: string, choice: NodeChoice): NodesPlan {
+export function planNodes(reader: Reader, manager: string, options: GlobalPullSecretOptions): NodesPlan {
   const machines = machinesOf(reader);
   const standalone = reader.scope.hostedCluster === undefined;
-  const requirements = choice.nodes ?? (standalone ? LINUX : undefined);
+  const requirements = options.nodes ?? (standalone ? LINUX : undefined);
   const nodes = reader.list(NODE).map((node) => {
     const facts: NodeFacts = {
       ...factsOf(reader, node, machines.byNode, manager),
@@ -165,13 +152,13 @@ export function planNodes(reader: Reader, manager: string, choice: NodeChoice): 
       poolless: standalone,
       machineConfig: node.metadata.annotations?.[MACHINE_CONFIG] !== undefined,
     };
-    return { node, decision: nodeDecision(facts, choice.platforms) };
+    return { node, decision: nodeDecision(facts, options.platforms) };
   });
   const decisions = nodes.map(({ decision }) => decision);
   return {
     apply: [
       ...nodes.flatMap(({ node, decision }) => partOf(node, decision)),
-      ...machineParts(reader, machines, manager, choice.platforms),
+      ...machineParts(reader, machines.all, manager, options.platforms),
     ],
     decisions,
     verdicts: [...decisions.flatMap(overridden), ...machineConfigVerdict(decisions), ...machines.twice],
@@ -228,8 +215,7 @@ function partOf(node: KubeObject, decision: NodeDecision): readonly FieldPatch[]
 
 const REPORTS = {
   role: 'hosted',
-  apiVersion: PULL_STATUS_API_VERSION,
-  kind: PULL_STATUS_KIND,
+  ...PULL_STATUS,
   namespace: NAMES.namespace,
 } as const;
 
@@ -294,18 +280,15 @@ export function lackOf(
   report: KubeObject | undefined,
   digest: string | undefined,
 ): Omit<NodeBehind, 'node'> | undefined {
-  const { conditions = [], summary = {} } = (report?.status ?? {}) as {
-    readonly conditions?: readonly Partial<Condition>[];
-    readonly summary?: Readonly<Record<string, unknown>>;
-  };
-  const ready = conditions.find(({ type }) => type === 'Ready');
+  const ready = conditionIn(report, 'Ready');
+  const summary = recordOf(valueAt(report?.status, 'summary'));
   if (ready === undefined)
     return {
       reason: 'NotReported',
       why: 'no agent has reported: its pod does not run there, or cannot reach the API server',
     };
-  const { status, reason = 'NotReady', message = 'its agent is not ready' } = ready;
-  if (status !== 'True') return { reason, why: message };
+  const { status, reason, message } = ready;
+  if (status !== 'True') return { reason: reason || 'NotReady', why: message || 'its agent is not ready' };
   if (summary['sourceDigest'] === digest && digest !== undefined) return undefined;
   const version = summary['resourceVersion'];
   const which = typeof version === 'string' ? ` (resourceVersion ${version})` : '';

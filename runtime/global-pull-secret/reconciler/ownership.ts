@@ -1,8 +1,8 @@
 /** What decides about a removal or a takeover besides the objects: the release payload, the platform, the confirmations. */
-
 import { createHash } from 'node:crypto';
 import { parseImageReference } from '../../core/image-reference.ts';
 import {
+  HOSTED_CLUSTER,
   isOperator,
   isOwnershipUnknown,
   GLOBAL_PULL_SECRET as NAMES,
@@ -12,10 +12,13 @@ import {
   operatorOf,
 } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
-import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
-import { recordOf } from '../../core/record.ts';
+import { type EntryStatus, PULL_STATUS_CRD_NAME } from '../../core/kubernetes/pull-status.ts';
+import { pullStatusCrd } from '../../core/kubernetes/pull-status-kind.ts';
+import { recordOf, textOf, valueAt } from '../../core/record.ts';
+import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { refOf } from '../../engine/changes.ts';
 import {
+  type ApplyObject,
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
   OWNER_LABEL,
@@ -27,14 +30,23 @@ import {
 } from '../../engine/contract.ts';
 import { pullStatusRef } from '../../engine/pull-status.ts';
 import { managersOf } from '../../kube/drift.ts';
-import { ELIGIBLE_PLATFORMS } from '../eligibility.ts';
+import {
+  AGENT_POLICY_NAME,
+  additionalSecretPolicies,
+  agentBounds,
+  agentDaemonSet,
+  agentRbac,
+  POLICY_NAME,
+  upstreamDaemonSet,
+} from '../daemon-set.ts';
+import { configHash, ELIGIBLE_PLATFORMS } from '../eligibility.ts';
+import type { GlobalPullSecretOptions } from '../options.ts';
 import {
   CONFIRM_REMOVAL,
   confirmedRemovals,
   type PendingRemoval,
   type RemovalOptions,
 } from '../removal-guard.ts';
-import { secretRef } from './agent-objects.ts';
 import type { RemovalContext } from './plan.ts';
 
 // `mode: own` beside objects of the same names that others made: all of them are adopted, or none. They are reported
@@ -43,13 +55,13 @@ import type { RemovalContext } from './plan.ts';
 // `kube-system`, and writes them again with the next change (`globalps` of HyperShift).
 
 /** On the HostedCluster, or on the platform's Secret: the codes of the objects that may be taken, with commas between them. */
-export const TAKEOVER_ANNOTATION = 'pullwright.dev/confirm-takeover';
+const TAKEOVER_ANNOTATION = 'pullwright.dev/confirm-takeover';
 
 /** On a foreign Secret: it may be adopted, whatever the mode. */
 const ADOPT_ANNOTATION = 'pullwright.dev/adopt';
 
 /** What decides about a takeover besides the objects. */
-export interface TakeoverContext {
+interface TakeoverContext {
   /** `spec.platform.type` of the HostedCluster, where there is one. */
   readonly platform: string | undefined;
   /** Values of {@link TAKEOVER_ANNOTATION}. */
@@ -57,7 +69,7 @@ export interface TakeoverContext {
 }
 
 /** Gives why nothing is written with `mode: own`; undefined when all is ours, or was confirmed. */
-export function heldTakeover(
+function heldTakeover(
   objects: readonly (KubeObject | undefined)[],
   { platform, confirmed }: TakeoverContext,
 ): ManagedExternally | undefined {
@@ -78,7 +90,7 @@ export function isGivenToUs(object: KubeObject): boolean {
 }
 
 /** Whether a person, or an earlier reconcile, gave us the object, and its content is still ours. */
-export function isHeldByUs(object: KubeObject): boolean {
+function isHeldByUs(object: KubeObject): boolean {
   if (isGivenToUs(object)) return true;
   const labels = object.metadata.labels ?? {};
   if (labels[OWNER_LABEL] === undefined && labels['app.kubernetes.io/part-of'] !== 'pullwright') return false;
@@ -127,11 +139,7 @@ function impossible(operator: string, platform: string): string {
   return `${operator} makes these objects on ${platform} and would write them again with the next change of any Secret in ${NAMES.namespace}; there is no way to take them over. Set mode to "auto" or "observe"; what its merge does not take can reach pods by the system credential-provider`;
 }
 
-const HOSTED_CLUSTER = {
-  role: 'management',
-  apiVersion: 'hypershift.openshift.io/v1beta1',
-  kind: 'HostedCluster',
-} as const;
+const CLUSTER = { role: 'management', ...HOSTED_CLUSTER } as const;
 const CLUSTER_VERSION = {
   role: 'hosted',
   apiVersion: 'config.openshift.io/v1',
@@ -147,7 +155,7 @@ const REPORT: Ref = pullStatusRef('hosted', {
 });
 
 export const REMOVAL_READS: readonly Watch[] = [
-  { ...HOSTED_CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
+  { ...CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
   { ...CLUSTER_VERSION, optional: true },
 ];
 
@@ -165,19 +173,13 @@ export function removalContext(reader: Reader, options: RemovalOptions = {}): Re
 
 /** What decides about taking over the objects of others. */
 export function takeoverContext(reader: Reader): TakeoverContext {
-  const spec = hostedClusterOf(reader)?.spec as
-    | { readonly platform?: { readonly type?: unknown } }
-    | undefined;
-  const type = spec?.platform?.type;
-  return {
-    platform: typeof type === 'string' ? type : undefined,
-    confirmed: confirmations(reader, TAKEOVER_ANNOTATION),
-  };
+  const platform = textOf(valueAt(hostedClusterOf(reader)?.spec, 'platform.type')) || undefined;
+  return { platform, confirmed: confirmations(reader, TAKEOVER_ANNOTATION) };
 }
 
 function hostedClusterOf(reader: Reader): KubeObject | undefined {
   const { hostedCluster } = reader.scope;
-  return hostedCluster === undefined ? undefined : reader.get({ ...HOSTED_CLUSTER, ...hostedCluster });
+  return hostedCluster === undefined ? undefined : reader.get({ ...CLUSTER, ...hostedCluster });
 }
 
 /** Values of an annotation where a person can confirm: on the HostedCluster, or on the platform's Secret. */
@@ -197,7 +199,7 @@ export function confirmations(reader: Reader, annotation: string): readonly stri
 
 /** Where a person can do something about the platform's pull secret: the HostedCluster, or the Secret itself. */
 export function platformOwner({ scope }: Reader): Ref {
-  if (scope.hostedCluster !== undefined) return { ...HOSTED_CLUSTER, ...scope.hostedCluster };
+  if (scope.hostedCluster !== undefined) return { ...CLUSTER, ...scope.hostedCluster };
   const { controlPlaneNamespace: namespace } = scope;
   return { role: 'management', apiVersion: 'v1', kind: 'Secret', namespace, name: NAMES.platform };
 }
@@ -206,9 +208,7 @@ function releaseRepository(
   cluster: KubeObject | undefined,
   version: KubeObject | undefined,
 ): string | undefined {
-  const spec = cluster?.spec as { readonly release?: { readonly image?: unknown } } | undefined;
-  const status = version?.status as { readonly desired?: { readonly image?: unknown } } | undefined;
-  const image = spec?.release?.image ?? status?.desired?.image;
+  const image = valueAt(cluster?.spec, 'release.image') ?? valueAt(version?.status, 'desired.image');
   const parsed = typeof image === 'string' ? parseImageReference(image) : undefined;
   return parsed?.ok ? parsed.reference.repository : undefined;
 }
@@ -226,8 +226,7 @@ export function heldAnnotation({ hash, since }: PendingRemoval): string {
 /** By the copy; where it was deleted, by the report. */
 function heldBefore(reader: Reader): RemovalContext['held'] {
   const copy = reader.get(secretRef(NAMES.original))?.metadata.annotations?.[HELD_ANNOTATION];
-  const { summary } = recordOf(reader.get(REPORT)?.status);
-  const { heldRemoval, heldSince } = recordOf(summary);
+  const { heldRemoval, heldSince } = recordOf(valueAt(reader.get(REPORT)?.status, 'summary'));
   const [hash, since] = typeof copy === 'string' ? copy.split(' ') : [heldRemoval, heldSince];
   return typeof hash !== 'string' || typeof since !== 'string' || Number.isNaN(Date.parse(since))
     ? undefined
@@ -332,4 +331,135 @@ export function managedElsewhere(
     reason: 'OwnershipUnknown',
     message: `${name} ${OWNERSHIP_UNKNOWN}`,
   };
+}
+
+// The node agent's objects in the hosted cluster: applied by us, or expected from git.
+
+const NAMESPACES: readonly string[] = [NAMES.namespace, NAMES.configNamespace];
+
+/** An object of the cluster whose nodes get the pull secret. */
+function hosted(apiVersion: string, kind: string, name: string, namespace?: string): Ref {
+  return { role: 'hosted', apiVersion, kind, ...(namespace === undefined ? {} : { namespace }), name };
+}
+
+/** A Secret of the system there. */
+export function secretRef(name: string): Ref {
+  return hosted('v1', 'Secret', name, NAMES.namespace);
+}
+
+export const DAEMON_SET: Ref = hosted('apps/v1', 'DaemonSet', NAMES.syncer, NAMES.namespace);
+const CRD: Ref = hosted('apiextensions.k8s.io/v1', 'CustomResourceDefinition', PULL_STATUS_CRD_NAME);
+const RBAC = 'rbac.authorization.k8s.io/v1';
+
+/** Never pruned: with the kind go all reports of it. */
+export const AGENT_KEPT: readonly Ref[] = [CRD];
+
+export const AGENT_READS: readonly Watch[] = [
+  CRD,
+  DAEMON_SET,
+  hosted('v1', 'ServiceAccount', NAMES.syncer, NAMES.namespace),
+  hosted('coordination.k8s.io/v1', 'Lease', NAMES.turns, NAMES.namespace),
+  ...[POLICY_NAME, `${POLICY_NAME}-deny`, AGENT_POLICY_NAME].flatMap((name) =>
+    ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'].map((kind) =>
+      hosted('admissionregistration.k8s.io/v1', kind, name),
+    ),
+  ),
+  ...['ClusterRole', 'ClusterRoleBinding'].map((kind) => hosted(RBAC, kind, NAMES.syncer)),
+  ...NAMESPACES.flatMap((namespace) => [
+    hosted('v1', 'Namespace', namespace),
+    hosted(RBAC, 'Role', NAMES.syncer, namespace),
+    hosted(RBAC, 'RoleBinding', NAMES.syncer, namespace),
+  ]),
+];
+
+let crd: ApplyObject['object'] | undefined;
+
+/** The same for every cluster: rendered once, or a process of many spends half of its start on it. */
+function reportCrd(): ApplyObject['object'] {
+  crd ??= pullStatusCrd();
+  return crd;
+}
+
+/** What the objects depend on. */
+interface AgentState {
+  /** Whether there is a merged secret. */
+  readonly merged: boolean;
+  /** Whether the platform's secret can be used: without it there is nothing to bring to nodes. */
+  readonly usable: boolean;
+  /** Base64 of what nodes should have; for the hash of upstream's shape. */
+  readonly value: Redacted<string> | undefined;
+}
+
+/** Objects to apply with `delivery: reconciler`; none with `gitops`. */
+export function agentObjects(
+  reader: Reader,
+  options: GlobalPullSecretOptions,
+  state: AgentState,
+): readonly ApplyObject[] {
+  if (options.delivery === 'gitops') return [];
+  const rbac = agentRbac(options.agent).filter(
+    ({ metadata: { namespace } }) => namespace === undefined || hasNamespace(reader, namespace),
+  );
+  // Upstream's pods do not start before there is a secret to mount.
+  const runs = options.agent.shape !== 'upstream' || state.value !== undefined;
+  const workload = state.usable && runs ? [daemonSet(options, state)] : [];
+  // In a cluster without GitOps nothing else installs the CRD of our reports.
+  return [
+    reportCrd(),
+    ...rbac,
+    ...agentBounds(options.agent),
+    ...workload,
+    ...additionalSecretPolicies(options.enforce),
+  ]
+    .filter((object) => !isFromGit(reader.get(refOf('hosted', object))))
+    .map((object) => ({ role: 'hosted', object, ...(isAdoptable(object) ? { forceOwnership: true } : {}) }));
+}
+
+/**
+ * Rendered by `synth` and applied by a GitOps tool, whatever our configuration says: one owner per object. A definition that
+ * a person installed stays theirs too.
+ */
+function isFromGit(object: KubeObject | undefined): boolean {
+  const labels = object?.metadata.labels;
+  if (object?.kind === CRD.kind) return labels?.[OWNER_LABEL] === undefined;
+  return labels?.['app.kubernetes.io/part-of'] === 'pullwright' && labels[OWNER_LABEL] === undefined;
+}
+
+/** Upstream's objects of these names have no marks; they are the same objects, so they are taken over. */
+function isAdoptable(object: KubeObject): boolean {
+  return ['DaemonSet', 'ServiceAccount', 'Role', 'RoleBinding'].includes(object.kind);
+}
+
+function daemonSet(options: GlobalPullSecretOptions, state: AgentState): KubeObject {
+  if (options.agent.shape !== 'upstream' || state.value === undefined) return agentDaemonSet(options.agent);
+  return upstreamDaemonSet(options.agent, {
+    merged: state.merged,
+    configHash: configHash(redact(Buffer.from(reveal(state.value), 'base64').toString('utf8'))),
+  });
+}
+
+/** A plain Kubernetes cluster has no `openshift-config`. A folder without any Namespace says nothing about them. */
+function hasNamespace(reader: Reader, name: string): boolean {
+  const known = reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  return (
+    known.length === 0 ||
+    known.some(
+      (namespace) => namespace.metadata.name === name && namespace.metadata.deletionTimestamp === undefined,
+    )
+  );
+}
+
+/** With `delivery: gitops`, a DaemonSet that git did not bring is worth a word. */
+export function missingAgent(reader: Reader, options: GlobalPullSecretOptions): readonly ReconcileError[] {
+  if (options.delivery === 'reconciler' || reader.get(DAEMON_SET) !== undefined) return [];
+  return [
+    {
+      retryPolicy: 'waiting',
+      afterMs: 60_000,
+      code: 'DaemonSetMissing',
+      message: `Cannot sync pull secrets to nodes: DaemonSet/${NAMES.namespace}/${NAMES.syncer} not found, and a GitOps tool must apply it`,
+      hint: 'Sync the rendered manifests, or choose delivery "reconciler"',
+      regarding: DAEMON_SET,
+    },
+  ];
 }

@@ -4,8 +4,7 @@
  * Source of the rule: requirement 1, "Validation and merging", "Automatic cleanup", "Registry Precedence". Beyond it: a bad
  * additional secret never holds up the platform's own, and what was good before stays in use, entry by entry.
  */
-
-import { encodeConfig } from '../../core/docker-config/encode.ts';
+import { digestOfNode, encodeConfig, meaningOf } from '../../core/docker-config/encode.ts';
 import {
   AUTHS_MISSING,
   MAX_SECRET_BYTES,
@@ -25,8 +24,12 @@ import { compareBytes } from '../../core/go/text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
+import { recordOf, valueAt } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
+import { counted, withoutUserInfo } from '../../core/text.ts';
 import type { ReconcileError } from '../../engine/contract.ts';
+import { configHash } from '../eligibility.ts';
+import { HASH_LABEL } from '../options.ts';
 import {
   heldEntryRemoval,
   judgedMarkOf,
@@ -77,17 +80,6 @@ function writtenKeys(entries: readonly DockerConfigEntry[]): readonly string[] {
 /** What decides about a removal besides the documents. */
 export type RemovalContext = Pick<RemovalInput, 'release' | 'confirmed' | 'held' | 'options' | 'now'>;
 
-interface PlatformInput {
-  readonly secret: PullSecret | undefined;
-  /** Where it is looked for. */
-  readonly namespace: string | undefined;
-  /** `original-pull-secret` as it is. */
-  readonly copy: PullSecret | undefined;
-  /** The platform's entries on nodes: from the copy, or without it, from their merge; undefined without both. */
-  readonly before: readonly DockerConfigEntry[] | undefined;
-  readonly removal: RemovalContext;
-}
-
 /** The platform's part, or why there is none. */
 type PlatformPlan =
   | { readonly ok: false; readonly problem: ReconcileError }
@@ -106,10 +98,10 @@ type PlatformPlan =
 
 const NO_ENTRY: Redacted<string> = redact('{"auths":{}}');
 
-/** Decides. Never throws. */
-function planPlatform(input: PlatformInput): PlatformPlan {
+/** Decides. Never throws. @param known the platform's entries on nodes: from the copy, or without it, from their merge; undefined without both */
+function planPlatform(input: PlanInput, known: readonly DockerConfigEntry[] | undefined): PlatformPlan {
   // A copy would say that there was one, which is then missed.
-  if (input.secret === undefined && input.copy === undefined && isStandalone(input))
+  if (input.platform === undefined && input.original === undefined && isStandalone(input))
     return {
       ok: true,
       absent: true,
@@ -120,8 +112,10 @@ function planPlatform(input: PlatformInput): PlatformPlan {
   const read = readPlatform(input);
   if (read.problem !== undefined) return { ok: false, problem: read.problem };
   const { text, config, verbatim } = read;
-  const before = input.before ?? [];
-  const held = heldOf(input, before, config.entries);
+  const before = known ?? [];
+  const { removal = NO_REMOVALS } = input;
+  const lost = keepsNothing(input.original, known) ? lostRemoval(removal) : undefined;
+  const held = heldEntryRemoval({ before, after: config.entries, ...removal }) ?? lost;
   const heldEntries = before.filter(({ key }) => held?.keys.includes(key.written));
   const part = usablePart(config);
   const asItIs = part.whole && heldEntries.length === 0;
@@ -136,26 +130,17 @@ function planPlatform(input: PlatformInput): PlatformPlan {
   };
 }
 
-function heldOf(
-  input: PlatformInput,
-  before: readonly DockerConfigEntry[],
-  after: readonly DockerConfigEntry[],
-): PendingRemoval | undefined {
-  const seen = heldEntryRemoval({ before, after, ...input.removal });
-  return seen ?? (keepsNothing(input) ? lostRemoval(input.removal) : undefined);
-}
-
 /** The copy that held a removal is gone, or was recreated without the held entries, and no merge has them. */
-function keepsNothing({ copy, before }: PlatformInput): boolean {
+function keepsNothing(copy: PullSecret | undefined, before: unknown): boolean {
   if (copy === undefined) return before === undefined;
   const mark = copy.secret.data?.[NAMES.judgedKey];
   return mark !== undefined && reveal(secretDataText(mark)) === UNJUDGED;
 }
 
 /** What of it is to be used: its text, what that says, and its very bytes, also where they are not UTF-8. */
-function readPlatform(input: PlatformInput) {
-  if (input.secret === undefined) return { problem: missing(input) };
-  const { value: verbatim, text, config, problem } = input.secret;
+function readPlatform(input: PlanInput) {
+  if (input.platform === undefined) return { problem: missing(input) };
+  const { value: verbatim, text, config, problem } = input.platform;
   if (verbatim === undefined || reveal(text) === '') return { problem: keyMissing(input) };
   if (config?.hasAuths !== true) return { problem: invalid(input, (problem ?? AUTHS_MISSING).message) };
   return { text, config, verbatim };
@@ -177,21 +162,25 @@ function composed(
   return { value: toBase64(text), registries: writtenKeys(all) };
 }
 
-function placeOf({ secret, namespace }: PlatformInput): string {
-  return `Secret/${secret?.secret.metadata.namespace ?? namespace ?? 'control plane namespace'}/${NAMES.platform}`;
+function placeOf(input: PlanInput): string {
+  return `Secret/${namespaceOf(input) ?? 'control plane namespace'}/${NAMES.platform}`;
+}
+
+function namespaceOf({ platform, platformNamespace }: PlanInput): string | undefined {
+  return platform?.secret.metadata.namespace ?? platformNamespace;
 }
 
 /** A stand-alone cluster keeps it in `openshift-config`; that of a hosted cluster comes from HyperShift. */
-function isStandalone({ secret, namespace }: PlatformInput): boolean {
-  return (secret?.secret.metadata.namespace ?? namespace) === NAMES.configNamespace;
+function isStandalone(input: PlanInput): boolean {
+  return namespaceOf(input) === NAMES.configNamespace;
 }
 
-function remedy(input: PlatformInput): string {
+function remedy(input: PlanInput): string {
   const fix = isStandalone(input) ? `fix "${placeOf(input)}"` : 'fix spec.pullSecret of the HostedCluster';
   return `Nodes keep the last good pull secret; ${fix}`;
 }
 
-function missing(input: PlatformInput): ReconcileError {
+function missing(input: PlanInput): ReconcileError {
   const source = isStandalone(input)
     ? `Create it, of type kubernetes.io/dockerconfigjson, or "${NAMES.additional}", which works without it`
     : 'HyperShift copies it there from spec.pullSecret of the HostedCluster';
@@ -204,7 +193,7 @@ function missing(input: PlatformInput): ReconcileError {
   };
 }
 
-function keyMissing(input: PlatformInput): ReconcileError {
+function keyMissing(input: PlanInput): ReconcileError {
   return {
     retryPolicy: 'terminal',
     code: 'OriginalKeyMissing',
@@ -213,7 +202,7 @@ function keyMissing(input: PlatformInput): ReconcileError {
   };
 }
 
-function invalid(input: PlatformInput, fault: string): ReconcileError {
+function invalid(input: PlanInput, fault: string): ReconcileError {
   return {
     retryPolicy: 'terminal',
     code: 'OriginalInvalid',
@@ -225,7 +214,7 @@ function invalid(input: PlatformInput, fault: string): ReconcileError {
 // The one builder of every pull Secret that is written at run time.
 
 /** Input of {@link pullSecretObject}. */
-export interface PullSecretInput {
+interface PullSecretInput {
   readonly name: string;
   readonly written: Written;
   /** @default {'kubernetes.io/dockerconfigjson'} */
@@ -277,7 +266,7 @@ export interface SystemSecrets {
 }
 
 /** And what decides about removals. */
-export interface PlanInput extends SystemSecrets {
+interface PlanInput extends SystemSecrets {
   /** Where the platform's pull secret is looked for. */
   readonly platformNamespace?: string;
   /** @default {nothing is confirmed, and nothing was held before} */
@@ -328,27 +317,13 @@ export function planPullSecrets(secrets: PlanInput): PullSecretPlan {
   const before =
     original?.entries ??
     (added === undefined ? undefined : global?.entries.filter(({ key }) => !added.includes(key.written)));
-  const platform = planPlatform({
-    secret: secrets.platform,
-    namespace: secrets.platformNamespace,
-    copy: original,
-    before: before?.filter(({ readable }) => readable),
-    removal: secrets.removal ?? NO_REMOVALS,
-  });
-  if (!platform.ok) return nothingToWrite(platform.problem);
-  return withPlatform(secrets, platform, before, added);
-}
-
-function nothingToWrite(problem: ReconcileError): PullSecretPlan {
-  return {
-    original: KEEP,
-    global: KEEP,
-    added: '',
-    addedCount: 0,
-    verdicts: [],
-    platformVerdicts: [],
-    problems: [problem],
-  };
+  const platform = planPlatform(
+    secrets,
+    before?.filter(({ readable }) => readable),
+  );
+  if (platform.ok) return withPlatform(secrets, platform, before, added);
+  const nothing = { added: '', addedCount: 0, verdicts: [], platformVerdicts: [] };
+  return { original: KEEP, global: KEEP, ...nothing, problems: [platform.problem] };
 }
 
 function withPlatform(
@@ -428,4 +403,133 @@ function typeVerdict(secret: SecretObject): readonly EntryStatus[] {
       message: `the Secret has type "${type}", expected "${NAMES.secretType}"; its content is used all the same`,
     },
   ];
+}
+
+// What became of the tenant's entries where HyperShift's operator makes the merge: what its `global-pull-secret` really holds,
+// why it refused the additional secret, and what would be otherwise if we made the merge. Pure.
+//
+// Source of the rule: `globalps` of HyperShift: keys are compared as texts, the platform's entry replaces the tenant's, and one
+// entry that the kubelet cannot read refuses the whole additional secret.
+
+/** Why HyperShift's operator rejects the additional secret, as the end of a sentence; undefined when it accepts it. */
+export function upstreamRefusal(secret: PullSecret | undefined): string | undefined {
+  if (secret?.value === undefined) return 'it has no ".dockerconfigjson"';
+  if (secret.problem !== undefined) return `it ${secret.problem.message}`;
+  const broken = secret.entries.find(({ kubelet }) => kubelet === undefined);
+  if (broken !== undefined)
+    return `its entry "${withoutUserInfo(broken.key.written)}" ${broken.fault?.message ?? 'cannot be read'}`;
+  if (secret.kubeletFault !== undefined) return 'one of its fields is not what the kubelet can read';
+  return secret.entries.length === 0 ? 'it has no entry' : undefined;
+}
+
+/**
+ * Verdicts on what is, from those on what we would do.
+ *
+ * @param planned the verdicts of our own merge
+ */
+export function observedVerdicts(
+  secrets: SystemSecrets,
+  planned: readonly EntryStatus[],
+): readonly EntryStatus[] {
+  const refusal = upstreamRefusal(secrets.additional);
+  const wanted = entryDigests(secrets.additional);
+  const inForce = entryDigests(secrets.global);
+  const platform = entryDigests(secrets.original);
+  return planned.map((verdict) => {
+    const value = wanted.get(verdict.subject);
+    if (value === undefined) return verdict;
+    const present = inForce.get(verdict.subject);
+    const own = ownVerdict(verdict);
+    const says = (kind: EntryStatus['verdict'], reason: string, message: string): EntryStatus => ({
+      subject: verdict.subject,
+      verdict: kind,
+      reason,
+      message: `${message}${own}`,
+    });
+    if (present === value)
+      return says('Accepted', 'InGlobalPullSecret', 'is in global-pull-secret as HyperShift made it');
+    if (platform.has(verdict.subject))
+      return says(
+        'Shadowed',
+        'OriginalWins',
+        'is in the original pull secret too, which wins in global-pull-secret',
+      );
+    if (refusal !== undefined)
+      return says(
+        'Rejected',
+        'UpstreamRejectsAll',
+        `is not in use: HyperShift refuses the whole additional pull secret, because ${refusal}`,
+      );
+    const what =
+      present === undefined
+        ? 'is not in global-pull-secret'
+        : 'is in global-pull-secret with another credential';
+    return says('Pending', 'NotTaken', `${what}, which HyperShift makes`);
+  });
+}
+
+/** What would be different if the merge were ours. */
+function ownVerdict({ verdict, reason }: EntryStatus): string {
+  const would: Partial<Record<EntryStatus['verdict'], string>> = {
+    Accepted: 'would be used',
+    Shadowed: 'would be shadowed',
+    Rejected: 'would be ignored',
+  };
+  const text = would[verdict];
+  return text === undefined ? '' : `; in a merge of ours it ${text} (${reason})`;
+}
+
+/** Digest of what each entry means, by its key as a text; none of what cannot be read. */
+export function entryDigests(secret: PullSecret | undefined): ReadonlyMap<string, string> {
+  const entries = secret?.entries ?? [];
+  return new Map(entries.map(({ key, value }) => [key.written, digestOfNode(meaningOf(reveal(value)))]));
+}
+
+// What can be known of nodes to which HyperShift's own agents bring the pull secret: they report nothing, but their DaemonSet names
+// the content by a hash, and its status says on how many nodes pods of that template run. Pure.
+// Source of the rule: `globalps` of HyperShift, which replaces the pods for each content.
+
+/** One verdict; none where there is nothing to bring, or the DaemonSet is not HyperShift's. */
+export function observedNodes(
+  daemonSet: KubeObject | undefined,
+  { global, original }: Pick<SystemSecrets, 'global' | 'original'>,
+): readonly EntryStatus[] {
+  const found = global ?? original;
+  if (found?.value === undefined) return [];
+  const { secret, text } = found;
+  if (daemonSet === undefined)
+    return [
+      said('Warning', 'NoAgents', 'there is no DaemonSet, so that HyperShift brings no node what is there'),
+    ];
+  const hash = recordOf(valueAt(daemonSet.spec, 'template.metadata.labels'))[HASH_LABEL];
+  if (hash === undefined) return [];
+  if (hash !== configHash(text))
+    return [
+      said(
+        'Pending',
+        'OlderContent',
+        `HyperShift's agents bring another state than ${secret.metadata.name} has now`,
+      ),
+    ];
+  return [agentsVerdict(daemonSet, secret.metadata.name)];
+}
+
+function agentsVerdict({ metadata, status }: KubeObject, name: string): EntryStatus {
+  const {
+    observedGeneration = 0,
+    desiredNumberScheduled: all = 0,
+    updatedNumberScheduled: updated = 0,
+    numberReady: ready = 0,
+  } = (status ?? {}) as Readonly<Record<string, number>>;
+  const seen = observedGeneration >= (metadata.generation ?? 0);
+  const count = seen ? Math.min(updated, ready) : 0;
+  const message = `HyperShift's agents run with ${name} as it is now on ${count} of ${counted(all, 'node')}; what is in the files there they do not say`;
+  if (seen && all === 0) return said('Warning', 'NoNodes', message);
+  return count === all && seen
+    ? said('Accepted', 'AgentsHaveIt', message)
+    : said('Pending', 'AgentsBehind', message);
+}
+
+function said(verdict: EntryStatus['verdict'], reason: string, message: string): EntryStatus {
+  return { subject: 'nodes', verdict, reason, message };
 }

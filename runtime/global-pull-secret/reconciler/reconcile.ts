@@ -19,17 +19,12 @@ import {
   type Watch,
 } from '../../engine/contract.ts';
 import { type GlobalPullSecretOptions, parseOptions } from '../options.ts';
+import { NODE_READS, planNodes, REPORT_READS, truthOf } from './nodes.ts';
 import {
   AGENT_KEPT,
   AGENT_READS,
   agentObjects,
   DAEMON_SET,
-  missingAgent,
-  secretRef,
-} from './agent-objects.ts';
-import { NODE_READS, planNodes, REPORT_READS, truthOf } from './nodes.ts';
-import { observedNodes, observedVerdicts } from './observed.ts';
-import {
   foreignMerge,
   gitVerdicts,
   HELD_ANNOTATION,
@@ -37,14 +32,18 @@ import {
   isGivenToUs,
   type ManagedExternally,
   managedElsewhere,
+  missingAgent,
   platformOwner,
   REMOVAL_READS,
   removalContext,
   removals,
+  secretRef,
   takeoverContext,
 } from './ownership.ts';
 import {
   ADDED_ENTRIES_ANNOTATION,
+  observedNodes,
+  observedVerdicts,
   type PullSecretPlan,
   planPullSecrets,
   pullSecretObject,

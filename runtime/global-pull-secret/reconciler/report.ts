@@ -3,11 +3,12 @@ import { type ConditionInput, type ConditionText, readinessOf } from '../../core
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
+import { valueAt } from '../../core/record.ts';
 import { counted, someOf } from '../../core/text.ts';
+import { seenRef } from '../../engine/changes.ts';
 import type { EventNote, Reader, ReconcileError, Ref, Result, Sample, Watch } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import { CONFIRM_REMOVAL, type PendingRemoval, removalText } from '../removal-guard.ts';
-import { secretRef } from './agent-objects.ts';
 import {
   behindVerdicts,
   inSyncCondition,
@@ -194,18 +195,12 @@ export function reportPullSecret(input: PullSecretReport): Reported {
     platformStatus({ ...input, problems: trouble }, managed),
     ...(additional === undefined ? [] : [tenantStatus({ ...input, problems: trouble }, managed)]),
   ];
-  const { uid } = additional?.secret.metadata ?? {};
   return {
     apply: all.map(({ apply }) => apply),
     status: all.map(({ status }) => status),
     events: [
       ...platformEvents(plan, platformOwner(reader)),
-      ...(additional === undefined
-        ? []
-        : entryEvents(plan.verdicts, {
-            ...secretRef(NAMES.additional),
-            ...(uid === undefined ? {} : { uid }),
-          })),
+      ...(additional === undefined ? [] : entryEvents(plan.verdicts, seenRef('hosted', additional.secret))),
     ],
     metrics: metricsOf(input),
   };
@@ -285,7 +280,7 @@ function metricsOf({ reader, plan, nodes, daemonSet }: PullSecretReport): readon
   const { truth } = nodes;
   const ready =
     truth === undefined
-      ? ((daemonSet?.status as { numberReady?: number } | undefined)?.numberReady ?? 0)
+      ? Number(valueAt(daemonSet?.status, 'numberReady') ?? 0)
       : truth.nodes - truth.behind.length;
   const counts = countsOf(plan.verdicts);
   const faults =

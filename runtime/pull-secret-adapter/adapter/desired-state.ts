@@ -91,10 +91,7 @@ export function targetHash(cluster: HyperfleetCluster, settings: AdapterSettings
 }
 
 /** Our own report, of whatever generation. */
-export function ownStatus({
-  statuses,
-  settings,
-}: Pick<DesiredState, 'statuses' | 'settings'>): AdapterStatus | undefined {
+export function ownStatus({ statuses, settings }: DesiredState): AdapterStatus | undefined {
   return statuses.find((status) => status.adapter === settings.adapterName);
 }
 

@@ -1,10 +1,10 @@
 /** What Jobs, Pods and Secrets in the cluster say, reduced to what the decision needs. */
 
 import { z } from 'zod';
-import type { Condition } from '../../core/kubernetes/conditions.ts';
+import { type Condition, conditionsIn } from '../../core/kubernetes/conditions.ts';
 import { type KubeObject, templateContainers } from '../../core/kubernetes/object.ts';
 import type { EnvVar } from '../../core/kubernetes/objects.ts';
-import { jsonOf } from '../../core/record.ts';
+import { jsonOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
 import { mapOf } from '../cluster.ts';
 import {
   ATTEMPT_ANNOTATION,
@@ -50,21 +50,6 @@ export interface JobView {
   readonly cause?: string | undefined;
 }
 
-/** The temporary Secret. */
-export interface SecretView {
-  readonly uid: string;
-  readonly resourceVersion: string;
-  readonly generation: number;
-  readonly hash: string;
-  readonly ownerUids: readonly string[];
-}
-
-interface JobStatus {
-  readonly startTime?: string;
-  readonly completionTime?: string;
-  readonly conditions?: readonly Condition[];
-}
-
 const receipt = mapOf(z.string().transform((became) => became.slice(0, 200))).transform((told) =>
   Object.fromEntries(Object.entries(told).filter(([place]) => readPlace(place) !== undefined)),
 );
@@ -107,7 +92,7 @@ export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
     verifyRequest: annotation(VERIFY_ANNOTATION),
     attempt: Number(annotation(ATTEMPT_ANNOTATION)) || 1,
     removing: metadata.deletionTimestamp !== undefined,
-    ...progressOf(job.status ?? {}),
+    ...progressOf(job),
     ...endOf(endedContainers(pods, uid)),
   };
 }
@@ -143,15 +128,16 @@ export function jobIdentity(job: KubeObject): { readonly clusterId: string; read
   };
 }
 
-function progressOf(status: JobStatus): Pick<JobView, 'phase' | 'startedAt' | 'finishedAt' | 'cause'> {
+function progressOf(job: KubeObject): Pick<JobView, 'phase' | 'startedAt' | 'finishedAt' | 'cause'> {
   const find = (...types: readonly string[]): Condition | undefined =>
-    status.conditions?.find((one) => types.includes(one.type) && one.status === 'True');
+    conditionsIn(job).find((one) => types.includes(one.type) && one.status === 'True');
+  const timeOf = (field: string): string | undefined => textOf(valueAt(job.status, field)) || undefined;
   const complete = find('Complete', 'SuccessCriteriaMet');
   const failed = find('Failed', 'FailureTarget');
   return {
     phase: complete !== undefined ? 'succeeded' : failed !== undefined ? 'failed' : 'running',
-    startedAt: status.startTime,
-    finishedAt: status.completionTime ?? (complete ?? failed)?.lastTransitionTime,
+    startedAt: timeOf('startTime'),
+    finishedAt: timeOf('completionTime') ?? (complete ?? failed)?.lastTransitionTime,
     cause: failed && [failed.reason, failed.message].filter(Boolean).join(': '),
   };
 }
@@ -179,38 +165,23 @@ function receiptOfAll(
 }
 
 /** The record of where a cluster's pull secret was ever written. */
-export interface RecordView {
-  readonly uid: string;
-  readonly resourceVersion: string;
-  readonly places: readonly string[];
-  /** Text that requests a check of the stored secrets; empty: no request. */
-  readonly verifyRequest: string;
-  /** Text that requests the revocation of older versions; empty: no request. */
-  readonly revokeRequest: string;
-}
-
-/** Reads the record. */
-export function viewRecord(record: KubeObject): RecordView {
-  const data = record['data'] as { readonly places?: unknown } | undefined;
+export function viewRecord(record: KubeObject) {
   const asked = (name: string): string => String(record.metadata.annotations?.[name] ?? '').slice(0, 128);
   return {
     uid: record.metadata.uid ?? '',
     resourceVersion: record.metadata.resourceVersion ?? '',
-    places: uniquePlaces(typeof data?.places === 'string' ? data.places.split('\n') : []),
-    // A revocation request also triggers a check at once.
+    places: uniquePlaces(textOf(valueAt(record, 'data.places')).split('\n')),
+    /** Text that requests a check of the stored secrets; empty: no request. A revocation request triggers one too. */
     verifyRequest: [asked(VERIFY_ANNOTATION), asked(REVOKE_ANNOTATION)].filter(Boolean).join(' revoke: '),
+    /** Text that requests the revocation of older versions; empty: no request. */
     revokeRequest: asked(REVOKE_ANNOTATION),
   };
 }
 
-/** Reads whether something can be written in a namespace. */
-export function viewNamespace(namespace: KubeObject | undefined): NamespaceState {
-  if (namespace === undefined) return 'gone';
-  return namespace.metadata.deletionTimestamp === undefined ? 'active' : 'terminating';
-}
+export type RecordView = Readonly<ReturnType<typeof viewRecord>>;
 
-/** Reads the metadata of the temporary Secret. */
-export function viewSecret(secret: KubeObject): SecretView {
+/** The temporary Secret, by its metadata. */
+export function viewSecret(secret: KubeObject) {
   return {
     uid: secret.metadata.uid ?? '',
     resourceVersion: secret.metadata.resourceVersion ?? '',
@@ -220,11 +191,7 @@ export function viewSecret(secret: KubeObject): SecretView {
   };
 }
 
-interface PodStatus {
-  readonly containerStatuses?:
-    | readonly { readonly name?: string; readonly state?: { readonly terminated?: EndedContainer } }[]
-    | null;
-}
+export type SecretView = Readonly<ReturnType<typeof viewSecret>>;
 
 interface EndedContainer {
   readonly exitCode?: number;
@@ -239,8 +206,8 @@ interface EndedContainer {
 function endedContainers(pods: readonly KubeObject[], jobUid: string): readonly EndedContainer[] {
   return pods
     .filter((pod) => pod.metadata.ownerReferences?.some((owner) => owner.uid === jobUid))
-    .flatMap(({ status }) => (status as PodStatus | undefined)?.containerStatuses ?? [])
+    .flatMap(({ status }) => recordsIn(valueAt(status, 'containerStatuses')))
     .filter(({ name }) => name === JOB_CONTAINER)
-    .flatMap(({ state }) => state?.terminated ?? [])
+    .flatMap(({ state }) => (valueAt(state, 'terminated') as EndedContainer | undefined) ?? [])
     .sort((a, b) => ((a.finishedAt ?? '') < (b.finishedAt ?? '') ? 1 : -1));
 }

@@ -2,13 +2,14 @@
  * The adapter as a process: every replica consumes events; the leader alone watches Jobs and, slowly, sweeps the list of clusters
  * for missed events.
  */
-
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { backOffMs } from '../../core/back-off.ts';
 import { describeError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Logger } from '../../core/logger.ts';
+import { scalarText } from '../../core/record.ts';
+import type { Sample } from '../../engine/contract.ts';
 import { type Metrics, servePorts } from '../../engine/metrics.ts';
 import { type QueueObserver, systemQueueClock, WorkQueue } from '../../engine/queue.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -22,26 +23,24 @@ import { ADAPTER, ADAPTER_LABEL, CLUSTER_LABEL } from '../names.ts';
 import type { AdapterSettings } from '../options.ts';
 import { CLUSTER_ID } from '../places.ts';
 import { mirroredType } from '../plan.ts';
-import { labelReporter } from './effects.ts';
 import { type AskEnd, EVENT_OUTCOMES, type EventOutcome, eventHandler } from './handle-event.ts';
-import { SecretMetrics } from './metrics.ts';
 import { jobIdentity } from './observe.ts';
-import { type PassContext, type PassResult, reconcileCluster } from './reconcile-cluster.ts';
+import { labelReporter, type PassContext, type PassResult, reconcileCluster } from './reconcile-cluster.ts';
 
 // The queue of clusters: the engine's work queue with workers, and with promises for events that wait. An event during a pass waits for
 // the next pass: a thousand events of one cluster are two passes.
 
 /** What a pass leaves for the queue. */
-export interface PassEnd {
+interface PassEnd {
   readonly requeueAfterMs?: number;
   /** Does not reject waiting requests; retried with back-off. */
   readonly fault?: unknown;
 }
 
 /** Why a cluster was queued. An event wins, then the latest other trigger, then the requeue time of the last pass. */
-export type FoundBy = 'event' | 'sweep' | 'job' | 'record' | 'time';
+type FoundBy = 'event' | 'sweep' | 'job' | 'record' | 'time';
 
-export interface PassReason {
+interface PassReason {
   readonly by: FoundBy;
   /** Of the event. */
   readonly traceparent: string | undefined;
@@ -187,7 +186,7 @@ export class ClusterQueue {
   }
 }
 
-export interface AdapterProcess {
+interface AdapterProcess {
   readonly api: HyperfleetApi;
   readonly kube: KubeClient;
   readonly settings: AdapterSettings;
@@ -416,4 +415,74 @@ function wantsPass(cluster: HyperfleetCluster, settings: Pick<AdapterSettings, '
   if (cluster.deleting) return true;
   const own = ownCondition(cluster, settings);
   return own?.status !== 'True' || own.observed_generation !== cluster.generation;
+}
+
+// What is known of each cluster's secret, as metrics: how old its version is, how many are enabled, how the last pass ended. From what
+// the Job said, by way of the report. Only the leader gives them: it watches every Job and visits every cluster, so that what
+// another replica did is in them too, and nothing is said twice.
+
+type Passed = Pick<PassResult, 'phase' | 'reason' | 'data'>;
+
+export class SecretMetrics {
+  readonly #clusters = new Map<string, Passed>();
+  #isLeading = false;
+
+  /** Says from when on this process knows, and until when. */
+  lead(isLeading: boolean): void {
+    this.#isLeading = isLeading;
+  }
+
+  /** Takes in one pass. */
+  reconciled(cluster: string, pass: Passed): void {
+    if (pass.phase === 'gone' || pass.phase === 'deleted') this.#clusters.delete(cluster);
+    else this.#clusters.set(cluster, pass);
+  }
+
+  /** The clusters that are known now. */
+  get clusters(): ReadonlySet<string> {
+    return new Set(this.#clusters.keys());
+  }
+
+  /**
+   * Takes in a whole list: the reason that the API holds for each cluster.
+   *
+   * @param before what was known when the list was begun: of these, what is not in it has gone
+   */
+  listed(reasons: ReadonlyMap<string, string | undefined>, before: ReadonlySet<string>): void {
+    for (const [id, known] of this.#clusters) {
+      const reason = reasons.get(id);
+      if (!reasons.has(id) && before.has(id)) this.#clusters.delete(id);
+      if (reason !== undefined) this.#clusters.set(id, { ...known, reason });
+    }
+  }
+
+  /** Computed per scrape: there may be thousands. */
+  samples(): readonly Sample[] {
+    if (!this.#isLeading) return [];
+    return [...this.#clusters].flatMap(([cluster, pass]) => samplesOf(cluster, pass));
+  }
+}
+
+function samplesOf(cluster: string, { reason, data }: Passed): readonly Sample[] {
+  const samples: readonly Sample[] = [
+    {
+      name: 'pullwright_pull_secret_version_created_timestamp_seconds',
+      help: 'When the version of the secret that holds the pull secret was made',
+      value: Date.parse(scalarText(data['versionCreatedTime'])) / 1000,
+      labels: { cluster },
+    },
+    {
+      name: 'pullwright_pull_secret_enabled_versions',
+      help: 'Versions of the secret that can be read',
+      value: typeof data['enabledVersions'] === 'number' ? data['enabledVersions'] : Number.NaN,
+      labels: { cluster },
+    },
+    {
+      name: 'pullwright_pull_secret_result',
+      help: 'Result of the last pass over a cluster: 1 for its reason',
+      value: 1,
+      labels: { cluster, reason },
+    },
+  ];
+  return samples.filter(({ value }) => !Number.isNaN(value));
 }

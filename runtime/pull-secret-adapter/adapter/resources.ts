@@ -21,7 +21,6 @@ import {
 } from '../names.ts';
 import { PULL_SECRET_KEY, pullSecretBinding, pullSecretJob, RESULTS_MOUNT } from '../objects.ts';
 import type { AdapterSettings } from '../options.ts';
-import { FAIL_JOB_EXIT_CODES } from '../outcome.ts';
 import { challengeOf, managementNamespace, readPlace, secretLocation } from '../places.ts';
 import { contentHash, type Effect, targetHash } from './desired-state.ts';
 import type { RecordView } from './observe.ts';
@@ -79,27 +78,13 @@ export function jobObject(
   step: JobRequest,
 ): KubeObject {
   const job = pullSecretJob({
+    ...settings,
     name: step.job,
-    namespace: settings.namespace,
     labels: jobLabels(cluster, step.purpose),
     annotations: annotations(cluster, settings),
-    image: settings.image,
-    imagePullSecrets: settings.imagePullSecrets,
-    serviceAccount: settings.serviceAccount,
     needsApiServer: boundNamespaces(cluster, settings, step).length > 0,
-    env: {
-      ...(step.purpose === 'store'
-        ? { ...storeEnvironment(cluster, settings), REVOKE_PREVIOUS: step.revokeRequest ?? '' }
-        : deleteEnvironment(cluster, settings, step.places)),
-      ...(step.traceparent === undefined ? {} : { TRACEPARENT: step.traceparent }),
-    },
+    env: environmentOf(cluster, settings, step),
     ...(step.purpose === 'store' ? { dataSecret: dataSecretName(cluster.id) } : {}),
-    passAs: settings.passAs,
-    ...(settings.federation === '' ? {} : { federation: settings.federation }),
-    ...(settings.jobAuthorities === '' ? {} : { authorities: settings.jobAuthorities }),
-    ttlSeconds: settings.jobTtlSeconds,
-    deadlineSeconds: settings.jobDeadlineSeconds,
-    failJobExitCodes: FAIL_JOB_EXIT_CODES,
   });
   return {
     ...job,
@@ -121,12 +106,7 @@ export function bindingObject(
   settings: AdapterSettings,
   namespace: string,
 ): KubeObject {
-  return pullSecretBinding({
-    namespace,
-    labels: clusterLabels(cluster, 'role-binding'),
-    serviceAccount: settings.serviceAccount,
-    serviceAccountNamespace: settings.namespace,
-  });
+  return pullSecretBinding(namespace, clusterLabels(cluster, 'role-binding'), settings);
 }
 
 /** Namespaces in which a Job needs a binding. */
@@ -158,11 +138,15 @@ function annotations(
   };
 }
 
-/** Environment of both kinds of Job. */
-function commonEnvironment(
+/** Names as the existing job reads them, and ours; nothing secret. */
+function environmentOf(
   cluster: HyperfleetCluster,
   settings: AdapterSettings,
+  { purpose, places, revokeRequest = '', traceparent }: JobRequest,
 ): Readonly<Record<string, string>> {
+  const { projectId: project = '', region = '' } = cluster;
+  const filled = (template: string, named = project): string =>
+    fillTemplate(template, { ...cluster, project: named, region });
   return {
     LOG_FORMAT: 'json',
     GCP_API_TIMEOUT: '30s',
@@ -172,46 +156,29 @@ function commonEnvironment(
     CLUSTER_NAME: cluster.name,
     CLUSTER_GENERATION: String(cluster.generation),
     RESULT_FILE: `${RESULTS_MOUNT}/adapter-result.json`,
-  };
-}
-
-/** Names as the existing job reads them, and ours; nothing secret. */
-function storeEnvironment(
-  cluster: HyperfleetCluster,
-  settings: AdapterSettings,
-): Readonly<Record<string, string>> {
-  const project = cluster.projectId ?? '';
-  const region = cluster.region ?? '';
-  return {
-    ...commonEnvironment(cluster, settings),
-    JOB_MODE: 'store',
-    GCP_PROJECT_ID: project,
-    SECRET_NAME: gcpSecretName(settings, cluster),
-    SECRET_LOCATION: secretLocation(cluster, settings),
-    REPLICATION_POLICY:
-      settings.location === '' ? fillTemplate(settings.replication, { ...cluster, project, region }) : '',
-    KMS_KEY_NAME: fillTemplate(settings.kmsKey, { ...cluster, project, region }),
-    KEEP_VERSIONS: String(settings.keepVersions),
-    PREVIOUS_FOR_SECONDS: String(settings.previousForSeconds ?? ''),
-    DESTROY_AFTER_SECONDS: String(settings.destroyAfterSeconds),
-    TENANT_CHALLENGE: settings.challenge === 'none' ? '' : challengeOf(cluster, settings),
-    GCP_SERVICE_ACCOUNT: fillTemplate(settings.impersonate, { ...cluster, project: accountDomain(project) }),
-    MANAGEMENT_NAMESPACE: managementNamespace(cluster, settings),
-    MANAGEMENT_SECRET_NAME: settings.pullSecretName,
-    ADOPT: String(settings.adopt),
-  };
-}
-
-function deleteEnvironment(
-  cluster: HyperfleetCluster,
-  settings: AdapterSettings,
-  places: readonly string[],
-): Readonly<Record<string, string>> {
-  return {
-    ...commonEnvironment(cluster, settings),
-    JOB_MODE: 'delete',
-    PLACES: places.join(' '),
-    // The project is that of each place.
-    GCP_SERVICE_ACCOUNT: fillTemplate(settings.impersonate, { ...cluster, project: '{project}' }),
+    JOB_MODE: purpose,
+    ...(purpose === 'delete'
+      ? {
+          PLACES: places.join(' '),
+          // The project is that of each place.
+          GCP_SERVICE_ACCOUNT: filled(settings.impersonate, '{project}'),
+        }
+      : {
+          GCP_PROJECT_ID: project,
+          SECRET_NAME: gcpSecretName(settings, cluster),
+          SECRET_LOCATION: secretLocation(cluster, settings),
+          REPLICATION_POLICY: settings.location === '' ? filled(settings.replication) : '',
+          KMS_KEY_NAME: filled(settings.kmsKey),
+          KEEP_VERSIONS: String(settings.keepVersions),
+          PREVIOUS_FOR_SECONDS: String(settings.previousForSeconds ?? ''),
+          DESTROY_AFTER_SECONDS: String(settings.destroyAfterSeconds),
+          TENANT_CHALLENGE: settings.challenge === 'none' ? '' : challengeOf(cluster, settings),
+          GCP_SERVICE_ACCOUNT: filled(settings.impersonate, accountDomain(project)),
+          MANAGEMENT_NAMESPACE: managementNamespace(cluster, settings),
+          MANAGEMENT_SECRET_NAME: settings.pullSecretName,
+          ADOPT: String(settings.adopt),
+          REVOKE_PREVIOUS: revokeRequest,
+        }),
+    ...(traceparent === undefined ? {} : { TRACEPARENT: traceparent }),
   };
 }

@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withDeadline } from '../../core/parallel.ts';
+import { recordOf } from '../../core/record.ts';
 import type { WireMessage } from '../cloud-event.ts';
 
 // Bounds on what a broker is waited for: a connection that hangs answers nothing, and nothing says that it hangs.
@@ -111,7 +112,7 @@ export type BrokerNote = (
  * and accounts.
  */
 export function codeOf(error: unknown): number | string {
-  const { code, name } = (error ?? {}) as { readonly code?: unknown; readonly name?: unknown };
+  const { code, name } = recordOf(error);
   const known = [code, name].filter((one) => typeof one === 'number' || typeof one === 'string');
   return known.find((one) => /^[\w.-]{1,60}$/.test(`${one}`)) ?? 'unknown';
 }

@@ -7,7 +7,7 @@
  */
 import type { AuthClient } from 'google-auth-library';
 import { withDeadline } from '../../core/parallel.ts';
-import { scalarText } from '../../core/record.ts';
+import { recordOf, scalarText } from '../../core/record.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
 import type { HttpClient } from '../../http/client.ts';
 import { GcpError, JobError, retryableStatus, statusOfHttp, TOKEN_CALL } from './gcp-error.ts';
@@ -103,12 +103,10 @@ function within<T>({ timeoutMs, signal }: IdentityOptions, answer: Promise<T>): 
 
 function ownError(error: unknown): Error {
   if (error instanceof JobError || error instanceof GcpError) return error;
-  const { status, code, response } = error as {
-    readonly status?: unknown;
-    readonly code?: unknown;
-    readonly response?: { readonly status?: unknown };
-  };
-  const http = [response?.status, status, code].map(Number).find((value) => value >= 100 && value < 600);
+  const { status, code, response } = recordOf(error);
+  const http = [recordOf(response)['status'], status, code]
+    .map(Number)
+    .find((value) => value >= 100 && value < 600);
   const passing = http === undefined ? isCut(code) : http === 429 || http >= 500;
   if (passing)
     return new GcpError(TOKEN_CALL, http === undefined ? 'UNAVAILABLE' : statusOfHttp(http), {

@@ -68,7 +68,7 @@ async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): P
     },
     runner: randomUUID(),
     now: () => Date.now(),
-    pause: (ms) => (options.pause ?? wait)(ms, signal),
+    pause: (ms) => options.pause?.(ms, signal) ?? sleep(ms, undefined, { signal }),
     log,
   };
   try {
@@ -78,10 +78,6 @@ async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): P
     client?.close();
     http.close();
   }
-}
-
-function wait(ms: number, signal: AbortSignal): Promise<void> {
-  return sleep(ms, undefined, { signal });
 }
 
 /** Whatever ends the run early says why: the reason of the signal is what the run ends with. */

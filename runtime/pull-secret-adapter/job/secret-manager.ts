@@ -3,10 +3,11 @@
  * response bodies stay here.
  */
 
-import { jsonOf } from '../../core/record.ts';
+import { jsonOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
-import { type HttpClient, retryAfterMs } from '../../http/client.ts';
+import { type HttpClient, retryAfterMs as retryAfterOf } from '../../http/client.ts';
 import { HttpError } from '../../http/http-error.ts';
+import type { WholeAnswer } from '../../http/request.ts';
 import { GcpError, statusOfHttp } from './gcp-error.ts';
 
 // CRC-32C (Castagnoli), the checksum of Secret Manager payloads. Not in Node's zlib, which has the IEEE polynomial.
@@ -62,18 +63,12 @@ export async function callGoogleApi<T>(
   let response = await exchange(request, options, body, false);
   // Withdrawn, or this machine's clock is behind: one new token decides.
   if (response.status === 401) response = await exchange(request, options, body, true);
-  const { status, text, retryAfter } = response;
+  const { status, text, header } = response;
   const answer = jsonOf(text || '{}');
   const ok = status >= 200 && status < 300;
   if (ok && answer !== undefined) return answer as T;
   // A proxy page with status 200 is not an answer of this API.
-  throw failure(request.name, { status: ok ? 502 : status, answer, retryAfter });
-}
-
-interface ApiResponse {
-  readonly status: number;
-  readonly text: string;
-  readonly retryAfter: string | undefined;
+  throw failure(request.name, ok ? 502 : status, answer, header('retry-after'));
 }
 
 async function exchange(
@@ -81,11 +76,11 @@ async function exchange(
   options: GoogleApiOptions,
   body: unknown,
   fresh: boolean,
-): Promise<ApiResponse> {
+): Promise<WholeAnswer> {
   const { signal, timeoutMs } = options;
   const bearer = await options.token(fresh);
   try {
-    const { status, header, text } = await options.http.ask(
+    return await options.http.ask(
       {
         method,
         url,
@@ -100,7 +95,6 @@ async function exchange(
       },
       MOST_BYTES,
     );
-    return { status, text, retryAfter: header('retry-after') };
   } catch (error) {
     signal.throwIfAborted();
     const late = error instanceof HttpError && error.failure === 'Timeout';
@@ -108,39 +102,22 @@ async function exchange(
   }
 }
 
-function failure(
-  call: string,
-  response: { readonly status: number; readonly answer: unknown; readonly retryAfter: string | undefined },
-): GcpError {
-  const { status: http, answer } = response;
-  const error = (answer as { error?: { status?: unknown; details?: unknown } } | undefined)?.error;
-  const details = (Array.isArray(error?.details) ? error.details : []).filter(
-    (detail): detail is ErrorDetail => typeof detail === 'object' && detail !== null,
+function failure(call: string, http: number, answer: unknown, retryAfter: string | undefined): GcpError {
+  // google.rpc.ErrorInfo has `reason`, google.rpc.RetryInfo `retryDelay`.
+  const details = recordsIn(valueAt(answer, 'error.details'));
+  const info = details.map(({ reason }) => reason).find((reason) => typeof reason === 'string');
+  // A number of any length is one.
+  const [delay] = details.flatMap(
+    ({ retryDelay }) => /^(\d+(?:\.\d+)?)s$/.exec(textOf(retryDelay))?.[1] ?? [],
   );
-  const info = details.map((detail) => detail.reason).find((reason) => typeof reason === 'string');
-  const retryAfterMs = retryAfterOf(response.retryAfter, details);
+  const wanted = delay === undefined ? undefined : Math.min(Number(delay), 1e9) * 1000;
+  const retryAfterMs = retryAfterOf(retryAfter, Date.now()) ?? wanted;
+  const status = textOf(valueAt(answer, 'error.status'));
   // A canonical code, and no other text: it is shown.
-  if (typeof error?.status === 'string' && /^[A-Z_]{1,40}$/.test(error.status))
-    return new GcpError(call, error.status, { info, retryAfterMs });
+  if (/^[A-Z_]{1,40}$/.test(status)) return new GcpError(call, status, { info, retryAfterMs });
   // Not from the API: a proxy that rejects the call is not a missing permission.
   const text = `HTTP ${http}, not a response of the API`;
   return new GcpError(call, statusOfHttp(http), { retryAfterMs, text });
-}
-
-function retryAfterOf(header: string | undefined, details: readonly ErrorDetail[]): number | undefined {
-  const delays = details.map(({ retryDelay }) =>
-    typeof retryDelay === 'string' ? /^(\d+(?:\.\d+)?)s$/.exec(retryDelay)?.[1] : undefined,
-  );
-  const delay = delays.find((one) => one !== undefined);
-  // A number of any length is one.
-  const wanted = delay === undefined ? undefined : Math.min(Number(delay), 1e9) * 1000;
-  return retryAfterMs(header, Date.now()) ?? wanted;
-}
-
-/** An element of `details`: google.rpc.ErrorInfo has `reason`, google.rpc.RetryInfo `retryDelay`. */
-interface ErrorDetail {
-  readonly reason?: unknown;
-  readonly retryDelay?: unknown;
 }
 
 /** Replication of a secret; cannot be changed later. */

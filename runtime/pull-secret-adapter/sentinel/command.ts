@@ -36,7 +36,7 @@ export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const settings = sentinelSettings(flags, await messageFile(flags.messages));
-  const { runSentinel } = await import('./process.ts');
+  const { runSentinel } = await import('./sentinel.ts');
   const { api, broker, ...program } = await openProgram(flags, io, 'sentinel');
   const publisher = await broker.publisher();
   const sentinel = new Sentinel(api, publisher, settings);

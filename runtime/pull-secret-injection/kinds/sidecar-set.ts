@@ -19,9 +19,9 @@ import {
   readSelector,
   selects,
 } from '../../core/kubernetes/label-selector.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { type KubeObject, listedPullSecrets } from '../../core/kubernetes/object.ts';
 import { labels } from '../../core/kubernetes/objects.ts';
-import { recordOf, textOf } from '../../core/record.ts';
+import { recordOf, recordsIn, textOf } from '../../core/record.ts';
 
 export const SIDECAR_SET_API_VERSIONS: readonly string[] = [
   'apps.kruise.io/v1beta1',
@@ -110,10 +110,10 @@ function selectorOf(selector: unknown): ReadSelector | undefined {
 
 /** Reads the injected content of a revision or a spec. */
 export function readContent(spec: unknown): SidecarSetContent {
-  const { imagePullSecrets, containers, initContainers } = recordOf(spec);
+  const { containers, initContainers } = recordOf(spec);
   return {
-    imagePullSecrets: list(imagePullSecrets).map((reference) => textOf(recordOf(reference)['name'])),
-    containers: list(containers).length + list(initContainers).length,
+    imagePullSecrets: listedPullSecrets(spec),
+    containers: [containers, initContainers].flatMap(recordsIn).length,
   };
 }
 
@@ -166,10 +166,6 @@ function namesNamespaces({ namespaceSelector: selector }: SidecarSet): boolean {
 
 function selectsNamespace(selector: ReadSelector, labels: Labels | undefined): boolean {
   return selector.ok && labels !== undefined && selects(selector.requirements, labels);
-}
-
-function list(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? (value as readonly unknown[]) : [];
 }
 
 function text(value: unknown): string | undefined {

@@ -5,7 +5,7 @@
  */
 import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import type { InjectionPlan } from './plan.ts';
-import { allOf, podsTerm, requirementTerm } from './policy.ts';
+import { allOf, podsTerm, requirementTerm } from './plan.ts';
 
 /** The rendered entry. */
 export const BASE_HOOK = 'inject.pullwright.dev';

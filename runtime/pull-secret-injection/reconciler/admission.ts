@@ -5,11 +5,9 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Action, Reader, Ref, Result } from '../../engine/contract.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
-import { WEBHOOK_NAME } from '../plan/plan.ts';
-import { compileInjectionPolicy, INJECTION_POLICY_NAME } from '../plan/policy.ts';
+import { compileInjectionPolicy, INJECTION_POLICY_NAME, WEBHOOK_NAME } from '../plan/plan.ts';
 import { baseHook, type Hook, mirroredHooks } from '../plan/webhook-entries.ts';
-import { enforcingIn } from './accounts.ts';
-import { planIn } from './view.ts';
+import { enforcingIn, planIn } from './view.ts';
 
 // The webhook's configuration, kept in sync with the plan: pods that would get nothing are not sent.
 

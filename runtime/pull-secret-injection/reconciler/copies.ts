@@ -11,7 +11,6 @@ import {
 } from '../../engine/contract.ts';
 import { CAUSES } from '../causes.ts';
 import { compareProfiles, type ProfileSecret, type ProfileSource } from '../kinds/profile.ts';
-import { ADOPT_ANNOTATION, PROFILE_ANNOTATION, SOURCES_ANNOTATION, secretRef, sourceName } from '../names.ts';
 import { RECONCILER_NAME } from '../options.ts';
 import {
   type Composed,
@@ -24,11 +23,16 @@ import {
   SECRET_TYPE,
 } from './sources.ts';
 import {
+  ADOPT_ANNOTATION,
   type Distribution,
   type Distributor,
   isSidecarSet,
   namespaceLabels,
+  PROFILE_ANNOTATION,
+  SOURCES_ANNOTATION,
+  secretRef,
   serves,
+  sourceName,
   unreadText,
 } from './view.ts';
 

@@ -1,15 +1,50 @@
 /** One namespace: its copies, and a PullStatus if its owner must act. */
 
-import { readiness } from '../../core/kubernetes/conditions.ts';
+import { createHash } from 'node:crypto';
+import {
+  type ConditionInput,
+  type ConditionText,
+  conditionIn,
+  readiness,
+  timestamp,
+} from '../../core/kubernetes/conditions.ts';
+import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import { oncePer } from '../../core/record.ts';
+import { counted } from '../../core/text.ts';
 import type { Apply, Reader, Result } from '../../engine/contract.ts';
-import { reportPullStatus } from '../../engine/pull-status.ts';
+import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import { isTenants } from '../causes.ts';
-import { namespaceRef, secretRef } from '../names.ts';
+import { MAX_SECRETS, PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
+import { SOURCE_NAMESPACE_ANNOTATION } from '../kinds/sidecar-set.ts';
 import { type InjectionOptions, RECONCILER_NAME } from '../options.ts';
-import { type Copy, type CopyContext, copiesFor, keptUnread, revokedIn, type Trouble } from './copies.ts';
-import { heldIn } from './removals.ts';
-import { expiryOf } from './sources.ts';
-import { distributionIn, isTerminating, namespaceLabels, serves } from './view.ts';
+import { DISTRIBUTE_LABEL } from '../plan/plan.ts';
+import {
+  type Copy,
+  type CopyContext,
+  copiesFor,
+  heldSources,
+  isRevoked,
+  keptUnread,
+  ownCopies,
+  revokedIn,
+  type Trouble,
+  writerOf,
+} from './copies.ts';
+import { consentTo, expiryOf } from './sources.ts';
+import {
+  bringerName,
+  type Distribution,
+  distributionIn,
+  isTerminating,
+  kruiseInjects,
+  namespaceLabels,
+  namespaceRef,
+  namesText,
+  SET_PREFIX,
+  secretRef,
+  serves,
+  sidecarSetObjects,
+} from './view.ts';
 
 /** Requeue interval for held copies: fewer of them may be due for removal by then. */
 const HELD_AGAIN_MS = 30_000;
@@ -91,4 +126,249 @@ function reportOf(
       note: trouble.message,
     })),
   };
+}
+
+// Copies that would be removed without a revocation: the profile no longer selects the namespace, no longer names the Secret, or
+// names a source that is not granted. A few are removed at once; many within a minute are held until an annotation on the profile
+// confirms the removal.
+
+/** On the profile: the hash of the confirmed removal. */
+const CONFIRM_ANNOTATION = 'pullwright.dev/confirm-removal';
+
+/** Copies that one profile or SidecarSet would lose. */
+interface Removal {
+  /** Number of current copies, including those to be removed. */
+  readonly all: number;
+  /** `namespace/name` of those to be removed. */
+  readonly gone: readonly string[];
+}
+
+/** A removal that waits for a confirmation. */
+interface HeldRemoval extends Removal {
+  /** True if the rest is too small to be held alone: copies of the same change were removed before. */
+  readonly rest: boolean;
+  readonly hash: string;
+  readonly confirmed: boolean;
+}
+
+/** Type of the condition while a removal is held or confirmed. */
+export const REMOVAL_HELD = 'RemovalHeld';
+
+/** Start of the hold: the transition of the condition, which therefore stays until the last copy is removed. */
+function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions): string | undefined {
+  const { kind, metadata } = object;
+  // Where Kruise injects, it owns the status of a SidecarSet: the PullStatus then has the condition.
+  const about = { kind, namespace: options.ownNamespace, name: metadata.name };
+  const isBeside = kind !== PROFILE_KIND && kruiseInjects(reader);
+  const held = conditionIn(isBeside ? reader.get(pullStatusRef('hosted', about)) : object, REMOVAL_HELD);
+  return held?.status === 'True' ? held.lastTransitionTime : undefined;
+}
+
+/** The condition that lists the held copies, and how to confirm their removal. */
+export function heldCondition(
+  { kind, metadata }: KubeObject,
+  removal: HeldRemoval | undefined,
+): readonly ConditionInput[] {
+  if (removal === undefined) return [];
+  const { gone, all, rest, hash, confirmed } = removal;
+  const of = `${gone.length} of ${counted(all, 'copy', 'copies')}`;
+  if (confirmed)
+    return [{ type: REMOVAL_HELD, status: 'True', reason: 'Confirmed', message: `${of} may go` }];
+  const larger = rest ? ', the rest of a larger change' : '';
+  const message = `removes ${of}${larger}: ${namesText(gone)} ${gone.length === 1 ? 'stays' : 'stay'} until the annotation ${CONFIRM_ANNOTATION}: "${hash}" on ${kind} "${metadata.name}" confirms it`;
+  return [{ type: REMOVAL_HELD, status: 'True', reason: 'Share', message }];
+}
+
+/** The text for `Ready` while the removal is held. */
+export function heldText(held: readonly ConditionInput[]): ConditionText | undefined {
+  const waits = held.find(({ reason }) => reason !== 'Confirmed');
+  return waits === undefined ? undefined : { reason: REMOVAL_HELD, message: waits.message };
+}
+
+/**
+ * Copies in one namespace that would be removed without a revocation, and are held for a confirmation.
+ *
+ * @param planned decisions for the Secrets of the namespace
+ */
+function heldIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
+  const { reader, options } = context;
+  return goingIn(context, planned).filter((copy) => {
+    const bringer = bringerOf(reader, copy);
+    if (bringer === undefined) return false;
+    const removal = heldRemoval(reader, bringer, options);
+    if (removal === undefined) goneLately(reader, bringer, options).set(idOf(copy), reader.now.getTime());
+    return removal?.confirmed === false;
+  });
+}
+
+/** The held or confirmed removal of one profile or SidecarSet; undefined if nothing is held. */
+export function heldRemoval(
+  reader: Reader,
+  bringer: KubeObject,
+  options: InjectionOptions,
+): HeldRemoval | undefined {
+  const removal = removalsIn(reader, options).get(bringerName(bringer));
+  if (removal === undefined || removal.gone.length === 0) return undefined;
+  const before = heldSince(reader, bringer, options);
+  const lately = goneLately(reader, bringer, options);
+  for (const one of removal.gone) lately.delete(one);
+  // A change is held when it exceeds both limits. Copies that were removed in the last minute count too.
+  const isMany = (more: number): boolean => {
+    const [gone, all] = [removal.gone.length + more, removal.all + more];
+    return gone > options.removals.copies && gone > options.removals.share * all;
+  };
+  // The rest of a held removal stays held.
+  if (!isMany(lately.size) && before === undefined) return undefined;
+  const since = before ?? timestamp(reader.now);
+  const { uid = '', annotations } = bringer.metadata;
+  // The part that decides about copies: a SidecarSet has its source namespace in an annotation.
+  const from = annotations?.[SOURCE_NAMESPACE_ANNOTATION];
+  const declared = from === undefined ? (bringer.spec ?? null) : [bringer.spec, from];
+  // The hash is stable while copies are removed; it includes the start, so a confirmation is valid for one removal only.
+  const identity = JSON.stringify([uid, declared, since]);
+  const hash = createHash('sha256').update(identity).digest('hex').slice(0, 12);
+  const confirmed = before === since && annotations?.[CONFIRM_ANNOTATION] === hash;
+  return { ...removal, rest: !isMany(0), hash, confirmed };
+}
+
+/** One command that labels many namespaces arrives as many events: within this time they count as one change. */
+const ONE_CHANGE_MS = 60_000;
+/** Minimum age of a count: a series of namespace changes does not cause a recount for each. */
+const COUNT_AGAIN_MS = 250;
+
+/** State of one cluster. */
+interface Memory {
+  counted?: {
+    readonly distribution: Distribution;
+    readonly at: number;
+    readonly removals: ReadonlyMap<string, Removal>;
+  };
+  /** By profile or SidecarSet: copies that were removed recently without a confirmation, and when. */
+  readonly lately: Map<string, Map<string, number>>;
+}
+
+const memories: (options: InjectionOptions) => Map<string, Memory> = oncePer(() => new Map());
+
+function memoryOf({ scope }: Reader, options: InjectionOptions): Memory {
+  const byScope = memories(options);
+  const memory = byScope.get(scope.name) ?? { lately: new Map() };
+  byScope.set(scope.name, memory);
+  return memory;
+}
+
+function goneLately(reader: Reader, bringer: KubeObject, options: InjectionOptions): Map<string, number> {
+  const { lately } = memoryOf(reader, options);
+  const now = reader.now.getTime();
+  for (const [one, gone] of lately) {
+    for (const [copy, at] of gone) if (Math.abs(now - at) >= ONE_CHANGE_MS) gone.delete(copy);
+    if (gone.size === 0) lately.delete(one);
+  }
+  const id = `${bringerName(bringer)} ${bringer.metadata.uid}`;
+  const gone = lately.get(id) ?? new Map<string, number>();
+  lately.set(id, gone);
+  return gone;
+}
+
+function idOf({ metadata }: SecretObject): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+/** Removals by profile. Needed for each copy to be removed, so they are cached briefly and until profiles change. */
+function removalsIn(reader: Reader, options: InjectionOptions): ReadonlyMap<string, Removal> {
+  const memory = memoryOf(reader, options);
+  const distribution = distributionIn(reader);
+  const at = reader.now.getTime();
+  const { counted: before } = memory;
+  const passed = before === undefined ? 0 : Math.abs(at - before.at);
+  // In a folder the clock does not advance, so there is no caching.
+  if (before?.distribution === distribution && passed > 0 && passed < COUNT_AGAIN_MS) return before.removals;
+  const removals = count({ reader, distribution, options });
+  memory.counted = { distribution, at, removals };
+  return removals;
+}
+
+function count(context: Omit<CopyContext, 'namespace'>): ReadonlyMap<string, Removal> {
+  const namespaces = context.reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
+  const found = new Map<string, { all: number; gone: string[] }>();
+  for (const namespace of namespaces) {
+    const here = { ...context, namespace };
+    const copies = copiesIn(here);
+    if (copies.length === 0) continue;
+    const going = new Set(
+      copies.every((copy) => staysForSure(here, copy)) ? [] : goingIn(here, copiesFor(here)),
+    );
+    for (const copy of copies) {
+      const writer = writerOf(copy) ?? '';
+      const removal = found.get(writer) ?? { all: 0, gone: [] };
+      found.set(writer, removal);
+      removal.all += 1;
+      if (going.has(copy)) removal.gone.push(idOf(copy));
+    }
+  }
+  return found;
+}
+
+/**
+ * Our copies in the namespace: those that their profile names, and at most as many others as it can have named before. Otherwise
+ * a tenant could mark its own Secrets as copies to make a removal look large.
+ */
+function copiesIn({ reader, distribution, namespace }: CopyContext): readonly SecretObject[] {
+  const former = new Map<string, number>();
+  return ownCopies(reader, namespace.metadata.name).filter((copy) => {
+    const writer = writerOf(copy) ?? '';
+    if (distribution.byName.get(copy.metadata.name)?.some(({ name }) => name === writer) === true)
+      return true;
+    const count = (former.get(writer) ?? 0) + 1;
+    former.set(writer, count);
+    return count <= MAX_SECRETS;
+  });
+}
+
+/** Fast path without composing: the profile serves the namespace, names the Secret, and has a granted source for it. */
+function staysForSure(context: CopyContext, copy: SecretObject): boolean {
+  const writer = writerOf(copy);
+  const one = context.distribution.byName.get(copy.metadata.name)?.find(({ name }) => name === writer);
+  if (one === undefined || !serves(one, namespaceLabels(context.namespace), context.options)) return false;
+  const secret = one.secrets.find(({ name }) => name === copy.metadata.name);
+  return secret?.sources.some((source) => consentTo(context, one.name, source) === 'granted') === true;
+}
+
+/** Copies whose removal was not requested: not by a deleted profile, a revoked source or a namespace that opts out. */
+function goingIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
+  const { namespace } = context;
+  if (isTerminating(namespace) || namespaceLabels(namespace)[DISTRIBUTE_LABEL] === 'false') return [];
+  const copies = copiesIn(context);
+  if (copies.length === 0) return [];
+  const staying = new Set([
+    ...planned
+      .filter(({ action }) => action === 'write' || action === 'keep' || action === 'foreign')
+      .map(({ name }) => name),
+    ...keptUnread(context).map(({ name }) => name),
+  ]);
+  return copies.filter(
+    (copy) =>
+      !staying.has(copy.metadata.name) &&
+      bringerOf(context.reader, copy) !== undefined &&
+      !isRevoked(context, copy) &&
+      !isExpired(context, copy),
+  );
+}
+
+/** Reports whether `onSourceDeleted: Remove` applies: all sources are deleted and the delay has passed. */
+function isExpired({ reader, distribution, options }: CopyContext, copy: SecretObject): boolean {
+  const one = distribution.distributors.find(({ name }) => name === writerOf(copy));
+  if (one === undefined) return false;
+  const { sources } = expiryOf(reader, one, options);
+  return heldSources(copy).every((name) => sources.has(name));
+}
+
+/** The profile or SidecarSet that wrote a copy; undefined if it is deleted. */
+function bringerOf(reader: Reader, copy: SecretObject): KubeObject | undefined {
+  const name = writerOf(copy);
+  if (name === undefined) return undefined;
+  const ref = { role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name } as const;
+  const found = name.startsWith(SET_PREFIX)
+    ? sidecarSetObjects(reader).find((set) => bringerName(set) === name)
+    : reader.get(ref);
+  return found?.metadata.deletionTimestamp === undefined ? found : undefined;
 }

@@ -17,9 +17,9 @@ import {
   type SidecarSet,
   type SidecarSetRevision,
 } from '../kinds/sidecar-set.ts';
-import { namespaceRef, secretRef } from '../names.ts';
 import { type InjectionOptions, RECONCILER_NAME } from '../options.ts';
-import { injectionState, type TriedPod, trySet } from './pods.ts';
+import { heldCondition, heldRemoval, heldText } from './namespace.ts';
+import { injectionState, trySet } from './pods.ts';
 import {
   COUNT_AGAIN_MS,
   type Count,
@@ -34,15 +34,16 @@ import {
   samplesOf,
   statusOf,
 } from './profile-status.ts';
-import { heldCondition, heldRemoval, heldText } from './removals.ts';
 import {
   bringerName,
   distributionIn,
   KRUISE_NAMESPACE,
   kruiseInjects,
+  namespaceRef,
   namesText,
   planIn,
   revisionsOf,
+  secretRef,
   sidecarSetObjects,
   sidecarSetOf,
   unreadText,
@@ -88,7 +89,7 @@ export function reconcileSidecarSet(reader: Reader, name: string, options: Injec
 }
 
 function injected(
-  { subject, trouble, unknown, tried }: InjectionFacts,
+  { subject, trouble, unknown, tried }: ReturnType<typeof injectionFacts>,
   held: readonly ConditionInput[],
   count: Count | undefined,
 ): readonly ConditionInput[] {
@@ -126,13 +127,6 @@ function besideKruise(held: readonly ConditionInput[], count: Count | undefined)
   ]);
 }
 
-/** The state of the names that a set adds to pods. */
-interface InjectionFacts extends TriedPod {
-  readonly subject: Subject;
-  readonly trouble: ConditionText | undefined;
-  readonly unknown: ConditionText | undefined;
-}
-
 /** A set, its variants if it is pinned, and the pinned revision if that exists. */
 interface Subject {
   readonly set: SidecarSet;
@@ -140,7 +134,8 @@ interface Subject {
   readonly pinned: SidecarSetRevision | undefined;
 }
 
-function injectionFacts(reader: Reader, object: KubeObject, options: InjectionOptions): InjectionFacts {
+/** Of the names that a set gives to pods. */
+function injectionFacts(reader: Reader, object: KubeObject, options: InjectionOptions) {
   const set = sidecarSetOf(object);
   const variants = planIn(reader, options).sidecarSets.filter(({ name }) => name === set.name);
   const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(reader, set)) };

@@ -3,23 +3,21 @@
  * pull because of it. A pod's list is immutable, so the remedy is a new pod.
  */
 
-import { type Condition, type ConditionInput, readiness } from '../../core/kubernetes/conditions.ts';
+import { type ConditionInput, conditionIn, readiness } from '../../core/kubernetes/conditions.ts';
 import { type LabelRequirement, type Labels, selects } from '../../core/kubernetes/label-selector.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { type KubeObject, listedPullSecrets } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
-import { recordOf } from '../../core/record.ts';
+import { recordOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import type { AdmissionDryRun, Apply, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import type { PullSecretProfile } from '../kinds/profile.ts';
 import type { SidecarSet } from '../kinds/sidecar-set.ts';
-import { namespaceRef } from '../names.ts';
 import { exemptionOf, type InjectionOptions, RECONCILER_NAME } from '../options.ts';
 import { type InjectionPlan, mergeImagePullSecrets, planInjection, WEBHOOK_NAME } from '../plan/plan.ts';
-import { listedBy, refusesNames } from './accounts.ts';
 import { isMirrored, policyObjects, policyVersion, renderedHook, renderedWebhook } from './admission.ts';
-import { isTerminating, namespaceLabels, planIn } from './view.ts';
+import { isTerminating, namespaceLabels, namespaceRef, planIn, refusesNames } from './view.ts';
 
 // Reports whether new pods get names, from the state of the cluster rather than the configuration.
 
@@ -77,8 +75,8 @@ function webhookState(reader: Reader): InjectionState {
     return unknown('WebhookNotSeen', 'Whether a webhook answers cannot be seen from here');
   const endpoints = reader
     .list({ role: 'hosted', ...ENDPOINT_SLICES })
-    .flatMap((slice) => (Array.isArray(slice['endpoints']) ? slice['endpoints'] : []))
-    .map((endpoint: { conditions?: { ready?: boolean } } | null) => endpoint?.conditions?.ready);
+    .flatMap((slice) => recordsIn(slice['endpoints']))
+    .map((endpoint) => valueAt(endpoint, 'conditions.ready'));
   // A slice without the field counts as ready, as for kube-proxy.
   const ready = endpoints.filter((isReady) => isReady !== false).length;
   if (ready === 0)
@@ -154,7 +152,7 @@ function uninjectedPods(
     const seen = { namespace: name, labels: own, annotations, namespaceLabels: labels };
     if (!isActive(pod) || exemptionOf(seen, options) !== undefined) return [];
     const { names, by } = planInjection(plan, seen);
-    const has = new Set(pullSecretsOf(pod));
+    const has = new Set(listedPullSecrets(pod.spec));
     const missing = names.filter((secret) => !has.has(secret));
     // The plan would not add these to a new pod either; its account reports them instead.
     const isLeftOut = refusesNames(reader, name, accountOf(pod), [...has, ...missing]);
@@ -164,37 +162,18 @@ function uninjectedPods(
   });
 }
 
-/** The names in `spec.imagePullSecrets`. */
-function pullSecretsOf({ spec }: KubeObject): readonly string[] {
-  return listedBy(recordOf(spec));
-}
-
-interface PodStatus {
-  readonly phase?: string;
-  readonly containerStatuses?: readonly ContainerStatus[];
-  readonly initContainerStatuses?: readonly ContainerStatus[];
-}
-
-interface ContainerStatus {
-  readonly state?: { readonly waiting?: { readonly reason?: string } };
-}
-
 /** Reports whether the pod may still pull: completed and terminating pods do not. */
-export function isActive({
-  metadata,
-  status,
-}: {
-  readonly metadata?: { readonly deletionTimestamp?: string };
-  readonly status?: unknown;
-}): boolean {
-  const { phase } = (status ?? {}) as PodStatus;
-  return metadata?.deletionTimestamp === undefined && phase !== 'Succeeded' && phase !== 'Failed';
+export function isActive(pod: object): boolean {
+  const isOver = ['Succeeded', 'Failed'].includes(textOf(valueAt(pod, 'status.phase')));
+  return valueAt(pod, 'metadata.deletionTimestamp') === undefined && !isOver;
 }
 
 function isStuck(pod: KubeObject): boolean {
-  const { containerStatuses = [], initContainerStatuses = [] } = (pod.status ?? {}) as PodStatus;
-  return [...containerStatuses, ...initContainerStatuses].some(({ state }) =>
-    ['ErrImagePull', 'ImagePullBackOff'].includes(state?.waiting?.reason ?? ''),
+  const statuses = ['containerStatuses', 'initContainerStatuses'].flatMap((list) =>
+    recordsIn(valueAt(pod.status, list)),
+  );
+  return statuses.some(({ state }) =>
+    ['ErrImagePull', 'ImagePullBackOff'].includes(textOf(valueAt(state, 'waiting.reason'))),
   );
 }
 
@@ -206,7 +185,7 @@ export function isPlanned(pod: KubeObject): boolean {
 function previewOf(reader: Reader, { pod, missing }: UninjectedPod): readonly Apply[] {
   const { namespace, name, uid } = pod.metadata;
   if (uid === undefined || namespace === undefined) return [];
-  const listed = pullSecretsOf(pod);
+  const listed = listedPullSecrets(pod.spec);
   const account: Ref = {
     role: 'hosted',
     apiVersion: 'v1',
@@ -215,7 +194,7 @@ function previewOf(reader: Reader, { pod, missing }: UninjectedPod): readonly Ap
     name: accountOf(pod),
   };
   // If a pod has no list, the API server copies the account's list before any injection.
-  const own = listed.length > 0 ? listed : listedBy(reader.get(account));
+  const own = listed.length > 0 ? listed : listedPullSecrets(reader.get(account));
   const { merged } = mergeImagePullSecrets(
     own.map((secret) => ({ name: secret })),
     missing,
@@ -229,8 +208,7 @@ function previewOf(reader: Reader, { pod, missing }: UninjectedPod): readonly Ap
 }
 
 function accountOf(pod: KubeObject): string {
-  const { serviceAccountName = '' } = (pod.spec ?? {}) as { serviceAccountName?: string };
-  return serviceAccountName === '' ? 'default' : serviceAccountName;
+  return textOf(valueAt(pod.spec, 'serviceAccountName')) || 'default';
 }
 
 function verdictOf({ pod, missing, by, stuck }: UninjectedPod, hindrance: string | undefined): EntryStatus {
@@ -430,13 +408,10 @@ function unknown(reason: string, message: string): InjectionState {
 }
 
 /** The result of an earlier process for the same generation; valid until this process has an answer. */
-function before({ metadata, status }: KubeObject, said: 'Injecting' | 'Ready'): InjectionState | undefined {
-  const { observedGeneration, conditions = [] } = (status ?? {}) as {
-    readonly observedGeneration?: number;
-    readonly conditions?: readonly Condition[];
-  };
-  const found = conditions.find(({ type }) => type === said);
-  if (found?.status !== 'True' || observedGeneration !== metadata.generation) return undefined;
+function before(object: KubeObject, said: 'Injecting' | 'Ready'): InjectionState | undefined {
+  const found = conditionIn(object, said);
+  const { observedGeneration } = recordOf(object.status);
+  if (found?.status !== 'True' || observedGeneration !== object.metadata.generation) return undefined;
   return { status: 'True', reason: found.reason, message: found.message };
 }
 

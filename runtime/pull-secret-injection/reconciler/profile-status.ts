@@ -1,10 +1,8 @@
 /** The status of one profile: whether it is valid, whether pods get its names, and how many namespaces hold its Secrets. */
 
 import {
-  type Condition,
   type ConditionInput,
   type ConditionText,
-  nextConditions,
   readiness,
   readinessOf,
 } from '../../core/kubernetes/conditions.ts';
@@ -12,25 +10,28 @@ import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
 import { sameSecret } from '../../core/redacted.ts';
 import { counted, countedOf } from '../../core/text.ts';
+import { refOf } from '../../engine/changes.ts';
 import type { EventNote, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
+import { statusPatch } from '../../engine/pull-status.ts';
 import { CAUSES, type Cause, isTenants, TENANTS_CAUSE } from '../causes.ts';
 import { GRANT_API_VERSION, GRANT_KIND } from '../kinds/grant.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND, type PullSecretProfile } from '../kinds/profile.ts';
-import { namespaceRef, secretRef } from '../names.ts';
 import { type InjectionOptions, isOutside } from '../options.ts';
-import { accountConditions } from './accounts.ts';
 import { type Copy, type CopyContext, copyOf, type Trouble } from './copies.ts';
+import { heldCondition, heldRemoval, heldText, REMOVAL_HELD } from './namespace.ts';
 import { type InjectionState, injectionState, type TriedPod, tryPods } from './pods.ts';
-import { heldCondition, heldRemoval, heldText, REMOVAL_HELD } from './removals.ts';
 import { missingSources } from './sources.ts';
 import {
+  accountConditions,
   type Distribution,
   type Distributor,
   distributionIn,
   isTerminating,
   namespaceLabels,
+  namespaceRef,
   namesText,
   profileOf,
+  secretRef,
   serves,
 } from './view.ts';
 
@@ -194,18 +195,7 @@ function servedText({ distributes }: PullSecretProfile, { selected, current, blo
 // Counts the namespaces that hold a profile's Secrets. Each result is cached with its inputs, so recounting thousands of
 // namespaces after one change costs only a comparison.
 
-export interface Count {
-  readonly selected: number;
-  readonly current: number;
-  /** Not current, and only the owner of the namespace can fix it. */
-  readonly blocked: number;
-  /** The first namespace that is not up to date. */
-  readonly behind: string | undefined;
-  /** The first message for each reason, and the number of affected namespaces. */
-  readonly troubles: ReadonlyMap<string, { readonly message: string; readonly count: number }>;
-  /** Secrets that another tool must deliver: the number of namespaces without one, and the first of them. */
-  readonly absent: { readonly namespaces: number; readonly first: string; readonly secret: string };
-}
+export type Count = Readonly<ReturnType<typeof countNamespaces>>;
 
 /** The state of one namespace: selected, current, and its problems. */
 interface Standing {
@@ -229,18 +219,17 @@ const memories = new WeakMap<PullSecretProfile, Memory>();
 const UNSELECTED: Standing = { selected: false, current: false, troubles: [] };
 
 /** Counts the namespaces of `profile`. */
-export function countNamespaces(
-  reader: Reader,
-  profile: PullSecretProfile,
-  options: InjectionOptions,
-): Count {
+export function countNamespaces(reader: Reader, profile: PullSecretProfile, options: InjectionOptions) {
   const standings = standingsOf(reader, profile, options);
   const selected = standings.filter(([, standing]) => standing.selected);
   const current = selected.filter(([, standing]) => standing.current).length;
+  /** Not current, and only the owner of the namespace can do something about it. */
   const blocked = selected.filter(([, standing]) => isBlocked(standing)).length;
+  /** The first namespace that is behind. */
   const behind = profile.distributes
     ? selected.find(([, standing]) => !standing.current && !isBlocked(standing))?.[0]
     : undefined;
+  /** The first problem of each reason, and in how many namespaces it is. */
   const troubles = new Map<string, { message: string; count: number }>();
   for (const { reason, message } of selected.flatMap(([, standing]) => standing.troubles)) {
     const before = troubles.get(reason);
@@ -248,6 +237,7 @@ export function countNamespaces(
   }
   const lacking = selected.filter(([, { absent }]) => absent !== undefined);
   const [first = '', standing] = lacking[0] ?? [];
+  /** Secrets that another tool must deliver: in how many namespaces one is not seen, and the first of them. */
   const absent = { namespaces: lacking.length, first, secret: standing?.absent ?? '' };
   return { selected: selected.length, current, blocked, behind, troubles, absent };
 }
@@ -444,23 +434,11 @@ export function eventsOf(regarding: Ref, conditions: readonly ConditionInput[]):
  */
 export function statusOf(
   reader: Reader,
-  { apiVersion, kind, metadata, status }: KubeObject,
+  object: KubeObject,
   conditions: readonly ConditionInput[],
-  fields: Readonly<Record<string, unknown>> = {},
+  more: Readonly<Record<string, unknown>> = {},
 ): Result {
-  const { namespace, name, generation } = metadata;
-  const where = namespace === undefined ? { name } : { namespace, name };
-  const before = (status as { conditions?: readonly Condition[] } | undefined)?.conditions ?? [];
-  return {
-    status: [
-      {
-        ref: { role: 'hosted', apiVersion, kind, ...where },
-        status: {
-          ...(generation === undefined ? {} : { observedGeneration: generation }),
-          ...fields,
-          conditions: nextConditions(before, conditions, reader.now),
-        },
-      },
-    ],
-  };
+  const { generation } = object.metadata;
+  const fields = { ...(generation === undefined ? {} : { observedGeneration: generation }), ...more };
+  return { status: [statusPatch(refOf('hosted', object), object, conditions, reader.now, fields)] };
 }

@@ -7,11 +7,7 @@
  */
 
 import { UsageError } from '../../core/errors.ts';
-import {
-  PULL_STATUS_API_VERSION,
-  PULL_STATUS_KIND,
-  pullStatusName,
-} from '../../core/kubernetes/pull-status.ts';
+import { PULL_STATUS, pullStatusName } from '../../core/kubernetes/pull-status.ts';
 import { readValue } from '../../core/kubernetes/read-spec.ts';
 import { oncePer } from '../../core/record.ts';
 import {
@@ -27,7 +23,6 @@ import { PROFILE_API_VERSION, PROFILE_KIND, type ProfileSource } from '../kinds/
 import { SIDECAR_SET_API_VERSIONS } from '../kinds/sidecar-set.ts';
 import { DEFAULT_OPTIONS, type InjectionOptions, optionsSchema, RECONCILER_NAME } from '../options.ts';
 import { WEBHOOK_NAME } from '../plan/plan.ts';
-import { accountSays, accountsMatter, reconcileAccounts } from './accounts.ts';
 import { reconcilePolicy } from './admission.ts';
 import { reconcileNamespace } from './namespace.ts';
 import { reconcileGrant, reconcileSidecarSet } from './other-status.ts';
@@ -35,12 +30,15 @@ import { ENDPOINT_SLICES, isPlanned, reconcilePods, SERVICE_NAME_LABEL } from '.
 import { reconcileProfile } from './profile-status.ts';
 import { SECRET_TYPE } from './sources.ts';
 import {
+  accountSays,
+  accountsMatter,
   type Distributor,
   distributionIn,
   isSidecarSet,
   KRUISE_WEBHOOK_CONFIGURATION,
   namespaceLabels,
   profilesIn,
+  reconcileAccounts,
   serves,
   sidecarSetObjects,
 } from './view.ts';
@@ -66,7 +64,7 @@ function readsOf(options: InjectionOptions): readonly Watch[] {
     ...inNamespaces(options),
     hosted(PROFILE_API_VERSION, PROFILE_KIND, { optional: true }),
     hosted(GRANT_API_VERSION, GRANT_KIND, { optional: true }),
-    hosted(PULL_STATUS_API_VERSION, PULL_STATUS_KIND, { optional: true }),
+    { role: 'hosted', ...PULL_STATUS, optional: true },
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => hosted(apiVersion, 'SidecarSet', { optional: true })),
     hosted('apps/v1', 'ControllerRevision', { labelSelector: 'kruise.io/sidecarset-name' }),
     hosted(`${ADMISSION}/v1`, 'MutatingWebhookConfiguration', { name: KRUISE_WEBHOOK_CONFIGURATION }),
@@ -178,7 +176,7 @@ function keysFor(changed: Ref, reader: Reader, options: InjectionOptions): reado
       return keys.declaration(changed);
     case GRANT_KIND:
       return keys.grant(changed);
-    case PULL_STATUS_KIND:
+    case PULL_STATUS.kind:
       return keys.namespace(changed.namespace ?? '');
     case 'ControllerRevision':
       return [...keys.policy(), ...keys.everyNamespace()];
@@ -241,7 +239,7 @@ class Keys {
   reportedPods(): readonly Request[] {
     if (!this.#options.audit) return [];
     return this.#reader
-      .list({ role: 'hosted', apiVersion: PULL_STATUS_API_VERSION, kind: PULL_STATUS_KIND })
+      .list({ role: 'hosted', ...PULL_STATUS })
       .filter(({ metadata }) => metadata.name === pullStatusName('PodList', metadata.namespace ?? ''))
       .map(({ metadata }) => this.key('pods', metadata.namespace));
   }

@@ -22,9 +22,16 @@ import {
   readPullSecretGrant,
 } from '../kinds/grant.ts';
 import { PROFILE_API_VERSION, PROFILE_KIND, type ProfileSource } from '../kinds/profile.ts';
-import { namespaceRef, secretRef, sourceName } from '../names.ts';
 import type { InjectionOptions } from '../options.ts';
-import { type Distributor, isTerminating, namespaceLabels, unreadText } from './view.ts';
+import {
+  type Distributor,
+  isTerminating,
+  namespaceLabels,
+  namespaceRef,
+  secretRef,
+  sourceName,
+  unreadText,
+} from './view.ts';
 
 // Consent: the owner of a source allows a profile to deliver it to a namespace, by a PullSecretGrant in the source's namespace.
 

@@ -1,14 +1,17 @@
 /** The reconciler's view of the profiles and SidecarSets in a cluster. Each object is parsed once. */
 
+import { type ConditionInput, readiness } from '../../core/kubernetes/conditions.ts';
 import {
   type LabelRequirement,
   type Labels,
   NAMESPACE_NAME_LABEL,
   selects,
 } from '../../core/kubernetes/label-selector.ts';
-import { type KubeObject, LAST_APPLIED } from '../../core/kubernetes/object.ts';
+import { type KubeObject, LAST_APPLIED, listedPullSecrets } from '../../core/kubernetes/object.ts';
 import { oncePer } from '../../core/record.ts';
-import type { Reader } from '../../engine/contract.ts';
+import { counted, someOf } from '../../core/text.ts';
+import type { Reader, Ref, Result } from '../../engine/contract.ts';
+import { reportPullStatus } from '../../engine/pull-status.ts';
 import {
   compareProfiles,
   PLAIN_COPIES,
@@ -28,9 +31,20 @@ import {
   type SidecarSetRevision,
   SOURCE_NAMESPACE_ANNOTATION,
 } from '../kinds/sidecar-set.ts';
-import { secretRef, sourceName } from '../names.ts';
-import { excludedNamespaces, type InjectionOptions, isOutside } from '../options.ts';
-import { DISTRIBUTE_LABEL, type InjectionPlan, injectionPlan } from '../plan/plan.ts';
+import {
+  excludedNamespaces,
+  exemptionOf,
+  type InjectionOptions,
+  isOutside,
+  RECONCILER_NAME,
+} from '../options.ts';
+import {
+  DISTRIBUTE_LABEL,
+  ENFORCE_MOUNTABLE_SECRETS,
+  type EnforcingAccount,
+  type InjectionPlan,
+  injectionPlan,
+} from '../plan/plan.ts';
 
 /** Kruise's namespace with the revisions of SidecarSets; others are ignored, because a tenant may label a ControllerRevision. */
 export const KRUISE_NAMESPACE = 'kruise-system';
@@ -171,16 +185,7 @@ export function pinnedSetsIn(reader: Reader): readonly SidecarSet[] {
 }
 
 /** All distributors, indexed. */
-export interface Distribution {
-  /** In order of precedence. */
-  readonly distributors: readonly Distributor[];
-  /** Distributors by Secret name, in order. */
-  readonly byName: ReadonlyMap<string, readonly Distributor[]>;
-  /** The source Secrets, as `<namespace>/<name>`. */
-  readonly sources: ReadonlySet<string>;
-  /** Invalid profiles and SidecarSets, by their names on copies: their copies stay until the spec is valid. */
-  readonly unreadable: ReadonlySet<string>;
-}
+export type Distribution = Readonly<ReturnType<typeof makeDistribution>>;
 
 type Lists = readonly (readonly unknown[])[];
 
@@ -220,10 +225,12 @@ function settled(made: Distribution): Distribution {
   return made;
 }
 
-function makeDistribution(reader: Reader, objects: readonly KubeObject[]): Distribution {
+function makeDistribution(reader: Reader, objects: readonly KubeObject[]) {
   const sets = sidecarSetObjects(reader);
   const bringing = sets.flatMap((object) => distributorOf(reader, object)).sort(compareProfiles);
+  /** In the order in which they win. */
   const distributors = [...profilesIn(reader), ...bringing].filter((one) => one.distributes);
+  /** Who distributes a Secret of this name, in order. */
   const byName = new Map<string, Distributor[]>();
   for (const one of distributors)
     for (const secret of one.secrets.filter(({ sources }) => sources.length > 0))
@@ -236,7 +243,9 @@ function makeDistribution(reader: Reader, objects: readonly KubeObject[]): Distr
   return {
     distributors,
     byName,
+    /** The source Secrets, as `<namespace>/<name>`. */
     sources: new Set(secrets.flatMap(({ sources }) => sources.map(sourceName))),
+    /** Profiles and SidecarSets that cannot be read now, as copies call them: their copies stay until they can. */
     unreadable: new Set(unreadable.map(bringerName)),
   };
 }
@@ -296,6 +305,147 @@ export function unreadText(
 
 /** Lists quoted names, e.g. `"a", "b"`. */
 export function namesText(names: readonly string[]): string {
-  const some = names.slice(0, 5).map((name) => `"${name}"`);
-  return `${some.join(', ')}${names.length > 5 ? ` and ${names.length - 5} more` : ''}`;
+  return someOf(
+    names.map((name) => `"${name}"`),
+    5,
+  );
+}
+
+// ServiceAccounts that enforce mountable secrets: their pods are skipped, and their owners and the profiles report it.
+
+const KIND = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' } as const;
+
+/** Reports whether pods of the account are rejected for a name that the account does not list. */
+function isEnforcing({ metadata }: KubeObject): boolean {
+  return metadata.annotations?.[ENFORCE_MOUNTABLE_SECRETS] === 'true';
+}
+
+/** Reports whether a pod of the account with these names would be rejected. */
+export function refusesNames(
+  reader: Reader,
+  namespace: string,
+  name: string,
+  names: readonly string[],
+): boolean {
+  const account = reader.get({ ...KIND, namespace, name });
+  return account !== undefined && accountRefuses(account, names);
+}
+
+/** Reports whether the account would reject a pod with these names. */
+export function accountRefuses(account: KubeObject, names: readonly string[]): boolean {
+  const listed = new Set(listedPullSecrets(account));
+  return isEnforcing(account) && names.some((name) => !listed.has(name));
+}
+
+const enforcing = oncePer((objects: readonly KubeObject[]): readonly EnforcingAccount[] =>
+  objects.filter(isEnforcing).map((account) => ({
+    namespace: account.metadata.namespace ?? '',
+    name: account.metadata.name,
+    listed: listedPullSecrets(account),
+  })),
+);
+
+/** The accounts that enforce mountable secrets. Computed once per change of an account. */
+export function enforcingIn(reader: Reader): readonly EnforcingAccount[] {
+  return enforcing(reader.list(KIND));
+}
+
+/** Reports whether any account of the namespace enforces mountable secrets. */
+export function accountsMatter(reader: Reader, namespace: string): boolean {
+  return reader.list({ ...KIND, namespace }).some(isEnforcing);
+}
+
+/** The names that an enforcing account lists, as text; empty for all other accounts. */
+export function accountSays(object: KubeObject | undefined): string {
+  return object === undefined || !isEnforcing(object) ? '' : JSON.stringify(object['imagePullSecrets'] ?? []);
+}
+
+/** Reports whether the profile adds names to pods of the namespace, regardless of their labels. */
+function reaches(
+  { injects, suspended, namespaceSelector }: PullSecretProfile,
+  namespace: KubeObject | undefined,
+  options: InjectionOptions,
+): boolean {
+  if (namespace === undefined || isTerminating(namespace)) return false;
+  if (!injects || suspended || options.admission === 'none') return false;
+  const { name } = namespace.metadata;
+  const labels = namespaceLabels(namespace);
+  const pod = { namespace: name, labels: {}, annotations: {}, namespaceLabels: labels };
+  return selects(namespaceSelector, labels) && exemptionOf(pod, options) === undefined;
+}
+
+/** Names of the profile for which pods of an enforcing account would be rejected. */
+function withheld({ listed }: EnforcingAccount, { secrets }: PullSecretProfile): readonly string[] {
+  return secrets.map(({ name }) => name).filter((name) => !listed.includes(name));
+}
+
+/** Reconciles the accounts of one namespace: each one whose pods are skipped gets a PullStatus. */
+export function reconcileAccounts(reader: Reader, name: string, options: InjectionOptions): Result {
+  const namespace = reader.get(namespaceRef(name));
+  if (namespace === undefined || isTerminating(namespace)) return { retain: 'all' };
+  const profiles = profilesIn(reader).filter((profile) => reaches(profile, namespace, options));
+  const reports = enforcingIn(reader)
+    .filter((account) => account.namespace === name)
+    .flatMap((account) => {
+      const reason = 'MountableSecretsEnforced';
+      const verdicts = profiles.flatMap((profile) =>
+        withheld(account, profile).map((subject) => ({
+          subject,
+          verdict: 'Warning' as const,
+          reason,
+          message: `is not given to pods of ServiceAccount "${account.name}", which does not list it (profile "${profile.name}")`,
+        })),
+      );
+      if (verdicts.length === 0) return [];
+      const message = `ServiceAccount "${account.name}" enforces mountable secrets: its pods get nothing while it does not list what profiles add; list it in imagePullSecrets, or take the annotation ${ENFORCE_MOUNTABLE_SECRETS} off`;
+      const said = reportPullStatus(reader, 'hosted', {
+        reporter: RECONCILER_NAME,
+        about: { apiVersion: 'v1', kind: 'ServiceAccount', namespace: name, name: account.name },
+        conditions: readiness('stalled', { reason, message }),
+        verdicts,
+      });
+      return [said];
+    });
+  return { apply: reports.map(({ apply }) => apply), status: reports.map(({ status }) => status) };
+}
+
+/** The profile's condition on accounts whose pods it skips. Their owners get a PullStatus: the platform cannot fix it. */
+export function accountConditions(
+  reader: Reader,
+  profile: PullSecretProfile,
+  options: InjectionOptions,
+): readonly ConditionInput[] {
+  const names = enforcingIn(reader)
+    .filter(
+      (account) =>
+        withheld(account, profile).length > 0 &&
+        reaches(profile, reader.get(namespaceRef(account.namespace)), options),
+    )
+    .map(({ namespace, name }) => `${namespace}/${name}`);
+  if (names.length === 0) return [];
+  const enforce = names.length === 1 ? 'it enforces' : 'they enforce';
+  const message = `Pods of ${counted(names.length, 'ServiceAccount')} get nothing, because ${enforce} mountable secrets and ${names.length === 1 ? 'does' : 'do'} not list what is added: ${namesText(names)}; their owners list it, or take the annotation off`;
+  return [{ type: 'AccountsServed', status: 'False', reason: 'MountableSecretsEnforced', message }];
+}
+
+// How copies and sources are named, and what is written on a copy.
+
+export const SOURCES_ANNOTATION = 'pullwright.dev/sources';
+export const PROFILE_ANNOTATION = 'pullwright.dev/profile';
+/** Set by the owner of a foreign Secret of the same name to let us take it over. */
+export const ADOPT_ANNOTATION = 'pullwright.dev/adopt';
+
+/** A reference to a Secret in the hosted cluster. */
+export function secretRef(namespace: string, name: string): Ref {
+  return { role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace, name };
+}
+
+/** A reference to the Namespace object. */
+export function namespaceRef(name: string): Ref {
+  return { role: 'hosted', apiVersion: 'v1', kind: 'Namespace', name };
+}
+
+/** `platform/quay-robot` */
+export function sourceName(source: ProfileSource): string {
+  return `${source.namespace}/${source.name}`;
 }

@@ -59,6 +59,6 @@ export const command: Command = defineCommand(TABLE, run);
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const { 'cert-dir': folder } = flags;
   if (folder === undefined) throw new UsageError('Cannot serve the webhook: expected --cert-dir DIR');
-  const { runWebhook } = await import('./webhook.ts');
+  const { runWebhook } = await import('./server.ts');
   return runWebhook({ ...flags, 'cert-dir': folder }, io);
 }

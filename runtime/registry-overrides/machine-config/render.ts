@@ -5,10 +5,11 @@
  * switches and mirrors are handed down to the entries below; here each entry looks for what is above it, which takes time by the
  * length of its scope and not by the number of entries.
  */
-
+import { PullwrightError } from '../../core/errors.ts';
 import { goQuote } from '../../core/go/text.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { registriesOf } from '../../core/mirrors/registries-conf.ts';
 import {
   compileMirrors,
   isCanonical,
@@ -17,30 +18,22 @@ import {
   type RuleOrigin,
   resolveMirrors,
 } from '../../core/mirrors/resolve.ts';
-import { type DraftRule, draftRules, type RegistriesFault, type SetEntry } from '../mirror-sets/collect.ts';
-import { quoted } from '../mirror-sets/fix.ts';
+import { trimEndOf } from '../../core/text.ts';
 import {
-  confFaults,
-  imageOrigin,
-  loadedRules,
-  loadProblem,
-  policyFaults,
-  releaseFault,
-  wildcardFault,
-} from './faults.ts';
-import { isInside, type NodeInput, readNodeInput, scopesAround } from './input.ts';
-
-interface RegistryEntries {
-  readonly rules: readonly MirrorRule[];
-  /** A wildcard source over a scope without mirrors of its own, which the operator cannot write. */
-  readonly faults: readonly RegistriesFault[];
-}
+  type DraftRule,
+  draftRules,
+  entryFaults,
+  type RegistriesFault,
+  type SetEntry,
+} from '../mirror-sets/collect.ts';
+import { quoted } from '../mirror-sets/fix.ts';
+import { IMAGE_CONFIG, isInside, isScope, type NodeInput, readNodeInput, scopesAround } from './input.ts';
 
 function editEntries(
   entries: readonly SetEntry[],
   insecureScopes: readonly string[],
   blockedScopes: readonly string[],
-): RegistryEntries {
+) {
   const { drafts } = draftRules(entries);
   const insecure = new Set(insecureScopes);
   const blocked = new Set(blockedScopes);
@@ -48,6 +41,7 @@ function editEntries(
   const sources = new Map([...drafts.keys()].map((source, rank) => [source, rank]));
   for (const scope of blocked) addScope(drafts, scope, imageOrigin('blockedRegistries'));
   for (const scope of insecure) addScope(drafts, scope, imageOrigin('insecureRegistries'));
+  /** A wildcard source over a scope without mirrors of its own, which the operator cannot write. */
   const faults = handDown(drafts, sources);
   return { rules: [...drafts.values()].map((draft) => ruleOf(draft, insecure, blocked)), faults };
 }
@@ -105,49 +99,12 @@ function ruleOf(draft: DraftRule, insecure: ReadonlySet<string>, blocked: Readon
   };
 }
 
-// Text of one file of a MachineConfig: the operator writes small files as data URLs without compression.
-// Source of the rule: Ignition 3, RFC 2397.
-
-interface IgnitionFile {
-  readonly path?: string;
-  readonly contents?: { readonly source?: string; readonly compression?: string };
-}
-
-/**
- * Undefined when there is no such file, or it is compressed, remote or not text.
- */
-export function ignitionText(machineConfig: KubeObject, path: string): string | undefined {
-  const { source = '', compression = '' } =
-    filesOf(machineConfig).findLast((one) => one.path === path)?.contents ?? {};
-  const match = /^data:([^,]*),(.*)$/s.exec(source);
-  return match === null || compression !== '' ? undefined : decoded(match[1] ?? '', match[2] ?? '');
-}
-
-function filesOf(machineConfig: KubeObject): readonly IgnitionFile[] {
-  const spec = machineConfig.spec as
-    | { readonly config?: { readonly storage?: { readonly files?: readonly IgnitionFile[] } } }
-    | undefined;
-  const files = spec?.config?.storage?.files;
-  return Array.isArray(files) ? files : [];
-}
-
-function decoded(type: string, body: string): string | undefined {
-  try {
-    const bytes = type.endsWith(';base64')
-      ? Uint8Array.from(atob(body), (letter) => letter.charCodeAt(0))
-      : new TextEncoder().encode(decodeURIComponent(body));
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
-
 // Which of the blocked registries are really blocked: a cluster must be able to pull its own release.
 // Source of the rule: the Machine Config Operator's `getValidBlockedAndAllowedRegistries`. What it leaves out, it says in its log
 // only.
 
 /** The lists that go into the two files. */
-export interface DerivedLists {
+interface DerivedLists {
   /** Blocked in `registries.conf`. */
   readonly registries: readonly string[];
   /** Blocked in `policy.json`. */
@@ -160,7 +117,7 @@ export interface DerivedLists {
 const NOTHING = { registries: [], policy: [], allowed: [] } as const;
 
 /** Repository of the release, without tag and digest; undefined for text that is not a full reference. */
-export function payloadRepository(release: string): string | undefined {
+function payloadRepository(release: string): string | undefined {
   const parsed = parseImageReference(release);
   return parsed.ok && isCanonical(release) ? parsed.reference.repository : undefined;
 }
@@ -168,7 +125,7 @@ export function payloadRepository(release: string): string | undefined {
 /**
  * Derives the lists. Without a known release nothing is ignored.
  */
-export function derivedLists(input: NodeInput): DerivedLists {
+function derivedLists(input: NodeInput): DerivedLists {
   const { sources, release } = input;
   const payload = release === undefined ? undefined : payloadRepository(release);
   if (release === undefined || payload === undefined)
@@ -231,7 +188,7 @@ const REJECT: readonly Requirement[] = [{ type: 'reject' }];
 /**
  * The document for derived lists (payload.ts).
  */
-export function policyDocument(blocked: readonly string[], allowed: readonly string[]): PolicyDocument {
+function policyDocument(blocked: readonly string[], allowed: readonly string[]): PolicyDocument {
   const docker = new Map<string, readonly Requirement[]>();
   for (const scope of allowed) docker.set(scope, ACCEPT);
   for (const scope of blocked) docker.set(scope, REJECT);
@@ -268,7 +225,7 @@ export function headText(search: readonly string[]): string {
 }
 
 /** Defaults of the operator's template for fields that the Image object does not set. */
-export const TEMPLATE_SEARCH: readonly string[] = ['registry.access.redhat.com', 'docker.io'];
+const TEMPLATE_SEARCH: readonly string[] = ['registry.access.redhat.com', 'docker.io'];
 
 function tableText(rule: MirrorRule): string {
   const lines = [
@@ -291,7 +248,7 @@ function tableText(rule: MirrorRule): string {
 // test/conformance/cases/mco-registries. One invalid entry rejects everything, and nodes keep their files.
 
 export const REGISTRIES_CONF = '/etc/containers/registries.conf';
-export const POLICY_JSON = '/etc/containers/policy.json';
+const POLICY_JSON = '/etc/containers/policy.json';
 export const SEARCH_DROP_IN = '/etc/containers/registries.conf.d/01-image-searchRegistries.conf';
 
 /** What nodes get. */
@@ -314,7 +271,7 @@ export interface NodeFiles {
 }
 
 /** The operator writes nothing; nodes, new ones too, keep what was in force before. */
-export interface NodeRefusal {
+interface NodeRefusal {
   readonly refused: true;
   /** The operator names the first only. Never empty. */
   readonly faults: readonly RegistriesFault[];
@@ -331,7 +288,7 @@ export function renderNodeFiles(objects: readonly KubeObject[]): NodeRendering {
 }
 
 /** {@link renderNodeFiles}, of what was read before. */
-export function renderInput(input: NodeInput): NodeRendering {
+function renderInput(input: NodeInput): NodeRendering {
   const { sources, release } = input;
   const payload = release === undefined ? undefined : payloadRepository(release);
   const lists = derivedLists(input);
@@ -373,4 +330,208 @@ function files(
     ...(loadError === undefined ? {} : { loadError }),
     ...(searchError === undefined ? {} : { searchError }),
   };
+}
+
+// What makes the operator reject the whole configuration of a cluster, in the order in which it checks.
+//
+// Source of the rule: the Machine Config Operator's `validateRegistriesConfScopes` and `updatePolicyJSON`. It stops at the first
+// fault; here all are found, so that they can be corrected together.
+
+const CONF = 'could not update registries config with new changes: ';
+const POLICY = 'could not update policy json with new changes: ';
+
+/** Faults of the scopes and entries that go into `registries.conf`. `blocked` is the derived list (payload.ts). */
+function confFaults(input: NodeInput, blocked: readonly string[]): readonly RegistriesFault[] {
+  return [
+    ...scopeFaults('insecure', input.sources.insecure ?? [], CONF),
+    ...scopeFaults('blocked', blocked, CONF),
+    ...entryFaults(input.entries).map((fault) => ({ ...fault, text: CONF + fault.text })),
+  ];
+}
+
+/** Faults of the lists that go into `policy.json`; `payload` is the repository of the release. */
+function policyFaults(
+  blocked: readonly string[],
+  allowed: readonly string[],
+  payload: string | undefined,
+): readonly RegistriesFault[] {
+  const both = blocked.length > 0 && allowed.length > 0;
+  if (both && !(allowed.length === 1 && allowed[0] === payload)) {
+    const text = 'invalid images config: only one of AllowedRegistries or BlockedRegistries may be specified';
+    const message = 'lists registries as allowed and as blocked: keep one of the two lists';
+    return [
+      { code: 'AllowedAndBlocked', origin: imageOrigin('blockedRegistries'), text: POLICY + text, message },
+    ];
+  }
+  return [...scopeFaults('blocked', blocked, POLICY), ...scopeFaults('allowed', allowed, POLICY)];
+}
+
+/** Where a list of the Image object is. */
+function imageOrigin(list: string): RuleOrigin {
+  const path = list === '' ? 'spec.registrySources' : `spec.registrySources.${list}`;
+  return { kind: IMAGE_CONFIG.kind, name: IMAGE_CONFIG.name, path };
+}
+
+/** A wildcard source cannot hand its mirrors down to a scope below it. */
+function wildcardFault(source: string, scope: string, origin: RuleOrigin): RegistriesFault {
+  const text = `internal error: mirrorsAdjustedForNestedScope for a wildcard scope ${goQuote(source)}`;
+  const message = `has the wildcard source "${source}", and Image/cluster names "${scope}" below it as insecure or blocked: give "${scope}" mirrors of its own, or take it out`;
+  return { code: 'WildcardOverScope', origin, text: CONF + text, message };
+}
+
+function releaseFault(image: string): RegistriesFault {
+  const origin: RuleOrigin = { kind: 'ClusterVersion', name: 'version', path: 'status.desired.image' };
+  const message = `has the release image "${image}": expected a reference with host, repository and tag or digest`;
+  return { code: 'ReleaseImageInvalid', origin, text: 'error parsing reference of release image', message };
+}
+
+function scopeFaults(
+  list: 'insecure' | 'blocked' | 'allowed',
+  scopes: readonly string[],
+  head: string,
+): readonly RegistriesFault[] {
+  return scopes
+    .filter((scope) => !isScope(scope))
+    .map((scope) => ({
+      code: 'ScopeInvalid',
+      origin: imageOrigin(`${list}Registries`),
+      text: `${head}invalid entry for ${list} registries ${goQuote(scope)}`,
+      message: `has the entry "${scope}": expected a host with optional port and path, or "*.example.com"`,
+    }));
+}
+
+// Whether the runtime can load what the operator wrote: some scopes that the operator takes make CRI-O refuse the whole file, and
+// then it keeps the rules that it has, or does not start.
+
+/**
+ * The runtime's reason for refusing a file with these entries and this list of search registries; undefined where it loads.
+ */
+function loadProblem(rules: readonly MirrorRule[], search: readonly string[] = []): string | undefined {
+  try {
+    registriesOf({
+      'unqualified-search-registries': search,
+      registry: rules.map(({ prefix, location, blocked, insecure, mirrors }) => ({
+        prefix: prefix.startsWith('*.') ? prefix : '',
+        location,
+        blocked,
+        insecure,
+        mirror: mirrors.map(({ pullFrom, ...mirror }) => ({
+          location: mirror.location,
+          'pull-from-mirror': pullFrom,
+        })),
+      })),
+    });
+    return undefined;
+  } catch (error) {
+    if (error instanceof PullwrightError) return error.message;
+    throw error;
+  }
+}
+
+/** The entries as the runtime has them when it has loaded the file: without trailing slashes, and of equal ones the first. */
+function loadedRules(rules: readonly MirrorRule[]): readonly MirrorRule[] {
+  if (!rules.some(({ prefix }) => prefix.endsWith('/'))) return rules;
+  const seen = new Set<string>();
+  return rules
+    .map((rule) => ({ ...rule, prefix: withoutSlash(rule.prefix), location: withoutSlash(rule.location) }))
+    .filter(({ prefix }) => !seen.has(prefix) && seen.add(prefix));
+}
+
+function withoutSlash(place: string): string {
+  return trimEndOf(place, '/');
+}
+
+// What a change of the files does to nodes: nothing, a reload of CRI-O, a drain, or a drain and a reboot.
+//
+// Source of the rule: the Machine Config Daemon's `isSafeContainerRegistryConfChanges` and the default node disruption policies.
+
+export interface Disruption {
+  /** Paths, sorted. */
+  readonly changedFiles: readonly string[];
+  /** `Special` reloads CRI-O and drains only where the change is not safe. */
+  readonly actions: readonly ('Reboot' | 'Reload crio.service' | 'Special')[];
+  readonly drain: boolean;
+  readonly reboot: boolean;
+  /** What in `registries.conf` makes the drain necessary, as a sentence; undefined where nothing does. */
+  readonly because?: string;
+}
+
+/**
+ * Compares what nodes have with what they get. Files that a rendering does not hold have the content of the operator's template.
+ */
+export function disruptionOf(before: NodeFiles, after: NodeFiles): Disruption {
+  const conf = confText(before) !== confText(after);
+  const policy = JSON.stringify(before.policy) !== JSON.stringify(after.policy);
+  const search = searchText(before) !== searchText(after);
+  const changedFiles = [
+    ...(policy ? [POLICY_JSON] : []),
+    ...(conf ? [REGISTRIES_CONF] : []),
+    ...(search ? [SEARCH_DROP_IN] : []),
+  ];
+  if (search)
+    return {
+      changedFiles,
+      actions: ['Reboot'],
+      drain: true,
+      reboot: true,
+      because: 'the registries for short names change',
+    };
+  const because = conf ? unsafeChange(before.rules, after.rules) : undefined;
+  return {
+    changedFiles,
+    actions: [...(policy ? ['Reload crio.service' as const] : []), ...(conf ? ['Special' as const] : [])],
+    drain: because !== undefined,
+    reboot: false,
+    ...(because === undefined ? {} : { because }),
+  };
+}
+
+function confText(rendering: NodeFiles): string {
+  return rendering.files.includes(REGISTRIES_CONF) ? registriesText(rendering.rules) : '';
+}
+
+function searchText(rendering: NodeFiles): string {
+  return rendering.files.includes(SEARCH_DROP_IN) ? headText(rendering.search) : '';
+}
+
+/** The first change that pods must leave the node for; undefined where all are safe. */
+function unsafeChange(before: readonly MirrorRule[], after: readonly MirrorRule[]): string | undefined {
+  const old = new Map(before.map((rule) => [rule.prefix, rule]));
+  const kept = new Set(after.map((rule) => rule.prefix));
+  const gone = before.find((rule) => !kept.has(rule.prefix));
+  if (gone !== undefined) return `the entry "${gone.prefix}" goes away`;
+  for (const rule of after) {
+    const own = old.get(rule.prefix);
+    const reason = own === undefined ? unsafeEntry(rule) : unsafeEdit(own, rule);
+    if (reason !== undefined) return reason;
+  }
+  return undefined;
+}
+
+function unsafeEntry(rule: MirrorRule): string | undefined {
+  if (rule.mirrors.length === 0) return `the entry "${rule.prefix}" comes without mirrors`;
+  const tag = rule.mirrors.find(({ pullFrom }) => pullFrom !== 'digest-only');
+  return tag && `the entry "${rule.prefix}" comes with the mirror "${tag.location}", which serves tags`;
+}
+
+function unsafeEdit(before: MirrorRule, after: MirrorRule): string | undefined {
+  if (registriesText([before]) === registriesText([after])) return undefined;
+  if (before.blocked !== after.blocked)
+    return `"${after.prefix}" ${after.blocked ? 'is' : 'is no longer'} blocked`;
+  if (before.insecure !== after.insecure)
+    return `"${after.prefix}" ${after.insecure ? 'is' : 'is no longer'} insecure`;
+  const had = firstByLocation(before.mirrors);
+  const has = firstByLocation(after.mirrors);
+  const gone = before.mirrors.find(({ location }) => !has.has(location));
+  if (gone !== undefined) return `"${after.prefix}" loses the mirror "${gone.location}"`;
+  const changed = after.mirrors.find(
+    ({ location, pullFrom }) => pullFrom !== 'digest-only' && pullFrom !== had.get(location)?.pullFrom,
+  );
+  if (changed === undefined) return undefined;
+  return `"${after.prefix}" gets the mirror "${changed.location}" for tags`;
+}
+
+/** The daemon finds a location that serves digests and tags by its first entry only. */
+function firstByLocation(mirrors: readonly RuleMirror[]): ReadonlyMap<string, RuleMirror> {
+  return new Map(mirrors.map((mirror) => [mirror.location, mirror] as const).reverse());
 }

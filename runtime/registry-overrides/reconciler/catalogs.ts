@@ -13,30 +13,29 @@ import {
   type OwnershipMode,
   observedIn,
 } from '../../core/kubernetes/hypershift.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { type KubeObject, templateContainers } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
+import { recordsIn, textOf, valueAt } from '../../core/record.ts';
 import type { Apply, Lookup, Reader, Ref } from '../../engine/contract.ts';
 import { NOT_ASKED } from '../../engine/lookups.ts';
 import {
+  absenceFromError,
   CATALOG_CONTAINERS,
   CATALOG_STREAM,
-  catalogImageStream,
-  catalogSource,
-  catalogTriggers,
-  TRIGGERS_ANNOTATION,
-} from '../objects.ts';
-import {
-  absenceFromError,
   type Catalog,
   type CatalogAnswer,
   type CatalogState,
   catalogAnnotation,
   catalogCandidates,
+  catalogImageStream,
+  catalogSource,
   catalogsOf,
+  catalogTriggers,
   chooseCandidate,
   chooseCatalogImages,
   IS_REGISTRY_OVERRIDES,
   parseCatalogOverrides,
+  TRIGGERS_ANNOTATION,
 } from '../olm-catalogs.ts';
 import { deploymentRef } from './deployments.ts';
 
@@ -56,20 +55,14 @@ interface Chosen {
 /** A look-up of an image, with the credentials that the nodes of the cluster have. */
 type LookupOf = (image: string) => Lookup;
 
-interface ClusterSpec {
-  readonly olmCatalogPlacement?: string;
-  readonly configuration?: { readonly operatorhub?: { readonly disableAllDefaultSources?: boolean } };
-  readonly release?: { readonly image?: string };
-}
-
 /** A version as the tag of a reference without digest. */
 const VERSION_TAG = /:(\d+\.\d[^/:]*)$/;
 
 /** Version of the release: as the cluster reports it, else out of the release image's tag. */
 function versionOf(cluster: KubeObject): string {
-  const status = cluster.status as { version?: { history?: readonly { version?: string }[] } } | undefined;
-  const reported = status?.version?.history?.find((entry) => (entry.version ?? '') !== '')?.version;
-  const image = ((cluster.spec ?? {}) as ClusterSpec).release?.image ?? '';
+  const history = recordsIn(valueAt(cluster.status, 'version.history'));
+  const reported = history.map(({ version }) => textOf(version)).find((version) => version !== '');
+  const image = textOf(valueAt(cluster.spec, 'release.image'));
   return reported ?? VERSION_TAG.exec(image.split('@', 1)[0] ?? '')?.[1] ?? '';
 }
 
@@ -101,8 +94,7 @@ function choose(
 }
 
 function annotationOf(cluster: KubeObject, name: string): string {
-  const value = cluster.metadata.annotations?.[name];
-  return typeof value === 'string' ? value : '';
+  return textOf(cluster.metadata.annotations?.[name]);
 }
 
 /** What registries have, as far as they have answered. */
@@ -112,7 +104,8 @@ function lookUp(reader: Reader, cluster: KubeObject, catalogs: readonly Catalog[
   const states = catalogs.map((catalog) => {
     const candidates = catalogCandidates(catalog, version, overrides);
     const state = chooseCandidate(catalog, candidates, (image) => answerOf(reader, lookup(image)));
-    return { name: catalog.name, state, mirrored: candidates.some(({ from }) => from === 'override') };
+    const mirrored = candidates.some(({ from }) => from === 'override');
+    return { name: catalog.name, state, verdicts: verdictOf(catalog.name, state, mirrored) };
   });
   const images = Object.fromEntries(
     states.flatMap(({ name, state }) => ('image' in state ? [[name, state.image]] : [])),
@@ -126,17 +119,16 @@ function lookUp(reader: Reader, cluster: KubeObject, catalogs: readonly Catalog[
       message: `"${pair.slice(0, 100)}" has no effect: expected "source=destination"`,
     }),
   );
-  return { images, annotated: false, needs, verdicts: [...states.flatMap(verdictOf), ...odd] };
+  return {
+    images,
+    annotated: false,
+    needs,
+    verdicts: [...states.flatMap(({ verdicts }) => verdicts), ...odd],
+  };
 }
 
-interface Searched {
-  readonly name: string;
-  readonly state: CatalogState;
-  /** Whether the annotation names a registry for it. */
-  readonly mirrored: boolean;
-}
-
-function verdictOf({ name, state, mirrored }: Searched): readonly EntryStatus[] {
+/** @param mirrored whether the annotation names a registry for it */
+function verdictOf(name: string, state: CatalogState, mirrored: boolean): readonly EntryStatus[] {
   if ('ask' in state) return [];
   if ('error' in state)
     return [{ subject: name, verdict: 'Rejected', reason: 'CatalogImageMissing', message: state.error }];
@@ -181,8 +173,13 @@ interface CatalogPlan {
 
 /** For hosted clusters whose catalogs are not looked after. */
 export const NO_CATALOGS: CatalogPlan = { apply: [], keep: [], needs: [], verdicts: [] };
-const MARKETPLACE = 'openshift-marketplace';
-const CATALOG_SOURCE = { apiVersion: 'operators.coreos.com/v1alpha1', kind: 'CatalogSource' } as const;
+
+export const CATALOG_SOURCES = {
+  role: 'hosted',
+  apiVersion: 'operators.coreos.com/v1alpha1',
+  kind: 'CatalogSource',
+  namespace: 'openshift-marketplace',
+} as const;
 
 export const STREAM: Omit<Ref, 'namespace'> = {
   role: 'management',
@@ -198,9 +195,8 @@ export function planCatalogs(
   mode: OwnershipMode,
   ask: boolean,
 ): CatalogPlan {
-  const spec = (cluster.spec ?? {}) as ClusterSpec;
-  const isGuest = spec.olmCatalogPlacement === 'guest';
-  const off = spec.configuration?.operatorhub?.disableAllDefaultSources === true;
+  const isGuest = valueAt(cluster.spec, 'olmCatalogPlacement') === 'guest';
+  const off = valueAt(cluster.spec, 'configuration.operatorhub.disableAllDefaultSources') === true;
   // Beside the control plane they run only where the hosted cluster wants default sources.
   if (!isGuest && off) return NO_CATALOGS;
   const catalogs = catalogsOf(versionOf(cluster));
@@ -241,14 +237,9 @@ function isOurs(
 /** Present objects stay while their desired content is unknown. */
 function keptObjects(reader: Reader): readonly Ref[] {
   const stream = { ...STREAM, namespace: reader.scope.controlPlaneNamespace };
-  const sources = reader.list({ role: 'hosted', ...CATALOG_SOURCE, namespace: MARKETPLACE }).map(
-    ({ metadata }): Ref => ({
-      role: 'hosted',
-      ...CATALOG_SOURCE,
-      namespace: MARKETPLACE,
-      name: metadata.name,
-    }),
-  );
+  const sources = reader
+    .list(CATALOG_SOURCES)
+    .map(({ metadata: { name } }) => ({ ...CATALOG_SOURCES, name }));
   return [...(reader.get(stream) === undefined ? [] : [stream]), ...sources];
 }
 
@@ -284,8 +275,7 @@ function managementObjects(placing: Placing, catalogs: readonly Catalog[]): Brou
 }
 
 function hasImage(deployment: KubeObject, image: string): boolean {
-  const containers = podSpecOf(deployment)?.containers ?? [];
-  return containers.every(
+  return templateContainers(deployment).every(
     ({ name, image: present }) => name !== CATALOG_CONTAINERS.container || present === image,
   );
 }
@@ -305,33 +295,18 @@ function catalogFields(
     annotations: { [TRIGGERS_ANNOTATION]: JSON.stringify(value) },
   });
   if (image === undefined) return { metadata: triggers(catalogTriggers(name)) };
-  const pod = podSpecOf(deployment);
-  const containers = named(pod?.containers, CATALOG_CONTAINERS.container, image);
-  const initContainers = named(pod?.initContainers, CATALOG_CONTAINERS.initContainer, image);
+  // Only a container that is there gets an image: applying would otherwise make one.
+  const imageOf = (container: string, field: 'containers' | 'initContainers'): object =>
+    recordsIn(valueAt(deployment.spec, `template.spec.${field}`)).some((one) => one['name'] === container)
+      ? { [field]: [{ name: container, image }] }
+      : {};
+  const { container, initContainer } = CATALOG_CONTAINERS;
+  const spec = { ...imageOf(container, 'containers'), ...imageOf(initContainer, 'initContainers') };
   return {
     // Server-side apply cannot remove fields of another manager: an empty list does not trigger.
     ...(TRIGGERS_ANNOTATION in (deployment.metadata.annotations ?? {}) ? { metadata: triggers([]) } : {}),
-    spec: { template: { spec: { ...containers('containers'), ...initContainers('initContainers') } } },
+    spec: { template: { spec } },
   };
-}
-
-function podSpecOf(deployment: KubeObject): PodSpec | undefined {
-  return (deployment.spec as { template?: { spec?: PodSpec } } | undefined)?.template?.spec;
-}
-
-interface PodSpec {
-  readonly containers?: readonly { readonly name?: string; readonly image?: string }[];
-  readonly initContainers?: readonly { readonly name?: string }[];
-}
-
-/** Only a container that is there gets an image: applying would otherwise make one. */
-function named(
-  list: readonly { readonly name?: string }[] | undefined,
-  name: string,
-  image: string,
-): (field: string) => Readonly<Record<string, unknown>> {
-  const there = list?.some((container) => container.name === name) === true;
-  return (field) => (there ? { [field]: [{ name, image }] } : {});
 }
 
 /** In the hosted cluster the pods run there; a CatalogSource names the image. */
@@ -340,12 +315,10 @@ function guestObjects(placing: Placing, catalogs: readonly Catalog[]): Brought {
   const verdicts: EntryStatus[] = [];
   const apply = catalogs.flatMap((catalog): Apply[] => {
     const image = chosen.images[catalog.name] ?? '';
-    const object = catalogSource(catalog, image);
-    const { apiVersion, kind } = object;
-    if (!reader.serves({ role: 'hosted', apiVersion, kind })) return [];
-    const ref: Ref = { role: 'hosted', apiVersion, kind, namespace: MARKETPLACE, name: catalog.name };
-    if (!isOurs(placing, `CatalogSource/${catalog.name}`, reader.get(ref), verdicts)) return [];
-    return [{ role: 'hosted', object, forceOwnership: mode === 'own' }];
+    if (!reader.serves(CATALOG_SOURCES)) return [];
+    const present = reader.get({ ...CATALOG_SOURCES, name: catalog.name });
+    if (!isOurs(placing, `CatalogSource/${catalog.name}`, present, verdicts)) return [];
+    return [{ role: 'hosted', object: catalogSource(catalog, image), forceOwnership: mode === 'own' }];
   });
   return { apply, verdicts };
 }

@@ -11,7 +11,7 @@ import {
 } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
-import { isRecord, recordOf, textOf } from '../../core/record.ts';
+import { recordsIn, textOf, valueAt } from '../../core/record.ts';
 import type { Apply, FieldPatch, Reader, Ref } from '../../engine/contract.ts';
 import { managersOf } from '../../kube/drift.ts';
 import { OVERRIDES_ENV, parseOverridesFlag, sameOverrides } from '../overrides.ts';
@@ -172,13 +172,9 @@ function contested(
   const since = Date.parse(memory[`contested.${name}`] ?? '');
   const tryAgain = since + CONTEST_MS <= reader.now.getTime();
   const from = Number.isNaN(since) || tryAgain ? reader.now : new Date(since);
+  const message = `another writer takes ${OVERRIDES_ENV} away again: it is set again in ten minutes; choose mode "observe", or stop the other writer`;
   return saying(
-    {
-      subject: `Deployment/${name}`,
-      verdict: 'Warning',
-      reason: 'Contested',
-      message: `another writer takes ${OVERRIDES_ENV} away again: it is set again in ten minutes; choose mode "observe", or stop the other writer`,
-    },
+    { subject: `Deployment/${name}`, verdict: 'Warning', reason: 'Contested', message },
     {
       apply: tryAgain ? apply : [],
       memory: { [`confirmed.${name}`]: uid, [`contested.${name}`]: from.toISOString() },
@@ -218,9 +214,9 @@ function variableOf({ env }: Container = {}): string | undefined {
 }
 
 function containerOf({ spec }: KubeObject, container: string): Container | undefined {
-  return named(recordOf(recordOf(recordOf(spec)['template'])['spec'])['containers'], container);
+  return named(valueAt(spec, 'template.spec.containers'), container);
 }
 
 function named(list: unknown, name: string): Container | undefined {
-  return Array.isArray(list) ? list.filter(isRecord).find((one) => one['name'] === name) : undefined;
+  return recordsIn(list).find((one) => one['name'] === name);
 }

@@ -72,12 +72,11 @@ function readList(
   const text = annotations[name];
   if (typeof text !== 'string') return undefined;
   const entries = text.split(',').map((entry) => entry.trim());
-  const usable = entries.filter((entry) => {
+  return entries.filter((entry) => {
     const reason = problemOf(entry);
     if (reason !== undefined) problems.push(`${name} has the entry ${quoted(entry)}: ${reason}`);
     return reason === undefined;
   });
-  return usable;
 }
 
 function problemOf(entry: string): string | undefined {
@@ -101,17 +100,7 @@ export const SET_READS: readonly Watch[] = MIRROR_SET_KINDS.map(({ apiVersion, k
   optional: true,
 }));
 
-export interface MirrorSetObjects {
-  readonly rules: readonly MirrorRule[];
-  /** For `OPENSHIFT_IMG_OVERRIDES`: the mirrors of each source in the order in which nodes ask them. */
-  readonly overrides: OverrideMap;
-  /** The value that HyperShift writes from the same cluster: every hosted cluster, no mirrors for tags. */
-  readonly upstreamText: string;
-  /** The full document as JSON, and its hash. */
-  readonly document: string;
-  readonly hash: string;
-  readonly verdicts: readonly EntryStatus[];
-}
+export type MirrorSetObjects = Readonly<ReturnType<typeof mirrorSetsOf>>;
 
 /** Reads the sets that `world` shows, as far as the hosted cluster follows them by `selection`. */
 export function readMirrorSets(
@@ -144,15 +133,18 @@ function mirrorSetsOf(
   all: readonly KubeObject[],
   options: RegistryOverridesOptions,
   selection: ImageSelection,
-): MirrorSetObjects {
+) {
   const { rules, problems } = collectMirrors(all, ({ source, origin: { kind, name } }) =>
     isSelected(selection, source, `${kind}/${name}`),
   );
   const { text, hash } = overridesDocument(rules);
   return {
     rules,
+    /** For `OPENSHIFT_IMG_OVERRIDES`: the mirrors of each source in the order in which nodes ask them. */
     overrides: overridesOf(rules, options.tagMirrors),
+    /** The value that HyperShift writes from the same cluster: every hosted cluster, no mirrors for tags. */
     upstreamText: formatImageOverrides(collectOverrideMap(all)),
+    /** The full document as JSON. */
     document: text,
     hash,
     verdicts: [...problems.map(problemVerdict), ...kindVerdicts(all), ...policyVerdicts(rules)],

@@ -24,7 +24,7 @@ import {
 import { CATALOGS } from '../olm-catalogs.ts';
 import { type OptionsByScope, parseOverridesOptions, type RegistryOverridesOptions } from '../options.ts';
 import { formatImageOverrides } from '../overrides.ts';
-import { NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
+import { CATALOG_SOURCES, NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
 import { type Memory, planDeployments, TARGETS } from './deployments.ts';
 import { type MirrorSetObjects, readMirrorSets, readSelection, SET_READS } from './mirror-sets.ts';
 import { reportOverrides, statusRef } from './report.ts';
@@ -59,13 +59,7 @@ const READS: readonly Watch[] = [
     name: CONFIG_MAP,
   },
   { ...STREAM, namespace: CONTROL_PLANE_NAMESPACE, optional: true },
-  {
-    role: 'hosted',
-    apiVersion: 'operators.coreos.com/v1alpha1',
-    kind: 'CatalogSource',
-    namespace: 'openshift-marketplace',
-    optional: true,
-  },
+  { ...CATALOG_SOURCES, optional: true },
   {
     role: 'management',
     ...PULL_STATUS,

@@ -5,7 +5,7 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus, PullStatusTarget } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted, someOf } from '../../core/text.ts';
-import { refOf } from '../../engine/changes.ts';
+import { seenRef } from '../../engine/changes.ts';
 import type { EventNote, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import type { Memory } from './deployments.ts';
@@ -131,8 +131,7 @@ function subjects(verdicts: readonly EntryStatus[]): string {
 
 /** One event per verdict that a person should act on; the engine sends each change once. */
 function eventsOf({ cluster, verdicts, catalogError }: OverridesReportInput): readonly EventNote[] {
-  const { uid } = cluster.metadata;
-  const regarding: Ref = { ...refOf('management', cluster), ...(uid === undefined ? {} : { uid }) };
+  const regarding = seenRef('management', cluster);
   const warn = (reason: string, note: string): EventNote => ({
     regarding,
     type: 'Warning',

@@ -147,7 +147,7 @@ export class OperatorStandIn {
     const { client } = this.#plane;
     const { uid } = object.metadata as unknown as { uid: string };
     const owner = { apiVersion: object.apiVersion, kind: object.kind, name: 'cluster', uid };
-    const wanted = machineConfig({ pool: 'worker', files: this.#files(matchImages), owner });
+    const wanted = machineConfig('worker', this.#files(matchImages), owner);
     const annotations = { 'machineconfiguration.openshift.io/generated-by-controller-version': 'abc' };
     const path = `${MC_PATH}/${wanted.metadata.name}`;
     const { status, body: present } = await client.request('GET', path);

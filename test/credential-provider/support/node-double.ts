@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { collectingLog } from '../../../runtime/credential-provider/plugin/journal.ts';
-import { type ProviderOptions, parseArguments } from '../../../runtime/credential-provider/plugin/options.ts';
 import { nodeView, provide } from '../../../runtime/credential-provider/plugin/run.ts';
+import { type ProviderOptions, parseArguments } from '../../../runtime/credential-provider/provider-flags.ts';
 
 export interface NodeFiles {
   /** Absent: there is no such file. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
 import { reveal } from '../../../runtime/core/redacted.ts';
-import { AGENT_WORDS } from '../../../runtime/global-pull-secret/agent/report.ts';
+import { AGENT_WORDS } from '../../../runtime/global-pull-secret/agent/agent.ts';
 import { nodeStatus } from '../../../runtime/node/report.ts';
 import { type NodeState, stateOf } from '../../../runtime/node/task.ts';
 import { meta } from '../../support/meta.ts';

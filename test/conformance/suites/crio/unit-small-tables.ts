@@ -13,10 +13,10 @@ import {
 } from '../../../../runtime/credential-provider/auth-file.ts';
 import { findApiServer } from '../../../../runtime/credential-provider/plugin/api-server.ts';
 import { readConfFiles } from '../../../../runtime/credential-provider/plugin/conf-files.ts';
-import { defaultOptions } from '../../../../runtime/credential-provider/plugin/options.ts';
 import { parseRequest } from '../../../../runtime/credential-provider/plugin/request.ts';
 import { authFilePath } from '../../../../runtime/credential-provider/plugin/run.ts';
 import { pullerOf, readSecrets } from '../../../../runtime/credential-provider/plugin/secrets.ts';
+import { defaultOptions } from '../../../../runtime/credential-provider/provider-flags.ts';
 import { startApi } from '../../../credential-provider/support/api-double.ts';
 import {
   authFiles,

@@ -2,8 +2,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { mergePullSecrets } from '../../../../runtime/core/docker-config/merge.ts';
 import { redact, reveal } from '../../../../runtime/core/redacted.ts';
-import { upstreamServiceAccount } from '../../../../runtime/global-pull-secret/agent-access.ts';
-import { upstreamDaemonSet } from '../../../../runtime/global-pull-secret/daemon-set.ts';
+import {
+  upstreamDaemonSet,
+  upstreamServiceAccount,
+} from '../../../../runtime/global-pull-secret/daemon-set.ts';
 import { configHash } from '../../../../runtime/global-pull-secret/eligibility.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 

@@ -4,7 +4,7 @@ import { ObjectStore } from '../../../../runtime/engine/store.ts';
 import { DEFAULT_OPTIONS } from '../../../../runtime/pull-secret-injection/options.ts';
 import { planInjection } from '../../../../runtime/pull-secret-injection/plan/plan.ts';
 import { namespaceLabels, planIn } from '../../../../runtime/pull-secret-injection/reconciler/view.ts';
-import { admitPod, isNewPod } from '../../../../runtime/pull-secret-injection/webhook/webhook.ts';
+import { admitPod, isNewPod } from '../../../../runtime/pull-secret-injection/webhook/server.ts';
 import { worldOf } from '../../../pull-secret-injection/scene.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
@@ -61,7 +61,7 @@ export const suite: ConformanceSuite<AdmissionCase, Expected> = {
   },
   loosens: ['orderUndefinedAmongSets', 'imagePullSecretsAnyOf'],
   mutation: {
-    file: 'runtime/pull-secret-injection/webhook/webhook.ts',
+    file: 'runtime/pull-secret-injection/webhook/server.ts',
     replace: 'if (planned.names.length === 0) return',
     by: 'if (planned.names.length > 0) return',
   },

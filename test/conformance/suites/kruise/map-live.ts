@@ -1,7 +1,10 @@
 /** The compiled policy on a real API server: pods are created, and what is stored of them counts. */
 import { readProfile } from '../../../../runtime/pull-secret-injection/kinds/profile.ts';
-import { INJECT_LABEL, injectionPlan } from '../../../../runtime/pull-secret-injection/plan/plan.ts';
-import { compileInjectionPolicy } from '../../../../runtime/pull-secret-injection/plan/policy.ts';
+import {
+  compileInjectionPolicy,
+  INJECT_LABEL,
+  injectionPlan,
+} from '../../../../runtime/pull-secret-injection/plan/plan.ts';
 import { missingControlPlane } from '../../../control-plane/build.ts';
 import { type ControlPlane, startControlPlane } from '../../../control-plane/control-plane.ts';
 import { eventually } from '../../../control-plane/eventually.ts';
@@ -47,7 +50,7 @@ export const suite: ConformanceSuite<LiveInput, Answer> = {
       ? 'error' in actual && withoutAccount(actual.error).includes(withoutAccount(expected.error))
       : JSON.stringify(actual) === JSON.stringify(expected),
   mutation: {
-    file: 'runtime/pull-secret-injection/plan/policy.ts',
+    file: 'runtime/pull-secret-injection/plan/plan.ts',
     replace: '(variables.have + variables.add).map',
     by: '(variables.add + variables.have).map',
   },

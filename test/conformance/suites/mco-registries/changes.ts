@@ -1,6 +1,8 @@
 import { schemaFaults } from '../../../../runtime/registry-overrides/machine-config/admission.ts';
-import { disruptionOf } from '../../../../runtime/registry-overrides/machine-config/disruption.ts';
-import { renderNodeFiles } from '../../../../runtime/registry-overrides/machine-config/render.ts';
+import {
+  disruptionOf,
+  renderNodeFiles,
+} from '../../../../runtime/registry-overrides/machine-config/render.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { objectsOf, type RunInput } from './read.ts';
 
@@ -32,7 +34,7 @@ export const suite: ConformanceSuite<Change, Fields> = {
     return { admitted, ...disruption };
   },
   mutation: {
-    file: 'runtime/registry-overrides/machine-config/disruption.ts',
+    file: 'runtime/registry-overrides/machine-config/render.ts',
     replace: "pullFrom !== 'digest-only' && pullFrom !==",
     by: 'pullFrom !==',
   },

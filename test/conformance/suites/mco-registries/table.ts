@@ -5,7 +5,7 @@ const RENDER = 'runtime/registry-overrides/machine-config/render.ts';
 const COLLECT = 'runtime/registry-overrides/mirror-sets/collect.ts';
 const RESOLVE = 'runtime/core/mirrors/resolve.ts';
 const ENTRIES: Mutation = {
-  file: 'runtime/registry-overrides/machine-config/faults.ts',
+  file: RENDER,
   replace: 'entryFaults(input.entries)',
   by: 'entryFaults([])',
 };

@@ -3,7 +3,7 @@
 import type { CredentialProviderConfig } from '../../../../runtime/credential-provider/config.ts';
 import { mergeCredentialProviderConfig } from '../../../../runtime/credential-provider/merge.ts';
 import { kubeletFlags, platformFile } from '../../../../runtime/credential-provider/platform.ts';
-import { conditionOf } from '../../../../runtime/credential-provider/reconciler/conditions.ts';
+import { conditionOf } from '../../../../runtime/credential-provider/reconciler/report.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
 interface MergeRow {
@@ -76,15 +76,12 @@ function merged({ template, matchImages }: MergeRow): unknown {
   return { config: config ?? null, overlapped: overlapped.sort() };
 }
 
+/** Where something is wrong, ours is always told a reason and a message; the peer's helper fills them in for an error. */
 function condition({ err, conditionType, reason, args }: ConditionRow): unknown {
+  const type = (conditionType || 'MachineConfigRendered') as 'Validated';
+  if (err === null && reason === '') return conditionOf(type);
   // The table's arguments are a Go format and what goes into it.
-  const [format, ...values] = args ?? [];
-  const message = format?.replace(/%s/g, () => values.shift() ?? '');
-  const { message: said = '' } = { message };
-  return conditionOf({
-    ...(conditionType === '' ? {} : { type: conditionType as 'Validated' }),
-    ...(reason === '' ? {} : { reason }),
-    ...(err === null ? {} : { error: err }),
-    ...(said === '' ? {} : { message: said }),
-  });
+  const [format = '', ...values] = args ?? [];
+  const message = format.replace(/%s/g, () => values.shift() ?? '') || `Error: ${err}`;
+  return conditionOf(type, { reason: reason || 'MachineConfigRenderingFailed', message });
 }

@@ -4,7 +4,7 @@ import { mergeCredentialProviderConfig } from '../../../../runtime/credential-pr
 import { machineConfig } from '../../../../runtime/credential-provider/objects.ts';
 import { platformFile } from '../../../../runtime/credential-provider/platform.ts';
 import { poolFiles } from '../../../../runtime/credential-provider/pools.ts';
-import { validated } from '../../../../runtime/credential-provider/reconciler/conditions.ts';
+import { validated } from '../../../../runtime/credential-provider/reconciler/report.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -33,7 +33,7 @@ export const suite: ConformanceSuite<Input, Rendered> = {
     const file = platformFile(platform);
     const { config, verdicts } = mergeCredentialProviderConfig(file.template, matchImages);
     const files = poolFiles(file, config);
-    const [first, second] = ['master', 'worker'].map((pool) => machineConfig({ pool, files }));
+    const [first, second] = ['master', 'worker'].map((pool) => machineConfig(pool, files));
     const overlapped = verdicts.filter(({ verdict }) => verdict === 'Conflict').map(({ pattern }) => pattern);
     return {
       conditions: [

@@ -7,7 +7,7 @@ import {
   parseImageOverrides,
   parseOverridesFlag,
 } from '../../../../runtime/registry-overrides/overrides.ts';
-import { translateImage } from '../../../../runtime/registry-overrides/release-lookup.ts';
+import { translateImage } from '../../../../runtime/registry-overrides/planes.ts';
 import {
   deployment,
   deploymentOf,

@@ -20,7 +20,7 @@ export const suite: ConformanceSuite<Readonly<Record<string, unknown>>> = {
   },
   accepts: acceptsErrorHead,
   mutation: {
-    file: 'runtime/registry-overrides/release-lookup.ts',
+    file: 'runtime/registry-overrides/planes.ts',
     replace: 'of resolveMirrors(mirrors, image).candidates)',
     by: 'of resolveMirrors(mirrors, image).candidates.toReversed())',
   },

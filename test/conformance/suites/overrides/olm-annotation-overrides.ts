@@ -1,10 +1,11 @@
 import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
-import { catalogTriggers, TRIGGERS_ANNOTATION } from '../../../../runtime/registry-overrides/objects.ts';
 import {
   type Catalog,
   catalogAnnotation,
   catalogsOf,
+  catalogTriggers,
   chooseCatalogImages,
+  TRIGGERS_ANNOTATION,
 } from '../../../../runtime/registry-overrides/olm-catalogs.ts';
 import { KNOWN, OTHER_STREAM, stream } from '../../../registry-overrides/catalog-world.ts';
 import { deployment, deploymentOf, hostedCluster, podSpec, run } from '../../../registry-overrides/world.ts';

@@ -1,10 +1,11 @@
 import {
+  catalogCandidates,
   catalogImageStream,
   catalogSource,
+  catalogsOf,
   catalogTriggers,
   TRIGGERS_ANNOTATION,
-} from '../../../../runtime/registry-overrides/objects.ts';
-import { catalogCandidates, catalogsOf } from '../../../../runtime/registry-overrides/olm-catalogs.ts';
+} from '../../../../runtime/registry-overrides/olm-catalogs.ts';
 import { DIGEST, OTHER_STREAM, stream } from '../../../registry-overrides/catalog-world.ts';
 import { hostedCluster, run } from '../../../registry-overrides/world.ts';
 import type { ConformanceSuite } from '../../suite.ts';
@@ -74,7 +75,7 @@ export const suite: ConformanceSuite<Input> = {
   accepts: (actual, expected) =>
     'kind' in (expected as object) ? acceptsPartial(actual, expected) : acceptsNamed(actual, expected),
   mutation: {
-    file: 'runtime/registry-overrides/objects.ts',
+    file: 'runtime/registry-overrides/olm-catalogs.ts',
     replace: '`${CATALOG_STREAM}:${catalog}`',
     by: 'catalog',
   },

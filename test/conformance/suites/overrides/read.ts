@@ -1,8 +1,11 @@
 /** Reads the case files of this folder: `wanted` counts where a case is marked as a defect of the existing system. */
 import { isDeepStrictEqual } from 'node:util';
 import { compileMirrors } from '../../../../runtime/core/mirrors/resolve.ts';
-import { lookUpRules } from '../../../../runtime/registry-overrides/planes.ts';
-import { lookUpRelease, type ReleasePlaces } from '../../../../runtime/registry-overrides/release-lookup.ts';
+import {
+  lookUpRelease,
+  lookUpRules,
+  type ReleasePlaces,
+} from '../../../../runtime/registry-overrides/planes.ts';
 import { mirrorSet } from '../../../registry-overrides/world.ts';
 import type { ConformanceCase } from '../../suite.ts';
 

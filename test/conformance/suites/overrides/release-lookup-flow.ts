@@ -6,7 +6,7 @@ import {
   type PlaceFailure,
   type ReleasePlaces,
   translateImage,
-} from '../../../../runtime/registry-overrides/release-lookup.ts';
+} from '../../../../runtime/registry-overrides/planes.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsNamed, placesOf, readCases, textOf, toConformance, wholeDigests } from './read.ts';
 
@@ -92,7 +92,7 @@ export const suite: ConformanceSuite<Input> = {
   answer,
   accepts,
   mutation: {
-    file: 'runtime/registry-overrides/release-lookup.ts',
+    file: 'runtime/registry-overrides/planes.ts',
     replace: 'replaceRegistry(candidate.reference, overrides)',
     by: 'candidate.reference',
   },

@@ -1,6 +1,6 @@
 import { resolveMirrors } from '../../../../runtime/core/mirrors/resolve.ts';
 import { FactCache } from '../../../../runtime/engine/lookups.ts';
-import { lookUpRelease } from '../../../../runtime/registry-overrides/release-lookup.ts';
+import { lookUpRelease } from '../../../../runtime/registry-overrides/planes.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, type OverrideCase, placesOf, readCases, textOf, toConformance } from './read.ts';
 

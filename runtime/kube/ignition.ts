@@ -1,0 +1,47 @@
+/** What a MachineConfig brings to nodes, out of its Ignition config. */
+import { gunzipSync } from 'node:zlib';
+import type { KubeObject } from '../core/kubernetes/object.ts';
+import { recordOf } from '../core/record.ts';
+
+interface Ignition {
+  readonly storage?: {
+    readonly files?: readonly {
+      readonly path?: string;
+      readonly contents?: { readonly source?: string; readonly compression?: string };
+    }[];
+  };
+  readonly systemd?: {
+    readonly units?: readonly {
+      readonly name?: string;
+      readonly contents?: string;
+      readonly dropins?: readonly { readonly contents?: string }[];
+    }[];
+  };
+}
+
+/** The Ignition config of a MachineConfig; an empty one where there is none. */
+export function ignitionOf(machineConfig: KubeObject | undefined): Ignition {
+  return recordOf(recordOf(machineConfig?.spec)['config']);
+}
+
+/** Unpacked; a larger file is not the configuration of a container runtime or a kubelet. */
+const MAX_FILE = 4 * 1024 * 1024;
+
+/** Text of a file that a MachineConfig brings; undefined without it, and where it is remote, not text, or more than 4 MiB when unpacked. */
+export function ignitionText(machineConfig: KubeObject | undefined, path: string): string | undefined {
+  const { files } = ignitionOf(machineConfig).storage ?? {};
+  const { source = '', compression = '' } =
+    (Array.isArray(files) ? files : []).findLast((one) => one.path === path)?.contents ?? {};
+  const [, type = '', body] = /^data:([^,]*),(.*)$/s.exec(source) ?? [];
+  if (body === undefined || !['', 'gzip'].includes(compression)) return undefined;
+  try {
+    const bytes = Buffer.from(
+      type.endsWith(';base64') ? body : decodeURIComponent(body),
+      type.endsWith(';base64') ? 'base64' : 'utf8',
+    );
+    const whole = compression === '' ? bytes : gunzipSync(bytes, { maxOutputLength: MAX_FILE });
+    return new TextDecoder('utf-8', { fatal: true }).decode(whole);
+  } catch {
+    return undefined;
+  }
+}
