@@ -1,4 +1,6 @@
-/** What `report` shows of a cluster: the registry keys of its nodes, its mirror sets, its namespaces; and what is read for that. */
+/**
+ * Contents of a cluster in `report`: registry keys of its nodes, mirror sets and namespaces; and the kinds that are read for it.
+ */
 
 import { credentialExpiry } from '../../core/docker-config/expiry.ts';
 import { type MergeResult, mergePullSecrets } from '../../core/docker-config/merge.ts';
@@ -32,35 +34,35 @@ import {
 } from './pull.ts';
 import { type Cause, type Explanation, type ReportSystemName, type ReportVerdict, worstOf } from './types.ts';
 
-// What a report is made of. There is no place for a value in it: of a credential it has the registry's key, where it stands, and
-// when it ends; no password, no token, no user name.
+// The data of a report. It holds no values of credentials, only the registry's key, its location and its expiry: no password,
+// token or user name.
 
 export interface Report {
-  /** Of this shape; another number is another shape. */
+  /** Version of this format; other versions are incompatible. */
   readonly version: 1;
   /** RFC 3339. */
   readonly madeAt: string;
-  /** The folder or context that was looked at. */
+  /** The folder or context that was read. */
   readonly source: string;
-  /** The worst first. */
+  /** Worst first. */
   readonly clusters: readonly ReportCluster[];
-  /** The worst first. */
+  /** Worst first. */
   readonly problems: readonly Cause[];
-  /** What could not be read. */
+  /** Kinds that could not be read. */
   readonly unread: readonly string[];
 }
 
 export interface ReportCluster {
   readonly name: string;
   readonly verdict: ReportVerdict;
-  /** Of those that are in use. */
+  /** Systems that are in use. */
   readonly systems: readonly ReportSystem[];
   readonly nodes: ReportNodes;
-  /** Container runtimes that its Nodes name, sorted: `containerd`, `cri-o`; empty where none says so. */
+  /** Container runtimes of its Nodes, sorted: `containerd`, `cri-o`; empty if no Node reports one. */
   readonly runtimes: readonly string[];
   readonly keys: readonly ReportKey[];
   readonly pulls: readonly ReportPull[];
-  /** Healthy pulls that are omitted, so that the report stays small enough to open. */
+  /** Number of healthy pulls that are omitted to keep the report small enough to open. */
   readonly pullsLeftOut: number;
   readonly namespaces: readonly ReportNamespace[];
   readonly mirrors: ReportMirrors;
@@ -75,45 +77,45 @@ export interface ReportSystem {
 
 /** One image of one workload or pod. */
 export interface ReportPull {
-  /** Unique in the report: what a permalink names. */
+  /** Unique in the report; used in permalinks. */
   readonly id: string;
   readonly namespace: string;
   /** `Deployment/shop/web` */
   readonly object: string;
-  /** Pods like it, where it stands for several. */
+  /** Number of identical pods that this entry represents. */
   readonly pods: number;
   readonly image: string;
   readonly verdict: ReportVerdict;
-  /** Why the image cannot be read; then there is no explanation. */
+  /** Why the image cannot be parsed; there is then no explanation. */
   readonly fault?: string;
   readonly explanation?: ReportExplanation;
 }
 
-/** What the page shows of an explanation. */
+/** The parts of an explanation that the page shows. */
 export type ReportExplanation = WithoutUsers<
   Pick<Explanation, 'secrets' | 'kubelet' | 'places' | 'skipped' | 'containerd' | 'findings'>
 >;
 
-/** Names of users stand in no report. */
+/** Removes user names, which no report contains. */
 export type WithoutUsers<T> = T extends readonly (infer One)[]
   ? readonly WithoutUsers<One>[]
   : T extends object
     ? { readonly [Name in keyof T as Exclude<Name, 'username'>]: WithoutUsers<T[Name]> }
     : T;
 
-/** A credential that ends within so many days ends soon. */
+/** A credential that expires within this number of days expires soon. */
 const SOON_DAYS = 14;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** An entry of the pull secrets that nodes get. */
+/** An entry of the node's pull secrets. */
 interface Entry {
-  /** As it is written. */
+  /** As written in the Secret. */
   readonly key: string;
   /** `Secret/kube-system/additional-pull-secret` */
   readonly source: string;
   readonly state: 'used' | 'shadowed' | 'rejected';
-  /** Of one that is not used: the key and Secret that are used in its place. */
+  /** For an unused entry: the key and Secret that are used instead. */
   readonly winner?: { readonly key: string; readonly source: string };
   readonly why?: string;
 }
@@ -122,7 +124,7 @@ export interface ReportKey extends Entry {
   /** RFC 3339. */
   readonly expiresAt?: string;
   readonly ends?: 'ended' | 'soon';
-  /** Nodes that are known to have it. */
+  /** Number of nodes that are known to have it. */
   readonly onNodes: number;
 }
 
@@ -131,8 +133,8 @@ export type ReportKeys = ReturnType<typeof reportKeys>;
 /**
  * Merges the two documents as the reconciler does, and reports the outcome of every entry.
  *
- * @param nodes which nodes have what was merged
- * @returns the entries, and why a document as a whole cannot be used
+ * @param nodes the nodes that have the merged file
+ * @returns the entries, and why a whole document is unusable
  */
 export function reportKeys(store: ObjectStore, nodes: ReportNodes, now: Date) {
   const { original, additional } = nodeDocuments(store);
@@ -161,7 +163,7 @@ export function reportKeys(store: ObjectStore, nodes: ReportNodes, now: Date) {
   };
 }
 
-/** The platform's entries, of which the good ones are all used, then the tenant's. */
+/** The platform's entries, of which all valid ones are used, then the tenant's. */
 function entriesOf(
   { entries, originalVerdicts, verdicts, conflicts }: Extract<MergeResult, { readonly ok: true }>,
   platform: string,
@@ -209,12 +211,12 @@ function endsOf(source: AuthSource, now: Date) {
   });
 }
 
-// What is read of a cluster to examine many pods: every kind once, of one namespace or of all.
+// The kinds to read for examining many pods: each once, in one namespace or in all.
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 const OWN = 'pullwright.dev/v1alpha1';
 
-/** Of the namespace that agents run in, where only one other is looked at. */
+/** Objects of the agents' namespace, if only one other namespace is read. */
 const AGENTS: readonly SourceKind[] = [
   GLOBAL_SECRET,
   PLATFORM_SECRET,
@@ -224,10 +226,10 @@ const AGENTS: readonly SourceKind[] = [
 ];
 
 /**
- * The kinds that pods are examined with.
+ * The kinds for examining pods.
  *
- * @param namespace the one that is looked at; all where it is undefined
- * @param more kinds beside them
+ * @param namespace the only namespace to read; undefined for all
+ * @param more further kinds
  */
 export function clusterKinds(
   namespace: string | undefined,
@@ -254,20 +256,18 @@ export function clusterKinds(
   return [() => first, nextNodeKinds];
 }
 
-// The mirror sets of a cluster as its nodes follow them: in the operator's order, with everything that it refuses.
+// The mirror sets of a cluster as its nodes apply them: in the operator's order, with every rejected rule.
 
 export type ReportMirrors = ReturnType<typeof reportMirrors>;
 
-/**
- * @param place names the object and field of an origin, for a person
- */
+/** @param place describes the object and field of an origin */
 export function reportMirrors(nodes: NodeMirrors, place: (origin: RuleOrigin) => string) {
   const { rendering, state, summary, rules, problems } = nodes;
   const shown = state === 'rendered' && !rendering.refused ? rendering.rules : rules;
   return {
     state,
     summary,
-    /** In the order of the file that the operator writes. */
+    /** In the order of the operator's file. */
     rules: shown.map(({ prefix, blocked, origins = [], mirrors }) => ({
       source: prefix,
       blocked,
@@ -282,11 +282,11 @@ export function reportMirrors(nodes: NodeMirrors, place: (origin: RuleOrigin) =>
   };
 }
 
-// Namespaces with their pull secrets, what they grant, and which of their Secrets are copies.
+// Namespaces with their pull secrets and grants, and which of the Secrets are copies.
 
 export type ReportNamespace = ReturnType<typeof reportNamespaces>[number];
 
-/** Only namespaces that have something to say: a pull secret, a grant, or a workload. */
+/** Namespaces that have a pull secret, a grant or a workload. */
 export function reportNamespaces(objects: Iterable<KubeObject>, pulls: readonly ReportPull[]) {
   const inNamespaces = Map.groupBy(objects, ({ metadata }) => metadata.namespace ?? '');
   const byPull = Map.groupBy(pulls, ({ namespace }) => namespace);
@@ -303,7 +303,7 @@ export function reportNamespaces(objects: Iterable<KubeObject>, pulls: readonly 
       ...used.map(({ verdict }) => verdict),
       ...secrets.map(({ fault }) => (fault === undefined ? 'ok' : 'attention')),
     ];
-    /** `pulls`: images of its workloads. */
+    /** `pulls`: number of images of its workloads. */
     return [{ name, secrets, grants, pulls: used.length, verdict: worstOf(verdicts, 'ok') }];
   });
 }
@@ -319,7 +319,7 @@ function secretOf(object: SecretObject) {
   return {
     name: object.metadata.name,
     type: object.type ?? 'Opaque',
-    /** Of a copy: the profile that syncs it, and its source Secrets. */
+    /** For a copy: the profile that syncs it, and its source Secrets. */
     ...(profile !== undefined && { copy: { profile, of } }),
     keys: parsed?.ok === true ? parsed.config.entries.map(({ key }) => withoutUserInfo(key.written)) : [],
     ...(fault !== undefined && { fault }),

@@ -1,4 +1,4 @@
-/** What `doctor` looks at: the pod, what it lists, what would be injected, what reports trouble, and what the kubelet said. */
+/** Inputs of `doctor`: the pod, its lists, the injected names, reported problems, and the kubelet's messages. */
 
 import { dirname } from 'node:path';
 import type { CommandIo } from '../../cli/command.ts';
@@ -66,8 +66,8 @@ import {
 import type { Explanation } from './types.ts';
 
 /**
- * Whether the credential provider, which asks as the pod's ServiceAccount, may read Secrets of the namespace. A ClusterRole is
- * not looked into: what it grants is believed.
+ * Reports whether the credential provider may read Secrets of the namespace. It requests them as the pod's ServiceAccount.
+ * ClusterRoles are not read and count as sufficient.
  */
 function providerMayRead(store: ObjectStore, namespace: string, account: string): boolean {
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
@@ -95,8 +95,8 @@ const ROLE_BINDING = { ...ROLE, kind: 'RoleBinding' } as const;
 const SERVICE_ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
 /**
- * What to read of a cluster for the pulls of `puller`, in three steps: of an image ten requests where nothing is blocked or refused.
- * Of a pod also what decides what is injected into it, and what reports trouble.
+ * Kinds to read for the pulls of `puller`, in three steps: ten requests for an image if nothing is blocked or refused. For a pod
+ * also the kinds that decide about injection, and those that report problems.
  */
 export function pullKinds(puller: PodPuller): readonly NextKinds[] {
   const { namespace, serviceAccount, pod, node: named } = puller;
@@ -113,7 +113,7 @@ export function pullKinds(puller: PodPuller): readonly NextKinds[] {
           { apiVersion: 'v1', kind: 'Event', namespace, fieldSelector: eventsAbout(pod) },
           ...[PULL_STATUS, ROLE, ROLE_BINDING].map((kind) => ({ ...kind, namespace })),
         ];
-  // The Secrets of the namespace are there already.
+  // The Secrets of the namespace are already read.
   const file = (secret: ObjectRef): readonly SourceKind[] => (secret.namespace === namespace ? [] : [secret]);
   return [
     () => [...own, { ...SECRET, namespace }, ...about(named), ...CLUSTER_KINDS],
@@ -144,22 +144,22 @@ export function pullKinds(puller: PodPuller): readonly NextKinds[] {
   ];
 }
 
-/** What is known beside the objects. */
+/** Facts that the objects do not contain. */
 export interface Known {
   readonly unread: readonly string[];
   readonly hosted: boolean;
   readonly nodes?: NodeMirrors;
-  /** Whether it is a cluster, where what is not found does not exist. @default {false} */
+  /** True for a live cluster: an object that is not found does not exist. @default {false} */
   readonly live?: boolean;
 }
 
-/** What is known of a pod, or of an object with a pod template, for the checks of its pulls. */
+/** The facts about a pod, or an object with a pod template, for the checks of its pulls. */
 export type DoctorInput = ReturnType<typeof lookAt>;
 
 /**
- * Gathers. Lists are empty where nothing is known.
+ * Collects the facts. Lists are empty if nothing is known.
  *
- * @param known what could not be read, whether the nodes are those of a hosted cluster, and where they pull from, where that is known
+ * @param known unreadable objects, whether the nodes belong to a hosted cluster, and their mirrors if known
  * @throws PullwrightError when the pod is not found
  */
 export function lookAt(
@@ -174,9 +174,9 @@ export function lookAt(
   const name = accountName(spec, 'default');
   const object = store.get({ ...SERVICE_ACCOUNT, namespace, name });
   const complete = unread.length === 0;
-  // A pod was made with it, and Kubernetes makes "default" with each namespace: a folder need not have these.
+  // An existing pod has an account, and Kubernetes creates "default" in each namespace: a folder may omit both.
   const account = { name, object, known: complete && (live || (name !== 'default' && !isPod)) };
-  // The list of a pod that exists is complete: its ServiceAccount no longer counts.
+  // The list of an existing pod is complete: its ServiceAccount no longer matters.
   const world = findWorld(store, puller, { complete, hosted, nodes });
   const pods = podsOf(store, template);
   const node = nodeNameOf(store, puller);
@@ -186,13 +186,13 @@ export function lookAt(
     namespace,
     /** `Pod/web/shop-1` */
     pod: describeObject({ kind: template.kind, namespace, name: template.metadata.name }),
-    /** A pod that exists cannot be changed; a template can. */
+    /** Pods cannot be changed; templates can. */
     isPod,
-    /** The names come from the pod or template itself, and not from its ServiceAccount. */
+    /** True if the names are from the pod or template itself, not from its ServiceAccount. */
     ownList: hasOwnList(spec) && !(isPod && sameList(spec, object)),
-    /** Made by a kubelet from a file of its node: it cannot list a Secret. */
+    /** Created by a kubelet from a file: it cannot list a Secret. */
     isStatic: isStatic(template),
-    /** The template as it is, for a change of it. */
+    /** The unchanged template, as the base of a fix. */
     template,
     account,
     images,
@@ -203,12 +203,12 @@ export function lookAt(
     provider: {
       matchImages: providedImages(store),
       mayRead,
-      /** What its last run for this pod failed with, as the installer of the node says. */
+      /** Failure of the provider's last run for this pod, from the node's installer. */
       failure: pods.flatMap((pod) => providerFailure(store, pod) ?? [])[0],
     },
-    /** How many pods were looked at: the pod itself, or those that a template has made. */
+    /** Number of examined pods: the pod itself, or those of the template. */
     pods: pods.length,
-    /** What the kubelet says of the pull of a container; of a template, of one of its pods. */
+    /** The kubelet's error for a container's image; for a template, of one of its pods. */
     failure: pods.flatMap((pod) => failureIn(store, pod) ?? [])[0],
     node: nodeFacts(
       store,
@@ -216,12 +216,12 @@ export function lookAt(
       images.flatMap(({ explanation }) => explanation ?? []),
       live && complete,
     ),
-    /** What could not be read, each with the right that is missing. */
+    /** Kinds that could not be read, each with the missing right. */
     unread,
   };
 }
 
-/** Profiles that inject a name into such pods and sync its Secret, each with the message of `Ready` unless it is True. */
+/** Profiles that inject a name into such pods and sync its Secret, each with the message of `Ready` if it is not True. */
 function giversOf(store: ObjectStore, pod: KubeObject) {
   return plannedNames(store, pod, []).flatMap(({ name: secret, by }) => {
     const [sort, name = ''] = by.split('/');
@@ -232,7 +232,7 @@ function giversOf(store: ObjectStore, pod: KubeObject) {
   });
 }
 
-/** A name without sources is listed for pods, and its Secret is not created by the reconciler. */
+/** Reports whether the profile delivers the Secret: a name without sources is only injected. */
 function brings({ spec }: KubeObject, secret: string): boolean {
   const { secrets } = recordOf(spec);
   return recordsIn(secrets).some(({ name, sources }) => name === secret && recordsIn(sources).length > 0);
@@ -249,10 +249,10 @@ function sameList(spec: PlainPodSpec, account: KubeObject | undefined): boolean 
   return JSON.stringify(ofAccount) === JSON.stringify(ownSecrets(spec));
 }
 
-/** Of entries for other registries nothing is said. */
+/** Entries for other registries are only counted. */
 const BRIEF = { brief: true } as const;
 
-/** An image of the pod, and which Secrets and nodes would have a credential for it. */
+/** An image of the pod, with the Secrets and nodes that have a credential for it. */
 export type DoctorImage = DoctorInput['images'][number];
 
 function imageIn(store: ObjectStore, world: PullModel, puller: PodPuller, image: string, mayRead: boolean) {
@@ -275,22 +275,25 @@ function imageIn(store: ObjectStore, world: PullModel, puller: PodPuller, image:
   return {
     text: image,
     explanation,
-    /** Secrets of the namespace that the pod does not list, and that hold a credential for the image. A static pod cannot list any. */
+    /**
+     * Secrets of the namespace with a credential for the image that the pod does not list. Empty for a static pod, which cannot
+     * list any.
+     */
     elsewhere: sources
       .filter(
         ({ name, source }) =>
           !listsNone && !listed.has(name) && matchesFor(source, parsed.reference.repository),
       )
       .map(({ name }) => name),
-    /** Mirrors without a credential for which a Secret of the namespace has one. */
+    /** Mirrors without a credential, for which a Secret of the namespace has one. */
     mirrors: bare.filter((mirror) => sources.some(({ source }) => holds(source, mirror))),
-    /** Names of those Secrets; of all readable pull secrets of the namespace where no mirror is known, as each may be the one. */
+    /** Names of those Secrets. If no mirror is known, all readable pull secrets of the namespace, as any of them may match. */
     mirrorSecrets: sources
       .filter(({ source }) =>
         world.mirrors.length === 0 ? readAuthSource(source).ok : bare.some((mirror) => holds(source, mirror)),
       )
       .map(({ name }) => name),
-    /** The node of the pod, when its label keeps the pull secret of the cluster from it, and that has a credential for the image. */
+    /** The pod's node, if it has no pull secret only because of its label, and the pull secret has a credential for the image. */
     leftOutNode: isBare(explanation) && node !== undefined && !isBare(synced()) ? node : undefined,
   };
 }
@@ -304,7 +307,7 @@ function matchesFor(source: AuthSource, repository: string): boolean {
   return keyring.ok && lookupForKubelet(keyring.rings, repository).length > 0;
 }
 
-/** Mirrors that get no credential: none is known, or the provider may not read it. */
+/** Mirrors without a credential: none matches, or the provider may not read it. */
 function bareMirrors({ places }: Explanation, mayRead: boolean): readonly string[] {
   return places
     .filter(({ kind, crio }) => {
@@ -317,17 +320,17 @@ function bareMirrors({ places }: Explanation, mayRead: boolean): readonly string
     .map(({ reference }) => reference);
 }
 
-// The folders that `explain`, `doctor`, `verify` and `test` look into, as the one cluster that is meant.
+// Selection of the cluster in the folders that `explain`, `doctor`, `verify` and `test` read.
 
-/** Objects of one cluster, out of folders or of a cluster that is there. */
+/** Objects of one cluster, from folders or from a live cluster. */
 export type ReadWorld = ReturnType<typeof worldOf>;
 
 /**
- * Reads all of `from`, with the copies that its profiles will bring; of an object that is given in several folders the last counts.
- * Without a folder, what `steps` name of the cluster, which has no files, and whose nodes are its own.
+ * Reads all of `from`, with the copies that its profiles would create. If an object is in several folders, the last one counts.
+ * Without a folder, reads the kinds of `steps` from the live cluster; its objects have no files, and its nodes are never hosted.
  *
- * @param namespace that of objects of a folder that name none, as those of `helm template`
- * @throws UsageError where it is not clear which cluster is meant; PullwrightError where nothing can be read
+ * @param namespace default for objects in a folder without one, such as the output of `helm template`
+ * @throws UsageError when the cluster is ambiguous; PullwrightError when nothing can be read
  */
 export async function readWorld(
   { from, cluster, ...access }: LookValues,
@@ -340,10 +343,10 @@ export async function readWorld(
   return { ...found, given: found.store, places: new Map(), notes: [], hosted: false };
 }
 
-/** A cluster of a folder, which is read whole on demand. */
+/** A cluster in the folders, which is read on demand. */
 export type FoundCluster = Awaited<ReturnType<typeof readClusters>>[number];
 
-/** Every cluster that is there. */
+/** All clusters in the folders. */
 export async function readClusters(
   dirs: readonly string[],
   more: readonly string[],
@@ -353,7 +356,7 @@ export async function readClusters(
   return clustersOf(folders).map((cluster) => ({ cluster, read: () => worldOf(folders, cluster) }));
 }
 
-/** The documents of `dirs` that are of these kinds. */
+/** The documents of `dirs` with these kinds. */
 export async function locateAll(
   dirs: readonly string[],
   kinds: Iterable<string>,
@@ -365,14 +368,14 @@ export async function locateAll(
   return folders;
 }
 
-/** Kinds that have a namespace, also where the file does not say it. */
+/** Namespaced kinds: they get a default if the file has no namespace. */
 const NAMESPACED: ReadonlySet<string> = new Set([
   ...[...WORKLOAD_KINDS, SECRET, SERVICE_ACCOUNT, PULL_STATUS, ROLE, ROLE_BINDING].map(({ kind }) => kind),
   'Event',
   'PullSecretGrant',
 ]);
 
-/** Kinds that say something about pulls. */
+/** Kinds that are relevant for pulls. */
 export const FOLDER_KINDS: ReadonlySet<string> = new Set([
   ...NAMESPACED,
   ...[...PROVIDER_CONFIGS, ...NODE_KINDS, MACHINE_CONFIG, HOSTED_CLUSTER, NODE, ...injectionKinds('')].map(
@@ -383,9 +386,9 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * What is in `folders` of the cluster that is meant, with the copies that its profiles will bring.
+ * Objects of the selected cluster in `folders`, with the copies that its profiles would create.
  *
- * @throws UsageError where it is not clear which cluster is meant
+ * @throws UsageError when the cluster is ambiguous
  */
 export function worldIn(folders: readonly LocatedFolder[], cluster?: string, namespace?: string): ReadWorld {
   return worldOf(folders, chooseCluster(clustersOf(folders), cluster), namespace);
@@ -439,21 +442,21 @@ function worldOf(
   for (const object of store) given.set(object);
   return {
     store,
-    /** As it is given: without the copies, and without what would be reported of them. */
+    /** The objects as read: without the planned copies and their reports. */
     given,
     problems: problems as readonly string[],
     places: places as ReadonlyMap<string, string>,
-    /** What keeps profiles of the folder from bringing what they name. */
+    /** Reasons why profiles of the folder cannot deliver their Secrets. */
     notes: bringCopies(store),
-    /** Whether it is a hosted cluster, whose nodes follow lists of the HostedCluster. */
+    /** True for a hosted cluster, whose nodes use the mirrors of the HostedCluster. */
     hosted,
   };
 }
 
-/** A folder whose objects know where they stand. */
+/** A folder whose objects have their file and line. */
 export type LocatedFolder = ReturnType<typeof locate>;
 
-/** A single file is its own folder. Names of clusters are paths within `dir`, where it is the only one. */
+/** A single file is its own folder. If `dir` is the only one, cluster names are relative to it. */
 export function locate(dir: string, { manifests, problems }: Folder, isOnly: boolean) {
   const located = <T extends { readonly file: string; readonly line: number }>(one: T) => {
     const path = one.file === dir ? dir : `${dir}/${one.file}`;
@@ -465,7 +468,7 @@ export function locate(dir: string, { manifests, problems }: Folder, isOnly: boo
   };
 }
 
-/** Objects that stand in two folders of one tree: a cluster has each once, so that these are two clusters. */
+/** Objects that occur in two subfolders of one tree: a cluster has each object once, so these are two clusters. */
 function elsewhereAgain({ manifests, problems }: LocatedFolder): readonly string[] {
   const again = new Set(
     problems.flatMap(({ place, within, first }) =>

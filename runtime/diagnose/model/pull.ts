@@ -1,4 +1,4 @@
-/** What the objects at hand say about one pod: which Secrets it lists, what is in its node's file, which mirrors there are. */
+/** Inputs of one pod's pull from the objects: the Secrets that it lists, the file of its node, and the mirrors. */
 
 import { matchesImage } from '../../core/docker-config/match-images.ts';
 import { mergePullSecrets } from '../../core/docker-config/merge.ts';
@@ -41,9 +41,9 @@ import { explainImage } from './attempts.ts';
 import { nodeInfoOf, podTemplateIn, type SourceKind } from './objects.ts';
 import type { ExplainInput, Explanation, ListedSecret, NodeVersions, PullFile } from './types.ts';
 
-// Pods and what holds a pod template: which images they run, and which Secrets they list.
+// Pods and workloads: the images that they run, and the Secrets that they list.
 
-/** Whose pull is explained. */
+/** The pod, workload or ServiceAccount whose pull is explained. */
 export interface PodPuller {
   readonly namespace: string;
   readonly serviceAccount: string;
@@ -54,7 +54,7 @@ export interface PodPuller {
 
 type WorkloadKind = Required<Pick<SourceKind, 'apiVersion' | 'kind'>>;
 
-/** Pods, and the kinds that have a template of such. */
+/** Pods, and the kinds with a pod template. */
 export const WORKLOAD_KINDS: readonly WorkloadKind[] = [
   { apiVersion: 'v1', kind: 'Pod' },
   ...['Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet'].map((kind) => ({
@@ -64,7 +64,7 @@ export const WORKLOAD_KINDS: readonly WorkloadKind[] = [
   ...['Job', 'CronJob'].map((kind) => ({ apiVersion: 'batch/v1', kind })),
 ];
 
-/** Short names that kubectl knows. */
+/** Short names from kubectl. */
 const SHORT: ReadonlyMap<string, string> = new Map([
   ['po', 'pod'],
   ['deploy', 'deployment'],
@@ -74,7 +74,7 @@ const SHORT: ReadonlyMap<string, string> = new Map([
   ['cj', 'cronjob'],
 ]);
 
-/** `web`, `deploy/web`: kind and name; undefined for a kind without pods. */
+/** Parses `web` or `deploy/web` to kind and name; undefined for a kind without pods. */
 export function parsePodName(text: string): PodPuller['pod'] | undefined {
   const [first = '', second] = text.split('/', 2);
   if (second === undefined) return { kind: 'Pod', name: first };
@@ -82,13 +82,13 @@ export function parsePodName(text: string): PodPuller['pod'] | undefined {
   return found === undefined ? undefined : { kind: found.kind, name: second };
 }
 
-/** Whether an argument that could be an image means a workload: `deploy/api` rather than `docker.io/deploy/api`. */
+/** Reports whether an argument that could be an image names a workload: `deploy/api`, but not `docker.io/deploy/api`. */
 export function isPodName(text: string): boolean {
   const [, kind = ''] = /^([A-Za-z0-9.]+)\/[^/:@]+$/.exec(text) ?? [];
   return workloadOf(kind) !== undefined;
 }
 
-/** `deploy`, `Deployments`, `deployments.apps`, `deployment.v1.apps`. */
+/** Resolves `deploy`, `Deployments`, `deployments.apps` or `deployment.v1.apps`. */
 function workloadOf(text: string): WorkloadKind | undefined {
   const [first = '', ...rest] = text.toLowerCase().split('.');
   const names = [first, first.replace(/s$/, '')].map((name) => SHORT.get(name) ?? name);
@@ -97,14 +97,14 @@ function workloadOf(text: string): WorkloadKind | undefined {
   return rest.length === 0 || ['', group, `${version}.${group}`].includes(rest.join('.')) ? found : undefined;
 }
 
-/** `pod web`, as two arguments. */
+/** Joins `pod web`, given as two arguments, to `pod/web`. */
 export function joinedPodName(args: readonly string[]): readonly string[] {
   const [kind = '', name = ''] = args;
   const isPair = args.length === 2 && workloadOf(kind) !== undefined && /^[a-z0-9][-a-z0-9.]*$/.test(name);
   return isPair ? [`${kind}/${name}`] : args;
 }
 
-/** An image that a person names. @throws UsageError that says what to write */
+/** Parses an image from the command line. @throws UsageError with a hint */
 export function imageOf(text: string): ImageReference {
   const shown = maskedUserInfo(text);
   const parsed = parseImageReference(shown);
@@ -115,7 +115,7 @@ export function imageOf(text: string): ImageReference {
   );
 }
 
-/** As it was written: nothing about it is certain. */
+/** An unvalidated pod spec: any field may have any type. */
 export type PlainPodSpec = Readonly<Record<string, unknown>>;
 
 /** The texts under `field` of a list of objects. */
@@ -123,22 +123,22 @@ function texts(list: unknown, field: string): readonly string[] {
   return textsIn(recordsIn(list).map((item) => item[field])).filter((text) => text !== '');
 }
 
-/** The object that `puller` names; undefined when it names none. */
+/** Reference to the object that `puller` names; undefined if it names none. */
 export function podRef({ namespace, pod }: PodPuller): ObjectRef | undefined {
   const kind = WORKLOAD_KINDS.find((one) => one.kind === pod?.kind);
   return kind && pod && { ...kind, namespace, name: pod.name };
 }
 
-/** The object that `puller` names; undefined when it names none, or it is not found. */
+/** The object that `puller` names; undefined if it names none, or the object is not found. */
 export function findPod(store: ObjectStore, puller: PodPuller): KubeObject | undefined {
   const ref = podRef(puller);
   return ref && store.get(ref);
 }
 
 /**
- * The pod's part of what `puller` names; undefined when it names nothing.
+ * The pod spec of the object that `puller` names; undefined if it names none.
  *
- * @throws PullwrightError when it is not found
+ * @throws PullwrightError when the object is not found
  */
 export function podSpecOf(store: ObjectStore, puller: PodPuller): PlainPodSpec | undefined {
   const { namespace, pod } = puller;
@@ -152,14 +152,14 @@ export function podSpecOf(store: ObjectStore, puller: PodPuller): PlainPodSpec |
   });
 }
 
-/** The pod's part of an object: of its template, where it has one. */
+/** The pod spec of an object: that of its template, if it has one. */
 export function podSpecIn(object: KubeObject): PlainPodSpec {
   return recordOf(podTemplateIn(object)?.['spec'] ?? object.spec);
 }
 
 /**
- * Images that a kubelet pulls for the pod, each once: of init containers, of image volumes (with the pod's pull secrets like the
- * others, Kubernetes 1.31 and newer), of containers, and of debug containers that were added.
+ * Images that the kubelet pulls for the pod, each once: of init containers, image volumes, containers and ephemeral containers.
+ * Image volumes use the pod's pull secrets too (Kubernetes 1.31 and newer).
  */
 export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
   const images = [
@@ -174,17 +174,17 @@ export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
   return [...new Set(images.map(maskedUserInfo))];
 }
 
-/** Whether admission has passed it, so that its list is complete; it leaves static pods alone. */
+/** Reports whether the pod has passed admission, so that its list is complete. Admission skips static pods. */
 export function isAdmitted(object: KubeObject): boolean {
   return object.kind === 'Pod' && (object.metadata.creationTimestamp !== undefined || isStatic(object));
 }
 
-/** Whether a kubelet made it from a file of its node: such a pod may name neither Secrets nor a ServiceAccount. */
+/** Reports whether a kubelet created it from a file: a static pod may reference neither Secrets nor a ServiceAccount. */
 export function isStatic({ kind, metadata }: KubeObject): boolean {
   return kind === 'Pod' && metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
 }
 
-/** The pod's own list, in which an empty name counts; admission copies the ServiceAccount's when the pod has none. */
+/** The pod's own list, even if its only name is empty; else the ServiceAccount's list, which admission copies. */
 export function listedNames(
   store: ObjectStore,
   puller: PodPuller,
@@ -206,32 +206,33 @@ export function listedNames(
   }));
 }
 
-/** Names of the Secrets that a pod lists itself. */
+/** Names of the Secrets in the pod's own list. */
 export function ownSecrets(spec: PlainPodSpec | undefined): readonly string[] {
   return texts(spec?.['imagePullSecrets'], 'name');
 }
 
-/** Whether admission leaves the list as it is: the kubelet skips an entry without a name, and admission counts it. */
+/**
+ * Reports whether the pod has a list, which admission then keeps. An entry without a name counts here, but the kubelet skips it.
+ */
 export function hasOwnList(spec: PlainPodSpec | undefined): boolean {
   const list = spec?.['imagePullSecrets'];
   return Array.isArray(list) && list.length > 0;
 }
 
-/** The ServiceAccount that a pod runs as, by the field or by its old name. */
+/** The ServiceAccount of a pod, from `serviceAccountName` or its deprecated alias. */
 export function accountName(spec: PlainPodSpec | undefined, otherwise: string): string {
   const named = [spec?.['serviceAccountName'], spec?.['serviceAccount']];
   return named.find((name): name is string => typeof name === 'string' && name !== '') ?? otherwise;
 }
 
-// Secrets as documents with credentials, each decoded once: a folder or a cluster may have a thousand pods for one of them. For as long as
-// there is the object, which is as long as the command looks at it.
+// Decodes each Secret once, because a thousand pods may use the same one. Results are kept as long as the object.
 
-/** What the kubelet reads of a Secret that a pod lists; undefined for those that it passes over. */
+/** The pull secret that the kubelet reads; undefined for a Secret that it ignores. */
 export const podSource: (secret: KubeObject) => AuthSource | undefined = oncePer((secret) =>
   pullSecretSource(secret as SecretObject),
 );
 
-/** A Secret as a docker config of nodes. Its type does not count: the copy of the platform's secret may be Opaque. */
+/** A Secret as the node's docker config. Its type is ignored: the copy of the platform's secret may be Opaque. */
 export const nodeSource: (secret: KubeObject) => AuthSource | undefined = oncePer((secret) => {
   const value = (secret as SecretObject).data?.[NAMES.dataKey];
   const { namespace, name } = secret.metadata;
@@ -243,25 +244,25 @@ export const nodeSource: (secret: KubeObject) => AuthSource | undefined = oncePe
   };
 });
 
-// The docker config of the node that pulls: which node it is, whether the pull secret is delivered to it, and what its file holds.
+// The docker config of the pulling node: which node it is, whether the pull secret is synced to it, and the content of its file.
 
 export const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
 
-/** The content of the nodes' file. */
+/** The Secret with the content of the node's file. */
 export const GLOBAL_SECRET: ObjectRef = {
   ...SECRET,
   namespace: NAMES.namespace,
   name: NAMES.global,
 };
 
-/** Hosted clusters have a copy of the platform's pull secret at the place where the others keep it. */
+/** Hosted clusters keep a copy of the platform's pull secret under the same name as standalone clusters. */
 export const PLATFORM_SECRET: ObjectRef = {
   ...SECRET,
   namespace: NAMES.configNamespace,
   name: NAMES.platform,
 };
 
-/** The named node, else the one that the pod runs on. */
+/** The node of `puller`, else the node that the pod runs on. */
 export function nodeNameOf(store: ObjectStore, puller: PodPuller): string | undefined {
   if (puller.node !== undefined) return puller.node;
   const found = findPod(store, puller);
@@ -269,7 +270,7 @@ export function nodeNameOf(store: ObjectStore, puller: PodPuller): string | unde
   return typeof name === 'string' && name !== '' ? name : undefined;
 }
 
-/** The content that the node's file has: what is synced to it, else what the node booted with. */
+/** The content of the node's file: the synced Secret, else the pull secret from the boot of the node. */
 export function nodeFile(
   store: ObjectStore,
   puller: PodPuller,
@@ -286,7 +287,9 @@ export function nodeFile(
   return { node: merge.source, merge: merge.facts };
 }
 
-/** The merge that the reconciler would make, for the origins of entries and the verdicts on them. By both Secrets: it is the same for every pod. */
+/**
+ * The reconciler's merge, for the origins and verdicts of entries. Cached by both Secrets, because it is the same for every pod.
+ */
 const mergeWith = oncePer((original: AuthSource) =>
   oncePer((additional: AuthSource) => {
     const result = mergePullSecrets({ original: original.text, additional: additional.text });
@@ -307,7 +310,7 @@ const mergeWith = oncePer((original: AuthSource) =>
   }),
 );
 
-/** What nodes' files are made of: the platform's pull secret, the tenant's, and what the reconciler wrote. */
+/** The inputs of the node's file: the platform's pull secret, the tenant's, and the reconciler's merge of both. */
 export function nodeDocuments(store: ObjectStore) {
   const read = (namespace: string, name: string): AuthSource | undefined => {
     const found = store.get({ ...SECRET, namespace, name });
@@ -320,59 +323,61 @@ export function nodeDocuments(store: ObjectStore) {
   };
 }
 
-/** Whether the pull secret is delivered to the node. An unknown node of a pod counts as served. */
+/** Reports whether the pull secret is synced to the node. A pod without a known node counts as synced. */
 export function isSynced(store: ObjectStore, puller: PodPuller, notes: string[]): boolean {
   const node = nodeNameOf(store, puller);
   if (node === undefined) return true;
   const found: KubeObject | undefined = store.get({ apiVersion: 'v1', kind: 'Node', name: node });
   if (found === undefined && puller.node === undefined) return true;
   if (found?.metadata.labels?.[NAMES.nodeLabel] === 'true') return true;
-  // Without delivery to any node, the label is irrelevant.
+  // If no node gets the pull secret, the label is irrelevant.
   if (puller.node === undefined && store.get(GLOBAL_SECRET) === undefined) return false;
   const why = found === undefined ? 'was not found' : `lacks the label ${NAMES.nodeLabel}=true`;
   notes.push(`Node "${node}" ${why}: it is assumed to have the pull secret it booted with`);
   return false;
 }
 
-// What decides where the nodes of a cluster pull from, and what of it is read of a cluster that is there.
+// The mirror configuration of a cluster's nodes, and the kinds that are read for it.
 
-/** In the versions that clusters serve: OpenShift's technology preview has the second alone. */
+/** In all served versions: OpenShift's technology preview serves only v1alpha1. */
 export const PROVIDER_CONFIGS: readonly SourceKind[] = ['v1', 'v1alpha1'].map((version) => ({
   apiVersion: `config.openshift.io/${version}`,
   kind: 'CRIOCredentialProviderConfig',
 }));
 
-/** Its file is that of custom pools too. */
+/** Custom pools use the same file. */
 const WORKER_CONFIG: SourceKind = { ...MACHINE_CONFIG, name: '99-worker-generated-registries' };
 
-/** What concerns every pull of a cluster: six requests. */
+/** Kinds that affect every pull of a cluster: six requests. */
 export const CLUSTER_KINDS: readonly SourceKind[] = [
   ...PROVIDER_CONFIGS.map((kind) => ({ ...kind, name: 'cluster' })),
   ...MIRROR_SET_KINDS,
   IMAGE_CONFIG,
 ];
 
-/** Where the nodes of a cluster pull from. */
+/** Mirrors of a cluster's nodes. */
 export function mirrorsOf(store: ObjectStore): NodeMirrors {
   return nodeMirrors(nodeObjects(store));
 }
 
-/** The objects that nodes go by. */
+/** The objects that configure mirrors on nodes. */
 function nodeObjects(store: ObjectStore): readonly KubeObject[] {
   return [...NODE_KINDS, MACHINE_CONFIG].flatMap(({ apiVersion, kind }) => store.list({ apiVersion, kind }));
 }
 
-/** What is needed beside {@link CLUSTER_KINDS}: the release where something is blocked, and what nodes keep where all is refused. */
+/**
+ * Kinds to read after {@link CLUSTER_KINDS}: the release if a registry is blocked, and the last rendered file if rendering fails.
+ */
 export function nextNodeKinds(store: ObjectStore): readonly SourceKind[] {
   const isBlocking = readNodeInput(nodeObjects(store)).sources.blocked.length > 0;
   const isRefused = mirrorsOf(store).state !== 'rendered';
   return [...(isBlocking ? [CLUSTER_VERSION] : []), ...(isRefused ? [WORKER_CONFIG] : [])];
 }
 
-// The auth file that the credential provider would write for one pull, from the objects at hand.
+// The auth file that the credential provider would write for one pull.
 
 /**
- * Undefined when the provider is not run for the image, or adds nothing.
+ * Undefined if the provider does not run for the image, or adds no entry.
  *
  * @param order Secrets that the pod lists: they come first
  */
@@ -398,7 +403,7 @@ function pullFile(
   };
 }
 
-/** By the list of a namespace, which stays the same one until something in it changes: all its images have the same. */
+/** Cached by the namespace's list of Secrets, which is the same object until a Secret changes. */
 const offersOf = oncePer(
   (objects: readonly KubeObject[]): Offers =>
     collectOffers(
@@ -410,29 +415,25 @@ const offersOf = oncePer(
     ),
 );
 
-/** For which images CRIOCredentialProviderConfigs make the kubelet run the provider. */
+/** Image patterns for which CRIOCredentialProviderConfigs make the kubelet run the provider. */
 export function providedImages(store: ObjectStore): readonly string[] {
   const configs = PROVIDER_CONFIGS.flatMap((kind) => store.list(kind));
   return [...new Set(configs.flatMap(({ spec }) => textsIn(recordOf(spec)['matchImages'])))];
 }
 
-/** What is found for a pod or a ServiceAccount. */
+/** The inputs of a pull by a pod or a ServiceAccount. */
 export type PullModel = ReturnType<typeof findWorld>;
 
 export interface WorldOptions {
-  /** Whether everything could be read: else a missing Secret may still exist. @default {true} */
+  /** False if some objects could not be read: a missing Secret may then exist. @default {true} */
   readonly complete?: boolean;
-  /** Whether the nodes are those of a hosted cluster. @default {false} */
+  /** True if the nodes belong to a hosted cluster. @default {false} */
   readonly hosted?: boolean;
-  /** Where nodes pull from, if already computed. */
+  /** Mirrors of the nodes, if already computed. */
   readonly nodes?: NodeMirrors | undefined;
 }
 
-/**
- * Gathers.
- *
- * @throws PullwrightError when the pod is not found
- */
+/** Collects the inputs of a pull. ¶¶ @throws PullwrightError when the pod is not found */
 export function findWorld(
   store: ObjectStore,
   puller: PodPuller,
@@ -460,7 +461,7 @@ export function findWorld(
     versions: versionsOf(store, puller),
     hosted,
     notes: notes as readonly string[],
-    /** The file that the credential provider writes for a repository; undefined when it writes none. */
+    /** The file that the credential provider writes for a repository; undefined if it writes none. */
     pullFileFor: (repository: string) =>
       pullFile(store, puller.namespace, repository, { mirrors, order, node: file.node }),
   };
@@ -478,7 +479,7 @@ function versionsOf(store: ObjectStore, puller: PodPuller): NodeVersions {
   };
 }
 
-/** An empty name keeps the ServiceAccount's list away, and gives nothing itself. */
+/** Warns about a list with only empty names: it suppresses the ServiceAccount's list, and has no Secret itself. */
 function listNotes({ namespace, pod }: PodPuller, spec: PlainPodSpec | undefined): readonly string[] {
   if (!hasOwnList(spec) || ownSecrets(spec).length > 0) return [];
   return [
@@ -486,7 +487,7 @@ function listNotes({ namespace, pod }: PodPuller, spec: PlainPodSpec | undefined
   ];
 }
 
-/** The pull secrets of the pod: its own list or that of its account, and what admission adds to a pod that does not exist yet. */
+/** The pull secrets of the pod: its own list or its account's, and the names that admission adds to a new pod. */
 export function effectiveNames(
   store: ObjectStore,
   puller: PodPuller,
@@ -506,7 +507,7 @@ export function effectiveNames(
 /**
  * Explains a pull of `image`.
  *
- * @param asked the image as the pod names it, whether to be brief, and a file that stands in for the node's
+ * @param asked the image as the pod names it, whether to be brief, and a file to use instead of the node's
  */
 export function explainIn(
   reader: PullModel,
@@ -536,7 +537,7 @@ function listedSecret(
     : { name, listedBy, state: 'found', source };
 }
 
-/** Where another namespace has a pull secret of this name: a pod cannot list it. */
+/** Names another namespace that has a pull secret of this name, because a pod cannot use it. */
 function inAnother(store: ObjectStore, name: string): Pick<ListedSecret, 'why'> {
   const there = store
     .list(SECRET)
@@ -546,12 +547,12 @@ function inAnother(store: ObjectStore, name: string): Pick<ListedSecret, 'why'> 
   return { why: `namespace "${namespace}" has one, and a pod can use those of its own namespace only` };
 }
 
-// Which workload a pod belongs to, by its owners.
+// The workload of a pod, by its owner references.
 
 /**
- * The last named owner; for a missing ReplicaSet, the Deployment that its name implies.
+ * The topmost known owner; for a missing ReplicaSet, the Deployment that its name implies.
  *
- * @param deepest an owner that owns itself ends the search
+ * @param deepest maximum depth, because an owner may own itself
  */
 export function rootOf(
   store: ObjectStore,
