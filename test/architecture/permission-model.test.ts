@@ -9,6 +9,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { COMMANDS } from '../../runtime/commands/table.ts';
+import { kubeconfigText } from '../control-plane/users.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
@@ -66,24 +67,10 @@ await new Promise<void>((listening) => {
   emptyServer.listen(0, '127.0.0.1', () => listening());
 });
 const KUBECONFIG = join(work, 'kubeconfig');
+const { port } = emptyServer.address() as AddressInfo;
 writeFileSync(
   KUBECONFIG,
-  JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'c',
-    contexts: [{ name: 'c', context: { cluster: 'c', user: 'u' } }],
-    clusters: [
-      {
-        name: 'c',
-        cluster: {
-          server: `https://127.0.0.1:${(emptyServer.address() as AddressInfo).port}`,
-          'certificate-authority-data': Buffer.from(ca).toString('base64'),
-        },
-      },
-    ],
-    users: [{ name: 'u', user: { token: plantedPassword('permission') } }],
-  }),
+  kubeconfigText(`https://127.0.0.1:${port}`, ca, { token: plantedPassword('permission') }),
 );
 
 /** Commands without a row, and where the same is shown of them. */

@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { readFleet, renderFleet, renderTree, SYSTEMS, writeTree } from '../../charts/mod.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { secretsByName } from '../../runtime/core/kubernetes/objects.ts';
 import { ALL_CRDS } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
@@ -197,56 +196,4 @@ test('with deny, a wrong one is refused, and one that was there before can still
     assert.match(refused.body.message ?? '', /has type Opaque/);
   });
   assert.equal((await post(additional('kubernetes.io/dockerconfigjson', good))).status, 201);
-});
-
-test('what deny cannot judge is what docs say: CEL reads no entry, and the API server no more than JSON', async () => {
-  const secret = additional('kubernetes.io/dockerconfigjson', good);
-  await plane.remove(secret);
-  const base64 = (text: string) => ({ '.dockerconfigjson': Buffer.from(text).toString('base64') });
-  const noJson = await post({ ...secret, data: base64('{"auths":') });
-  assert.equal(noJson.status, 422);
-  assert.match(noJson.body.message ?? '', /unexpected end of JSON input/);
-  assert.equal((await post({ ...secret, data: base64('{"auths":{"a.io":{"auth":"-"}}}') })).status, 201);
-  const policy = (expression: string) =>
-    plane.client.request(
-      'POST',
-      '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies?dryRun=All',
-      {
-        metadata: { name: 'entries.example.com' },
-        spec: {
-          matchConstraints: {
-            resourceRules: [
-              { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['secrets'] },
-            ],
-          },
-          validations: [{ expression }],
-        },
-      },
-    );
-  const value = `object.data['.dockerconfigjson']`;
-  assert.equal((await policy(`${value}.matches('^[A-Za-z0-9+/=]*$')`)).status, 201);
-  // The day on which one of these is taken, the policy can judge entries.
-  for (const reader of [`base64.decode(${value}) != b''`, `json.decode(${value}) != null`]) {
-    const refused = await policy(reader);
-    assert.equal(refused.status, 422, reader);
-    assert.match(refused.body.message ?? '', /undeclared reference|undefined field/);
-  }
-});
-
-test('server-side apply creates with a right to create that is limited to a name', async () => {
-  const user = await plane.user({
-    name: 'by-name',
-    namespaces: { default: [secretsByName(['mine'], ['get', 'create', 'patch'])] },
-  });
-  const applyAs = async (name: string): Promise<number> =>
-    (
-      await user.client.request(
-        'PATCH',
-        `/api/v1/namespaces/default/secrets/${name}?fieldManager=x`,
-        { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: 'default' } },
-        'application/apply-patch+yaml',
-      )
-    ).status;
-  await eventually(async () => assert.equal(await applyAs('mine'), 201));
-  assert.equal(await applyAs('other'), 403);
 });

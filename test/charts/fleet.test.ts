@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { parseFleet, readFleet } from '../../charts/fleet.ts';
 import { FleetError } from '../../charts/fleet-problems.ts';
-import { table, test } from '../support/suite.ts';
+import { cases, test } from '../support/suite.ts';
 import { BAD_FLEETS, IMAGE } from './fleet-rows.ts';
 
 function problemsOf(text: string): readonly string[] {
@@ -104,7 +104,7 @@ clusters:
   );
 });
 
-table(test, BAD_FLEETS, ({ text, wanted }) => {
+cases<[text: string, wanted: readonly RegExp[]]>(test, BAD_FLEETS, (text, wanted) => {
   const found = problemsOf(text);
   assert.equal(found.length, wanted.length, found.join('\n'));
   for (const [index, pattern] of wanted.entries()) assert.match(found[index] ?? '', pattern);

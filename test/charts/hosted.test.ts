@@ -5,7 +5,7 @@ import { renderFleet } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
 import { FleetError } from '../../charts/fleet-problems.ts';
 import type { FleetInput } from '../../charts/fleet-schema.ts';
-import { type Case, table, test } from '../support/suite.ts';
+import { type Case, cases, table, test } from '../support/suite.ts';
 
 const GUARD = 'validatingadmissionpolicy-pullwright-pull-secret-copies.yaml';
 type Cluster = FleetInput['clusters'][number];
@@ -206,60 +206,27 @@ test('options that are equal, said or not, are no mistake; nor are those of anot
   });
 });
 
-interface Named extends Case {
-  readonly cluster: Partial<Cluster>;
-  readonly mode: 'auto' | 'own' | 'observe' | undefined;
-  /** Files that are named as HyperShift's objects are. */
-  readonly syncer: number;
-  readonly policies: number;
-}
-
 const HOSTED: Partial<Cluster> = { kind: 'hosted', management: 'hub' };
-const NAMED: readonly Named[] = [
-  { name: 'stand-alone', reason: 'git is alone', cluster: {}, mode: undefined, syncer: 8, policies: 2 },
-  {
-    name: 'stand-alone, observed',
-    reason: 'somebody else makes them',
-    cluster: {},
-    mode: 'observe',
-    syncer: 0,
-    policies: 0,
-  },
-  {
-    name: 'hosted',
-    reason: "git cannot see HyperShift's operator",
-    cluster: HOSTED,
-    mode: undefined,
-    syncer: 0,
-    policies: 2,
-  },
-  {
-    name: 'hosted, said to be ours',
-    reason: 'nor can it there',
-    cluster: HOSTED,
-    mode: 'own',
-    syncer: 0,
-    policies: 2,
-  },
-  {
-    name: 'hosted, observed',
-    reason: 'nothing of ours',
-    cluster: HOSTED,
-    mode: 'observe',
-    syncer: 0,
-    policies: 0,
-  },
-  {
-    name: 'hosted, by the reconciler',
-    reason: 'git has nothing there at all',
-    cluster: { ...HOSTED, delivery: 'reconciler' },
-    mode: 'own',
-    syncer: 0,
-    policies: 0,
-  },
-];
+/** How many files are named as HyperShift's objects are, and how many are admission policies. */
+const NAMED = [
+  ['stand-alone', 'git is alone', {}, undefined, 8, 2],
+  ['stand-alone, observed', 'somebody else makes them', {}, 'observe', 0, 0],
+  ['hosted', "git cannot see HyperShift's operator", HOSTED, undefined, 0, 2],
+  ['hosted, said to be ours', 'nor can it there', HOSTED, 'own', 0, 2],
+  ['hosted, observed', 'nothing of ours', HOSTED, 'observe', 0, 0],
+  [
+    'hosted, by the reconciler',
+    'git has nothing there at all',
+    { ...HOSTED, delivery: 'reconciler' },
+    'own',
+    0,
+    0,
+  ],
+] as const;
 
-table(test, NAMED, ({ cluster, mode, syncer, policies }) => {
+cases<
+  [cluster: Partial<Cluster>, mode: 'auto' | 'own' | 'observe' | undefined, syncer: number, policies: number]
+>(test, NAMED, (cluster, mode, syncer, policies) => {
   const section = mode === undefined ? {} : { mode };
   const tree = filesOf({
     image: 'registry.example.com/pullwright:0.1.0',

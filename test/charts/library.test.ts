@@ -1,17 +1,16 @@
 /** Constructs and builders that users of the library touch: CRDs, secret sources, Argo CD and Flux. */
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { globSync } from 'node:fs';
 import { Testing } from 'cdk8s';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { DEFINITION_HEALTH_LUA, HEALTH_LUA, syncWave } from '../../charts/gitops/argo-cd.ts';
 import { ObjectGroup, PullSecret, parseFleet, renderFleet } from '../../charts/mod.ts';
 import { crd, structuralSchema } from '../../runtime/core/kubernetes/kind.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { secretSourceObjects } from '../../runtime/global-pull-secret/secret-source.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { meta } from '../support/meta.ts';
+import { loadedBy } from '../support/reach.ts';
 import { test } from '../support/suite.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -97,38 +96,6 @@ clusters:
 const rendered = (tool: string, source: string): ReadonlyMap<string, string> =>
   renderFleet(parseFleet(FLEET.replace('TOOL', tool).replace('SOURCE', source))).tree;
 
-test('Argo CD gets an Application per cluster with its overlays, waves, and the health of our kinds', () => {
-  const tree = rendered('argo-cd', 'externalSecret: { store: v, key: k }');
-  const application = parse(tree.get('_gitops/argocd/application-pullwright-a.yaml') ?? '');
-  assert.deepEqual(
-    application.spec.sources.map((source: { path: string }) => source.path),
-    ['clusters/a', 'clusters/a/overlays/external-secrets.io'],
-  );
-  assert.deepEqual(application.spec.destination, { name: 'a' });
-  const role = parse(tree.get('hub/pullwright-system/role-pullwright-reconciler-lease.yaml') ?? '');
-  assert.equal(role.metadata.annotations['argocd.argoproj.io/sync-wave'], '-1');
-  const config = parse(tree.get('_gitops/argocd/configmap-argocd-cm.yaml') ?? '');
-  assert.equal(config.data['resource.customizations.health.pullwright.dev_PullStatus'], HEALTH_LUA);
-  const definitions = 'resource.customizations.health.apiextensions.k8s.io_CustomResourceDefinition';
-  assert.equal(config.data[definitions], DEFINITION_HEALTH_LUA);
-});
-
-test('waves order what others need before what needs it', () => {
-  const wave = (apiVersion: string, kind: string): number =>
-    syncWave({ apiVersion, kind, metadata: { name: 'x' } });
-  assert.deepEqual(
-    [
-      wave('v1', 'Namespace'),
-      wave('rbac.authorization.k8s.io/v1', 'Role'),
-      wave('apps/v1', 'DaemonSet'),
-      // The webhook's Deployment mounts what it makes, and the sync waits for that Deployment before it goes on.
-      wave('cert-manager.io/v1', 'Certificate'),
-      wave('pullwright.dev/v1alpha1', 'PullSecretProfile'),
-    ],
-    [-2, -1, 0, 0, 1],
-  );
-});
-
 test('Flux gets a source and a Kustomization per folder; overlays wait for the base, SOPS gets its key', () => {
   const tree = rendered('flux', 'sops: {}');
   const base = parse(tree.get('_gitops/flux-system/kustomization-pullwright-a.yaml') ?? '');
@@ -171,43 +138,11 @@ clusters:
   assert.ok(!roles.some((path) => path.startsWith('hub/clusters-c/')));
 });
 
-test('monitoring is an overlay, with the alerts of the systems that run', () => {
-  const tree = renderFleet(
-    parseFleet(`image: registry.example.com/p:1
-clusters: [{ name: a, path: ., monitoring: true, systems: { global-pull-secret: {} } }]
-`),
-  ).tree;
-  const folder = 'overlays/monitoring.coreos.com';
-  const rule = parse(tree.get(`${folder}/pullwright-system/prometheusrule-pullwright-reconciler.yaml`) ?? '');
-  const alerts = rule.spec.groups[0].rules.map((one: { alert: string }) => one.alert);
-  assert.ok(alerts.includes('PullwrightReconcilerDown') && alerts.includes('PullSecretNotOnNodes'));
-  const monitor = parse(
-    tree.get(`${folder}/pullwright-system/servicemonitor-pullwright-reconciler.yaml`) ?? '',
-  );
-  const service = parse(tree.get('pullwright-system/service-pullwright-reconciler.yaml') ?? '');
-  for (const [label, value] of Object.entries(monitor.spec.selector.matchLabels))
-    assert.equal(service.metadata.labels[label], value);
-  assert.equal(service.spec.ports[0].name, monitor.spec.endpoints[0].port);
-});
-
 test('plain objects bring no cdk8s with them, however far one follows their imports', () => {
-  const seen = new Set<string>();
-  const packages = new Set<string>();
-  const follow = (file: string): void => {
-    if (seen.has(file)) return;
-    seen.add(file);
-    for (const [, target = ''] of readFileSync(file, 'utf8').matchAll(
-      /^(?:import(?! type)|export)\b[^'"`;]*?from '([^']+)'/gm,
-    )) {
-      if (target.startsWith('.')) follow(join(file, '..', target));
-      else packages.add(target);
-    }
-  };
-  for (const file of globSync('charts/*/{access,consent,webhook}.ts', { cwd: root }))
-    follow(join(root, file));
+  const seen = loadedBy(globSync('charts/*/{access,consent,webhook}.ts', { cwd: root }));
   assert.ok(seen.size > 10);
   assert.deepEqual(
-    [...packages].filter((name) => /^(cdk8s|constructs)/.test(name)),
+    [...seen].filter((name) => /^(cdk8s|constructs)/.test(name)),
     [],
   );
 });

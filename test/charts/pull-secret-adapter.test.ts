@@ -22,11 +22,12 @@ import { OPTION_FLAGS, settingsOf } from '../../runtime/pull-secret-adapter/opti
 import { command as sentinelCommand } from '../../runtime/pull-secret-adapter/sentinel/command.ts';
 import { SENTINEL_FLAGS, sentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { golden } from '../support/golden.ts';
-import { type Case, table, test } from '../support/suite.ts';
+import { cases, test } from '../support/suite.ts';
 
 const PROVIDER = 'projects/123/locations/global/workloadIdentityPools/fleet/providers/openshift';
 const IMAGE = 'registry.example.com/pullwright:0.1.0';
 const SECTION = { api: 'https://hyperfleet.example.com' };
+const IDENTIFIED = { ...SECTION, jobGoogleServiceAccount: 'a@b' };
 
 const JOBS = {
   namespace: 'n',
@@ -97,7 +98,7 @@ interface Workload {
 }
 
 function rendered(section: Readonly<Record<string, unknown>>): readonly KubeObject[] {
-  const parsed = schema.parse({ ...SECTION, jobGoogleServiceAccount: 'a@b', ...section });
+  const parsed = schema.parse({ ...IDENTIFIED, ...section });
   return pullSecretAdapterSystem.objects(parsed, CLUSTER);
 }
 
@@ -393,37 +394,23 @@ test('the rights of the Jobs name the Secret that they are told to write', () =>
   assert.match(JSON.stringify(rules), /"resourceNames":\["pull"\]/);
 });
 
-interface Bad extends Case {
-  readonly section: Readonly<Record<string, unknown>>;
-  readonly says: RegExp;
-}
-
+type Bad = readonly [name: string, reason: string, section: object, says: RegExp];
 const BAD: readonly Bad[] = [
-  { name: 'no identity', reason: 'Jobs could do nothing', section: SECTION, says: /one identity/ },
-  {
-    name: 'two identities',
-    reason: 'the second would win silently',
-    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', jobFederation: PROVIDER },
-    says: /one identity/,
-  },
-  {
-    name: 'a provider by its short name',
-    reason: 'Google refuses it only at run time',
-    section: { ...SECTION, jobFederation: 'openshift' },
-    says: /workloadIdentityPools/,
-  },
-  {
-    name: 'Pub/Sub without a project',
-    reason: 'there is no default',
-    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', broker: 'pubsub' },
-    says: /gcpProject/,
-  },
-  {
-    name: 'a port that is none',
-    reason: 'named',
-    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', egressPorts: [0] },
-    says: /egressPorts|>=1/,
-  },
+  ['no identity', 'Jobs could do nothing', SECTION, /one identity/],
+  [
+    'two identities',
+    'the second would win silently',
+    { ...IDENTIFIED, jobFederation: PROVIDER },
+    /one identity/,
+  ],
+  [
+    'a provider by its short name',
+    'Google refuses it only at run time',
+    { ...SECTION, jobFederation: 'openshift' },
+    /workloadIdentityPools/,
+  ],
+  ['Pub/Sub without a project', 'there is no default', { ...IDENTIFIED, broker: 'pubsub' }, /gcpProject/],
+  ['a port that is none', 'named', { ...IDENTIFIED, egressPorts: [0] }, /egressPorts|>=1/],
   ...(
     [
       [{ rule: 'all' }, /rule[\s\S]*expected one of/],
@@ -441,12 +428,12 @@ const BAD: readonly Bad[] = [
       [{ rule: 'dependencies', messageDecision: { result: 'true' } }, /expected one of them/],
     ] as const
   ).map(
-    ([sentinelOptions, says]): Bad => ({
-      name: `Sentinel with ${JSON.stringify(sentinelOptions)}`,
-      reason: 'the pod would end with "wrong usage", or never say anything',
-      section: { ...SECTION, jobGoogleServiceAccount: 'a@b', sentinel: true, sentinelOptions },
+    ([sentinelOptions, says]): Bad => [
+      `Sentinel with ${JSON.stringify(sentinelOptions)}`,
+      'the pod would end with "wrong usage", or never say anything',
+      { ...IDENTIFIED, sentinel: true, sentinelOptions },
       says,
-    }),
+    ],
   ),
   ...(
     [
@@ -461,21 +448,21 @@ const BAD: readonly Bad[] = [
       [{ apiTokenSecret: 'a', apiTokenAudience: 'b' }, /One token is enough/],
     ] as const
   ).map(
-    ([more, says]): Bad => ({
-      name: JSON.stringify(more),
-      reason: 'the pod would end with "wrong usage", or do something else than is meant',
-      section: { ...SECTION, jobGoogleServiceAccount: 'a@b', ...more },
+    ([more, says]): Bad => [
+      JSON.stringify(more),
+      'the pod would end with "wrong usage", or do something else than is meant',
+      { ...IDENTIFIED, ...more },
       says,
-    }),
+    ],
   ),
-  {
-    name: 'options of a Sentinel that is not installed',
-    reason: 'they would be lost silently',
-    section: { ...SECTION, jobGoogleServiceAccount: 'a@b', sentinelOptions: { rule: 'reconcile' } },
-    says: /expected sentinel: true/,
-  },
+  [
+    'options of a Sentinel that is not installed',
+    'they would be lost silently',
+    { ...IDENTIFIED, sentinelOptions: { rule: 'reconcile' } },
+    /expected sentinel: true/,
+  ],
 ];
-table(test, BAD, ({ section, says }) => {
+cases<[section: object, says: RegExp]>(test, BAD, (section, says) => {
   const { success, error } = schema.safeParse(section);
   assert.equal(success, false);
   assert.match(error?.message ?? '', says);

@@ -1,5 +1,5 @@
 /** Where the global pull secret is answered differently from HyperShift, on purpose. */
-import { type Deviation, text } from './suite.ts';
+import { type Deviation, deviates, text } from './suite.ts';
 
 /** Whether Go's decoder refuses a docker config because of the type of something in it. */
 function readersRefuse(content: string): boolean {
@@ -57,67 +57,58 @@ const IDLE_ENTRY =
 
 export const GLOBALPS_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
   'globalps/merge-pull-secrets': [
-    {
-      when: (input) =>
+    deviates(
+      "the platform's other fields stay; the peer loses them on every node that has an additional secret",
+      (input) =>
         hasField(text(input, 'original'), (name) => name !== 'auths' && name.toLowerCase() !== 'auths'),
-      reason:
-        "the platform's other fields stay; the peer loses them on every node that has an additional secret",
-    },
-    {
-      when: (input) =>
+    ),
+    deviates(
+      'the name "auths" is read without regard to case, as the kubelet does; the peer crashes',
+      (input) =>
         hasField(text(input, 'original'), (name) => name !== 'auths' && name.toLowerCase() === 'auths'),
-      reason: 'the name "auths" is read without regard to case, as the kubelet does; the peer crashes',
-    },
-    {
-      when: (input) => hasIdleEntry(text(input, 'original')) || hasIdleEntry(text(input, 'additional')),
-      reason: IDLE_ENTRY,
-    },
-    {
-      when: (input) => typeof objectIn(text(input, 'additional'))?.['auths'] !== 'object',
-      reason:
-        "a tenant's secret that cannot be read never holds up the platform's: that is written, and the error is said",
-    },
+    ),
+    deviates(
+      IDLE_ENTRY,
+      (input) => hasIdleEntry(text(input, 'original')) || hasIdleEntry(text(input, 'additional')),
+    ),
+    deviates(
+      "a tenant's secret that cannot be read never holds up the platform's: that is written, and the error is said",
+      (input) => typeof objectIn(text(input, 'additional'))?.['auths'] !== 'object',
+    ),
   ],
   'globalps/validate-additional': [
-    { when: (input) => hasIdleEntry(additionalOf(input)), reason: IDLE_ENTRY },
-    {
-      when: (input) => additionalOf(input) === 'null',
-      reason: 'a document that is null is refused as no object; the peer says that it has no entry',
-    },
-    {
-      when: (input) => hasField(additionalOf(input), (name) => name === 'HttpHeaders'),
-      reason: 'of the additional secret only the entries are used, so that another field cannot spoil them',
-    },
+    deviates(IDLE_ENTRY, (input) => hasIdleEntry(additionalOf(input))),
+    deviates(
+      'a document that is null is refused as no object; the peer says that it has no entry',
+      (input) => additionalOf(input) === 'null',
+    ),
+    deviates(
+      'of the additional secret only the entries are used, so that another field cannot spoil them',
+      (input) => hasField(additionalOf(input), (name) => name === 'HttpHeaders'),
+    ),
   ],
   'globalps/agent-check-and-fix': [
-    {
-      when: (input) => readersRefuse(text(input, 'secretContent')),
-      reason:
-        'content that the kubelet and CRI-O refuse as a whole (auths no object, an entry no object, a field no text) is not written; the node keeps what it has',
-    },
+    deviates(
+      'content that the kubelet and CRI-O refuse as a whole (auths no object, an entry no object, a field no text) is not written; the node keeps what it has',
+      (input) => readersRefuse(text(input, 'secretContent')),
+    ),
   ],
   'globalps/reconcile': [
-    {
-      when: (input) => {
-        const { object, hcpNamespace } = input as { object?: string; hcpNamespace?: string };
-        return hcpNamespace === undefined && object?.startsWith('kube-system/') === true;
-      },
-      reason: 'a Secret of the namespace that is none of the three it works with wakes nobody',
-    },
+    deviates(
+      'a Secret of the namespace that is none of the three it works with wakes nobody',
+      ({ object, hcpNamespace }: { object?: string; hcpNamespace?: string }) =>
+        hcpNamespace === undefined && object?.startsWith('kube-system/') === true,
+    ),
   ],
   'globalps/eligibility-and-labels': [
-    {
-      when: (input) => {
-        const { platform, upgradeType } = input as { platform: string; upgradeType?: string };
-        return upgradeType === undefined && !['AWS', 'Azure'].includes(platform);
-      },
-      reason:
-        'the controller runs on every platform, as requirement 1 says; only the node label is limited to AWS and Azure',
-    },
-    {
-      when: (input) => 'nodeLabels' in (input as object),
-      reason:
-        "a pool's own labels and taints stay with HyperShift's controller of NodePools; ours is the label of eligibility",
-    },
+    deviates(
+      'the controller runs on every platform, as requirement 1 says; only the node label is limited to AWS and Azure',
+      ({ platform, upgradeType }: { platform: string; upgradeType?: string }) =>
+        upgradeType === undefined && !['AWS', 'Azure'].includes(platform),
+    ),
+    deviates(
+      "a pool's own labels and taints stay with HyperShift's controller of NodePools; ours is the label of eligibility",
+      (input) => 'nodeLabels' in (input as object),
+    ),
   ],
 };

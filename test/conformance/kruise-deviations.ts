@@ -1,5 +1,5 @@
 /** Where pull secret injection is answered differently from Kruise, on purpose. */
-import type { Deviation } from './suite.ts';
+import { type Deviation, deviates } from './suite.ts';
 
 interface Admission {
   readonly pod: { readonly spec: { readonly imagePullSecrets?: readonly { readonly name?: string }[] } };
@@ -18,37 +18,28 @@ const NEVER_REFUSED =
 
 export const KRUISE_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
   'kruise/admission': [
-    {
-      when: (input) =>
-        (input as Admission).sidecarSets.some(({ spec }) =>
-          spec?.selector?.matchExpressions?.some(({ operator }) => !OPERATORS.includes(operator)),
-        ),
-      reason: NEVER_REFUSED,
-    },
-    {
-      when: (input) => {
-        const { sidecarSets, controllerRevisions = [] } = input as Admission;
-        const wanted = sidecarSets.flatMap(
-          ({ spec }) => spec?.injectionStrategy?.revision?.revisionName ?? [],
-        );
-        return wanted.some((name) => !controllerRevisions.some((revision) => revision.name === name));
-      },
-      reason: NEVER_REFUSED,
-    },
-    {
-      when: (input) => {
+    deviates(NEVER_REFUSED, (input) =>
+      (input as Admission).sidecarSets.some(({ spec }) =>
+        spec?.selector?.matchExpressions?.some(({ operator }) => !OPERATORS.includes(operator)),
+      ),
+    ),
+    deviates(NEVER_REFUSED, (input) => {
+      const { sidecarSets, controllerRevisions = [] } = input as Admission;
+      const wanted = sidecarSets.flatMap(({ spec }) => spec?.injectionStrategy?.revision?.revisionName ?? []);
+      return wanted.some((name) => !controllerRevisions.some((revision) => revision.name === name));
+    }),
+    deviates(
+      'a pod to which no secret is added keeps its own list as it is, names that stand twice in it too',
+      (input) => {
         const names = ((input as Admission).pod.spec.imagePullSecrets ?? []).map(({ name }) => name);
         return new Set(names).size < names.length;
       },
-      reason:
-        'a pod to which no secret is added keeps its own list as it is, names that stand twice in it too',
-    },
+    ),
   ],
   'kruise/map-live': [
-    {
-      when: (input) =>
-        'kubernetes.io/config.mirror' in ((input as { annotations?: object }).annotations ?? {}),
-      reason: 'the policy leaves mirror pods alone, so that the API server takes them',
-    },
+    deviates(
+      'the policy leaves mirror pods alone, so that the API server takes them',
+      (input) => 'kubernetes.io/config.mirror' in ((input as { annotations?: object }).annotations ?? {}),
+    ),
   ],
 };

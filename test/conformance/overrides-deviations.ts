@@ -1,5 +1,5 @@
 /** Where registry overrides are answered differently from HyperShift, on purpose. */
-import { type Deviation, text } from './suite.ts';
+import { type Deviation, deviates, text } from './suite.ts';
 
 function hostOf(place: string): string {
   return place.split('/')[0] ?? '';
@@ -15,120 +15,108 @@ function asks(input: unknown, field: string): boolean {
   return (input as { asked?: readonly string[] }).asked?.includes(field) === true;
 }
 
-const NO_REPOSITORY: Deviation = {
-  when: (input) => isPinned(text(input, 'source')) || isPinned(text(input, 'mirror')),
-  reason:
-    'a source or mirror with a tag or a digest is none: the kinds of mirror sets do not admit it, and it is reported',
-};
+const NO_REPOSITORY: Deviation = deviates(
+  'a source or mirror with a tag or a digest is none: the kinds of mirror sets do not admit it, and it is reported',
+  (input) => isPinned(text(input, 'source')) || isPinned(text(input, 'mirror')),
+);
 
 export const OVERRIDES_DEVIATIONS: Readonly<Record<string, readonly Deviation[]>> = {
   'overrides/mirror-override-resolve': [
     NO_REPOSITORY,
-    {
-      when: (input) => text(input, 'source').startsWith('*.'),
-      reason:
-        'a wildcard source covers every subdomain, as it does for the container runtime; the peer refuses it',
-    },
-    {
-      when: (input) =>
-        text(input, 'source').split('/').length > 2 && text(input, 'mirror').split('/').length <= 2,
-      reason: 'a mirror may have one path element; the peer cannot compose the reference',
-    },
-    {
-      when: (input) => hostOf(text(input, 'source')) !== hostOf(text(input, 'image')),
-      reason: 'a rule for one host says nothing about another; the peer compares hosts only sometimes',
-    },
-    {
-      when: (input) => /^[^/]+:\d+$/.test(text(input, 'source')),
-      reason: 'a source may be a host with its port; the peer reads the port as a tag',
-    },
-    {
-      when: (input) =>
+    deviates(
+      'a wildcard source covers every subdomain, as it does for the container runtime; the peer refuses it',
+      (input) => text(input, 'source').startsWith('*.'),
+    ),
+    deviates(
+      'a mirror may have one path element; the peer cannot compose the reference',
+      (input) => text(input, 'source').split('/').length > 2 && text(input, 'mirror').split('/').length <= 2,
+    ),
+    deviates(
+      'a rule for one host says nothing about another; the peer compares hosts only sometimes',
+      (input) => hostOf(text(input, 'source')) !== hostOf(text(input, 'image')),
+    ),
+    deviates('a source may be a host with its port; the peer reads the port as a tag', (input) =>
+      /^[^/]+:\d+$/.test(text(input, 'source')),
+    ),
+    deviates(
+      'a mirror may have any number of path elements; the peer drops or misses some',
+      (input) =>
         text(input, 'source').split('/').length === 2 && text(input, 'mirror').split('/').length !== 2,
-      reason: 'a mirror may have any number of path elements; the peer drops or misses some',
-    },
-    {
-      when: (input) =>
+    ),
+    deviates(
+      'a source covers everything below it, as it does for the container runtime',
+      (input) =>
         text(input, 'source').split('/').length > 2 &&
         text(input, 'image').startsWith(`${text(input, 'source')}/`),
-      reason: 'a source covers everything below it, as it does for the container runtime',
-    },
-    {
-      when: (input) => /^docker\.io\/[^/]+$/.test(text(input, 'image')),
-      reason:
-        'an image of the Docker library is looked up with its namespace; the peer cannot compose the reference',
-    },
+    ),
+    deviates(
+      'an image of the Docker library is looked up with its namespace; the peer cannot compose the reference',
+      (input) => /^docker\.io\/[^/]+$/.test(text(input, 'image')),
+    ),
   ],
   'overrides/release-lookup-match': [
     NO_REPOSITORY,
-    {
-      when: (input) => {
+    deviates(
+      'a source matches whole path segments from the start; the peer finds its text anywhere',
+      (input) => {
         const rest = text(input, 'image').slice(text(input, 'source').length);
         return !text(input, 'image').startsWith(text(input, 'source')) || !/^(?:$|[/:@])/.test(rest);
       },
-      reason: 'a source matches whole path segments from the start; the peer finds its text anywhere',
-    },
+    ),
   ],
   'overrides/olm-annotation-overrides': [
-    {
-      when: (input) =>
+    deviates(
+      'a digest has 64 hexadecimal digits; the peer looks for "@sha256:" only, and the pods fail later',
+      (input) =>
         Object.values(input as object).some((value) => /@sha256:(?![0-9a-f]{64}$)/.test(String(value))),
-      reason:
-        'a digest has 64 hexadecimal digits; the peer looks for "@sha256:" only, and the pods fail later',
-    },
+    ),
   ],
   'overrides/olm-catalog-images': [
-    {
-      when: (input) =>
+    deviates(
+      'a catalog that no mirror has is taken from its own registry; the peer gives up',
+      (input) =>
         Object.keys((input as { overrides?: object | null }).overrides ?? {}).length > 0 &&
         ((input as { existing?: readonly string[] }).existing ?? []).some((image) =>
           image.startsWith('registry.redhat.io/redhat/'),
         ),
-      reason: 'a catalog that no mirror has is taken from its own registry; the peer gives up',
-    },
+    ),
   ],
   'overrides/seek-override': [
-    {
-      when: (input) => (input as { set?: unknown }).set === true && asks(input, 'ttlSeconds'),
-      reason:
-        'an image that is there is believed to be there for ten minutes; the peer asks again after five',
-    },
+    deviates(
+      'an image that is there is believed to be there for ten minutes; the peer asks again after five',
+      (input) => (input as { set?: unknown }).set === true && asks(input, 'ttlSeconds'),
+    ),
   ],
   'overrides/image-reference-parse': [
-    {
-      when: (input) => text(input, 'spec').startsWith('['),
-      reason: "a host may be an IPv6 address, as for the kubelet; the peer's grammar is older",
-    },
-    {
-      when: (input) => /^docker\.io\/[^/]+$/.test(text(input, 'spec')),
-      reason:
-        'the reference of a catalog stays as it is written; the peer spells the library of Docker Hub out',
-    },
+    deviates("a host may be an IPv6 address, as for the kubelet; the peer's grammar is older", (input) =>
+      text(input, 'spec').startsWith('['),
+    ),
+    deviates(
+      'the reference of a catalog stays as it is written; the peer spells the library of Docker Hub out',
+      (input) => /^docker\.io\/[^/]+$/.test(text(input, 'spec')),
+    ),
   ],
   'overrides/olm-golden': [
-    {
-      when: (input) => /^4\.(?:\d|1\d|2[01])(?!\d)/.test(text(input, 'version')),
-      reason: 'a release up to 4.21 has four catalogs, as HyperShift has had then',
-    },
-    {
-      when: (input) => text(input, 'kind') === 'Service',
-      reason: "the Service in front of a catalog stays with HyperShift's operator",
-    },
+    deviates('a release up to 4.21 has four catalogs, as HyperShift has had then', (input) =>
+      /^4\.(?:\d|1\d|2[01])(?!\d)/.test(text(input, 'version')),
+    ),
+    deviates(
+      "the Service in front of a catalog stays with HyperShift's operator",
+      (input) => text(input, 'kind') === 'Service',
+    ),
   ],
   'overrides/component-wiring': [
-    {
-      when: (input) => text(input, 'component') === 'hosted-cluster-config-operator',
-      reason:
-        'the requirement names the control plane operator and the ignition server; the former hands the variable on',
-    },
-    {
-      when: (input) => 'env' in (input as object) && 'registryOverrides' in (input as object),
-      reason:
-        "the flag's targets are applied to each mirror and to the image itself, in its place; the peer tries them as further mirrors",
-    },
-    {
-      when: (input) => 'imageContentSources' in (input as object),
-      reason: "the mirror set of the hosted cluster's nodes stays with HyperShift's operator",
-    },
+    deviates(
+      'the requirement names the control plane operator and the ignition server; the former hands the variable on',
+      (input) => text(input, 'component') === 'hosted-cluster-config-operator',
+    ),
+    deviates(
+      "the flag's targets are applied to each mirror and to the image itself, in its place; the peer tries them as further mirrors",
+      (input) => 'env' in (input as object) && 'registryOverrides' in (input as object),
+    ),
+    deviates(
+      "the mirror set of the hosted cluster's nodes stays with HyperShift's operator",
+      (input) => 'imageContentSources' in (input as object),
+    ),
   ],
 };

@@ -9,10 +9,15 @@ export interface ConformanceCase<I = unknown, E = unknown> {
 }
 
 /** A difference that is meant: for which inputs, and why. Goes into `deviations.ts`. */
-export interface Deviation {
+export interface Deviation<I = unknown> {
   /** Judges by the input, never by the case's name. */
-  readonly when: (input: unknown) => boolean;
+  when(input: I): boolean;
   readonly reason: string;
+}
+
+/** A deviation of the inputs of one suite, whose shape is known there. */
+export function deviates<I>(reason: string, when: (input: I) => boolean): Deviation<I> {
+  return { reason, when };
 }
 
 /** A source edit that must make the suite fail: shows that the suite really looks at the rule. */
@@ -41,6 +46,17 @@ export interface ConformanceSuite<I = unknown, E = unknown> {
   missing?(): string | undefined;
   /** Ends what the answers started. */
   finish?(): Promise<void>;
+}
+
+/** The cases of a file whose rows have name, input and answer; where the peer's is a defect, the answer that is `wanted`. */
+export function rows<I, E extends object>(document: unknown): readonly ConformanceCase<I, E>[] {
+  const { cases } = document as {
+    readonly cases: readonly (ConformanceCase<I, E> & { readonly wanted?: E })[];
+  };
+  return cases.map(({ name, input, expected, wanted = expected }) => {
+    const { why: _, ...answer } = wanted as E & { readonly why?: string };
+    return { name, input, expected: answer as unknown as E };
+  });
 }
 
 /** A field of an input that is an object of texts; empty when it is no text. */

@@ -28,7 +28,7 @@ import { Daemon, startWatchdog } from './daemon.ts';
 import { apiServerFlags, etcdFlags, SERVICE_ADDRESS } from './flags.ts';
 import { freePorts } from './ports.ts';
 import { type Answer, type Requester, requester } from './request.ts';
-import { resourcePath, type TestObject } from './resource-path.ts';
+import { applyObject, resourcePath, type TestObject } from './resource-path.ts';
 import { accountKubeconfig, kubeconfigText, makeUser, type User, type UserInput } from './users.ts';
 import { Authority, newKey, pemOf } from './x509.ts';
 
@@ -161,13 +161,7 @@ async function startIn(
 
 function shortcuts(client: Requester): Pick<ControlPlane, 'apply' | 'get' | 'remove'> {
   return {
-    apply: async (object, manager = 'test') => {
-      const path = `${resourcePath(object)}?fieldManager=${manager}&force=true`;
-      const answer = await client.request('PATCH', path, object, 'application/apply-patch+yaml');
-      if (answer.status >= 300)
-        throw new Error(`Cannot apply ${resourcePath(object)}: ${answer.status} ${answer.body.message}`);
-      return answer.body as TestObject;
-    },
+    apply: (object, manager) => applyObject(client, object, manager),
     get: async (ref) => {
       const answer = await client.request('GET', resourcePath(ref));
       if (answer.status === 404) return undefined;

@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parse } from 'yaml';
 import { pullStatusCrd } from '../../runtime/core/kubernetes/pull-status-kind.ts';
 import type { Requester } from './request.ts';
+import { applyObject } from './resource-path.ts';
 
 /** Name of a definition. */
 export type CrdName =
@@ -62,15 +63,9 @@ export async function installCrds(client: Requester, names: readonly CrdName[]):
 
 /** Installs one definition, ours or any other. */
 export async function installCrd(client: Requester, definition: Definition): Promise<void> {
-  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${definition.metadata.name}`;
-  const applied = await client.request(
-    'PATCH',
-    `${path}?fieldManager=test-control-plane&force=true`,
-    definition,
-    'application/apply-patch+yaml',
-  );
-  if (applied.status >= 300)
-    throw new Error(`Cannot install ${definition.metadata.name}: ${JSON.stringify(applied.body.message)}`);
+  const apiVersion = 'apiextensions.k8s.io/v1';
+  const path = `/apis/${apiVersion}/customresourcedefinitions/${definition.metadata.name}`;
+  await applyObject(client, { apiVersion, kind: 'CustomResourceDefinition', ...definition });
   for (const deadline = Date.now() + 20_000; Date.now() < deadline; await delay(50)) {
     const { body } = await client.request('GET', path);
     const established = (body.status?.conditions ?? []).some(

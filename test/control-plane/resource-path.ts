@@ -1,4 +1,5 @@
 /** Where an object of a test lives in the API. */
+import type { Requester } from './request.ts';
 
 // Tests look into objects of any kind.
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -26,4 +27,17 @@ export function resourcePath({ apiVersion, kind, metadata }: TestObject): string
 function plural(word: string): string {
   if (/(s|x|ch)$/.test(word)) return `${word}es`;
   return /[^aeiou]y$/.test(word) ? `${word.slice(0, -1)}ies` : `${word}s`;
+}
+
+/** Server-side apply as `manager`, forced; throws when refused. Gives the object as stored. */
+export async function applyObject(
+  client: Requester,
+  object: TestObject,
+  manager = 'test',
+): Promise<TestObject> {
+  const path = `${resourcePath(object)}?fieldManager=${manager}&force=true`;
+  const answer = await client.request('PATCH', path, object, 'application/apply-patch+yaml');
+  if (answer.status >= 300)
+    throw new Error(`Cannot apply ${resourcePath(object)}: ${answer.status} ${answer.body.message}`);
+  return answer.body as TestObject;
 }

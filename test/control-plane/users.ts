@@ -4,6 +4,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { type Requester, requester } from './request.ts';
+import { applyObject, resourcePath, type TestObject } from './resource-path.ts';
 import { type Authority, signToken } from './x509.ts';
 
 /** A rule as RBAC writes it. */
@@ -84,7 +85,7 @@ export async function makeUser(host: UserHost, input: UserInput): Promise<User> 
   };
   const revoke = async (): Promise<void> => {
     for (const object of roles.filter(({ kind }) => kind.endsWith('Binding')))
-      await host.admin.request('DELETE', pathOf(object));
+      await host.admin.request('DELETE', resourcePath(object));
   };
   await grant();
   const ca = host.authority.certificate;
@@ -132,14 +133,8 @@ export async function accountKubeconfig(
 }
 
 async function makeServiceAccount(admin: Requester, name: string): Promise<string> {
-  const object = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'kube-system' } };
-  const { body } = await admin.request(
-    'PATCH',
-    `/api/v1/namespaces/kube-system/serviceaccounts/${name}?fieldManager=test`,
-    object,
-    'application/apply-patch+yaml',
-  );
-  return body.metadata.uid as string;
+  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace: 'kube-system' } };
+  return (await applyObject(admin, account)).metadata['uid'] as string;
 }
 
 /** A token as the API server signs them, also one whose time is over. */
@@ -171,12 +166,7 @@ export function tokenFor(
 /** `--service-account-issuer` of the API server. */
 export const ISSUER = 'https://kubernetes.default.svc';
 
-interface RbacObject {
-  readonly kind: string;
-  readonly metadata: { readonly name: string; readonly namespace?: string };
-}
-
-function rolesOf(input: UserInput, subject: object): readonly RbacObject[] {
+function rolesOf(input: UserInput, subject: object): readonly TestObject[] {
   const cluster = input.cluster === undefined ? [] : pairOf({ name: input.name }, input.cluster, subject);
   const rest = Object.entries(input.namespaces ?? {}).flatMap(([namespace, rules]) =>
     pairOf({ name: input.name, namespace }, rules, subject),
@@ -184,28 +174,21 @@ function rolesOf(input: UserInput, subject: object): readonly RbacObject[] {
   return [...cluster, ...rest];
 }
 
-function pairOf(metadata: RbacObject['metadata'], rules: readonly Rule[], subject: object): RbacObject[] {
+function pairOf(metadata: TestObject['metadata'], rules: readonly Rule[], subject: object): TestObject[] {
   const kind = metadata.namespace === undefined ? 'ClusterRole' : 'Role';
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind, name: metadata.name };
   return [
-    { apiVersion, kind, metadata, rules } as RbacObject,
-    { apiVersion, kind: `${kind}Binding`, metadata, roleRef, subjects: [subject] } as RbacObject,
+    { apiVersion, kind, metadata, rules },
+    { apiVersion, kind: `${kind}Binding`, metadata, roleRef, subjects: [subject] },
   ];
 }
 
-function pathOf({ kind, metadata }: RbacObject): string {
-  const scope = metadata.namespace === undefined ? '' : `namespaces/${metadata.namespace}/`;
-  return `/apis/rbac.authorization.k8s.io/v1/${scope}${kind.toLowerCase()}s/${metadata.name}`;
-}
-
-async function apply(admin: Requester, object: RbacObject): Promise<void> {
+async function apply(admin: Requester, object: TestObject): Promise<void> {
   const { namespace } = object.metadata;
   if (namespace !== undefined)
     await admin.request('POST', '/api/v1/namespaces', { metadata: { name: namespace } });
-  const path = `${pathOf(object)}?fieldManager=test&force=true`;
-  const answer = await admin.request('PATCH', path, object, 'application/apply-patch+yaml');
-  if (answer.status >= 300) throw new Error(`Cannot apply ${pathOf(object)}: ${answer.body.message}`);
+  await applyObject(admin, object);
 }
 
 function base64(text: string): string {

@@ -30,10 +30,16 @@ function kubeconfig(cluster: Readonly<Record<string, string>>): string {
 
 const data = (pem: string): string => Buffer.from(pem).toString('base64');
 
+/** A kubeconfig with a CA in it. */
+function trusting(server: string, more: Readonly<Record<string, string>> = {}): string {
+  return kubeconfig({ server, ...more, 'certificate-authority-data': data(PEM.a) });
+}
+
 interface Row extends Case {
   readonly files: Readonly<Record<string, string>>;
   readonly options?: Partial<ProviderOptions>;
   readonly url?: string;
+  /** @default {PEM.a} */
   readonly ca?: string;
   readonly serverName?: string;
   readonly fails?: RegExp;
@@ -44,15 +50,12 @@ const rows: readonly Row[] = [
     name: 'kubeadm',
     reason: 'server, name and CA are in the kubelet’s own kubeconfig',
     files: {
-      '/etc/kubernetes/kubelet.conf': kubeconfig({
-        server: 'https://10.99.0.10:6443',
+      '/etc/kubernetes/kubelet.conf': trusting('https://10.99.0.10:6443', {
         'tls-server-name': 'kubernetes',
-        'certificate-authority-data': data(PEM.a),
       }),
       '/etc/kubernetes/pki/ca.crt': PEM.b,
     },
     url: 'https://10.99.0.10:6443',
-    ca: PEM.a,
     serverName: 'kubernetes',
   },
   {
@@ -61,15 +64,12 @@ const rows: readonly Row[] = [
     files: {
       '/etc/kubernetes/apiserver-url.env':
         "KUBERNETES_SERVICE_HOST='api-int.example.com'\nKUBERNETES_SERVICE_PORT='6443'\n",
-      '/var/lib/kubelet/kubeconfig': kubeconfig({
-        server: 'https://other.example.com:6443',
+      '/var/lib/kubelet/kubeconfig': trusting('https://other.example.com:6443', {
         'tls-server-name': 'other',
-        'certificate-authority-data': data(PEM.a),
       }),
       '/etc/kubernetes/kubelet-ca.crt': PEM.b,
     },
     url: 'https://api-int.example.com:6443',
-    ca: PEM.a,
   },
   {
     name: 'the same address in both',
@@ -84,20 +84,15 @@ const rows: readonly Row[] = [
       '/etc/kubernetes/pki/a.crt': PEM.a,
     },
     url: 'https://[fd00::1]:443',
-    ca: PEM.a,
     serverName: 'api',
   },
   {
     name: 'a path before the API',
     reason: 'as behind a proxy of clusters',
     files: {
-      '/etc/kubernetes/kubelet.conf': kubeconfig({
-        server: 'https://r.example.com/k8s/clusters/c-1/',
-        'certificate-authority-data': data(PEM.a),
-      }),
+      '/etc/kubernetes/kubelet.conf': trusting('https://r.example.com/k8s/clusters/c-1/'),
     },
     url: 'https://r.example.com:443/k8s/clusters/c-1',
-    ca: PEM.a,
   },
   {
     name: 'a CA that is not there',
@@ -119,29 +114,21 @@ const rows: readonly Row[] = [
       '/etc/kubernetes/kubelet.conf': `clusters:\n  - name: b\n    cluster:\n      server: https://b\n  - name: a\n    cluster:\n      server: 'https://h:1' # here\n      certificate-authority-data: ${data(PEM.a)}\ncontexts:\n  - name: x\n    context: {cluster: a}\ncurrent-context: x\n`,
     },
     url: 'https://h:1',
-    ca: PEM.a,
   },
   {
     name: 'the file of another kind',
     reason: "on OpenShift it is the kubelet's own configuration",
     files: {
       '/etc/kubernetes/kubelet.conf': 'kind: KubeletConfiguration\nclusterDomain: cluster.local\n',
-      '/etc/kubernetes/kubeconfig': kubeconfig({
-        server: 'https://10.0.0.1:6443',
-        'certificate-authority-data': data(PEM.a),
-      }),
+      '/etc/kubernetes/kubeconfig': trusting('https://10.0.0.1:6443'),
     },
     url: 'https://10.0.0.1:6443',
-    ca: PEM.a,
   },
   {
     name: 'one CA and no other',
     reason: '--ca-file is not argued with',
     files: {
-      '/etc/kubernetes/kubelet.conf': kubeconfig({
-        server: 'https://10.0.0.1:6443',
-        'certificate-authority-data': data(PEM.a),
-      }),
+      '/etc/kubernetes/kubelet.conf': trusting('https://10.0.0.1:6443'),
       '/etc/my.crt': PEM.b,
     },
     options: { caFile: '/etc/my.crt' },
@@ -153,7 +140,6 @@ const rows: readonly Row[] = [
     reason: 'the address falls to this host, as it always has',
     files: { '/etc/kubernetes/ca.crt': PEM.a },
     url: 'https://localhost:6443',
-    ca: PEM.a,
   },
   {
     name: 'plain HTTP',
@@ -164,7 +150,7 @@ const rows: readonly Row[] = [
   { name: 'nothing', reason: 'nothing is sent', files: {}, fails: /no CA to verify the API server with/ },
 ];
 
-table(test, rows, async ({ files, options = {}, url, ca, serverName, fails }) => {
+table(test, rows, async ({ files, options = {}, url, ca = PEM.a, serverName, fails }) => {
   const root = tempFolder();
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(root + path), { recursive: true });
@@ -219,7 +205,7 @@ test('the certificate is for the name of the kubeconfig, and of its CA', async (
   }
 });
 
-const KUBEADM = kubeconfig({ 'certificate-authority-data': data(PEM.a), server: 'https://10.99.0.10:6443' });
+const KUBEADM = trusting('https://10.99.0.10:6443');
 
 /** A kubeconfig of a kubelet, and its server; whether it is read without the YAML library. */
 const KUBECONFIGS: Readonly<

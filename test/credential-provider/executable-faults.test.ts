@@ -13,58 +13,48 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type ProcessResult, runProcess } from '../support/process.ts';
-import { type Case, table, test } from '../support/suite.ts';
+import { type Cases, cases, test } from '../support/suite.ts';
 import { CONF, call, IMAGE, leave, MEMBER, place, program } from './support/compiled-run.ts';
 import { authFiles, flagsOf, type NodeDouble, requestFor, tokenFor } from './support/node-double.ts';
 
 const NAME = 'team-a-7e59ad64326bc321517fb6fc6586de5ee149178394d9edfa2a877176cdf6fad5.json';
 
-interface FolderCase extends Case {
-  readonly prepare: (authDir: string) => void;
-  readonly code: number;
-  /** In stderr of a run that fails. */
-  readonly says?: RegExp;
-}
+type FolderCase = [prepare: (authDir: string) => void, code: number, says?: RegExp];
 
-const folders: readonly FolderCase[] = [
-  { name: 'missing, with its parent', reason: 'made for root alone', prepare: () => undefined, code: 0 },
-  {
-    name: 'open to all',
-    reason: 'CRI-O makes it so',
-    prepare: (dir) => mkdirSync(dir, { recursive: true, mode: 0o755 }),
-    code: 0,
-  },
-  {
-    name: 'link to a folder',
-    reason: 'root made it, and CRI-O follows it',
-    prepare: (dir) => {
+const folders: Cases<FolderCase> = [
+  ['missing, with its parent', 'made for root alone', () => undefined, 0],
+  ['open to all', 'CRI-O makes it so', (dir) => mkdirSync(dir, { recursive: true, mode: 0o755 }), 0],
+  [
+    'link to a folder',
+    'root made it, and CRI-O follows it',
+    (dir) => {
       mkdirSync(`${dir}-real`, { recursive: true, mode: 0o755 });
       symlinkSync(`${dir}-real`, dir);
     },
-    code: 0,
-  },
-  {
-    name: 'link to nothing',
-    reason: 'nothing is made where it points',
-    prepare: (dir) => {
+    0,
+  ],
+  [
+    'link to nothing',
+    'nothing is made where it points',
+    (dir) => {
       mkdirSync(join(dir, '..'), { recursive: true });
       symlinkSync('/nonexistent/auth', dir);
     },
-    code: 1,
-    says: /unable to create auth file: Cannot write/,
-  },
-  {
-    name: 'a file',
-    reason: 'it is left as it is',
-    prepare: (dir) => {
+    1,
+    /unable to create auth file: Cannot write/,
+  ],
+  [
+    'a file',
+    'it is left as it is',
+    (dir) => {
       mkdirSync(join(dir, '..'), { recursive: true });
       writeFileSync(dir, 'mine');
     },
-    code: 1,
-    says: /unable to create auth file: Cannot write/,
-  },
+    1,
+    /unable to create auth file: Cannot write/,
+  ],
 ];
-table(test, folders, async ({ prepare, code, says }) => {
+cases<FolderCase>(test, folders, async (prepare, code, says) => {
   const here = await place();
   const authDir = join(here.node.folder, 'etc/crio/auth');
   prepare(authDir);
@@ -124,33 +114,30 @@ function inNamespace(node: NodeDouble, mount: string): Promise<ProcessResult> {
 
 const canMount =
   (await runProcess(['unshare', '--mount', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'])).code === 0;
-interface MountCase extends Case {
-  readonly mount: string;
-  readonly says: RegExp;
-}
-const mounts: readonly MountCase[] = [
-  {
-    name: 'full',
-    reason: 'no block is left',
-    mount: 'mount -t tmpfs -o size=4k tmpfs "$DIR" && head -c 4096 /dev/zero > "$DIR/filler"',
-    says: /no space or no inode left/,
-  },
-  {
-    name: 'without inodes',
-    reason: 'the folder itself takes the only one',
-    mount: 'mount -t tmpfs -o nr_inodes=1 tmpfs "$DIR"',
-    says: /no space or no inode left/,
-  },
-  {
-    name: 'read-only',
-    reason: 'as after a disk error',
-    mount: 'mount --bind "$DIR" "$DIR" && mount -o remount,bind,ro "$DIR"',
-    says: /file system is read-only/,
-  },
+type MountCase = [mount: string, says: RegExp];
+const mounts: Cases<MountCase> = [
+  [
+    'full',
+    'no block is left',
+    'mount -t tmpfs -o size=4k tmpfs "$DIR" && head -c 4096 /dev/zero > "$DIR/filler"',
+    /no space or no inode left/,
+  ],
+  [
+    'without inodes',
+    'the folder itself takes the only one',
+    'mount -t tmpfs -o nr_inodes=1 tmpfs "$DIR"',
+    /no space or no inode left/,
+  ],
+  [
+    'read-only',
+    'as after a disk error',
+    'mount --bind "$DIR" "$DIR" && mount -o remount,bind,ro "$DIR"',
+    /file system is read-only/,
+  ],
 ];
 if (!canMount) test.skip('full and read-only folders', 'this user may not mount in a namespace of its own');
 else
-  table(test, mounts, async ({ mount, says }) => {
+  cases<MountCase>(test, mounts, async (mount, says) => {
     const here = await place();
     const ran = await inNamespace(here.node, mount);
     assert.equal(ran.code, 1, ran.stderr);
@@ -198,29 +185,26 @@ test('a drop-in that is written while it is read gives the old answer or a reaso
 
 const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const claims = (own: unknown): string => `${part({ alg: 'RS256' })}.${part({ 'kubernetes.io': own })}.c2ln`;
-const tokens: readonly (Case & { readonly token: string })[] = [
-  { name: 'one part', reason: 'no JWT', token: 'abc' },
-  { name: 'two dots', reason: 'three empty parts', token: '..' },
-  { name: 'four parts', reason: 'an encrypted one', token: 'a.b.c.d' },
-  { name: 'claims no base64', reason: 'other bytes', token: 'a.%%%.c' },
-  { name: 'claims no JSON', reason: 'cut off', token: `a.${part({}).slice(0, 1)}.c` },
-  { name: 'claims a list', reason: 'expected an object', token: `a.${part([])}.c` },
-  { name: 'claims null', reason: 'expected an object', token: `a.${part(null)}.c` },
-  { name: 'no claim of Kubernetes', reason: 'of another issuer', token: `a.${part({ sub: 'x' })}.c` },
-  { name: 'claim a text', reason: 'expected an object', token: claims('team-a') },
-  { name: 'no namespace', reason: 'of a node', token: claims({ node: { name: 'n' } }) },
-  { name: 'namespace empty', reason: 'would list all of the cluster', token: claims({ namespace: '' }) },
-  { name: 'namespace a number', reason: 'expected text', token: claims({ namespace: 7 }) },
-  { name: 'namespace in capitals', reason: 'no DNS label', token: claims({ namespace: 'Team' }) },
-  { name: 'namespace with a path', reason: 'leaves the folder', token: claims({ namespace: '../../etc' }) },
-  {
-    name: 'namespace with a line break',
-    reason: 'a header of its own',
-    token: claims({ namespace: 'a\r\nb' }),
-  },
-  { name: 'namespace with a zero', reason: 'ends a path', token: claims({ namespace: 'a\0' }) },
+type Token = [token: string];
+const tokens: Cases<Token> = [
+  ['one part', 'no JWT', 'abc'],
+  ['two dots', 'three empty parts', '..'],
+  ['four parts', 'an encrypted one', 'a.b.c.d'],
+  ['claims no base64', 'other bytes', 'a.%%%.c'],
+  ['claims no JSON', 'cut off', `a.${part({}).slice(0, 1)}.c`],
+  ['claims a list', 'expected an object', `a.${part([])}.c`],
+  ['claims null', 'expected an object', `a.${part(null)}.c`],
+  ['no claim of Kubernetes', 'of another issuer', `a.${part({ sub: 'x' })}.c`],
+  ['claim a text', 'expected an object', claims('team-a')],
+  ['no namespace', 'of a node', claims({ node: { name: 'n' } })],
+  ['namespace empty', 'would list all of the cluster', claims({ namespace: '' })],
+  ['namespace a number', 'expected text', claims({ namespace: 7 })],
+  ['namespace in capitals', 'no DNS label', claims({ namespace: 'Team' })],
+  ['namespace with a path', 'leaves the folder', claims({ namespace: '../../etc' })],
+  ['namespace with a line break', 'a header of its own', claims({ namespace: 'a\r\nb' })],
+  ['namespace with a zero', 'ends a path', claims({ namespace: 'a\0' })],
 ];
-table(test, tokens, async ({ token }) => {
+cases<Token>(test, tokens, async (token) => {
   const here = await place();
   const ran = await call(here.node, 'team-a', { stdin: requestFor(IMAGE, token) });
   assert.equal(ran.code, 1, ran.stderr);

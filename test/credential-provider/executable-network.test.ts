@@ -5,7 +5,7 @@ import { createServer as createPlain } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { makeCertificates } from '../support/certificates.ts';
-import { type Case, table, test } from '../support/suite.ts';
+import { type Case, type Cases, cases, table, test } from '../support/suite.ts';
 import type { ApiState } from './support/api-double.ts';
 import { CONF, call, IMAGE, leave, MEMBER, place, serverEnv } from './support/compiled-run.ts';
 import { kubeletTakes } from './support/kubelet-response.ts';
@@ -56,56 +56,41 @@ table(test, answered, async ({ state, host, address, requests = 1 }) => {
   await leave(here);
 });
 
-interface Untrusted extends Case {
-  readonly certificates: ReturnType<typeof makeCertificates>;
-  /** Default: that of the certificates. */
-  readonly ca?: string;
-  readonly says: RegExp;
-}
+type Untrusted = [says: RegExp, certificates: ReturnType<typeof makeCertificates>, ca?: string];
 
 const past = new Date(Date.now() - 60_000);
 const mine = makeCertificates();
-const untrusted: readonly Untrusted[] = [
-  {
-    name: 'of another CA of the same name',
-    reason: 'the signature counts',
-    certificates: mine,
-    ca: makeCertificates().ca,
-    says: /does not come from the CA of this node/,
-  },
-  {
-    name: 'for another host',
-    reason: 'every kubelet and many pods have a certificate of this CA',
-    certificates: makeCertificates({ hosts: ['other.example.com', '10.0.0.1'] }),
-    says: /ALTNAME/,
-  },
-  {
-    name: 'for the name, not the address',
-    reason: 'the address is what was asked for',
-    certificates: makeCertificates({ hosts: ['localhost'] }),
-    says: /ALTNAME/,
-  },
-  {
-    name: 'expired',
-    reason: 'it counts no more',
-    certificates: makeCertificates({ notAfter: past }),
-    says: /CERT_HAS_EXPIRED/,
-  },
-  {
-    name: 'CA expired',
-    reason: 'what it signed counts no more',
-    certificates: makeCertificates({ caNotAfter: past }),
-    says: /CERT_HAS_EXPIRED/,
-  },
-  {
-    name: 'CA file of no certificate',
-    reason: 'PEM around nothing',
-    certificates: mine,
-    ca: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
-    says: /cannot be reached/,
-  },
+const untrusted: Cases<Untrusted> = [
+  [
+    'of another CA of the same name',
+    'the signature counts',
+    /does not come from the CA of this node/,
+    mine,
+    makeCertificates().ca,
+  ],
+  [
+    'for another host',
+    'every kubelet and many pods have a certificate of this CA',
+    /ALTNAME/,
+    makeCertificates({ hosts: ['other.example.com', '10.0.0.1'] }),
+  ],
+  [
+    'for the name, not the address',
+    'the address is what was asked for',
+    /ALTNAME/,
+    makeCertificates({ hosts: ['localhost'] }),
+  ],
+  ['expired', 'it counts no more', /CERT_HAS_EXPIRED/, makeCertificates({ notAfter: past })],
+  ['CA expired', 'what it signed counts no more', /CERT_HAS_EXPIRED/, makeCertificates({ caNotAfter: past })],
+  [
+    'CA file of no certificate',
+    'PEM around nothing',
+    /cannot be reached/,
+    mine,
+    '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
+  ],
 ];
-table(test, untrusted, async ({ certificates, ca = certificates.ca, says }) => {
+cases<Untrusted>(test, untrusted, async (says, certificates, ca = certificates.ca) => {
   const here = await place({}, { certificates, files: { ca } });
   // The variable with which people switch verification off.
   const ran = await call(here.node, 'team-a', { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
@@ -117,23 +102,15 @@ table(test, untrusted, async ({ certificates, ca = certificates.ca, says }) => {
   await leave(here);
 });
 
-interface Broken extends Case {
-  readonly mode: number | string;
-  readonly says: RegExp;
-}
+type Broken = [mode: number | string, says: RegExp];
 
-const broken: readonly Broken[] = [
-  { name: 'no answer', reason: 'the budget ends it', mode: 'hang', says: /no answer within the budget/ },
-  { name: 'reset', reason: 'twice', mode: 'reset', says: /cannot be reached: the connection was lost/ },
-  {
-    name: 'reset within the answer',
-    reason: 'half a list is no list',
-    mode: 'torn',
-    says: /closed within the answer/,
-  },
-  { name: 'errors', reason: 'the message is passed on', mode: 500, says: /Internal error occurred: boom/ },
+const broken: Cases<Broken> = [
+  ['no answer', 'the budget ends it', 'hang', /no answer within the budget/],
+  ['reset', 'twice', 'reset', /cannot be reached: the connection was lost/],
+  ['reset within the answer', 'half a list is no list', 'torn', /closed within the answer/],
+  ['errors', 'the message is passed on', 500, /Internal error occurred: boom/],
 ];
-table(test, broken, async ({ mode, says }) => {
+cases<Broken>(test, broken, async (mode, says) => {
   const here = await place({ mode });
   const ran = await call(here.node, 'team-a', { flags: mode === 'hang' ? ['--budget-ms=1500'] : [] });
   assert.equal(ran.timedOut, false);

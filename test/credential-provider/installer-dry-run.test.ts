@@ -21,20 +21,6 @@ const BAD: readonly Bad[] = [
     says: /uninstal/,
   },
   {
-    name: 'format that is none',
-    reason: 'say which there are',
-    flags: ['--output=xml'],
-    code: 2,
-    says: /invalid value "xml" for --output: must be one of text, json, yaml/,
-  },
-  {
-    name: 'window that is none',
-    reason: 'all kubelets would restart at once',
-    flags: ['--restart-window=5min'],
-    code: 2,
-    says: /invalid value "5min" for --restart-window: must be a duration/,
-  },
-  {
     name: 'no pod',
     reason: 'it must say how the API server is found',
     env: { KUBERNETES_SERVICE_HOST: undefined },

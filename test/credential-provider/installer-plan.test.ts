@@ -192,10 +192,14 @@ test('a command without a variable of its own is never repeated', () => {
     '/usr/bin/kubelet \\\n  # $KUBELET_EXTRA_ARGS\n  --v=2',
     '/usr/bin/kubelet $KUBELET_EXTRA_ARGS --image-credential-provider-config=/etc/ecr.yaml',
     '/usr/bin/start $KUBELET_EXTRA_ARGS',
+    ':/usr/bin/kubelet $KUBELET_EXTRA_ARGS',
+    '-:/usr/bin/kubelet $KUBELET_EXTRA_ARGS',
   ]) {
     const plan = planInstall(input({ unit: [{ ...UNIT, text: `[Service]\nExecStart=${command}\n` }] }));
     assert.equal(plan.ok ? plan.dropIn : plan.code, 'NoPlaceForFlags', command);
   }
+  const named = '[Service]\nExecStart=@/usr/bin/kubelet $KUBELET_EXTRA_ARGS\n';
+  assert.ok(planInstall(input({ unit: [{ ...UNIT, text: named }] })).ok);
 });
 
 test('providers that are there stay, in their folder; what they serve is left out', () => {

@@ -63,16 +63,6 @@ test('the unit of kubeadm: the last command counts, and its files in order', () 
   );
 });
 
-test('what systemd is told to leave alone takes no variable', () => {
-  for (const prefix of [':', '-:', '@']) {
-    const settings = serviceSettings([
-      `[Service]\nExecStart=${prefix}/usr/bin/kubelet $KUBELET_EXTRA_ARGS\n`,
-    ]);
-    const place = flagVariable(settings, [], kubeletCommand(settings));
-    assert.equal(place?.name, prefix === '@' ? 'KUBELET_EXTRA_ARGS' : undefined, prefix);
-  }
-});
-
 test('arguments: files over units, words of a lone variable, the whole value within a word', () => {
   const settings = serviceSettings([
     '[Service]\nEnvironment="A=--x=1 --y" B=unit\nExecStart=/k \\\n # --config=/old \\\n $A --b=${B}\n',

@@ -6,11 +6,10 @@ import { dirname, join } from 'node:path';
 import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
 import { executableMachineConfigs } from '../../runtime/credential-provider/objects.ts';
 import { parseReconcilerOptions, schema } from '../../runtime/credential-provider/options.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { clusterObjects, worldOf } from './support/world-double.ts';
+import { hostedConfig } from './support/reconcile-once.ts';
 
 interface IgnitionConfig {
   readonly storage: {
@@ -143,25 +142,9 @@ test('the unit holds no kubelet up', () => {
 });
 
 test('hosted clusters: the ConfigMap of the NodePools brings it beside the kubelet’s file, or nothing at all', () => {
-  const east = {
-    cluster: { image: IMAGE, hostedCluster: { namespace: 'clusters', name: 'east' } },
-    config: { executable: {}, provider: { secrets: 'named' } },
-  };
-  const part = credentialProviderSystem.managementReconciler?.({} as never, [east as never], undefined);
-  const options = parseReconcilerOptions(part?.options ?? {});
   const nodes = [{ name: 'w', pool: 'worker' }];
-  const configIn = (matchImages: readonly string[]): IgnitionConfig => {
-    const reader = worldOf(clusterObjects({ hosted: true, platform: 'AWS', nodes, matchImages }), true);
-    const result = credentialProviderReconciler(options).reconcile(reader, {
-      scope: 'clusters/east',
-      name: 'cluster',
-    });
-    const [applied] = result.apply ?? [];
-    assert.ok(applied !== undefined && 'object' in applied);
-    const { config } = applied.object['data'] as { readonly config: string };
-    return (JSON.parse(config) as { readonly spec: { readonly config: IgnitionConfig } }).spec.config;
-  };
-  const { storage, systemd } = configIn(['docker.io']);
+  const made = hostedConfig(IMAGE, { secrets: 'named' }, { platform: 'AWS', nodes });
+  const { storage, systemd } = (made.spec as { readonly config: IgnitionConfig }).config;
   assert.deepEqual(
     storage.files.map(({ path, mode }) => [path.slice(path.lastIndexOf('/') + 1), mode]),
     [

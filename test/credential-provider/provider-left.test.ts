@@ -6,77 +6,54 @@ import { utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sweepAuthFiles } from '../../runtime/credential-provider/plugin/run.ts';
 import { defaultOptions } from '../../runtime/credential-provider/provider-flags.ts';
-import { type Case, table, test } from '../support/suite.ts';
+import { type Cases, cases, test } from '../support/suite.ts';
 import { authFiles, PATIENT_MS } from './support/node-double.ts';
 import { IMAGE, LEFT, run, type Setup } from './support/one-run.ts';
 
-interface Left extends Case {
-  readonly setup: Setup;
-  /** Who wrote the file that is there. */
-  readonly by: string | undefined;
-  readonly isKept: boolean;
-}
+type Left = [setup: Setup, by: string | undefined, isKept: boolean];
 
 const OWN = 'team-a/app';
-const lefts: readonly Left[] = [
-  {
-    name: 'nothing for the mirror any more',
-    reason: 'what this account wrote would replace the node file',
-    setup: { api: { secrets: [] } },
-    by: OWN,
-    isKept: false,
-  },
-  {
-    name: 'nothing for the mirror, and the file is of another account',
-    reason: 'its pull may be about to come',
-    setup: { api: { secrets: [] } },
-    by: 'team-a/other',
-    isKept: true,
-  },
-  {
-    name: 'nothing for the mirror, and nobody has signed the file',
-    reason: 'another program wrote it',
-    setup: { api: { secrets: [] } },
-    by: undefined,
-    isKept: true,
-  },
-  {
-    name: 'forbidden',
-    reason: 'a refusal to one pod says nothing about the file of another',
-    setup: { api: { mode: 403 } },
-    by: 'team-a/other',
-    isKept: true,
-  },
-  {
-    name: 'forbidden, and the file is its own',
-    reason: 'a denial takes nothing away: the file ends with its time',
-    setup: { api: { mode: 403 } },
-    by: OWN,
-    isKept: true,
-  },
-  {
-    name: 'token refused',
-    reason: 'nothing is known about the namespace',
-    setup: { api: { mode: 401 } },
-    by: OWN,
-    isKept: true,
-  },
-  {
-    name: 'no CA any more',
-    reason: 'nothing was asked, so nothing is known',
-    setup: { files: { ca: '' } },
-    by: OWN,
-    isKept: true,
-  },
-  {
-    name: 'API server away',
-    reason: 'another pull may be about to use the file',
-    setup: { api: { mode: 'reset' } },
-    by: OWN,
-    isKept: true,
-  },
+const lefts: Cases<Left> = [
+  [
+    'nothing for the mirror any more',
+    'what this account wrote would replace the node file',
+    { api: { secrets: [] } },
+    OWN,
+    false,
+  ],
+  [
+    'nothing for the mirror, and the file is of another account',
+    'its pull may be about to come',
+    { api: { secrets: [] } },
+    'team-a/other',
+    true,
+  ],
+  [
+    'nothing for the mirror, and nobody has signed the file',
+    'another program wrote it',
+    { api: { secrets: [] } },
+    undefined,
+    true,
+  ],
+  [
+    'forbidden',
+    'a refusal to one pod says nothing about the file of another',
+    { api: { mode: 403 } },
+    'team-a/other',
+    true,
+  ],
+  [
+    'forbidden, and the file is its own',
+    'a denial takes nothing away: the file ends with its time',
+    { api: { mode: 403 } },
+    OWN,
+    true,
+  ],
+  ['token refused', 'nothing is known about the namespace', { api: { mode: 401 } }, OWN, true],
+  ['no CA any more', 'nothing was asked, so nothing is known', { files: { ca: '' } }, OWN, true],
+  ['API server away', 'another pull may be about to use the file', { api: { mode: 'reset' } }, OWN, true],
 ];
-table(test, lefts, ({ setup, by, isKept }) => {
+cases<Left>(test, lefts, (setup, by, isKept) => {
   const record = by === undefined ? {} : { 'pullwright.dev/record': { by } };
   const existing = { [LEFT]: JSON.stringify({ auths: {}, ...record }) };
   return run({ ...setup, files: { ...setup.files, authDirMode: 0o700, existing } }, ({ names, stdout }) => {
@@ -108,22 +85,20 @@ test.asRoot('a write that fails leaves the file that is there', () =>
   ),
 );
 
-interface Unread extends Case {
-  readonly setup: Setup;
-}
+type Unread = [setup: Setup];
 
 test('the budget that the kubelet waits for ends within two seconds', () => {
   assert.ok(defaultOptions(undefined).budgetMs < 2000);
 });
 
-const unread: readonly Unread[] = [
-  { name: 'away', reason: 'connection reset', setup: { api: { mode: 'reset' } } },
-  { name: 'hangs', reason: 'no answer at all', setup: { api: { mode: 'hang' } } },
-  { name: 'in trouble', reason: 'a server error', setup: { api: { mode: 500 } } },
-  { name: 'does not know the token', reason: 'it may have expired', setup: { api: { mode: 401 } } },
-  { name: 'cannot be verified', reason: 'no CA on the node', setup: { files: { ca: '' } } },
+const unread: Cases<Unread> = [
+  ['away', 'connection reset', { api: { mode: 'reset' } }],
+  ['hangs', 'no answer at all', { api: { mode: 'hang' } }],
+  ['in trouble', 'a server error', { api: { mode: 500 } }],
+  ['does not know the token', 'it may have expired', { api: { mode: 401 } }],
+  ['cannot be verified', 'no CA on the node', { files: { ca: '' } }],
 ];
-table(test, unread, async ({ setup }) => {
+cases<Unread>(test, unread, async (setup) => {
   const budgetMs = setup.api?.mode === 'hang' ? 600 : PATIENT_MS;
   await run({ ...setup, options: { options: { budgetMs } } }, ({ exitCode, stdout, names, log }) => {
     assert.equal(exitCode, 0);

@@ -5,47 +5,14 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseImageReference } from '../../runtime/core/image-reference.ts';
-import type { Registry } from '../../runtime/core/mirrors/registries-conf.ts';
+import { parseRegistriesConf, type Registry } from '../../runtime/core/mirrors/registries-conf.ts';
 import { compileMirrors, resolveMirrors } from '../../runtime/core/mirrors/resolve.ts';
 import { type PullSource, pullSources } from '../../runtime/credential-provider/auth-file.ts';
 import { registriesFor } from '../../runtime/credential-provider/plugin/conf-files.ts';
-import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
+import { PULL_QUESTION } from '../oracle/container-image/pull-questions.ts';
 import { test } from '../support/suite.ts';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
-
-// Few names, so that prefixes meet images, each other and mirrors.
-const host = fc.constantFrom('a.example.com', 'b.example.com:5000', 'deep.a.example.com', 'docker.io');
-const path = fc.constantFrom('', '/team', '/team/app', '/te', '/library');
-const place = fc.tuple(host, path).map(([name, below]) => name + below);
-const mirror = fc.record({
-  location: place,
-  pullFrom: fc.constantFrom('all' as const, 'digest-only' as const, 'tag-only' as const),
-});
-const registry: fc.Arbitrary<Registry> = fc
-  .record({
-    prefix: fc.oneof({ arbitrary: place, weight: 5 }, fc.constantFrom('*.example.com', '*.a.example.com')),
-    moved: fc.option(place, { nil: undefined, freq: 3 }),
-    blocked: fc.nat({ max: 5 }).map((roll) => roll === 0),
-    mirrors: fc.array(mirror, { maxLength: 3 }),
-  })
-  .map(({ prefix, moved, blocked, mirrors }) => ({
-    prefix,
-    location: prefix.startsWith('*') ? '' : (moved ?? prefix),
-    blocked,
-    insecure: false,
-    mirrors,
-  }));
-
-/** A location with two different switches would be refused, as would a prefix twice be passed over. */
-const file = fc.uniqueArray(registry, {
-  maxLength: 6,
-  selector: ({ location, prefix }) => location || prefix,
-});
-const rules = file.map((all) => [...new Map(all.map((one) => [one.prefix, one])).values()]);
-const image = fc
-  .tuple(place, fc.constantFrom('/app', '/team', '/nginx'))
-  .map(([name, below]) => name + below);
 
 /** What is no name of a repository in full: the runtime gives up on it, and no credential is sent. */
 function isRepository(name: string): boolean {
@@ -71,11 +38,11 @@ function sorted(names: Iterable<string>): readonly string[] {
 test('both name the same places', async () => {
   let withMirrors = 0;
   await fc.assert(
-    fc.asyncProperty(rules, image, async (registries, name) => {
-      const text = formatRegistriesConf(registries);
+    fc.asyncProperty(PULL_QUESTION, async ({ conf: text, image }) => {
+      const name = image.replace(/(?::1|@.*)$/, '');
       const found = registriesFor([{ path: '/registries.conf', text }]);
       const sources: readonly PullSource[] = pullSources(found, name);
-      const places = sorted(tried(registries, name).filter(isRepository));
+      const places = sorted(tried(parseRegistriesConf(text), name).filter(isRepository));
       if (sources.length > 0) withMirrors += 1;
       // The provider has nothing to do where only the image's own name is left.
       const own = sources.length === 0 ? places.filter((one) => one !== name) : places;

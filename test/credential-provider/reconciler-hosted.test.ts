@@ -2,12 +2,10 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import type { EntryStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
-import { credentialProviderReconciler } from '../../runtime/credential-provider/reconciler/reconcile.ts';
-import type { Result } from '../../runtime/engine/contract.ts';
 import { type Case, table, test } from '../support/suite.ts';
-import { type ClusterShape, clusterObjects, worldOf } from './support/world-double.ts';
+import { reconcile as once } from './support/reconcile-once.ts';
+import type { ClusterShape } from './support/world-double.ts';
 
 const CONFIG_MAP = 'east-crio-credential-provider';
 
@@ -38,40 +36,10 @@ function nodePool({ name, config, cluster = 'east', conditions = {}, observed = 
   };
 }
 
-interface Seen {
-  readonly outcome: Result;
-  readonly isRendered: boolean;
-  readonly ready: string;
-  readonly verdicts: ReadonlyMap<string, EntryStatus>;
-}
-
-function reconcile(pools: readonly PoolShape[], nodes: ClusterShape['nodes'] = []): Seen {
-  const reconciler = credentialProviderReconciler(parseReconcilerOptions({}));
-  const shape: ClusterShape = {
-    hosted: true,
-    platform: 'AWS',
-    nodes: nodes ?? [],
-    more: pools.map(nodePool),
-  };
-  const result = reconciler.reconcile(worldOf(clusterObjects(shape), true), {
-    scope: 'clusters/east',
-    name: 'cluster',
-  });
-  const status = result.status?.find(({ ref }) => ref.kind === 'PullStatus')?.status as {
-    readonly conditions: readonly {
-      readonly type: string;
-      readonly status: string;
-      readonly reason: string;
-    }[];
-    readonly verdicts: readonly EntryStatus[];
-  };
-  const ready = status.conditions.find(({ type }) => type === 'Ready');
-  return {
-    outcome: result,
-    isRendered: (result.apply ?? []).some((one) => 'object' in one && one.object.kind === 'ConfigMap'),
-    ready: `${ready?.status} ${ready?.reason}`,
-    verdicts: new Map(status.verdicts.map((one) => [one.subject, one])),
-  };
+function reconcile(pools: readonly PoolShape[], nodes: NonNullable<ClusterShape['nodes']> = []) {
+  const seen = once({ hosted: true, platform: 'AWS', nodes, more: pools.map(nodePool) });
+  const ready = seen.reported.get('Ready');
+  return { ...seen, isRendered: seen.configs.length > 0, ready: `${ready?.status} ${ready?.reason}` };
 }
 
 test('a NodePool that does not refer is told what to set, what it has already kept', () => {
@@ -233,17 +201,12 @@ test('options that are none are refused by their path', () => {
 });
 
 test('a platform whose kubelet unit cannot be seen is warned of', () => {
-  const reconciler = credentialProviderReconciler(parseReconcilerOptions({}));
   for (const [platform, isWarned] of [
     ['KubeVirt', true],
     ['BareMetal', false],
     ['AWS', false],
   ] as const) {
-    const objects = clusterObjects({ hosted: true, platform, more: [nodePool(refers('a'))] });
-    const { status } = reconciler.reconcile(worldOf(objects, true), {
-      scope: 'clusters/east',
-      name: 'cluster',
-    });
-    assert.equal(JSON.stringify(status).includes('FlagsMayNotReach'), isWarned, platform);
+    const { outcome } = once({ hosted: true, platform, more: [nodePool(refers('a'))] });
+    assert.equal(JSON.stringify(outcome.status).includes('FlagsMayNotReach'), isWarned, platform);
   }
 });

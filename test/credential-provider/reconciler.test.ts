@@ -1,9 +1,10 @@
 /** The reconciler: what is rendered per pool, what is held back and why, what is said, and that nobody else's object is fought over. */
 import assert from 'node:assert/strict';
+import fc from 'fast-check';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
 import { meta } from '../support/meta.ts';
-import { type Case, table, test } from '../support/suite.ts';
+import { type Case, cases, table, test } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
 import { reconcile } from './support/reconcile-once.ts';
 import type { ClusterShape } from './support/world-double.ts';
@@ -35,8 +36,24 @@ test('deleted: nothing is wanted any more, so that the engine prunes', () => {
   assert.deepEqual(reconcile({ deleted: true }).outcome, {});
 });
 
-function rendered(pool: string, spec: unknown): KubeObject {
-  return { ...meta(`${MC} MachineConfig`, { name: `rendered-${pool}-1` }), spec: { config: spec } };
+function rendered(config: object): KubeObject {
+  return { ...meta(`${MC} MachineConfig`, { name: 'rendered-worker-1' }), spec: { config } };
+}
+
+/** The pool's rendered config with this kubelet unit. */
+function unit(execStart: string): KubeObject {
+  const contents = `[Service]\nExecStart=${execStart}\n`;
+  return rendered({ systemd: { units: [{ name: 'kubelet.service', contents }] } });
+}
+
+/** The cluster's object as a dump holds it. */
+function dumped(spec: unknown, status?: object): KubeObject {
+  const type = 'config.openshift.io/v1 CRIOCredentialProviderConfig';
+  return {
+    ...meta(type, { name: 'cluster', uid: 'uid-1', generation: 3 }),
+    spec,
+    ...(status === undefined ? {} : { status }),
+  };
 }
 
 test("the file of the pool's own rendering is merged into, not the known template", () => {
@@ -49,7 +66,7 @@ test("the file of the pool's own rendering is merged into, not the known templat
   const { configs } = reconcile({
     platform: 'AWS',
     pools: ['worker'],
-    more: [rendered('worker', { storage: { files: [file] } })],
+    more: [rendered({ storage: { files: [file] } })],
   });
   const [made = ''] = filesOf(configs[0]).values();
   assert.match(made, /name: house/);
@@ -61,11 +78,7 @@ test('a unit that does not read the variable gets nothing, and what was rendered
     '/usr/local/bin/kubenswrapper \\\n    /usr/bin/kubelet \\\n      --config=/etc/kubernetes/kubelet.conf',
     '/bin/sh -c "exec kubelet $KUBELET_CRIO_IMAGE_CREDENTIAL_PROVIDER_FLAGS"',
   ]) {
-    const contents = `[Service]\nExecStart=${command}\n`;
-    const { configs, conditions } = reconcile({
-      pools: ['worker'],
-      more: [rendered('worker', { systemd: { units: [{ name: 'kubelet.service', contents }] } })],
-    });
+    const { configs, conditions } = reconcile({ pools: ['worker'], more: [unit(command)] });
     assert.deepEqual([...filesOf(configs[0]).keys()], []);
     const condition = conditions.get('MachineConfigRendered');
     assert.equal(condition?.reason, 'NoPlaceForFlags');
@@ -74,11 +87,8 @@ test('a unit that does not read the variable gets nothing, and what was rendered
 });
 
 test('a unit that knows the variable gets the variable', () => {
-  const contents = '[Service]\nExecStart=/usr/bin/kubelet $KUBELET_CRIO_IMAGE_CREDENTIAL_PROVIDER_FLAGS\n';
-  const { configs } = reconcile({
-    pools: ['worker'],
-    more: [rendered('worker', { systemd: { units: [{ name: 'kubelet.service', contents }] } })],
-  });
+  const more = [unit('/usr/bin/kubelet $KUBELET_CRIO_IMAGE_CREDENTIAL_PROVIDER_FLAGS')];
+  const { configs } = reconcile({ pools: ['worker'], more });
   assert.match(filesOf(configs[0]).get(DROP_IN) ?? '', /^Environment="KUBELET_CRIO/m);
 });
 
@@ -99,22 +109,14 @@ test('where the Machine Config Operator manages it, nothing is written, its stat
 });
 
 test('an object of a dump without managedFields that somebody wrote a status to is not planned for', () => {
-  const dumped = (status?: object): KubeObject => ({
-    ...meta('config.openshift.io/v1 CRIOCredentialProviderConfig', {
-      name: 'cluster',
-      uid: 'uid-1',
-      generation: 3,
-    }),
-    spec: { matchImages: ['docker.io'] },
-    ...(status === undefined ? {} : { status }),
-  });
+  const spec = { matchImages: ['docker.io'] };
   const shape = { pools: ['worker'], deleted: true };
-  const observed = reconcile({ ...shape, more: [dumped({ conditions: [] })] });
+  const observed = reconcile({ ...shape, more: [dumped(spec, { conditions: [] })] });
   assert.equal(observed.configs.length, 0);
   assert.match(observed.reported.get('ManagedElsewhere')?.message ?? '', /--show-managed-fields/);
-  const written = reconcile({ ...shape, more: [dumped()] });
+  const written = reconcile({ ...shape, more: [dumped(spec)] });
   assert.equal(written.configs.length, 1, 'what nobody wrote a status to is new');
-  const owned = reconcile({ ...shape, more: [dumped({ conditions: [] })] }, { mode: 'own' });
+  const owned = reconcile({ ...shape, more: [dumped(spec, { conditions: [] })] }, { mode: 'own' });
   assert.equal(owned.configs.length, 1);
 });
 
@@ -169,19 +171,12 @@ test('no pool, and the fleet has the installer: nothing wants attention, and it 
 });
 
 test('alone in a folder, it is ours to judge, again when our own status is in it, and by its good entries', () => {
-  const alone = (status?: object): KubeObject => ({
-    ...meta('config.openshift.io/v1 CRIOCredentialProviderConfig', { name: 'cluster' }),
-    spec: { matchImages: ['docker.io', 'Docker.io'] },
-    ...(status === undefined ? {} : { status }),
-  });
-  const first = reconcile({ pools: [], deleted: true, more: [alone()] });
+  const spec = { matchImages: ['docker.io', 'Docker.io'] };
+  const first = reconcile({ pools: [], deleted: true, more: [dumped(spec)] });
   assert.equal(first.conditions.get('Validated')?.reason, 'ConfigurationPartiallyApplied');
   assert.equal(first.outcome.errors?.length, 1, 'what the definition refuses');
-  const again = reconcile({
-    pools: [],
-    deleted: true,
-    more: [alone({ conditions: [...first.conditions.values()] })],
-  });
+  const status = { conditions: [...first.conditions.values()] };
+  const again = reconcile({ pools: [], deleted: true, more: [dumped(spec, status)] });
   assert.equal(again.reported.get('ManagedElsewhere'), undefined);
   assert.equal(again.outcome.errors?.length, 1);
 });
@@ -225,38 +220,18 @@ const VERSIONS = [
   ['containerd', 'it never looks for auth files', 'v1.34.0', 'containerd://2.1.0', false],
   ['kubelet says nothing', 'a node that does not say is not trusted', '', 'cri-o://1.34.0', false],
 ] as const;
-table(
+cases<[kubelet: string, runtime: string, isRendered: boolean]>(
   test,
-  VERSIONS.map(([name, reason, kubelet, runtime, isRendered]) => ({
-    name,
-    reason,
-    kubelet,
-    runtime,
-    isRendered,
-  })),
-  ({ kubelet, runtime, isRendered }) => {
-    const { configs } = reconcile({
-      pools: ['worker'],
-      nodes: [{ name: 'n', pool: 'worker', kubelet, runtime }],
-    });
-    assert.equal(configs.length, isRendered ? 1 : 0);
+  VERSIONS,
+  (kubelet, runtime, isRendered) => {
+    const nodes = [{ name: 'n', pool: 'worker', kubelet, runtime }];
+    assert.equal(reconcile({ pools: ['worker'], nodes }).configs.length, isRendered ? 1 : 0);
   },
 );
 
 // Which file a pool's kubelets read: what the cluster says of itself, and when that is not enough to write anything.
 
 const FOLDER = '/etc/kubernetes/credential-providers';
-
-/** The pool's rendered config with this kubelet unit. */
-function unit(execStart: string): KubeObject {
-  const contents = `[Service]\nExecStart=${execStart}\n`;
-  return {
-    apiVersion: 'machineconfiguration.openshift.io/v1',
-    kind: 'MachineConfig',
-    metadata: { name: 'rendered-worker-1' },
-    spec: { config: { systemd: { units: [{ name: 'kubelet.service', contents }] } } },
-  };
-}
 
 interface Row extends Case {
   readonly shape: ClusterShape;
@@ -353,4 +328,54 @@ table(test, rows, ({ shape, options, paths, says }) => {
 test('without entries nothing is unclear', () => {
   const { configs } = reconcile({ pools: ['worker'], platform: null, matchImages: null });
   assert.equal(configs[0]?.kind, 'MachineConfig');
+});
+
+// `spec.matchImages` of any shape, offline: what is refused is named, and the good entries are rendered all the same.
+
+function withSpec(spec: unknown) {
+  const more = [dumped(spec)];
+  const { configs, outcome } = reconcile({ platform: 'AWS', pools: ['worker'], deleted: true, more });
+  return {
+    text: [...filesOf(configs[0]).values()].join(),
+    problems: (outcome.errors ?? []).map(
+      ({ retryPolicy, code, message }) => `${retryPolicy} ${code} ${message}`,
+    ),
+    status: JSON.stringify(outcome.status),
+  };
+}
+
+/** What is said of a list, and whether docker.io is rendered all the same. */
+const BAD: Readonly<Record<string, readonly [matchImages: unknown, says: RegExp, isRendered?: false]>> = {
+  'a text instead of a list': ['docker.io', /spec\.matchImages: .*must be a list/, false],
+  'a number among the entries': [['docker.io', 5000], /spec\.matchImages\[1\]: .*must be a string/],
+  'a dash without a value': [[null, 'docker.io'], /spec\.matchImages\[0\]: must not be null/],
+  'upper case': [['docker.io', 'Quay.io'], /\[1\]: invalid value "Quay\.io": must be a host in lower case/],
+  'a glob that the kubelet would take': [['docker.io', 'a[0-9].io'], /"a\[0-9\]\.io": must be a host/],
+  'the same twice': [['docker.io', 'docker.io'], /spec\.matchImages: duplicate value: "docker\.io"/],
+  'a thousand entries': [
+    ['docker.io', ...Array.from({ length: 999 }, (_, at) => `r${at}.example.com`)],
+    /too many: 1000: must have at most 50 items/,
+  ],
+};
+for (const [name, [matchImages, says, isRendered = true]] of Object.entries(BAD))
+  test(`the API server would refuse it: ${name}`, () => {
+    const { text, problems, status } = withSpec({ matchImages });
+    assert.equal(problems.length, 1);
+    assert.match(
+      problems[0] ?? '',
+      /^terminal RefusedByDefinition Cannot apply "CRIOCredentialProviderConfig\/cluster"/,
+    );
+    assert.match(problems[0] ?? '', says);
+    assert.equal(text.includes('- docker.io'), isRendered);
+    assert.match(status, /Invalid \\"spec\.matchImages(?:\[\d\])?\\": /);
+  });
+
+test('any other spec is taken without a failure', () => {
+  fc.assert(
+    fc.property(fc.anything(), fc.array(fc.anything()), (spec, matchImages) => {
+      assert.equal(typeof withSpec(spec).status, 'string');
+      assert.equal(typeof withSpec({ matchImages }).status, 'string');
+    }),
+    { numRuns: 200 },
+  );
 });

@@ -124,9 +124,9 @@ const rows: readonly Row[] = [
     problems: [[1, /Pod has no metadata.name/]],
   },
   {
-    name: 'a label that is a number',
-    reason: 'YAML types bite',
-    text: 'apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: 1}}\n',
+    name: 'a label that is on',
+    reason: 'YAML types bite, and the older spellings too',
+    text: 'apiVersion: v1\nkind: Pod\nmetadata: {name: a, labels: {x: on}}\n',
     problems: [[1, /metadata.labels\["x"\] must be a string: quote it/]],
   },
   {

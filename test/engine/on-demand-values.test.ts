@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import type { KubeObject, SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { ClusterCache, isLightened, OnDemandValues, type Selection } from '../../runtime/engine/cache.ts';
-import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
+import type { KubeClient, ListOptions, ListPage, WatchOptions } from '../../runtime/kube/client.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
 import { compose } from '../../runtime/pull-secret-injection/reconciler/sources.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { openWatch } from '../kube/scripted-server.ts';
 import { test } from '../support/suite.ts';
 
 const KEY = '.dockerconfigjson';
@@ -61,10 +62,10 @@ const WIDE: Selection = {
 };
 const NAMED: Selection = { apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' };
 
-/** A watch on which nothing ever comes. */
-async function* quiet(signal: AbortSignal): AsyncGenerator<WatchEvent> {
-  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
-  yield { type: 'BOOKMARK', resourceVersion: '1' };
+function stored({ store }: ClusterCache): SecretObject {
+  const object = store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' });
+  assert.ok(object !== undefined);
+  return object as SecretObject;
 }
 
 /** A cluster with one Secret of five megabytes; lists by name wait until they are let. */
@@ -74,7 +75,7 @@ function cacheOf(named: Promise<void>): ClusterCache {
       if (collection.namespace !== undefined) await named;
       return { items: [secret('a/1', HEAVY)], resourceVersion: '1', bytes: HEAVY };
     },
-    watch: async (_: unknown, { signal }: { readonly signal: AbortSignal }) => quiet(signal),
+    watch: async (_: unknown, { signal }: WatchOptions) => openWatch(signal),
   };
   return new ClusterCache(client as unknown as KubeClient);
 }
@@ -83,21 +84,20 @@ for (const order of ['the wide read first', 'the named read first'] as const) {
   test(`who reads a Secret by name has all of it: ${order}`, async () => {
     const gate = Promise.withResolvers<void>();
     const cache = cacheOf(gate.promise);
-    const seen = (): KubeObject | undefined =>
-      cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' });
+    const seen = (): SecretObject => stored(cache);
     const first = order === 'the wide read first';
     const one = cache.source(first ? WIDE : NAMED);
     if (!first) gate.resolve();
     await eventually(() => assert.equal(one.status.is, 'synced'));
-    assert.equal(isLightened(seen() as KubeObject), first);
+    assert.equal(isLightened(seen()), first);
     const other = cache.source(first ? NAMED : WIDE);
     gate.resolve();
     await eventually(() => assert.equal(other.status.is, 'synced'));
-    assert.ok(isKept(seen() as KubeObject));
-    assert.ok(!isLightened(seen() as KubeObject));
+    assert.ok(isKept(seen()));
+    assert.ok(!isLightened(seen()));
     // The answer to a write goes the same way.
     cache.observe(secret('a/1', HEAVY, { resourceVersion: '2' }));
-    assert.ok(isKept(seen() as KubeObject));
+    assert.ok(isKept(seen()));
     cache.close();
   });
 }
@@ -106,12 +106,10 @@ test('a wide read alone keeps the name', async () => {
   const cache = cacheOf(Promise.resolve());
   const source = cache.source(WIDE);
   await eventually(() => assert.equal(source.status.is, 'synced'));
-  const seen = cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' });
-  assert.ok(seen !== undefined && !isKept(seen));
+  assert.ok(!isKept(stored(cache)));
   cache.observe(secret('a/1', HEAVY, { resourceVersion: '2' }));
-  const written = cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' });
-  assert.equal(written?.metadata.resourceVersion, '2');
-  assert.ok(!isKept(written));
+  assert.equal(stored(cache).metadata.resourceVersion, '2');
+  assert.ok(!isKept(stored(cache)));
   cache.close();
 });
 
@@ -132,7 +130,7 @@ function metadataCluster(
       if (asked.length <= refused) throw new Error('not now');
       return secret('a/1', size);
     },
-    watch: async (_: unknown, { signal }: { readonly signal: AbortSignal }) => quiet(signal),
+    watch: async (_: unknown, { signal }: WatchOptions) => openWatch(signal),
   };
   const timing = { backOff: { firstMs: 1, maxMs: 5 } };
   return { cache: new ClusterCache(client as unknown as KubeClient, timing), asked };
@@ -143,11 +141,9 @@ test('a value that could not be read is asked for again', async () => {
   const source = cache.source(WIDE);
   await eventually(() => assert.equal(source.status.is, 'synced'));
   await source.want?.({}, new Set(['a/1']));
-  const seen = (): SecretObject =>
-    cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' }) as SecretObject;
-  const place = { source: { namespace: 'a', name: '1' }, object: seen() };
+  const place = { source: { namespace: 'a', name: '1' }, object: stored(cache) };
   assert.equal(compose([place], 'FirstWins').bad[0]?.reason, 'SourceUnread', 'not that it is empty');
-  await eventually(() => assert.ok(isKept(seen())));
+  await eventually(() => assert.ok(isKept(stored(cache))));
   assert.equal(asked.length, 3);
   cache.close();
 });
@@ -156,19 +152,17 @@ test('a value that is needed is read by name, once, and let go when it is not ne
   const { cache, asked } = metadataCluster(100_000);
   const source = cache.source(WIDE);
   await eventually(() => assert.equal(source.status.is, 'synced'));
-  const seen = (): SecretObject | undefined =>
-    cache.store.get({ apiVersion: 'v1', kind: 'Secret', namespace: 'a', name: '1' }) as SecretObject;
-  assert.equal(seen()?.type, 'kubernetes.io/dockerconfigjson', 'what the server has judged');
-  assert.deepEqual([seen()?.data, asked], [undefined, []], 'nobody wants it yet');
+  assert.equal(stored(cache).type, 'kubernetes.io/dockerconfigjson', 'what the server has judged');
+  assert.deepEqual([stored(cache).data, asked], [undefined, []], 'nobody wants it yet');
   const who = {};
   const told: string[] = [];
   source.subscribe(({ metadata }) => told.push(metadata.name));
   await source.want?.(who, new Set(['a/1']));
-  assert.deepEqual([isKept(seen() as KubeObject), asked.length], [true, 1]);
+  assert.deepEqual([isKept(stored(cache)), asked.length], [true, 1]);
   assert.deepEqual(told, ['1']);
   await source.want?.(who, new Set(['a/1', 'b/1']));
   assert.equal(asked.length, 1, 'nothing has changed');
   await source.want?.(who, new Set());
-  assert.equal(seen()?.data, undefined);
+  assert.equal(stored(cache).data, undefined);
   cache.close();
 });

@@ -5,60 +5,36 @@ import type { Cluster } from '../../runtime/engine/cluster.ts';
 import type { ReconcileError } from '../../runtime/engine/contract.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { type Next, Reporter } from '../../runtime/engine/reporter.ts';
-import { type Case, table, test } from '../support/suite.ts';
+import { type Cases, cases, test } from '../support/suite.ts';
 
-interface Row extends Case {
-  readonly problems: readonly ReconcileError[];
-  readonly requeueAfterMs?: number;
-  readonly next: Next;
-}
+type Row = [problems: readonly ReconcileError[], next: Next, requeueAfterMs?: number];
 
 function problem(retryPolicy: ReconcileError['retryPolicy'], afterMs?: number): ReconcileError {
   return { code: 'Tried', message: 'a problem', retryPolicy, ...(afterMs === undefined ? {} : { afterMs }) };
 }
 
-const rows: readonly Row[] = [
-  { name: 'nothing', reason: 'only a change brings it back', problems: [], next: 'idle' },
-  {
-    name: 'a time that the pass names',
-    reason: 'a grace period ends by itself',
-    problems: [],
-    requeueAfterMs: 500,
-    next: { afterMs: 500 },
-  },
-  {
-    name: 'a failure',
-    reason: 'the back-off decides, whatever else waits',
-    problems: [problem('waiting', 20), problem('retry')],
-    requeueAfterMs: 10,
-    next: 'retry',
-  },
-  {
-    name: 'waiting, with a time',
-    problems: [problem('waiting', 4000), problem('waiting', 3000)],
-    requeueAfterMs: 5000,
-    next: { afterMs: 3000 },
-  },
-  {
-    name: 'waiting, without a time',
-    problems: [problem('waiting')],
-    next: { afterMs: 30_000 },
-  },
-  {
-    name: 'refused for good',
-    reason: 'the same again would be refused again',
-    problems: [problem('terminal')],
-    next: 'idle',
-  },
-  {
-    name: 'refused a moment ago, and not sent again',
-    reason: 'what has changed since must not wait for the next resync',
-    problems: [problem('terminal', 7000)],
-    next: { afterMs: 7000 },
-  },
+const rows: Cases<Row> = [
+  ['nothing', 'only a change brings it back', [], 'idle'],
+  ['a time that the pass names', 'a grace period ends by itself', [], { afterMs: 500 }, 500],
+  [
+    'a failure',
+    'the back-off decides, whatever else waits',
+    [problem('waiting', 20), problem('retry')],
+    'retry',
+    10,
+  ],
+  ['waiting, with a time', '', [problem('waiting', 4000), problem('waiting', 3000)], { afterMs: 3000 }, 5000],
+  ['waiting, without a time', '', [problem('waiting')], { afterMs: 30_000 }],
+  ['refused for good', 'the same again would be refused again', [problem('terminal')], 'idle'],
+  [
+    'refused a moment ago, and not sent again',
+    'what has changed since must not wait for the next resync',
+    [problem('terminal', 7000)],
+    { afterMs: 7000 },
+  ],
 ];
 
-table(test, rows, ({ problems, requeueAfterMs, next }) => {
+cases<Row>(test, rows, (problems, next, requeueAfterMs) => {
   const unused = undefined as unknown as Cluster;
   const reporter = new Reporter({
     log: createLogger({ level: () => 'error', write: () => undefined }),

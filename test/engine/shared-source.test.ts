@@ -1,11 +1,13 @@
 /** What is read alike in many namespaces costs one watch. */
 import assert from 'node:assert/strict';
+import type { Readable } from 'node:stream';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { ClusterCache, type Selection, type Source } from '../../runtime/engine/cache.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';
-import type { KubeClient, ListPage, WatchEvent, WatchOptions } from '../../runtime/kube/client.ts';
+import type { KubeClient, ListPage, WatchOptions } from '../../runtime/kube/client.ts';
 import type { Collection } from '../../runtime/kube/resources.ts';
 import { eventually } from '../control-plane/eventually.ts';
+import { openWatch } from '../kube/scripted-server.ts';
 import { test } from '../support/suite.ts';
 
 const FAST = { backOff: { firstMs: 1, maxMs: 5 }, missingMs: 5 };
@@ -24,16 +26,15 @@ const WIDE: Selection = { apiVersion: 'v1', kind: 'Secret', name: 'pull-secret' 
 /** An API server with one Secret per namespace, which refuses lists over all namespaces when `denied`. */
 class Server {
   denied = false;
-  readonly #watches = new Map<string, (event: WatchEvent | Error) => void>();
+  readonly #watches = new Map<string, Readable>();
 
   get watched(): readonly string[] {
     return [...this.#watches.keys()].sort();
   }
 
-  /** An error ends the watch with it. */
-  send(namespace: string, event: WatchEvent | Error): void {
-    this.#watches.get(namespace)?.(event);
-    this.#watches.get('*')?.(event);
+  /** Of the watch of this namespace, and the one of all. */
+  streams(namespace: string): readonly Readable[] {
+    return [namespace, '*'].flatMap((one) => this.#watches.get(one) ?? []);
   }
 
   get client(): KubeClient {
@@ -51,24 +52,10 @@ class Server {
     return Promise.resolve({ items, resourceVersion: '1', bytes: 0 });
   }
 
-  async *#watch(namespace: string, signal: AbortSignal): AsyncGenerator<WatchEvent> {
-    const events: (WatchEvent | Error)[] = [];
-    let wake: () => void = () => undefined;
-    this.#watches.set(namespace, (event) => {
-      events.push(event);
-      wake();
-    });
-    signal.addEventListener('abort', () => wake());
-    while (!signal.aborted) {
-      const next = events.shift();
-      if (next instanceof Error) throw next;
-      if (next !== undefined) yield next;
-      else
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-    }
-    this.#watches.delete(namespace);
+  #watch(namespace: string, signal: AbortSignal): Readable {
+    const watch = openWatch(signal).once('close', () => this.#watches.delete(namespace));
+    this.#watches.set(namespace, watch);
+    return watch;
   }
 }
 
@@ -89,16 +76,18 @@ function readers(cache: ClusterCache, namespaces: readonly string[]): readonly R
   });
 }
 
-async function synced(all: readonly Reader[]): Promise<void> {
-  await eventually(() => assert.ok(all.every(({ source }) => source.status.is === 'synced')));
-}
-
-test('all namespaces share one watch', async () => {
+/** Readers of all namespaces, which share their watch already. */
+async function shared(): Promise<{ server: Server; cache: ClusterCache; all: readonly Reader[] }> {
   const server = new Server();
   const cache = new ClusterCache(server.client, FAST);
   const all = readers(cache, NAMES);
-  await synced(all);
+  await eventually(() => assert.ok(all.every(({ source }) => source.status.is === 'synced')));
   await eventually(() => assert.deepEqual(server.watched, ['*']));
+  return { server, cache, all };
+}
+
+test('all namespaces share one watch', async () => {
+  const { cache, all } = await shared();
   assert.deepEqual(
     all.map(({ source }) => source.selection.namespace),
     NAMES,
@@ -109,13 +98,10 @@ test('all namespaces share one watch', async () => {
 });
 
 test('a reader of one namespace hears of no other', async () => {
-  const server = new Server();
-  const cache = new ClusterCache(server.client, FAST);
-  const all = readers(cache, NAMES);
-  await synced(all);
-  await eventually(() => assert.equal(server.watched.length, 1));
+  const { server, cache, all } = await shared();
   for (const { heard } of all) heard.length = 0;
-  server.send('clusters-7', { type: 'MODIFIED', object: secret('clusters-7', '2') });
+  for (const stream of server.streams('clusters-7'))
+    stream.push({ type: 'MODIFIED', object: secret('clusters-7', '2') });
   await eventually(() => assert.deepEqual(all[7]?.heard, ['clusters-7 2']));
   assert.deepEqual(
     all.flatMap(({ heard }) => heard),
@@ -125,13 +111,10 @@ test('a reader of one namespace hears of no other', async () => {
 });
 
 test('rights that are withdrawn later do not make the known objects go away', async () => {
-  const server = new Server();
-  const cache = new ClusterCache(server.client, FAST);
-  const all = readers(cache, NAMES);
-  await synced(all);
-  await eventually(() => assert.equal(server.watched.length, 1));
+  const { server, cache, all } = await shared();
   server.denied = true;
-  server.send('-', apiErrorOf({ verb: 'watch', subject: 'Secret', status: 410, body: {} }));
+  const expired = apiErrorOf({ verb: 'watch', subject: 'Secret', status: 410, body: {} });
+  for (const stream of server.streams('*')) stream.destroy(expired);
   await eventually(() => assert.equal(all[7]?.source.status.error?.code, 'Forbidden'));
   assert.equal(all[7]?.source.status.is, 'synced');
   assert.equal(
@@ -142,11 +125,7 @@ test('rights that are withdrawn later do not make the known objects go away', as
 });
 
 test('the shared watch ends with its last reader', async () => {
-  const server = new Server();
-  const cache = new ClusterCache(server.client, FAST);
-  const all = readers(cache, NAMES);
-  await synced(all);
-  await eventually(() => assert.equal(server.watched.length, 1));
+  const { server, cache, all } = await shared();
   for (const { end } of all.slice(1)) end();
   cache.sweep();
   assert.deepEqual(server.watched, ['*']);

@@ -22,12 +22,12 @@ export interface Adversarial {
 
 /** Every piece at every place of every text of the corpus, as far as the search goes. */
 export function* adversarial(
-  { corpus, unit }: Pick<Parser, 'corpus' | 'unit'>,
+  { corpus, unit = '[' }: Pick<Parser, 'corpus' | 'unit'>,
   { mostPlaces, pieces }: Search,
 ): Generator<Adversarial> {
   for (const [text, whole] of corpus.entries())
     for (const at of placesIn(whole, mostPlaces))
-      for (const piece of new Set([...(unit === '' ? [] : [unit]), ...pieces]))
+      for (const piece of new Set([unit, ...pieces]))
         yield {
           piece,
           at,

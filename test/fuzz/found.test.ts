@@ -5,6 +5,7 @@ import { describeError } from '../../runtime/core/errors.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import { IMAGE, POD } from './corpus-cluster.ts';
 import { wrongWith } from './fuzz.ts';
 import { PARSERS } from './parsers.ts';
 
@@ -248,11 +249,11 @@ const rows: readonly Row[] = [
     reason: 'a dump may hold null for an empty list',
     parser: 'doctor',
     text: JSON.stringify({
-      ...meta('v1 Pod', { name: 'web-1', namespace: 'web' }),
-      spec: { containers: [{ name: 'a', image: 'quay.io/team/app:1.2' }] },
+      ...meta('v1 Pod', POD),
+      spec: { containers: [{ name: 'a', image: IMAGE }] },
       status: { phase: 'Pending', containerStatuses: null },
     }),
-    says: /web-1/,
+    says: new RegExp(POD.name),
   },
   {
     name: 'a folder within thousands',

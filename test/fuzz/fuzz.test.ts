@@ -63,7 +63,7 @@ test('texts that once took for ever are answered', async () => {
 });
 
 test('the check itself sees an untyped error, a shown secret and a broken round trip', async () => {
-  const parser = (run: (text: string) => unknown) => ({ name: 'x', corpus: [''], unit: '', run });
+  const parser = (run: (text: string) => unknown) => ({ name: 'x', corpus: [''], run });
   const fails = (error: Error) =>
     parser(() => {
       throw error;

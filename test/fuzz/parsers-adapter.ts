@@ -5,10 +5,8 @@ import { redact } from '../../runtime/core/redacted.ts';
 import { readReceipt } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import { readJobConfig } from '../../runtime/pull-secret-adapter/job/config.ts';
 import { JobError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
-import { assertPullSecret } from '../../runtime/pull-secret-adapter/job/job.ts';
 import { accountDomain, fillTemplate, readTraceparent } from '../../runtime/pull-secret-adapter/names.ts';
 import { placeText, readPlace } from '../../runtime/pull-secret-adapter/places.ts';
-import { pullSecretHash, pullSecretHint } from '../../runtime/pull-secret-adapter/pull-secret.ts';
 import { sentinelSettings } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
 import { holds, type Parser, valueOf } from './parser.ts';
@@ -48,22 +46,6 @@ export const ADAPTER_PARSERS: readonly Parser[] = [
     },
   },
   {
-    name: 'pull secret of a Job',
-    corpus: [AUTHS, '{"auths":{"quay.io":{"auth":"eDp5"}}}'],
-    unit: '"r.io":{"auth":"eDp5"},',
-    run: (text) => {
-      holds(pullSecretHash(redact(text)).length === 64, 'the hash');
-      try {
-        assertPullSecret(redact(text));
-        return true;
-      } catch (error) {
-        // The message names registries, which a mutation can make of anything.
-        if (error instanceof JobError) return error.reason;
-        throw error;
-      }
-    },
-  },
-  {
     name: 'place of a secret',
     corpus: [
       'namespaces/a/secrets/b',
@@ -80,12 +62,6 @@ export const ADAPTER_PARSERS: readonly Parser[] = [
     corpus: [jsonOf({ 'namespaces/a/secrets/b': 'deleted', 'projects/p/secrets/s': 'absent' })],
     unit: '"a":"b",',
     run: (text) => readReceipt(valueOf(text)),
-  },
-  {
-    name: 'what a text is instead of a pull secret',
-    corpus: [AUTHS, '"e30="', 'YWJj', '<html>', '{"auths":null}', jsonOf(jsonOf({ auths: {} }))],
-    unit: 'a',
-    run: (text) => pullSecretHint(text),
   },
   {
     name: 'messages of Sentinel',

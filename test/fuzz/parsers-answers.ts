@@ -1,9 +1,7 @@
 /** What the programs in a cluster are asked and answered: admission reviews, the HyperFleet API, Google's APIs, Jobs, watches. */
 
-import { describeSecretValue } from '../../runtime/commands/reconcile/report.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { type Redacted, redact, reveal } from '../../runtime/core/redacted.ts';
-import { HttpClient } from '../../runtime/http/client.ts';
+import { redact } from '../../runtime/core/redacted.ts';
 import { givenUp, managersOf, ownedBy, plainPatch, writtenBy } from '../../runtime/kube/drift.ts';
 import { jsonLines } from '../../runtime/kube/http-client.ts';
 import { yamlMistake } from '../../runtime/kube/yaml.ts';
@@ -14,13 +12,13 @@ import { callHyperfleet } from '../../runtime/pull-secret-adapter/hyperfleet-api
 import { explainGcpError, GcpError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
 import { callGoogleApi } from '../../runtime/pull-secret-adapter/job/secret-manager.ts';
 import { planCluster } from '../../runtime/pull-secret-adapter/plan.ts';
-import { judgePullSecret } from '../../runtime/pull-secret-adapter/pull-secret.ts';
 import { answerText, readReview } from '../../runtime/pull-secret-injection/webhook/server.ts';
 import { parseCatalogOverrides } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { AUTHS, jsonOf } from './corpus.ts';
-import { MADE } from './corpus-cluster.ts';
-import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
+import { MANAGED } from './corpus-cluster.ts';
+import { answering, holds, type Parser, unlessNamed, valueOf } from './parser.ts';
+import { registriesOf } from './parsers-pull-secret.ts';
 
 const CLUSTER = {
   id: 'cls-123',
@@ -52,24 +50,10 @@ const REVIEW = {
   },
 };
 
-/** Every request is answered with `text`. */
-function answering(text: string, status: number): HttpClient {
-  const isHeader = /^[\x20-\x7e]*$/.test(text);
-  const answer = {
-    status,
-    header: (name: string) => (name === 'retry-after' ? (isHeader ? text.trim() : '1') : undefined),
-    body: (async function* () {})(),
-    bytes: () => Promise.resolve(Buffer.from(text)),
-    discard: () => undefined,
-  };
-  return new HttpClient({ send: () => Promise.resolve(answer), close: () => undefined });
-}
-
 export const ANSWER_PARSERS: readonly Parser[] = [
   {
     name: 'admission review',
     corpus: [jsonOf(REVIEW)],
-    unit: '[',
     run: (text) => {
       const request = readReview(text);
       if (request === undefined) return undefined;
@@ -116,7 +100,6 @@ export const ANSWER_PARSERS: readonly Parser[] = [
   {
     name: 'answer of the HyperFleet API',
     corpus: [jsonOf({ items: [CLUSTER], total: 1 }), '{"code":"hyperfleet-1","reason":"no"}', '', '17'],
-    unit: '[',
     run: async (text) => {
       const waits: number[] = [];
       const options = {
@@ -176,27 +159,7 @@ export const ANSWER_PARSERS: readonly Parser[] = [
   {
     name: 'result of a Job',
     corpus: [jsonOf({ status: 'failure', reason: 'QuotaExceeded', message: 'm', details: { a: 1, b: 'c' } })],
-    unit: '[',
     run: (text) => readJobResult(text),
-  },
-  {
-    name: 'pull secret of a cluster',
-    corpus: [AUTHS, `{"auths":{"quay.io":{"auth":"eDp5"}}}`],
-    unit: '"r.io":{"auth":"eDp5"},',
-    run: (text) => unlessNamed(registriesOf(redact(text)), judgePullSecret(redact(text))),
-  },
-  {
-    name: 'what changed in a Secret',
-    corpus: [AUTHS, '{"auths":{"quay.io":{"auth":"eDp5"}}}'],
-    unit: '"r.io":{},',
-    run: (text) => {
-      const value = (one: string) => redact(Buffer.from(one).toString('base64'));
-      const said = [
-        describeSecretValue(value(AUTHS), value(text)),
-        describeSecretValue(undefined, redact(text)),
-      ];
-      return unlessNamed(keysOf(text), said);
-    },
   },
   {
     name: 'overrides of catalogs',
@@ -210,7 +173,7 @@ export const ANSWER_PARSERS: readonly Parser[] = [
   {
     name: 'fields of managers',
     corpus: [
-      jsonOf(MADE[0]),
+      MANAGED,
       jsonOf({
         metadata: {
           managedFields: [
@@ -276,17 +239,3 @@ export const ANSWER_PARSERS: readonly Parser[] = [
     },
   },
 ];
-
-/** Names that stand in `pullSecret`, which messages show. */
-function registriesOf(pullSecret: Redacted<string> | undefined): readonly string[] {
-  return pullSecret === undefined ? [] : keysOf(reveal(pullSecret));
-}
-
-function keysOf(text: string): readonly string[] {
-  try {
-    const { auths } = JSON.parse(text) as { auths?: object };
-    return Object.keys(auths ?? {});
-  } catch {
-    return [];
-  }
-}

@@ -8,29 +8,18 @@ import { Readable } from 'node:stream';
 import type { CommandIo } from '../../runtime/cli/command.ts';
 import { runMain } from '../../runtime/commands/main.ts';
 import { parseFacts } from '../../runtime/commands/reconcile/offline.ts';
-import { loadReconcilers } from '../../runtime/commands/reconcile/reconcilers.ts';
-import { allScopes, LOCAL_SCOPE } from '../../runtime/commands/reconcile/scopes.ts';
 import { planUninstall } from '../../runtime/commands/uninstall/plan.ts';
 import { judgeManifests } from '../../runtime/diagnose/checks/documents.ts';
 import { parsePodName } from '../../runtime/diagnose/model/pull.ts';
 import { folderOf } from '../../runtime/engine/offline/manifests.ts';
-import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { digestObject } from '../../runtime/kube/decode.ts';
 import { findPlanted } from '../support/canary.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { listOf, MADE, MANAGEMENT, PLATFORM, STANDALONE } from './corpus-cluster.ts';
+import { IMAGE, MADE, MANAGEMENT, PLATFORM, POD, reconcileDumps, STANDALONE } from './corpus-cluster.ts';
 import { holds, type Parser } from './parser.ts';
 
-const NOW = new Date(Date.UTC(2026, 5, 1));
 const UNIT = '{"apiVersion":"v1","kind":"Node","metadata":{"name":"x"}},';
-const DUMPS = [STANDALONE, PLATFORM, MANAGEMENT, MADE].map(listOf);
-
-const reconcilers = await loadReconcilers({
-  'global-pull-secret': {},
-  'pull-secret-injection': {},
-  'registry-overrides': {},
-  'credential-provider': {},
-});
+const DUMPS = [STANDALONE, PLATFORM, MANAGEMENT, MADE];
 
 /** What stands in a Secret is wrapped; a credential that a mutation carried elsewhere is any text. */
 function isFair(text: string): boolean {
@@ -39,15 +28,7 @@ function isFair(text: string): boolean {
 }
 
 function reconciled(text: string, rest: string): unknown {
-  const folder = (part: string) =>
-    folderOf([
-      { file: 'a.yaml', text: part },
-      { file: 'b.yaml', text: rest },
-    ]);
-  const store = folder(text).store;
-  const scope = allScopes(store)[0] ?? LOCAL_SCOPE;
-  const stores = { hosted: store, management: store };
-  const { reports, objects } = runOffline({ reconcilers, scope, stores, now: NOW });
+  const { reports, objects } = reconcileDumps(text, rest);
   for (const { after } of objects) if (after !== undefined) digestObject(after);
   return isFair(text) ? [reports, objects] : undefined;
 }
@@ -87,33 +68,15 @@ function offline(name: string, args: readonly string[], corpus: readonly string[
   return { name, corpus, unit: UNIT, run: (text) => command(text, args, rest) };
 }
 
-const IMAGE = 'quay.io/team/app:1.2';
+function objects(name: string, corpus: string, rest: string): Parser {
+  return { name, corpus: [corpus], unit: UNIT, run: (text) => reconciled(text, rest) };
+}
 
 const PARSERS_OF_OBJECTS: readonly Parser[] = [
-  {
-    name: 'objects of a stand-alone cluster',
-    corpus: [DUMPS[0] ?? ''],
-    unit: UNIT,
-    run: (text) => reconciled(text, DUMPS[3] ?? ''),
-  },
-  {
-    name: 'mirrors, pools and the credential provider',
-    corpus: [DUMPS[1] ?? ''],
-    unit: UNIT,
-    run: (text) => reconciled(text, DUMPS[0] ?? ''),
-  },
-  {
-    name: 'objects of a management cluster',
-    corpus: [DUMPS[2] ?? ''],
-    unit: UNIT,
-    run: (text) => reconciled(text, DUMPS[1] ?? ''),
-  },
-  {
-    name: 'objects of earlier runs',
-    corpus: [DUMPS[3] ?? ''],
-    unit: UNIT,
-    run: (text) => reconciled(text, DUMPS[0] ?? ''),
-  },
+  objects('objects of a stand-alone cluster', STANDALONE, MADE),
+  objects('mirrors, pools and the credential provider', PLATFORM, STANDALONE),
+  objects('objects of a management cluster', MANAGEMENT, PLATFORM),
+  objects('objects of earlier runs', MADE, STANDALONE),
   {
     name: 'objects to uninstall',
     corpus: DUMPS,
@@ -135,13 +98,13 @@ const PARSERS_OF_OBJECTS: readonly Parser[] = [
   },
   offline(
     'explain',
-    ['explain', IMAGE, '-n', 'web', '--pod', 'web-1', '--from', 'DIR'],
-    DUMPS.slice(0, 2),
-    DUMPS[3],
+    ['explain', IMAGE, '-n', POD.namespace, '--pod', POD.name, '--from', 'DIR'],
+    [STANDALONE, PLATFORM],
+    MADE,
   ),
-  offline('status', ['status', '--from', 'DIR'], [DUMPS[0] ?? '', DUMPS[2] ?? '', DUMPS[3] ?? '']),
-  offline('doctor', ['doctor', 'web-1', '-n', 'web', '--from', 'DIR'], DUMPS.slice(0, 2), DUMPS[3]),
-  offline('mirrors', ['mirrors', IMAGE, '--from', 'DIR'], DUMPS.slice(1, 3)),
+  offline('status', ['status', '--from', 'DIR'], [STANDALONE, MANAGEMENT, MADE]),
+  offline('doctor', ['doctor', POD.name, '-n', POD.namespace, '--from', 'DIR'], [STANDALONE, PLATFORM], MADE),
+  offline('mirrors', ['mirrors', IMAGE, '--from', 'DIR'], [PLATFORM, MANAGEMENT]),
   {
     name: 'facts',
     corpus: ['registry-digest: { "quay.io/a:1": "sha256:ab" }\n', 'registry-digest:\n', '{}'],

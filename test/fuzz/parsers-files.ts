@@ -65,7 +65,6 @@ export const FILE_PARSERS: readonly Parser[] = [
         [['/a', 1, '/k --a']],
       ]),
     ],
-    unit: '[',
     run: (text) => {
       const value = valueOf(text);
       const [unit, service, processes] = Array.isArray(value) ? (value as unknown[]) : [value];
@@ -75,7 +74,6 @@ export const FILE_PARSERS: readonly Parser[] = [
   {
     name: 'notes of runs that failed',
     corpus: [jsonOf({ namespace: 'a', serviceAccount: 'b', image: 'c', message: 'm' })],
-    unit: '[',
     run: (text) => {
       fileOf(`${NOTES}/a.json`, text);
       return readFailures(folder);

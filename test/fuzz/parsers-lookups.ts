@@ -20,9 +20,8 @@ import { registriesFor } from '../../runtime/credential-provider/plugin/conf-fil
 import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
 import { isScope, scopesAround } from '../../runtime/registry-overrides/machine-config/input.ts';
 import { isSelected } from '../../runtime/registry-overrides/reconciler/mirror-sets.ts';
-import { plantedAuth } from '../support/canary.ts';
 import { AUTHS, IMAGES, jsonOf, KUBECONFIG, REGISTRIES } from './corpus.ts';
-import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
+import { holds, type Parser, valueOf } from './parser.ts';
 
 /** As large as the file of a node with mirrors, so that it is read in parts. */
 const LARGE_CONF = Array.from(
@@ -69,23 +68,6 @@ export const LOOKUP_PARSERS: readonly Parser[] = [
     },
   },
   {
-    name: 'keys that images are looked up by',
-    corpus: [
-      AUTHS,
-      jsonOf({ auths: { '*.example.com': { auth: plantedAuth('star') }, 'https://quay.io/v2/': {} } }),
-    ],
-    unit: '*a',
-    run: (text) => {
-      const secret = redact(text);
-      const source = { name: 'a', format: 'config.json', text: secret } as const;
-      const image = 'registry.example.com/team/app';
-      const ring = kubeletKeyring({ secrets: [source] });
-      const tried = ring.ok ? lookupForKubelet(ring.rings, image).map(({ written }) => written) : [];
-      const { found } = lookupForContainers([source], image);
-      return unlessNamed(tried, [tried, found]);
-    },
-  },
-  {
     name: "a node's registries.conf, in parts",
     corpus: [CONF[0]?.text ?? '', `${REGISTRIES}\n${LARGE_CONF}`],
     unit: '[[registry]]\n  location = "a.io"\n',
@@ -124,7 +106,6 @@ export const LOOKUP_PARSERS: readonly Parser[] = [
   {
     name: 'value that a kubeconfig may be',
     corpus: [jsonOf({ clusters: [{ name: 'a', cluster: { server: 'https://a' } }], contexts: null })],
-    unit: '[',
     run: (text) => currentCluster(valueOf(text)),
   },
   {

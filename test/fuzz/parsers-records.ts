@@ -1,19 +1,14 @@
 /** What programs have written down for each other, and what others say of what they did: reports, annotations, refusals. */
 
-import { PullSecret, toBase64, upstreamAgentFault } from '../../runtime/core/docker-config/pull-secret.ts';
 import { UsageError } from '../../runtime/core/errors.ts';
-import { isNamespaceName, type SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { readValue } from '../../runtime/core/kubernetes/read-spec.ts';
 import { recordOf } from '../../runtime/core/record.ts';
-import { redact } from '../../runtime/core/redacted.ts';
 import { lineOf } from '../../runtime/diagnose/checks/documents.ts';
 import { failedStatus } from '../../runtime/engine/apply.ts';
 import { leftBehind } from '../../runtime/engine/changes.ts';
 import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
-import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
 import { parseOptions } from '../../runtime/global-pull-secret/options.ts';
-import { entryDigests, upstreamRefusal } from '../../runtime/global-pull-secret/reconciler/plan.ts';
-import { confirmedRemovals, judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
+import { confirmedRemovals } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { addressKind, isNetwork } from '../../runtime/http/addresses.ts';
 import { refusalWords } from '../../runtime/kube/api-error.ts';
 import { ignitionText } from '../../runtime/kube/ignition.ts';
@@ -23,33 +18,10 @@ import { injectedText } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { absenceFromError, minorOf } from '../../runtime/registry-overrides/olm-catalogs.ts';
 import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
 import { meta } from '../support/meta.ts';
-import { AUTHS, jsonOf } from './corpus.ts';
-import { type Parser, unlessNamed, valueOf } from './parser.ts';
-
-const SECRET: SecretObject = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 's' } };
+import { jsonOf } from './corpus.ts';
+import { type Parser, valueOf } from './parser.ts';
 
 export const RECORD_PARSERS: readonly Parser[] = [
-  {
-    name: 'pull secret that is compared',
-    corpus: [AUTHS, '{"auths":{"quay.io":{"auth":"eDp5"}}}'],
-    unit: '"r.io":{"auth":"eDp5"},',
-    run: (text) => {
-      const secret = PullSecret.of({ ...SECRET, data: { '.dockerconfigjson': toBase64(redact(text)) } });
-      const digests = entryDigests(secret);
-      return unlessNamed(
-        [...digests.keys()],
-        [
-          upstreamAgentFault(redact(text)),
-          judgedMark(redact(text)),
-          isNamespaceName(text),
-          upstreamRefusal(secret),
-          [...digests],
-          configHash(secret.text),
-          secret.digest,
-        ],
-      );
-    },
-  },
   {
     name: 'confirmed removals',
     corpus: ['0123456789ab, ba9876543210'],

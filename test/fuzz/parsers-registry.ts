@@ -53,7 +53,6 @@ export const REGISTRY_PARSERS: readonly Parser[] = [
       jsonOf({ token: plantedPassword('token'), expires_in: 300 }),
       jsonOf({ access_token: plantedPassword('access'), expires_in: '300' }),
     ],
-    unit: '[',
     run: (text) =>
       fetchToken(
         transport(() => ({ text })),

@@ -4,19 +4,16 @@ import { parseReconcileConfig } from '../../runtime/commands/reconcile/reconcile
 import { credentialExpiry } from '../../runtime/core/docker-config/expiry.ts';
 import { kubeletKey } from '../../runtime/core/docker-config/kubelet-keyring.ts';
 import { matchesImage, matchImageFault } from '../../runtime/core/docker-config/match-images.ts';
-import { parseDockerConfig } from '../../runtime/core/docker-config/pull-secret.ts';
 import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
 import { formatGoDuration, parseGoDuration } from '../../runtime/core/go/duration.ts';
 import { parseGoUrl } from '../../runtime/core/go/url.ts';
 import { formatImageReference, parseImageReference } from '../../runtime/core/image-reference.ts';
 import { parseRegistriesConf } from '../../runtime/core/mirrors/registries-conf.ts';
-import { Redacted, redact, reveal } from '../../runtime/core/redacted.ts';
+import { Redacted, redact } from '../../runtime/core/redacted.ts';
 import { decodeCredentialProviderConfig, kubeletRefusal } from '../../runtime/credential-provider/config.ts';
 import { parseRequest } from '../../runtime/credential-provider/plugin/request.ts';
-import { validateDockerConfig } from '../../runtime/diagnose/checks/docker-config.ts';
 import { readExpectations } from '../../runtime/diagnose/commands/test.ts';
 import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
-import { parseDocument } from '../../runtime/global-pull-secret/agent/document.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
 import { parseJournal } from '../../runtime/node/checkpoint.ts';
@@ -28,19 +25,8 @@ import {
   parseOverridesFlag,
   sameOverrides,
 } from '../../runtime/registry-overrides/overrides.ts';
-import { plantedAuth, plantedPassword } from '../support/canary.ts';
-import { canonicalDockerConfig } from '../support/canonical-docker-config.ts';
-import {
-  AUTHS,
-  FLEET,
-  IMAGES,
-  jsonOf,
-  KUBECONFIG,
-  MANIFESTS,
-  PROVIDER,
-  REGISTRIES,
-  TOKEN,
-} from './corpus.ts';
+import { plantedPassword } from '../support/canary.ts';
+import { FLEET, IMAGES, jsonOf, KUBECONFIG, MANIFESTS, PROVIDER, REGISTRIES, TOKEN } from './corpus.ts';
 import { holds, type Parser, unlessNamed, valueOf } from './parser.ts';
 
 export const TEXT_PARSERS: readonly Parser[] = [
@@ -55,35 +41,6 @@ export const TEXT_PARSERS: readonly Parser[] = [
       holds(again.ok && jsonOf(again.reference) === jsonOf(parsed.reference), 'the reference');
       return parsed;
     },
-  },
-  {
-    name: 'docker config',
-    corpus: [AUTHS, '{"auths":{}}', `{"quay.io":{"auth":"${plantedAuth('cfg')}"}}`],
-    unit: `"r.io":{"auth":"${plantedAuth('unit')}"},`,
-    run: (text) => {
-      const parsed = parseDockerConfig(redact(text));
-      parseDockerConfig(redact(text), 'dockercfg');
-      if (!parsed.ok) return parsed;
-      const canonical = canonicalDockerConfig(parsed.config);
-      const again = parseDockerConfig(canonical);
-      holds(
-        again.ok && reveal(canonicalDockerConfig(again.config)) === reveal(canonical),
-        'the canonical form',
-      );
-      const names = parsed.config.entries.flatMap(({ key, kubelet, containers }) => [
-        key.written,
-        kubelet?.username,
-        kubelet?.email,
-        containers?.username,
-      ]);
-      return unlessNamed(names, [parsed, validateDockerConfig(redact(text))]);
-    },
-  },
-  {
-    name: 'the kubelet file of a node',
-    corpus: [AUTHS, '{"auths":{}}', 'null'],
-    unit: '{"auths":',
-    run: (text) => parseDocument(redact(new Uint8Array(Buffer.from(text))), 'the file'),
   },
   {
     name: 'registry key',
@@ -217,7 +174,6 @@ export const TEXT_PARSERS: readonly Parser[] = [
       jsonOf({ from: '.', expectations: [{ image: 'r.io/a', namespace: 'n', expect: { denied: true } }] }),
       jsonOf({ tests: [{ image: 'r.io/a', expect: { secret: 'n/s', key: 'r.io' } }] }),
     ],
-    unit: '[',
     run: (text) => readExpectations(valueOf(text)),
   },
   {
@@ -244,7 +200,6 @@ export const TEXT_PARSERS: readonly Parser[] = [
       '{"version":1,"breakers":{"a":{"rounds":1,"kind":"unit"}},"restarts":[1]}',
       '{"version":1,"breakers":{},"restarts":[],"change":{"phase":"writing","wanted":"a","source":"a","restart":true,"failures":0,"notBefore":1,"waitMs":0,"invocation":""}}',
     ],
-    unit: '[',
     run: (text) => parseJournal(valueOf(text)),
   },
 ];

@@ -6,6 +6,7 @@ import { CLUSTER_PARSERS } from './parsers-cluster.ts';
 import { FILE_PARSERS } from './parsers-files.ts';
 import { LOOKUP_PARSERS } from './parsers-lookups.ts';
 import { NODE_PARSERS } from './parsers-node.ts';
+import { PULL_SECRET_PARSERS } from './parsers-pull-secret.ts';
 import { RECORD_PARSERS } from './parsers-records.ts';
 import { REGISTRY_PARSERS } from './parsers-registry.ts';
 import { TEXT_PARSERS } from './parsers-text.ts';
@@ -15,6 +16,7 @@ export const PARSERS: readonly Parser[] = [
   ...FILE_PARSERS,
   ...LOOKUP_PARSERS,
   ...NODE_PARSERS,
+  ...PULL_SECRET_PARSERS,
   ...RECORD_PARSERS,
   ...REGISTRY_PARSERS,
   ...ANSWER_PARSERS,

@@ -10,7 +10,6 @@ export const PLANTED: readonly Planted[] = [
     name: 'a loop over what was seen',
     grows: 'quadratic',
     corpus: ['a,b,c'],
-    unit: '',
     run: (text) => {
       const seen: string[] = [];
       for (const part of text) {
@@ -25,14 +24,12 @@ export const PLANTED: readonly Planted[] = [
     name: 'a parser that is linear',
     grows: 'linear',
     corpus: ['{"name":"a b","size":1}'],
-    unit: '',
     run: (text) => JSON.parse(text),
   },
   {
     name: 'a linear one that takes its time',
     grows: 'linear',
     corpus: ['a b'],
-    unit: '',
     run: (text) => {
       let sum = 0;
       for (let round = 0; round < 200; round += 1)

@@ -150,30 +150,11 @@ export class ArgoCd {
 }
 
 export interface ApplicationStatus {
-  readonly sync?: { readonly status?: string; readonly revisions?: readonly string[] };
+  readonly sync?: { readonly status?: string };
   readonly health?: { readonly status?: string };
   readonly history?: readonly unknown[];
-  readonly conditions?: readonly { readonly type: string; readonly message: string }[];
-  /** Of the newest sync; `retryCount` is missing when its first attempt passed. */
-  readonly operationState?: {
-    readonly phase?: string;
-    readonly retryCount?: number;
-    readonly syncResult?: {
-      readonly resources?: readonly {
-        readonly kind: string;
-        readonly name: string;
-        readonly status?: string;
-      }[];
-    };
-  };
-  readonly resources?: readonly {
-    readonly kind: string;
-    readonly namespace?: string;
-    readonly name: string;
-    readonly status?: string;
-    readonly requiresPruning?: boolean;
-    readonly health?: { readonly status?: string; readonly message?: string };
-  }[];
+  readonly operationState?: { readonly phase?: string; readonly retryCount?: number };
+  readonly resources?: readonly { readonly kind: string; readonly status?: string }[];
 }
 
 interface Kubeconfig {

@@ -15,7 +15,6 @@ const NAMESPACE = 'flux-system';
 interface Condition {
   readonly type: string;
   readonly status: string;
-  readonly message: string;
 }
 
 export class Flux {
@@ -72,12 +71,8 @@ export class Flux {
 
   /** `True`, `False` or `Unknown`: the condition `Ready` of a Kustomization. */
   async ready(name: string): Promise<string | undefined> {
-    return (await this.#readyCondition(name))?.status;
-  }
-
-  /** What that condition says. */
-  async message(name: string): Promise<string> {
-    return (await this.#readyCondition(name))?.message ?? '';
+    const conditions: readonly Condition[] = (await this.#status(name))?.conditions ?? [];
+    return conditions.find(({ type }) => type === 'Ready')?.status;
   }
 
   /** What of the repository a Kustomization has brought and found healthy. */
@@ -96,11 +91,6 @@ export class Flux {
       'wide',
     );
     return `${stdout}\n${this.#controller.logTail().slice(-6000)}`;
-  }
-
-  async #readyCondition(name: string): Promise<Condition | undefined> {
-    const conditions: readonly Condition[] = (await this.#status(name))?.conditions ?? [];
-    return conditions.find(({ type }) => type === 'Ready');
   }
 
   async #status(name: string): Promise<TestObject['status']> {

@@ -2,11 +2,17 @@
 import assert from 'node:assert/strict';
 import { mock } from 'node:test';
 import { PullwrightError } from '../../runtime/core/errors.ts';
-import { ApiError } from '../../runtime/kube/api-error.ts';
-import type { ListPage, WatchEvent } from '../../runtime/kube/client.ts';
+import type { WatchEvent } from '../../runtime/kube/client.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { test } from '../support/suite.ts';
-import { events, expired, FAST, object, page, quiet, run, type Script } from './scripted-server.ts';
+import { events, expired, FAST, object, page, quiet, run } from './scripted-server.ts';
+
+/** A list or a watch that fails so. */
+function failing(code: string): () => never {
+  return () => {
+    throw new PullwrightError('Cannot read "ConfigMap"', { code, retryPolicy: 'waiting' });
+  };
+}
 
 test('lists in pages and watches from where the list was taken', async () => {
   const { sink, informer, watchedFrom, limits } = run({
@@ -23,9 +29,7 @@ test('lists in pages and watches from where the list was taken', async () => {
 });
 
 test('a page that is too large is requested again with half its limit, from the same place', async () => {
-  const tooLarge: Script['lists'][number] = () => {
-    throw new PullwrightError('Cannot list "ConfigMap": too long', { code: 'AnswerTooLarge' });
-  };
+  const tooLarge = failing('AnswerTooLarge');
   const { sink, informer, limits } = run({
     lists: [
       () => ({ ...page('7', 'a'), next: 'more' }),
@@ -45,28 +49,15 @@ test('a page that is too large is requested again with half its limit, from the 
     [125, 'more'],
     [125, 'last'],
   ]);
-  assert.deepEqual(
-    sink.states.map(({ is }) => is),
-    ['synced'],
-    'nobody is told of a failure',
-  );
+  assert.deepEqual(sink.said(), ['synced'], 'nobody is told of a failure');
 });
 
 test('one object that is too large by itself is said', async () => {
   const { sink, informer } = run({
-    lists: [
-      () => {
-        throw new PullwrightError('Cannot list "ConfigMap": too long', { code: 'AnswerTooLarge' });
-      },
-    ],
+    lists: [failing('AnswerTooLarge')],
     watches: [quiet],
   });
-  await eventually(() =>
-    assert.deepEqual(
-      sink.states.map(({ is }) => is),
-      ['failing'],
-    ),
-  );
+  await eventually(() => assert.deepEqual(sink.said(), ['failing']));
   informer.stop();
 });
 
@@ -162,24 +153,15 @@ for (const [what, watch] of [
   });
 
 test('says once that it cannot read, and once that it can again', async () => {
-  const down = (): ListPage => {
-    throw new PullwrightError('Cannot list "ConfigMap": the connection was refused', {
-      code: 'ConnectionRefused',
-    });
-  };
+  const down = failing('ConnectionRefused');
   const { sink, informer } = run({ lists: [down, down, down, () => page('1')], watches: [quiet] });
   await eventually(() => assert.equal(sink.replaced, 1));
   informer.stop();
-  assert.deepEqual(
-    sink.states.map(({ is }) => is),
-    ['failing', 'synced'],
-  );
+  assert.deepEqual(sink.said(), ['failing', 'synced']);
 });
 
 test('a watch that is refused is said once, asked for more and more rarely, and goes on from where it was', async () => {
-  const refused = (): AsyncGenerator<WatchEvent> => {
-    throw new ApiError('Cannot watch', { code: 'Forbidden', status: 403, causes: [], retryPolicy: 'retry' });
-  };
+  const refused = failing('Forbidden');
   const { sink, informer, watchedFrom } = run({
     lists: [() => page('5', 'a')],
     watches: [refused, refused, refused, quiet],
@@ -188,20 +170,12 @@ test('a watch that is refused is said once, asked for more and more rarely, and 
   await eventually(() => assert.equal(sink.states.at(-1)?.is, 'synced'));
   informer.stop();
   assert.deepEqual(watchedFrom.slice(0, 4), ['5', '5', '5', '5']);
-  assert.deepEqual(
-    sink.states.map(({ is }) => is),
-    ['synced', 'failing', 'synced'],
-  );
+  assert.deepEqual(sink.said(), ['synced', 'failing', 'synced']);
   assert.equal(sink.replaced, 1);
 });
 
 test('a kind that is not served is named once and looked for again', async () => {
-  const unknown = (): ListPage => {
-    throw new PullwrightError('Cannot find kind "v1 ConfigMap"', {
-      code: 'KindNotServed',
-      retryPolicy: 'waiting',
-    });
-  };
+  const unknown = failing('KindNotServed');
   const { sink, informer, limits } = run({
     lists: [unknown, unknown, () => page('1', 'a')],
     watches: [quiet],
@@ -209,8 +183,5 @@ test('a kind that is not served is named once and looked for again', async () =>
   await eventually(() => assert.equal(sink.names.size, 1));
   informer.stop();
   assert.equal(limits.length, 3);
-  assert.deepEqual(
-    sink.states.map(({ is }) => is),
-    ['missing', 'synced'],
-  );
+  assert.deepEqual(sink.said(), ['missing', 'synced']);
 });

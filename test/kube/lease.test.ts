@@ -18,14 +18,18 @@ class Clock implements LeaseClock {
   };
 }
 
+type LeaseObject = KubeObject & {
+  readonly spec: { readonly holderIdentity: string; readonly leaseTransitions: number };
+};
+
 /** One Lease with optimistic concurrency. */
-function server(): { client: KubeClient; lease: () => KubeObject | undefined; fail: { now: boolean } } {
-  let stored: KubeObject | undefined;
+function server(): { client: KubeClient; lease: () => LeaseObject; fail: { now: boolean } } {
+  let stored: LeaseObject | undefined;
   let version = 0;
   const fail = { now: false };
   const save = (object: KubeObject): KubeObject => {
     version += 1;
-    stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } };
+    stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } } as LeaseObject;
     return stored;
   };
   const conflict = (): never => {
@@ -39,7 +43,7 @@ function server(): { client: KubeClient; lease: () => KubeObject | undefined; fa
         object.metadata.resourceVersion === stored?.metadata.resourceVersion ? save(object) : conflict(),
       ),
   } as unknown as KubeClient;
-  return { client, lease: () => stored, fail };
+  return { client, lease: () => stored ?? assert.fail(), fail };
 }
 
 function candidate(client: KubeClient, identity: string, clock: Clock): LeaderElection {
@@ -48,25 +52,33 @@ function candidate(client: KubeClient, identity: string, clock: Clock): LeaderEl
 
 const forever = new AbortController().signal;
 
-test('the first candidate leads, the second does not while the first renews', async () => {
-  const { client, lease } = server();
-  const clock = new Clock();
-  const first = candidate(client, 'first', clock);
-  assert.equal(await first.acquire(forever), true);
-  assert.equal(first.isLeader(), true);
+/** A Lease, its first candidate, which leads, and another one. */
+async function led(): Promise<
+  ReturnType<typeof server> & { clock: Clock; leader: LeaderElection; second: LeaderElection }
+> {
+  const [clock, api] = [new Clock(), server()];
+  const leader = candidate(api.client, 'first', clock);
+  assert.equal(await leader.acquire(forever), true);
+  return { ...api, clock, leader, second: candidate(api.client, 'second', clock) };
+}
+
+/** Tries once. */
+async function tries(election: LeaderElection): Promise<boolean> {
   const stop = new AbortController();
-  const second = candidate(client, 'second', clock);
-  const tries = second.acquire(stop.signal);
+  const leads = election.acquire(stop.signal);
   stop.abort();
-  assert.equal(await tries, false);
-  assert.equal((lease()?.spec as { holderIdentity: string } | undefined)?.holderIdentity, 'first');
+  return leads;
+}
+
+test('the first candidate leads, the second does not while the first renews', async () => {
+  const { lease, leader, second } = await led();
+  assert.equal(leader.isLeader(), true);
+  assert.equal(await tries(second), false);
+  assert.equal(lease().spec.holderIdentity, 'first');
 });
 
 test('a leader that is frozen longer than its renewal knows at once that it must not write', async () => {
-  const { client } = server();
-  const clock = new Clock();
-  const leader = candidate(client, 'first', clock);
-  await leader.acquire(forever);
+  const { clock, leader } = await led();
   clock.mono += 9_999;
   assert.equal(leader.isLeader(), true);
   clock.mono += 1;
@@ -74,20 +86,15 @@ test('a leader that is frozen longer than its renewal knows at once that it must
 });
 
 test('a lease that does not change for its duration is taken, by the clock of the candidate', async () => {
-  const { client, lease } = server();
-  const clock = new Clock();
-  await candidate(client, 'first', clock).acquire(forever);
-  const second = candidate(client, 'second', clock);
+  const { clock, lease, second } = await led();
   const before = clock.mono;
   assert.equal(await second.acquire(forever), true);
   assert.ok(clock.mono - before >= 15_000, 'not before the lease has run out');
-  assert.equal((lease()?.spec as { leaseTransitions: number } | undefined)?.leaseTransitions, 1);
+  assert.equal(lease().spec.leaseTransitions, 1);
 });
 
 test('a renewal that is under way when the lease is given up neither holds it nor brings it back', async () => {
-  const { client, lease } = server();
-  const leader = candidate(client, 'first', new Clock());
-  await leader.acquire(forever);
+  const { client, lease, leader } = await led();
   const late = leader.acquire(forever);
   const read = client.get.bind(client);
   // One that arrives after the release has looked and before it writes, and one whose answer is late.
@@ -99,40 +106,27 @@ test('a renewal that is under way when the lease is given up neither holds it no
   };
   await leader.release();
   await late;
-  assert.equal((lease()?.spec as { holderIdentity: string } | undefined)?.holderIdentity, '');
+  assert.equal(lease().spec.holderIdentity, '');
   assert.equal(leader.isLeader(), false);
 });
 
 test('the wall clock may jump without anybody losing or taking the lease', async () => {
-  const { client } = server();
-  const clock = new Clock();
-  const leader = candidate(client, 'first', clock);
-  await leader.acquire(forever);
+  const { clock, leader, second } = await led();
   clock.wall += 86_400_000;
   assert.equal(leader.isLeader(), true);
-  const stop = new AbortController();
-  const second = candidate(client, 'second', clock);
-  const tries = second.acquire(stop.signal);
-  stop.abort();
-  assert.equal(await tries, false);
+  assert.equal(await tries(second), false);
 });
 
 test('released, it is free for the next without waiting', async () => {
-  const { client } = server();
-  const clock = new Clock();
-  const first = candidate(client, 'first', clock);
-  await first.acquire(forever);
-  await first.release();
+  const { clock, leader, second } = await led();
+  await leader.release();
   const before = clock.mono;
-  assert.equal(await candidate(client, 'second', clock).acquire(forever), true);
+  assert.equal(await second.acquire(forever), true);
   assert.equal(clock.mono, before);
 });
 
 test('a leader that cannot reach the server gives up when its renewal is overdue', async () => {
-  const { client, fail } = server();
-  const clock = new Clock();
-  const leader = candidate(client, 'first', clock);
-  await leader.acquire(forever);
+  const { clock, fail, leader } = await led();
   fail.now = true;
   await leader.keep(forever);
   assert.equal(leader.isLeader(), false);
@@ -140,14 +134,10 @@ test('a leader that cannot reach the server gives up when its renewal is overdue
 });
 
 test('a Lease that another one has taken meanwhile is not given up', async () => {
-  const { client, lease } = server();
-  const clock = new Clock();
-  const leader = candidate(client, 'first', clock);
-  await leader.acquire(forever);
-  const taken = lease() ?? assert.fail();
-  await client.replace({ ...taken, spec: { ...(taken.spec as object), holderIdentity: 'second' } }, 'test');
+  const { client, lease, leader } = await led();
+  await client.replace({ ...lease(), spec: { ...lease().spec, holderIdentity: 'second' } }, 'test');
   await leader.release();
-  assert.equal((lease()?.spec as { holderIdentity: string } | undefined)?.holderIdentity, 'second');
+  assert.equal(lease().spec.holderIdentity, 'second');
 });
 
 test('a renewal counts from before it was sent', async () => {

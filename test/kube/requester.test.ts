@@ -1,20 +1,9 @@
 /** HttpKubeClient: which requests are sent again, with which credentials, and to which addresses. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
-import { redact } from '../../runtime/core/redacted.ts';
 import type { Connection } from '../../runtime/kube/client.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
-import { Authority } from '../control-plane/x509.ts';
 import { type Case, table, test } from '../support/suite.ts';
-
-const authority = new Authority('requests');
-const { certificate: cert, key } = authority.issue({ commonName: 'api', hosts: ['127.0.0.1', 'localhost'] });
-
-const OBJECT = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'a', namespace: 'web' } };
-const REF = { apiVersion: 'v1', kind: 'Secret', namespace: 'web', name: 'a' };
+import { answering, connection, JSON_TYPE, OBJECT, REF, statuses } from './answering-server.ts';
 
 interface Row extends Case {
   /** Statuses in order; the last one goes on. */
@@ -83,45 +72,6 @@ const rows: readonly Row[] = [
     status: 403,
   },
 ];
-
-/** A server that answers as it is told, and what came. */
-async function answering(
-  answer: (response: ServerResponse, count: number) => void,
-): Promise<{ port: number; arrived: string[]; close: () => void }> {
-  const arrived: string[] = [];
-  const server = createServer({ cert, key }, (request, response) => {
-    request.resume();
-    arrived.push(`${request.method} ${request.headers.authorization?.replace('Bearer ', '')}`);
-    answer(response, arrived.length);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const close = (): void => {
-    server.close();
-    server.closeAllConnections();
-  };
-  return { port, arrived, close };
-}
-
-const JSON_TYPE = { 'content-type': 'application/json' };
-
-/** The last status goes on. */
-function statuses(answers: readonly number[]): Parameters<typeof answering>[0] {
-  return (response, count) => {
-    const status = answers[Math.min(count, answers.length) - 1] ?? 500;
-    response.writeHead(status, JSON_TYPE);
-    response.end(JSON.stringify(status < 400 ? OBJECT : { kind: 'Status', message: 'told to' }));
-  };
-}
-
-function connection(host: string, port: number): Connection {
-  return {
-    server: `https://${host}:${port}`,
-    ca: authority.certificate,
-    credentials: (refused) => Promise.resolve({ token: redact(refused ? 'fresh' : 'kept') }),
-  };
-}
 
 table(test, rows, async ({ answers, act, arrive, status }) => {
   const server = await answering(statuses(answers));

@@ -1,5 +1,6 @@
 /** An API server that answers an informer by a script, and what the informer made of it. */
 
+import { Readable } from 'node:stream';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { ApiError } from '../../runtime/kube/api-error.ts';
 import type { KubeClient, ListOptions, ListPage, WatchEvent } from '../../runtime/kube/client.ts';
@@ -43,6 +44,11 @@ export class Recorder implements InformerSink {
 
   delete({ metadata }: KubeObject): void {
     this.names.delete(metadata.name);
+  }
+
+  /** What it told of itself, in order. */
+  said(): readonly InformerState['is'][] {
+    return this.states.map(({ is }) => is);
   }
 
   state(state: InformerState): void {
@@ -109,6 +115,11 @@ async function* untilAborted(
 export async function* quiet(): AsyncGenerator<WatchEvent> {
   await new Promise(() => undefined);
   yield { type: 'BOOKMARK', resourceVersion: 'never' };
+}
+
+/** A watch that gives what is pushed into it, and breaks off with the signal as a connection does. */
+export function openWatch(signal: AbortSignal): Readable {
+  return new Readable({ objectMode: true, signal, read: () => undefined });
 }
 
 export async function* events(...list: WatchEvent[]): AsyncGenerator<WatchEvent> {

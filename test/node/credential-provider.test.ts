@@ -9,9 +9,9 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
+import { RUNS, WAITS } from './machine/journey.ts';
 import { NodeMachine } from './machine/node.ts';
-import { IMAGE, ok, pushProduct } from './machine/product.ts';
-import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
+import { IMAGE, pushProduct } from './machine/product.ts';
 import { inMachine, step } from './machine/steps.ts';
 import { outageSteps } from './provider-outage.ts';
 import { DROP_IN, MIRROR, PLUGIN, ProviderScene } from './provider-scene.ts';
@@ -58,7 +58,7 @@ async function journey(): Promise<void> {
   node.image(MIRROR, 'acme/web', '1');
   writeFileSync('/etc/containers/registries.conf.d/10-mirrors.conf', MIRRORS);
   writeFileSync('/var/lib/kubelet/config.json', node.registry('registry.example.com').config());
-  const [files, objects] = [nodeFiles(node), await clusterObjects(node)];
+  const changed = await scene.snapshot();
 
   step('installed as the page says: the node reports that the provider ran there', async () => {
     node.run('/usr/bin/systemctl', 'restart', 'crio.service');
@@ -75,13 +75,9 @@ async function journey(): Promise<void> {
       metadata: { name: 'mirror', namespace: 'team-a' },
       stringData: { '.dockerconfigjson': mirror.config() },
     });
-    await ok(
-      node,
-      `cat > fleet.yaml <<'X'${FLEET}X
-      pullwright validate fleet.yaml
-      pullwright synth --fleet fleet.yaml --to manifests
-      kubectl apply --server-side -k manifests/prod
-      until kubectl apply --server-side -k manifests/prod/overlays/config.openshift.io; do sleep 1; done`,
+    await scene.deliver(FLEET);
+    await scene.ok(
+      'until kubectl apply --server-side -k manifests/prod/overlays/config.openshift.io; do sleep 1; done',
     );
     await scene.inState('True', 'InSync');
   });
@@ -94,12 +90,12 @@ async function journey(): Promise<void> {
 
   step('the image stays private: neither another account nor another namespace starts it', async () => {
     const others = [
-      [scene.pod('another', { account: 'other', image: 'web' }), /ErrImagePull|ImagePullBackOff/],
+      [scene.pod('another', { account: 'other', image: 'web' }), WAITS],
       [
         scene.pod('stranger', { namespace: 'team-b', account: 'default', policy: 'Never', image: 'web' }),
         /ErrImageNeverPull/,
       ],
-      [scene.pod('own', { policy: 'Never', image: 'web' }), /"running"/],
+      [scene.pod('own', { policy: 'Never', image: 'web' }), RUNS],
     ] as const;
     for (const [pod, state] of others) await scene.make(pod, state);
     for (const [pod] of others) await plane.remove(pod);
@@ -110,8 +106,7 @@ async function journey(): Promise<void> {
   upgradeSteps(step, scene);
 
   step('uninstall leaves nothing on the node', async () => {
-    await ok(
-      node,
+    await scene.ok(
       `sed -i 's/report: true/report: true, uninstall: true/' fleet.yaml
       pullwright synth --fleet fleet.yaml --to manifests
       kubectl apply --server-side -k manifests/prod
@@ -127,13 +122,10 @@ async function journey(): Promise<void> {
   step(
     'and nothing in the cluster: both are as they were, but for what people made and what is said to stay',
     async () => {
-      await ok(node, 'pullwright uninstall --yes');
+      await scene.ok('pullwright uninstall --yes');
       await node.ready();
-      assert.deepEqual(changes(files, nodeFiles(node)), LEFT_ON_NODE);
-      assert.deepEqual(
-        changes(objects, await clusterObjects(node)).filter((line) => !THEIRS.test(line)),
-        [],
-      );
+      const { files, objects } = await changed();
+      assert.deepEqual([files, objects.filter((line) => !THEIRS.test(line))], [LEFT_ON_NODE, []]);
     },
   );
 

@@ -6,8 +6,7 @@ import assert from 'node:assert/strict';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { TestBody } from '../support/suite.ts';
-import type { NodeMachine } from './machine/node.ts';
-import { ok } from './machine/product.ts';
+import type { Journey } from './machine/journey.ts';
 
 const CONFIG = '/var/lib/kubelet/config.json';
 const CLOCK = '/etc/test-clock';
@@ -15,16 +14,17 @@ const LIBRARY = '/usr/lib/*/faketime/libfaketimeMT.so.1';
 
 /** What the scene of faults does. */
 export interface ClockScene {
-  readonly node: NodeMachine;
   /** The registry takes another password; what is given back writes the Secret for it. */
   readonly rotated: (mark: string) => Promise<() => Promise<unknown>>;
   /** A new pod of the tenant pulls and runs. */
   readonly pulls: (name: string) => Promise<void>;
-  readonly inOrder: () => Promise<void>;
 }
 
-export function clockSteps(step: (name: string, body: TestBody) => void, scene: ClockScene): void {
-  const { node, rotated, pulls, inOrder } = scene;
+export function clockSteps(
+  step: (name: string, body: TestBody) => void,
+  { node, ok, inOrder }: Journey,
+  { rotated, pulls }: ClockScene,
+): void {
   const offset = (text: string): void => writeFileSync(`${CLOCK}/offset`, `${text}\n`);
   const arrives = async (mark: string): Promise<void> => {
     const hand = await rotated(mark);
@@ -55,7 +55,6 @@ export function clockSteps(step: (name: string, body: TestBody) => void, scene: 
     };
     const volumes = folders.map((path, index) => ({ name: `clock-${index}`, hostPath: { path } }));
     await ok(
-      node,
       `kubectl -n kube-system get daemonset global-pull-secret-syncer -o json |
          jq '.spec.template.spec |= (.volumes += ${JSON.stringify(volumes)} |
            .containers[0].env += ${JSON.stringify(patch.env)} | .containers[0].volumeMounts += ${JSON.stringify(patch.volumeMounts)})' |

@@ -4,16 +4,15 @@ import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { eventually } from '../control-plane/eventually.ts';
+import type { TestObject } from '../control-plane/resource-path.ts';
 import { Flux } from '../gitops/flux.ts';
 import { Repository } from '../gitops/repository.ts';
 import { grantObject } from '../pull-secret-injection/live.ts';
-import { plantedPassword } from '../support/canary.ts';
 import { docBlock } from '../support/doc-blocks.ts';
 import { executable } from '../support/executable.ts';
+import { Journey } from './machine/journey.ts';
 import { NodeMachine, podOf } from './machine/node.ts';
-import { grantImage, IMAGE, ok, pullSecretOf, pushProduct, shell } from './machine/product.ts';
-import type { TestRegistry } from './machine/registries.ts';
+import { grantImage, IMAGE, ok, pullSecretOf, pushProduct } from './machine/product.ts';
 
 const PAGE = 'docs/gitops.md';
 /** A registry of a tenant of the nodes, and one of a team of namespaces. */
@@ -21,6 +20,7 @@ const TENANT = 'quay.example.com';
 const TEAM = 'team.example.com';
 /** Whose credential a pod pulls with. */
 export type Owner = 'tenant' | 'team';
+const HOSTS: Readonly<Record<Owner, string>> = { tenant: TENANT, team: TEAM };
 const NAMESPACE: Readonly<Record<Owner, string>> = { tenant: 'default', team: 'team-a' };
 
 interface Row {
@@ -30,21 +30,20 @@ interface Row {
   readonly message: string;
 }
 
-export class GitOpsScene {
-  readonly node: NodeMachine;
+export class GitOpsScene extends Journey {
   readonly flux: Flux;
   readonly repository: Repository;
   readonly #images: Readonly<Record<Owner, string>>;
 
   private constructor(node: NodeMachine, flux: Flux, repository: Repository) {
-    this.node = node;
+    super(node);
     this.flux = flux;
     this.repository = repository;
     this.#images = { tenant: node.image(TENANT, 'acme/web', '1'), team: node.image(TEAM, 'team/web', '1') };
   }
 
   /** A node with our image in a registry that wants a password, Flux, and a repository without a commit. */
-  static async start(): Promise<GitOpsScene> {
+  static override async start(): Promise<GitOpsScene> {
     const node = await NodeMachine.start({ registries: { [TENANT]: 'tenant', [TEAM]: 'robot' } });
     await pushProduct(node);
     await grantImage(node);
@@ -69,92 +68,37 @@ export class GitOpsScene {
   async run(heading: string, page: string = PAGE): Promise<string> {
     const block = docBlock(page, heading, 'sh').replaceAll(' pullwright-lab', '');
     const ran = await this.repository.shell(block);
-    if (ran.code !== 0) assert.fail(`${block}\n${ran.stdout}\n${ran.stderr}\n${await this.said()}`);
+    if (ran.code !== 0)
+      assert.fail(
+        `${block}\n${ran.stdout}\n${ran.stderr}\n${await this.said()}\n${await this.flux.report()}`,
+      );
     return ran.stdout;
   }
 
-  /** Commits what the rendered tree is, and asks Flux to look, without waiting for what becomes of it. */
-  async push(): Promise<void> {
-    const [, ...lines] = docBlock(PAGE, 'Flux: change', 'sh').split('\n');
-    const block = lines.join('\n').split('\nkubectl -n flux-system wait')[0] ?? '';
-    const { code, stderr } = await this.repository.shell(block);
-    assert.equal(code, 0, stderr);
-  }
-
-  registry(owner: Owner): TestRegistry {
-    return this.node.registry(owner === 'tenant' ? TENANT : TEAM);
+  /** The registry of the owner takes another password from now on: the docker config with it. */
+  newPassword(owner: Owner): Promise<string> {
+    return this.rotate(HOSTS[owner], `${owner}-rotated`);
   }
 
   /** The owner's Secret, where each has it. */
-  async secret(owner: Owner, password?: string): Promise<void> {
+  async secret(owner: Owner, config = this.node.registry(HOSTS[owner]).config()): Promise<void> {
     const [namespace, name] =
       owner === 'tenant' ? ['kube-system', 'additional-pull-secret'] : ['platform', 'quay-robot'];
-    const { plane } = this.node;
-    await plane.apply(pullSecretOf(namespace, name, this.registry(owner).config(undefined, password)));
-    if (owner !== 'tenant') await plane.apply(grantObject(namespace, [name]));
+    await this.plane.apply(pullSecretOf(namespace, name, config));
+    if (owner !== 'tenant') await this.plane.apply(grantObject(namespace, [name]));
   }
 
-  /** The registry takes another password from now on: which one. */
-  async newPassword(owner: Owner): Promise<string> {
-    const next = plantedPassword(`${owner}-rotated`);
-    const registry = this.registry(owner);
-    await registry.stop();
-    registry.setPassword(next);
-    await registry.start();
-    return next;
-  }
-
-  async make(owner: Owner, name: string): Promise<void> {
-    // The account of a new namespace may not be there at once.
-    await this.within(() => this.node.plane.apply(podOf(name, this.#images[owner], NAMESPACE[owner])));
-  }
-
-  async pod(owner: Owner, name: string): Promise<string> {
-    const found = await this.node.plane.get(podOf(name, this.#images[owner], NAMESPACE[owner]));
-    return JSON.stringify(found?.['status'] ?? {});
-  }
-
-  waits(owner: Owner, name: string): Promise<void> {
-    return this.within(async () =>
-      assert.match(await this.pod(owner, name), /ErrImagePull|ImagePullBackOff/),
-    );
-  }
-
-  runs(owner: Owner, name: string): Promise<void> {
-    return this.within(async () => {
-      const status = await this.pod(owner, name);
-      if (!status.includes('"running"')) assert.fail(`${status}\n${await this.said()}`);
-    });
+  pod(owner: Owner, name: string): TestObject {
+    return podOf(name, this.#images[owner], NAMESPACE[owner]);
   }
 
   /** A new pod gets its image the first time that it asks. */
   async pullsAtOnce(owner: Owner, name: string): Promise<void> {
-    await this.make(owner, name);
-    await this.runs(owner, name);
+    await this.make(this.pod(owner, name));
     const of = `-n ${NAMESPACE[owner]} --field-selector involvedObject.name=${name}`;
-    const events = await ok(this.node, `kubectl get events ${of} -o custom-columns=R:.reason,M:.message`);
+    const events = await this.ok(`kubectl get events ${of} -o custom-columns=R:.reason,M:.message`);
     assert.match(events, /^Pulled /m);
     assert.doesNotMatch(events, /^(Failed|BackOff) /m);
-  }
-
-  /** What `doctor` says of a pod: the first link that is broken and why, or that none is. */
-  doctorSays(owner: Owner, name: string, wanted: RegExp | undefined): Promise<void> {
-    return this.within(async () => {
-      const asked = `pullwright doctor pod/${name} -n ${NAMESPACE[owner]}`;
-      const { code, stdout } = await shell(this.node, asked);
-      const [broken] = /^ {2}broken +.*$/m.exec(stdout) ?? [];
-      assert.equal(code, wanted === undefined ? 0 : 1, stdout);
-      if (wanted === undefined) assert.equal(broken, undefined, stdout);
-      else assert.match(broken ?? '', wanted, stdout);
-    });
-  }
-
-  /** Nothing wants attention, and every node has what was decided. */
-  inOrder(): Promise<void> {
-    return this.within(async () => {
-      const { code, stdout } = await shell(this.node, 'pullwright status');
-      if (code !== 0) assert.fail(`${stdout}\n${await this.said()}`);
-    });
   }
 
   /** While `body` goes on, `status` never asks a person for attention. */
@@ -169,28 +113,16 @@ export class GitOpsScene {
     assert.deepEqual(await watch, []);
   }
 
-  /** Everything that a person may want when a step fails. */
-  async said(): Promise<string> {
-    const lines =
-      'pullwright status || true; kubectl get pods -A -o wide; kubectl get events -A | grep -v Normal | tail -20';
-    const { stdout } = await shell(this.node, lines);
-    return `${stdout.slice(-6000)}\n${await this.flux.report()}`;
-  }
-
-  within<T>(check: () => Promise<T>): Promise<T> {
-    return eventually(check, { withinMs: 120_000, everyMs: 250 });
-  }
-
-  async stop(): Promise<void> {
+  async end(): Promise<void> {
     await this.flux.stop();
-    await this.node.stop();
+    await this.stop();
   }
 
   async #attention(over: AbortSignal): Promise<readonly string[]> {
     const found = new Set<string>();
     let [looks, silent] = [0, 0];
     while (!over.aborted || looks === 0) {
-      const { stdout, stderr } = await shell(this.node, 'pullwright status --output json || true');
+      const { stdout, stderr } = await this.shell('pullwright status --output json || true');
       await delay(500);
       // An API server that does not answer for a moment says nothing of nodes.
       silent = stdout === '' ? silent + 1 : 0;

@@ -4,16 +4,15 @@
  * What a release signs of its image, as a node verifies it: CRI-O with the policy of docs/install.md, which asks for signatures by the release's
  * key, in the registry.
  */
-import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Descriptor } from '../../build/image/layout.ts';
 import { envelope, signImage, signingKey } from '../../build/sign.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import { docBlocks } from '../support/doc-blocks.ts';
 import { type Case, table, test } from '../support/suite.ts';
-import { NodeMachine, podOf } from './machine/node.ts';
+import { Journey } from './machine/journey.ts';
+import { podOf } from './machine/node.ts';
 import { waiterImage } from './machine/registries.ts';
 import { inMachine } from './machine/steps.ts';
 
@@ -67,8 +66,8 @@ const rows: readonly Row[] = [
 ];
 
 await inMachine(import.meta.filename, async () => {
-  const node = await NodeMachine.start();
-  const { plane, folder } = node;
+  const { node, plane, make } = await Journey.start();
+  const { folder } = node;
   const registry = node.registry(HOST);
   const pair = (): { readonly pem: string; readonly pub: string } => {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -106,12 +105,7 @@ await inMachine(import.meta.filename, async () => {
     for (const [at, digest] of signed === 'nothing' ? [] : digestsIn(mine).entries())
       registry.push(`${signatures}:${tagOf(digests[at] ?? '')}`, `${name}:${tagOf(digest)}`);
     const pod = podOf(repository, `${HOST}/${name}:1`, 'default', { imagePullSecrets: [{ name: 'pull' }] });
-    await eventually(() => plane.apply(pod));
-    const wanted = refused ?? /"running"/;
-    await eventually(
-      async () => assert.match(JSON.stringify((await plane.get(pod))?.['status'] ?? {}), wanted),
-      { withinMs: 60_000 },
-    );
+    await make(pod, refused);
   });
   test.lastly('the machine stops', () => node.stop());
 });

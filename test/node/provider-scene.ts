@@ -1,10 +1,10 @@
 /** A node of kubeadm with a mirror, and what its tests of the credential provider look at. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
-import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { ContainersOf } from './machine/containers.ts';
-import { NODE_NAME, type NodeMachine, podOf } from './machine/node.ts';
+import { Journey } from './machine/journey.ts';
+import { NODE_NAME, podOf } from './machine/node.ts';
 
 export const DROP_IN = '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf';
 export const PLUGIN = '/usr/libexec/kubelet-image-credential-provider-plugins/crio-credential-provider';
@@ -22,14 +22,8 @@ export interface PodWish {
   readonly secret?: string;
 }
 
-export class ProviderScene {
-  readonly node: NodeMachine;
-  readonly containers: ContainersOf;
-
-  constructor(node: NodeMachine) {
-    this.node = node;
-    this.containers = new ContainersOf(node);
-  }
+export class ProviderScene extends Journey {
+  readonly containers: ContainersOf = new ContainersOf(this.node);
 
   /** Pods pull `quay.example.com/acme/<image>:1`, which only the mirror has. */
   pod(name: string, wish: PodWish = {}): TestObject {
@@ -40,23 +34,6 @@ export class ProviderScene {
       containers: [{ name: 'main', image, imagePullPolicy: policy }],
       ...(secret === undefined ? {} : { imagePullSecrets: [{ name: secret }] }),
     });
-  }
-
-  /** Waits for what the API server says about a pod. */
-  async becomes(pod: TestObject, state: RegExp): Promise<void> {
-    await this.within(async () =>
-      assert.match(
-        JSON.stringify((await this.node.plane.get(pod))?.['status'] ?? {}),
-        state,
-        this.node.logs(),
-      ),
-    );
-  }
-
-  /** Makes it and waits; the account of a new namespace may not be there at once. */
-  async make(pod: TestObject, state: RegExp = /"running"/): Promise<void> {
-    await this.within(() => this.node.plane.apply(pod));
-    await this.becomes(pod, state);
   }
 
   /** A running pod of an image that no other has, so that no other's file or record counts for it. */
@@ -84,9 +61,7 @@ export class ProviderScene {
   }
 
   async inState(status: 'True' | 'False', reason: string): Promise<void> {
-    await this.within(async () =>
-      assert.deepEqual((await this.reported()).slice(0, 2), [status, reason], this.node.logs()),
-    );
+    await this.within(async () => assert.deepEqual((await this.reported()).slice(0, 2), [status, reason]));
   }
 
   /** The command line of the kubelet's main process. */
@@ -96,9 +71,5 @@ export class ProviderScene {
       '-c',
       'tr "\\0" " " < /proc/$(systemctl show -P MainPID kubelet)/cmdline',
     );
-  }
-
-  within<T>(check: () => Promise<T>): Promise<T> {
-    return eventually(check, { withinMs: 180_000, everyMs: 250 });
   }
 }

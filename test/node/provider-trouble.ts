@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { tokenFor } from '../control-plane/users.ts';
 import type { TestBody } from '../support/suite.ts';
-import { ok, shell } from './machine/product.ts';
+import { WAITS } from './machine/journey.ts';
 import { MIRROR, PLUGIN, type ProviderScene, SOURCE } from './provider-scene.ts';
 
 const IMAGE = `${SOURCE}/acme/web:1`;
@@ -32,10 +32,9 @@ export function troubleSteps(step: (name: string, body: TestBody) => void, scene
 
   step('why the provider failed stands on the pod and on the node; the node stays in order', async () => {
     node.image(MIRROR, 'acme/other', '1');
-    await scene.make(other, /ErrImagePull|ImagePullBackOff/);
+    await scene.make(other, WAITS);
     await scene.within(async () => {
-      const events = await ok(
-        node,
+      const events = await scene.ok(
         `kubectl -n team-a get events -o json \\
           --field-selector involvedObject.name=other,reason=CredentialProviderFailed | jq -r '.items[].message'`,
       );
@@ -44,22 +43,21 @@ export function troubleSteps(step: (name: string, body: TestBody) => void, scene
     const [status, reason, message] = await scene.reported();
     assert.deepEqual([status, reason], ['True', 'InSync']);
     assert.match(message ?? '', /the last run of the provider failed for (.*, )?team-a\/other/);
-    assert.match((await shell(node, 'pullwright status')).stdout, /provider failed for (.*, )?team-a\/other/);
+    assert.match((await scene.shell('pullwright status')).stdout, /provider failed for (.*, )?team-a\/other/);
   });
 
   step('doctor names it as the cause, and what it prints lets the pod pull', async () => {
-    const seen = await shell(node, 'pullwright doctor other -n team-a');
+    const seen = await scene.shell('pullwright doctor other -n team-a');
     assert.equal(seen.code, 1);
     assert.match(
       seen.stdout,
       /broken +mirror-credential +the credential provider of the node failed.*forbidden/,
     );
-    await ok(
-      node,
+    await scene.ok(
       '(pullwright doctor other -n team-a --output yaml || true) | kubectl apply --server-side --field-manager=pullwright-fix --force-conflicts -f -',
     );
     // The kubelet's own back-off is not waited for.
-    await ok(node, 'kubectl -n team-a delete pod other --wait');
+    await scene.ok('kubectl -n team-a delete pod other --wait');
     await scene.make(other);
     await scene.within(async () => assert.doesNotMatch((await scene.reported())[2] ?? '', /team-a\/other/));
     await plane.remove(other);
@@ -78,7 +76,7 @@ export function troubleSteps(step: (name: string, body: TestBody) => void, scene
 
   step('an API server that hangs: the same', async () => {
     const before = scene.authFiles();
-    const token = (await ok(node, 'kubectl -n team-a create token app')).trim();
+    const token = (await scene.ok('kubectl -n team-a create token app')).trim();
     plane.apiServer.pause();
     try {
       assert.deepEqual(answerOn(scene, token), KEEPS_PRIVATE);
@@ -96,7 +94,7 @@ export function troubleSteps(step: (name: string, body: TestBody) => void, scene
         .log()
         .match(/"GET \/v2\/acme\/lost\/blobs\//g)?.length ?? 0;
     await scene.started('lost');
-    await ok(node, 'kubectl -n team-a delete pod lost --wait');
+    await scene.ok('kubectl -n team-a delete pod lost --wait');
     const before = layers();
     // The kubelet takes the container away some time after the pod.
     await scene.within(async () =>

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestBody } from '../support/suite.ts';
-import { ok } from './machine/product.ts';
 import type { ProviderScene } from './provider-scene.ts';
 
 const UNIT = '/usr/lib/systemd/system/kubelet.service';
@@ -40,7 +39,7 @@ export function upgradeSteps(step: (name: string, body: TestBody) => void, scene
   step('the installer killed while a change is on its way: it arrives, and the kubelet has it', async () => {
     const invocation = node.invocation();
     const patch = `[{"op":"add","path":"/spec/matchImages/-","value":"other.example.com"}]`;
-    await ok(node, `kubectl patch criocredentialproviderconfig cluster --type=json --patch='${patch}'`);
+    await scene.ok(`kubectl patch criocredentialproviderconfig cluster --type=json --patch='${patch}'`);
     await eventually(() => assert.match(written(), /other\.example\.com/), { withinMs: 180_000 });
     assert.equal(node.system.kill(/pullwright install-provider/), 1);
     await scene.within(async () => assert.notEqual(node.invocation(), invocation));

@@ -5,10 +5,8 @@
  * values of the mirror sets, and with nothing else when those stand still.
  */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import { startControlPlane } from '../control-plane/control-plane.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import {
   type Deployment,
@@ -28,9 +26,8 @@ import {
 } from '../support/hypershift.ts';
 import { test } from '../support/suite.ts';
 import { ADDRESS } from './machine/joining.ts';
-import { NodeMachine } from './machine/node.ts';
-import { grantImage, IMAGE, ok, pullSecretOf, pushProduct, shell, workFolder } from './machine/product.ts';
-import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
+import { type Changed, Journey } from './machine/journey.ts';
+import { grantImage, IMAGE, pullSecretOf, pushProduct } from './machine/product.ts';
 import { inMachine, step } from './machine/steps.ts';
 
 const NAMESPACE = controlPlaneNamespace('prod');
@@ -50,7 +47,7 @@ clusters:
     systems: { registry-overrides: { catalogs: false } }
 `;
 
-await inMachine(import.meta.filename, journey);
+await inMachine(import.meta.filename, walk);
 
 /** A Deployment as HyperShift makes it, whose program is there. */
 function running(name: string, image: string): TestObject {
@@ -73,12 +70,10 @@ interface Pods {
   }[];
 }
 
-async function journey(): Promise<void> {
-  const node = await NodeMachine.start({ crds: MANAGEMENT_CRDS.filter((name) => !/pullstatus/.test(name)) });
-  const { plane } = node;
+async function walk(): Promise<void> {
+  const journey = await Journey.start({ crds: MANAGEMENT_CRDS.filter((name) => !/pullstatus/.test(name)) });
+  const { node, plane, within, ok, becomes, inOrder } = journey;
   const hosted = await startControlPlane({ nodeAddress: ADDRESS });
-  const within = <T>(check: () => Promise<T>): Promise<T> =>
-    eventually(check, { withinMs: 120_000, everyMs: 250 });
   /** Of each Deployment the one pod that runs and is to stay: its UID and the variable that its program has. */
   const pods = async (): Promise<
     Readonly<Record<string, readonly [uid: string, value: string | undefined]>>
@@ -100,20 +95,10 @@ async function journey(): Promise<void> {
   const bothHave = (value: string | undefined): Promise<Awaited<ReturnType<typeof pods>>> =>
     within(async () => {
       const now = await pods();
-      for (const name of READERS)
-        assert.equal(now[name]?.[1], value, now[name]?.[1] === value ? '' : await said());
+      for (const name of READERS) assert.equal(now[name]?.[1], value);
       return now;
     });
-  const said = async (): Promise<string> =>
-    (
-      await shell(
-        node,
-        'pullwright status || true; kubectl get pods -A; tail -n 15 /var/log/pods/pullwright-system_*/*/*.log || true',
-      )
-    ).stdout.slice(-5000);
-  const inOrder = (): Promise<void> => within(async () => void (await ok(node, 'pullwright status')));
-  let objects: ReadonlySet<string>;
-  let files: ReadonlySet<string>;
+  let changed: () => Promise<Changed>;
 
   step('before: a hosted control plane whose Deployments run without overrides', async () => {
     const image = node.image('registry.example.com', 'ocp/component', '1');
@@ -131,21 +116,14 @@ async function journey(): Promise<void> {
     await plane.apply(mirrors([['quay.io/a', ['m.example.com/a']]]));
     for (const name of READERS) await plane.apply(running(name, image), 'platform');
     await bothHave(undefined);
-    files = nodeFiles(node);
-    objects = await clusterObjects(node);
+    changed = await journey.snapshot();
   });
 
   step('installed: both start anew with the mirrors of the set, and all is in order', async () => {
     await pushProduct(node);
     await grantImage(node);
-    writeFileSync(join(workFolder(node), 'fleet.yaml'), FLEET);
-    await ok(
-      node,
-      `pullwright validate fleet.yaml
-       pullwright synth --fleet fleet.yaml --to manifests
-       kubectl apply --server-side -k manifests/mgmt
-       kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=120s`,
-    );
+    await journey.deliver(FLEET, 'mgmt');
+    await ok('kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=120s');
     await bothHave('quay.io/a=m.example.com/a');
     await inOrder();
   });
@@ -157,13 +135,8 @@ async function journey(): Promise<void> {
       node.system.kill(/pullwright reconcile/);
       const now = await bothHave('quay.io/a=m.example.com/a,quay.io/b=n.example.com/b');
       node.system.kill(/pullwright reconcile/);
-      const status = async (): Promise<string> =>
-        JSON.stringify((await plane.get(statusOf('prod')))?.['status']);
-      await within(async () => assert.match(await status(), /"Reconciled"/));
-      await ok(
-        node,
-        'kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=120s',
-      );
+      await becomes(statusOf('prod'), /"Reconciled"/);
+      await ok('kubectl -n pullwright-system rollout status deployment/pullwright-reconciler --timeout=120s');
       await plane.apply(mirrors([['quay.io/b', ['n.example.com/b']]], 'same'));
       await inOrder();
       assert.deepEqual(await pods(), now);
@@ -172,19 +145,16 @@ async function journey(): Promise<void> {
   );
 
   step('the way out: both run without the variable, and nothing of ours is left', async () => {
-    await ok(node, 'pullwright uninstall --yes');
+    await ok('pullwright uninstall --yes');
     await plane.remove(mirrors([], 'more'));
     await bothHave(undefined);
     for (const name of READERS)
       assert.equal(variableOf((await plane.get(deployment('prod', name))) as Deployment, name), undefined);
-    assert.deepEqual(changes(files, nodeFiles(node)), []);
     // The Secret of `imagePullSecrets`, which a person made, and the namespace that holds it.
     const theirs =
       /^\+ (Namespace <none> pullwright-system|Secret \S+ pullwright-registry|(ConfigMap|ServiceAccount) pullwright-system (kube-root-ca.crt|default))$/;
-    assert.deepEqual(
-      changes(objects, await clusterObjects(node)).filter((line) => !theirs.test(line)),
-      [],
-    );
+    const { files, objects } = await changed();
+    assert.deepEqual([...files, ...objects.filter((line) => !theirs.test(line))], []);
   });
 
   test.lastly('the machine stops', async () => {

@@ -5,20 +5,18 @@
  * node that dies when its turn has come keeps nobody waiting.
  */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { restartWindowMs } from '../../runtime/node/checkpoint.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { inKubeSystem } from '../reconcile/scene.ts';
-import { plantedPassword } from '../support/canary.ts';
 import { test } from '../support/suite.ts';
-import { NODE_NAME, NodeMachine, podOf } from './machine/node.ts';
-import { grantImage, IMAGE, ok, pullSecretOf, pushProduct, shell, workFolder } from './machine/product.ts';
+import { Journey } from './machine/journey.ts';
+import { NODE_NAME, podOf } from './machine/node.ts';
+import { grantImage, IMAGE, pullSecretOf, pushProduct } from './machine/product.ts';
 import { SECOND_NAME, startSecondNode } from './machine/second-node.ts';
 import { inMachine, step } from './machine/steps.ts';
 import type { NodeSystem } from './machine/system.ts';
 
+const TENANT = 'quay.example.com';
 const FLEET = `
 image: ${IMAGE}
 imagePullSecrets: [pullwright-registry]
@@ -41,14 +39,11 @@ const TURNS: TestObject = {
 await inMachine(import.meta.filename, twoNodes);
 
 async function twoNodes(): Promise<void> {
-  const node = await NodeMachine.start({ registries: { 'quay.example.com': 'tenant' } });
-  const { plane } = node;
-  const tenant = node.registry('quay.example.com');
-  const image = node.image('quay.example.com', 'acme/web', '1');
+  const journey = await Journey.start({ registries: { [TENANT]: 'tenant' } });
+  const { node, plane, within, ok, shell, make, becomes, inOrder } = journey;
+  const image = node.image(TENANT, 'acme/web', '1');
   const systems = new Map<string, NodeSystem>([[NODE_NAME, node.system]]);
   const names = [NODE_NAME, SECOND_NAME] as const;
-  const within = <T>(check: () => Promise<T>): Promise<T> =>
-    eventually(check, { withinMs: 180_000, everyMs: 250 });
   const on = (name: string): NodeSystem => {
     const system = systems.get(name);
     assert.ok(system !== undefined, name);
@@ -65,40 +60,17 @@ async function twoNodes(): Promise<void> {
     });
   const pod = (name: string, onNode: string): TestObject =>
     podOf(name, image, 'default', { nodeName: onNode });
-  const runs = async (name: string, onNode: string): Promise<void> => {
-    await within(() => plane.apply(pod(name, onNode)));
-    await within(async () => {
-      const status = JSON.stringify((await plane.get(pod(name, onNode)))?.['status'] ?? {});
-      if (!status.includes('"running"')) assert.fail(`${status}\n${await said()}`);
-    });
-  };
-  const said = async (): Promise<string> => {
-    const lines =
-      'pullwright status || true; kubectl get nodes,pods -A -o wide; kubectl get events -A | grep -v Normal | tail -20';
-    return (await shell(node, lines)).stdout.slice(-5000);
-  };
-  const inOrder = (): Promise<void> => within(async () => void (await ok(node, 'pullwright status')));
-  const rotated = async (mark: string): Promise<void> => {
-    const next = plantedPassword(mark);
-    await tenant.stop();
-    tenant.setPassword(next);
-    await tenant.start();
-    await plane.apply(pullSecretOf('kube-system', 'additional-pull-secret', tenant.config(undefined, next)));
-  };
+  const give = (config: string): Promise<unknown> =>
+    plane.apply(pullSecretOf('kube-system', 'additional-pull-secret', config));
 
   step('a second node joins, and both have an agent', async () => {
     systems.set(SECOND_NAME, await startSecondNode(node));
     await pushProduct(node);
     await grantImage(node);
-    writeFileSync(join(workFolder(node), 'fleet.yaml'), FLEET);
-    await ok(
-      node,
-      `pullwright synth --fleet fleet.yaml --to manifests
-       kubectl apply --server-side -k manifests/prod
-       kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=150s`,
-    );
+    await journey.deliver(FLEET);
+    await ok('kubectl -n kube-system rollout status daemonset/global-pull-secret-syncer --timeout=150s');
     await within(async () =>
-      assert.match((await shell(node, 'pullwright status')).stdout, /2 of 2 nodes eligible/),
+      assert.match((await shell('pullwright status')).stdout, /2 of 2 nodes eligible/),
     );
   });
 
@@ -106,8 +78,8 @@ async function twoNodes(): Promise<void> {
     'a secret reaches both; each books a turn, and the later one is not restarted before its own',
     async () => {
       const since = Date.now();
-      await plane.apply(pullSecretOf('kube-system', 'additional-pull-secret', tenant.config()));
-      for (const name of names) await runs(`web-${name}`, name);
+      await give(node.registry(TENANT).config());
+      for (const name of names) await make(pod(`web-${name}`, name));
       await inOrder();
       for (const at of startedAt()) assert.ok(at >= since, 'a kubelet was not restarted');
       const lease = (await plane.get(TURNS))?.['spec'] as { readonly renewTime: string };
@@ -119,35 +91,20 @@ async function twoNodes(): Promise<void> {
 
   step('one node without power: the other has the rotation, and status tells which does not', async () => {
     await on(SECOND_NAME).lose();
-    await rotated('one-away');
-    await runs('rotated', NODE_NAME);
-    await within(async () => {
-      const { code, stdout } = await shell(node, 'pullwright status');
-      assert.equal(code, 1, stdout);
-      assert.match(stdout, new RegExp(`Attention .*${SECOND_NAME}|1 of 2`));
-    });
-    await saysNow(PLATFORM_STATUS, new RegExp(`"reason":"NodesBehind"[^}]*"type":"NodesInSync"`));
-    await saysNow(PLATFORM_STATUS, new RegExp(`used on 1 of 2 nodes; ${SECOND_NAME} `));
+    await give(await journey.rotate(TENANT, 'one-away'));
+    await make(pod('rotated', NODE_NAME));
+    await journey.wantsAttention(new RegExp(`Attention .*${SECOND_NAME}|1 of 2`));
+    await becomes(PLATFORM_STATUS, new RegExp(`"reason":"NodesBehind"[^}]*"type":"NodesInSync"`));
+    await becomes(PLATFORM_STATUS, new RegExp(`used on 1 of 2 nodes; ${SECOND_NAME} `));
   });
 
   step('back, it has the rotation too, and all is in order', async () => {
     systems.set(SECOND_NAME, await startSecondNode(node));
-    await runs('back', SECOND_NAME);
+    await make(pod('back', SECOND_NAME));
     await inOrder();
-    await saysNow(PLATFORM_STATUS, /"reason":"InSync"[^}]*"type":"NodesInSync"/);
-    await doctorSays('back', /^$/);
+    await becomes(PLATFORM_STATUS, /"reason":"InSync"[^}]*"type":"NodesInSync"/);
+    await journey.doctor(pod('back', SECOND_NAME), undefined);
   });
-
-  const statusOf = async (ref: TestObject): Promise<string> =>
-    JSON.stringify((await plane.get(ref))?.['status'] ?? {});
-  const saysNow = (ref: TestObject, wanted: RegExp): Promise<void> =>
-    within(async () => assert.match(await statusOf(ref), wanted, await said()));
-  /** What `doctor` says of a pod: the first link that is broken, and why; empty where none is. */
-  const doctorSays = (name: string, wanted: RegExp): Promise<void> =>
-    within(async () => {
-      const { stdout } = await shell(node, `pullwright doctor pod/${name} -n default`);
-      assert.match(/^ {2}broken +.*$/m.exec(stdout)?.[0] ?? '', wanted, stdout);
-    });
 
   test.lastly('the machine stops', async () => {
     systems.get(SECOND_NAME)?.end();

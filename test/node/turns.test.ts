@@ -6,7 +6,7 @@ import { bookTurn, RESTART_MS, restartBudget, restartWindowMs } from '../../runt
 import type { Clock } from '../../runtime/node/clock.ts';
 import { BookedTurns } from '../../runtime/node/restart-leases.ts';
 import { randomFrom } from '../support/random.ts';
-import { type Case, table, test } from '../support/suite.ts';
+import { type Cases, cases, test } from '../support/suite.ts';
 
 const WINDOWS: readonly (readonly [nodes: number, atOnce: number, ms: number])[] = [
   [1, 1, 0],
@@ -109,45 +109,24 @@ const LEASE = {
 };
 const DAEMON_SET = { apiVersion: 'apps/v1', kind: 'DaemonSet', namespace: 'kube-system', name: 'syncer' };
 
-interface Row extends Case {
-  /** From now to the turn that others left free; in milliseconds. */
-  readonly nextInMs: number;
-  /** How the clock is set while the booking is on its way to the API server. */
-  readonly jumpMs: number;
-  readonly requestMs: number;
-  readonly waitsMs: number;
-}
+type Row = [nextInMs: number, jumpMs: number, requestMs: number, waitsMs: number];
 
-const ROWS: readonly Row[] = [
-  { name: 'free', reason: 'nobody waits', nextInMs: 0, jumpMs: 0, requestMs: 0, waitsMs: 0 },
-  { name: 'others first', reason: 'their turns', nextInMs: 4000, jumpMs: 0, requestMs: 0, waitsMs: 4000 },
-  {
-    name: 'a slow request',
-    reason: 'the turn is an instant, not a time from the answer on',
-    nextInMs: 4000,
-    jumpMs: 0,
-    requestMs: 1500,
-    waitsMs: 2500,
-  },
-  {
-    name: 'set back by a day',
-    reason: 'it would wait for a day, with the credential in the file and the unit not restarted',
-    nextInMs: 4000,
-    jumpMs: -DAY,
-    requestMs: 10,
-    waitsMs: 3990,
-  },
-  {
-    name: 'set forward by a day',
-    reason: 'it would not wait, and restart beside others',
-    nextInMs: 4000,
-    jumpMs: DAY,
-    requestMs: 10,
-    waitsMs: 3990,
-  },
+const ROWS: Cases<Row> = [
+  ['free', 'nobody waits', 0, 0, 0, 0],
+  ['others first', 'their turns', 4000, 0, 0, 4000],
+  ['a slow request', 'the turn is an instant, not a time from the answer on', 4000, 0, 1500, 2500],
+  [
+    'set back by a day',
+    'it would wait for a day, with the credential in the file and the unit not restarted',
+    4000,
+    -DAY,
+    10,
+    3990,
+  ],
+  ['set forward by a day', 'it would not wait, and restart beside others', 4000, DAY, 10, 3990],
 ];
 
-table(test, ROWS, async ({ nextInMs, jumpMs, requestMs, waitsMs }) => {
+cases<Row>(test, ROWS, async (nextInMs, jumpMs, requestMs, waitsMs) => {
   const time = { now: NOW, monotonic: 0 };
   const slept: number[] = [];
   const clock: Clock = {

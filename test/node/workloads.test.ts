@@ -6,20 +6,16 @@
  * container reaches its ready state, and the pods of Jobs their end or their documented refusal.
  */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { startRabbitMq } from '../brokers/rabbitmq-node.ts';
-import { eventually } from '../control-plane/eventually.ts';
 import { Authority } from '../control-plane/x509.ts';
 import { HyperfleetDouble } from '../pull-secret-adapter/doubles/hyperfleet-api.ts';
 import { SecretManagerDouble } from '../pull-secret-adapter/doubles/secret-manager.ts';
 import { pullSecret } from '../pull-secret-adapter/run-job.ts';
 import { test } from '../support/suite.ts';
 import { ADDRESS } from './machine/joining.ts';
-import { NodeMachine } from './machine/node.ts';
-import { grantImage, IMAGE, ok, pushProduct, shell } from './machine/product.ts';
+import { Journey } from './machine/journey.ts';
+import { grantImage, IMAGE, pushProduct } from './machine/product.ts';
 import { expose, exposeTls } from './machine/services.ts';
-import { changes, clusterObjects, nodeFiles } from './machine/snapshot.ts';
 import { inMachine } from './machine/steps.ts';
 
 /** As docs/operations.md lists it: the last good file. */
@@ -28,7 +24,8 @@ const LEFT_ON_NODE = ['+ f 600 0:0 /var/lib/kubelet/config.json', '+ hash of  /v
 await inMachine(import.meta.filename, workloads);
 
 async function workloads(): Promise<void> {
-  const node = await NodeMachine.start();
+  const journey = await Journey.start();
+  const { node, within, ok, write, inOrder } = journey;
   const [api, google, rabbit] = [
     await HyperfleetDouble.start(),
     await SecretManagerDouble.start(),
@@ -47,9 +44,6 @@ async function workloads(): Promise<void> {
     commonName: 'pullwright-webhook',
     hosts: ['pullwright-webhook.pullwright-system.svc'],
   });
-  const within = <T>(check: () => Promise<T>, withinMs = 120_000): Promise<T> =>
-    eventually(check, { withinMs, everyMs: 500 });
-  const write = (name: string, text: string): void => writeFileSync(join(node.folder, 'work', name), text);
   /** What stands for Google behind TLS; its metadata server has none there either. */
   const jobEnv = (tls: boolean): readonly string[] =>
     Object.entries(google.jobEnv).map(([name, value]) => {
@@ -90,7 +84,6 @@ clusters:
   const apply = async (text: string): Promise<void> => {
     write('fleet.yaml', text);
     await ok(
-      node,
       `pullwright synth --fleet fleet.yaml --to manifests
        kubectl apply --server-side --force-conflicts -k manifests/prod
        kubectl wait --for=condition=Established crd --all
@@ -100,7 +93,7 @@ clusters:
   /** Every pod of ours that is to go on running has all of its containers ready. */
   const allReady = (): Promise<void> =>
     within(async () => {
-      const { items } = JSON.parse(await ok(node, 'kubectl get deployments,daemonsets -A -o json')) as {
+      const { items } = JSON.parse(await ok('kubectl get deployments,daemonsets -A -o json')) as {
         readonly items: readonly Workload[];
       };
       const behind = items.filter(({ metadata, spec, status = {} }) => {
@@ -112,41 +105,27 @@ clusters:
         return status.observedGeneration !== metadata.generation || ready !== wanted || updated !== wanted;
       });
       const names = behind.map(({ metadata }) => metadata.name);
-      assert.deepEqual(names, [], await said());
+      assert.deepEqual(names, []);
       assert.equal(items.length, 6);
     });
-  const said = async (): Promise<string> =>
-    (
-      await ok(
-        node,
-        `kubectl get pods -A -o wide; kubectl get events -A | grep -v Normal | tail -20
-         kubectl get pods -A -o json | jq -r '.items[] | select(any(.status.containerStatuses[]?; .ready | not)) | "\\(.metadata.namespace) \\(.metadata.name)"' |
-           while read -r n p; do echo "== $p"; tail -n 8 /var/log/pods/"$n"_"$p"_*/*/*.log || true; done`,
-      )
-    ).slice(-6000);
-
-  const files = nodeFiles(node);
-  const objects = await clusterObjects(node);
+  const changed = await journey.snapshot();
 
   test('our image is pushed, and pulled by every pod with the Secret that the fleet names', async () => {
     await pushProduct(node);
     await grantImage(node, 'hyperfleet-system');
     await ok(
-      node,
       `kubectl -n hyperfleet-system create secret generic pull-secret-adapter-broker --from-literal=url=${outside(rabbit.url)}`,
     );
     write('tls.crt', serving.certificate);
     write('tls.key', serving.key);
     write('ca.crt', node.registryAuthority);
     await ok(
-      node,
       `kubectl -n pullwright-system create secret tls pullwright-webhook-tls --cert=tls.crt --key=tls.key
        kubectl -n pullwright-system create configmap registry-ca --from-file=ca.crt`,
     );
     await apply(fleet({ security: 'privileged', open: false }));
     await allReady();
     await ok(
-      node,
       `kubectl -n openshift-config create secret docker-registry pull-secret --docker-server=registry.example.com \
          --docker-username=platform --docker-password="$(cat password)"`,
     );
@@ -168,46 +147,35 @@ clusters:
   });
 
   test('verify ends well, as a Job of its CronJob', async () => {
-    await ok(node, 'kubectl -n pullwright-system create job verify-now --from=cronjob/pullwright-verify');
+    await ok('kubectl -n pullwright-system create job verify-now --from=cronjob/pullwright-verify');
     await within(async () => {
-      const job = JSON.parse(
-        await ok(node, 'kubectl -n pullwright-system get job verify-now -o json'),
-      ) as Workload;
-      assert.equal(job.status?.succeeded, 1, await said());
+      const job = JSON.parse(await ok('kubectl -n pullwright-system get job verify-now -o json')) as Workload;
+      assert.equal(job.status?.succeeded, 1);
     });
   });
 
-  test('with every system at work, nothing wants attention', () =>
-    within(async () => void (await ok(node, 'pullwright status'))));
+  test('with every system at work, nothing wants attention', () => inOrder());
 
   test('an event becomes a Job, whose pod runs and refuses an endpoint without TLS, as documented', async () => {
-    await ok(node, 'kubectl create namespace clusters-cls-1');
+    await ok('kubectl create namespace clusters-cls-1');
     const data = pullSecret('cls-1');
     api.add('cls-1', { provider: 'gcp', gcp: { projectId: 'cust-proj' }, pullSecret: { data } });
     await within(async () => {
       const codes = await ok(
-        node,
         `kubectl -n hyperfleet-system get pods -o json | jq '.items[] | select(.metadata.name | startswith("pullsecret-cls-1")) |
            .status.containerStatuses[].state.terminated.exitCode'`,
       );
-      assert.equal(codes, '78\n', await said());
+      assert.equal(codes, '78\n');
     });
-    const log = await ok(node, 'cat /var/log/pods/hyperfleet-system_pullsecret-cls-1-*/*/*.log');
+    const log = await ok('cat /var/log/pods/hyperfleet-system_pullsecret-cls-1-*/*/*.log');
     assert.match(log, /SECRET_MANAGER_ENDPOINT is not an https URL/);
     // Status says what the Job said, once the Job's controller has seen its pod end.
-    await within(async () => {
-      const { code, stdout } = await shell(node, 'pullwright status');
-      assert.equal(code, 1);
-      assert.match(stdout, /Attention .*Job\/hyperfleet-system\/pullsecret-cls-1/);
-    });
+    await journey.wantsAttention(/Attention .*Job\/hyperfleet-system\/pullsecret-cls-1/);
   });
 
   test('with every option that changes a container, each is ready again', async () => {
     write('google.crt', googleAuthority.certificate);
-    await ok(
-      node,
-      'kubectl -n hyperfleet-system create configmap job-authorities --from-file=ca.crt=google.crt',
-    );
+    await ok('kubectl -n hyperfleet-system create configmap job-authorities --from-file=ca.crt=google.crt');
     await apply(fleet({ security: 'restricted', open: true }));
     await allReady();
     const agent = node
@@ -218,12 +186,12 @@ clusters:
   });
 
   test('an event becomes a Job, whose pod brings the secret to an endpoint with TLS and to HyperShift', async () => {
-    await ok(node, 'kubectl create namespace clusters-cls-2');
+    await ok('kubectl create namespace clusters-cls-2');
     const data = pullSecret('cls-2');
     api.add('cls-2', { provider: 'gcp', gcp: { projectId: 'cust-proj' }, pullSecret: { data } });
     await within(async () => {
       const available = api.last('cls-2')?.conditions.find(({ type }) => type === 'Available');
-      assert.deepEqual([available?.status, available?.reason], ['True', 'SecretAvailable'], await said());
+      assert.deepEqual([available?.status, available?.reason], ['True', 'SecretAvailable']);
     });
     const stored = google.secrets.get('projects/cust-proj/secrets/hyperfleet-cls-2-pull-secret');
     assert.deepEqual(
@@ -231,19 +199,22 @@ clusters:
       [data],
     );
     const delivered = `kubectl -n clusters-cls-2 get secret pull-secret -o jsonpath='{.data.\\.dockerconfigjson}'`;
-    assert.equal(atob(await ok(node, delivered)), data);
+    assert.equal(atob(await ok(delivered)), data);
     assert.deepEqual(api.violations, []);
   });
 
   test('the way out leaves node and cluster as they were, but for what people made and what is said to stay', async () => {
-    await ok(node, 'pullwright uninstall --yes');
+    await ok('pullwright uninstall --yes');
     await node.ready();
-    const left = changes(files, nodeFiles(node)).map((line) => line.replace(/[0-9a-f]{64}/, 'hash of'));
+    const { files, objects } = await changed();
+    const left = files.map((line) => line.replace(/[0-9a-f]{64}/, 'hash of'));
     assert.deepEqual(left.sort(), LEFT_ON_NODE);
     // Namespaces, Secrets and ConfigMaps of people, and what every namespace has.
     const theirs = /^\+ (Namespace|Secret|ConfigMap|ServiceAccount \S+ default$)/;
-    const more = changes(objects, await clusterObjects(node)).filter((line) => !theirs.test(line));
-    assert.deepEqual(more, []);
+    assert.deepEqual(
+      objects.filter((line) => !theirs.test(line)),
+      [],
+    );
   });
 
   test.lastly('the machine stops', async () => {

@@ -36,6 +36,16 @@ export function importsOf(file: string): readonly Import[] {
   });
 }
 
+/** Files and packages that are loaded when these are; types are erased, and `await import` is not followed. */
+export function loadedBy(files: readonly string[]): ReadonlySet<string> {
+  const seen = new Set(files);
+  // What is added meanwhile is looked at, too.
+  for (const file of seen)
+    for (const { target, isType, isLazy } of file.endsWith('.ts') ? importsOf(file) : [])
+      if (!isType && !isLazy) seen.add(target);
+  return seen;
+}
+
 const known = new Map<string, readonly string[]>();
 
 /** What `file` imports, lazily or not, and which programs it starts. */

@@ -97,3 +97,20 @@ export function table<C extends Case>(
     });
   }
 }
+
+/** Rows of {@link cases}: a name, why it matters where that is not said by it, and what the body takes. */
+export type Cases<T extends readonly unknown[]> = readonly (readonly [
+  name: string,
+  reason: string,
+  ...data: T,
+])[];
+
+/** {@link table} of short rows. */
+export function cases<T extends readonly unknown[]>(
+  add: (name: string, body: TestBody) => void,
+  rows: Cases<T>,
+  body: (...data: T) => void | Promise<void>,
+): void {
+  const all = rows.map(([name, reason, ...data]) => ({ name, data, ...(reason === '' ? {} : { reason }) }));
+  table(add, all, ({ data }) => body(...data));
+}

@@ -8,7 +8,7 @@ import { type ProviderOptions, parseArguments } from '../../../runtime/credentia
 
 export interface NodeFiles {
   /** Absent: there is no such file. */
-  readonly registriesConf?: string;
+  readonly registriesConf?: string | undefined;
   readonly dropins?: Readonly<Record<string, string>>;
   /** Text of the node's own auth file. */
   readonly globalAuth?: string;

@@ -41,7 +41,8 @@ export interface Seen extends RunResult {
   readonly node: NodeDouble;
 }
 
-export async function run(setup: Setup, judge: (seen: Seen) => void = () => undefined): Promise<void> {
+/** Runs once, and gives what is said of it; a test judges then and there, as nothing is left after it. */
+export async function run<T>(setup: Setup, judge: (seen: Seen) => T): Promise<T> {
   const api = await startApi({ secrets: [SECRET], ...setup.api });
   const node = makeNode({
     registriesConf: CONF,
@@ -56,7 +57,13 @@ export async function run(setup: Setup, judge: (seen: Seen) => void = () => unde
       statSync(node.options.authDir, { throwIfNoEntry: false })?.isFile() === true ? {} : authFiles(node);
     const [text] = Object.values(files).map((file) => file.text);
     const auths = text === undefined ? {} : JSON.parse(text).auths;
-    judge({ ...ran, auths, names: Object.keys(files), paths: api.requests.map(({ path }) => path), node });
+    return judge({
+      ...ran,
+      auths,
+      names: Object.keys(files),
+      paths: api.requests.map(({ path }) => path),
+      node,
+    });
   } finally {
     node.remove();
     await api.close();

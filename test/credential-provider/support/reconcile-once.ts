@@ -1,13 +1,16 @@
 /** One reconciliation of the credential provider over a world of doubles, and what came out. */
 
+import { credentialProviderSystem } from '../../../charts/credential-provider/chart.ts';
 import type { Condition } from '../../../runtime/core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
-import type { ReconcilerOptions } from '../../../runtime/credential-provider/options.ts';
+import type { EntryStatus } from '../../../runtime/core/kubernetes/pull-status.ts';
+import {
+  parseReconcilerOptions,
+  type ReconcilerOptions,
+} from '../../../runtime/credential-provider/options.ts';
 import { credentialProviderReconciler } from '../../../runtime/credential-provider/reconciler/reconcile.ts';
 import type { Result } from '../../../runtime/engine/contract.ts';
 import { type ClusterShape, clusterObjects, worldOf } from './world-double.ts';
-
-export const KEY = { scope: 'local', name: 'cluster' } as const;
 
 export interface Seen {
   readonly outcome: Result;
@@ -15,6 +18,26 @@ export interface Seen {
   readonly conditions: ReadonlyMap<string, Condition>;
   /** Conditions of the PullStatus. */
   readonly reported: ReadonlyMap<string, Condition>;
+  /** Its entries by their subject. */
+  readonly verdicts: ReadonlyMap<string, EntryStatus>;
+}
+
+/** What a NodePool's nodes get by the ConfigMap of a hosted cluster with the section `executable: {}`. */
+export function hostedConfig(image: string, provider: object, shape: ClusterShape): KubeObject {
+  const east = {
+    cluster: { image, hostedCluster: { namespace: 'clusters', name: 'east' } },
+    config: { executable: {}, provider },
+  };
+  const part = credentialProviderSystem.managementReconciler?.({} as never, [east as never], undefined);
+  const options = parseReconcilerOptions(part?.options ?? {})('clusters/east');
+  const [made] = reconcile({ hosted: true, ...shape }, options).configs;
+  const { config = '' } = (made?.['data'] ?? {}) as { readonly config?: string };
+  return JSON.parse(config) as KubeObject;
+}
+
+interface Status {
+  readonly conditions?: readonly Condition[];
+  readonly verdicts?: readonly EntryStatus[];
 }
 
 export function reconcile(shape: ClusterShape, options: Partial<ReconcilerOptions> = {}): Seen {
@@ -23,18 +46,18 @@ export function reconcile(shape: ClusterShape, options: Partial<ReconcilerOption
     secretAnnotation: false,
     ...options,
   }));
-  const result = reconciler.reconcile(worldOf(clusterObjects(shape), shape.hosted), KEY);
+  const key = { scope: shape.hosted === true ? 'clusters/east' : 'local', name: 'cluster' };
+  const result = reconciler.reconcile(worldOf(clusterObjects(shape), shape.hosted), key);
   const objects = (result.apply ?? []).flatMap((one) => ('object' in one ? [one.object] : []));
-  const conditionsOf = (kind: string): ReadonlyMap<string, Condition> => {
-    const status = result.status?.find(({ ref }) => ref.kind === kind)?.status as
-      | { conditions?: readonly Condition[] }
-      | undefined;
-    return new Map((status?.conditions ?? []).map((one) => [one.type, one]));
-  };
+  const statusOf = (kind: string): Status =>
+    result.status?.find(({ ref }) => ref.kind === kind)?.status ?? {};
+  const conditionsOf = (kind: string): ReadonlyMap<string, Condition> =>
+    new Map((statusOf(kind).conditions ?? []).map((one) => [one.type, one]));
   return {
     outcome: result,
     configs: objects.filter(({ kind }) => kind !== 'PullStatus'),
     conditions: conditionsOf('CRIOCredentialProviderConfig'),
     reported: conditionsOf('PullStatus'),
+    verdicts: new Map((statusOf('PullStatus').verdicts ?? []).map((one) => [one.subject, one])),
   };
 }

@@ -1,13 +1,10 @@
 /** The kubelet's credential provider on nodes laid out as OpenShift's: the original, as the platform's image has it. */
-import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseReconcilerOptions } from '../../../runtime/credential-provider/options.ts';
-import { credentialProviderReconciler } from '../../../runtime/credential-provider/reconciler/reconcile.ts';
 import type { CrdName } from '../../control-plane/crds.ts';
 import type { TestObject } from '../../control-plane/resource-path.ts';
-import { clusterObjects, worldOf } from '../../credential-provider/support/world-double.ts';
+import { reconcile } from '../../credential-provider/support/reconcile-once.ts';
 import type { NodeMachine } from './node.ts';
 
 export const PLUGINS = '/usr/libexec/kubelet-image-credential-provider-plugins';
@@ -42,18 +39,17 @@ case "$1" in
 esac
 `;
 
-/** The reconciler's, for this platform. */
+/** What is wanted of the one node, as the reconciler is asked for it. */
+export const NODE_SHAPE = {
+  platform: 'BareMetal',
+  pools: ['worker'],
+  nodes: [{ name: 'node1', pool: 'worker', kubelet: 'v1.36.3', runtime: 'cri-o://1.36.1' }],
+  matchImages: ['quay.example.com'],
+} as const;
+
+/** The MachineConfig of its pool. */
 export function kubeletConfig(): TestObject {
-  const nodes = [{ name: 'node1', pool: 'worker', kubelet: 'v1.36.3', runtime: 'cri-o://1.36.1' }];
-  const matchImages = ['quay.example.com'];
-  const objects = clusterObjects({ platform: 'BareMetal', pools: ['worker'], nodes, matchImages });
-  const result = credentialProviderReconciler(parseReconcilerOptions({})).reconcile(worldOf(objects), {
-    scope: 'local',
-    name: 'cluster',
-  });
-  const [applied] = result.apply ?? [];
-  assert.ok(applied !== undefined && 'object' in applied);
-  return applied.object;
+  return reconcile(NODE_SHAPE).configs[0] as TestObject;
 }
 
 /** As the platform's image has it: the original in its folder, and `/usr/local` that leads into `/var`. */

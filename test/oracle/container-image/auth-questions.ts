@@ -1,5 +1,6 @@
 /** Random auth files, and the names that are looked up in them. */
 import fc from 'fast-check';
+import { join, one, words } from '../pieces.ts';
 
 export interface AuthQuestion {
   readonly text: string;
@@ -7,21 +8,8 @@ export interface AuthQuestion {
   readonly keys: readonly string[];
 }
 
-const one = <T extends string>(...words: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...words);
-const join = (...parts: readonly fc.Arbitrary<string>[]): fc.Arbitrary<string> =>
-  fc.tuple(...parts).map((texts) => texts.join(''));
-
-const HOST = one(
-  'a.io',
-  'a.io',
-  'b.a.io',
-  'docker.io',
-  'index.docker.io',
-  'registry-1.docker.io',
-  'localhost:5000',
-  'a.io:443',
-  'A.io',
-  'm.io',
+const HOST = words(
+  'a.io a.io b.a.io docker.io index.docker.io registry-1.docker.io localhost:5000 a.io:443 A.io m.io',
 );
 const PATH = one(
   '',
@@ -119,17 +107,7 @@ const DOCUMENT = fc.oneof(
 const ASKED = fc.oneof(
   {
     arbitrary: join(
-      one(
-        'a.io',
-        'a.io',
-        'b.a.io',
-        'docker.io',
-        'index.docker.io',
-        'localhost:5000',
-        'a.io:443',
-        'A.io',
-        'm.io',
-      ),
+      words('a.io a.io b.a.io docker.io index.docker.io localhost:5000 a.io:443 A.io m.io'),
       one('', '/team', '/team/app', '/team/app/deep', '/te', '/library/nginx', '/v1/x', '/v2'),
     ),
     weight: 20,

@@ -1,5 +1,6 @@
 /** Random configurations of registries, written in all the ways that TOML allows, and images that meet them. */
 import fc from 'fast-check';
+import { one, words } from '../pieces.ts';
 
 /** Main file and drop-ins, and images to ask about. */
 export interface ConfQuestion {
@@ -7,7 +8,6 @@ export interface ConfQuestion {
   readonly images: readonly string[];
 }
 
-const one = <T extends string>(...words: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...words);
 /** There in `often` of `often + 1` cases; in one of ten for 0. */
 const maybe = <T>(value: fc.Arbitrary<T>, often: number): fc.Arbitrary<T | undefined> =>
   fc.oneof(
@@ -16,18 +16,7 @@ const maybe = <T>(value: fc.Arbitrary<T>, often: number): fc.Arbitrary<T | undef
   );
 
 // Few names, so that prefixes meet images, each other and mirrors.
-const HOST = one(
-  'a.io',
-  'b.a.io',
-  'c.b.a.io',
-  'docker.io',
-  'localhost',
-  'm.io',
-  'a.io:5000',
-  'm.io:80',
-  'B.io',
-  '[::1]:5',
-);
+const HOST = words('a.io b.a.io c.b.a.io docker.io localhost m.io a.io:5000 m.io:80 B.io [::1]:5');
 const PATH = one('', '', '', '/team', '/team/app', '/te', '/library', '/team/', '//', '/v2', '/Team', '/a_b');
 const PLACE = fc.tuple(HOST, PATH).map((parts) => parts.join(''));
 const ODD_PLACE = one(

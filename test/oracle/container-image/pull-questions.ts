@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import type { Registry } from '../../../runtime/core/mirrors/registries-conf.ts';
 import { formatRegistriesConf } from '../../../runtime/registry-overrides/mirror-sets/fix.ts';
+import { join, one, words } from '../pieces.ts';
 
 export interface PullQuestion {
   readonly conf: string;
@@ -11,10 +12,6 @@ export interface PullQuestion {
   /** Per secret its keys and `user:password` pairs. */
   readonly secrets: readonly Readonly<Record<string, string>>[];
 }
-
-const one = <T extends string>(...words: readonly T[]): fc.Arbitrary<T> => fc.constantFrom(...words);
-const join = (...parts: readonly fc.Arbitrary<string>[]): fc.Arbitrary<string> =>
-  fc.tuple(...parts).map((texts) => texts.join(''));
 
 // Few names, so that prefixes meet images, each other, mirrors and keys.
 const HOST = one('a.io', 'b.a.io', 'docker.io', 'm.io:5000', 'n.io', 'localhost');
@@ -56,17 +53,7 @@ const IMAGE = join(
 
 const KEY = join(
   one('', '', '', '', 'https://', 'http://'),
-  one(
-    'a.io',
-    'b.a.io',
-    'docker.io',
-    'index.docker.io',
-    'm.io:5000',
-    'm.io',
-    'n.io',
-    'localhost',
-    'a.io:5000',
-  ),
+  words('a.io b.a.io docker.io index.docker.io m.io:5000 m.io n.io localhost a.io:5000'),
   one('', '', '', '/', '/team', '/team/app', '/te', '/library', '/hub', '/hub/team', '/v1/', '/v2/'),
 );
 const entries = (user: string, most: number): fc.Arbitrary<Readonly<Record<string, string>>> =>

@@ -1,5 +1,6 @@
 /** Random questions for the oracle: pieces that matter to one of the parsers, put together at random. */
 import fc from 'fast-check';
+import { words } from '../pieces.ts';
 
 export interface AskedSecret {
   readonly Name: string;
@@ -19,7 +20,6 @@ export type Question =
       readonly Plugin?: string;
     };
 
-const words = (text: string) => fc.constantFrom(...text.split(' '));
 const jumble = (pieces: readonly string[], maxLength: number) =>
   fc.array(fc.constantFrom(...pieces), { maxLength }).map((parts) => parts.join(''));
 
@@ -105,18 +105,7 @@ const AUTHS = fc.constantFrom(
   'dTr/',
   'OnA=',
 );
-const NUMBERS = fc.constantFrom(
-  '1',
-  '-0',
-  '1.50',
-  '1e21',
-  '1e-7',
-  '12345678901234567890',
-  '1e999',
-  '5e-324',
-  '1e-6',
-  '-1.5E+3',
-);
+const NUMBERS = words('1 -0 1.50 1e21 1e-7 12345678901234567890 1e999 5e-324 1e-6 -1.5E+3');
 
 const FIELDS = fc.constantFrom(
   'auth',

@@ -1,8 +1,7 @@
 /** Random files for the kubelet's credential providers, responses of plugins, and durations. */
 import fc from 'fast-check';
+import { words } from '../pieces.ts';
 import { PLAIN } from './yaml-questions.ts';
-
-const words = (text: string) => fc.constantFrom(...text.split(' '));
 
 /** All forms of Go's durations, and near misses. */
 export const DURATION: fc.Arbitrary<string> = fc.oneof(

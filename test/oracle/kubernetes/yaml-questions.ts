@@ -1,7 +1,7 @@
 /** Random YAML: scalars that old and new readers take for different things, in maps and lists as manifests have them. */
 import fc from 'fast-check';
+import { words } from '../pieces.ts';
 
-const words = (text: string) => fc.constantFrom(...text.split(' '));
 const jumble = (alphabet: string, maxLength: number) =>
   fc
     .array(fc.constantFrom(...Array.from(alphabet)), { minLength: 1, maxLength })

@@ -1,14 +1,7 @@
 /** The provider's end-to-end cases: one secret, one pod image, three states of registries.conf, and the version flag. */
 import { command } from '../../../../runtime/credential-provider/plugin/command.ts';
-import { startApi } from '../../../credential-provider/support/api-double.ts';
-import {
-  authFiles,
-  makeNode,
-  pullSecret,
-  requestFor,
-  runOn,
-  tokenFor,
-} from '../../../credential-provider/support/node-double.ts';
+import { pullSecret, requestFor, tokenFor } from '../../../credential-provider/support/node-double.ts';
+import { run } from '../../../credential-provider/support/one-run.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Case {
@@ -52,7 +45,7 @@ export const suite: ConformanceSuite<Input, Outcome> = {
       expected: expectedOf(one),
     }));
   },
-  answer: (input) => (input.args === undefined ? run(input) : flag(input)),
+  answer: (input) => (input.args === undefined ? provided(input) : flag(input)),
   mutation: {
     file: 'runtime/credential-provider/plugin/decide.ts',
     replace: 'files.length === 0',
@@ -72,31 +65,23 @@ function expectedOf(one: Case): Outcome {
   return wanted;
 }
 
-async function run(input: Input): Promise<Outcome> {
-  const api = await startApi({ secrets: [pullSecret(input.secret.name, input.secret.auths)] });
-  const node = makeNode({
-    ...(typeof input.conf === 'string' ? { registriesConf: input.conf } : {}),
-    apiServerEnv: `KUBERNETES_SERVICE_HOST=127.0.0.1\nKUBERNETES_SERVICE_PORT=${api.port}\n`,
-    ca: api.ca,
-  });
-  try {
-    const { log } = await runOn(node, requestFor(input.image, tokenFor(input.secret.namespace)));
-    const [name, file] = Object.entries(authFiles(node))[0] ?? [];
+function provided({ secret, conf, image, ...input }: Input): Promise<Outcome> {
+  const setup = {
+    api: { secrets: [pullSecret(secret.name, secret.auths)] },
+    files: { registriesConf: conf ?? undefined },
+    stdin: requestFor(image, tokenFor(secret.namespace)),
+  };
+  return run(setup, ({ log, auths, names: [name], node }) => {
     const asOnNode = log.map((line) => line.replaceAll(node.options.registriesConf, CONF));
     return {
       ...(input.wantAuthFile === undefined
         ? {}
         : { file: name === undefined ? null : `${AUTH_DIR}/${name}` }),
-      ...(input.wantEntries === undefined
-        ? {}
-        : { entries: Object.keys(JSON.parse(file?.text ?? '{"auths":{}}').auths).length }),
+      ...(input.wantEntries === undefined ? {} : { entries: Object.keys(auths).length }),
       ...(input.wantLogLast === undefined ? {} : { lastLine: asOnNode.at(-1) ?? '' }),
       ...(input.wantLog === undefined ? {} : { lines: asOnNode }),
     };
-  } finally {
-    node.remove();
-    await api.close();
-  }
+  });
 }
 
 async function flag(input: Input): Promise<Outcome> {

@@ -17,15 +17,8 @@ import { parseRequest } from '../../../../runtime/credential-provider/plugin/req
 import { authFilePath } from '../../../../runtime/credential-provider/plugin/run.ts';
 import { pullerOf, readSecrets } from '../../../../runtime/credential-provider/plugin/secrets.ts';
 import { defaultOptions } from '../../../../runtime/credential-provider/provider-flags.ts';
-import { startApi } from '../../../credential-provider/support/api-double.ts';
-import {
-  authFiles,
-  makeNode,
-  pullSecret,
-  requestFor,
-  runOn,
-  tokenFor,
-} from '../../../credential-provider/support/node-double.ts';
+import { pullSecret, requestFor, tokenFor } from '../../../credential-provider/support/node-double.ts';
+import { run } from '../../../credential-provider/support/one-run.ts';
 import { jsonNode } from '../../../support/json-node.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
 import type { ConformanceSuite } from '../../suite.ts';
@@ -197,27 +190,17 @@ async function written(row: Row): Promise<Readonly<Record<string, unknown>> | un
   );
 }
 
-async function runWith(
+function runWith(
   conf: string | undefined,
   stdin: string,
-  auths: unknown,
+  secretAuths: unknown,
   mode: number = 200,
 ): Promise<Readonly<Record<string, unknown>> | undefined> {
-  const api = await startApi({ secrets: [pullSecret('s', auths)], mode });
-  const node = makeNode({
-    ...(conf === undefined ? {} : { registriesConf: conf }),
-    apiServerEnv: `KUBERNETES_SERVICE_HOST=127.0.0.1\nKUBERNETES_SERVICE_PORT=${api.port}\n`,
-    ca: api.ca,
-  });
-  try {
-    const { exitCode } = await runOn(node, stdin);
+  const api = { secrets: [pullSecret('s', secretAuths)], mode };
+  return run({ api, files: { registriesConf: conf }, stdin }, ({ exitCode, names, auths }) => {
     if (exitCode !== 0) throw new Error('the run failed');
-    const [file] = Object.values(authFiles(node));
-    return file === undefined ? undefined : JSON.parse(file.text).auths;
-  } finally {
-    node.remove();
-    await api.close();
-  }
+    return names.length === 0 ? undefined : auths;
+  });
 }
 
 function byOrderOf(keys: unknown): (a: string, b: string) => number {

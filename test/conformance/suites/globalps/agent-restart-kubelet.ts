@@ -5,7 +5,7 @@ import { attemptRestart } from '../../../../runtime/node/restart.ts';
 import { BusRefused, SystemdOverBus } from '../../../../runtime/node/systemd.ts';
 import { fakeClock } from '../../../support/fake-clock.ts';
 import { scriptedBus } from '../../../support/scripted-bus.ts';
-import type { ConformanceSuite } from '../../suite.ts';
+import { type ConformanceSuite, rows } from '../../suite.ts';
 
 interface Input {
   readonly restartUnitError?: string | null;
@@ -18,20 +18,8 @@ interface Expected {
   readonly error: string | null;
 }
 
-interface Recorded {
-  readonly name: string;
-  readonly input: Input;
-  readonly expected: Expected;
-  readonly wanted?: Expected;
-}
-
 export const suite: ConformanceSuite<Input, Expected> = {
-  cases: (document) =>
-    (document as { readonly cases: readonly Recorded[] }).cases.map(({ name, input, expected, wanted }) => ({
-      name,
-      input,
-      expected: { error: (wanted ?? expected).error },
-    })),
+  cases: rows,
   answer: async (input) => {
     const clock = fakeClock();
     const hangs = input.jobResult === null && (input.restartUnitError ?? null) === null;

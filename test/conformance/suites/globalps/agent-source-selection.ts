@@ -6,7 +6,7 @@ import {
   choosePullSecret,
   type MountedSecret,
 } from '../../../../runtime/global-pull-secret/agent/sources.ts';
-import type { ConformanceSuite } from '../../suite.ts';
+import { type ConformanceSuite, rows } from '../../suite.ts';
 
 interface Input {
   readonly global?: string | null;
@@ -17,24 +17,8 @@ interface Input {
 
 type Answer = Readonly<Record<string, string>>;
 
-interface Row {
-  readonly name: string;
-  readonly input: Input;
-  readonly expected: Answer;
-  readonly wanted?: Answer;
-}
-
-const FIELDS = new Set(['used', 'log', 'errorContains']);
-
 export const suite: ConformanceSuite<Input, Answer> = {
-  cases(document) {
-    return (document as { cases: readonly Row[] }).cases.map(({ name, input, expected, wanted }) => {
-      const answer = wanted ?? expected;
-      const unknown = Object.keys(answer).find((field) => !FIELDS.has(field));
-      if (unknown !== undefined) throw new Error(`case "${name}" expects an unknown field "${unknown}"`);
-      return { name, input, expected: answer };
-    });
-  },
+  cases: rows,
   answer(input) {
     const choice = choosePullSecret(
       mounted(input.global, input.globalError),

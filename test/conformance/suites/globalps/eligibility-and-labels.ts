@@ -5,7 +5,7 @@ import { eligibilityLabels, poolEligibility } from '../../../../runtime/global-p
 import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
 import { meta } from '../../../support/meta.ts';
-import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
+import { type ConformanceSuite, rows } from '../../suite.ts';
 
 interface Input {
   readonly platform: string;
@@ -22,26 +22,8 @@ type Answer =
   | { readonly controllerRuns: boolean }
   | { readonly machineLabels: Labels; readonly taintsAnnotation?: string };
 
-interface Row {
-  readonly name: string;
-  readonly input: Input;
-  readonly expected: Answer;
-  readonly defect?: boolean;
-  readonly wanted?: Answer;
-}
-
 export const suite: ConformanceSuite<Input, Answer> = {
-  cases(document) {
-    return (document as { cases: Row[] }).cases.map((row): ConformanceCase<Input, Answer> => {
-      if (!['machineLabel', 'machineLabels', 'controllerRuns'].some((field) => field in row.expected))
-        throw new TypeError(`case "${row.name}" has an unknown answer`);
-      return {
-        name: row.name,
-        input: row.input,
-        expected: row.defect === true && row.wanted !== undefined ? row.wanted : row.expected,
-      };
-    });
-  },
+  cases: rows,
   answer({ platform, upgradeType, nodeLabels }) {
     // HyperShift's unit test takes a pool of this platform that is replaced.
     if (nodeLabels !== undefined) {

@@ -10,7 +10,7 @@ import { hasAdditional } from '../../../../runtime/global-pull-secret/reconciler
 import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
 import { meta } from '../../../support/meta.ts';
-import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
+import { type ConformanceSuite, rows } from '../../suite.ts';
 
 /** Null: there is no such Secret; `no-data-field`: there is one without `data`. */
 type Data = Readonly<Record<string, string>> | 'no-data-field' | null;
@@ -21,21 +21,8 @@ type Input =
   | { readonly object: string; readonly hcpNamespace?: string };
 type Answer = Readonly<Record<string, unknown>>;
 
-interface Row {
-  readonly name: string;
-  readonly input: Input;
-  readonly expected: Answer;
-  readonly defect?: boolean;
-  readonly wanted?: Answer;
-}
-
 export const suite: ConformanceSuite<Input, Answer> = {
-  cases(document) {
-    return (document as { cases: Row[] }).cases.map((row): ConformanceCase<Input, Answer> => {
-      const { why: _why, ...expected } = row.defect === true ? (row.wanted ?? row.expected) : row.expected;
-      return { name: row.name, input: row.input, expected };
-    });
-  },
+  cases: rows,
   answer(input) {
     if ('cp' in input) return pass(input.cp, input.additional, input.nodePool);
     if ('event' in input) return { reconciled: reactsTo(input.event) };

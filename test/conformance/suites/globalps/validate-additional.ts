@@ -4,7 +4,7 @@ import { PullSecret } from '../../../../runtime/core/docker-config/pull-secret.t
 import type { EntryStatus } from '../../../../runtime/core/kubernetes/pull-status.ts';
 import { planPullSecrets } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
-import type { ConformanceSuite } from '../../suite.ts';
+import { type ConformanceSuite, rows } from '../../suite.ts';
 
 type Data = Readonly<Record<string, string>>;
 
@@ -16,23 +16,10 @@ interface Answer {
   readonly error: string | null;
 }
 
-interface Row {
-  readonly name: string;
-  readonly input: Input;
-  readonly expected: Answer;
-  readonly wanted?: Answer;
-}
-
 const PLATFORM: Data = { '.dockerconfigjson': '{"auths":{"platform.example":{"auth":"YTpi"}}}' };
 
 export const suite: ConformanceSuite<Input, Answer> = {
-  cases(document) {
-    return (document as { cases: readonly Row[] }).cases.map(({ name, input, expected, wanted }) => ({
-      name,
-      input,
-      expected: wanted ?? expected,
-    }));
-  },
+  cases: rows,
   answer({ data }) {
     const plan = planPullSecrets({
       platform: secret('pull-secret', PLATFORM),

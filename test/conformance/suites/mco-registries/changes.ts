@@ -3,7 +3,7 @@ import {
   disruptionOf,
   renderNodeFiles,
 } from '../../../../runtime/registry-overrides/machine-config/render.ts';
-import type { ConformanceSuite } from '../../suite.ts';
+import { type ConformanceSuite, rows } from '../../suite.ts';
 import { objectsOf, type RunInput } from './read.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -13,10 +13,7 @@ interface Change {
 }
 
 export const suite: ConformanceSuite<Change, Fields> = {
-  cases: (document) => {
-    const { cases } = document as { cases: readonly { name: string; input: Change; expected: Fields }[] };
-    return cases;
-  },
+  cases: rows,
   answer: ({ before, after }) => {
     const [old, next] = [before, after].map((input) => renderNodeFiles(objectsOf(input)));
     if (old === undefined || next === undefined || old.refused) throw new Error('no rendering before');

@@ -12,7 +12,7 @@ import {
   renderNodeFiles,
   SEARCH_DROP_IN,
 } from '../../../../runtime/registry-overrides/machine-config/render.ts';
-import type { ConformanceCase, ConformanceSuite, Mutation } from '../../suite.ts';
+import { type ConformanceCase, type ConformanceSuite, type Mutation, rows } from '../../suite.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -33,12 +33,11 @@ export interface Expected extends Fields {
 export type RunSuite = ConformanceSuite<RunInput & { readonly asked: Expected }>;
 
 /** `{name, input, expected}` of every case; what is asked about (images, texts) goes with the input. */
-export function readRuns(document: unknown): readonly ConformanceCase<RunInput & { asked: Expected }>[] {
-  const { cases } = document as { readonly cases?: unknown };
-  if (!Array.isArray(cases)) throw new TypeError('no list "cases"');
-  return (cases as readonly { name: string; input: RunInput; expected: Expected }[]).map(
-    ({ name, input, expected }) => ({ name, input: { ...input, asked: expected }, expected }),
-  );
+function readRuns(document: unknown): readonly ConformanceCase<RunInput & { asked: Expected }>[] {
+  return rows<RunInput, Expected>(document).map((one) => ({
+    ...one,
+    input: { ...one.input, asked: one.expected },
+  }));
 }
 
 const DEFAULT_RELEASE =

@@ -1,9 +1,8 @@
 /** The controller's unit tests, played to the reconciler: which objects appear per pool, and which files are in them. */
 
 import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
-import { credentialProviderReconciler } from '../../../../runtime/credential-provider/reconciler/reconcile.ts';
 import { filesOf } from '../../../credential-provider/support/machine-config-files.ts';
-import { clusterObjects, worldOf } from '../../../credential-provider/support/world-double.ts';
+import { reconcile } from '../../../credential-provider/support/reconcile-once.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -42,19 +41,9 @@ export const suite: ConformanceSuite<Input, Outcome> = {
     }));
   },
   answer({ platform, matchImages, updatedTo, dropinPath }) {
-    const reconciler = credentialProviderReconciler(() => ({
-      mode: 'auto',
-      platform: 'None',
-      secretAnnotation: false,
-    }));
     let made: readonly KubeObject[] = [];
-    for (const images of [matchImages, ...(updatedTo === undefined ? [] : [updatedTo])]) {
-      const reader = worldOf(clusterObjects({ platform, matchImages: images, more: made }));
-      const { apply = [] } = reconciler.reconcile(reader, { scope: 'local', name: 'cluster' });
-      made = apply.flatMap((one) =>
-        'object' in one && one.object.kind === 'MachineConfig' ? [one.object] : [],
-      );
-    }
+    for (const images of [matchImages, ...(updatedTo === undefined ? [] : [updatedTo])])
+      made = reconcile({ platform, matchImages: images, more: made }, { platform: 'None' }).configs;
     const files = filesOf(made[0]);
     const own =
       [...files.values()]

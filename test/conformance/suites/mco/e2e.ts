@@ -1,17 +1,9 @@
 /** The end-to-end cases: entries come and go, and the provider finds the credential of a mirror on the same host. */
 import { isMatchImage } from '../../../../runtime/credential-provider/kind.ts';
-import { credentialProviderReconciler } from '../../../../runtime/credential-provider/reconciler/reconcile.ts';
-import { startApi } from '../../../credential-provider/support/api-double.ts';
 import { filesOf } from '../../../credential-provider/support/machine-config-files.ts';
-import {
-  authFiles,
-  makeNode,
-  pullSecret,
-  requestFor,
-  runOn,
-  tokenFor,
-} from '../../../credential-provider/support/node-double.ts';
-import { clusterObjects, worldOf } from '../../../credential-provider/support/world-double.ts';
+import { pullSecret, requestFor, tokenFor } from '../../../credential-provider/support/node-double.ts';
+import { run } from '../../../credential-provider/support/one-run.ts';
+import { reconcile } from '../../../credential-provider/support/reconcile-once.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Case {
@@ -71,16 +63,7 @@ function rendered(one: Case): Outcome {
 }
 
 function fileFor(matchImages: readonly string[]): string {
-  const reconciler = credentialProviderReconciler(() => ({
-    mode: 'auto',
-    platform: 'None',
-    secretAnnotation: false,
-  }));
-  const reader = worldOf(clusterObjects({ platform: 'AWS', matchImages }));
-  const { apply = [] } = reconciler.reconcile(reader, { scope: 'local', name: 'cluster' });
-  const [first] = apply.flatMap((item) =>
-    'object' in item && item.object.kind === 'MachineConfig' ? [item.object] : [],
-  );
+  const [first] = reconcile({ platform: 'AWS', matchImages }, { platform: 'None' }).configs;
   // The platform's own file stays where ours is taken away, so its entries count.
   return [
     ...filesOf(first).values(),
@@ -88,7 +71,7 @@ function fileFor(matchImages: readonly string[]): string {
   ].join('\n');
 }
 
-async function provided({ secretAuths, idms, podImage, wantJournal }: Case): Promise<Outcome> {
+function provided({ secretAuths, idms, podImage, wantJournal }: Case): Promise<Outcome> {
   if (idms === undefined || podImage === undefined || wantJournal === undefined)
     throw new Error('an incomplete case');
   const conf = [
@@ -102,24 +85,13 @@ async function provided({ secretAuths, idms, podImage, wantJournal }: Case): Pro
       'pull-from-mirror = "digest-only"',
     ]),
   ];
-  const api = await startApi({ secrets: [pullSecret('mirror', secretAuths)] });
-  const node = makeNode({
-    registriesConf: `${conf.join('\n')}\n`,
-    apiServerEnv: `KUBERNETES_SERVICE_HOST=127.0.0.1\nKUBERNETES_SERVICE_PORT=${api.port}\n`,
-    ca: api.ca,
-  });
-  try {
-    const { log } = await runOn(node, requestFor(podImage.replace(/@.*/, ''), tokenFor('default')));
-    const text = Object.values(authFiles(node))
-      .map((file) => file.text)
-      .join();
-    const auths = Object.values(secretAuths ?? {}).map(({ auth }) => auth);
-    return {
-      isWritten: log.some((line) => line.startsWith(wantJournal.replace(/\/etc\/crio\/auth\/$/, ''))),
-      hasCredential: auths.every((auth) => text.includes(auth)),
-    };
-  } finally {
-    node.remove();
-    await api.close();
-  }
+  const setup = {
+    api: { secrets: [pullSecret('mirror', secretAuths)] },
+    files: { registriesConf: `${conf.join('\n')}\n` },
+    stdin: requestFor(podImage.replace(/@.*/, ''), tokenFor('default')),
+  };
+  return run(setup, ({ log, auths }) => ({
+    isWritten: log.some((line) => line.startsWith(wantJournal.replace(/\/etc\/crio\/auth\/$/, ''))),
+    hasCredential: Object.values(secretAuths ?? {}).every(({ auth }) => JSON.stringify(auths).includes(auth)),
+  }));
 }

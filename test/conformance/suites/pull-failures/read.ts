@@ -5,7 +5,7 @@ import { judgePod } from '../../../../runtime/diagnose/checks/chain.ts';
 import { lookAt } from '../../../../runtime/diagnose/model/look.ts';
 import { ObjectStore } from '../../../../runtime/engine/store.ts';
 import { meta } from '../../../support/meta.ts';
-import type { ConformanceCase, ConformanceSuite, Mutation } from '../../suite.ts';
+import { type ConformanceCase, type ConformanceSuite, type Mutation, rows } from '../../suite.ts';
 
 interface Input {
   readonly image: string;
@@ -33,14 +33,7 @@ const LISTS = {
   ephemeral: ['ephemeralContainers', 'ephemeralContainerStatuses'],
 } as const;
 
-export function readCases(document: unknown): readonly ConformanceCase<Input, Expected>[] {
-  const { cases } = document as { readonly cases?: unknown };
-  if (!Array.isArray(cases)) throw new TypeError('no list "cases"');
-  return (cases as readonly ConformanceCase<Input, Expected>[]).map(({ name, input, expected }) => {
-    const { failing, cause, host, quoted, places } = expected;
-    return { name, input, expected: present({ failing, cause, host, quoted, places }) };
-  });
-}
+export const readCases: (document: unknown) => readonly ConformanceCase<Input, Expected>[] = rows;
 
 function present(fields: { readonly [Field in keyof Expected]: Expected[Field] | undefined }): Expected {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never;
