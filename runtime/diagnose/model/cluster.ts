@@ -308,8 +308,6 @@ export function reportNamespaces(objects: Iterable<KubeObject>, pulls: readonly 
   });
 }
 
-export type ReportSecret = ReturnType<typeof secretOf>;
-
 function secretOf(object: SecretObject) {
   const profile = writerOf(object);
   const of = textOf(object.metadata.annotations?.[SOURCES_ANNOTATION]);
