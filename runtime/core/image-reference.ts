@@ -36,8 +36,7 @@ const PATH_COMPONENT = '[a-z0-9]+(?:(?:[._]|__|[-]+)[a-z0-9]+)*';
 const PATH = `${PATH_COMPONENT}(?:/${PATH_COMPONENT})*`;
 const TAG = '[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}';
 const DIGEST = '[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}';
-const REFERENCE = new RegExp(`^((?:${DOMAIN}/)?${PATH})(?::(${TAG}))?(?:@(${DIGEST}))?$`);
-const NAME = new RegExp(`^(?:(${DOMAIN})/)?(${PATH})$`);
+const REFERENCE = new RegExp(`^(?:(${DOMAIN})/)?(${PATH})(?::(${TAG}))?(?:@(${DIGEST}))?$`);
 
 /** Longest path, as the library counts it. */
 export const MAX_PATH_LENGTH = 255;
@@ -72,8 +71,7 @@ export function parseWrittenReference(text: string): ImageReferenceResult {
     const lower = REFERENCE.test(text.toLowerCase());
     return wrong(lower ? 'repository name must be lowercase' : INVALID_FORMAT);
   }
-  const [, name = '', tag, digest] = match;
-  const [, domain = '', path = ''] = NAME.exec(name) ?? [];
+  const [, domain = '', path = '', tag, digest] = match;
   if (path.length > MAX_PATH_LENGTH) {
     return wrong(`repository name must not be more than ${MAX_PATH_LENGTH} characters`);
   }

@@ -4,6 +4,7 @@ import { PullwrightError } from '../core/errors.ts';
 import type { KubeObject, SecretObject } from '../core/kubernetes/object.ts';
 import { inParallel } from '../core/parallel.ts';
 import { remember } from '../core/record.ts';
+import { pause } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { leanObject } from '../kube/decode.ts';
 import { Informer, type InformerSink, type InformerTiming } from '../kube/informer.ts';
@@ -37,7 +38,7 @@ export class CachedSource implements Source, InformerSink {
   #informer: Informer | undefined;
   #look: ((object: KubeObject) => Promise<KubeObject | undefined>) | undefined;
   #lookAgainMs = LOOK_AGAIN_MS;
-  readonly #looks = new Set<NodeJS.Timeout>();
+  readonly #stopped = new AbortController();
 
   constructor(selection: Selection, shared: ClusterCache) {
     this.selection = selection;
@@ -75,7 +76,7 @@ export class CachedSource implements Source, InformerSink {
   stop(): void {
     this.#informer?.stop();
     this.#look = undefined;
-    for (const timer of this.#looks) clearTimeout(timer);
+    this.#stopped.abort();
     const objects = [...this.#objects.values()];
     this.#objects.clear();
     for (const object of objects) this.#shared.release(object, false);
@@ -193,12 +194,10 @@ export class CachedSource implements Source, InformerSink {
       const found = await this.#look?.(object);
       if (found !== undefined) this.#shared.observe(found);
     } catch {
-      const timer = setTimeout(() => {
-        this.#looks.delete(timer);
+      void pause(this.#lookAgainMs, this.#stopped.signal).then(() => {
         const known = this.#objects.get(idOf(object));
         if (known !== undefined && this.#onDemand?.wants(known) === true) void this.#lookAt(known);
-      }, this.#lookAgainMs);
-      this.#looks.add(timer);
+      });
     }
   }
 

@@ -5,6 +5,7 @@
 
 import { PullwrightError } from '../core/errors.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
+import { remember } from '../core/record.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { ClusterCache } from './cache.ts';
@@ -15,8 +16,8 @@ const TOLERATED = 5;
 const WINDOW_MS = 120_000;
 /** After giving in, one more try after this time. */
 const HOLD_MS = 600_000;
-/** Objects remembered before old ones are first dropped. */
-const SWEEP_FROM = 1000;
+/** Objects whose corrections are remembered. */
+const REMEMBERED = 10_000;
 
 interface Corrections {
   /** Undefined after the first correction: a second one is rare, and digests of thousands are not free. */
@@ -29,7 +30,6 @@ interface Corrections {
 export class FightBreaker {
   readonly #now: () => number;
   readonly #corrections = new Map<string, Corrections>();
-  #sweepAt = SWEEP_FROM;
 
   constructor(now: () => number) {
     this.#now = now;
@@ -40,8 +40,7 @@ export class FightBreaker {
     const now = this.#now();
     const known = this.#corrections.get(object);
     if (known === undefined || !isRecent(known, now)) {
-      this.#corrections.set(object, { digest: undefined, times: [now] });
-      this.#sweep(now);
+      remember(this.#corrections, object, { digest: undefined, times: [now] }, REMEMBERED);
       return true;
     }
     const digest = digestOf();
@@ -62,14 +61,6 @@ export class FightBreaker {
     const times = known.times.slice(0, -1);
     if (times.length === 0 && known.heldUntil === undefined) this.#corrections.delete(object);
     else this.#corrections.set(object, { ...known, times });
-  }
-
-  /** Forgets what was long ago, each time the memory has doubled. */
-  #sweep(now: number): void {
-    if (this.#corrections.size < this.#sweepAt) return;
-    for (const [object, corrections] of this.#corrections)
-      if (!isRecent(corrections, now)) this.#corrections.delete(object);
-    this.#sweepAt = Math.max(SWEEP_FROM, 2 * this.#corrections.size);
   }
 }
 

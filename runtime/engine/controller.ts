@@ -27,7 +27,7 @@ import type { Cluster } from './cluster.ts';
 import type { ClusterPair, Reader, ReconcileError, Reconciler, Request, Result, Role } from './contract.ts';
 import { type FactCache, PodTrials } from './lookups.ts';
 import type { Metrics } from './metrics.ts';
-import { neighbours, type QueueClock, WorkQueue } from './queue.ts';
+import { type QueueClock, WorkQueue } from './queue.ts';
 import { Reporter } from './reporter.ts';
 import { type ObjectStore, worldView } from './store.ts';
 
@@ -244,12 +244,12 @@ export class Controller {
   async #commitAll(changes: readonly ChangeSet[], author: Author): Promise<readonly Committed[]> {
     const { clusters } = this.#options;
     const committed: Committed[] = [];
-    for (const group of neighbours(changes, (change) => `${change.verb} ${change.ref.kind}`))
-      committed.push(
-        ...(await inParallel(group, PARALLEL_WRITES, (change) =>
-          commit(change, author, clusters[change.ref.role]),
-        )),
-      );
+    const send = (change: ChangeSet): Promise<Committed> => commit(change, author, clusters[change.ref.role]);
+    const kindOf = (change?: ChangeSet): string => `${change?.verb} ${change?.ref.kind}`;
+    for (let from = 0, to = 0; from < changes.length; from = to) {
+      while (to < changes.length && kindOf(changes[to]) === kindOf(changes[from])) to += 1;
+      committed.push(...(await inParallel(changes.slice(from, to), PARALLEL_WRITES, send)));
+    }
     return committed;
   }
 

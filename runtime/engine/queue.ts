@@ -155,15 +155,3 @@ export const systemQueueClock: QueueClock = {
     return () => clearTimeout(timer);
   },
 };
-
-/** Cuts `items` into runs of neighbours for which `kindOf` is the same. */
-export function neighbours<T>(items: readonly T[], kindOf: (item: T) => string): readonly (readonly T[])[] {
-  const runs: { readonly kind: string; readonly items: T[] }[] = [];
-  for (const item of items) {
-    const kind = kindOf(item);
-    const last = runs.at(-1);
-    if (last?.kind === kind) last.items.push(item);
-    else runs.push({ kind, items: [item] });
-  }
-  return runs.map((run) => run.items);
-}

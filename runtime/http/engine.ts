@@ -13,18 +13,10 @@ import { tooLarge, torn } from './http-error.ts';
 import type { EngineRequest, HttpAnswer, HttpEngine, Identity, Route } from './request.ts';
 
 const KEPT: AgentOptions = { keepAlive: true, keepAliveMsecs: 30_000, maxFreeSockets: 32 };
-const MOST_ORIGINS = 1000;
-
-/** Where an origin is, read once: reading a URL costs as much as the rest of making a request. */
-interface Target {
-  readonly options: ReturnType<typeof urlToHttpOptions>;
-  readonly proxy: Redacted<string> | undefined;
-}
 
 /** See {@link HttpEngine}. */
 export class HttpsEngine implements HttpEngine {
   readonly #route: Route;
-  readonly #targets = new Map<string, Target>();
   readonly #plain = new HttpAgent({ keepAlive: true });
   /** By proxy; the empty name is for none. */
   readonly #agents = new Map<string, HttpsAgent>();
@@ -54,10 +46,11 @@ export class HttpsEngine implements HttpEngine {
   #once(request: EngineRequest): Promise<HttpAnswer> {
     const { method, origin, headers, body, halts } = request;
     const secure = origin.startsWith('https:');
-    const target = this.#targetOf(origin, secure);
+    const target = urlToHttpOptions(new URL(origin));
+    const proxy = secure ? this.#route.proxyFor?.(origin) : undefined;
     const options: RequestOptions = {
-      ...target.options,
-      ...(request.address === undefined ? {} : addressed(request.address, target.options)),
+      ...target,
+      ...(request.address === undefined ? {} : addressed(request.address, target)),
       path: pathOf(request.url, origin),
       method,
       headers: {
@@ -66,7 +59,7 @@ export class HttpsEngine implements HttpEngine {
         // Not by itself where a method has no body as a rule, such as DELETE.
         ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
       },
-      agent: secure ? this.#agentFor(request.identity, target.proxy) : this.#plain,
+      agent: secure ? this.#agentFor(request.identity, proxy) : this.#plain,
     };
     return new Promise((resolve, reject) => {
       const call = (secure ? httpsRequest : httpRequest)(options);
@@ -83,18 +76,6 @@ export class HttpsEngine implements HttpEngine {
       call.once('response', (message) => resolve(new MessageAnswer(message, method)));
       call.end(body);
     });
-  }
-
-  #targetOf(origin: string, secure: boolean): Target {
-    const known = this.#targets.get(origin);
-    if (known !== undefined) return known;
-    const made = {
-      options: urlToHttpOptions(new URL(origin)),
-      proxy: secure ? this.#route.proxyFor?.(origin) : undefined,
-    };
-    if (this.#targets.size >= MOST_ORIGINS) this.#targets.clear();
-    this.#targets.set(origin, made);
-    return made;
   }
 
   /** One agent for each proxy, as long as the client certificate stays the same. */
@@ -136,7 +117,7 @@ function newAgent({ ca, serverName }: Route, identity: Identity | undefined, pro
 }
 
 /** Of TLS, the name is that of the URL. An address has none; the certificate is then checked against the address. */
-function addressed(address: string, target: Target['options']): RequestOptions {
+function addressed(address: string, target: ReturnType<typeof urlToHttpOptions>): RequestOptions {
   const host = (target.hostname ?? '').replace(/^\[|\]$/g, '');
   return {
     host: address,

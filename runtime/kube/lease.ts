@@ -8,6 +8,7 @@ import type { KubeObject } from '../core/kubernetes/object.ts';
 import { asPullwrightError, isApiError } from './api-error.ts';
 import type { KubeClient } from './client.ts';
 import { microTime } from './events.ts';
+import type { ObjectRef } from './resources.ts';
 
 /** Time for the election, so that tests can make it jump. */
 export interface LeaseClock {
@@ -42,6 +43,7 @@ interface LeaseSpec {
   readonly leaseTransitions?: number;
 }
 
+const LEASE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
 const MANAGER = 'pullwright-leader-election';
 /** One for each renewal that may be under way, and one more. */
 const RELEASE_TRIES = 3;
@@ -144,7 +146,9 @@ export class LeaderElection {
     const { client, identity } = this.#options;
     const lease = await client.get(this.#ref);
     if (lease === undefined) {
-      await client.create({ ...this.#identityOfLease, spec: this.#spec({}) }, MANAGER);
+      const { namespace, name, labels } = this.#options;
+      const metadata = { namespace, name, ...(labels === undefined ? {} : { labels }) };
+      await client.create({ ...LEASE, metadata, spec: this.#spec({}) }, MANAGER);
       return true;
     }
     const spec = specOf(lease);
@@ -179,15 +183,9 @@ export class LeaderElection {
     };
   }
 
-  get #identityOfLease(): KubeObject {
-    const { namespace, name, labels } = this.#options;
-    const metadata = { namespace, name, ...(labels === undefined ? {} : { labels }) };
-    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata };
-  }
-
-  get #ref(): { apiVersion: string; kind: string; namespace: string; name: string } {
+  get #ref(): ObjectRef {
     const { namespace, name } = this.#options;
-    return { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name };
+    return { ...LEASE, namespace, name };
   }
 }
 

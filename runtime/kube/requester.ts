@@ -184,7 +184,7 @@ export class Requester {
         url: this.#server + call.path + queryText(call.query),
         headers: this.#headers(call, text, credentials),
         signal: call.signal,
-        timeoutMs: this.#timeoutMs,
+        timeoutMs: this.#options.timeoutMs ?? 30_000,
         identity: credentials,
         fence: method === 'GET' ? undefined : () => fence?.(call),
         body: text,
@@ -196,10 +196,6 @@ export class Requester {
       if (!(error instanceof PullwrightError)) onRequest?.({ code: '<error>', method });
       throw this.#readable(call, error);
     }
-  }
-
-  get #timeoutMs(): number {
-    return this.#options.timeoutMs ?? 30_000;
   }
 
   #isOver(call: Call): boolean {

@@ -1,6 +1,7 @@
 /** `pullwright validate FILE...`: what is wrong in pull secrets, mirror sets, profiles and fleets, before they are applied. */
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
 import type { FleetError as FleetErrors } from '../../../charts/fleet-problems.ts';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { findingText, type JunitCase } from '../../cli/findings.ts';
@@ -17,7 +18,6 @@ import {
   type Manifest,
   type ManifestProblem,
   readFolder,
-  textOf,
 } from '../../engine/offline/manifests.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { type ValidationProblem, validateDockerConfig } from '../checks/docker-config.ts';

@@ -4,6 +4,7 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
 import { LineCounter } from 'yaml';
 import { errnoOf, PullwrightError } from '../../core/errors.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
@@ -204,7 +205,7 @@ function splitDocuments(text: string): Piece[] {
   };
   for (const marker of clean.matchAll(/^---(?=[ \t\r\n]|$)[^\n]*(?:\n|$)/gm)) {
     push(marker.index);
-    line += countLines(clean, start, marker.index) + 1;
+    line += clean.slice(start, marker.index).split('\n').length;
     start = marker.index + marker[0].length;
     // Text on the marker's own line belongs to the document, unless it is a comment.
     const rest = marker[0].slice(3).trim();
@@ -219,12 +220,6 @@ function splitDocuments(text: string): Piece[] {
 
 function isBlank(text: string): boolean {
   return !/^[ \t]*[^\s#]/m.test(text);
-}
-
-function countLines(text: string, from: number, to: number): number {
-  let count = 0;
-  for (let at = text.indexOf('\n', from); at >= 0 && at < to; at = text.indexOf('\n', at + 1)) count += 1;
-  return count;
 }
 
 function isUnread(text: string, kinds: ReadonlySet<string>): boolean {
@@ -401,13 +396,6 @@ async function manifestFiles(path: string): Promise<string[]> {
     else if (entry.isFile() && /\.(ya?ml|json)$/.test(entry.name)) found.push(join(path, entry.name));
   }
   return found;
-}
-
-/** All of a stream. */
-export async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
-  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** The text of `file`; `what` it is, with a space behind. @throws PullwrightError `InputUnreadable` */

@@ -85,8 +85,8 @@ export function runOffline(input: OfflineInput): OfflineResult {
 class OfflineRun {
   readonly #input: OfflineInput;
   readonly #worlds: Map<Reconciler, Reader>;
-  readonly #originals = new Map<string, KubeObject | undefined>();
-  readonly #touched = new Map<string, { reconciler: string; ref: Ref }>();
+  /** What was looked at for writing, as it was before. */
+  readonly #touched = new Map<string, { reconciler: string; ref: Ref; before: KubeObject | undefined }>();
   readonly #reports = new Map<string, KeyReport>();
   readonly #passes = new Map<string, { count: number; changed: Ref | undefined }>();
 
@@ -149,7 +149,7 @@ class OfflineRun {
   #reads(reconciler: Reconciler, ref: Ref): boolean {
     const { stores, scope } = this.#input;
     const alone = stores.hosted === stores.management;
-    const object = stores[ref.role].get(ref) ?? this.#originals.get(refText(ref));
+    const object = stores[ref.role].get(ref) ?? this.#touched.get(refText(ref))?.before;
     return (
       object !== undefined &&
       reconciler.watches.some((read) => (alone || read.role === ref.role) && covers(read, object, scope))
@@ -201,8 +201,8 @@ class OfflineRun {
   #remember(ref: Ref, author: Author): void {
     const id = refText(ref);
     if (this.#touched.has(id)) return;
-    this.#originals.set(id, this.#input.stores[ref.role].get(ref));
-    this.#touched.set(id, { reconciler: author.reconciler, ref });
+    const before = this.#input.stores[ref.role].get(ref);
+    this.#touched.set(id, { reconciler: author.reconciler, ref, before });
   }
 
   #count(author: Author, changed: Ref | undefined): void {
@@ -225,9 +225,9 @@ class OfflineRun {
   }
 
   #results(): ObjectResult[] {
-    return [...this.#touched.entries()]
-      .map(([id, { reconciler, ref }]) =>
-        resultFor(reconciler, ref, this.#originals.get(id), this.#input.stores[ref.role].get(ref)),
+    return [...this.#touched.values()]
+      .map(({ reconciler, ref, before }) =>
+        resultFor(reconciler, ref, before, this.#input.stores[ref.role].get(ref)),
       )
       .filter((result) => result !== undefined)
       .sort((a, b) => (refText(a.ref) < refText(b.ref) ? -1 : 1));
