@@ -34,10 +34,8 @@ export class PullwrightError extends Error {
   readonly details: readonly string[] | undefined;
 
   constructor(message: string, options: ErrorOptions) {
-    super(
-      listed(message, options.details),
-      options.cause === undefined ? undefined : { cause: options.cause },
-    );
+    const lines = (options.details ?? []).map((detail) => `\n  ${detail}`);
+    super(message + lines.join(''), options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'PullwrightError';
     this.code = options.code;
     this.retryPolicy = options.retryPolicy ?? 'retry';
@@ -45,11 +43,6 @@ export class PullwrightError extends Error {
     this.hint = options.hint;
     this.details = options.details;
   }
-}
-
-function listed(message: string, details: readonly string[] | undefined): string {
-  if (details === undefined) return message;
-  return [message, ...details.map((detail) => `  ${detail}`)].join('\n');
 }
 
 /** Wrong use of a command: exit code 2. */

@@ -2,7 +2,7 @@
 
 import { readinessOf } from '../core/kubernetes/conditions.ts';
 import type { EntryStatus, PullStatusInput } from '../core/kubernetes/pull-status.ts';
-import { countedOf } from '../core/text.ts';
+import { countedOf, someOf } from '../core/text.ts';
 
 /** On a HostedCluster: the shard whose reconciler manages it. Without it, the reconciler without a shard does. */
 export const SHARD_LABEL = 'pullwright.dev/shard';
@@ -49,11 +49,8 @@ function conditionsOf(count: {
   const { all, starting, verdicts } = count;
   const are = (some: number): string =>
     countedOf(some, all, ['hosted cluster', 'hosted clusters'], ['is', 'are']);
-  const names = verdicts
-    .slice(0, 3)
-    .map(({ subject, reason }) => `"${subject.slice(0, 200)}" (${reason.slice(0, 64)})`);
-  const more = verdicts.length > names.length ? ` and ${verdicts.length - names.length} more` : '';
-  const failing = `${are(verdicts.length)} not looked after: ${names.join(', ')}${more}`;
+  const names = verdicts.map(({ subject, reason }) => `"${subject.slice(0, 200)}" (${reason.slice(0, 64)})`);
+  const failing = `${are(verdicts.length)} not looked after: ${someOf(names, 3)}`;
   const none = { reason: 'NoHostedClusters', message: 'There are no hosted clusters to reconcile' };
   const begin = { reason: 'HostedClustersStarting', message: `${are(starting)} being read` };
   return readinessOf([

@@ -183,9 +183,9 @@ export interface Hold {
   release(): void;
 }
 
-/** Takes the lock `name` in `folder`, or gives a promise of when it is worth trying again. */
-export async function takeSingle(folder: string, name: string = 'lock'): Promise<Hold | Busy> {
-  const path = join(folder, name);
+/** Takes the lock of `folder`, or gives a promise of when it is worth trying again. */
+export async function takeSingle(folder: string): Promise<Hold | Busy> {
+  const path = join(folder, 'lock');
   for (;;) {
     const taken = await tryTake(path);
     if (taken !== undefined) return taken;
