@@ -194,11 +194,14 @@ export class CachedSource implements Source, InformerSink {
       const found = await this.#look?.(object);
       if (found !== undefined) this.#shared.observe(found);
     } catch {
-      void pause(this.#lookAgainMs, this.#stopped.signal).then(() => {
-        const known = this.#objects.get(idOf(object));
-        if (known !== undefined && this.#onDemand?.wants(known) === true) void this.#lookAt(known);
-      });
+      void this.#lookAgain(object);
     }
+  }
+
+  async #lookAgain(object: KubeObject): Promise<void> {
+    await pause(this.#lookAgainMs, this.#stopped.signal);
+    const known = this.#objects.get(idOf(object));
+    if (known !== undefined && this.#onDemand?.wants(known) === true) await this.#lookAt(known);
   }
 
   /** Whether this source has all of the object, or will have it. */
