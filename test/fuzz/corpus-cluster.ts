@@ -68,7 +68,7 @@ const SIDECARS: KubeObject = {
   },
 };
 const FILE = '/etc/kubernetes/credential-providers/ecr-credential-provider.yaml';
-const made = machineConfig({ pool: 'worker', files: [{ path: FILE, text: PROVIDER }] });
+const made = machineConfig('worker', [{ path: FILE, text: PROVIDER }]);
 /** What the kubelets of a pool are started with. */
 const RENDERED: KubeObject = {
   ...made,

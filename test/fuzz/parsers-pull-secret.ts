@@ -14,7 +14,7 @@ import { authFile, parseGlobalAuth } from '../../runtime/credential-provider/aut
 import { validateDockerConfig } from '../../runtime/diagnose/checks/docker-config.ts';
 import { parseDocument } from '../../runtime/global-pull-secret/agent/document.ts';
 import { configHash } from '../../runtime/global-pull-secret/eligibility.ts';
-import { entryDigests, upstreamRefusal } from '../../runtime/global-pull-secret/reconciler/observed.ts';
+import { entryDigests, upstreamRefusal } from '../../runtime/global-pull-secret/reconciler/plan.ts';
 import { judgedMark } from '../../runtime/global-pull-secret/removal-guard.ts';
 import { JobError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
 import { assertPullSecret } from '../../runtime/pull-secret-adapter/job/job.ts';
