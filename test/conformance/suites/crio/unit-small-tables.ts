@@ -50,8 +50,8 @@ export const suite: ConformanceSuite<Input> = {
   answer: ({ table, row }) => tableNamed(table).answer(row),
   mutation: {
     file: 'runtime/credential-provider/plugin/secrets.ts',
-    replace: "typeof namespace !== 'string'",
-    by: 'false',
+    replace: 'const { namespace } = own;',
+    by: "const { namespace = 'default' } = own;",
   },
 };
 

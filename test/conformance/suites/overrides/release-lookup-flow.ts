@@ -93,7 +93,7 @@ export const suite: ConformanceSuite<Input> = {
   accepts,
   mutation: {
     file: 'runtime/registry-overrides/planes.ts',
-    replace: 'replaceRegistry(candidate.reference, overrides)',
-    by: 'candidate.reference',
+    replace: 'const from = replaceRegistry(candidate.reference, overrides);',
+    by: 'const from = candidate.reference;',
   },
 };
