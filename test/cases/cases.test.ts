@@ -41,7 +41,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     {
       args: 'doctor haproxy-node1 -n kube-system --from FOLDER/all.yaml',
       code: 1,
-      says: /broken +credential .*the registry asks for one\n\nA static pod cannot list Secrets: put an entry for registry\.acme\.example/,
+      says: /broken +credential .*the registry requires one\n\nA static pod cannot list Secrets: put an entry for registry\.acme\.example/,
       never: /create it again|kind: ServiceAccount/,
     },
   ],
@@ -114,7 +114,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     {
       args: 'explain --pod web-0 -n shop --node node1 --from FOLDER/all.yaml',
       code: 1,
-      says: /a pod without the Secret starts from it, as CRI-O 1\.35\.1 \(before 1\.36\)/,
+      says: /a pod without the Secret can use it, as CRI-O 1\.35\.1 \(before 1\.36\)/,
     },
   ],
   '24-x509-in-name': [
@@ -216,7 +216,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     {
       args: 'doctor job-1 -n team --from FOLDER/all.yaml',
       code: 1,
-      says: /broken +injection .*"quay-robot", and this one does not list it/,
+      says: /broken +injection .*"quay-robot" to such pods, but this one does not list it/,
     },
   ],
   '52-opaque-type': [

@@ -184,13 +184,13 @@ const before: readonly Row[] = [
       objects: [crd('things.x.io', ['v1'], { spec: {} })],
     },
     ['crds', 'warning'],
-    /another schema/,
+    /a different schema/,
   ),
   row(
     'the same definition',
     { plan: [crd('things.x.io', ['v1'])], objects: [crd('things.x.io', ['v1'])] },
     ['crds', 'ok'],
-    /as it is rendered/,
+    /as rendered/,
   ),
   row(
     'a namespace that nobody brings',
@@ -274,7 +274,7 @@ const before: readonly Row[] = [
     'an object of somebody else',
     { plan: [agent()], objects: [agent()] },
     ['foreign-objects', 'warning'],
-    /DaemonSet\/kube-system\/agent is there and not ours/,
+    /DaemonSet\/kube-system\/agent exists and is not ours/,
   ),
   row(
     'an account without rights',
@@ -307,7 +307,7 @@ const before: readonly Row[] = [
     'one that lets it in',
     { plan: [agent()], objects: [namespace('kube-system')] },
     ['pod-security', 'ok'],
-    /lets it in/,
+    /admits it/,
   ),
   row(
     'OpenShift, without constraints for the account',
@@ -359,7 +359,7 @@ const before: readonly Row[] = [
     'the Machine Config Operator',
     { objects: [node('a', { annotations: MCO })] },
     ['machine-config-operator', 'warning'],
-    /looks after 1 node \(a\)/,
+    /manages 1 node \(a\)/,
   ),
   row(
     'the provider on containerd',
@@ -402,7 +402,7 @@ const before: readonly Row[] = [
       ],
     },
     ['hypershift', 'warning'],
-    /ours observes it/,
+    /Pullwright only observes it/,
     /mode: own/,
   ),
 ];
@@ -465,7 +465,7 @@ const after: readonly Row[] = [
     'a workload that nobody has looked at',
     { plan: [agent()], objects: [agent()] },
     ['workloads', 'error'],
-    /not been looked at/,
+    /not been reconciled/,
   ),
   row(
     'a DaemonSet without nodes',
@@ -486,7 +486,7 @@ const after: readonly Row[] = [
     'a policy without a binding',
     { plan: [policy(VALIDATING)], objects: [policy(VALIDATING)] },
     ['admission', 'error'],
-    /refuses nothing/,
+    /rejects nothing/,
   ),
   row(
     'a policy that is not understood',

@@ -240,7 +240,7 @@ table(
       name: 'a node without an agent',
       reason: 'the DaemonSet counts pods, and none is here',
       objects: [daemonSet()],
-      cause: /^A node lacks the pull secret that is meant for it: n$/,
+      cause: /^A node lacks its pull secret: n$/,
       says: /has no pod on node "n"/,
     },
     {

@@ -201,7 +201,7 @@ export const rows: readonly Row[] = [
     objects: [pod(), account(['good']), GOOD],
     what: 'web',
     broken: 'injection',
-    says: /ServiceAccount\/.*gives such pods Secret "good"/,
+    says: /ServiceAccount\/.*adds Secret "good" to such pods/,
     advice: /^Pod "web": create it again$/,
   },
   {
@@ -215,7 +215,7 @@ export const rows: readonly Row[] = [
     labels: { profile: 'brings' },
     what: 'web',
     broken: 'secrets-there',
-    says: /"copied", .*does not exist; PullSecretProfile\/bringing is to bring it: NotGranted: nobody says yes/,
+    says: /"copied", .*does not exist; PullSecretProfile\/bringing should create it: NotGranted: nobody says yes/,
     advice: /kubectl describe pullsecretprofile\/bringing/,
   },
   {
@@ -225,7 +225,7 @@ export const rows: readonly Row[] = [
     labels: { profile: 'yes' },
     what: 'web',
     broken: 'injection',
-    says: /profile\/team gives such pods Secret "good"/,
+    says: /profile\/team adds Secret "good" to such pods/,
     advice: /^Pod "web": create it again$/,
   },
   {
@@ -238,7 +238,7 @@ export const rows: readonly Row[] = [
       event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized'),
     ],
     broken: 'credential',
-    says: /no credential that is listed matches "quay.io\/shop\/web:1", and the registry asks for one/,
+    says: /no listed credential matches "quay.io\/shop\/web:1", and the registry requires one/,
   },
   {
     name: 'the same, fixed as printed',
@@ -250,7 +250,7 @@ export const rows: readonly Row[] = [
       event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized'),
     ],
     broken: 'credential',
-    says: /no credential that is listed matches "quay.io\/shop\/web:1", and the registry asks for one/,
+    says: /no listed credential matches "quay.io\/shop\/web:1", and the registry requires one/,
     fixes: 'injection',
   },
   {
@@ -264,7 +264,7 @@ export const rows: readonly Row[] = [
       event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized'),
     ],
     broken: 'injection',
-    says: /^ServiceAccount\/.* gives such pods Secret "good", and pod "web" does not list it/,
+    says: /^ServiceAccount\/.* adds Secret "good" to such pods, but pod "web" does not list it/,
     advice: /^Pod "web": delete it, and its ReplicaSet makes another$/,
   },
   {

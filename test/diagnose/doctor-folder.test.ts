@@ -24,14 +24,14 @@ for (const [name, spec] of [
 test('takes the ServiceAccount "default" for there: Kubernetes makes it', async () => {
   const ran = await doctor('plain');
   assert.equal(ran.code, 0, ran.stdout);
-  assert.match(ran.stdout, /ok +service-account +not checked: it is not among the objects that were read/);
+  assert.match(ran.stdout, /ok +service-account +not checked: the ServiceAccount is not in the input/);
 });
 
 test('says what nobody has tried, and that no credential is none', async () => {
   const { stdout } = await doctor('plain');
   assert.match(
     stdout,
-    /ok +credential +no credential that is listed matches ".*": it is pulled without one, which works where it is public/,
+    /ok +credential +no listed credential matches ".*": it is pulled anonymously, which works for public images only/,
   );
   assert.match(stdout, /ok +registry +not checked: no pod of this template found/);
 });
@@ -61,7 +61,7 @@ test('looks at the pods that a template has made, and at no others', async () =>
   };
   const own = podOf('web-1', 'plain-5b65b7db', 'unauthorized');
   const other = podOf('api-1', 'own-5b65b7db', 'unauthorized');
-  assert.match(await examine(...own), /broken +credential .*and the registry asks for one/);
+  assert.match(await examine(...own), /broken +credential .*and the registry requires one/);
   assert.match(await examine(...other), /ok +registry +not checked/);
   const quiet = podOf('web-2', 'plain-5b65b7db', 'a word that nobody knows');
   assert.match(

@@ -134,7 +134,10 @@ function providerFailed(...more: readonly KubeObject[]): Finding | undefined {
 test('a provider that failed gets rights on the readable Secrets for mirrors, which the ServiceAccount lists', () => {
   const account = meta('v1 ServiceAccount', { name: 'default', namespace: 'shop' });
   const { fix = [], advice = '' } = providerFailed(account) ?? {};
-  assert.match(advice, /not known which mirrors.*every pull secret of the namespace is named \("other"\)/);
+  assert.match(
+    advice,
+    /mirrors of the node are not known.*every pull secret of the namespace is listed \("other"\)/,
+  );
   assert.deepEqual(fix.map(({ kind }) => kind).toSorted(), ['Role', 'RoleBinding', 'ServiceAccount']);
   assert.match(JSON.stringify(fix), /"resourceNames":\["other"\].*"imagePullSecrets":\[\{"name":"other"\}\]/);
   const unread = providerFailed();
@@ -262,7 +265,7 @@ const failures: readonly (Case & {
     said: ASKED,
     hosts: [],
     check: 'credential',
-    message: /"ghcr\.io\/x\/b:1", and the registry asks for one$/,
+    message: /"ghcr\.io\/x\/b:1", and the registry requires one$/,
   },
   {
     name: 'the same, with a Secret for the image that runs',
@@ -270,7 +273,7 @@ const failures: readonly (Case & {
     said: ASKED,
     hosts: ['quay.io'],
     check: 'credential',
-    message: /"ghcr\.io\/x\/b:1", and the registry asks for one$/,
+    message: /"ghcr\.io\/x\/b:1", and the registry requires one$/,
   },
   {
     name: 'an ephemeral container',
@@ -279,7 +282,7 @@ const failures: readonly (Case & {
     hosts: [],
     kind: 'ephemeral',
     check: 'credential',
-    message: /"ghcr\.io\/x\/b:1", and the registry asks for one$/,
+    message: /"ghcr\.io\/x\/b:1", and the registry requires one$/,
   },
   {
     name: 'a credential that is refused, beside an image that runs without one',

@@ -39,7 +39,7 @@ const rows: readonly Row[] = [
     name: 'a set that is paused',
     reason: 'the set is there, and gives nothing',
     giver: set({ injectionStrategy: { paused: true } }),
-    says: /Secret "quay" of the namespace does, and SidecarSet\/side, which has it for pods, does not give it to this one: its injectionStrategy\.paused is set/,
+    says: /Secret "quay" of the namespace does, and SidecarSet\/side, which adds it to pods, skips this one: its injectionStrategy\.paused is set/,
   },
   {
     name: 'a set whose selector misses the pod',

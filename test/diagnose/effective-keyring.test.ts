@@ -164,9 +164,9 @@ test('doctor says what was seen', async () => {
     const { stdout } = await run('doctor', template, '-n', 'shop');
     assert.match(
       stdout,
-      /ok +injection +a pod of this template lists 1 imagePullSecret, 1 of them by profiles/,
+      /ok +injection +a pod of this template lists 1 imagePullSecret, 1 added by profiles/,
     );
   }
   const other = await run('doctor', 'sts/other', '-n', 'shop');
-  assert.match(other.stdout, /injection +a pod of this template lists no Secret, and no profile/);
+  assert.match(other.stdout, /injection +a pod of this template lists no imagePullSecret, and no profile/);
 });

@@ -164,7 +164,7 @@ test('the text shows no password', () => {
     mirrors: MIRRORS,
   });
   const text = explanationText(explained, { locate: () => 'file.yaml:3' });
-  assert.match(text, /^quay\.io\/team\/app:latest\n├─ looked at/);
+  assert.match(text, /^quay\.io\/team\/app:latest\n├─ credentials from/);
   assert.match(text, /file\.yaml:3/);
   assert.match(text, /kubelet {2}one credential, no anonymous attempt\n/);
   assert.doesNotMatch(text, /cAnArY/);

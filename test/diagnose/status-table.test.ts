@@ -57,7 +57,7 @@ const rows: readonly Row[] = [
     reason: 'a folder has no status',
     spec: { replicas: 2 },
     state: 'Unknown',
-    says: /nothing has reported/,
+    says: /not reported yet/,
   },
 ];
 
@@ -155,7 +155,7 @@ const AGENTS: readonly Row[] = [
     name: 'a manifest of agents',
     reason: 'a folder has no status',
     state: 'Unknown',
-    says: /nothing has reported/,
+    says: /not reported yet/,
   },
 ];
 

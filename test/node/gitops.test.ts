@@ -54,7 +54,7 @@ async function journey(): Promise<void> {
       for (const owner of OWNERS)
         await scene.doctor(
           scene.pod(owner, 'web'),
-          /secrets-there .*team-registry is to bring it: SourceMissing/,
+          /secrets-there .*team-registry should create it: SourceMissing/,
         );
       await scene.within(async () => assert.equal(await flux.ready(PROFILES), 'False', await flux.report()));
       assert.match(await scene.run('Flux: look'), /PullSecretProfile\/team-registry status: 'Failed'/);

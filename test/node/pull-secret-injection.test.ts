@@ -76,7 +76,7 @@ async function walk(): Promise<void> {
     await make(pod('team-a', 'early'), WAITS);
     await doctor(
       pod('team-a', 'early'),
-      /broken +secrets-there .*PullSecretProfile\/team-registry is to bring it: NotGranted: /,
+      /broken +secrets-there .*PullSecretProfile\/team-registry should create it: NotGranted: /,
     );
   });
 
@@ -102,7 +102,7 @@ async function walk(): Promise<void> {
     );
     await make(pod('team-b', 'web'));
     await make(pod('other', 'web'), WAITS);
-    await doctor(pod('other', 'web'), /broken +credential +no credential that is listed matches/);
+    await doctor(pod('other', 'web'), /broken +credential +no listed credential matches/);
     await profileSays(/2\/2 +True +Current/);
   });
 
@@ -128,7 +128,7 @@ async function walk(): Promise<void> {
     });
     await profileSays(/False/);
     await make(pod('team-a', 'late'), WAITS);
-    await doctor(pod('team-a', 'late'), /broken +secrets-there .*team-registry is to bring it: /);
+    await doctor(pod('team-a', 'late'), /broken +secrets-there .*team-registry should create it: /);
     await becomes(pod('team-a', 'web'), RUNS);
   });
 

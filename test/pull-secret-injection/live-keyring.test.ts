@@ -118,7 +118,7 @@ const doctored = async (reference: string): Promise<string> => {
   const message = of('injection');
   return /lists (no|\d+) (?:Secret|imagePullSecret)/.exec(message)?.[1]?.replace('no', '0') ?? message;
 };
-const HINDERED = /^profile\/team gives such pods Secret "reg", and nothing injects it/;
+const HINDERED = /^profile\/team adds Secret "reg" to such pods, but nothing injects it/;
 /** The cluster as `kubectl get -o json` writes it down. */
 const dump = async (folder: string): Promise<void> => {
   mkdirSync(folder, { recursive: true });

@@ -189,7 +189,7 @@ function stageOf({ kind, metadata }: KubeObject): StageName {
 function reasonToKeep(object: KubeObject, around: Surroundings): string | undefined {
   const { kind, metadata } = object;
   if (kind === CREDENTIAL_PROVIDER.kind && !around.isProviderOurs)
-    return 'the Machine Config Operator looks after it';
+    return 'the Machine Config Operator manages it';
   if (kind === 'CustomResourceDefinition' && metadata.name.startsWith('sidecarsets.'))
     return 'its objects have other owners; delete it when they are no longer needed';
   const operator = platformOperator(object);

@@ -26,7 +26,7 @@ function unreadableImage({ images }: DoctorInput): Told | undefined {
   if (bad === undefined) return undefined;
   return {
     about: bad.text,
-    message: `image "${bad.text}" cannot be read: ${bad.fault}`,
+    message: `image name "${bad.text}" is invalid: ${bad.fault}`,
     advice: 'Correct it in the template',
   };
 }
@@ -68,7 +68,7 @@ function accountMissing({ account, namespace, isPod }: DoctorInput): Told | unde
   return {
     about: account.name,
     severity: isPod ? 'warning' : 'error',
-    message: `ServiceAccount "${namespace}/${account.name}" does not exist: no ${isPod ? 'other ' : ''}pod can be made`,
+    message: `ServiceAccount "${namespace}/${account.name}" does not exist: no ${isPod ? 'other ' : ''}pod can be created`,
     fix: [{ apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name: account.name, namespace } }],
   };
 }
@@ -77,16 +77,16 @@ function notInjected({ notInjected: missing, isPod, template }: DoctorInput): To
   const [first] = missing;
   if (first === undefined) return undefined;
   const { by: about, secret, pod, hindrance } = first;
-  const lack = `${about} gives such pods Secret "${secret}", and`;
+  const lack = `${about} adds Secret "${secret}" to such pods, but`;
   if (!isPod && pod === undefined)
     return {
       about,
-      message: `${lack} nothing injects it: ${hindrance ?? 'no policy and no webhook is there, or the ServiceAccount allows only Secrets that it lists'}`,
-      advice: 'Switch admission on, or list the Secret in the ServiceAccount',
+      message: `${lack} nothing injects it: ${hindrance ?? 'there is no admission policy or webhook, or the ServiceAccount allows only the Secrets that it lists'}`,
+      advice: 'Enable admission, or list the Secret in the ServiceAccount',
     };
   return {
     about,
-    message: `${lack} ${pod === undefined ? 'this one' : `pod "${pod}"`} does not list it: it was made before, or while nothing injected`,
+    message: `${lack} ${pod === undefined ? 'this one' : `pod "${pod}"`} does not list it: the pod is older, or was created while nothing injected`,
     advice:
       hindrance === undefined
         ? `Pod "${pod ?? template.metadata.name}": ${first.remedy ?? 'create it again'}`
@@ -123,13 +123,13 @@ function secretMissing(input: DoctorInput): Told | undefined {
   const giver = input.givers.find(({ secret }) => secret === about);
   if (giver === undefined) {
     const said = why === undefined ? message : `${message}: ${why}`;
-    return { about, message: said, advice: 'Create it, or bring it here by a PullSecretProfile' };
+    return { about, message: said, advice: 'Create it, or copy it here with a PullSecretProfile' };
   }
   const { by, says = PENDING } = giver;
   return {
     about: by,
-    message: `${message}; ${by} is to bring it: ${says}`,
-    advice: `Fix what the profile says, or contact its owner: ${kubectl(['describe', by.toLowerCase()], [by.split('/')[1] ?? '']) ?? 'see its status'}`,
+    message: `${message}; ${by} should create it: ${says}`,
+    advice: `Fix what its status reports, or contact its owner: ${kubectl(['describe', by.toLowerCase()], [by.split('/')[1] ?? '']) ?? 'see its status'}`,
   };
 }
 
@@ -167,13 +167,13 @@ function noCredential(input: DoctorInput): Told | undefined {
   for (const { explanation, elsewhere, leftOutNode } of failing(input).images) {
     if (explanation?.kubelet.anonymous !== true) continue;
     const about = `images of ${hostOf(explanation.repository)}`;
-    const message = `no credential that is listed matches "${explanation.image}"`;
+    const message = `no listed credential matches "${explanation.image}"`;
     if (leftOutNode !== undefined)
       return {
         about: `nodes without the label ${GLOBAL_PULL_SECRET.nodeLabel}=true`,
         message: `${message}; Secret "${GLOBAL_PULL_SECRET.namespace}/${GLOBAL_PULL_SECRET.global}" does, and node "${leftOutNode}" does not get it: it lacks the label ${GLOBAL_PULL_SECRET.nodeLabel}=true`,
         advice:
-          'Take the node in with "nodes" of global-pull-secret in the fleet. A node that the Machine Config Operator looks after is never taken: put the entry into openshift-config/pull-secret there',
+          'Select the node with "nodes" of global-pull-secret in the fleet. Nodes of the Machine Config Operator cannot be selected: add the entry to openshift-config/pull-secret there',
       };
     const [better] = elsewhere;
     const giver = input.notGiven.find(({ secret }) => elsewhere.some((one) => one === secret));
@@ -192,7 +192,7 @@ function noCredential(input: DoctorInput): Told | undefined {
     if (isRefusal(input.failure?.cause) && input.provider.failure === undefined)
       return {
         about,
-        message: `${message}, and the registry asks for one`,
+        message: `${message}, and the registry requires one`,
         ...giveEntry(input, hostOf(explanation.repository)),
       };
   }
@@ -208,7 +208,7 @@ function withheld(
   const again = isPod ? `; then, for pod "${template.metadata.name}": ${recreation(template)}` : '';
   return {
     about: by,
-    message: `${lack}; Secret "${secret}" of the namespace does, and ${by}, which has it for pods, does not give it to this one: ${why}`,
+    message: `${lack}; Secret "${secret}" of the namespace does, and ${by}, which adds it to pods, skips this one: ${why}`,
     advice: `Change that, or list the Secret in imagePullSecrets${again}`,
   };
 }
@@ -223,7 +223,7 @@ function doubtfulCredential(input: DoctorInput): Told | undefined {
     return {
       about: worst.source,
       message: `the credential for "${doubtful.image}", entry "${worst.key}" of ${worst.source}, ${worst.doubt}`,
-      advice: `Make the entry of ${worst.source} again`,
+      advice: `Create the entry of ${worst.source} again`,
     };
   return undefined;
 }
@@ -235,7 +235,7 @@ function mirrorBare(input: DoctorInput): Told | undefined {
   if (failure !== undefined) return providerFailed(input, failure);
   if (mirror === undefined) return undefined;
   const host = hostOf(mirror);
-  const message = `CRI-O asks mirror "${mirror}" without a credential, although a Secret of the namespace has one: pull secrets of pods never reach mirrors`;
+  const message = `CRI-O contacts mirror "${mirror}" without a credential, although a Secret of the namespace has one: pull secrets of pods never reach mirrors`;
   return {
     about: host,
     // Another image failed, for another cause.
@@ -250,13 +250,13 @@ function mirrorBare(input: DoctorInput): Told | undefined {
 function providerFailed(input: DoctorInput, failure: string): Told {
   const { mayRead } = input.provider;
   const message = `the credential provider of the node failed for this pod: ${failure}`;
-  if (mayRead) return { about: failure, message, advice: 'What to do stands at the end of its message' };
+  if (mayRead) return { about: failure, message, advice: 'The end of its message says what to do' };
   // Without a known mirror, any readable Secret may be the one for it.
   const guessed = input.images.flatMap(({ mirrors, mirrorSecrets }) =>
     mirrors.length === 0 ? mirrorSecrets : [],
   );
   const names = [...new Set(guessed)].map((name) => `"${name}"`).join(', ');
-  const advice = `It is not known which mirrors the node asks, so every pull secret of the namespace is named (${names}): take those out that are for no mirror`;
+  const advice = `The mirrors of the node are not known, so every pull secret of the namespace is listed (${names}): remove those that are for no mirror`;
   return { about: failure, message, advice: names === '' ? undefined : advice, ...fixProvider(input) };
 }
 
@@ -276,7 +276,7 @@ function nodeFault({ name, agent, agentSays = '', behind = 'none' }: NodeEvidenc
       return {
         about: daemonSet,
         message: `node "${name}" has the label, and ${daemonSet} does not exist: nothing delivers the pull secret to it`,
-        advice: 'Apply the manifests of global-pull-secret, or look at the reconciler: pullwright status',
+        advice: 'Apply the manifests of global-pull-secret, or check the reconciler: pullwright status',
       };
     case 'absent':
       return {
@@ -309,7 +309,7 @@ function refused(input: DoctorInput): Told | undefined {
   const isSent = pull !== undefined && (host === hostOf(pull.repository) || pull.runtime === 'containerd');
   const sent = isSent ? pull.kubelet.tried : [];
   const { said, advice } = pullRemedy(failure, namespace, sent);
-  const quoted = text === '' ? 'the kubelet says nothing of it' : JSON.stringify(text);
+  const quoted = text === '' ? 'the kubelet gives no reason' : JSON.stringify(text);
   return {
     about: said,
     message: `the last pull of "${image}" for container "${container}" failed: ${said}${cause === 'unknown' ? `: ${quoted}` : ''}`,
@@ -326,14 +326,14 @@ function refused(input: DoctorInput): Told | undefined {
  * because everything behind it depends on it.
  */
 export const POD_CHECKS: readonly Check<DoctorInput>[] = [
-  { id: 'image', needs: 'nothing', run: unreadableImage, ok: 'every image has a name that can be read' },
+  { id: 'image', needs: 'nothing', run: unreadableImage, ok: 'every image name is valid' },
   { id: 'places', needs: 'nothing', run: noPlace, ok: 'every image has a pull source' },
   {
     id: 'service-account',
     run: accountMissing,
     ok: ({ account }) =>
       account.object === undefined
-        ? 'not checked: it is not among the objects that were read'
+        ? 'not checked: the ServiceAccount is not in the input'
         : 'the ServiceAccount exists',
   },
   { id: 'injection', run: notInjected, ok: injectionText },
@@ -341,15 +341,15 @@ export const POD_CHECKS: readonly Check<DoctorInput>[] = [
   {
     id: 'secrets-readable',
     run: secretUnreadable,
-    ok: 'every Secret that is listed and there can be read by the kubelet',
+    ok: 'the kubelet can read every listed Secret that exists',
   },
   { id: 'credential', run: noCredential, ok: credentialText },
-  { id: 'mirror-credential', run: mirrorBare, ok: 'mirrors get a credential where there is one for them' },
+  { id: 'mirror-credential', run: mirrorBare, ok: 'every mirror with a matching credential gets it' },
   { id: 'distribution', run: (input) => trouble(input, false), ok: notBroughtText },
   {
     id: 'node',
     run: (input) => trouble(input, true) ?? (input.node && nodeFault(input.node)),
-    ok: ({ node }) => (node === undefined ? 'the node reports no trouble' : nodeText(node)),
+    ok: ({ node }) => (node === undefined ? 'the node reports no problem' : nodeText(node)),
   },
   { id: 'registry', run: refused, ok: registryText },
 ];
@@ -398,16 +398,16 @@ export function pullId(cluster: string, object: string, image: string): string {
 function credentialText({ images }: DoctorInput): string {
   const bare = images.find(({ explanation }) => explanation?.kubelet.anonymous === true);
   return bare === undefined
-    ? 'nothing stands between the image and its credentials'
-    : `no credential that is listed matches "${bare.text}": it is pulled without one, which works where it is public`;
+    ? 'every image has a matching credential'
+    : `no listed credential matches "${bare.text}": it is pulled anonymously, which works for public images only`;
 }
 
 /** A template was never pulled itself. */
 function registryText({ isPod, pods }: DoctorInput): string {
-  if (isPod) return 'neither the status nor an event says that a pull failed';
+  if (isPod) return 'no status or event reports a failed pull';
   return pods === 0
     ? 'not checked: no pod of this template found, so no registry was contacted'
-    : `no event of its ${pods === 1 ? 'pod' : `${pods} pods`} says that a pull failed`;
+    : `no event of its ${pods === 1 ? 'pod' : `${pods} pods`} reports a failed pull`;
 }
 
 /** What is known of the node, and what is not. */
@@ -424,16 +424,16 @@ function injectionText({ images, isPod }: DoctorInput): string {
   const listed = images.flatMap(({ explanation }) => explanation?.secrets ?? []);
   const names = new Set(listed.map(({ name }) => name));
   const who = isPod ? 'the pod' : 'a pod of this template';
-  if (names.size === 0) return `${who} lists no Secret, and no profile or SidecarSet gives it one`;
+  if (names.size === 0) return `${who} lists no imagePullSecret, and no profile or SidecarSet adds one`;
   const injected = new Set(listed.filter(({ listedBy }) => INJECTS.test(listedBy)).map(({ name }) => name));
-  const given = injected.size === 0 ? '' : `, ${injected.size} of them by profiles and SidecarSets`;
-  return `${who} lists ${counted(names.size, 'imagePullSecret')}${given}, and lacks none that profiles give`;
+  const given = injected.size === 0 ? '' : `, ${injected.size} added by profiles and SidecarSets`;
+  return `${who} lists ${counted(names.size, 'imagePullSecret')}${given}, none missing`;
 }
 
 /** Of a Secret that is listed and missing, where the chain holds without it. */
 function missingText(input: DoctorInput): string {
   const missing = listedAs(input, 'missing');
-  if (missing === undefined) return 'every Secret that is listed exists';
+  if (missing === undefined) return 'every listed Secret exists';
   return `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist, which does not block the pull: the image is tried with other credentials`;
 }
 

@@ -114,15 +114,15 @@ function crdLines({ objects, plan }: CheckInput): readonly Told[] {
     const missing = [...rendered.keys()].filter((version) => !present.has(version));
     if (missing.length > 0)
       return error(
-        `${name} is there and does not serve ${missing.join(', ')}`,
+        `${name} is installed but does not serve ${missing.join(', ')}`,
         'Apply crds/ before the rest: kubectl apply --server-side -k crds',
       );
     if (JSON.stringify([...present]) !== JSON.stringify([...rendered]))
       return warning(
-        `${name} is there with another schema than the one that is rendered`,
-        'Apply crds/ before the rest; where another operator brings this definition, leave it to that',
+        `${name} is installed with a different schema than rendered`,
+        'Apply crds/ before the rest; if another operator installs this definition, leave it',
       );
-    return ok(`${name} is there, as it is rendered`);
+    return ok(`${name} is installed, as rendered`);
   });
 }
 
@@ -163,7 +163,7 @@ function namespaceLine({ objects, plan, live }: CheckInput): Told {
   const wanted = new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []));
   const missing = [...wanted].filter((name) => !there.has(name));
   const [first] = missing;
-  if (first === undefined) return ok('every namespace that is written into is there, or is rendered');
+  if (first === undefined) return ok('every namespace exists or is rendered');
   const [are, them] = missing.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return (live ? error : warning)(
     `${fewNames(missing)} ${are} not ${live ? 'there' : 'in the folder'}, and nothing that is rendered makes ${them}`,
@@ -176,7 +176,7 @@ function priorityLines({ objects, plan, live }: CheckInput): readonly Told[] {
   const names = new Set(plan.flatMap((object) => textOf(podSpecIn(object)['priorityClassName']) || []));
   const there = ofKind([...objects, ...plan], 'PriorityClass').map(nameOf);
   return [...names].map((name): Told => {
-    if (name.startsWith('system-')) return ok(`${name} is there in every cluster`);
+    if (name.startsWith('system-')) return ok(`${name} exists in every cluster`);
     if (there.includes(name)) return ok(`${name} is there`);
     return (live ? error : warning)(
       `${name} is not ${live ? 'there: pods that name it are refused' : 'in the folder'}`,
@@ -211,8 +211,8 @@ function foreignLine(input: CheckInput): Told | undefined {
   );
   if (foreign.length === 0) return undefined;
   return warning(
-    `${fewNames(foreign.map(shownName))} ${foreign.length === 1 ? 'is' : 'are'} there and not ours`,
-    'Look at who owns them (kubectl get -o yaml --show-managed-fields) before anything is applied over them',
+    `${fewNames(foreign.map(shownName))} ${foreign.length === 1 ? 'exists and is' : 'exist and are'} not ours`,
+    'Check their owner (kubectl get -o yaml --show-managed-fields) before you apply over them',
   );
 }
 
@@ -310,8 +310,8 @@ function hypershiftLine({ objects }: CheckInput): Told | undefined {
   const operator = operatorOf(daemonSet);
   if (operator === undefined) return undefined;
   return warning(
-    `${operator} brings DaemonSet ${namespace}/${syncer} itself: ours observes it, and writes nothing`,
-    'Leave it so, or take over with mode: own after its plan was read (docs/global-pull-secret.md)',
+    `${operator} brings DaemonSet ${namespace}/${syncer} itself: Pullwright only observes it`,
+    'Leave it, or take over with mode: own after reading its plan (docs/global-pull-secret.md)',
   );
 }
 
@@ -322,7 +322,7 @@ function presentLine({ objects, plan }: CheckInput): Told {
   if (missing.length > 0)
     return error(
       `${countedOf(missing.length, plan.length, ['object', 'objects'], ['of the plan is', 'of the plan are'])} not there: ${fewNames(missing)}`,
-      'Apply what synth renders for this cluster, or look at what the GitOps tool says of it',
+      'Apply what synth renders for this cluster, or check the GitOps tool',
     );
   const all = plan.length === 1 ? 'the object of the plan is' : `all ${plan.length} objects of the plan are`;
   return ok(`${all} there`);
@@ -333,7 +333,7 @@ function servedLine(crd: KubeObject): Told {
   const { name } = crd.metadata;
   const established = conditionOf(crd, 'Established');
   if (established?.status === 'True') return ok(`${name} is served`);
-  const why = established?.message || 'the API server says nothing of it';
+  const why = established?.message || 'the API server gives no reason';
   return error(`${name} is not served: ${why}`, `kubectl get crd ${name} -o yaml`);
 }
 
@@ -346,7 +346,7 @@ function workloadLine(workload: KubeObject): Told {
   const look = `kubectl describe ${kind.toLowerCase()} -n ${namespace} ${metadata.name}`;
   const fix = `${look}; for a pod that does not pull, pullwright doctor --all -n ${namespace}`;
   if (observed < Math.max(1, metadata.generation ?? 0))
-    return error(`${name} has not been looked at by its controller yet`, fix);
+    return error(`${name} has not been reconciled yet`, fix);
   if (desired === 0)
     return kind === 'DaemonSet'
       ? error(
@@ -377,7 +377,7 @@ function policyLine({ kind, metadata: { name }, status }: KubeObject, objects: r
   const { typeChecking, observedGeneration } = recordOf(status);
   if (!bindings.includes(name))
     return error(
-      `${policy} has no binding: it refuses nothing`,
+      `${policy} has no binding: it rejects nothing`,
       'Apply its binding, which is rendered beside it',
     );
   if (recordsIn(recordOf(typeChecking)['expressionWarnings']).length > 0)
@@ -396,7 +396,7 @@ function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): Told {
   if (configs.some(({ caBundle }) => textOf(caBundle) === ''))
     return error(
       `${name} has no caBundle: the API server cannot trust the webhook`,
-      'Look at what brings its certificate: the log of the webhook, or cert-manager',
+      'Check what issues its certificate: the log of the webhook, or cert-manager',
     );
   const answering = ofKind(objects, 'EndpointSlice')
     .filter((slice) =>
@@ -410,7 +410,7 @@ function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): Told {
   if (silent.length > 0)
     return error(
       `${name} leads to a service without a ready pod: ${silent.join(', ')}`,
-      'Look at the pods of the webhook: kubectl get pods -n NAMESPACE -l app.kubernetes.io/part-of=pullwright',
+      'Check the pods of the webhook: kubectl get pods -n NAMESPACE -l app.kubernetes.io/part-of=pullwright',
     );
   return ok(`${name} has a CA, and its service a ready pod`);
 }
@@ -425,7 +425,7 @@ function statusLines({ rows }: CheckInput): readonly Told[] {
     ...bad.map(({ subject, check, message, state }) => ({
       ...(state === 'Attention'
         ? error(`${subject}: ${check}: ${message}`, 'pullwright status says more')
-        : warning(`${subject}: ${check}: ${message}`, 'Wait, and look again')),
+        : warning(`${subject}: ${check}: ${message}`, 'Wait, and check again')),
       subject,
     })),
   ];
@@ -470,8 +470,8 @@ function mcoLine({ objects }: CheckInput): Told | undefined {
   const nodes = ofKind(objects, 'Node').filter(isOfMco);
   if (nodes.length === 0) return undefined;
   return warning(
-    `the Machine Config Operator looks after ${counted(nodes.length, 'node')} (${fewNames(nodes.map(nameOf))}): ${nodes.length === 1 ? 'its' : 'their'} files are left to it`,
-    'Entries for these nodes belong into openshift-config/pull-secret; the credential provider comes to them by a MachineConfig',
+    `the Machine Config Operator manages ${counted(nodes.length, 'node')} (${fewNames(nodes.map(nameOf))}): ${nodes.length === 1 ? 'its' : 'their'} files are left to it`,
+    'Entries for these nodes belong in openshift-config/pull-secret; a MachineConfig delivers the credential provider',
   );
 }
 
@@ -514,7 +514,7 @@ function podSecurityLines({ objects, plan }: CheckInput): readonly Told[] {
     const level = labels[ENFORCE] ?? 'privileged';
     const security =
       level === 'privileged'
-        ? ok(`${subject} lets it in`)
+        ? ok(`${subject} admits it`)
         : error(
             `${subject} enforces "${level}"`,
             `kubectl label namespace ${namespace} ${ENFORCE}=privileged --overwrite`,
@@ -558,7 +558,7 @@ function sccLine(
   );
   if (byUser || byRole) return ok(`${user} may use the privileged constraints`);
   return error(
-    `${user} may not use the privileged SecurityContextConstraints: its pods are refused`,
+    `${user} may not use the privileged SecurityContextConstraints: its pods are rejected`,
     `oc adm policy add-scc-to-user privileged -z ${account} -n ${namespace}`,
   );
 }

@@ -63,7 +63,7 @@ function blocked({ kubelet: { blockedBy } }: Explained): Told | undefined {
   return {
     about: source.split('/').at(-1) ?? '',
     message: `${source} ${why}`,
-    advice: `Fix ${source}, or take it out of imagePullSecrets`,
+    advice: `Fix ${source}, or remove it from imagePullSecrets`,
   };
 }
 
@@ -78,17 +78,14 @@ function listedSecret({ name, listedBy, state, why }: ListedSecret): readonly To
 const NOT_FOUND: Readonly<
   Record<Exclude<ListedSecret['state'], 'found'>, readonly [said: string, advice: string]>
 > = {
-  missing: ['does not exist', 'Create Secret "NAME" or take it out of the list'],
-  encrypted: [
-    'is encrypted by SOPS here, so that nothing is known about what it holds',
-    'Decrypt it first, or look at the cluster',
-  ],
+  missing: ['does not exist', 'Create Secret "NAME", or remove it from the list'],
+  encrypted: ['is encrypted with SOPS, so its content is unknown', 'Decrypt it first, or read the cluster'],
   ignored: [
     'is skipped',
     'The type of a Secret cannot be changed: create it again as kubernetes.io/dockerconfigjson, with the key .dockerconfigjson',
   ],
   unknown: [
-    'is not among what could be read, so that nothing is known about it',
+    'could not be read, so its content is unknown',
     'Grant the right that is named above, or explain from a dump',
   ],
 };
@@ -133,7 +130,7 @@ function shortName({ input: { written, image }, kubelet: { tried } }: Explained)
   const leak = carried ? ', each with the credential that the kubelet found for docker.io' : '';
   return {
     severity: carried ? 'warning' : 'info',
-    message: `"${written}" names no registry: CRI-O asks those of its unqualified-search-registries (on OpenShift registry.access.redhat.com, then docker.io), or follows an alias${leak}; what is said here about CRI-O holds for docker.io. From 1.34 on it refuses the name when there is more than one such registry`,
+    message: `"${written}" names no registry: CRI-O tries its unqualified-search-registries (on OpenShift registry.access.redhat.com, then docker.io), or follows an alias${leak}; the CRI-O part is for docker.io. From 1.34, CRI-O rejects the name when there is more than one such registry`,
     advice: `Write ${image.domain}/${image.path}`,
   };
 }
@@ -151,8 +148,8 @@ function platformProvider({ input: { image }, kubelet }: Explained): Told | unde
   if (!kubelet.anonymous || !CLOUD_REGISTRIES.some((pattern) => pattern.test(image.domain))) return undefined;
   return {
     severity: 'info',
-    message: `"${image.domain}" belongs to a cloud: where the kubelet has that cloud's credential provider, as nodes of its own Kubernetes service do, it asks that first, and an answer takes the place of the anonymous attempt`,
-    advice: 'Look at --image-credential-provider-config of the kubelet on the node',
+    message: `"${image.domain}" is a cloud registry: a kubelet with the cloud's credential provider, as in its managed Kubernetes, uses that first, and its credential replaces the anonymous attempt`,
+    advice: 'Check --image-credential-provider-config of the kubelet on the node',
   };
 }
 
@@ -161,7 +158,7 @@ function anonymousOnly({ kubelet: { anonymous, unused } }: Explained): Told | un
   return {
     severity: unused.some((one) => one.near) ? 'warning' : 'info',
     message:
-      'No credential matches for the kubelet: one anonymous attempt is made, which works for public images only',
+      'The kubelet has no matching credential and makes one anonymous attempt, which works for public images only',
   };
 }
 
@@ -176,8 +173,8 @@ function emptyEntries({ kubelet: { tried } }: Explained): readonly Told[] {
     .filter((one) => one.empty && one.doubt === undefined)
     .map(({ key, source }) =>
       warning(
-        `Entry "${key}" of ${source} holds no user and no password; it is tried all the same, and no anonymous attempt follows`,
-        'Give it an "auth" or remove it',
+        `Entry "${key}" of ${source} has no user and no password; the kubelet sends it anyway and makes no anonymous attempt`,
+        'Set its "auth", or remove it',
       ),
     );
 }
@@ -193,7 +190,7 @@ function nearMisses({ kubelet: { unused, tried }, input }: Explained): readonly 
   return unused
     .filter((one) => one.near)
     .map(({ key, source, why }) =>
-      warning(`Entry "${key}" of ${source} is about the same registry but does not match: ${why}`, advice),
+      warning(`Entry "${key}" of ${source} is for the same registry but does not match: ${why}`, advice),
     );
 }
 
@@ -205,8 +202,8 @@ function mirrorsWithoutCredential({ kubelet, places }: Explained): readonly Told
     .filter(({ kind, crio }) => kind === 'mirror' && crio.what === 'nothing')
     .map(({ reference }) =>
       warning(
-        `CRI-O asks mirror ${reference} without a credential.${pods}`,
-        "Put an entry for the mirror's host into the node's file (additional-pull-secret), or let the credential provider serve the namespace",
+        `CRI-O contacts mirror ${reference} without a credential.${pods}`,
+        "Add an entry for the mirror's host to the node's file (additional-pull-secret), or enable the credential provider for the namespace",
       ),
     );
 }
@@ -216,7 +213,7 @@ function rivals({ places }: Explained): readonly Told[] {
     if (crio.what !== 'entry' || crio.rivals.length === 0) return [];
     const keys = [crio.entry.key, ...crio.rivals].map((key) => `"${key}"`).join(', ');
     return warning(
-      `For ${reference} CRI-O takes one of ${keys} at random: they mean the same host`,
+      `For ${reference} CRI-O picks one of ${keys} at random: they are for the same host`,
       'Keep one of them, without a scheme',
     );
   });
@@ -256,19 +253,19 @@ export function verificationOf(
   { crio, kubelet: version }: NodeVersions = {},
 ): string {
   const [first] = kubelet.tried;
-  const free = 'a pod without the Secret starts from it';
+  const free = 'a pod without the Secret can use it';
   if (isBefore(crio, 36))
-    return `Once the image is on the node: ${free}, as CRI-O ${crio} (before 1.36) gives pull verification nothing to go by`;
+    return `Once the image is on the node: ${free}, as CRI-O ${crio} (before 1.36) gives pull verification no data`;
   if (isBefore(version, 35))
     return `Once the image is on the node: ${free}, as the kubelet is ${version}, and pull verification is on by default from 1.35`;
   const where =
     crio === undefined
       ? 'Once the image is on a node (pull verification, on by default from Kubernetes 1.35, and not with CRI-O before 1.36)'
-      : `Once the image is on the node: unknown, as CRI-O ${crio} does not show whether pull verification is at work; where it is`;
+      : `Once the image is on the node: unknown, as CRI-O ${crio} does not show whether pull verification is on; if it is`;
   if (kubelet.blockedBy !== undefined) return `${where}: nothing is pulled`;
   if (first === undefined)
     return `${where}: pulled without a credential, so every pod of the node may use it`;
   if (first.source === node)
     return `${where}: pulled with the node's own credential, so every pod of the node may use it`;
-  return `${where}: a pod needs the very Secret that pulled it (same UID) or one with the same user, password and email; rotate ${first.source} in place`;
+  return `${where}: a pod needs the Secret that pulled it (same UID), or one with the same user, password and email; rotate ${first.source} in place`;
 }

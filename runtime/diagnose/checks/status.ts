@@ -29,7 +29,7 @@ const CLUSTER_CHECKS: readonly Check<ClusterModel>[] = [
       keys.faults.map(({ source, message }) => ({
         subject: source,
         message: `${source} ${message}`,
-        advice: 'Write the Secret again; what was good in it stays in use until then',
+        advice: 'Write the Secret again; its last good entries stay in use until then',
       })),
   },
   { id: 'entry', run: ({ keys }) => keys.keys.flatMap(leftOut) },
@@ -52,7 +52,7 @@ const CLUSTER_CHECKS: readonly Check<ClusterModel>[] = [
         .map(({ name, why = '' }) => ({
           subject: `Node/${name}`,
           message: why,
-          advice: `Look at the agent on the node: ${kubectl(['-n', 'kube-system', 'get', 'pods', '--field-selector', `spec.nodeName=${name}`], [name]) ?? ''}`,
+          advice: `Check the agent on the node: ${kubectl(['-n', 'kube-system', 'get', 'pods', '--field-selector', `spec.nodeName=${name}`], [name]) ?? ''}`,
         })),
   },
   {
@@ -81,7 +81,7 @@ function leftOut({ key, source, state, why = '', winner }: ReportKey): readonly 
   if (state !== 'shadowed')
     return [{ ...told, advice: `Correct the entry in ${source}; every other entry is in use` }];
   const other = winner === undefined ? 'write it in another way' : `name a path below "${winner.key}"`;
-  return [{ ...told, advice: `Take it out of ${source}, or ${other}` }];
+  return [{ ...told, advice: `Remove it from ${source}, or ${other}` }];
 }
 
 /** Of a credential that has expired, or expires soon. */
@@ -114,8 +114,8 @@ function mirrorsTold({ state, summary, refusals }: ReportMirrors): readonly Told
       message,
       advice:
         severity === 'error'
-          ? `Correct ${object}: until then no mirror set comes into force. "pullwright mirrors" shows the result before it is applied`
-          : `Correct ${object}, or leave it if the rest of it is what you mean; "pullwright mirrors" shows what comes of it`,
+          ? `Correct ${object}: until then no mirror set takes effect. "pullwright mirrors" shows the result before it is applied`
+          : `Correct ${object}, or leave it if the rest is intended; "pullwright mirrors" shows the result`,
     }),
   );
   if (state === 'rendered' || said.some(({ severity }) => severity === 'error')) return said;
@@ -126,7 +126,7 @@ function mirrorsTold({ state, summary, refusals }: ReportMirrors): readonly Told
       subject: 'MachineConfig/99-worker-generated-registries',
       message: summary,
       advice:
-        'Ask the operator why it does not go on: kubectl get machineconfigpools, kubectl get clusteroperator machine-config -o yaml',
+        'Check why the operator does not continue: kubectl get machineconfigpools, kubectl get clusteroperator machine-config -o yaml',
     },
   ];
 }
@@ -169,7 +169,7 @@ function rowOf(
   return { subject, system, reporter, check: reason, severity: STATES[state], message, state };
 }
 
-const NOT_REPORTED = ['Unknown', 'NotReported', 'nothing has reported on it yet'] as const;
+const NOT_REPORTED = ['Unknown', 'NotReported', 'not reported yet'] as const;
 
 /**
  * Rates an object that reports by conditions, of which `Ready` or `Validated` sums it up.

@@ -418,7 +418,7 @@ function attemptsOf(store: ObjectStore, { puller, images, usedBy }: ImageUser, o
   const found = images.flatMap((image): readonly ImageInUse[] => {
     const parsed = parseImageReference(image);
     if (!parsed.ok) {
-      notes.push(`${usedBy}: image "${image}" cannot be read: ${parsed.goText}`);
+      notes.push(`${usedBy}: image name "${image}" is invalid: ${parsed.goText}`);
       return [];
     }
     const explanation = explainIn(reader, parsed.reference, { brief: true });

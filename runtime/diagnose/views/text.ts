@@ -94,9 +94,9 @@ export function explanationText(
     const said = state === 'found' ? '' : `: ${paint('yellow', state)}`;
     return [`Secret ${name}, listed by ${listedBy}${said}`];
   });
-  const ofNode = node === undefined ? 'no file of the node is known' : `node: ${node}${file(node)}`;
+  const ofNode = node === undefined ? 'node: unknown' : `node: ${node}${file(node)}`;
   const branches: readonly Branch[] = [
-    [paint('bold', 'looked at'), [...listed, [ofNode]]],
+    [paint('bold', 'credentials from'), [...listed, [ofNode]]],
     kubelet(head('kubelet', !isOfRuntime), explanation, paint, place),
     ...(runtime === 'containerd' ? [] : [crio(head('CRI-O', isOfRuntime), explanation, paint, place)]),
     ...(runtime === 'CRI-O' ? [] : [[head('containerd', isOfRuntime) + containerd(explanation)] as const]),
@@ -146,7 +146,7 @@ function kubelet(
   const not = near.map((one): Branch => [paint('dim', `not ${place(one)}: ${one.why}`)]);
   const others = unused.filter((one) => !one.near).map((one) => one.key);
   const names = others.length > MAX_NAMES ? [...others.slice(0, MAX_NAMES), '...'] : others;
-  const rest = paint('dim', `not ${others.length} for other registries: ${names.join(', ')}`);
+  const rest = paint('dim', `${others.length} ignored (other registries): ${names.join(', ')}`);
   const order = tried.length === 1 ? 'one credential' : `${tried.length} in this order`;
   const what = anonymous ? 'one anonymous attempt' : `${order}, no anonymous attempt`;
   return [`${head}${what}`, [...used, ...not, ...(others.length === 0 ? [] : [[rest] as const])]];
@@ -165,7 +165,7 @@ function crio(
   const others = skipped.map(
     ({ reference, kind, why }): Branch => [paint('dim', `-  ${reference}  ${kind}, not tried: ${why}`)],
   );
-  return [`${head}the places in this order`, [...tried, ...others]];
+  return [`${head}pull sources, in order`, [...tried, ...others]];
 }
 
 function sentText(sent: Sent, paint: Paint, place: (entry: EntryPlace) => string): string {

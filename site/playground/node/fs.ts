@@ -63,7 +63,22 @@ export async function writeFile(path: string, text: string): Promise<void> {
 export {
   absent as closeSync,
   absent as existsSync,
+  absent as fchmodSync,
+  absent as fchownSync,
   absent as fstatSync,
+  absent as fsyncSync,
+  absent as lstatSync,
+  absent as mkdirSync,
   absent as openSync,
+  absent as readdirSync,
   absent as readFileSync,
+  absent as readSync,
+  absent as renameSync,
+  absent as rmdirSync,
+  absent as rmSync,
+  absent as unlinkSync,
+  absent as writeFileSync,
+  absent as writeSync,
 };
+
+export const constants = {};
