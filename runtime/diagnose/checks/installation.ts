@@ -2,9 +2,9 @@
 
 import { GLOBAL_PULL_SECRET, operatorOf } from '../../core/kubernetes/hypershift.ts';
 import { type LabelRequirement, selects } from '../../core/kubernetes/label-selector.ts';
-import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { describeObject, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { isRecord, recordOf, recordsIn, scalarText, textOf, textsIn } from '../../core/record.ts';
-import { counted, countedOf, someOf } from '../../core/text.ts';
+import { counted, countedOf, shellWord, someOf } from '../../core/text.ts';
 import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
 import { minorOf } from '../../registry-overrides/olm-catalogs.ts';
 import { conditionOf, nodeInfoOf, readinessOf } from '../model/objects.ts';
@@ -167,7 +167,7 @@ function namespaceLine({ objects, plan, live }: CheckInput): Told {
   const [are, them] = missing.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return (live ? error : warning)(
     `${fewNames(missing)} ${are} not ${live ? 'there' : 'in the folder'}, and nothing that is rendered makes ${them}`,
-    `kubectl create namespace ${first}; openshift-config is rendered with createConfigNamespace: true`,
+    `${kubectl(['create', 'namespace', first], missing) ?? 'Create them'}; openshift-config is rendered with createConfigNamespace: true`,
   );
 }
 
@@ -203,7 +203,7 @@ function rightsLine({ rights }: CheckInput): Told {
 
 /** Objects of the plan whose names other owners use. */
 function foreignLine(input: CheckInput): Told | undefined {
-  const foreign = presentOf(input, ...input.plan.map(({ kind }) => kind)).filter(
+  const foreign = presentOf(input, ...new Set(input.plan.map(({ kind }) => kind))).filter(
     ({ kind, metadata }) =>
       kind !== 'Namespace' &&
       kind !== CRD &&
@@ -334,7 +334,10 @@ function servedLine(crd: KubeObject): Told {
   const established = conditionOf(crd, 'Established');
   if (established?.status === 'True') return ok(`${name} is served`);
   const why = established?.message || 'the API server gives no reason';
-  return error(`${name} is not served: ${why}`, `kubectl get crd ${name} -o yaml`);
+  return error(
+    `${name} is not served: ${why}`,
+    kubectl(['get', 'crd', name, '-o', 'yaml'], [name]) ?? 'Look at it',
+  );
 }
 
 /** As many pods ready as desired. */
@@ -343,8 +346,9 @@ function workloadLine(workload: KubeObject): Told {
   const { namespace = '' } = metadata;
   const name = `${kind} ${namespace}/${metadata.name}`;
   const { ready, desired, observed } = readinessOf(workload);
-  const look = `kubectl describe ${kind.toLowerCase()} -n ${namespace} ${metadata.name}`;
-  const fix = `${look}; for a pod that does not pull, pullwright doctor --all -n ${namespace}`;
+  const words = ['describe', kind.toLowerCase(), '-n', namespace, metadata.name];
+  const look = kubectl(words, [namespace, metadata.name]) ?? 'Look at it';
+  const fix = `${look}; for a pod that does not pull, pullwright doctor --all -n ${shellWord(namespace)}`;
   if (observed < Math.max(1, metadata.generation ?? 0))
     return error(`${name} has not been reconciled yet`, fix);
   if (desired === 0)
@@ -383,7 +387,8 @@ function policyLine({ kind, metadata: { name }, status }: KubeObject, objects: r
   if (recordsIn(recordOf(typeChecking)['expressionWarnings']).length > 0)
     return error(
       `${policy} has expressions that the API server does not accept`,
-      `kubectl get ${kind.toLowerCase()} ${name} -o 'jsonpath={.status.typeChecking}'`,
+      kubectl(['get', kind.toLowerCase(), name, '-o', 'jsonpath={.status.typeChecking}'], [name]) ??
+        'Look at it',
     );
   if (kind !== 'MutatingAdmissionPolicy' && observedGeneration === undefined)
     return warning(`${policy} is bound, and the controller manager has not checked its expressions yet`);
@@ -517,7 +522,8 @@ function podSecurityLines({ objects, plan }: CheckInput): readonly Told[] {
         ? ok(`${subject} admits it`)
         : error(
             `${subject} enforces "${level}"`,
-            `kubectl label namespace ${namespace} ${ENFORCE}=privileged --overwrite`,
+            kubectl(['label', 'namespace', namespace, `${ENFORCE}=privileged`, '--overwrite'], [namespace]) ??
+              'Look at it',
           );
     return openshift ? [security, { ...sccLine(workload, labels, objects), check: 'scc' }] : [security];
   });
@@ -559,7 +565,7 @@ function sccLine(
   if (byUser || byRole) return ok(`${user} may use the privileged constraints`);
   return error(
     `${user} may not use the privileged SecurityContextConstraints: its pods are rejected`,
-    `oc adm policy add-scc-to-user privileged -z ${account} -n ${namespace}`,
+    `oc adm policy add-scc-to-user privileged -z ${shellWord(account)} -n ${shellWord(namespace)}`,
   );
 }
 

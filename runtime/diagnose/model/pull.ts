@@ -433,7 +433,7 @@ export interface WorldOptions {
   readonly nodes?: NodeMirrors | undefined;
 }
 
-/** Collects the inputs of a pull. ¶¶ @throws PullwrightError when the pod is not found */
+/** Collects the inputs of a pull. @throws PullwrightError when the pod is not found */
 export function findWorld(
   store: ObjectStore,
   puller: PodPuller,

@@ -317,8 +317,9 @@ export function reportText(report: Report, paint: Paint, columns?: number): stri
   return `${causesText(headline(report), report.problems, paint, columns).join('\n')}\n${table}`;
 }
 
-/** Lines of a report in the comment of a change, which has room for so many characters only. */
-const MOST_LINES = 400;
+/** Lines of a report in the comment of a change, and characters of each: GitHub takes 65,536 in all. */
+const MOST_LINES = 150;
+const MOST_CHARACTERS = 400;
 
 /**
  * A report as Markdown, for the comment of a change: as the text of a terminal, so that nothing in a name is Markdown or HTML. The
@@ -328,7 +329,9 @@ export function reportMarkdown(report: Report): string {
   const { source, madeAt, unread } = report;
   const [head = '', , ...lines] = reportText(report, plain).trimEnd().split('\n');
   const from = `${onOneLine(source)}, ${madeAt}${unread.length === 0 ? '' : `; ${counted(unread.length, 'thing')} could not be read`}`;
-  const text = [from, '', ...capped(lines, MOST_LINES, 'pullwright report has them all')].join('\n');
+  const text = [from, '', ...capped(lines, MOST_LINES, 'pullwright report has them all')]
+    .map((line) => line.slice(0, MOST_CHARACTERS))
+    .join('\n');
   const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)));
   return `## ${head}\n\n${fence}text\n${text}\n${fence}\n`;
 }
@@ -348,8 +351,7 @@ function causeLines(
   const more = cases.length - shown.length;
   const where = clusters.length === 1 ? onOneLine(clusters[0] ?? '') : `${clusters.length} clusters`;
   const title = paint('bold', onOneLine(causeText(cause)));
-  const commands = new Set(shown.flatMap((one) => one.commands ?? []));
-  return [
+  const lines = [
     ...wrapped(
       `${paint(TEXT_COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${title} (${cases.length} in ${where})`,
       columns,
@@ -359,10 +361,26 @@ function causeLines(
       ...indented(4, message, columns),
     ]),
     ...(more === 0 ? [] : [`  and ${more} more`]),
-    ...[...new Set(shown.flatMap((one) => one.advice ?? []))].flatMap((one) =>
+  ];
+  // A fix is for its cluster: in another one the same object may need another fix.
+  const fixes = [...Map.groupBy(shown, ({ cluster }) => cluster)].map(
+    ([cluster, its]) => [cluster, fixOf(its, columns)] as const,
+  );
+  const isSame = new Set(fixes.map(([, fix]) => fix.join('\n'))).size <= 1;
+  if (isSame) return [...lines, ...(fixes[0]?.[1] ?? [])];
+  return [
+    ...lines,
+    ...fixes.flatMap(([cluster, fix]) => (fix.length === 0 ? [] : [`  in ${onOneLine(cluster)}`, ...fix])),
+  ];
+}
+
+function fixOf(findings: readonly Finding[], columns: number | undefined): readonly string[] {
+  const commands = new Set(findings.flatMap((one) => one.commands ?? []));
+  return [
+    ...[...new Set(findings.flatMap((one) => one.advice ?? []))].flatMap((one) =>
       indented(2, `fix: ${one}`, columns),
     ),
-    ...[...commands, ...fixText(fixesOf(shown)).split('\n')].flatMap((line) =>
+    ...[...commands, ...fixText(fixesOf(findings)).split('\n')].flatMap((line) =>
       line === '' ? [] : [`    ${line}`],
     ),
   ];

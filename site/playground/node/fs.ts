@@ -73,6 +73,7 @@ export {
   absent as readdirSync,
   absent as readFileSync,
   absent as readSync,
+  absent as realpathSync,
   absent as renameSync,
   absent as rmdirSync,
   absent as rmSync,

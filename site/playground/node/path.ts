@@ -17,6 +17,8 @@ export function join(...parts: readonly string[]): string {
   return normalize(parts.filter((part) => part !== '').join('/'));
 }
 
+export { absent as resolve } from './absent.ts';
+
 export function dirname(path: string): string {
   const at = path.lastIndexOf('/');
   if (at < 0) return '.';
