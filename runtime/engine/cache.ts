@@ -7,9 +7,13 @@ import { remember } from '../core/record.ts';
 import { pause } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { leanObject } from '../kube/decode.ts';
-import { Informer, type InformerSink, type InformerTiming } from '../kube/informer.ts';
+import { Informer, type InformerOptions, type InformerSink, type InformerTiming } from '../kube/informer.ts';
+import { Outage } from '../kube/requester.ts';
 import { objectRef } from '../kube/resources.ts';
 import { impliedFields, kindKey, matchesSelectors, ObjectStore } from './store.ts';
+
+/** What the informers of one cluster have in common. */
+type SharedOfCluster = Required<Pick<InformerOptions, 'timing' | 'outage'>>;
 
 /** Secrets whose values are requested at once, by name. */
 const PARALLEL_LOOKS = 16;
@@ -50,7 +54,7 @@ export class CachedSource implements Source, InformerSink {
     return this.#listeners.values().reduce((sum, group) => sum + group.size, 0);
   }
 
-  start(client: KubeClient, timing: Partial<InformerTiming>): void {
+  start(client: KubeClient, shared: SharedOfCluster): void {
     const { apiVersion, kind, namespace, name, labelSelector, fieldSelector } = this.selection;
     const byName = name === undefined ? [] : [`metadata.name=${name}`];
     const fields = [...byName, ...(fieldSelector === undefined ? [] : [fieldSelector])].join(',');
@@ -65,10 +69,10 @@ export class CachedSource implements Source, InformerSink {
       sink: this,
       lean: (object) => this.#seen(object) ?? this.#kept(leanObject(object)),
       wantsWhole: (object) => this.#onDemand?.wants(object) === true,
-      timing,
+      ...shared,
     });
     this.#informer = informer;
-    this.#lookAgainMs = Math.min(LOOK_AGAIN_MS, timing.backOff?.maxMs ?? LOOK_AGAIN_MS);
+    this.#lookAgainMs = Math.min(LOOK_AGAIN_MS, shared.timing.backOff?.maxMs ?? LOOK_AGAIN_MS);
     this.#look = (object) => client.get(objectRef(object));
     void informer.run();
   }
@@ -250,6 +254,7 @@ export class ClusterCache {
   readonly store: ObjectStore = new ObjectStore();
   readonly #client: KubeClient;
   readonly #timing: Partial<InformerTiming>;
+  readonly #outage = new Outage();
   readonly #sources = new Map<string, CachedSource>();
 
   constructor(client: KubeClient, timing: Partial<InformerTiming> = {}) {
@@ -278,7 +283,7 @@ export class ClusterCache {
     if (known !== undefined) return known;
     const source = new CachedSource(selection, this);
     this.#sources.set(id, source);
-    source.start(this.#client, this.#timing);
+    source.start(this.#client, { timing: this.#timing, outage: this.#outage });
     return source;
   }
 

@@ -31,7 +31,7 @@ const MAX_FILE = 4 * 1024 * 1024;
 export function ignitionText(machineConfig: KubeObject | undefined, path: string): string | undefined {
   const { files } = ignitionOf(machineConfig).storage ?? {};
   const { source = '', compression = '' } =
-    (Array.isArray(files) ? files : []).findLast((one) => one.path === path)?.contents ?? {};
+    (Array.isArray(files) ? files : []).findLast((one) => one?.path === path)?.contents ?? {};
   const [, type = '', body] = /^data:([^,]*),(.*)$/s.exec(source) ?? [];
   if (body === undefined || !['', 'gzip'].includes(compression)) return undefined;
   try {

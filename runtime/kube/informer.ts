@@ -10,6 +10,7 @@ import { pause } from '../http/client.ts';
 import { asPullwrightError, isApiError } from './api-error.ts';
 import type { KubeClient, ListOptions, ListPage, Selector, WatchEvent } from './client.ts';
 import { leanObject } from './decode.ts';
+import { Outage } from './requester.ts';
 import { type Collection, objectRef } from './resources.ts';
 
 /** What an informer does with what it sees. Called in order, never twice at once. */
@@ -36,6 +37,8 @@ export interface InformerOptions {
   /** Whether an object of which the metadata alone was read is to be read again, by its name and whole. @default {never} */
   readonly wantsWhole?: (object: KubeObject) => boolean;
   readonly timing?: Partial<InformerTiming>;
+  /** The back-off that it shares with others of the same cluster. @default {its own} */
+  readonly outage?: Outage;
   readonly random?: () => number;
 }
 
@@ -46,7 +49,7 @@ export interface InformerTiming {
   readonly watchSeconds: number;
   /** A watch on which nothing came for so long, no bookmark either (the server sends one a minute), is broken. @default {150000} */
   readonly silenceMs: number;
-  /** @default {{ firstMs: 200, maxMs: 10000 }} */
+  /** @default {{ firstMs: 200, maxMs: 30000 }} */
   readonly backOff: BackOff;
   /** A kind that the cluster does not serve is looked for again after this time. @default {60000} */
   readonly missingMs: number;
@@ -56,7 +59,7 @@ const TIMING: InformerTiming = {
   pageSize: 500,
   watchSeconds: 300,
   silenceMs: 150_000,
-  backOff: { firstMs: 200, maxMs: 10_000 },
+  backOff: { firstMs: 200, maxMs: 30_000 },
   missingMs: 60_000,
 };
 
@@ -70,6 +73,7 @@ export class Informer {
   readonly #timing: InformerTiming;
   readonly #random: () => number;
   readonly #stop = new AbortController();
+  readonly #outage: Outage;
   #synced = false;
   #failures = 0;
   /** Watches in a row that ended at once. */
@@ -80,6 +84,7 @@ export class Informer {
     this.#options = options;
     this.#timing = { ...TIMING, ...options.timing };
     this.#random = options.random ?? Math.random;
+    this.#outage = options.outage ?? new Outage();
   }
 
   /** Runs until {@link stop}. Never rejects. */
@@ -104,6 +109,7 @@ export class Informer {
     let resourceVersion = '';
     const options = { ...selector, limit: this.#timing.pageSize, signal: this.#stop.signal };
     for await (const page of pagesOf(client, collection, options)) {
+      this.#outage.answered();
       for (const object of page.items) objects.push(await this.#whole(this.#lean(object)));
       ({ resourceVersion } = page);
     }
@@ -144,6 +150,7 @@ export class Informer {
       const seconds = Math.round(this.#timing.watchSeconds * (1 + this.#random()));
       const signal = control.signal;
       const events = await client.watch(collection, { ...selector, resourceVersion, seconds, signal });
+      this.#outage.answered();
       this.#succeeded();
       let turnBegan = performance.now();
       for await (const event of events) {
@@ -154,6 +161,7 @@ export class Informer {
         }
         clearTimeout(timer);
         timer = setTimeout(abort, this.#timing.silenceMs);
+        this.#outage.answered();
         yield event;
       }
     } catch (error) {
@@ -204,7 +212,7 @@ export class Informer {
     }
     const waitMs = missing ? this.#timing.missingMs : this.#backOffMs();
     this.#failures += 1;
-    await pause(waitMs, this.#stop.signal);
+    await this.#outage.wait(failure.code, waitMs, this.#stop.signal);
   }
 
   #backOffMs(): number {

@@ -7,7 +7,7 @@ import { trimEndOf } from '../core/text.ts';
 import { type AddressGuard, type AddressPolicy, guardedAddresses } from '../http/addresses.ts';
 import { HttpClient, isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http/client.ts';
 import { HttpsEngine } from '../http/engine.ts';
-import { HttpError } from '../http/http-error.ts';
+import { HttpError, type HttpFailure } from '../http/http-error.ts';
 import type { HttpAnswer, HttpRequest } from '../http/request.ts';
 import { apiErrorOf } from './api-error.ts';
 import type { Connection, Credentials } from './client.ts';
@@ -45,6 +45,8 @@ export interface RequesterOptions {
   /** Tries of one request. @default {5} */
   readonly tries?: number;
   readonly random?: () => number;
+  /** Milliseconds that only grow, for {@link Outage}. */
+  readonly now?: () => number;
 }
 
 export interface Call {
@@ -81,21 +83,101 @@ const TEXT = new TextDecoder();
 const BACK_OFF: BackOff = { firstMs: 100, maxMs: 5000 };
 /** A server that asks for more patience than this is left to the caller's back-off. */
 const LONGEST_WAIT_MS = 10_000;
+/** After so long without an answer, further tries are pointless. */
+const SILENCE_MS = 10_000;
 /** More than the largest object that an API server stores has as JSON. */
 const MOST_BYTES = 32 * 1024 * 1024;
 /** Why something was refused is said in a few words. */
 const MOST_WORDS_BYTES = 1024 * 1024;
+
+/** Failures in which no API server answered. */
+const SILENT: ReadonlySet<string> = new Set<HttpFailure>([
+  'CertificateNotTrusted',
+  'ConnectionLost',
+  'ConnectionRefused',
+  'HostNotFound',
+  'ProxyFailed',
+  'Timeout',
+  'TlsFailed',
+  'TlsWanted',
+]);
+/** From one try to the next lies a fifth of the outage so far, at most ten seconds. */
+const SHARE = 0.2;
+const MOST_WAIT_MS = 10_000;
+/** After a shorter outage each informer ends its own back-off: it may be its own request that fails. */
+const LONG_MS = 5000;
+
+/**
+ * One back-off for all that follows a cluster: while its API server does not answer, one of some fifty informers tries for all, and the first
+ * answer wakes the others.
+ */
+export class Outage {
+  readonly #now: () => number;
+  #since: number | undefined;
+  #nextTryAt = 0;
+  #end = new AbortController();
+
+  /** @param now milliseconds that only grow */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
+  }
+
+  /** How long nothing was answered. */
+  get silentMs(): number {
+    return this.#since === undefined ? 0 : this.#now() - this.#since;
+  }
+
+  answered(): void {
+    if (this.#since === undefined) return;
+    const isLong = this.silentMs >= LONG_MS;
+    this.#since = undefined;
+    this.#nextTryAt = 0;
+    if (!isLong) return;
+    this.#end.abort();
+    this.#end = new AbortController();
+  }
+
+  /** Whether `code` says that there was no answer. */
+  failed(code: string): boolean {
+    if (SILENT.has(code)) this.#since ??= this.#now();
+    return SILENT.has(code);
+  }
+
+  /**
+   * Resolves when the caller may try again, or when `signal` is aborted.
+   *
+   * @param code of its failure
+   * @param waitMs its own back-off
+   */
+  async wait(code: string, waitMs: number, signal: AbortSignal): Promise<void> {
+    if (!this.failed(code)) return pause(waitMs, signal);
+    const end = AbortSignal.any([signal, this.#end.signal]);
+    await pause(waitMs, end);
+    for (let ms = this.#turnMs(); ms > 0 && !end.aborted; ms = this.#turnMs()) await pause(ms, end);
+  }
+
+  /** Milliseconds until the next try; 0 for the caller that takes it. */
+  #turnMs(): number {
+    if (this.#since === undefined) return 0;
+    const now = this.#now();
+    if (now < this.#nextTryAt) return this.#nextTryAt - now;
+    this.#nextTryAt = now + Math.min(MOST_WAIT_MS, SHARE * this.silentMs);
+    return 0;
+  }
+}
 
 export class Requester {
   readonly #options: RequesterOptions;
   readonly #server: string;
   readonly #client: HttpClient;
   readonly #closing = new AbortController();
+  readonly #outage: Outage;
   #judged = false;
 
   constructor(options: RequesterOptions) {
     const { server, ca, serverName, proxy, addresses } = options.connection;
     this.#options = options;
+    this.#outage = new Outage(options.now);
     this.#server = trimEndOf(server, '/');
     this.#client = new HttpClient(
       new HttpsEngine({
@@ -128,7 +210,8 @@ export class Requester {
       tries: call.tries ?? this.#options.tries ?? 5,
       waitMs: (round) => backOffMs(BACK_OFF, round, (this.#options.random ?? Math.random)()),
       longestWaitMs: LONGEST_WAIT_MS,
-      again: (tried) => (this.#isOver(call) ? undefined : again(call, tried)),
+      again: (tried) =>
+        this.#isOver(call) || this.#outage.silentMs >= SILENCE_MS ? undefined : again(call, tried),
       pause: (ms) => pause(ms, call.signal ?? this.#closing.signal),
     });
   }
@@ -189,6 +272,7 @@ export class Requester {
         fence: method === 'GET' ? undefined : () => fence?.(call),
         body: text,
       });
+      this.#outage.answered();
       onRequest?.({ code: String(answer.status), method });
       return answer;
     } catch (error) {
@@ -214,6 +298,7 @@ export class Requester {
 
   #readable(call: Call, error: unknown): unknown {
     if (!(error instanceof HttpError)) return error;
+    this.#outage.failed(error.failure);
     const { host } = new URL(this.#server);
     return new PullwrightError(`Cannot ${call.verb} "${call.subject}": ${error.message} (${host})`, {
       code: error.failure,
@@ -231,14 +316,8 @@ function wordsOf(answer: HttpAnswer): Promise<Uint8Array> {
   return answer.bytes(MOST_WORDS_BYTES).catch(() => new Uint8Array());
 }
 
-/** Failures that are the same a moment later, or that took long enough. */
-const FOR_GOOD: readonly string[] = [
-  'AnswerTooLarge',
-  'CertificateNotTrusted',
-  'NotLeader',
-  'Timeout',
-  'TlsWanted',
-];
+/** Failures that are the same a moment later. */
+const FOR_GOOD: readonly string[] = ['AnswerTooLarge', 'CertificateNotTrusted', 'NotLeader', 'TlsWanted'];
 
 /** Whether another try may help, and when. */
 function again<T>(
@@ -248,10 +327,9 @@ function again<T>(
   if ('value' in tried || !(tried.error instanceof PullwrightError)) return undefined;
   const failure = tried.error;
   const status = 'status' in failure ? Number(failure.status) : undefined;
-  if (status === undefined) {
-    const isReceived = call.once === true && failure.code !== 'ConnectionRefused';
-    return isReceived || FOR_GOOD.includes(failure.code) ? undefined : {};
-  }
+  if (FOR_GOOD.includes(failure.code)) return undefined;
+  if (status === undefined)
+    return call.once === true && failure.code !== 'ConnectionRefused' ? undefined : {};
   if (!isPassingStatus(status)) return undefined;
   // Only these two say that nothing was done.
   return call.once === true && status !== 429 && status !== 503 ? undefined : { afterMs: failure.afterMs };

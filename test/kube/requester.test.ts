@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { Connection } from '../../runtime/kube/client.ts';
 import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
+import { Requester } from '../../runtime/kube/requester.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { answering, connection, JSON_TYPE, OBJECT, REF, statuses } from './answering-server.ts';
 
@@ -102,6 +103,36 @@ test('a name that leads to an address which its author must not choose is not co
   assert.deepEqual(server.arrived, []);
   client.close();
   server.close();
+});
+
+test('a server that has been silent for long is tried once by each request, until it answers', async () => {
+  let [now, isThere] = [0, false];
+  const answered = statuses([200]);
+  const server = await answering((response, count) => {
+    if (isThere) answered(response, count);
+    else response.destroy();
+  });
+  const options = { connection: connection('127.0.0.1', server.port), userAgent: 'test', random: () => 0 };
+  const requester = new Requester({ ...options, now: () => now });
+  const call = { verb: 'get', subject: 'a', method: 'GET', path: '/' };
+  const tries = async (): Promise<number> => {
+    const before = server.arrived.length;
+    await requester.json(call).catch(() => undefined);
+    return server.arrived.length - before;
+  };
+  try {
+    assert.deepEqual([await tries(), await tries()], [5, 5]);
+    now = 10_000;
+    assert.deepEqual([await tries(), await tries()], [1, 1]);
+    isThere = true;
+    assert.equal(await tries(), 1);
+    isThere = false;
+    // One more for a connection that had been good.
+    assert.equal(await tries(), 6);
+  } finally {
+    requester.close();
+    server.close();
+  }
 });
 
 for (const [what, status, ask, code] of [

@@ -45,13 +45,13 @@ async function workloads(): Promise<void> {
     hosts: ['pullwright-webhook.pullwright-system.svc'],
   });
   /** What stands for Google behind TLS; its metadata server has none there either. */
-  const jobEnv = (tls: boolean): readonly string[] =>
-    Object.entries(google.jobEnv).map(([name, value]) => {
-      return `--job-env=${name}=${tls ? value.replace(google.url, googleUrl) : value}`.replaceAll(
-        '127.0.0.1',
-        ADDRESS,
-      );
-    });
+  const jobEnv = (tls: boolean): Readonly<Record<string, string>> =>
+    Object.fromEntries(
+      Object.entries(google.jobEnv).map(([name, value]) => [
+        name,
+        (tls ? value.replace(google.url, googleUrl) : value).replaceAll('127.0.0.1', ADDRESS),
+      ]),
+    );
   const fleet = (options: { readonly security: string; readonly open: boolean }): string => `
 image: ${IMAGE}
 imagePullSecrets: [pullwright-registry]
@@ -77,7 +77,7 @@ clusters:
         sentinelOptions: { pollSeconds: 1, debounceSeconds: 0 }
         replicas: 1
         alerts: false
-        args: ${JSON.stringify(['--repeat=0s', ...jobEnv(options.open)])}
+        adapterOptions: { repeatSeconds: 0, jobEnv: ${JSON.stringify(jobEnv(options.open))} }
         ${options.open ? 'caConfigMap: job-authorities' : ''}
       verify: { caConfigMap: registry-ca, namespaceSecrets: true }
 `;
