@@ -111,13 +111,32 @@ function basePath(object: KubeObject): string {
   return `${folder}/${fileName(`${object.kind.toLowerCase()}-${name}`)}.yaml`;
 }
 
-/** API groups that every kube-apiserver of the last years serves by itself: groups of others have a domain, or a longer name in this one. */
-const BUILT_IN = /^(?:[a-z]*|(?:[a-z]+|flowcontrol\.apiserver|rbac\.authorization)\.k8s\.io)$/;
+/** API groups that every kube-apiserver of the last years serves by itself. */
+const BUILT_IN: ReadonlySet<string> = new Set([
+  '',
+  'apps',
+  'autoscaling',
+  'batch',
+  'policy',
+  'admissionregistration.k8s.io',
+  'apiextensions.k8s.io',
+  'apiregistration.k8s.io',
+  'certificates.k8s.io',
+  'coordination.k8s.io',
+  'discovery.k8s.io',
+  'events.k8s.io',
+  'flowcontrol.apiserver.k8s.io',
+  'networking.k8s.io',
+  'node.k8s.io',
+  'rbac.authorization.k8s.io',
+  'scheduling.k8s.io',
+  'storage.k8s.io',
+]);
 
 /** `overlays/<group>/`, or nothing for the base. */
 function overlayOf(object: KubeObject): string {
   const group = object.apiVersion.includes('/') ? (object.apiVersion.split('/')[0] ?? '') : '';
-  return BUILT_IN.test(group) ? '' : `overlays/${pathPart('API group', group)}/`;
+  return BUILT_IN.has(group) ? '' : `overlays/${pathPart('API group', group)}/`;
 }
 
 /**
@@ -246,8 +265,10 @@ export interface WriteOptions {
   readonly overwrite?: boolean;
   /** What the first line of each file says: by it, files of one command are not those of another. @default what a fleet renders */
   readonly mark?: (path: string) => string;
-  /** Every file is made anew, and only who runs the program may read it. @default {false} */
+  /** Every file is recreated, and only the user who runs the program can read it. @default {false} */
   readonly secret?: boolean;
+  /** Folders of the tree: files of other folders are neither read nor removed. @default all */
+  readonly within?: readonly string[] | undefined;
 }
 
 /** First line of every file of ours: a comment, in JSON a field. */
@@ -269,10 +290,10 @@ function rendered(path: string): string {
 export function compareTree(
   folder: string,
   tree: ManifestTree,
-  { mark, secret = false }: WriteOptions = {},
+  { mark, secret = false, within = [''] }: WriteOptions = {},
 ): TreeDifference {
   for (const path of tree.keys()) if (!path.split('/').every(isPathSegment)) throw leadsElsewhere(path);
-  const present = existsSync(folder) ? listFiles(folder) : new Set<string>();
+  const present = existsSync(folder) ? listFiles(folder, within) : new Set<string>();
   const states = Map.groupBy(tree.keys(), (path) => {
     const wanted = { text: headerOf(path, mark) + tree.get(path), listed: present.has(path) };
     const state = stateOf(folder, path, wanted);
@@ -358,7 +379,8 @@ function firstLine(text: string): string {
 }
 
 /** Plain files below `folder`. Symbolic links are not followed; folders that begin with a dot are foreign. */
-function listFiles(folder: string): Set<string> {
+/** No link is followed below the folder. */
+function listFiles(folder: string, within: readonly string[]): Set<string> {
   const found = new Set<string>();
   const walk = (relative: string): void => {
     for (const entry of readdirSync(join(folder, relative), { withFileTypes: true })) {
@@ -367,7 +389,14 @@ function listFiles(folder: string): Set<string> {
       else if (entry.isFile()) found.add(path);
     }
   };
-  walk('');
+  for (const root of within) {
+    const places = root.split('/').map((_, index, parts) => join(folder, ...parts.slice(0, index + 1)));
+    if (
+      root === '' ||
+      places.every((one) => lstatSync(one, { throwIfNoEntry: false })?.isDirectory() === true)
+    )
+      walk(root);
+  }
   return found;
 }
 

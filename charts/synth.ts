@@ -152,7 +152,7 @@ function dataOf({ overlays: _overlays, ...result }: SynthResult): object {
 const TABLE = {
   name: 'synth',
   about: [
-    'Renders every cluster of a fleet as YAML: one object per file, a folder per namespace, kustomizations for kubectl, Argo CD and Flux. The same fleet gives the same bytes on every machine. Files that are no longer wanted are removed; files that were not rendered stay.',
+    'Renders every cluster of a fleet as YAML: one object per file, a folder per namespace, kustomizations for kubectl, Argo CD and Flux. The same fleet gives the same bytes on every machine. Files that are no longer rendered are removed; files that were not rendered stay.',
   ],
   flags: {
     fleet: file({

@@ -321,7 +321,7 @@ export const BODY_KEY: Readonly<Record<string, string>> = {
 export function collectOffers(secrets: readonly NamespacePullSecret[]) {
   /** By canonical key. */
   const byKey = new Map<string, Offer[]>();
-  /** Secrets that were passed over, for the log; names only. */
+  /** Names of skipped Secrets, for the log. */
   const skipped: string[] = [];
   for (const secret of secrets) {
     const entries = entriesOf(secret);

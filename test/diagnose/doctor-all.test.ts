@@ -107,7 +107,7 @@ test('one line says how many and why, and what fixes it stands below the cases o
   assert.equal(ran.code, 1);
   assert.match(
     ran.stdout,
-    /^4 pods fail to pull, for 2 causes\n\n✕ broken {4}No usable credential for an image: images of quay\.io \(2 in cluster\)\n {2}cluster {2}Pod\/billing\/api\n/,
+    /^4 pods fail to pull, for 2 causes\n\n✕ broken {4}No usable credential for an image: images of quay\.io \(2 in cluster, 3 pods\)\n {2}cluster {2}Pod\/billing\/api\n/,
   );
   assert.equal(ran.stdout.match(/^ {4}kind: ServiceAccount$/gm)?.length, 1, ran.stdout);
   const yaml = await doctor('--all', '-A', '-o', 'yaml', '--from', scene);

@@ -164,24 +164,32 @@ async function write(
   io: CommandIo,
 ): Promise<void> {
   const { 'with-secrets': secret, 'digest-key-file': file } = flags;
-  const key = file === undefined ? randomBytes(32) : Buffer.from(await readText(file));
+  const given = file === undefined ? undefined : Buffer.from(await readText(file));
   const names = reconcilers.map(({ name }) => name);
+  const folderOf = (cluster: string): string => (runs.length === 1 ? '' : `${cluster}/`);
   const tree = new Map<string, string>();
-  for (const { scope, result } of runs)
+  for (const { scope, result } of runs) {
+    // Without a key of the caller's, nothing shows that two clusters have the same value.
+    const key = given ?? randomBytes(32);
     for (const { ref, after } of result.objects) {
       if (after === undefined) continue;
       const bare = withoutBookkeeping(after, names);
       const content = secret ? encodeObject(bare) : digested(bare, key);
-      const folder = runs.length === 1 ? '' : `${scope.name}/`;
-      tree.set(folder + fileOf(ref.role, after), toYaml(content, { lineWidth: 0 }));
+      tree.set(folderOf(scope.name) + fileOf(ref.role, after), toYaml(content, { lineWidth: 0 }));
     }
+  }
   if (secret)
     for (const folder of new Set(['', ...[...tree.keys()].map(dirname)]))
       refuseWorkTree(join(realPath(resolve(to)), folder));
   try {
-    writeTree(to, tree, { secret, mark: (path) => `Written by pullwright reconcile as ${path}` });
+    const mark = (path: string): string => `Written by pullwright reconcile as ${path}`;
+    // What a run for other clusters wrote stays.
+    const within = runs.flatMap(({ scope }) =>
+      ['management', 'hosted'].map((role) => folderOf(scope.name) + role),
+    );
+    writeTree(to, tree, { secret, mark, within });
   } catch (error) {
-    throw fileError('write to', to, error);
+    throw fileError('write to', (error as NodeJS.ErrnoException).path ?? to, error);
   }
   io.stderr.write(
     `wrote ${counted(tree.size, 'file')} to ${to}${secret ? '' : ' (Secret values as keyed digests)'}\n`,

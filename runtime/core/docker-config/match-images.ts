@@ -57,7 +57,7 @@ function labelMatches(pattern: string, label: string): boolean {
 
 /**
  * Whether `name` as a whole matches a shell pattern, as Go's filepath.Match has it for names without a slash: `*` is any text, `?`
- * one character. Brackets stand in a host only around an address, which is no class that a host could match: then nothing matches.
+ * one character. Brackets stand in a host only around an address, which no host can match.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
   if (pattern.includes('[')) return false;
@@ -70,7 +70,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
     else if (wanted === '?' || wanted === name[at]) at += 1;
     else if (star === -1) return false;
     else {
-      // The last star stands for one character more; none before it has to be tried anew.
+      // The last star stands for one character more; none before it has to be tried again.
       from += 1;
       [at, part] = [from, star];
     }

@@ -247,7 +247,7 @@ function isDigit(character: string | undefined): boolean {
 }
 
 // JSON as Go's json.Marshal writes it: compact, keys sorted by their bytes at every level, `<`, `>`, `&`, U+2028 and U+2029
-// escaped, numbers as float64, the last of equal keys, no newline at the end.
+// escaped, numbers as float64 (as written where that would change them), the last of equal keys, no newline at the end.
 // Source of the rule: encoding/json of Go 1.26 for `map[string]any`; the merged pull secret of existing clusters has these
 // bytes, so equal content gives equal bytes and no node is touched when Pullwright takes over.
 

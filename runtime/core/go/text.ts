@@ -74,7 +74,9 @@ function quoteRune(rune: string): string {
   return code > 0xffff ? `\\U${hex.padStart(8, '0')}` : `\\u${hex.padStart(4, '0')}`;
 }
 
-const CHARACTERS = /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\s\S]/g;
+/** UTF-8 by the Unicode standard's table of well-formed bytes, or any one byte. */
+const CHARACTERS =
+  /[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|\xed[\x80-\x9f][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}|[\s\S]/g;
 
 /** Quotes a byte text; a byte that is not UTF-8 is shown as `\xNN`. */
 export function goQuoteBytes(bytes: string): string {

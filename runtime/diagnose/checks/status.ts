@@ -246,7 +246,7 @@ function agentsRow(agents: KubeObject, eligible: string, report: KubeObject | un
   if (found !== undefined) return rowOf(by, agents, 'Progressing', 'NodesBehind', found.message);
   const silent = `${message}; nodes do not report what they have (agent.report)`;
   if (!startsReporting(agents)) return rowOf(by, agents, 'Ready', 'AgentsReady', silent);
-  const yet = `${message}; there is no pull secret yet that nodes are compared with`;
+  const yet = `${message}; there is no pull secret yet to compare nodes with`;
   return rowOf(by, agents, 'Progressing', 'NodesNotCompared', yet);
 }
 

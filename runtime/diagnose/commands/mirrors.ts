@@ -270,6 +270,7 @@ async function run(
     more,
     inUse || probe ? [hostedSecrets(values.cluster)] : [],
   );
+  if (inUse) writeProblems(io, input.problems);
   const supposed = path === undefined ? undefined : await supposedBy(path, input, io);
   return inUse && supposed !== undefined
     ? showInUse(values, input, supposed, io)
@@ -331,7 +332,6 @@ async function showInUse(
   supposed: WhatIf,
   io: CommandIo,
 ): Promise<ExitCode> {
-  writeProblems(io, input.problems);
   const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];
   const inUse = changesInUse(input, supposed, given);
   const isHarmful = inUse.changed.some((change) => change.lost || change.withoutCredential.length > 0);

@@ -304,7 +304,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
 
 async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
   const { from, context } = flags;
-  const clusters = await readEach(flags, LIVE_KINDS, io);
+  const clusters = (await readEach(flags, LIVE_KINDS, io)).map(({ read }) => read());
   const now = new Date();
   const made = clusters.map((one) => reportOn(one, now));
   return {

@@ -152,10 +152,11 @@ async function look(
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
   const all = await readEach(values, [() => kindsOf(namespace)], io);
   const chosen = values.cluster === undefined ? all : [chooseCluster(all, values.cluster)];
-  const rows = chosen.flatMap(({ name, given }) =>
+  const found = chosen.map(({ read }) => read());
+  const rows = found.flatMap(({ name, given }) =>
     statusRows(given).map((row) => (all.length === 1 ? row : { cluster: name, ...row })),
   );
-  return { rows: byUrgency(rows), problems: [...new Set(chosen.flatMap(({ problems }) => problems))] };
+  return { rows: byUrgency(rows), problems: [...new Set(found.flatMap(({ problems }) => problems))] };
 }
 
 /** A cluster with all that was read of it. */
@@ -174,14 +175,18 @@ export async function readEach(
   { from, ...access }: LookValues,
   steps: readonly NextKinds[],
   io: CommandIo,
-): Promise<readonly ClusterWorld[]> {
+): Promise<readonly { readonly name: string; readonly read: () => ClusterWorld }[]> {
   if (from === undefined) {
     const found = await readWorld(access, steps, io);
-    return [{ ...found, unread: found.problems, live: true, name: access.context ?? 'cluster' }];
+    const name = access.context ?? 'cluster';
+    return [{ name, read: () => ({ ...found, unread: found.problems, live: true, name }) }];
   }
   const kinds = STATUS_KINDS.map(({ kind }) => kind);
   const clusters = await readClusters(from, kinds, io.stdin);
-  return clusters.map(({ cluster, read }) => ({ ...cluster, ...read(), unread: [] }));
+  return clusters.map(({ cluster, read }) => ({
+    name: cluster.name,
+    read: () => ({ ...cluster, ...read(), unread: [] }),
+  }));
 }
 
 /** A tenant may not list more than what is in its namespace. Nodes are compared with what is in that of their agents. */

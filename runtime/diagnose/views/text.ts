@@ -353,7 +353,7 @@ function causeLines(
   const title = paint('bold', onOneLine(causeText(cause)));
   const lines = [
     ...wrapped(
-      `${paint(TEXT_COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${title} (${cases.length} in ${where})`,
+      `${paint(TEXT_COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${title} (${cases.length} in ${where}${cause.pods === 0 ? '' : `, ${counted(cause.pods, 'pod')}`})`,
       columns,
     ),
     ...shown.flatMap(({ cluster, subject, message }) => [
