@@ -1,6 +1,7 @@
 /** What Argo CD is told about the health of objects, in its own language. */
 import assert from 'node:assert/strict';
-import { DEFINITION_HEALTH_LUA, HEALTH_LUA } from '../../charts/gitops/argo-cd.ts';
+import { DEFINITION_HEALTH_LUA, HEALTH_LUA, syncWave } from '../../charts/gitops/argo-cd.ts';
+import { meta } from '../support/meta.ts';
 import { runProcess } from '../support/process.ts';
 import { cases, test } from '../support/suite.ts';
 
@@ -80,3 +81,8 @@ for (const [script, rows] of [
     const ran = await runProcess(['lua5.3', '-'], { stdin: program });
     assert.equal(ran.stdout.trim(), wanted, ran.stderr);
   });
+
+test('a Certificate comes in the wave of the Deployment that waits for its Secret', () => {
+  assert.equal(syncWave(meta('cert-manager.io/v1 Certificate', { name: 'webhook' })), 0);
+  assert.equal(syncWave(meta('apps/v1 Deployment', { name: 'webhook' })), 0);
+});

@@ -90,7 +90,26 @@ const RENDERED: KubeObject = {
 };
 const ROLLED = { configuration: { name: RENDERED.metadata.name } };
 
+/** What the examples lack, or have too late for the cut: the tenant's Secret and a pod that waits. */
+const FIRST: readonly KubeObject[] = [
+  meta('v1 Secret', { name: 'additional-pull-secret', namespace: 'kube-system' }),
+  {
+    ...meta('v1 Pod', POD),
+    spec: { containers: [{ name: 'api', image: IMAGE }], imagePullSecrets: [{ name: 'pull' }] },
+    status: {
+      containerStatuses: [
+        {
+          name: 'api',
+          image: IMAGE,
+          state: { waiting: { reason: 'ImagePullBackOff', message: 'unauthorized' } },
+        },
+      ],
+    },
+  },
+];
+
 export const STANDALONE: string = dump([
+  ...FIRST,
   ...examples('fleet/hosted/clusters/prod/*.yaml'),
   ...examples('credential-tests/manifests/profile.yaml'),
   SIDECARS,

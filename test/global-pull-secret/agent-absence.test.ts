@@ -22,6 +22,16 @@ test('only the part of the tenant: it is used', () => {
   assert.deepEqual([node.look().from, node.keys()], ['global', ['team.example.com']]);
 });
 
+test('one bad entry takes no other credential: it stays as it was last good, and is named', () => {
+  const node = new TaskNode(root, 'partly');
+  node.set('original', config('a.example.com', 'b.example.com'));
+  node.settle();
+  const { auths } = JSON.parse(config('a.example.com')) as { readonly auths: object };
+  node.set('original', JSON.stringify({ auths: { ...auths, 'b.example.com': { auth: '-' } } }));
+  assert.equal(node.look().problem?.code, 'SourcePartlyInvalid');
+  assert.deepEqual(node.keys(), ['a.example.com', 'b.example.com']);
+});
+
 test('both gone: what we brought is removed after a minute in which they did not come back, the rest stays', () => {
   const node = new TaskNode(root, 'gone', { foreign: 'keep' });
   writeFileSync(node.file, config('theirs.example.com'));

@@ -78,11 +78,12 @@ test(`${KILLS} kills, seed ${SEED}`, async (node) => {
   let good = OLD;
   const count = { aimed: 0, wrote: 0, between: 0, startedTwice: 0 };
   for (let at = 0; at < KILLS; at += 1) {
-    const poison = at > 0 && roll() < 0.15;
+    // Of each two kills the first is aimed, whatever the seed.
+    const poison = at % 2 === 1 && roll() < 0.3;
     const content = secret(poison ? `POISON-${at}.example.com` : `registry-${at}.example.com`);
     const before = node.machine.starts().length;
     // Every second one waits for the write, the first of them not a moment longer; the others come anywhere.
-    const aimed = at % 2 === 0 && !poison;
+    const aimed = at % 2 === 0;
     const delayMs = at === 0 ? 0 : roll() * (poison ? 4500 : 130);
     const done = await kill(node, { content, poison, aimed, delayMs });
     await finish(node);

@@ -232,6 +232,18 @@ test('hosted clusters are written each below its name', () =>
     assert.ok(existsSync(join(place.to, 'clusters/a/hosted')));
   }));
 
+test('a run for one hosted cluster leaves what a run for all wrote', async () => {
+  const to = tempFolder();
+  const fleet = join(root, 'examples/fleet');
+  const words = ['reconcile', '--from', join(fleet, 'hosted'), '--management', join(fleet, 'management')];
+  for (const more of [[], ['--hosted-cluster', 'clusters/edge']])
+    await runProcess([process.execPath, join(root, 'main.ts'), ...words, '--to', to, ...more], {
+      deadlineMs: 60_000,
+    });
+  assert.deepEqual(readdirSync(to).sort(), ['clusters', 'hosted', 'management']);
+  assert.deepEqual(readdirSync(join(to, 'clusters')).sort(), ['edge', 'prod', 'stage']);
+});
+
 test('a hosted cluster whose name leads elsewhere is neither read nor written there', () =>
   inPlace(async (place) => {
     const ran = await reconcile(place, hosted(place, ['clusters/a', '../elsewhere']));

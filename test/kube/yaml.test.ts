@@ -1,5 +1,6 @@
 /** YAML as Kubernetes reads it; the reading itself is compared with Go in test/oracle/kubernetes/yaml.test.ts. */
 import assert from 'node:assert/strict';
+import { parse } from 'yaml';
 import { parseYaml, toYaml } from '../../runtime/kube/yaml.ts';
 import { test } from '../support/suite.ts';
 
@@ -20,4 +21,9 @@ test('toYaml() leaves usual texts as they are', () => {
     toYaml({ image: 'quay.io/a:1.2', zone: 'a', size: 3, on: null, list: [true, 1.5] }),
     'image: quay.io/a:1.2\nzone: a\nsize: 3\n"on": null\nlist:\n  - true\n  - 1.5\n',
   );
+});
+
+test('toYaml() quotes what readers of YAML 1.1 take for something else', () => {
+  for (const text of ['on', 'yes', '08', '1:20', '<<'])
+    assert.deepEqual(parse(toYaml([text]), { version: '1.1' }), [text]);
 });

@@ -10,12 +10,14 @@ import { test } from '../support/suite.ts';
 import { GitOpsScene, type Owner } from './gitops-scene.ts';
 import { injects, RUNS, WAITS } from './machine/journey.ts';
 import { NODE_NAME } from './machine/node.ts';
+import { IMAGE } from './machine/product.ts';
 import { inMachine, step } from './machine/steps.ts';
 
 const CONFIG = '/var/lib/kubelet/config.json';
 const BASE = 'pullwright-prod';
 const PROFILES = 'pullwright-prod-pullwright.dev';
 const OWNERS: readonly Owner[] = ['tenant', 'team'];
+const AGENT = 'manifests/prod/kube-system/daemonset-global-pull-secret-syncer.yaml';
 const NODE_STATUS = inKubeSystem('PullStatus', `node-${NODE_NAME}`, 'pullwright.dev/v1alpha1');
 
 await inMachine(import.meta.filename, journey);
@@ -138,6 +140,32 @@ async function journey(): Promise<void> {
       await synced();
     });
   });
+
+  step(
+    'a manifest that the API server refuses: Flux names it, and what runs goes on; rendered again, it is whole',
+    async () => {
+      const before = { agent: await agentOf(), containers: await containers() };
+      repository.edit(AGENT, 'hostNetwork: true', 'hostNetwork: maybe');
+      const check = await repository.shell('pullwright synth --fleet fleet.yaml --to manifests --check');
+      assert.equal(check.code, 1);
+      assert.match(check.stdout + check.stderr, /daemonset-global-pull-secret-syncer\.yaml/);
+      await scene.quietly(async () => {
+        const pushed = await repository.shell(
+          "git commit -qam 'Break the agent' && git push -q && kubectl -n flux-system annotate gitrepository pullwright reconcile.fluxcd.io/requestedAt=bad --overwrite",
+        );
+        assert.equal(pushed.code, 0, pushed.stderr);
+        await scene.within(async () => assert.equal(await flux.ready(BASE), 'False', await flux.report()));
+        assert.match(await flux.report(), /DaemonSet\/kube-system\/global-pull-secret-syncer/);
+        await scene.inOrder();
+        for (const owner of OWNERS) await scene.pullsAtOnce(owner, 'refused');
+        assert.deepEqual({ agent: await agentOf(), containers: await containers() }, before);
+        await scene.run('Flux: change');
+        await synced();
+        await scene.inOrder();
+      });
+      assert.equal((await agentOf()).image, IMAGE);
+    },
+  );
 
   step('the way out: node and cluster are as they were, but for what people made', async () => {
     assert.match(await scene.run('Out of Flux', 'docs/operations.md'), /removed, \d+ kept/);

@@ -124,7 +124,7 @@ async function walk(): Promise<void> {
       await ok('kubectl -n kube-system delete secret additional-pull-secret');
       await inOrder();
       assert.deepEqual(keys(), ['registry.example.com']);
-      await becomes(pod('web'), RUNS);
+      assert.match(await journey.state(pod('web')), RUNS);
     },
   );
 
@@ -133,7 +133,7 @@ async function walk(): Promise<void> {
     assert.equal(existsSync('/var/lib/kubelet/.pullwright'), false);
     assert.deepEqual(keys(), ['registry.example.com']);
     await node.ready();
-    await becomes(pod('web'), RUNS);
+    assert.match(await journey.state(pod('web')), RUNS);
     const config = new RegExp(`^[-+] [0-9a-f]{64}  ${CONFIG}$`);
     const { files, objects } = await changed();
     assert.deepEqual([files.filter((line) => !config.test(line)), objects], [[], THEIRS]);

@@ -129,7 +129,7 @@ async function walk(): Promise<void> {
     await profileSays(/False/);
     await make(pod('team-a', 'late'), WAITS);
     await doctor(pod('team-a', 'late'), /broken +secrets-there .*team-registry should create it: /);
-    await becomes(pod('team-a', 'web'), RUNS);
+    assert.match(await journey.state(pod('team-a', 'web')), RUNS);
   });
 
   step('the way out', async () => {

@@ -212,9 +212,14 @@ test('what no event has brought is found by going over the clusters, and said on
   });
   const goes = (): number => api.requests.filter((one) => one.endsWith('/clusters')).length;
   const [before, count] = [goes(), api.reported.length];
+  const visits = (): number => api.requests.filter((one) => /clusters\/cls-[0-9]/.test(one)).length;
+  const visited = visits();
   await eventually(() => assert.ok(goes() >= before + 3));
   assert.equal(api.reported.length, count, 'nothing is reported on a timer');
   assert.equal(cluster.started.length, 3);
+  assert.equal(visits(), visited, 'a cluster in order is not visited again');
+  api.patch(ids(3)[0] ?? '', goodSpec('changed'));
+  await eventually(() => assert.equal(cluster.started.length, 4));
   await stop();
 });
 

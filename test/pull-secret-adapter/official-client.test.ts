@@ -241,6 +241,12 @@ else {
     (secret: object, parent: string = PARENT) =>
     ({ client }: ClientScene) =>
       client.createSecret({ parent, secretId: 's', secret });
+  const changed =
+    (fields: object, path: string) =>
+    async (scene: ClientScene): Promise<void> => {
+      await makeSecret(scene);
+      await scene.client.updateSecret({ secret: { name: SECRET, ...fields }, updateMask: { paths: [path] } });
+    };
   const automatic = { customerManagedEncryption: { kmsKeyName: KEY } };
   /** What is refused, with which code and words. */
   const REFUSED: readonly (readonly [
@@ -250,6 +256,36 @@ else {
     call: (scene: ClientScene) => Promise<unknown>,
   ])[] = [
     ['no such secret', 5, /not found/, ({ client }) => client.getSecret({ name: SECRET })],
+    [
+      'a secret without versions',
+      5,
+      /not found or has no versions/,
+      async (scene) => {
+        await makeSecret(scene);
+        await scene.client.accessSecretVersion({ name: `${SECRET}/versions/latest` });
+      },
+    ],
+    [
+      'made twice',
+      6,
+      /already exists/,
+      async (scene) => {
+        await makeSecret(scene);
+        await makeSecret(scene);
+      },
+    ],
+    [
+      'a delay of destruction of less than a day',
+      3,
+      /version_destroy_ttl/,
+      changed({ versionDestroyTtl: { seconds: 3600 } }, 'version_destroy_ttl'),
+    ],
+    [
+      'replication changed later',
+      3,
+      /cannot be updated/,
+      changed({ replication: { userManaged: { replicas: [{ location: 'europe-west1' }] } } }, 'replication'),
+    ],
     ['upper case in a label', 3, /label/, made({ replication: { automatic: {} }, labels: { a: 'B' } })],
     ['no replication', 3, /replication/, made({})],
     ['one byte too many', 3, /too large/, (scene) => makeSecret(scene, ['x'.repeat(LIMIT + 1)])],

@@ -57,9 +57,16 @@ const face = new FaultServer(plane, 'prod');
 await face.start('prod');
 await plane.apply(kubeconfigSecret('prod', face.kubeconfig));
 const config = `${plane.folder}/config.yaml`;
-writeFileSync(config, 'systems: { registry-overrides: { only: [clusters/prod], catalogs: false } }\n');
-const start = (): ReconcilerProcess => discovering(user.kubeconfig, config);
-let process = start();
+const BARE = 'only: [clusters/prod], catalogs: false';
+const start = (options: string): ReconcilerProcess => {
+  writeFileSync(config, `systems: { registry-overrides: { ${options} } }\n`);
+  return discovering(user.kubeconfig, config);
+};
+let process = start(BARE);
+async function restart(options: string): Promise<void> {
+  assert.equal(await process.stop(), 0);
+  process = start(options);
+}
 
 const read = async (name: string): Promise<Deployment> =>
   (await plane.get(deployment('prod', name))) as Deployment;
@@ -129,6 +136,18 @@ test('a kind that is installed later is followed without a restart', async () =>
   );
 });
 
+test('an image that somebody else claims is not taken, and the status says so', async () => {
+  for (const name of CATALOG_NAMES) await plane.apply(catalogDeployment(name), 'somebody');
+  await plane.apply(hostedCluster('prod', GOOD_CATALOGS));
+  await restart('only: [clusters/prod]');
+  await eventually(async () => {
+    assert.match(JSON.stringify((await status()).verdicts), /another manager claims the field/);
+    assert.match(await condition('Ready'), /^False/);
+    assert.ok(process.log.includes(String.raw`belongs to \"somebody\"`), 'the log names the manager');
+  });
+  await restart(BARE);
+});
+
 test('own: a writer that applies its object every second and we do not fight', async () => {
   await plane.apply(hostedCluster('prod', { 'pullwright.dev/registry-overrides-mode': 'own' }));
   const stand = setInterval(
@@ -186,19 +205,6 @@ test('observe: what an operator of HyperShift writes is left to it', async () =>
     assert.match((await value('control-plane-operator')) ?? '', /newest\.example\.com/),
   );
   assert.equal(await value('ignition-server'), undefined);
-});
-
-test('an image that somebody else claims is not taken, and the status says so', async () => {
-  assert.equal(await process.stop(), 0);
-  for (const name of CATALOG_NAMES) await plane.apply(catalogDeployment(name), 'somebody');
-  await plane.apply(hostedCluster('prod', GOOD_CATALOGS));
-  writeFileSync(config, 'systems: { registry-overrides: { only: [clusters/prod] } }\n');
-  process = start();
-  await eventually(async () => {
-    assert.match(JSON.stringify((await status()).verdicts), /another manager claims the field/);
-    assert.match(await condition('Ready'), /^False/);
-    assert.ok(process.log.includes(String.raw`belongs to \"somebody\"`), 'the log names the manager');
-  });
 });
 
 test('it stops with exit code 0', async () => {
