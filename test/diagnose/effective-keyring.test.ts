@@ -154,7 +154,7 @@ test('the example of a repository holds, and fails without the profile', async (
     '--from',
     join(example, 'manifests', 'shop.yaml'),
   );
-  assert.match(without.stdout, /FAIL {2}web pulls with what the profile brings/);
+  assert.match(without.stdout, /FAIL {2}web pulls with the Secret of its profile/);
   assert.equal(without.code, 1);
 });
 

@@ -53,3 +53,17 @@ test('relative links lead to a file, and to a heading of it', () => {
   );
   assert.deepEqual(wrong, []);
 });
+
+test('source files that pages name exist', () => {
+  const sources = globSync(['*.ts', '{runtime,charts,build,test,site,bench}/**/*.ts'], { cwd: root });
+  const named = globSync('docs/**/*.md', { cwd: root }).flatMap((page) =>
+    [...readFileSync(join(root, page), 'utf8').matchAll(/`(?:[^`\s]*<[^>]*>)?([\w./-]+\.ts)`/g)].map(
+      ([, name = '']) => ({ page, name }),
+    ),
+  );
+  assert.ok(named.length > 10);
+  assert.deepEqual(
+    named.filter(({ name }) => !sources.some((file) => `/${file}`.endsWith(`/${name.replace(/^\//, '')}`))),
+    [],
+  );
+});
