@@ -45,6 +45,12 @@ const secret = (
   type,
 });
 
+const opaque = (key: string, config: object): TestObject => ({
+  ...meta('v1 Secret', { name: 'plain' }),
+  type: 'Opaque',
+  data: { [key]: Buffer.from(JSON.stringify(config)).toString('base64') },
+});
+
 export const account = (names: readonly string[]): TestObject => ({
   ...meta('v1 ServiceAccount', { name: 'default' }),
   imagePullSecrets: names.map((name) => ({ name })),
@@ -139,6 +145,27 @@ export const rows: readonly Row[] = [
     objects: [account(['plain']), secret('plain', { 'quay.io/shop': AUTH }, 'Opaque'), GOOD, deployment({})],
     broken: 'secrets-readable',
     says: /"plain".*is skipped: type is "Opaque"/,
+    fixes: true,
+  },
+  {
+    name: 'a Secret of the wrong type, under the key of the old form',
+    reason: 'it needs the type of that key',
+    objects: [account(['plain']), opaque('.dockercfg', { 'quay.io/shop': { auth: AUTH } }), deployment({})],
+    broken: 'secrets-readable',
+    says: /"plain".*is skipped: type is "Opaque", expected "kubernetes.io\/dockercfg"/,
+    advice: /as kubernetes.io\/dockercfg, with the key .dockercfg/,
+    fixes: true,
+  },
+  {
+    name: 'a Secret made of the file of docker login',
+    reason: 'its key is the name of the file',
+    objects: [
+      account(['plain']),
+      opaque('config.json', { auths: { 'quay.io/shop': { auth: AUTH } } }),
+      deployment({}),
+    ],
+    broken: 'secrets-readable',
+    says: /"plain".*is skipped/,
     fixes: true,
   },
   {

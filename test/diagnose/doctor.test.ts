@@ -66,13 +66,19 @@ const fix = async ({ commands = [] }: Answer['findings'][number], what: string, 
     const applied = await plane.kubectl(...apply, '-f', file);
     assert.equal(applied.code, 0, `${yaml}\n${applied.stderr}`);
   }
-  for (const command of commands) {
-    // As a shell takes the printed command apart.
-    const env = { ...process.env, USERNAME: 'robot', PASSWORD: plantedPassword('doctor') };
-    const words = await runProcess(['sh', '-c', `printf '%s\\0' ${command}`], { env });
-    const ran = await plane.kubectl(...words.stdout.split('\0').slice(1, -1));
-    assert.equal(ran.code, 0, `${command}\n${ran.stderr}`);
-  }
+  for (const command of commands) await shell(command);
+};
+/** Runs a printed command as it is. */
+const shell = async (command: string): Promise<void> => {
+  const env = {
+    PATH: `${dirname((await controlPlaneBinaries()).kubectl)}:/usr/bin:/bin`,
+    KUBECONFIG: plane.kubeconfig,
+    KUBECACHEDIR: join(plane.folder, 'cache'),
+    USERNAME: 'robot',
+    PASSWORD: plantedPassword('doctor'),
+  };
+  const ran = await runProcess(['sh', '-c', command], { env });
+  assert.equal(ran.code, 0, `${command}\n${ran.stderr}`);
 };
 /** As people do: what the fix does not name then belongs to kubectl, and is to stay. */
 const applyByKubectl = async (object: TestObject): Promise<void> => {
@@ -133,13 +139,7 @@ test('a dump without the ServiceAccount: the command keeps the list that it has,
     const from = ['doctor', 'web', '-n', namespace, '--from', dump];
     const ran = await runProcess([process.execPath, main, ...from, '-o', 'json']);
     const [, patch = ''] = firstBroken(JSON.parse(ran.stdout) as Answer)?.commands ?? [];
-    const env = {
-      PATH: `${dirname((await controlPlaneBinaries()).kubectl)}:/usr/bin:/bin`,
-      KUBECONFIG: plane.kubeconfig,
-      KUBECACHEDIR: join(plane.folder, 'cache'),
-    };
-    const patched = await runProcess(['sh', '-c', patch], { env });
-    assert.equal(patched.code, 0, `${patch}\n${patched.stderr}`);
+    await shell(patch);
     const { stdout } = await plane.kubectl('get', 'sa', 'default', '-n', namespace, '-o', 'json');
     assert.deepEqual(
       (JSON.parse(stdout) as TestObject)['imagePullSecrets'],

@@ -155,8 +155,7 @@ function secretUnreadable(input: DoctorInput): Told | undefined {
   const ignored = listedAs(input, 'ignored');
   const said = saidOf(input, 'secrets-readable', 'warning');
   if (ignored === undefined || said === undefined || !isNeeded(input)) return undefined;
-  const { name } = ignored;
-  const fix = better.length > 0 ? fixAccount(input, name, better) : retyped(input.namespace, name);
+  const fix = better.length > 0 ? fixAccount(input, ignored.name, better) : retyped(input.namespace, ignored);
   return { ...said, severity: 'error', ...fix };
 }
 

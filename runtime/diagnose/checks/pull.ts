@@ -67,12 +67,19 @@ function blocked({ kubelet: { blockedBy } }: Explained): Told | undefined {
   };
 }
 
-function listedSecret({ name, listedBy, state, why }: ListedSecret): readonly Told[] {
+function listedSecret({ name, listedBy, state, why, retype }: ListedSecret): readonly Told[] {
   if (state === 'found') return [];
   const [said, advice] = NOT_FOUND[state];
+  const { type = 'kubernetes.io/dockerconfigjson', key = '.dockerconfigjson' } = retype ?? {};
   const check = state === 'ignored' ? 'secrets-readable' : 'secrets-there';
   const message = `Secret "${name}", listed by ${listedBy}, ${said}${why === undefined ? '' : `: ${why}`}`;
-  return [{ ...warning(message, advice.replace('NAME', name)), check, about: name }];
+  return [
+    {
+      ...warning(message, advice.replace('NAME', name).replace('TYPE', type).replace('KEY', key)),
+      check,
+      about: name,
+    },
+  ];
 }
 
 const NOT_FOUND: Readonly<
@@ -82,7 +89,7 @@ const NOT_FOUND: Readonly<
   encrypted: ['is encrypted with SOPS, so its content is unknown', 'Decrypt it first, or read the cluster'],
   ignored: [
     'is skipped',
-    'The type of a Secret cannot be changed: create it again as kubernetes.io/dockerconfigjson, with the key .dockerconfigjson',
+    'The type of a Secret cannot be changed: create it again as TYPE, with the key KEY',
   ],
   unknown: [
     'could not be read, so its content is unknown',

@@ -12,7 +12,7 @@ import type { PodFailure } from '../model/events.ts';
 import type { DoctorInput } from '../model/look.ts';
 import { podSpecIn } from '../model/pull.ts';
 import { isRefusal, type PullCause } from '../model/pull-failure.ts';
-import type { EntryPlace, Explanation } from '../model/types.ts';
+import type { EntryPlace, Explanation, ListedSecret } from '../model/types.ts';
 import type { Told } from './findings.ts';
 
 /** The values stand in the environment, and in no list of commands. */
@@ -373,12 +373,13 @@ export function madeAgain(input: DoctorInput, name: string): Pick<Told, 'advice'
   };
 }
 
-/** Recreates a Secret, with the type that its key requires. */
-export function retyped(namespace: string, name: string): Pick<Told, 'commands'> {
+/** Recreates a Secret with the type and key of a pull secret; no command where it holds no docker config. */
+export function retyped(namespace: string, { name, retype }: ListedSecret): Pick<Told, 'commands'> {
   const get = kubectl(['get', 'secret', name, '-n', namespace, '-o', 'yaml'], [namespace, name]);
-  if (get === undefined) return {};
-  const type = `s#^type: .*#type: kubernetes.io/dockerconfigjson#`;
-  return { commands: [`${get} | sed ${shellWord(type)} | kubectl replace --force -f -`] };
+  if (get === undefined || retype === undefined || !/^[-._\w]+$/.test(retype.from)) return {};
+  const { from, type, key } = retype;
+  const edit = [`s#^type: .*#type: ${type}#`, ...(from === key ? [] : [`s#^  ${from}:#  ${key}:#`])];
+  return { commands: [`${get} | sed ${shellWord(edit.join(';'))} | kubectl replace --force -f -`] };
 }
 
 /** A Secret for `host`, and the list that names it. */

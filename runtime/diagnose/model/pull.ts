@@ -532,9 +532,20 @@ function listedSecret(
   const value = data[pullSecretKey(type) ?? ''];
   if (value !== undefined && isEncrypted(value)) return { name, listedBy, state: 'encrypted' };
   const source = podSource(found);
-  return source === undefined
-    ? { name, listedBy, state: 'ignored', why: secretFault(found as SecretObject) ?? 'holds no pull secret' }
-    : { name, listedBy, state: 'found', source };
+  if (source !== undefined) return { name, listedBy, state: 'found', source };
+  const why = secretFault(found as SecretObject) ?? 'holds no pull secret';
+  return { name, listedBy, state: 'ignored', why, ...retypeOf(found as SecretObject) };
+}
+
+/** The type that makes a pull secret of what a Secret of another type holds, whatever its key is called. */
+function retypeOf({ data = {}, ...secret }: SecretObject): Pick<ListedSecret, 'retype'> {
+  for (const [from, value] of Object.entries(data)) {
+    const type = from === '.dockercfg' ? 'kubernetes.io/dockercfg' : 'kubernetes.io/dockerconfigjson';
+    const key = pullSecretKey(type) ?? from;
+    if (secretFault({ ...secret, type, data: { [key]: value } }) === undefined)
+      return { retype: { from, type, key } };
+  }
+  return {};
 }
 
 /** Names another namespace that has a pull secret of this name, because a pod cannot use it. */

@@ -160,6 +160,8 @@ export interface ListedSecret {
   readonly source?: AuthSource;
   /** For `ignored`, and for `missing` where another namespace has it. */
   readonly why?: string;
+  /** For `ignored`: the key of its data that holds a docker config, and the type and key that it needs. */
+  readonly retype?: { readonly from: string; readonly type: string; readonly key: string };
 }
 
 /** The file that the credential provider writes for one pull; CRI-O reads it in place of the node's. */
