@@ -132,6 +132,14 @@ export const rows: readonly Row[] = [
     fixes: true,
   },
   {
+    name: 'a ServiceAccount that lists a Secret twice',
+    reason: 'both go',
+    objects: [account(['gone', 'other', 'gone']), GOOD, deployment({})],
+    broken: 'secrets-there',
+    says: /"gone", listed by ServiceAccount.*does not exist/,
+    fixes: true,
+  },
+  {
     name: "a template whose own list hides the ServiceAccount's",
     reason: 'the template is fixed, for the ServiceAccount no longer counts',
     objects: [account(['good']), GOOD, deployment({ imagePullSecrets: [{ name: 'gone' }] })],

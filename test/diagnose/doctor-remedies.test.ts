@@ -251,6 +251,26 @@ table(test, refusals, ({ image = 'quay.io/shop/web:1', pulled = image, ...row })
 const ASKED = 'failed to authorize: failed to fetch anonymous token: unexpected status: 401 Unauthorized';
 const REFUSED =
   'failed to authorize: failed to fetch oauth token: unexpected status from GET request to https://ghcr.io/token: 403 Forbidden';
+
+test('a ServiceAccount that was deleted is created before it is patched', () => {
+  const store = new ObjectStore();
+  const image = 'ghcr.io/a/b:1';
+  const waiting = { reason: 'ErrImagePull', message: ASKED };
+  store.set({
+    ...meta('v1 Pod', { name: 'web', namespace: 'shop' }),
+    spec: { serviceAccountName: 'gone', containers: [{ name: 'a', image }] },
+    status: { phase: 'Pending', containerStatuses: [{ name: 'a', image, state: { waiting } }] },
+  });
+  const puller = { namespace: 'shop', serviceAccount: 'gone', pod: { kind: 'Pod', name: 'web' } };
+  const broken = firstBroken(judgePod(lookAt(store, puller, { unread: [], hosted: false, live: true })));
+  const [secretMade, ...rest] = broken?.commands ?? [];
+  assert.match(secretMade ?? '', /^kubectl create secret docker-registry pull-ghcr-io /);
+  assert.deepEqual(rest, [
+    'kubectl create serviceaccount gone -n shop',
+    `kubectl patch serviceaccount gone -n shop -p '{"imagePullSecrets":[{"name":"pull-ghcr-io"}]}'`,
+  ]);
+});
+
 const failures: readonly (Case & {
   readonly said: string;
   readonly hosts: readonly string[];

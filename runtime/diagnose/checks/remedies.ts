@@ -273,11 +273,12 @@ function listPatches(
   good: readonly string[],
 ): readonly (readonly object[])[] {
   const own = recordsIn(list).map(({ name }) => textOf(name));
-  const at = bad === undefined ? -1 : own.indexOf(bad);
+  // A list may have a name twice. From the end, so that no index moves.
+  const at = own.flatMap((name, index) => (name === bad ? [`${path}/${index}`] : [])).toReversed();
   const added = good.filter((name) => !own.includes(name)).map((name) => ({ name }));
   const patch = [
-    ...(at < 0 ? [] : [{ op: 'test', path: `${path}/${at}/name`, value: bad }]),
-    ...(at < 0 ? [] : [{ op: 'remove', path: `${path}/${at}` }]),
+    ...at.map((place) => ({ op: 'test', path: `${place}/name`, value: bad })),
+    ...at.map((place) => ({ op: 'remove', path: place })),
     ...added.map((value) => ({ op: 'add', path: `${path}/-`, value })),
   ];
   if (patch.length === 0) return [];
@@ -388,17 +389,19 @@ export function giveEntry(input: DoctorInput, host: string): Pick<Told, 'advice'
     return {
       advice: `A static pod cannot list Secrets: put an entry for ${host} into the pull secret of the cluster, or into the kubelet's config.json on the node`,
     };
+  const { account, namespace, ownList } = input;
+  const isGone = account.object === undefined && account.known && !ownList;
+  const made = isGone && kubectl(['create', 'serviceaccount', account.name, '-n', namespace], [account.name]);
   const secret = `pull-${host.toLowerCase().replace(/[^a-z0-9]+/g, '-')}`;
-  const created = creation(host, input.namespace, secret);
+  const created = creation(host, namespace, secret);
   const { fix = [], commands = [], advice } = fixAccount(input, undefined, [secret]);
   const lists = fix.flatMap(({ apiVersion: _version, kind, metadata, ...patch }) => {
-    const { name, namespace = '' } = metadata;
-    const words = ['patch', kind.toLowerCase(), name, '-n', namespace, '-p', JSON.stringify(patch)];
-    return kubectl(words, [name, namespace]) ?? [];
+    const words = ['patch', kind.toLowerCase(), metadata.name, '-n', namespace, '-p', JSON.stringify(patch)];
+    return kubectl(words, [metadata.name, namespace]) ?? [];
   });
   const first = `Create a Secret for ${host}, and list it in imagePullSecrets`;
   return {
     advice: advice === undefined ? first : `${first}. ${advice}`,
-    commands: created === undefined ? [] : [created, ...lists, ...commands],
+    commands: created === undefined ? [] : [created, ...(made ? [made] : []), ...lists, ...commands],
   };
 }
