@@ -4,6 +4,7 @@
  */
 import {
   copyFileSync,
+  existsSync,
   globSync,
   mkdirSync,
   mkdtempDisposableSync,
@@ -11,6 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { PullwrightError } from '../../runtime/core/errors.ts';
 import type { Arch } from '../base.ts';
 import { runTool } from '../run-tool.ts';
 import { basePins, type DebianArch, packageSources, packagesOf, pinnedPackage } from './debian.ts';
@@ -74,6 +76,11 @@ export function layBase(rootfs: string, arch: Arch): void {
 }
 
 function copyLibrary(from: string, path: string, to: string): void {
+  if (!existsSync(join(from, path)))
+    throw new PullwrightError(`Cannot build the base image: none of its packages has "${path}"`, {
+      code: 'BaseIncomplete',
+      hint: 'Look at what the pinned packages hold with "dpkg-deb --contents"',
+    });
   mkdirSync(dirname(to), { recursive: true });
   copyFileSync(join(from, path), to);
 }

@@ -24,7 +24,7 @@ const HINTED: readonly Hinted[] = [
     name: 'an address with dots in brackets',
     reason: 'its labels are no globs',
     pattern: '[::1.2.3.4]',
-    hint: /not a valid pattern/,
+    hint: /IPv6 address matches with a port only/,
   },
   {
     name: 'a star in the path',

@@ -16,15 +16,13 @@ import {
 } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { Arch } from '../../build/base.ts';
 import { compile } from '../../build/compile.ts';
+import { exclusively } from './exclusively.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 const folder = join(tmpdir(), `pullwright-executables-${userInfo().uid}`);
 const KEEP = 10;
-/** Longer than any build: a lock of this age was left by a process that was killed. */
-const STALE_LOCK_MS = 120_000;
 
 const OWN: Arch = process.arch === 'arm64' ? 'arm64' : 'x64';
 
@@ -34,10 +32,8 @@ export async function executable(arch: Arch = OWN): Promise<string> {
   if (given !== undefined && arch === OWN) return given;
   const outfile = join(folder, `${sourceHash()}-linux-${arch}`, 'pullwright');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  while (!existsSync(outfile)) {
-    if (!(await locked(() => buildOnce(outfile, arch)))) await delay(100);
-  }
-  // In use: another checkout that builds here forgets what was asked for longest ago.
+  if (!existsSync(outfile)) await exclusively(folder, () => buildOnce(outfile, arch));
+  // In use: another checkout that builds here deletes the least recently used.
   utimesSync(dirname(outfile), new Date(), new Date());
   return outfile;
 }
@@ -57,28 +53,10 @@ function buildOnce(outfile: string, arch: Arch): void {
   forgetOld();
 }
 
-/** Runs `body` under the lock. False when somebody else holds it. */
-async function locked(body: () => void): Promise<boolean> {
-  const lock = join(folder, 'lock');
-  try {
-    mkdirSync(lock);
-  } catch {
-    const age = Date.now() - (statSync(lock, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    if (age > STALE_LOCK_MS) rmSync(lock, { recursive: true, force: true });
-    return false;
-  }
-  try {
-    body();
-  } finally {
-    rmSync(lock, { recursive: true, force: true });
-  }
-  return true;
-}
-
 /** Executables are large: only the newest few states of the sources are kept. */
 function forgetOld(): void {
   const builds = readdirSync(folder)
-    .filter((name) => name !== 'lock')
+    .filter((name) => !name.startsWith('lock'))
     .map((name) => ({ name, at: statSync(join(folder, name)).mtimeMs }))
     .sort((a, b) => b.at - a.at);
   for (const { name } of builds.slice(KEEP)) rmSync(join(folder, name), { recursive: true, force: true });

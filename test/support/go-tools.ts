@@ -12,13 +12,11 @@ import {
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
-  utimes,
   writeFileSync,
 } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { dirname, join } from 'node:path';
+import { exclusively } from './exclusively.ts';
 
 export interface GoTools {
   /** For people, and for the folder in the cache. */
@@ -43,17 +41,15 @@ export function canBuild(tools: GoTools): boolean {
   return existsSync(join(folderOf(tools), 'done')) || spawnSync('go', ['version']).status === 0;
 }
 
-/** The folder with the programs; builds them when nobody has yet. */
+/** The folder with the programs; builds them where they are missing. */
 export async function goTools(tools: GoTools, progress: Progress): Promise<string> {
   const folder = folderOf(tools);
-  if (!existsSync(join(folder, 'done'))) await withLock({ tools, folder, progress });
+  const isDone = (): boolean => existsSync(join(folder, 'done'));
+  if (isDone()) return folder;
+  mkdirSync(dirname(folder), { recursive: true });
+  const waits = (): void => progress(`${tools.name}: another process is building it, waiting`);
+  await exclusively(dirname(folder), () => (isDone() ? undefined : build(tools, folder, progress)), waits);
   return folder;
-}
-
-interface Build {
-  readonly tools: GoTools;
-  readonly folder: string;
-  readonly progress: Progress;
 }
 
 function folderOf(tools: GoTools): string {
@@ -65,7 +61,7 @@ function folderOf(tools: GoTools): string {
   return join(base, 'pullwright', tools.name.replaceAll(' ', '-'), hash.digest('hex').slice(0, 16));
 }
 
-async function build({ tools, folder, progress }: Build): Promise<void> {
+async function build(tools: GoTools, folder: string, progress: Progress): Promise<void> {
   const programs = Object.entries(tools.programs);
   progress(`${tools.name}: building ${programs.map(([name]) => name).join(', ')} (once)`);
   const target = `${folder}.building`;
@@ -104,38 +100,4 @@ async function goBuild(tools: GoTools, target: string, progress: Progress): Prom
     child.once('close', (exit) => resolve(exit ?? -1));
   }).finally(() => clearInterval(timer));
   if (code !== 0) throw new Error(`Cannot build the ${tools.name}: go ended with ${code}\n${tail}`);
-}
-
-/** The holder of a lock says so often that it still builds. */
-const ALIVE_EVERY_MS = 5000;
-/** Who has not said so for so long is gone. A process number would say nothing: it is another one in each container and namespace. */
-const GONE_AFTER_MS = 60_000;
-
-/** A folder as lock; one whose holder is gone is broken. */
-async function withLock(work: Build): Promise<void> {
-  const lock = `${work.folder}.lock`;
-  mkdirSync(join(work.folder, '..'), { recursive: true });
-  for (let round = 0; !tryLock(lock); round++) {
-    if (round % 10 === 0) work.progress(`${work.tools.name}: another process is building it, waiting`);
-    await delay(1000);
-  }
-  const alive = setInterval(() => utimes(lock, new Date(), new Date(), () => undefined), ALIVE_EVERY_MS);
-  try {
-    if (!existsSync(join(work.folder, 'done'))) await build(work);
-  } finally {
-    clearInterval(alive);
-    rmSync(lock, { recursive: true, force: true });
-  }
-}
-
-function tryLock(lock: string): boolean {
-  try {
-    mkdirSync(lock);
-    return true;
-  } catch {
-    const since = statSync(lock, { throwIfNoEntry: false })?.mtimeMs;
-    if (since !== undefined && Date.now() - since > GONE_AFTER_MS)
-      rmSync(lock, { recursive: true, force: true });
-    return false;
-  }
 }

@@ -100,7 +100,7 @@ export function matchImageHint(pattern: string): string | undefined {
   if (!parsed.ok) return undefined;
   const { labels, path } = parsed.url;
   if (labels.some((label) => label.includes('[')))
-    return 'The host is not a valid pattern, so it never matches';
+    return 'An IPv6 address matches with a port only: without one, the kubelet reads its brackets as a shell pattern';
   if (path.includes('*')) return 'A star in the path is taken as it is: wildcards work in the host only';
   if (labels.length === 1 && labels[0] === '*') return 'A lone star matches hosts without a dot only';
   return /[?#]/.test(pattern) ? 'What follows ? or # is skipped' : undefined;

@@ -63,8 +63,9 @@ export function pullStatus(input: PullStatusInput): {
       conditions: nextConditions(conditionsIn(input.present), input.conditions, input.now),
       verdicts: limited(input.verdicts).map((one) => ({
         ...one,
-        message: withoutUserInfo(one.message),
-        subject: withoutUserInfo(one.subject),
+        // What tenants write can have any length; the schema of the status is bounded.
+        message: withoutUserInfo(one.message).slice(0, 4096),
+        subject: withoutUserInfo(one.subject).slice(0, 1024),
       })),
       ...(input.summary === undefined
         ? {}

@@ -143,11 +143,11 @@ function paperClient(stand: Stand, secrets: readonly Named[]): ApiClient {
   const references = (names: readonly string[] = []) => names.map((name) => ({ name }));
   return {
     get: (path) => {
-      if (path.includes('/pods/'))
-        return answer({ spec: { imagePullSecrets: references(stand.podSecrets) } });
-      if (path.includes('/serviceaccounts/'))
+      // A namespace may be called "pods".
+      const [, resource, named] = /^\/api\/v1\/namespaces\/[^/]+\/(\w+)(?:\/([^/?]+))?/.exec(path) ?? [];
+      if (resource === 'pods') return answer({ spec: { imagePullSecrets: references(stand.podSecrets) } });
+      if (resource === 'serviceaccounts')
         return answer({ imagePullSecrets: references(stand.serviceAccountSecrets) });
-      const named = /\/secrets\/([^/?]+)$/.exec(path)?.[1];
       if (named === undefined) return answer({ items: secrets.filter(({ type }) => isListed(path, type)) });
       const secret = secrets.find(({ metadata }) => metadata?.name === named);
       return secret === undefined

@@ -73,7 +73,7 @@ function firstValue(text: string): unknown {
 /** Index after the object that `text` starts with, -1 when it never ends or ends with the text. */
 function endOfObject(text: string): number {
   let depth = 0;
-  for (const { 0: part, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[{}]/gs)) {
+  for (const { 0: part, index } of text.matchAll(/"(?:[^"\\]|\\.)*"?|[{}]/gs)) {
     if (part === '{') depth += 1;
     else if (part === '}') depth -= 1;
     if (part === '}' && depth === 0) return index + 1 === text.length ? -1 : index + 1;

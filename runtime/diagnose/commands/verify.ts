@@ -109,7 +109,7 @@ function credentialVerdict(
     subject: subjectOf(one),
     verdict: isRefused(one) ? 'Rejected' : good ? 'Accepted' : 'Warning',
     reason: taken && soon ? 'EndsSoon' : one.verdict,
-    message: taken && soon ? `ends at ${one.expiresAt}: renew it` : one.message.slice(0, 4096),
+    message: taken && soon ? `ends at ${one.expiresAt}: renew it` : one.message,
     ...(one.expiresAt === undefined ? {} : { expiresAt: one.expiresAt }),
     ...(ok === undefined ? {} : { lastOk: ok }),
   };

@@ -43,7 +43,7 @@ export function reportOverrides(input: OverridesReportInput): OverridesReport {
     reporter: 'registry-overrides',
     about: aboutOf(cluster),
     conditions: conditionsOf(input),
-    verdicts: input.verdicts.map(bounded),
+    verdicts: input.verdicts,
     summary: { rules: input.rules, hash: input.hash, ...input.memory },
   });
   return {
@@ -52,11 +52,6 @@ export function reportOverrides(input: OverridesReportInput): OverridesReport {
     events: eventsOf(input),
     metrics: metricsOf(input),
   };
-}
-
-/** What tenants write can be of any length; the schema of the status is not. */
-function bounded(verdict: EntryStatus): EntryStatus {
-  return { ...verdict, subject: verdict.subject.slice(0, 1024), message: verdict.message.slice(0, 4096) };
 }
 
 function rejected({ verdicts }: OverridesReportInput): ConditionText | undefined {
