@@ -1,6 +1,6 @@
 /** The fields of the section `systems.credential-provider`, and which of them exclude each other. */
 import { z } from 'zod';
-import { dnsLabel, dnsName } from '../core/kubernetes/fields.ts';
+import { dnsLabel, dnsName, optional } from '../core/kubernetes/fields.ts';
 import type { SectionProblem } from '../core/kubernetes/kind.ts';
 import { readOptions } from '../core/kubernetes/read-spec.ts';
 import { matchImagesSchema } from './kind.ts';
@@ -14,17 +14,15 @@ import {
 
 const namespaceSchema = z.strictObject({
   namespace: dnsLabel().describe('Namespace whose Secrets are offered to its pods'),
-  serviceAccounts: z.array(dnsName()).min(1).exactOptional().describe('Whose pods pull; default: "default"'),
-  secrets: z
-    .union([z.array(dnsName()).min(1), z.literal('inUse')])
-    .exactOptional()
-    .describe(
-      'Only these may be read, by name; inUse: those that ServiceAccounts and pods name; default: all',
-    ),
-  readReferences: z
-    .boolean()
-    .exactOptional()
-    .describe('Let pod and service account order contradicting secrets'),
+  ...optional({
+    serviceAccounts: z.array(dnsName()).min(1).describe('Whose pods pull; default: "default"'),
+    secrets: z
+      .union([z.array(dnsName()).min(1), z.literal('inUse')])
+      .describe(
+        'Only these may be read, by name; inUse: those that ServiceAccounts and pods name; default: all',
+      ),
+    readReferences: z.boolean().describe('Let pod and service account order contradicting secrets'),
+  }),
 });
 
 export type NamespaceAccess = z.infer<typeof namespaceSchema>;
@@ -41,74 +39,60 @@ const FIELD_OF_KIND: Readonly<Record<ProviderFlagKind, z.ZodType>> = {
 
 /** A field for each flag of the executable. */
 const providerSchema = z.strictObject(
-  Object.fromEntries(
-    Object.entries(PROVIDER_FLAGS).map(([field, { kind, flag, help }]) => [
-      field,
-      FIELD_OF_KIND[kind].exactOptional().describe(`--${flag}: ${help}`),
-    ]),
+  optional(
+    Object.fromEntries(
+      Object.entries(PROVIDER_FLAGS).map(([field, { kind, flag, help }]) => [
+        field,
+        FIELD_OF_KIND[kind].describe(`--${flag}: ${help}`),
+      ]),
+    ),
   ),
 ) as z.ZodType<ProviderSettings, ProviderSettings>;
 
-export const schema = z.strictObject({
-  matchImages: matchImagesSchema
-    .exactOptional()
-    .describe('Patterns of images for which the kubelet asks the provider'),
-  crd: z.boolean().exactOptional().describe('Render the definition, for clusters that lack it'),
-  nodeAccess: z
-    .enum(['narrow', 'shipped', 'none'])
-    .exactOptional()
-    .describe('Roles that let nodes request tokens'),
-  namespaces: z
-    .array(namespaceSchema)
-    .exactOptional()
-    .describe('Whose service accounts may read their pull secrets'),
-  alerts: z.boolean().exactOptional().describe('Render a PrometheusRule'),
-  createConfigNamespace: z
-    .boolean()
-    .exactOptional()
-    .describe('Render Namespace openshift-config where it is missing'),
-  mode: z.enum(['auto', 'own', 'observe']).exactOptional().describe('Beside the Machine Config Operator'),
-  secretAnnotation: z
-    .boolean()
-    .exactOptional()
-    .describe('Hand the annotation with secret names over to the provider'),
-  provider: providerSchema
-    .exactOptional()
-    .describe("Options of our executable, as args in the kubelet's file"),
-  executable: z
-    .strictObject({
-      pools: z
-        .array(dnsLabel())
-        .min(1)
-        .exactOptional()
-        .describe('Pools of the Machine Config Operator; none for hosted clusters'),
-    })
-    .exactOptional()
-    .describe('Put our executable on nodes of OpenShift, in place of the one that OpenShift brings'),
-  installer: z
-    .strictObject({
-      nodeSelector: z.record(z.string(), z.string()).exactOptional().describe('Nodes that get it'),
-      restartWindowSeconds: z
-        .int()
-        .min(0)
-        .max(86_400)
-        .exactOptional()
-        .describe('Spread the restarts of kubelets over so many seconds'),
-      report: z.boolean().exactOptional().describe('Write a PullStatus and Events about each node'),
-      metrics: z
-        .boolean()
-        .exactOptional()
-        .describe('Let Prometheus read /metrics of each installer, on the address of its node'),
-      uninstall: z
-        .boolean()
-        .exactOptional()
-        .describe('Take everything back from the nodes; remove the installer when all pods are ready'),
-    })
-    .exactOptional()
-    .describe(
-      'Install the provider on nodes without the Machine Config Operator, and restart their kubelets',
-    ),
-});
+export const schema = z.strictObject(
+  optional({
+    matchImages: matchImagesSchema.describe('Patterns of images for which the kubelet asks the provider'),
+    crd: z.boolean().describe('Render the definition, for clusters that lack it'),
+    nodeAccess: z.enum(['narrow', 'shipped', 'none']).describe('Roles that let nodes request tokens'),
+    namespaces: z.array(namespaceSchema).describe('Whose service accounts may read their pull secrets'),
+    alerts: z.boolean().describe('Render a PrometheusRule'),
+    createConfigNamespace: z.boolean().describe('Render Namespace openshift-config where it is missing'),
+    mode: z.enum(['auto', 'own', 'observe']).describe('Beside the Machine Config Operator'),
+    secretAnnotation: z.boolean().describe('Hand the annotation with secret names over to the provider'),
+    provider: providerSchema.describe("Options of our executable, as args in the kubelet's file"),
+    executable: z
+      .strictObject(
+        optional({
+          pools: z
+            .array(dnsLabel())
+            .min(1)
+            .describe('Pools of the Machine Config Operator; none for hosted clusters'),
+        }),
+      )
+      .describe('Put our executable on nodes of OpenShift, in place of the one that OpenShift brings'),
+    installer: z
+      .strictObject(
+        optional({
+          nodeSelector: z.record(z.string(), z.string()).describe('Nodes that get it'),
+          restartWindowSeconds: z
+            .int()
+            .min(0)
+            .max(86_400)
+            .describe('Spread the restarts of kubelets over so many seconds'),
+          report: z.boolean().describe('Write a PullStatus and Events about each node'),
+          metrics: z
+            .boolean()
+            .describe('Let Prometheus read /metrics of each installer, on the address of its node'),
+          uninstall: z
+            .boolean()
+            .describe('Take everything back from the nodes; remove the installer when all pods are ready'),
+        }),
+      )
+      .describe(
+        'Install the provider on nodes without the Machine Config Operator, and restart their kubelets',
+      ),
+  }),
+);
 
 /** The section, as it is written. */
 export type CredentialProviderInput = z.infer<typeof schema>;

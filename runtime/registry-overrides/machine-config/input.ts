@@ -9,7 +9,7 @@
  * (`management/`, `hosted/<namespace>/<name>/`).
  */
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
-import { recordOf } from '../../core/record.ts';
+import { recordOf, valueAt } from '../../core/record.ts';
 import { isOf, MIRROR_SET_KINDS, type SetEntry, setEntries } from '../mirror-sets/collect.ts';
 
 // What the operator reads: the mirror sets as they are written, the registries of `image.config.openshift.io/cluster`, and the
@@ -62,7 +62,7 @@ function isOne(object: KubeObject, wanted: typeof IMAGE_CONFIG | typeof CLUSTER_
 }
 
 function sourcesOf(image: KubeObject | undefined): RegistrySources {
-  const written = recordOf(recordOf(image?.spec)['registrySources']);
+  const written = recordOf(valueAt(image?.spec, 'registrySources'));
   const insecure = texts(written['insecureRegistries']);
   const search = texts(written['containerRuntimeSearchRegistries']);
   return {
@@ -74,7 +74,7 @@ function sourcesOf(image: KubeObject | undefined): RegistrySources {
 }
 
 function releaseOf(version: KubeObject | undefined): string | undefined {
-  const image = recordOf(recordOf(version?.['status'])['desired'])['image'];
+  const image = valueAt(version?.status, 'desired.image');
   return typeof image === 'string' ? image : undefined;
 }
 
@@ -146,36 +146,23 @@ function byHostedFolder(found: readonly Located[]): ReadonlyMap<string, readonly
   );
 }
 
-interface HostedSpec {
-  readonly imageContentSources?: unknown;
-  readonly configuration?: { readonly image?: unknown };
-  readonly release?: { readonly image?: unknown };
-}
-
 /** What HyperShift makes of a HostedCluster for its nodes. */
 function guestObjects(cluster: KubeObject): readonly KubeObject[] {
-  const spec = (cluster.spec ?? {}) as HostedSpec;
-  const sources = Array.isArray(spec.imageContentSources) ? (spec.imageContentSources as unknown[]) : [];
-  const objects: unknown[] = [
-    {
-      ...IMAGE_CONFIG,
-      metadata: { name: IMAGE_CONFIG.name },
-      spec: spec.configuration?.image ?? {},
-    },
+  const sources = valueAt(cluster.spec, 'imageContentSources');
+  const image = valueAt(cluster.spec, 'configuration.image') ?? {};
+  const release = valueAt(cluster.spec, 'release.image');
+  const objects: readonly KubeObject[] = [
+    { ...IMAGE_CONFIG, metadata: { name: IMAGE_CONFIG.name }, spec: image },
     {
       ...CLUSTER_VERSION,
       metadata: { name: CLUSTER_VERSION.name },
-      status: { desired: { image: spec.release?.image } },
+      status: { desired: { image: release } },
     },
   ];
-  if (sources.length > 0)
-    objects.unshift({
-      apiVersion: 'config.openshift.io/v1',
-      kind: 'ImageDigestMirrorSet',
-      metadata: { name: 'cluster' },
-      spec: { imageDigestMirrors: sources },
-    });
-  return objects as readonly KubeObject[];
+  if (!Array.isArray(sources) || sources.length === 0) return objects;
+  const { apiVersion } = IMAGE_CONFIG;
+  const spec = { imageDigestMirrors: sources };
+  return [{ apiVersion, kind: 'ImageDigestMirrorSet', metadata: { name: 'cluster' }, spec }, ...objects];
 }
 
 /** One cluster, unless a singleton object is in several folders: then each of these is one. */
