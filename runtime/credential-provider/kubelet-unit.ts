@@ -193,7 +193,7 @@ export function kubeletArguments(
 /** The value with the flags at its end, as a line of a unit. Specifiers in the value are kept. */
 export function unitLine({ name, value }: FlagVariable, flags: string): string {
   const text = `${name}=${value === '' ? '' : `${value} `}${flags.replaceAll('%', '%%')}`;
-  return `Environment="${text.replace(/["\\]/g, '\\$&')}"`;
+  return `Environment="${text.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }
 
 /** The same as a line of a file of variables. */

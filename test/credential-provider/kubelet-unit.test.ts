@@ -78,7 +78,7 @@ test('an empty setting takes back what stood before it', () => {
 });
 
 test('what the variable holds in the unit stays, and reads back as it was', () => {
-  const held = '--label="a b" --path=C:\\x --share=5%%';
+  const held = '--label="a b" --path=C:\\x --share=5%% --lines=a\nb';
   const variable = { name: 'KUBELET_EXTRA_ARGS', value: held, isSetByFile: false };
   const unit = `[Service]\n${unitLine(variable, '--new')}\nExecStart=/usr/bin/kubelet $KUBELET_EXTRA_ARGS\n`;
   const settings = serviceSettings([unit]);

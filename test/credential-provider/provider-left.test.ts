@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { sweepAuthFiles } from '../../runtime/credential-provider/plugin/run.ts';
 import { defaultOptions } from '../../runtime/credential-provider/provider-flags.ts';
 import { type Cases, cases, test } from '../support/suite.ts';
-import { authFiles, PATIENT_MS } from './support/node-double.ts';
+import { authFiles, PATIENT_MS, requestFor, tokenFor } from './support/node-double.ts';
 import { IMAGE, LEFT, run, type Setup } from './support/one-run.ts';
 
 type Left = [setup: Setup, by: string | undefined, isKept: boolean];
@@ -95,18 +95,33 @@ const unread: Cases<Unread> = [
   ['away', 'connection reset', { api: { mode: 'reset' } }],
   ['hangs', 'no answer at all', { api: { mode: 'hang' } }],
   ['in trouble', 'a server error', { api: { mode: 500 } }],
+  [
+    'in trouble when a Secret is read by name',
+    'an error is not an absent Secret',
+    {
+      api: { mode: 500 },
+      stdin: requestFor(IMAGE, tokenFor('team-a'), { 'pullwright.dev/image-pull-secrets': 'mirror' }),
+      options: { options: { secrets: 'named' } },
+    },
+  ],
+  [
+    'in trouble at the older types',
+    'an error is not an empty list',
+    { api: { mode: 'fail-older', secrets: [] } },
+  ],
   ['does not know the token', 'it may have expired', { api: { mode: 401 } }],
   ['cannot be verified', 'no CA on the node', { files: { ca: '' } }],
 ];
 cases<Unread>(test, unread, async (setup) => {
   const budgetMs = setup.api?.mode === 'hang' ? 600 : PATIENT_MS;
-  await run({ ...setup, options: { options: { budgetMs } } }, ({ exitCode, stdout, names, log }) => {
+  const own = { ...setup.options?.options, budgetMs };
+  await run({ ...setup, options: { options: own } }, ({ exitCode, stdout, names, log }) => {
     assert.equal(exitCode, 0);
     assert.deepEqual(JSON.parse(stdout).auth, { [IMAGE]: { username: '', password: '' } });
     assert.deepEqual(names, []);
     assert.match(log.join('\n'), /Going on with the node's own auth file: /);
   });
-  const options = { budgetMs, keepImagesPrivate: false };
+  const options = { ...own, keepImagesPrivate: false };
   await run({ ...setup, options: { options } }, ({ exitCode, stdout }) => {
     assert.equal(exitCode, 1);
     assert.equal(stdout, '');

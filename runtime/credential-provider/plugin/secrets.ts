@@ -58,7 +58,8 @@ export async function readOtherTypes(
   puller: Puller,
 ): Promise<readonly NamespacePullSecret[]> {
   const answer = await client.get(listPath(puller.namespace, OTHER_TYPES));
-  return 'body' in answer ? secretsOf(answer.body).filter(({ type }) => Object.hasOwn(BODY_KEY, type)) : [];
+  if (!('body' in answer)) throw notRead(answer);
+  return secretsOf(answer.body).filter(({ type }) => Object.hasOwn(BODY_KEY, type));
 }
 
 function listPath(namespace: string, selector: string): string {
@@ -113,10 +114,13 @@ async function readNamed(
   const refused = answers.filter((answer) => answer.code === 403);
   if (names.length > 0 && refused.length === names.length)
     throw needsRole(puller, names, refused[0] as never);
-  return {
-    secrets: answers.flatMap((answer) => ('body' in answer ? [secretOf(recordOf(answer.body))] : [])),
-    order: names,
-  };
+  const secrets = answers.flatMap((answer) => {
+    if ('body' in answer) return [secretOf(recordOf(answer.body))];
+    // Any other error says nothing about the Secret.
+    if (![403, 404].includes(answer.code)) throw notRead(answer);
+    return [];
+  });
+  return { secrets, order: names };
 }
 
 function secretsOf(list: unknown): readonly NamespacePullSecret[] {

@@ -13,8 +13,9 @@ export interface ApiState {
   readonly pods?: Readonly<Record<string, readonly string[]>>;
   readonly serviceAccounts?: Readonly<Record<string, readonly string[]>>;
   /**
-   * 200, a status for every request, `429once`, `reset`, `hang`, `forbid-list`, `forbid-secrets`, `close` (after each answer), `garbage` (a page of HTML for an answer), `torn` (the
-   * connection breaks within the answer) or `drip` (the answer comes in small pieces).
+   * 200, a status for every request, `429once`, `reset`, `hang`, `forbid-list`, `forbid-secrets`, `fail-older` (500 for the list of
+   * other types), `close` (after each answer), `garbage` (a page of HTML for an answer), `torn` (the connection breaks within the
+   * answer) or `drip` (the answer comes in small pieces).
    */
   readonly mode?: number | string;
   readonly ignoresSelector?: boolean;
@@ -123,6 +124,8 @@ function list(state: ApiState, own: readonly SecretLike[], url: URL, response: S
   if (state.mode === 'forbid-list' || state.mode === 'forbid-secrets')
     return send(response, 403, STATUS_TEXT[403] ?? '');
   const selector = state.ignoresSelector === true ? '' : (url.searchParams.get('fieldSelector') ?? '');
+  if (state.mode === 'fail-older' && selector.includes('!='))
+    return send(response, 500, STATUS_TEXT[500] ?? '');
   const items = own.filter((secret) => selects(selector, secret));
   const body = { kind: 'SecretList', apiVersion: 'v1', items };
   if (state.mode === 'drip') drip(response, JSON.stringify(body));
