@@ -1,6 +1,6 @@
 /**
- * RBAC of the credential provider: nodes request tokens of the right audience, and the service accounts of chosen
- * namespaces read their pull secrets.
+ * RBAC of the credential provider: nodes may request tokens for its audience, and ServiceAccounts of selected
+ * namespaces may read their pull secrets.
  */
 
 import type { KubeObject } from '../core/kubernetes/object.ts';
@@ -46,15 +46,15 @@ export function nodeAccess({ readServiceAccounts = false }: NodeAccessOptions = 
   ];
 }
 
-/** OpenShift has objects of these names too: the mark identifies ours, also for `uninstall`. */
+/** Labels that tell our objects from OpenShift's with the same names, also for `uninstall`. */
 function ours(name: string): Readonly<Record<string, string>> {
   return labels({ name, component: 'credential-provider' });
 }
 
 /**
- * Role and RoleBinding of one namespace. Where Secrets are named, nothing can be listed, and the names must reach the provider: by
- * the annotation `pullwright.dev/image-pull-secrets` on the ServiceAccount, or because pod and ServiceAccount may be read. With `inUse`
- * the reconciler keeps the Role equal to what ServiceAccounts and pods name.
+ * Role and RoleBinding of one namespace. A Role that names Secrets does not permit a list, so the provider needs the names: from
+ * the annotation `pullwright.dev/image-pull-secrets` of the ServiceAccount, or by reading pod and ServiceAccount. With `inUse`
+ * the reconciler keeps the Role equal to the Secrets that ServiceAccounts and pods reference.
  */
 export function namespaceAccess(access: NamespaceAccess): readonly KubeObject[] {
   const { namespace, serviceAccounts = ['default'], secrets, readReferences = true } = access;
@@ -74,7 +74,7 @@ export function namespaceAccess(access: NamespaceAccess): readonly KubeObject[] 
 export const ROLE: string = 'credential-provider-secret-access';
 
 /**
- * The Role alone. `secrets`: names; none of them grants none, undefined grants all.
+ * The Role alone. `secrets`: names; an empty list grants none, undefined grants all.
  */
 export function namespaceRole({
   namespace,
@@ -88,7 +88,7 @@ export function namespaceRole({
 
 function secretRules(secrets: readonly string[] | undefined): readonly PolicyRule[] {
   if (secrets === undefined) return [may(['get', 'list'], '', ['secrets'])];
-  // A rule without names would be one for every secret.
+  // A rule without names would grant every Secret.
   return secrets.length === 0 ? [] : [secretsByName(secrets, ['get'])];
 }
 

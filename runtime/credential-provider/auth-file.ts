@@ -1,6 +1,6 @@
 /**
- * The auth file that the container runtime uses for one pull instead of the node's own: credentials of the namespace for the
- * pull sources that it serves, those of the node for the other ones. Nothing else, because the file may outlive the pull.
+ * The auth file that the container runtime uses for one pull instead of the node's own: credentials of the namespace, and those
+ * of the node for pull sources without one. Nothing else, because the file may outlive the pull.
  *
  * Source of the rule: requirement "CRIOCredentialProviderConfig", auth file generation; containers/image look-up order.
  */
@@ -12,14 +12,13 @@ import { jsonOf, recordOf, textOf } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import { trimEndOf, trimStartOf } from '../core/text.ts';
 
-// One entry of an auth file: its key as the container runtime looks it up, and its credential as the runtime reads it.
-// Source of the rule: containers/image `pkg/docker/config` (`authKeyLookupOrder`, `decodeDockerAuth`), Docker's habit of API
-// addresses as keys, and the kubelet keyring, which treats `/v1/` and `/v2/` as the host.
-// The complete rule of keys (registry-key.ts, with the URL parser of Go behind it) takes longer to load than a run lasts, so
-// this file spells keys its own short way. A test holds it against the complete one over all combinations of scheme, host, port
-// and path. Documents are read by the reader that everything else has.
+// One entry of an auth file: its key as the container runtime looks it up, and its credential as the runtime reads it. Source of
+// the rule: containers/image `pkg/docker/config` (`authKeyLookupOrder`, `decodeDockerAuth`), Docker's habit of API addresses as
+// keys, and the kubelet keyring, which treats `/v1/` and `/v2/` as the host. registry-key.ts, with its port of Go's URL parser,
+// takes longer to load than a run lasts, so this file normalizes keys by itself. A test compares both over all combinations of
+// scheme, host, port and path.
 
-/** What an auth file holds for one key. */
+/** Credential for one key of an auth file. */
 export interface RegistryCredential {
   /** Padded base64 of `user:password`. */
   readonly auth: Redacted<string>;
@@ -30,8 +29,8 @@ export interface RegistryCredential {
 const DOCKER_HUB = /^(?:index\.docker\.io|registry-1\.docker\.io|docker\.io)(?=\/|$)/;
 
 /**
- * The spelling under which the runtime finds the key: no scheme, no API path, no trailing slash, host in lower case, Docker
- * Hub as `docker.io`. Text that cannot be a key gives text that matches nothing.
+ * The key as the runtime looks it up: no scheme, API path or trailing slash, host in lower case, Docker Hub as `docker.io`.
+ * Invalid text gives a key that matches nothing.
  */
 export function canonicalKey(spelled: string): string {
   if (SIMPLE_KEY.test(spelled) && !spelled.endsWith('docker.io')) return spelled;
@@ -39,7 +38,7 @@ export function canonicalKey(spelled: string): string {
   const slash = bare.indexOf('/');
   const host = hostOf(bare).toLowerCase();
   const isUrl = bare.length !== spelled.length || DOCKER_HUB.test(host);
-  // `/v2/` begins an API address; `quay.io/v2` without a scheme is a namespace of that name, not all of the host.
+  // `/v2/` begins an API address; `quay.io/v2` without a scheme is a namespace called v2.
   const version = isUrl ? /^\/v[12](?=\/|$)/ : /^\/v[12](?=\/)/;
   const path = slash === -1 ? '' : trimEndOf(bare.slice(slash).replace(version, ''), '/');
   return (host + path).replace(DOCKER_HUB, 'docker.io');
@@ -48,8 +47,8 @@ export function canonicalKey(spelled: string): string {
 const SIMPLE_KEY = /^[a-z0-9][a-z0-9.-]*(?::[0-9]+)?$/;
 
 /**
- * The first key for which `has` holds of those that the runtime tries for a repository, most specific first: the repository,
- * each parent, the host.
+ * The first key of a repository for which `has` returns true, in the lookup order of the runtime: the repository, each parent,
+ * the host.
  */
 export function firstLookupKey(repository: string, has: (key: string) => boolean): string | undefined {
   for (let key = repository; ; ) {
@@ -61,8 +60,8 @@ export function firstLookupKey(repository: string, has: (key: string) => boolean
 }
 
 /**
- * The credential of an entry, or why the runtime would not use it. A usable `auth` wins over `username` and `password`, as
- * in the kubelet; unpadded and URL-safe base64 are accepted and written in the form that the runtime reads.
+ * The credential of an entry, or why the runtime would not use it. A valid `auth` wins over `username` and `password`, as in the
+ * kubelet. Unpadded and URL-safe base64 are accepted and rewritten for the runtime.
  */
 export function credentialOf(entry: JsonNode): RegistryCredential | string {
   if (entry.kind !== 'object') return 'it is not an object';
@@ -70,7 +69,7 @@ export function credentialOf(entry: JsonNode): RegistryCredential | string {
   const { auth = '', username = '', password = '', identitytoken: token = '' } = texts;
   const pair = pairOfAuth(auth) ?? pairOfFields(username, password);
   if (token !== '') {
-    // The runtime reads an identity token only beside a decodable pair.
+    // The runtime reads an identity token only with a decodable pair.
     return { auth: redact(pair ?? base64(`${username || '<token>'}:`)), identityToken: redact(token) };
   }
   if (pair !== undefined) return { auth: redact(pair) };
@@ -81,7 +80,7 @@ export function credentialOf(entry: JsonNode): RegistryCredential | string {
 
 const FIELDS = ['auth', 'username', 'password', 'identitytoken'];
 
-/** Canonical base64 of the pair in `auth`; undefined when the runtime would send nothing for it. */
+/** Canonical base64 of the pair in `auth`; undefined when the runtime would not use it. */
 function pairOfAuth(auth: string): string | undefined {
   const bytes = decodeBase64(auth);
   const colon = bytes?.indexOf(':') ?? -1;
@@ -98,7 +97,7 @@ function pairOfAuth(auth: string): string | undefined {
 const CANONICAL_BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 function pairOfFields(username: string, password: string): string | undefined {
-  // A colon in the name would move the border between name and password.
+  // A colon in the name would split name and password in the wrong place.
   if (username === '' || password === '' || username.includes(':')) return undefined;
   return base64(`${username}:${password}`);
 }
@@ -107,7 +106,7 @@ function base64(text: string): string {
   return Buffer.from(text).toString('base64');
 }
 
-/** Bytes as a string of code units below 256: base64 of either alphabet, padded or not. */
+/** Decodes base64 of either alphabet, padded or not, into a string with one character per byte. */
 function decodeBase64(text: string): string | undefined {
   try {
     return atob(/[-_]/.test(text) ? trimEndOf(text.replaceAll('-', '+').replaceAll('_', '/'), '=') : text);
@@ -116,28 +115,28 @@ function decodeBase64(text: string): string | undefined {
   }
 }
 
-/** Whether the runtime would send the same, without showing either. */
+/** Whether the runtime would send the same credential. */
 function sameCredential(a: RegistryCredential, b: RegistryCredential): boolean {
   return JSON.stringify(entryJson(a)) === JSON.stringify(entryJson(b));
 }
 
-/** Texts by the names of their fields. */
+/** String fields by name. */
 type Texts = Readonly<Record<string, string>>;
 
-/** The node's own auth file, read: what of it may be written for the container runtime. */
+/** Parts of the node's own auth file that may be copied. */
 export interface GlobalAuth {
-  /** Credential helpers by host; closed as well, because a broken file may have anything there. */
+  /** Credential helpers by host; redacted, because a broken file may hold anything there. */
   readonly helpers: Redacted<ReadonlyMap<string, string>>;
-  /** Entries by key, each with its fields that are texts: the runtime reads no others. */
+  /** String fields of the entries, by key: the runtime reads no others. */
   readonly auths: Redacted<ReadonlyMap<string, Texts>>;
 }
 
-/** No file, or none that can be used. */
+/** For a missing or unusable file. */
 export const NO_GLOBAL_AUTH: GlobalAuth = { helpers: redact(new Map()), auths: redact(new Map()) };
 
 /**
- * Reads the node's auth file; undefined when it is not a JSON object with an `auths` object. What is neither an entry nor a
- * helper, or is one of the wrong type, is ignored: the runtime would reject the whole file for it.
+ * Reads the node's auth file; undefined when it is not a JSON object with an `auths` object. Ignores entries and
+ * helpers of a wrong type, for which the runtime would reject the whole file.
  */
 export function parseGlobalAuth(text: Redacted<string>): GlobalAuth | undefined {
   const found = readEntryMembers(reveal(text), 'config.json');
@@ -154,7 +153,7 @@ function usableEntry({ key, value }: JsonMember): readonly [string, Texts][] {
   return [[key, textsOf(value)]];
 }
 
-/** The members that are texts; the last of equal names counts. */
+/** The members that are strings; the last one wins among equal names. */
 function textsOf(node: JsonNode): Texts {
   const members = node.kind === 'object' ? node.members : [];
   return Object.fromEntries(
@@ -162,7 +161,7 @@ function textsOf(node: JsonNode): Texts {
   );
 }
 
-/** Whether the node's own file has something for one of the sources: then a pull can succeed without the namespace. */
+/** Whether the node's own file has an entry or helper for a source, so that a pull can succeed without the namespace. */
 export function globalCovers(global: GlobalAuth, sources: readonly PullSource[]): boolean {
   const keys = new Set([...reveal(global.auths).keys()].map(canonicalKey));
   return sources.some(
@@ -172,29 +171,29 @@ export function globalCovers(global: GlobalAuth, sources: readonly PullSource[])
   );
 }
 
-/** What is to be written. */
+/** The file to write. */
 export interface AuthFile {
   readonly text: Redacted<string>;
   readonly entries: number;
 }
 
-/** A field that the runtime passes over. */
+/** A field that the runtime ignores. */
 const RECORD = 'pullwright.dev/record';
 
-/** What a file is made of. */
+/** Input of {@link authFile}. */
 export interface AuthFileParts {
   readonly choice: Choice;
   /** Every pull source of the image. */
   readonly sources: readonly PullSource[];
   readonly global: GlobalAuth;
-  /** Who writes it, `<namespace>/<service account>`, so that no other account takes it away; absent in a file that is only looked at. */
+  /** Its writer, `<namespace>/<service account>`: no other account removes the file. Absent in a dry run. */
   readonly by?: string;
 }
 
 /**
- * The file: tab-indented JSON, entries sorted, as the file has always looked, and the record. Of the node's file those entries
- * and helpers are taken that the runtime would use for a pull source without a credential of the namespace. None of them can
- * precede an entry of the namespace: a key above both pull sources would serve both.
+ * The file: tab-indented JSON with sorted entries, as upstream writes it, and the record. Copies those entries and helpers of the
+ * node that the runtime would use for pull sources without a credential of the namespace. None of them overrides an entry of the
+ * namespace: a key above both pull sources would serve both.
  */
 export function authFile({ choice, sources, global, by }: AuthFileParts): AuthFile {
   const own = choice.entries.map(({ key, credential }) => [key, entryJson(credential)] as const);
@@ -213,7 +212,7 @@ export function authFile({ choice, sources, global, by }: AuthFileParts): AuthFi
   };
 }
 
-/** The account that wrote a file; undefined where it has no record, as files of other programs. */
+/** The account that wrote a file; undefined without a record, as in files of other programs. */
 export function writerOf(text: Redacted<string>): string | undefined {
   return textOf(recordOf(recordOf(jsonOf(reveal(text)))[RECORD])['by']) || undefined;
 }
@@ -224,7 +223,7 @@ function neededEntries(
 ): readonly (readonly [string, Texts])[] {
   if (present.size === 0 || unserved.length === 0) return [];
   const entries = [...present].map((entry) => ({ entry, key: canonicalKey(entry[0]) }));
-  // Of a repository of thousands of segments only such keys as can be there: to hash each of its beginnings takes time quadratic in it.
+  // Hash only prefixes with the length of a key: hashing every prefix of a long repository takes quadratic time.
   const lengths = new Set(entries.flatMap(({ key }) => [key.length, hostOf(key).length]));
   const looked = new Set<string>();
   for (const { repository } of unserved)
@@ -234,13 +233,13 @@ function neededEntries(
     });
   return entries
     .filter(({ entry: [spelled], key }) => {
-      // Of a key that is a URL the runtime takes the host alone, when nothing else is there.
+      // The runtime matches a key that is a URL by its host, when no other key matches.
       return looked.has(key) || (spelled.includes('://') && looked.has(hostOf(key)));
     })
     .map(({ entry }) => entry);
 }
 
-/** A helper of a host is tried before any entry, so one of a host that the namespace serves would overrule it. */
+/** The runtime tries a helper before any entry, so a helper would override the namespace's credential for its host. */
 function neededHelpers(
   helpers: ReadonlyMap<string, string>,
   unserved: readonly PullSource[],
@@ -271,21 +270,20 @@ function escaped(char: string): string {
   return `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`;
 }
 
-// Which credential of a namespace goes to which pull source.
-// Each source takes the most specific key that some secret of the namespace has for it, on whole path segments, in the order
-// in which the container runtime looks keys up in an auth file. Among secrets that offer the same key the first valid one
-// wins: the pod's imagePullSecrets, then the ServiceAccount's, then the others by name.
-// Source of the rule: requirement "CRIOCredentialProviderConfig", auth file generation; containers/image `authKeyLookupOrder`.
+// The credential of a namespace for each pull source. Each source gets the most specific key that a Secret of the namespace has
+// for it, by whole path segments, in the lookup order of the container runtime. Among Secrets with the same key the first valid
+// one wins: the pod's imagePullSecrets, then the ServiceAccount's, then the others by name. Source of the rule: requirement
+// "CRIOCredentialProviderConfig", auth file generation; containers/image `authKeyLookupOrder`.
 
 /** A Secret that may hold registry credentials. */
 export interface NamespacePullSecret {
   readonly name: string;
   readonly type: string;
-  /** Base64 of the value under the key that belongs to the type; absent when the Secret lacks it. */
+  /** Base64 of the value under the data key of the type; absent when the Secret lacks it. */
   readonly body: Redacted<string> | undefined;
 }
 
-/** One secret offers an entry for one key; whether it is a credential is looked at only when some source needs the key. */
+/** Entry of a Secret for one key, validated only when a source needs the key. */
 interface Offer {
   readonly secret: string;
   /** The key as it is written in the secret. */
@@ -298,26 +296,26 @@ export interface ChosenEntry {
   readonly key: string;
   readonly secret: string;
   readonly credential: RegistryCredential;
-  /** Secrets that offer something else for the key. */
+  /** Secrets with another credential for the key. */
   readonly passedOver: readonly string[];
 }
 
 export interface Choice {
   readonly entries: readonly ChosenEntry[];
-  /** Per source the key that serves it. Sources without a credential of the namespace are absent. */
+  /** Key by pull source. Sources without a credential of the namespace are absent. */
   readonly keyBySource: ReadonlyMap<string, string>;
   /** Entries that the runtime would not use, for the log; names only. */
   readonly skipped: readonly string[];
 }
 
-/** The data key of each type of Secret that is understood. */
+/** Data key of each supported type of Secret. */
 export const BODY_KEY: Readonly<Record<string, string>> = {
   'kubernetes.io/dockerconfigjson': '.dockerconfigjson',
   'kubernetes.io/dockercfg': '.dockercfg',
   'kubernetes.io/podmanconfigjson': '.podmanconfigjson',
 };
 
-/** Reads the secrets: each key's offers in the order of `secrets`. */
+/** Reads the Secrets: the offers of each key, in the order of `secrets`. */
 export function collectOffers(secrets: readonly NamespacePullSecret[]) {
   /** By canonical key. */
   const byKey = new Map<string, Offer[]>();
@@ -339,7 +337,7 @@ function addOffer(byKey: Map<string, Offer[]>, offer: Offer): void {
   const key = canonicalKey(offer.spelled);
   const offers = byKey.get(key);
   if (offers === undefined) byKey.set(key, [offer]);
-  // Two spellings of one key in one secret: the canonical one counts, else the first.
+  // Two spellings of one key in one Secret: the canonical one wins, else the first.
   else if (offers.at(-1)?.secret !== offer.secret) offers.push(offer);
   else if (offer.spelled === key) offers[offers.length - 1] = offer;
 }
@@ -368,8 +366,7 @@ function bodyText(body: Redacted<string>): string | undefined {
 }
 
 /**
- * Chooses one credential per key that a source uses. `order` names secrets from first to last; secrets that it does not name
- * follow by name.
+ * Chooses one credential per key that a source uses. `order`: names of Secrets, first to last; others follow by name.
  */
 export function chooseCredentials(
   offers: Offers,
@@ -388,7 +385,7 @@ export function chooseCredentials(
   };
   const hosts = new Set(Array.from(offers.byKey.keys(), hostOf));
   for (const { repository } of sources) {
-    // Of a thousand mirrors most have no secret, and a host is looked up faster than each path below it.
+    // Most of a thousand mirrors have no Secret, and one lookup by host is faster than one per path segment.
     if (!hosts.has(hostOf(repository))) continue;
     const key = firstLookupKey(repository, serves);
     if (key !== undefined) keyBySource.set(repository, key);
@@ -398,7 +395,7 @@ export function chooseCredentials(
   return { entries: chosen as readonly ChosenEntry[], keyBySource, skipped };
 }
 
-/** The first offer that is a credential; what else is offered is skipped. */
+/** The first valid offer. */
 function chosenEntry(key: string, offers: readonly Offer[], skipped: string[]): ChosenEntry | undefined {
   let first: { readonly secret: string; readonly credential: RegistryCredential } | undefined;
   const passedOver: string[] = [];
@@ -421,8 +418,8 @@ function inOrder(offers: readonly Offer[], rank: ReadonlyMap<string, number>): r
   });
 }
 
-// Where the container runtime really pulls an image from: each mirror, then the location itself, with the repository
-// rewritten. Credentials are looked up for these names, not for the image's.
+// Pull sources of an image: each mirror, then the location itself, with the repository rewritten. Credentials are looked up for
+// these names, not for the image's.
 // Source of the rule: containers/image `PullSourcesFromReference`; the kubelet names no tag or digest, so mirrors for tags
 // and mirrors for digests both count.
 
@@ -433,8 +430,8 @@ export interface PullSource {
 }
 
 /**
- * The sources in the order in which the runtime tries them. Empty when the registries change nothing for the image: then
- * the kubelet's own credentials are the right ones. Blocked pull sources are skipped, since no credential should go there.
+ * The sources in the order in which the runtime tries them, without blocked ones. Empty when no mirror or rewrite applies: then
+ * the kubelet's own credentials are the right ones.
  */
 export function pullSources(registries: readonly Registry[], image: string): readonly PullSource[] {
   const index = compileMirrors(registries);

@@ -42,10 +42,10 @@ export interface CredentialProviderConfig {
 
 export type DecodedConfig =
   | { readonly ok: true; readonly config: CredentialProviderConfig }
-  /** What the kubelet says before it exits. */
+  /** Error with which the kubelet exits. */
   | { readonly ok: false; readonly problem: string };
 
-/** Text to value; throws for text that is not YAML, duplicate keys included. */
+/** Throws for invalid YAML, including duplicate keys. */
 export type YamlParser = (text: string) => unknown;
 
 type Shape = 'string' | 'bool' | 'duration' | readonly [Shape] | { readonly [field: string]: Shape };
@@ -67,7 +67,7 @@ const PROVIDER = {
   env: [{ name: 'string', value: 'string' }],
 } as const satisfies Shape;
 
-/** Only the newest version knows tokens. */
+/** Only v1 has tokenAttributes. */
 const PROVIDER_OF_VERSION: Readonly<Record<string, Shape>> = {
   'kubelet.config.k8s.io/v1': { ...PROVIDER, tokenAttributes: TOKEN_ATTRIBUTES },
   'kubelet.config.k8s.io/v1beta1': PROVIDER,
@@ -88,7 +88,7 @@ export function decodeCredentialProviderConfig(text: string, parseYaml: YamlPars
 }
 
 function decodeObject(value: Record<string, unknown>, text: string): DecodedConfig {
-  // Which kind it is, is read in any case of the names; what is in it is not.
+  // Names of kind and apiVersion match in any case, all others exactly.
   const [kind, apiVersion] = ['kind', 'apiversion'].map((name) => fieldInAnyCase(value, name));
   if (typeof kind !== 'string' || kind === '')
     return fails(`Object 'Kind' is missing in '${text.slice(0, 200)}'`);
@@ -106,7 +106,7 @@ function decodeObject(value: Record<string, unknown>, text: string): DecodedConf
     : { ok: false, problem: `duplicate provider name "${twice}" found in configuration file(s)` };
 }
 
-/** A wrong type stops the reader; unknown fields are all reported at the end. */
+/** The first wrong type ends decoding; unknown fields are reported together at the end. */
 function contentFault(value: Record<string, unknown>, provider: Shape, text: string): string | undefined {
   const faults: Faults = { types: [], unknown: [], sorted: !/^\s*\{/.test(text) };
   findFaults(value, { apiVersion: 'string', kind: 'string', providers: [provider] }, '', faults);
@@ -130,7 +130,7 @@ function fieldInAnyCase(value: Readonly<Record<string, unknown>>, name: string):
 interface Faults {
   readonly types: string[];
   readonly unknown: string[];
-  /** YAML reaches the decoder with sorted keys, JSON as it stands. */
+  /** The decoder gets YAML with sorted keys, JSON unchanged. */
   readonly sorted: boolean;
 }
 
@@ -181,7 +181,7 @@ function withoutNulls(value: unknown): unknown {
   return Object.fromEntries(fields.filter(([, field]) => field !== undefined));
 }
 
-// Whether the kubelet starts with a `CredentialProviderConfig`: all of its rules, all violations at once, in its own words.
+// Whether the kubelet starts with a `CredentialProviderConfig`: all violations at once, with the kubelet's messages.
 // Source of the rule: k8s.io/kubernetes `validateCredentialProviderConfig` (with the gate
 // KubeletServiceAccountTokenForCredentialProviders on, as it is since 1.34).
 
@@ -190,7 +190,7 @@ const PLUGIN_VERSIONS: readonly string[] = ['v1', 'v1alpha1', 'v1beta1'].map(
 );
 const CACHE_TYPES: readonly string[] = ['ServiceAccount', 'Token'];
 
-/** Every violation of a decoded file; empty when the kubelet takes it. */
+/** Every violation of a decoded file; empty when the kubelet accepts it. */
 export function configFaults(config: CredentialProviderConfig): readonly string[] {
   const providers = config.providers ?? [];
   if (providers.length === 0) return ['providers: Required value: at least 1 item in plugins is required'];
@@ -198,7 +198,7 @@ export function configFaults(config: CredentialProviderConfig): readonly string[
 }
 
 /**
- * Reads and judges a file as the kubelet does at its start. Undefined when it is fine, else the kubelet's words.
+ * Decodes and validates a file as the kubelet does at its start. Undefined when it is valid, else the kubelet's message.
  */
 export function kubeletRefusal(text: string, parseYaml: YamlParser): string | undefined {
   const decoded = decodeCredentialProviderConfig(text, parseYaml);
@@ -220,7 +220,7 @@ function providerFaults(provider: ProviderEntry): readonly string[] {
   ];
 }
 
-/** The fault where it is one. */
+/** The fault, if `isWrong`. */
 function when(isWrong: boolean, fault: string): readonly string[] {
   return isWrong ? [fault] : [];
 }
@@ -300,7 +300,7 @@ function tokenFaults(token: TokenAttributes, version: string | undefined): reado
 
 function keyFaults(keys: readonly string[], path: string): readonly string[] {
   return keys.flatMap((key, index) => [
-    // In lower case: a key may have capitals where a name may not.
+    // In lower case, because a key may have capitals where a name may not.
     ...labelKeyFaults(key.toLowerCase()).map((fault) => `${path}: Invalid value: ${goQuote(key)}: ${fault}`),
     ...(keys.indexOf(key) < index ? [`${path}: Duplicate value: ${goQuote(key)}`] : []),
   ]);
@@ -311,7 +311,7 @@ const NAME_RULE = `must consist of alphanumeric characters, '-', '_' or '.', and
 const PREFIX_FORM = '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
 const PREFIX_RULE = `a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '${PREFIX_FORM}')`;
 
-/** What IsLabelKey of k8s.io/apimachinery 0.36 says. */
+/** Messages of IsLabelKey in k8s.io/apimachinery 0.36. */
 function labelKeyFaults(key: string): readonly string[] {
   const parts = key.split('/');
   if (parts.length > 2)

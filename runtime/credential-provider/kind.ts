@@ -14,14 +14,12 @@ import { recordOf } from '../core/record.ts';
 import type { MatchImageVerdict } from './merge.ts';
 import { CREDENTIAL_PROVIDER } from './platform.ts';
 
-/** Host labels with whole-label wildcards, port, path; lower case. */
+/** Lower-case host with wildcards for whole labels, port, path. */
 const MATCH_IMAGE =
   '^((\\*|[a-z0-9]([a-z0-9-]*[a-z0-9])?)(\\.(\\*|[a-z0-9]([a-z0-9-]*[a-z0-9])?))*)(:[0-9]+)?(/[-a-z0-9._/]*)?$';
 const MAX_PATTERN = 512;
 
-/**
- * Whether the CRD takes the entry.
- */
+/** Whether the CRD accepts the entry. */
 export function isMatchImage(entry: string): boolean {
   return (
     entry !== '*' &&
@@ -61,7 +59,7 @@ export const matchImagesSchema: z.ZodType<string[], string[]> = z
   )
   .meta({ 'x-kubernetes-list-type': 'set' });
 
-/** With the bounds that OpenShift's definition has. */
+/** Same bounds as in OpenShift's definition. */
 const condition = z
   .strictObject({
     lastTransitionTime: z.string().meta({ format: 'date-time' }).describe('When the status last changed.'),
@@ -144,7 +142,7 @@ export function credentialProviderCrd(): KubeObject {
 /**
  * The one object.
  *
- * @throws TypeError that names each entry which the CRD would refuse
+ * @throws TypeError that names each entry which the CRD would reject
  */
 export function credentialProviderConfig(matchImages?: readonly string[]): KubeObject {
   const wrong = (matchImages ?? []).filter((entry) => !isMatchImage(entry));
@@ -160,19 +158,16 @@ export function credentialProviderConfig(matchImages?: readonly string[]): KubeO
   };
 }
 
-// `spec.matchImages` as it is found, validated against the CRD. A cluster never holds anything else; a folder may, and
-// what an API server would refuse must show before it is committed.
+// `spec.matchImages` validated against the CRD. In a cluster it is always valid; in a folder, errors must show before a commit.
 
 export interface MatchImagesInput {
-  /** Entries that the definition takes, once each. */
+  /** Valid entries, without duplicates. */
   readonly patterns: readonly string[];
-  /** What it refuses, by its path. */
+  /** Invalid entries, by path. */
   readonly faults: readonly MatchImageVerdict[];
 }
 
-/**
- * Reads the entries. Total: accepts any input.
- */
+/** Reads the entries. Total: accepts any input. */
 export function readMatchImages({ spec }: KubeObject): MatchImagesInput {
   const list = recordOf(spec)['matchImages'] ?? undefined;
   const { problems } = readValue(list, matchImagesSchema.optional(), 'spec.matchImages');
@@ -187,12 +182,10 @@ export function readMatchImages({ spec }: KubeObject): MatchImagesInput {
   };
 }
 
-// The name of a `CRIOCredentialProviderConfig`: there is one, and every other name is refused by the definition's CEL rule
-// (`self.metadata.name == 'cluster'`), which is not evaluated before a folder is applied.
+// The name of a `CRIOCredentialProviderConfig`: the definition's CEL rule (`self.metadata.name == 'cluster'`) rejects every other
+// name, but only when a folder is applied.
 
-/**
- * Why the API server would refuse the name; undefined when it would not.
- */
+/** Why the API server would reject the name; undefined when it is valid. */
 export function nameFault({
   metadata,
 }: Pick<KubeObject, 'metadata'>): { readonly path: string; readonly message: string } | undefined {

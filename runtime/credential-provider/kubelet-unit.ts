@@ -1,9 +1,9 @@
 /**
- * Where the unit of a kubelet accepts more flags without a repeated command: a variable that is in the command as a
- * word of its own, as `$KUBELET_EXTRA_ARGS` does in the unit of kubeadm.
+ * The variable through which the unit of a kubelet accepts more flags: a separate word of the command, such as
+ * `$KUBELET_EXTRA_ARGS` in the unit of kubeadm.
  *
- * A repeated command would be out of date as soon as the unit changes: a release that drops a flag leaves a kubelet that does
- * not start.
+ * A drop-in with a copy of the command would be stale as soon as the unit changes: with a release that drops a flag, the kubelet
+ * would not start.
  *
  * Source of the rule: systemd.syntax(7), systemd.exec(5), and the command lines of systemd.service(5).
  */
@@ -16,12 +16,12 @@ interface Setting {
   readonly value: string;
 }
 
-/** A variable that the kubelet's command takes flags from. */
+/** A variable of flags in the kubelet's command. */
 export interface FlagVariable {
   readonly name: string;
-  /** What it holds now; empty when nothing sets it. */
+  /** Its current value; empty when not set. */
   readonly value: string;
-  /** Whether a file of variables sets it: such a file wins over variables in units. */
+  /** Whether an EnvironmentFile sets it, which wins over Environment settings. */
   readonly isSetByFile: boolean;
 }
 
@@ -38,7 +38,7 @@ export function serviceSettings(texts: readonly string[]): readonly Setting[] {
   });
 }
 
-/** Lines without comments; one that ends with a backslash continues, and comments in between are skipped. */
+/** Lines without comments, continued after a backslash; comments in between are skipped. */
 function joinedLines(text: string, isUnit: boolean): readonly string[] {
   const lines: string[] = [];
   let open: string | undefined;
@@ -54,16 +54,16 @@ function joinedLines(text: string, isUnit: boolean): readonly string[] {
   return open === undefined ? lines : [...lines, open];
 }
 
-/** Paths of the files of variables that the unit names; without the dash of an optional file. */
+/** Paths of the unit's EnvironmentFiles, without the dash of an optional one. */
 export function environmentFiles(settings: readonly Setting[]): readonly string[] {
   return valuesOf(settings, 'EnvironmentFile').map((value) => (wordsOf(value)[0] ?? '').replace(/^-/, ''));
 }
 
 /** A command of systemd.service(5). */
 export interface UnitCommand {
-  /** Variables as they are written; without the characters that may stand before the program. */
+  /** Variables not expanded, without special prefixes of the program. */
   readonly words: readonly string[];
-  /** Whether systemd leaves the variables alone. */
+  /** Whether systemd does not expand variables. */
   readonly isVerbatim: boolean;
 }
 
@@ -76,7 +76,7 @@ export function kubeletCommand(settings: readonly Setting[]): UnitCommand | unde
   return { words: [first.slice(prefix.length), ...rest], isVerbatim: prefix.includes(':') };
 }
 
-/** The values of a setting that is a list; an empty one empties it. */
+/** Values of a list setting; an empty value resets the list. */
 function valuesOf(settings: readonly Setting[], name: string): readonly string[] {
   let values: string[] = [];
   for (const setting of settings) {
@@ -88,10 +88,10 @@ function valuesOf(settings: readonly Setting[], name: string): readonly string[]
 
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', s: ' ' };
 
-/** What a command line is made of: text in quotes of either kind, a character behind a backslash, other text, blanks. */
+/** Parts of a command line: quoted text, an escaped character, other text, blanks. */
 const PIECE = /"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|\\(.)|([^\s"'\\]+)|\s+/gs;
 
-/** Words as systemd splits them: pieces without blanks between them are one word. */
+/** Words as systemd splits them: adjacent parts without blanks are one word. */
 function wordsOf(text: string): readonly string[] {
   const words: string[] = [];
   let word: string | undefined;
@@ -116,7 +116,7 @@ function escapedChar(char: string | undefined): string | undefined {
 
 const SHELLS: readonly string[] = ['sh', 'bash', 'dash'];
 
-/** Variables that are there for flags of an administrator, the best one first. */
+/** Variables for flags of an administrator, in order of preference. */
 const MADE_FOR_IT: readonly string[] = [
   CREDENTIAL_PROVIDER.dropInVariable,
   'KUBELET_EXTRA_ARGS',
@@ -125,8 +125,8 @@ const MADE_FOR_IT: readonly string[] = [
 ];
 
 /**
- * The variable to put flags into; undefined when the command has none. `files`: texts of the files of variables, in order.
- * `command`: the one of the settings, or as systemd has read it.
+ * The variable to put flags into; undefined when the command has none. `files`: texts of the EnvironmentFiles, in order.
+ * `command`: from the settings, or as systemd has loaded it.
  */
 export function flagVariable(
   settings: readonly Setting[],
@@ -135,7 +135,7 @@ export function flagVariable(
 ): FlagVariable | undefined {
   const kubelet = words.findIndex((word) => basename(word) === 'kubelet');
   if (kubelet === -1 || isVerbatim || SHELLS.includes(basename(words[0] ?? ''))) return undefined;
-  // Of a flag that is there twice, the kubelet takes the last.
+  // The last one wins when a flag is repeated.
   const last = words.findLastIndex((word) => word.startsWith('--image-credential-provider-'));
   const name = MADE_FOR_IT.find((one) => words.indexOf(`$${one}`) > Math.max(kubelet, last));
   if (name === undefined) return undefined;
@@ -144,10 +144,10 @@ export function flagVariable(
   return { name, value: (byFile ?? byUnit ?? '').trim(), isSetByFile: byFile !== undefined };
 }
 
-/** Where there is no command. */
+/** For a unit without a command. */
 const NONE: UnitCommand = { words: [], isVerbatim: true };
 
-/** The raw value that the unit sets a variable to: `%` is itself or begins a specifier. */
+/** Value of a variable in the unit, specifiers not expanded. */
 export function unitValue(settings: readonly Setting[], name: string): string | undefined {
   return lastValue(valuesOf(settings, 'Environment').flatMap(wordsOf).map(variableOf), name);
 }
@@ -157,7 +157,7 @@ function variableOf(word: string): Setting {
   return { name: word.slice(0, Math.max(0, equals)), value: word.slice(equals + 1) };
 }
 
-/** The variables of a file, with one pair of quotes around a value taken off. */
+/** Variables of a file; one pair of quotes around a value is removed. */
 function fileVariables(text: string): readonly Setting[] {
   return joinedLines(text, false).map((line) => {
     const { name, value } = variableOf(line);
@@ -172,9 +172,7 @@ function lastValue(variables: readonly Setting[], name: string): string | undefi
   return variables.findLast((variable) => variable.name === name)?.value;
 }
 
-/**
- * The words that the kubelet is started with: variables filled in as systemd does it.
- */
+/** Arguments of the kubelet, with variables expanded as systemd does. */
 export function kubeletArguments(
   settings: readonly Setting[],
   files: readonly string[],
@@ -190,26 +188,26 @@ export function kubeletArguments(
   });
 }
 
-/** The value with the flags at its end, as a line of a unit. Specifiers in the value are kept. */
+/** The value with the flags appended, as a line of a unit. Keeps specifiers in the value. */
 export function unitLine({ name, value }: FlagVariable, flags: string): string {
   const text = `${name}=${value === '' ? '' : `${value} `}${flags.replaceAll('%', '%%')}`;
   return `Environment="${text.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`;
 }
 
-/** The same as a line of a file of variables. */
+/** The same as a line of an EnvironmentFile. */
 export function fileLine({ name, value }: FlagVariable, flags: string): string {
   const text = `${value === '' ? '' : `${value} `}${flags}`;
   return `${name}="${text.replace(/["\\$`]/g, '\\$&')}"`;
 }
 
-/** Where a kubelet looks for providers by its present command line. */
+/** Provider flags of the kubelet's current command line. */
 export interface KubeletPointers {
-  /** Absent: nowhere. */
+  /** Absent: no providers. */
   readonly config?: string | undefined;
   readonly binDir?: string | undefined;
 }
 
-/** The last value of each flag in the texts that make the kubelet's command line. */
+/** The last value of each flag in the parts of the kubelet's command line. */
 export function kubeletPointers(texts: readonly string[]): KubeletPointers {
   return {
     config: lastFlag(texts, 'image-credential-provider-config'),

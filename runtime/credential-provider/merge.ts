@@ -1,8 +1,9 @@
 /**
- * `CRIOCredentialProviderConfig` into the kubelet's file: each entry of `matchImages` validated, the rest of the file kept.
+ * Merges a `CRIOCredentialProviderConfig` into the kubelet's file: validates each entry of `matchImages`, keeps the rest of the
+ * file.
  *
- * An entry is ignored when a provider of the platform can be called for the same image (by the kubelet's own matching, not by
- * comparing texts), because two providers for one image contradict each other; and when no image can match it.
+ * Ignores an entry when a provider of the platform can match the same image (by the kubelet's own matching, not as text), because
+ * two providers for one image contradict each other; and when no image can match it.
  *
  * Source of the rule: requirement "CRIOCredentialProviderConfig"; the rendering of the Machine Config Operator.
  */
@@ -18,15 +19,15 @@ import {
 import { CREDENTIAL_PROVIDER } from './platform.ts';
 
 /**
- * Whether some image is matched by both patterns: by one of a CRIOCredentialProviderConfig, whose labels are a star or a text, and by
- * one of another provider. A label that is not a valid glob matches nothing.
+ * Whether an image can match both patterns: `pattern` of a CRIOCredentialProviderConfig, whose labels are a star or plain text,
+ * and `other` of another provider. An invalid glob matches nothing.
  *
  * Source of the rule: the kubelet's `URLsMatch`: equal ports, as many host labels, each label by Go's `filepath.Match`, path by
  * plain string prefix.
  */
 export function patternsMeet(pattern: string, other: string): boolean {
   const [ours, theirs] = [parseSchemelessUrl(pattern), parseSchemelessUrl(other)];
-  // What the kubelet cannot parse it never matches.
+  // The kubelet never matches a pattern that it cannot parse.
   if (!ours.ok || !theirs.ok) return false;
   const { labels, port, path } = ours.url;
   if (port !== theirs.url.port || labels.length !== theirs.url.labels.length) return false;
@@ -37,31 +38,29 @@ export function patternsMeet(pattern: string, other: string): boolean {
   });
 }
 
-/** Judgement on one entry. */
+/** Verdict on one entry. */
 export interface MatchImageVerdict {
   readonly pattern: string;
   readonly verdict: 'Rendered' | 'Conflict' | 'Unusable';
-  /** What is the case; empty for a rendered entry. */
+  /** Why it is not rendered; empty for a rendered entry. */
   readonly message: string;
 }
 
 export interface MergeOptions {
-  /** Annotation keys of service accounts that the kubelet hands over when they are there. */
+  /** Keys of optional ServiceAccount annotations that the kubelet passes to the provider. */
   readonly optionalAnnotationKeys?: readonly string[] | undefined;
-  /** Arguments of our own executable; another one of this name may know none. Absent: as they are. */
+  /** Arguments of our own executable; upstream's has none. Absent: unchanged. */
   readonly args?: readonly string[] | undefined;
 }
 
 export interface MergedAuthFile {
-  /** The file to write; absent when no entry is left, and then the platform's own file stays as it is. */
+  /** The file to write; absent when no entry is rendered, so that the platform's own file stays unchanged. */
   readonly config: CredentialProviderConfig | undefined;
   /** In the order of `matchImages`. */
   readonly verdicts: readonly MatchImageVerdict[];
 }
 
-/**
- * Merges. `template` is the platform's own file, absent where it has none.
- */
+/** Merges. `template`: the platform's own file, if any. */
 export function mergeCredentialProviderConfig(
   template: CredentialProviderConfig | undefined,
   matchImages: readonly string[],
@@ -94,7 +93,7 @@ function ownProvider({ optionalAnnotationKeys = [] }: MergeOptions): ProviderEnt
   return {
     name: CREDENTIAL_PROVIDER.name,
     apiVersion: PLUGIN_API_VERSION,
-    // Required by the kubelet; without effect, since every response says for how long it holds.
+    // Required by the kubelet; without effect, since every response has a cacheDuration.
     defaultCacheDuration: '1s',
     tokenAttributes: {
       serviceAccountTokenAudience: CREDENTIAL_PROVIDER.audience,
@@ -107,7 +106,7 @@ function ownProvider({ optionalAnnotationKeys = [] }: MergeOptions): ProviderEnt
   };
 }
 
-/** As the Machine Config Operator writes them, so that taking over from it changes no byte and restarts no kubelet. */
+/** Same format as the Machine Config Operator, so that a takeover changes no byte and restarts no kubelet. */
 function withGoDuration(provider: ProviderEntry): ProviderEntry {
   const duration = parseGoDuration(provider.defaultCacheDuration ?? '');
   return duration === undefined
@@ -130,7 +129,7 @@ function judge(pattern: string, others: readonly ProviderEntry[]): MatchImageVer
   return { pattern, verdict: 'Rendered', message: '' };
 }
 
-/** Why no image can match a pattern that the CRD lets through. */
+/** Why no image can match a pattern that the CRD accepts. */
 function unusable(pattern: string): string | undefined {
   const parsed = parseSchemelessUrl(pattern);
   if (!parsed.ok) return matchImageFault(pattern) ?? 'the kubelet cannot read it';

@@ -1,10 +1,9 @@
 /**
  * Our executable on nodes of OpenShift, where `/usr` is read-only and holds a plugin of the same name.
  *
- * A unit takes the executable out of our image into a folder that can be written, tries it, and lays that folder over the
- * platform's folder of plugins: all of the platform's plugins stay, and ours is found before the one of its name. The kubelet
- * gets no flags and its command stays as it is. It waits for nothing either: until the executable is there, and when it
- * cannot be had, the platform's own plugin runs.
+ * A unit extracts the executable from our image into a writable folder, tries it, and mounts an overlay of that folder on the
+ * platform's folder of plugins: all plugins of the platform stay, and ours hides the one with its name. The flags and the command
+ * of the kubelet stay unchanged, and it does not wait: until the executable is available, the platform's own plugin runs.
  */
 
 import type { KubeObject, OwnerReference } from '../core/kubernetes/object.ts';
@@ -12,8 +11,8 @@ import { dataUrl, kubernetesObject, machineConfigOf } from '../core/kubernetes/o
 import { CREDENTIAL_PROVIDER } from './platform.ts';
 import { type ProviderSettings, providerConfigText } from './provider-flags.ts';
 
-// The MachineConfig that brings the kubelet's file to the nodes of a pool.
-// Same bytes as the Machine Config Operator makes, empty objects included: taking over from it must not restart a kubelet.
+// The MachineConfig with the kubelet's file for the nodes of a pool.
+// Same bytes as the Machine Config Operator's, empty objects included: a takeover must not restart a kubelet.
 
 export interface NodeFile {
   /** Absolute path on the node. */
@@ -35,7 +34,7 @@ export function machineConfigName(pool: string): string {
 }
 
 /**
- * The object. Without files it is there all the same, so that a pool shows that it was looked at.
+ * The object; without files too, so that a pool shows that it was reconciled.
  *
  * @param pool `master`, `worker`, `arbiter`
  * @param owner the CRIOCredentialProviderConfig, so that its deletion removes this object too
@@ -53,7 +52,7 @@ export function machineConfig(
   return machineConfigOf(pool, metadata, ignition(files, units));
 }
 
-/** Ignition 3.5.0 with files and units that are enabled. */
+/** Ignition 3.5.0 with files and enabled units. */
 export function ignition(
   files: readonly NodeFile[],
   units: readonly NodeUnit[] = [],
@@ -87,7 +86,7 @@ function ignitionFile({ path, text, mode = 0o644 }: NodeFile): object {
   };
 }
 
-/** systemd drop-in that sets the variable which the platform's kubelet unit puts into its command line. */
+/** systemd drop-in that sets the variable of flags in the platform's kubelet unit. */
 export function variableDropIn(flags: string): string {
   return [
     '[Service]',
@@ -97,7 +96,7 @@ export function variableDropIn(flags: string): string {
   ].join('\n');
 }
 
-/** Can be written on such nodes, and what lies in a folder `bin` may be run there by SELinux's own table. */
+/** Writable on such nodes; SELinux's policy labels files in a folder `bin` as executable. */
 const FOLDER = '/usr/local/pullwright';
 const SCRIPT = `${FOLDER}/deliver-credential-provider`;
 const UNIT = 'pullwright-credential-provider.service';
@@ -109,9 +108,7 @@ export interface OwnExecutable {
   readonly settings?: ProviderSettings;
 }
 
-/**
- * A MachineConfig per pool.
- */
+/** One MachineConfig per pool. */
 export function executableMachineConfigs({ pools, ...own }: OwnExecutable): readonly KubeObject[] {
   const { files, units } = executableParts(own);
   const config = ignition(files, units);
@@ -120,7 +117,7 @@ export function executableMachineConfigs({ pools, ...own }: OwnExecutable): read
   );
 }
 
-/** Files and unit by themselves, for a MachineConfig that brings more. */
+/** Files and unit alone, for a MachineConfig with others. */
 export function executableParts({ image, settings = {} }: Omit<OwnExecutable, 'pools'>): {
   readonly files: readonly NodeFile[];
   readonly units: readonly NodeUnit[];
@@ -151,10 +148,10 @@ RestartSec=15
 WantedBy=multi-user.target
 `;
 
-/** The name of an image that a script can hold. */
+/** Image names that are safe in a script. */
 export const IMAGE_NAME: RegExp = /^[A-Za-z0-9][A-Za-z0-9._:/@-]*$/;
 
-/** The image's name is all that differs from one script to another; it holds no character that a shell reads. */
+/** Scripts differ in the image's name only, which holds no special character of a shell. */
 function script(image: string): string {
   if (!IMAGE_NAME.test(image))
     throw new TypeError(
@@ -187,14 +184,14 @@ mount -t overlay pullwright -o "ro,lowerdir=$bin:$plugins" "$plugins"
 `;
 }
 
-// The MachineConfig of a hosted cluster, as its NodePools take it: a ConfigMap beside the HostedCluster.
+// The MachineConfig of a hosted cluster: a ConfigMap beside the HostedCluster, for `spec.config` of its NodePools.
 
-/** Name of the ConfigMap, to be put into `spec.config` of each NodePool. */
+/** Name of the ConfigMap, for `spec.config` of each NodePool. */
 export function hostedConfigMapName(hostedCluster: string): string {
   return `${hostedCluster}-crio-credential-provider`;
 }
 
-/** The object. NodePools refer to one ConfigMap, so that our executable comes in it. */
+/** The object, with our executable: NodePools refer to one ConfigMap. */
 export function hostedConfigMap(
   hostedCluster: { readonly namespace: string; readonly name: string },
   files: readonly NodeFile[],
@@ -207,7 +204,7 @@ export function hostedConfigMap(
   );
 }
 
-/** The MachineConfig in it. JSON is YAML, and it has no comments worth keeping. Without a file the kubelet calls no provider. */
+/** The MachineConfig in it, as JSON, which is YAML. Without files the executable is omitted: the kubelet calls no provider. */
 export function hostedConfigText(
   files: readonly NodeFile[],
   executable?: Omit<OwnExecutable, 'pools'>,

@@ -94,10 +94,10 @@ export const schema = z.strictObject(
   }),
 );
 
-/** The section, as it is written. */
+/** The section as input. */
 export type CredentialProviderInput = z.infer<typeof schema>;
 
-/** Fields that exclude each other, or that a cluster of this kind cannot have. */
+/** Fields that exclude each other, or that the kind of cluster does not support. */
 export function mistakes(
   { installer, executable, provider, namespaces = [] }: CredentialProviderInput,
   kind: string,
@@ -143,7 +143,7 @@ export function mistakes(
 
 // Options of the credential provider's reconciler, read from the configuration of `reconcile`.
 
-/** A namespace that is looked after: ServiceAccounts whose pods pull, and whether pod and ServiceAccount may be read too. */
+/** A namespace with a reconciled Role: ServiceAccounts whose pods pull, and whether they may read pod and ServiceAccount. */
 const followedSchema = z.strictObject({
   serviceAccounts: z.array(z.string()).readonly(),
   readReferences: z.boolean(),
@@ -151,13 +151,13 @@ const followedSchema = z.strictObject({
 export type FollowedNamespace = z.infer<typeof followedSchema>;
 
 const optionsSchema = z.strictObject({
-  /** `auto` observes where the Machine Config Operator is seen to manage the object itself, else owns. */
+  /** `auto`: observe where the Machine Config Operator manages the object, else own. */
   mode: z.enum(['auto', 'own', 'observe']).default('auto'),
-  /** Platform type to assume where Infrastructure/cluster is missing or has none. Without it nothing is rendered then. */
+  /** Platform type where Infrastructure/cluster has none; without either, nothing is rendered. */
   platform: z.string().min(1).exactOptional(),
-  /** Hand the annotation with secret names over to the provider, for namespaces that grant no list. */
+  /** Pass the annotation with Secret names to the provider, for namespaces that grant no list. */
   secretAnnotation: z.boolean().default(false),
-  /** The fleet has the DaemonSet that installs the provider on nodes without the Machine Config Operator. */
+  /** Whether a DaemonSet installs the provider on nodes without the Machine Config Operator. */
   installer: z.boolean().exactOptional(),
   /** Our executable for the nodes of hosted clusters, in the ConfigMap of their NodePools. */
   executable: z
@@ -176,10 +176,10 @@ export type ReconcilerOptions = z.infer<typeof optionsSchema>;
 export function parseReconcilerOptions(
   raw: Readonly<Record<string, unknown>>,
 ): (scope: string) => ReconcilerOptions {
-  // Roles of namespaces are kept in stand-alone clusters only.
+  // Roles of namespaces are reconciled in stand-alone clusters only.
   const namespaces = z.never({ error: 'unknown field; only beside clusters' }).exactOptional();
   return readOptions('credential-provider', raw, optionsSchema, z.looseObject({ namespaces }));
 }
 
-/** What a hosted cluster's nodes get beside the kubelet's file. */
+/** Our executable for the nodes of a hosted cluster. */
 export type HostedExecutable = Omit<OwnExecutable, 'pools'>;

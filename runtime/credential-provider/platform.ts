@@ -1,6 +1,6 @@
 /**
- * What each platform of an OpenShift cluster already has: the file that its kubelets read credential providers from, and what
- * the Machine Config Operator puts into it.
+ * Defaults of each OpenShift platform: the kubelet's file of credential providers, and its content by the Machine Config
+ * Operator.
  *
  * Source: openshift/machine-config-operator, templates/common and the kubelet flag function; recorded in
  * test/conformance/cases/mco.
@@ -13,30 +13,30 @@ import {
 } from './config.ts';
 
 export const CREDENTIAL_PROVIDER = {
-  /** The one object of the kind. */
+  /** Name of the singleton. */
   objectName: 'cluster',
   group: 'config.openshift.io',
   kind: 'CRIOCredentialProviderConfig',
   plural: 'criocredentialproviderconfigs',
   /** Name of the provider in the kubelet's configuration, and of the executable. */
   name: 'crio-credential-provider',
-  /** Beside the executable: its options, where arguments cannot be passed. */
+  /** File with options beside the executable, where arguments cannot be passed. */
   configName: 'crio-credential-provider.json',
   binDir: '/usr/libexec/kubelet-image-credential-provider-plugins',
   configDir: '/etc/kubernetes/credential-providers',
   dropIn: '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf',
   dropInVariable: 'KUBELET_CRIO_IMAGE_CREDENTIAL_PROVIDER_FLAGS',
   audience: 'https://kubernetes.default.svc',
-  /** Oldest kubelet and CRI-O that take such a file. */
+  /** Minor version of the oldest kubelet and CRI-O that accept such a file. */
   minimumMinor: 34,
 } as const;
 
 export interface PlatformFile {
   /** Absolute path on the node. */
   readonly path: string;
-  /** Whether the kubelet is pointed at the file by the platform itself. */
+  /** Whether the platform's kubelet flags name the file. */
   readonly isKnownToKubelet: boolean;
-  /** What the platform puts there; absent where the platform has no file. */
+  /** Content by the platform; absent where the platform has no file. */
   readonly template: CredentialProviderConfig | undefined;
 }
 
@@ -73,9 +73,7 @@ interface CloudProvider {
   readonly args?: readonly string[];
 }
 
-/**
- * The file of a platform type as `Infrastructure/cluster` names it.
- */
+/** The file of a platform type of `Infrastructure/cluster`. */
 export function platformFile(platform: string): PlatformFile {
   const cloud = Object.hasOwn(CLOUDS, platform) ? CLOUDS[platform] : undefined;
   const prefix = cloud?.prefix ?? 'generic';
@@ -99,12 +97,12 @@ export function kubeletFlags(path: string, binDir: string = CREDENTIAL_PROVIDER.
   return `--image-credential-provider-bin-dir=${binDir} --image-credential-provider-config=${path}`;
 }
 
-// Where the installer of a node says what became of the provider there.
+// Names in reports of a node's installer.
 
 /** Reason of the Events on pods, and of verdicts in the PullStatus of the node. */
 export const PROVIDER_FAILED = 'CredentialProviderFailed';
 
-/** Name of the installer's PullStatus of a node; that of the node agent is another. */
+/** Name of the installer's PullStatus of a node, which differs from the node agent's. */
 export function installerStatusName(node: string): string {
   return `credential-provider-node-${node}`.slice(0, 253);
 }

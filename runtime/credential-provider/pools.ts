@@ -1,4 +1,4 @@
-/** The pools of a cluster: what their nodes run, what is rendered for them, and how far it is rolled out. */
+/** The pools of a cluster: versions of their nodes, what is rendered for them, and the state of the rollout. */
 import { conditionIn } from '../core/kubernetes/conditions.ts';
 import { readSelector, selects } from '../core/kubernetes/label-selector.ts';
 import type { KubeObject, OwnerReference } from '../core/kubernetes/object.ts';
@@ -25,14 +25,14 @@ import {
 import type { HostedExecutable } from './options.ts';
 import { CREDENTIAL_PROVIDER, kubeletFlags, type PlatformFile, platformFile } from './platform.ts';
 
-/** A pool that the Machine Config Operator creates; others inherit the configs of `worker`. */
+/** Label of pools that the Machine Config Operator creates; others inherit the configs of `worker`. */
 const BUILT_IN = 'machineconfiguration.openshift.io/mco-built-in';
 
 export interface Pool {
   readonly name: string;
-  /** The MachineConfig that the pool goes towards. */
+  /** The desired rendered MachineConfig of the pool. */
   readonly rendered: KubeObject | undefined;
-  /** `node: what it runs`, for nodes that would not start with the file. */
+  /** Nodes whose kubelet would not start with the file, with their versions. */
   readonly tooOld: readonly string[];
   readonly rollout: Rollout;
 }
@@ -79,7 +79,7 @@ function rolloutOf(pool: KubeObject): Rollout {
   return valueAt(pool.spec, 'paused') === true ? 'Paused' : 'Progressing';
 }
 
-/** What a node runs that refuses the file; a node that does not say what it runs is not trusted with it. */
+/** The node with its versions if one of them is too old or unknown. */
 export function tooOld({ metadata, status }: KubeObject): readonly string[] {
   const kubelet = textOf(valueAt(status, 'nodeInfo.kubeletVersion')) || 'unknown';
   const runtime = textOf(valueAt(status, 'nodeInfo.containerRuntimeVersion')) || 'unknown';
@@ -94,17 +94,17 @@ function isNewEnough(version: RegExpExecArray | null): boolean {
   return major > 1 || (major === 1 && minor >= CREDENTIAL_PROVIDER.minimumMinor);
 }
 
-// The files that a pool's nodes need: the kubelet's file and, where the kubelet does not know it yet, a drop-in.
+// Files of a pool's nodes: the kubelet's file and, where its flags do not name that yet, a drop-in.
 
-/** The text, as the Machine Config Operator writes it: keys sorted, lists not indented, single quotes. */
+/** YAML as the Machine Config Operator writes it: keys sorted, lists not indented, single quotes. */
 export function configText(config: CredentialProviderConfig): string {
   return toYaml(config, { sortMapEntries: true, indentSeq: false, singleQuote: true, lineWidth: 0 });
 }
 
-/** What is known of the pool's kubelet unit: its whole text, drop-ins included; undefined when it was not found. */
+/** The pool's kubelet unit with its drop-ins; undefined when not found. */
 type KubeletUnit = string | undefined;
 
-/** Files of a pool; none when no entry is left to render. */
+/** Files of a pool; none when no entry is rendered. */
 export function poolFiles(
   platform: PlatformFile,
   config: CredentialProviderConfig | undefined,
@@ -116,8 +116,8 @@ export function poolFiles(
 }
 
 /**
- * Whether the kubelet reads the platform's file, or the variable that points it there. A unit that was not found is taken to
- * be as the platform is known to make it.
+ * Whether the kubelet reads the platform's file, or the variable with the flags that name it. Without a unit the platform's
+ * default is assumed.
  */
 export function takesFlags({ isKnownToKubelet }: PlatformFile, unit: KubeletUnit): boolean {
   if (isKnownToKubelet || unit === undefined) return true;
@@ -125,9 +125,9 @@ export function takesFlags({ isKnownToKubelet }: PlatformFile, unit: KubeletUnit
   return flagVariable(settings, [], kubeletCommand(settings))?.name === CREDENTIAL_PROVIDER.dropInVariable;
 }
 
-// What is rendered and where it goes: a MachineConfig per pool, or the one ConfigMap of a hosted cluster.
+// Rendered objects: a MachineConfig per pool, or the one ConfigMap of a hosted cluster.
 
-/** A unit with its drop-ins, one after the other, but for the drop-in that is ours. */
+/** A unit followed by its drop-ins. */
 export function unitText(machineConfig: KubeObject | undefined, name: string): string | undefined {
   const unit = (ignitionOf(machineConfig).systemd?.units ?? []).findLast((one) => one.name === name);
   if (unit?.contents === undefined) return undefined;
@@ -146,21 +146,21 @@ export const INFRASTRUCTURE = {
   name: 'cluster',
 } as const;
 
-/** One object to be rendered. */
+/** One object to render. */
 export interface Target {
   readonly pool: Pool;
   readonly platform: PlatformFile;
-  /** Why it cannot be told which file the kubelet of the pool reads. */
+  /** Why the file that the kubelet of the pool reads is unknown. */
   readonly unclear: string | undefined;
   readonly present: KubeObject | undefined;
-  /** The object with these files. */
+  /** Builds the object with these files. */
   readonly make: (files: readonly NodeFile[], owner: OwnerReference | undefined) => KubeObject;
   readonly ref: Ref;
-  /** For a hosted cluster: its NodePools. */
+  /** NodePools of a hosted cluster. */
   readonly nodePools: readonly NodePool[];
 }
 
-/** All targets; none without pools. `assumed`: the platform where the cluster has none. */
+/** All targets; none without pools. `assumed`: platform of a cluster without one. */
 export function targetsOf(
   reader: Reader,
   assumed: string | undefined,
@@ -193,7 +193,7 @@ function platformOf(reader: Reader): string | undefined {
   return textOf(valueAt(status, 'platformStatus.type') ?? valueAt(status, 'platform')) || undefined;
 }
 
-/** The pool's own kubelet unit is the best evidence of the file that its kubelet reads. */
+/** The pool's own kubelet unit, if found, determines the file that its kubelet reads. */
 function fileOfUnit(
   pool: Pool,
   platform: PlatformFile,
@@ -219,7 +219,7 @@ function hostedTarget(
 ): Target {
   const name = hostedConfigMapName(hosted.name);
   const { pools, strayOld } = readNodePools(reader, hosted, name);
-  // Only nodes that take the ConfigMap can be hurt by it.
+  // The ConfigMap affects only nodes whose NodePool refers to it.
   const taking = pools.filter(({ refers }) => refers);
   const pool: Pool = {
     name: 'worker',
@@ -251,24 +251,24 @@ function hostedRollout(pools: readonly NodePool[]): Rollout {
   return isDone ? 'Done' : 'Progressing';
 }
 
-/** Platforms whose kubelet unit takes the flags from the variable; of a hosted cluster the unit itself cannot be seen. */
+/** Platforms whose kubelet unit reads the variable; the units of a hosted cluster are not visible. */
 const WITH_VARIABLE: ReadonlySet<string> = new Set(['BareMetal', 'OpenStack', 'VSphere', 'Ovirt', 'Nutanix']);
 
-/** Why the drop-in of a hosted cluster may not reach its kubelets; undefined when it does. */
+/** Why the drop-in of a hosted cluster may not reach its kubelets; undefined when it will. */
 export function unreachable(reader: Reader, { platform, nodePools }: Target): string | undefined {
   const type = platformOf(reader) ?? 'None';
   if (nodePools.length === 0 || platform.isKnownToKubelet || WITH_VARIABLE.has(type)) return undefined;
   return `the kubelet's unit on platform ${type} is not known to read ${CREDENTIAL_PROVIDER.dropInVariable}, and the unit of a hosted cluster cannot be seen from here: look at the flags of a kubelet before you rely on it`;
 }
 
-// The NodePools of a hosted cluster: which of them take our ConfigMap, what their nodes run, how far they are.
+// The NodePools of a hosted cluster: whether they refer to our ConfigMap, versions of their nodes, state of the rollout.
 //
-// A NodePool gates itself: all of a hosted cluster share one ConfigMap and may be versions apart, so only nodes count whose
-// NodePool refers to it.
+// All NodePools of a hosted cluster share one ConfigMap and may differ in version, so only those that refer to it gate the
+// rendering.
 
-/** Label of the hosted cluster's nodes; its value is the NodePool's name. */
+/** Label of a hosted cluster's nodes with the name of the NodePool. */
 const NODE_POOL_LABEL = 'hypershift.openshift.io/nodePool';
-/** The definition allows no more entries in `spec.config`. */
+/** Maximum length of `spec.config` by the definition. */
 const MAX_CONFIGS = 10;
 
 const NODE_POOL = {
@@ -286,12 +286,12 @@ export interface NodePool {
   readonly configs: readonly string[];
   /** Whether our ConfigMap is one of them. */
   readonly refers: boolean;
-  /** Its nodes that would not start with the file. */
+  /** Nodes whose kubelet would not start with the file. */
   readonly tooOld: readonly string[];
   readonly rollout: Rollout;
 }
 
-/** The NodePools, by name, and what nodes that belong to none of them run. */
+/** The NodePools, and too old nodes that belong to none of them. */
 function readNodePools(
   reader: Reader,
   hosted: NonNullable<ClusterPair['hostedCluster']>,
@@ -330,7 +330,7 @@ function nodePool(object: KubeObject, nodes: readonly KubeObject[], configMap: s
   };
 }
 
-/** By HyperShift's own conditions; those of an older generation do not speak of the present `spec.config`. */
+/** From HyperShift's conditions; those of an older generation do not describe the current `spec.config`. */
 function nodePoolRollout(pool: KubeObject): Rollout {
   const now = (type: string): string | undefined => {
     const { observedGeneration = Number.MAX_SAFE_INTEGER, status } = conditionIn(pool, type) ?? {};
@@ -340,14 +340,12 @@ function nodePoolRollout(pool: KubeObject): Rollout {
   return now('UpdatingConfig') === 'False' ? 'Done' : 'Progressing';
 }
 
-/**
- * How a NodePool is made to take the ConfigMap: the YAML to paste, with what is there already.
- */
+/** YAML to paste into a NodePool, with its present configs. */
 function configToPaste(configs: readonly string[], configMap: string): string {
   return ['spec:', '  config:', ...[...configs, configMap].map((name) => `  - name: ${name}`)].join('\n');
 }
 
-/** What is missing for a NodePool that does not refer to the ConfigMap, and what to do. */
+/** What to do about a NodePool that does not refer to the ConfigMap. */
 export function howToRefer(
   pool: Pick<NodePool, 'namespace' | 'name' | 'configs' | 'tooOld'>,
   configMap: string,

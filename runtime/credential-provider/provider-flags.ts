@@ -1,6 +1,6 @@
 /**
- * The options of the credential provider's executable: one table from which its flags, its help, the fields of the section and
- * the `args` in the kubelet's file are made.
+ * The options of the credential provider's executable: one table for its flags, its help, the fields of the section and the
+ * `args` in the kubelet's file.
  */
 import { UsageError } from '../core/errors.ts';
 import { isRecord, jsonOf, scalarText } from '../core/record.ts';
@@ -30,14 +30,14 @@ export const PROVIDER_FLAGS = {
   secrets: { flag: 'secrets', kind: 'secrets', help: 'list (one request) or named (get by name only)' },
   // Keeps images that were pulled with a namespace's credentials from other ServiceAccounts on the node.
   keepImagesPrivate: { flag: 'keep-images-private', kind: 'boolean', help: 'true or false' },
-  // The kubelet holds the start of a container up for as long.
+  // The kubelet delays the start of a container for as long.
   budgetMs: { flag: 'budget-ms', kind: 'milliseconds', help: 'for asking the API server, 100 to 55000' },
-  // No socket there: nothing is sent.
+  // Without a socket there, nothing is sent.
   journalSocket: { flag: 'journal-socket', kind: 'path', help: 'socket of the journal' },
   verbose: { flag: 'verbose', kind: 'boolean', help: 'true or false: a line for every source' },
 } as const;
 
-/** What a flag of each kind says. */
+/** Type of the value of each kind of flag. */
 interface ValueOfKind {
   readonly path: string;
   readonly paths: readonly string[];
@@ -46,15 +46,15 @@ interface ValueOfKind {
   readonly milliseconds: number;
 }
 
-/** How the text of a flag is read. */
+/** How the text of a flag is parsed. */
 export type ProviderFlagKind = keyof ValueOfKind;
 
-/** Options as a person sets them; what is absent keeps its default. */
+/** Options as configured; absent ones keep their defaults. */
 export type ProviderSettings = {
   readonly [Field in keyof typeof PROVIDER_FLAGS]?: ValueOfKind[(typeof PROVIDER_FLAGS)[Field]['kind']];
 };
 
-/** What a path may hold: nothing that a list, a shell, a unit or a pod's command would read as something else. */
+/** Paths without special characters of lists, shells, units or a pod's command. */
 export const PROVIDER_PATH: RegExp = /^\/[A-Za-z0-9._/@+:=-]*$/;
 
 const KINDS: Readonly<
@@ -74,7 +74,7 @@ function isAbsolute(value: unknown): boolean {
   return typeof value === 'string' && value.startsWith('/');
 }
 
-/** What the settings say, by flag, in the order of the table. */
+/** The settings by flag, in the order of the table. */
 function flagsIn(
   settings: ProviderSettings,
 ): readonly (readonly [flag: string, value: NonNullable<ProviderSettings[keyof ProviderSettings]>])[] {
@@ -84,30 +84,26 @@ function flagsIn(
   });
 }
 
-/**
- * The arguments that say the same as the settings.
- */
+/** The settings as arguments. */
 export function providerArgs(settings: ProviderSettings): readonly string[] {
   return flagsIn(settings).map(([flag, value]) => `--${flag}=${String(value)}`);
 }
 
-/**
- * The same options as a file beside the executable, for nodes where arguments cannot be passed.
- */
+/** The settings as a file beside the executable, for nodes where arguments cannot be passed. */
 export function providerConfigText(settings: ProviderSettings): string {
   return `${JSON.stringify(Object.fromEntries(flagsIn(settings)), undefined, 2)}\n`;
 }
 
-// Where the provider reads and writes, and how long it may take: flags over a config file over the paths of a node.
+// Options of a run: flags over a config file over the defaults of a node.
 
-/** All options of a run; see {@link ProviderSettings} for what each is. */
+/** All options of a run; see {@link ProviderSettings}. */
 export interface ProviderOptions extends Required<Omit<ProviderSettings, 'caFile'>> {
-  /** The CA to use and no other; absent: looked for in {@link kubeconfigs}, then {@link caFiles}. */
+  /** The only CA to trust; absent: from {@link kubeconfigs}, then {@link caFiles}. */
   readonly caFile: string | undefined;
   readonly caFiles: readonly string[];
 }
 
-/** The paths of a node, as CRI-O and the Machine Config Operator lay it out. */
+/** Paths of a node by CRI-O and the Machine Config Operator. */
 export function defaultOptions(home: string | undefined): ProviderOptions {
   const own = home === undefined ? [] : [`${home}/.config/containers/registries.conf.d`];
   return {
@@ -131,7 +127,7 @@ export function defaultOptions(home: string | undefined): ProviderOptions {
     caFiles: ['/etc/kubernetes/pki/ca.crt', '/etc/kubernetes/ca.crt', '/etc/kubernetes/kubelet-ca.crt'],
     secrets: 'list',
     keepImagesPrivate: true,
-    // The kubelet asks at each start of a container, and holds the container up for as long.
+    // The kubelet runs the provider at each start of a container, and delays it for as long.
     budgetMs: 1_800,
     journalSocket: '/run/systemd/journal/socket',
     verbose: false,
@@ -143,20 +139,19 @@ const OPTIONS: ReadonlyMap<string, keyof ProviderSettings> = new Map(
   Object.entries(PROVIDER_FLAGS).map(([field, { flag }]) => [flag, field as keyof ProviderSettings]),
 );
 
-/** What the flags and the config file say, and which arguments are left for others. */
+/** Parsed flags and config file. */
 export interface ParsedArguments {
   readonly options: ProviderOptions;
   readonly dryRun: boolean;
   readonly check: boolean;
   readonly version: 'text' | 'json' | undefined;
-  /** Of the dry run, and of the check. */
+  /** Output format of the dry run and the check. */
   readonly output: 'text' | 'json';
 }
 
 /**
- * Reads `--name value`, `--name=value` and the config file (a flat JSON object with the same names), which is the one of
- * `--config` over the one at `beside`, if there is one. Arguments that are not flags are skipped, as kubelet configurations
- * give them to every provider.
+ * Reads `--name value`, `--name=value` and the config file (a flat JSON object with the same names): that of `--config` over the
+ * one at `beside`, if it exists. Ignores arguments that are not flags, which kubelet configurations pass to every provider.
  */
 export function parseArguments(
   args: readonly string[],
@@ -185,8 +180,8 @@ export function parseArguments(
 }
 
 /**
- * Options file of an executable that gets no arguments: beside it, under its kubelet name. Undefined on Node,
- * which is not our executable.
+ * Path of the options file beside our executable, for a kubelet that passes no arguments. Undefined on Node, which is not our
+ * executable.
  */
 export function configBeside(executable: string): string | undefined {
   if (!('Bun' in globalThis)) return undefined;

@@ -1,8 +1,8 @@
 /**
  * Files that are always whole: a power cut at any instant leaves the old content or the new one.
  *
- * A write creates a new file of a random name in the same folder (so that the SELinux type is the folder's, and the rename
- * does not cross file systems), is synced, renamed over the old name, the folder is synced, and the result is read back.
+ * A write creates a file with a random name in the same folder (so that it gets the folder's SELinux type, and the rename
+ * does not cross file systems), syncs it, renames it over the old name, syncs the folder, and reads the result back.
  */
 import {
   closeSync,
@@ -22,7 +22,7 @@ import {
 import { type ErrorOptions, errnoOf, PullwrightError } from '../core/errors.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
 
-// Turns what the operating system answers into an error that names the file and says what to do.
+// Turns errors of the operating system into errors that name the file and what to do.
 
 interface Known extends Pick<ErrorOptions, 'code' | 'hint' | 'retryPolicy'> {
   readonly state: string;
@@ -63,7 +63,7 @@ const KNOWN: Readonly<Record<string, Known>> = {
   ENOENT: { code: 'NoFolder', state: 'it does not exist', hint: 'Create the folder, or mount it' },
 };
 
-/** An error of the form `Cannot <action> "<path>": <state>`. Errors that are ours already pass unchanged. */
+/** An error of the form `Cannot <action> "<path>": <state>`. A PullwrightError is returned unchanged. */
 export function fileError(action: string, path: string, error: unknown): PullwrightError {
   if (error instanceof PullwrightError) return error;
   const errno = errnoOf(error) ?? 'unknown error';
@@ -74,7 +74,7 @@ export function fileError(action: string, path: string, error: unknown): Pullwri
   return new PullwrightError(`Cannot ${action} "${path}": ${state} (${errno})`, { ...options, cause: error });
 }
 
-/** A file as it is: its bytes, and who may read it. */
+/** Content, mode and owner of a file. */
 export interface FileContent {
   readonly bytes: Redacted<Uint8Array>;
   /** Permission bits, such as 0o600. */
@@ -83,28 +83,28 @@ export interface FileContent {
   readonly gid: number;
 }
 
-/** How {@link replaceFile} writes. */
+/** Options of {@link replaceFile}. */
 export interface ReplaceOptions {
   /** Permission bits of a new file; an existing one keeps its own. @default {0o600} */
   readonly mode?: number;
   /**
-   * True for files that must be ours alone: an existing file, whose owner is unknown, is replaced together with its mode and
-   * owner. @default {false}
+   * Whether mode and owner of an existing file are replaced as well, for files that only this process may own.
+   * @default {false}
    */
   readonly fresh?: boolean;
   /** Owner of a new file; an existing one keeps its own. Default: the process's. */
   readonly owner?: { readonly uid: number; readonly gid: number };
   /**
-   * False leaves out the syncs: for files that need not survive a power cut. `content` leaves out that of the folder: after a
-   * power cut there is the old file or the new one, never a part of it. @default {true}
+   * `false` skips the syncs, for files that need not survive a power cut. `content` skips the sync of the folder: after a power
+   * cut the old file or the new one exists, never a part of it. @default {true}
    */
   readonly durable?: boolean | 'content';
-  /** False leaves out reading back: for files that another program takes away as soon as they are there. @default {true} */
+  /** Whether to read the file back; false for files that another program removes at once. @default {true} */
   readonly verify?: boolean;
 }
 
 /**
- * Reads a regular file. Absent: undefined. A symbolic link, a folder or a device is refused.
+ * Reads a regular file; undefined when it is missing. Rejects a symbolic link, a folder or a device.
  */
 export function readWhole(path: string): FileContent | undefined {
   let fd: number;
@@ -131,7 +131,7 @@ export function readWhole(path: string): FileContent | undefined {
   }
 }
 
-/** Puts `bytes` into the file at `path`, whole or not at all. Mode and owner of an existing file are kept, unless `fresh`. */
+/** Replaces the file at `path` atomically. Keeps mode and owner of an existing file, unless `fresh`. */
 export function replaceFile(
   path: string,
   bytes: Uint8Array | Redacted<Uint8Array>,
@@ -151,7 +151,7 @@ export function replaceFile(
   if (options.verify !== false) readBack(path, plain);
 }
 
-/** What is in a folder; nothing where there is none. */
+/** Names of the entries of a folder; empty when the folder is missing. */
 export function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);
@@ -161,7 +161,7 @@ export function namesIn(folder: string): readonly string[] {
   }
 }
 
-/** Removes the file, durably. An absent file is fine. */
+/** Removes the file and syncs the folder. A missing file is not an error. */
 export function removeFile(path: string): void {
   try {
     unlinkSync(path);
@@ -171,7 +171,7 @@ export function removeFile(path: string): void {
   }
 }
 
-/** Removes what killed runs left beside `path`, and gives how many files that were. */
+/** Removes temporary files that killed runs left beside `path`. Returns their number. */
 export function sweepLeftovers(path: string): number {
   const folder = folderOf(path);
   const left = namesIn(folder)
@@ -182,7 +182,7 @@ export function sweepLeftovers(path: string): number {
   return left.length;
 }
 
-// By hand: loading node:path, or node:crypto for the random name, is felt in a credential provider that lives 10 ms.
+// Not node:path or node:crypto: loading them is a noticeable part of a credential provider's 10 ms.
 
 function folderOf(path: string): string {
   const slash = path.lastIndexOf('/');
@@ -220,8 +220,8 @@ function writeNew(path: string, bytes: Uint8Array, options: NewFile): void {
     const own = fstatSync(fd);
     if (uid !== undefined && gid !== undefined && (own.uid !== uid || own.gid !== gid))
       fchownSync(fd, uid, gid);
-    // After the owner, because a change of owner clears bits; and the umask does not count here. Node's permission model refuses the
-    // call, so that it is not made for nothing.
+    // After chown, which clears mode bits; fchmod ignores the umask. Node's permission model rejects fchmod, so call it only when
+    // needed.
     if ((fstatSync(fd).mode & 0o7777) !== mode) fchmodSync(fd, mode);
     if (options.durable !== false) fsyncSync(fd);
   } finally {

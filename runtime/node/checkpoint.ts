@@ -1,6 +1,6 @@
 /**
- * The journal of a rollout: what survives a kill, and how it is read back. A journal that this version does not understand
- * is not a journal: the file itself and the sources say what is to be done, only a restart may happen once too often.
+ * The journal of a rollout, which survives a kill. A journal that this version cannot parse counts as none: the file and its
+ * sources determine the next step, at the price of one unnecessary restart.
  */
 import { createHash } from 'node:crypto';
 import { exponentialMs } from '../core/back-off.ts';
@@ -9,34 +9,34 @@ import { isRecord } from '../core/record.ts';
 /** Raised when the shape changes in a way that an older program would misread. */
 export const JOURNAL_VERSION = 1;
 
-/** Stands for "there is no such file" where a digest is expected. */
+/** In place of the digest of a file that does not exist. */
 export const ABSENT = 'absent';
 
-/** How the file became what it is, as far as it is not finished. */
+/** A rollout in progress. */
 export interface Change {
   readonly phase: 'writing' | 'restarting' | 'rolling-back' | 'recovering';
   /** Digest of the content that is being rolled out. */
   readonly wanted: string;
-  /** Digest of the source that the content was made from; breakers go by it. */
+  /** Digest of the source of the content: the key of its breaker. */
   readonly source: string;
   readonly restart: boolean;
-  /** Failures of the present phase. */
+  /** Failures in the current phase. */
   readonly failures: number;
   /** Nothing is done before this time (milliseconds since 1970). */
   readonly notBefore: number;
-  /** How long the present wait is; a clock that jumped back cannot make it longer. */
+  /** Length of the current wait; a clock that jumps back cannot extend it. */
   readonly waitMs: number;
   /** Invocation of the unit right after the write; empty when it is unknown. */
   readonly invocation: string;
-  /** Whether a credential is removed or replaced, so that the unit must not go on with its own copy of it. */
+  /** Whether a credential is removed or replaced, so that the unit must drop its cached copy. */
   readonly removes: boolean;
   /** When the file was written (milliseconds since 1970). */
   readonly writtenAt?: number;
-  /** What the last failure was about. */
+  /** Kind of the last failure. */
   readonly failedBy?: FailureKind;
 }
 
-/** What survives a kill. */
+/** State that survives a kill. */
 export interface Checkpoint {
   readonly version: typeof JOURNAL_VERSION;
   readonly change?: Change;
@@ -48,7 +48,7 @@ export interface Checkpoint {
 export const EMPTY_JOURNAL: Checkpoint = { version: 1, breakers: {}, restarts: [] };
 
 /**
- * Reads a stored journal. Anything that is not a journal of this version, whole and well-formed, gives undefined.
+ * Reads a stored journal; undefined unless it is a well-formed journal of this version.
  */
 export function parseJournal(document: unknown): Checkpoint | undefined {
   if (!isRecord(document) || document['version'] !== JOURNAL_VERSION) return undefined;
@@ -84,19 +84,18 @@ function isBreaker(value: unknown): value is Breaker {
   return [value['retryAt'], value['coolMs']].every((one) => one === undefined || Number.isFinite(one));
 }
 
-// Breakers: a content with which the unit failed is not retried for ever. One per content.
-// When the unit did not come up, the content gets a second chance after 5 minutes and a third after 30; then only other
-// content is tried. When systemd could not even be reached, nothing was restarted, so it is tried for ever, ever more slowly.
+// Circuit breakers, one per content: content with which the unit fails to start is retried after 5 minutes, again after 30,
+// then never. When systemd is unreachable nothing was restarted, so the content is retried without limit, with back-off.
 
-/** `bus`: systemd was not reached, nothing was restarted. `unit`: the unit did not come up. */
+/** `bus`: systemd was unreachable, nothing was restarted. `unit`: the unit did not start. */
 export type FailureKind = 'bus' | 'unit';
 
 export interface Breaker {
-  /** How many times all attempts failed. */
+  /** Number of times that all attempts failed. */
   readonly rounds: number;
-  /** When it closes by itself (milliseconds since 1970); absent: never. */
+  /** When the breaker closes (milliseconds since 1970); absent: never. */
   readonly retryAt?: number;
-  /** How long after opening that is. */
+  /** Time from opening until `retryAt`. */
   readonly coolMs?: number;
   readonly kind: FailureKind;
 }
@@ -104,7 +103,7 @@ export interface Breaker {
 /** By digest of the source, oldest first. */
 export type Breakers = Readonly<Record<string, Breaker>>;
 
-/** The newest so many are remembered. */
+/** Number of breakers kept, newest first. */
 export const MAX_BREAKERS = 8;
 
 const MINUTE = 60_000;
@@ -140,7 +139,7 @@ export function isOpen(breakers: Breakers, source: string, now: number): boolean
   return left === undefined || left > 0;
 }
 
-/** Milliseconds until `source` may be tried again; undefined: never by itself. Never longer than it was meant to be. */
+/** Milliseconds until `source` may be tried again, at most its cool-down; undefined: never. */
 export function retryInMs(breakers: Breakers, source: string, now: number): number | undefined {
   const breaker = Object.hasOwn(breakers, source) ? breakers[source] : undefined;
   if (breaker === undefined) return 0;
@@ -148,40 +147,38 @@ export function retryInMs(breakers: Breakers, source: string, now: number): numb
   return Math.max(0, Math.min(breaker.retryAt - now, breaker.coolMs));
 }
 
-/** Forgets `source`: it worked. */
+/** Removes the breaker of `source`, which succeeded. */
 export function withoutBreaker(breakers: Breakers, source: string): Breakers {
   return Object.fromEntries(Object.entries(breakers).filter(([name]) => name !== source));
 }
 
-// Spreads the restarts of a fleet over a window without a coordinator: each node waits for a share of the window that its
-// name and the content decide. With `n` nodes and a window of `w` seconds, `n/w` nodes restart in a second in expectation;
-// it bounds no instant.
+// Spreads the restarts of a fleet over a window without a coordinator: each node waits for a share of the window, by a hash of
+// its name and the content. With `n` nodes and a window of `w` seconds, an average of `n/w` nodes restart per second; there is
+// no upper bound.
 
 /**
- * Milliseconds that `node` waits, from 0 to just under `windowMs`: the same for the same node and content, and different
- * for another content, so that no node is always the first.
+ * Milliseconds that `node` waits, from 0 to just under `windowMs`. It depends on the content, so that no node is always the
+ * first.
  */
 export function spreadDelay(node: string, content: string, windowMs: number): number {
   const share = createHash('sha256').update(`${node}\0${content}`).digest().readUInt32BE(0) / 2 ** 32;
   return Math.floor(share * windowMs);
 }
 
-/** How long the restarts of a fleet are spread, and the share of one node for a content. Milliseconds. */
+/** Length of the window, and the share of one node by content. Milliseconds. */
 export interface Window {
   readonly windowMs: number;
   readonly delayMs: (source: string) => number;
 }
 
-/** The window as `node` has it. */
+/** The window of `node`. */
 export function windowOf(node: string, windowMs: number): Window {
   return { windowMs, delayMs: (source) => spreadDelay(node, source, windowMs) };
 }
 
 /**
- * The change, rescheduled to the present window: after the window is shortened or removed, no node waits for its time in the longer one.
- * A longer window delays no change, and a wait after a failure does not depend on the window.
- *
- * @param change what is under way
+ * The change in progress, rescheduled into a window that was shortened or removed since. A longer window delays no change, and a
+ * wait after a failure does not depend on the window.
  */
 export function inWindow(change: Change, { windowMs, delayMs }: Window): Change {
   const { phase, failures, waitMs, writtenAt, source } = change;
@@ -190,42 +187,41 @@ export function inWindow(change: Change, { windowMs, delayMs }: Window): Change 
   return { ...change, notBefore: (writtenAt ?? change.notBefore - waitMs) + share, waitMs: share };
 }
 
-// Turns of a fleet at a restart: who asks gets the next one, and so many nodes restart at once as the fleet can spare.
-// All that is shared is one instant, that of the next free turn. Turns lie evenly, so that in no stretch of
-// {@link RESTART_MS} more begin than the budget, however many nodes ask at once and whatever content they restart for.
+// The restart queue of a fleet: each node books the next free slot. The only shared state is the time of that slot. Slots are
+// evenly spaced, so that within {@link RESTART_MS} no more nodes restart than the budget, however many book at once.
 
-/** What a restart takes until the unit is believed to be up. Milliseconds. */
+/** Time from a restart until the unit counts as up. Milliseconds. */
 export const RESTART_MS = 6000;
 
-/** How many of `nodes` may restart at once: a tenth, and at least one. */
+/** Number of `nodes` that may restart at once: a tenth, at least one. */
 export function restartBudget(nodes: number): number {
   return Math.max(1, Math.ceil(nodes / 10));
 }
 
-/** From one turn to the next. Milliseconds. */
+/** Time between two slots. Milliseconds. */
 function turnMs(nodes: number): number {
   return Math.ceil(RESTART_MS / restartBudget(nodes));
 }
 
 /**
- * From the first turn of `nodes` to the last: nothing for one node, under a minute for any number.
+ * Time from the first slot of `nodes` to the last: 0 for one node, under a minute for any number. Milliseconds.
  */
 export function restartWindowMs(nodes: number): number {
   return Math.max(0, nodes - 1) * turnMs(nodes);
 }
 
-/** A turn, and when the one after it is. Milliseconds since 1970. */
+/** A slot, and the next free one. Milliseconds since 1970. */
 export interface Turn {
   readonly at: number;
   readonly next: number;
 }
 
 /**
- * The turn of a node that asks at `now`, when the next free one is `next` (undefined: no booking yet). A turn that is
- * further away than all nodes together can have pushed it was booked by a clock that differs, and is not believed.
+ * The slot of a node that books at `now`, when the next free one is `next` (undefined: no booking yet). A slot further ahead than
+ * all nodes together can push it was booked by a wrong clock, and is ignored.
  *
- * @param asked `own`: the turn of this node, where it was the last to book. Once that has come the restart of it is over, since
- *   the node asks again, and there is no node to wait for
+ * @param asked `own`: the slot of this node if it booked last. Once that has passed its restart is complete, so the node does
+ *   not wait for itself
  */
 export function bookTurn(asked: {
   readonly now: number;

@@ -1,11 +1,11 @@
-/** Time as an argument: the system's clock, and waits that end when a signal says so. */
+/** The clock as an argument, and waits that an AbortSignal ends. */
 import { setTimeout as delay } from 'node:timers/promises';
 
-/** What needs the time takes one of these, so that tests can make it jump. */
+/** Clock that tests replace, to make it jump. */
 export interface Clock {
-  /** Milliseconds since 1970; may jump. For what is written down. */
+  /** Milliseconds since 1970; may jump. For stored times. */
   now(): number;
-  /** Milliseconds since some instant; never goes back. For how long something took. */
+  /** Milliseconds since an arbitrary instant; never goes back. For durations. */
   monotonic(): number;
   /** Resolves after `ms`, or at once when `signal` is aborted; never rejects. True when the whole time passed. */
   sleep(ms: number, signal?: AbortSignal): Promise<boolean>;

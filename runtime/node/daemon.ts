@@ -1,6 +1,6 @@
 /**
- * What every program on a node does besides its own work: it logs, counts, reports and answers probes, removes auth files that no
- * pull takes, exits when its loop hangs, and logs why it exited.
+ * What every program on a node does besides its own work: log, metrics, reports, probes, removal of stale auth files, and an exit
+ * when its loop hangs.
  */
 
 import type { CommandIo } from '../cli/command.ts';
@@ -26,14 +26,14 @@ import { type Hold, type StateFolder, takeSingle } from './state.ts';
 import type { NodeEvent, NodeState } from './task.ts';
 import { IN_USE_LIFE_MS, oldestAuthFileMs, removeStaleAuthFiles, type Wake } from './watch.ts';
 
-// Ends an agent whose loop hangs: what it waits for will never come. Its container is restarted, and continues
-// from the journal. A probe by the kubelet would need a port, which may be in use.
+// Exits when the loop of an agent hangs. The container is restarted and resumes from the journal. A liveness probe would need a
+// port, which may be in use.
 
-/** What a sign of life is. */
+/** Heartbeat of the loop. */
 export interface Heart {
-  /** When it last beat, by the clock that is never set back. */
+  /** Time of the last beat, by the monotonic clock. */
   at: number;
-  /** How long it may take until the next beat. Milliseconds. */
+  /** Deadline of the next beat after the last. Milliseconds. */
   patienceMs: number;
 }
 
@@ -56,20 +56,20 @@ export type DaemonSettings = Readonly<ReturnType<typeof nodeSettings>> & Serving
 
 export type DaemonIo = Pick<CommandIo, 'stdout' | 'stderr' | 'env' | 'signal' | 'exitNow'>;
 
-/** What the work is done with. */
+/** What a program works with. */
 export interface Daemon {
   readonly env: DaemonIo['env'];
   readonly clock: Clock;
   readonly log: Logger;
-  /** Ends the work. */
+  /** Stops the work. */
   readonly signal: AbortSignal;
-  /** Tells of something that happened. Never fails. */
+  /** Records a {@link NodeEvent}. Never fails. */
   readonly event: (event: NodeEvent) => void;
-  /** Sends an Event, where the node is reported to the API server, for what is not a step of the work. Never fails. */
+  /** Sends a Kubernetes Event that no {@link NodeEvent} covers, with --report only. Never fails. */
   readonly say: (said: Said) => void;
-  /** Reports the state of the node; to be called after every check, since it is the heartbeat too. Never fails. */
+  /** Publishes the state of the node; called after every check, as the heartbeat. Never fails. */
   readonly publish: (state: NodeState) => void;
-  /** What was published last. */
+  /** The state that was published last. */
   readonly state: () => NodeState;
 }
 
@@ -77,25 +77,25 @@ export interface Daemon {
 export interface NodeProgram {
   /** For the log, as in `Starting global pull secret agent`. */
   readonly title: string;
-  /** How names of its metrics begin. */
+  /** Prefix of its metrics. */
   readonly metrics: `pullwright_${string}`;
-  /** What is counted besides. */
+  /** Further gauges. */
   gauges(state: NodeState): readonly Gauge[];
-  /** CRI-O's auth files, of which those go that no pull takes; undefined: they are left alone. */
+  /** CRI-O's auth files, whose stale ones are removed; undefined: none are. */
   readonly authFiles: { readonly folder: string; readonly ageMs: number } | undefined;
-  /** What the API server is told of the node, where that is asked for. */
+  /** Texts of the PullStatus and Events, with --report. */
   readonly words: NodeWords;
-  /** The work itself, until the signal, or until there is nothing to do. */
+  /** Runs until the signal, or until there is nothing to do. */
   work(daemon: Daemon): Promise<void>;
 }
 
 const STARTING: NodeState = { ready: false, reason: 'Starting', message: 'The first check is not done yet' };
 const HEALTHY_WITHIN_MS = 60_000;
-/** Beyond what a wait takes by itself. */
+/** Added to the length of a wait. */
 const SLACK_MS = 90_000;
 const LOOKS_PER_COLLECTION = 100;
 
-/** Runs a program to its end. The last state of the node. Rejects with code `Hung` when its loop hangs. */
+/** Runs a program to its end. Returns the last state of the node. Rejects with code `Hung` when its loop hangs. */
 export async function runDaemon(
   program: NodeProgram,
   settings: DaemonSettings,
@@ -106,7 +106,7 @@ export async function runDaemon(
     format: settings.logFormat,
     level: () => settings.logLevel,
   });
-  // An unawaited promise of a library must not end the program in the middle of a restart.
+  // An unawaited promise of a library must not crash the program in the middle of a restart.
   process.on('unhandledRejection', (error) =>
     log.error('Unexpected failure', { error: describeError(error) }),
   );
@@ -117,7 +117,7 @@ export async function runDaemon(
   if (!settings.once) serveBeside(settings, shown.pages(), { clock: systemClock, log }, signal);
   const working = work(program, settings, shown, { env: io.env, signal });
   const watching = watchHeart(shown, systemClock, signal).catch((error: unknown) => {
-    // What it waits for would keep the process alive.
+    // The pending operation would keep the process alive.
     log.error('The loop hangs', { error: describeError(error) });
     over.abort();
     io.exitNow?.(1);
@@ -129,7 +129,7 @@ export async function runDaemon(
   return shown.state;
 }
 
-/** What is not worth a wait: a turn that can be booked again, and a report that is abandoned. */
+/** For requests that are not worth a wait: slots can be booked again, and reports are dropped. */
 export const QUICK = { timeoutMs: 5000, tries: 2 };
 
 async function work(
@@ -225,13 +225,13 @@ class Shown implements Heart {
   }
 }
 
-/** What may pass until the next sign of life: a restart and its proof take their time, everything else is quick. */
+/** Time until the next heartbeat is due: a restart and its verification are slow, everything else is quick. */
 function patienceOf({ reason }: NodeState, { pollMs, jobMs, settleMs }: DaemonSettings): number {
   const restarts = ['Restarting', 'Recovering', 'Trying'].includes(reason);
   return pollMs + SLACK_MS + (restarts ? jobMs + settleMs + HEALTHY_WITHIN_MS : 0);
 }
 
-/** Files that no pull took, as when the image was there already. */
+/** Removes auth files that no pull used, for example because the image was present. */
 function sweepAuthFiles({ authFiles }: NodeProgram, log: Logger): void {
   if (authFiles === undefined) return;
   const { folder, ageMs } = authFiles;
@@ -244,7 +244,7 @@ function sweepAuthFiles({ authFiles }: NodeProgram, log: Logger): void {
   }
 }
 
-/** How the kubelet proves that it is healthy; undefined: it need not. */
+/** Health check of the kubelet; undefined: none. */
 export function healthOf({
   healthz,
 }: Pick<DaemonSettings, 'healthz'>): ReturnType<typeof unitHealth> | undefined {
@@ -259,15 +259,15 @@ interface Collector {
 }
 
 /**
- * Collects now, where the runtime lets a program ask for it (the compiled one does). A program that
- * allocates a little every half a minute would else be left alone for days, and grow by a megabyte in each.
+ * Collects garbage now, where the runtime has a call for it (Bun has). A program that allocates a little every half minute is not
+ * collected for days otherwise, and grows by a megabyte a day.
  */
 function collectGarbage(): void {
   const { Bun } = globalThis as { readonly Bun?: Collector };
   Bun?.gc?.(true);
 }
 
-// The life of a node task: take the lock, observe, act, wait for the next change; until stopped.
+// The loop of a node task: take the lock, observe, act, wait for the next change.
 
 export interface LoopOptions {
   readonly folder: StateFolder;
@@ -275,21 +275,21 @@ export interface LoopOptions {
   readonly engine: (publish: (state: NodeState) => void) => NodeEngine;
   readonly wake: Wake;
   readonly clock: Clock;
-  /** Look at least so often. Milliseconds. */
+  /** Longest time between two checks. Milliseconds. */
   readonly pollMs: number;
   /** Called after every check. */
   readonly publish: (state: NodeState) => void;
-  /** Whether what a finished pass has left on the node works: its state, or one that says what does not. */
+  /** Verifies the node after a pass: returns the state, or one that names the failure. */
   readonly prove?: (state: NodeState) => Promise<NodeState>;
-  /** End when there is nothing to do now, instead of waiting for the next change. */
+  /** Return when there is nothing to do now, instead of waiting for the next change. */
   readonly once?: boolean;
 }
 
-/** Between two tries to get the lock when its holder exited at once. */
+/** Wait between two attempts to take the lock after its holder exited. */
 const RETRY_MS = 200;
 const TROUBLE_MS = 5000;
 
-/** Runs until `signal`, or with `once` until there is nothing to do. The last state. */
+/** Runs until `signal`, or with `once` until there is nothing to do. Returns the last state. */
 export async function runLoop(options: LoopOptions, signal: AbortSignal): Promise<NodeState> {
   let state = STARTING;
   const publish = (next: NodeState): void => {
@@ -339,7 +339,7 @@ async function lock(
   return undefined;
 }
 
-/** True when the work is over, false when the lock was lost. */
+/** Returns true when the work is done, false when the lock was removed. */
 async function workOfLoop(
   options: LoopOptions,
   hold: Hold,
@@ -357,16 +357,16 @@ async function workOfLoop(
   return true;
 }
 
-// Removal from a node: the change under way is finished, then what was put there is taken back.
+// Removal from a node: finishes the change in progress, then removes what the program put there.
 
-/** Between two tries while another program holds the lock, a change cannot be finished yet, or something could not be removed. */
+/** Wait before the next attempt: another program holds the lock, a change is in progress, or a removal failed. */
 const LEAVE_RETRY_MS = 2000;
 
 /**
- * Settles the node, takes back what the program put there, and then does nothing until `signal`: a pod that exits would be
- * restarted, and its DaemonSet would never be ready. With `once` it ends instead. The last state.
+ * Finishes the change in progress, removes what the program put on the node, and then idles until `signal`: a pod that exits
+ * would be restarted, and its DaemonSet would never be ready. With `once` it returns instead. Returns the last state.
  *
- * @param leave takes it back; its state is ready when nothing is left
+ * @param leave removes everything; its state is ready when nothing remains
  */
 export async function leaveNode(
   options: LoopOptions,
@@ -375,7 +375,7 @@ export async function leaveNode(
 ): Promise<NodeState> {
   const { clock, publish, once } = options;
   for (;;) {
-    // A settled node is not ready for its removal: only what stands in its way is said.
+    // In sync does not mean removed: publish only what prevents the removal.
     const unsettled = (next: NodeState): void => (next.ready ? undefined : publish(next));
     const state = await runLoop({ ...options, once: true, publish: unsettled }, signal);
     if (signal.aborted) return state;

@@ -1,6 +1,6 @@
 /**
- * Keeps one file of a node true: looks, lets the rollout machine decide, takes the step, and stores the journal before and
- * after it. Everything that is decided here is decided by runtime/node/rollout.ts.
+ * Reconciles one file of a node: observes, asks runtime/node/rollout.ts for the next step, takes it, and stores the journal
+ * before and after it.
  */
 import { describeError, PullwrightError } from '../core/errors.ts';
 import { readWhole, removeFile, replaceFile, sweepLeftovers } from './atomic-file.ts';
@@ -27,7 +27,7 @@ import {
   stateOf,
 } from './task.ts';
 
-/** What the engine works with. */
+/** Dependencies and settings of the engine. */
 export interface EngineOptions {
   readonly task: NodeTask;
   readonly folder: StateFolder;
@@ -38,15 +38,15 @@ export interface EngineOptions {
   readonly health?: UnitHealth | undefined;
   readonly turns?: Turns | undefined;
   readonly report: (event: NodeEvent) => void;
-  /** Told before each step, so that readiness is never ahead of what is done. */
+  /** Called before each step, so that readiness never precedes it. */
   readonly publish: (state: NodeState) => void;
 }
 
-/** Result of a pass: nothing more to do now, check again in so many milliseconds at the latest. */
+/** Result of a pass: nothing to do until a change, or until `lookInMs` has passed. */
 export interface Rest {
   readonly state: NodeState;
   readonly lookInMs?: number;
-  /** A change is under way and continues without help. */
+  /** A change is in progress and continues without help. */
   readonly waiting?: boolean;
 }
 
@@ -55,7 +55,7 @@ export class NodeEngine {
   #journal: Checkpoint;
   #ledger: OwnedEntries;
 
-  /** Reads the journal, and sweeps what killed runs left. */
+  /** Reads the journal, and removes temporary files of killed runs. */
   constructor(options: EngineOptions) {
     this.#options = options;
     const { journal, ledger, damaged } = options.folder.load();
@@ -67,7 +67,7 @@ export class NodeEngine {
     if (swept > 0) options.report({ event: 'swept', files: swept });
   }
 
-  /** Takes steps until there is nothing to do now. Never throws for what the node does; stops early when `signal` says so. */
+  /** Takes steps until there is nothing to do now, or until `signal`. Never throws for failures of the node. */
   async pass(signal: AbortSignal): Promise<Rest> {
     const { task, report, turns } = this.#options;
     try {
@@ -90,7 +90,7 @@ export class NodeEngine {
     }
   }
 
-  /** What a pass would do first. Touches nothing. */
+  /** The first step of a pass. Writes nothing. */
   static preview(
     options: Pick<EngineOptions, 'task' | 'clock' | 'policy'>,
     stored: Stored,
@@ -101,7 +101,7 @@ export class NodeEngine {
 
   #rest(step: Step & { do: 'rest' | 'wait' }, decision: Decision, look: Observation): Rest {
     const state = stateOf(step, look);
-    // A unit that did not come up keeps its turn until it is up again, with whatever content.
+    // A unit that failed to start keeps its slot until it is up again, with whatever content.
     if (step.do === 'rest' || step.reason === 'RateLimit') void this.#options.turns?.done();
     try {
       const ledger = step.do === 'rest' && step.ready ? look.wanted?.ledgerAfter : undefined;
@@ -114,7 +114,7 @@ export class NodeEngine {
     return step.wakeInMs === undefined ? { state } : { state, lookInMs: step.wakeInMs };
   }
 
-  /** Takes one step. Gives a rest when the journal could not be stored, or the step was stopped. */
+  /** Takes one step. Returns a rest when the journal could not be stored, or the step was aborted. */
   async #take(
     step: Acting,
     decision: Decision,
@@ -131,7 +131,7 @@ export class NodeEngine {
     this.#options.publish(state);
     // Requested during the write, so that the restart follows at once when no other node waits.
     if (step.do === 'write' && this.#journal.change?.restart === true) turns?.granted(signal);
-    // Another program's rename in the meantime would be lost: the next look takes it in.
+    // Another program replaced the file in the meantime: observe again rather than overwrite it.
     if (
       step.do === 'write' &&
       lookAndDecide(this.#options, { journal: this.#journal, ledger: this.#ledger }).look.present !==
@@ -146,18 +146,18 @@ export class NodeEngine {
       this.#store(journal, this.#ledger);
       return undefined;
     } catch (error) {
-      // What was done is done; the stored journal is behind, which only repeats a step after a kill.
+      // The step was taken; the stored journal is behind, which only repeats the step after a kill.
       this.#journal = journal;
       return this.#troubled(asProblem(error));
     }
   }
 
-  /** The journal is stored first; before it only the copy, to which the journal refers. */
+  /** Stores the journal; before it the backup copy, to which the journal refers. */
   #begin(step: Acting, decision: Decision, look: Observation): void {
     const { folder, task } = this.#options;
     if (step.do !== 'write') return this.#store(decision.journal, this.#ledger);
     if (step.save) folder.saveCopy(readWhole(task.file));
-    // Until the change is settled, entries of the old and of the new content are ours.
+    // Until the change is settled, we own the entries of the old and of the new content.
     this.#store(decision.journal, look.wanted?.ledgerDuring ?? this.#ledger);
   }
 
@@ -290,14 +290,14 @@ function lookAndDecide(
   try {
     look = task.look(readWhole(task.file), ledger);
   } catch (error) {
-    // An unreadable file cannot be compared: there is no desired content until it can be read.
+    // An unreadable file cannot be compared: nothing is desired until it can be read.
     look = { present: 'unreadable', wanted: undefined, problem: asProblem(error) };
   }
   const seen = { now: clock.now(), wanted: look.wanted, present: look.present };
   return { look, decision: decide(journal, seen, policy) };
 }
 
-/** While others are first; looked at again, because newer content is written all the same. */
+/** Wait while other nodes are first; checked again, because newer content is written meanwhile. */
 const NOT_YET_MS = 1000;
 
 type Acting = Exclude<Step, { do: 'rest' } | { do: 'wait' }>;

@@ -1,6 +1,6 @@
 /**
- * HTTPS whose certificate can change while it serves. TLS and HTTP are two servers, and the one hands its connections to the other: the
- * HTTPS server of the executable's runtime cannot change its certificate, its TLS server can.
+ * HTTPS server whose certificate can be renewed while it serves. A TLS server hands its connections to an HTTP server,
+ * because in Bun only the TLS server can replace its certificate.
  */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
@@ -14,14 +14,14 @@ import { scalarText } from '../core/record.ts';
 export interface HttpsServerOptions {
   readonly pair: CertificatePair;
   readonly listener: RequestListener;
-  /** Idle connections are closed after this time, and those on which a request takes as long to arrive. */
+  /** Timeout of idle connections, and of requests that are being received. */
   readonly idleMs: number;
-  /** Further connections are closed at once. @default {no bound} */
+  /** Connections beyond this number are closed at once. @default {no bound} */
   readonly maxConnections?: number;
 }
 
 const HANDSHAKE_MS = 10_000;
-/** How long an answered connection is kept for another request. */
+/** Keep-alive timeout. */
 const KEPT_MS = 5000;
 
 export class HttpsServer {
@@ -57,14 +57,14 @@ export class HttpsServer {
       },
     );
     this.#tls.on('connection', (socket: Socket) => this.#admit(socket));
-    // A client that rejects the certificate, or does not speak TLS: no error of this server.
+    // The client rejects the certificate, or does not speak TLS: not an error of this server.
     this.#tls.on('tlsClientError', () => undefined);
   }
 
   /**
-   * Listens, and gives the port.
+   * Listens, and returns the port.
    *
-   * @param port 0 lets the system choose
+   * @param port 0: chosen by the system
    * @throws Error with `code`, as `listen` of Node does
    */
   async listen(port: number, host?: string): Promise<number> {
@@ -78,17 +78,17 @@ export class HttpsServer {
     return (this.#tls.address() as AddressInfo).port;
   }
 
-  /** New connections get this certificate; those that are open go on. */
+  /** Uses this certificate for new connections; open ones continue. */
   renew(pair: CertificatePair): void {
     this.#tls.setSecureContext({ ...pair, minVersion: 'TLSv1.2' });
   }
 
-  /** The process does not stay for it alone. */
+  /** The server alone does not keep the process alive. */
   unref(): void {
     this.#tls.unref();
   }
 
-  /** Accepts no more, finishes open requests within `graceMs`, and closes every connection. */
+  /** Stops listening, finishes open requests within `graceMs`, and closes every connection. */
   async close(graceMs = 0): Promise<void> {
     this.#isClosing = true;
     const closed = new Promise<void>((resolve) => this.#tls.close(() => resolve()));
@@ -100,7 +100,7 @@ export class HttpsServer {
     clearTimeout(timer);
   }
 
-  /** Of a connection there are two: the one below TLS must not go while the one above answers. */
+  /** A connection has two sockets: the raw one must stay open while the TLS one responds. */
   #isAnswering(socket: Socket): boolean {
     for (const busy of this.#busy) if (busy === socket || busy.remotePort === socket.remotePort) return true;
     return false;
@@ -122,7 +122,7 @@ export class HttpsServer {
     socket.setTimeout(this.#options.idleMs, () => socket.destroy());
   }
 
-  /** Ends the connection unless a request has arrived within `ms`: a letter now and then keeps none open for ever. */
+  /** Closes the connection unless a whole request arrives within `ms`, so that a slow client cannot hold it open. */
   #expect(socket: Socket, ms: number): void {
     this.#forget(socket);
     if (socket.destroyed) return;
@@ -152,22 +152,22 @@ export class HttpsServer {
   }
 }
 
-// A serving certificate from files that cert-manager or service-ca renews. A mounted Secret is swapped by a
-// symbolic link, which file watchers miss now and then, so the files are also looked at in intervals. A pair that does not
-// fit together, as between the writes of its two files, is ignored: the old one stays in use.
+// A serving certificate from files that cert-manager or service-ca renews. The kubelet updates a mounted Secret by swapping a
+// symbolic link, which file watchers can miss, so the files are polled. A pair that does not match, as between two writes, is
+// ignored: the old one stays in use.
 
 export interface CertificateFiles {
   readonly certificate: string;
   readonly key: string;
 }
 
-/** Texts of a pair that fits together. */
+/** PEM of a matching pair. */
 export interface CertificatePair {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Reads the pair. @throws PullwrightError `CertificateUnusable`, which says which file and why */
+/** Reads the pair. @throws PullwrightError `CertificateUnusable` with the file and the cause */
 export async function readPair(files: CertificateFiles): Promise<CertificatePair> {
   const [cert, key] = await Promise.all([readText(files.certificate), readText(files.key)]);
   const problem = pairProblem(cert, key);
@@ -209,7 +209,7 @@ function pairProblem(cert: string, key: string): string | undefined {
   }
 }
 
-/** When the certificate ends. */
+/** When the certificate expires. */
 export function expiry(pair: CertificatePair): Date {
   return new Date(new X509Certificate(pair.cert).validTo);
 }
@@ -228,10 +228,10 @@ export function untimely(pair: CertificatePair, now: Date): string | undefined {
 export interface CertificateWatchOptions {
   readonly files: CertificateFiles;
   readonly everyMs: number;
-  /** What is served now. */
+  /** The pair in use. */
   readonly present: CertificatePair;
   readonly onChange: (pair: CertificatePair) => void;
-  /** Once per kind of failure; the old pair stays. */
+  /** Called once per kind of failure; the old pair stays in use. */
   readonly onProblem: (problem: PullwrightError) => void;
 }
 
@@ -250,7 +250,7 @@ export function watchPair(options: CertificateWatchOptions): () => void {
       options.onChange(next);
       present = next;
     } catch (error) {
-      // Whatever keeps the new one from being served must not stay unsaid until the old one ends.
+      // Report it before the old certificate expires.
       const problem = error instanceof PullwrightError ? error : notTaken(error);
       if (problem.message === said) return;
       said = problem.message;

@@ -1,6 +1,6 @@
 /**
- * Tells the API server about the node, beside the work on it and never in its way: one report at a time, the newest state
- * only, and what cannot be sent is dropped with one log line. The next check of the node is the next try.
+ * Reports the node to the API server without blocking the work on it: one report at a time, the newest state only. A report that
+ * cannot be sent is logged and dropped; the next check of the node retries.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -18,35 +18,35 @@ import type { ObjectRef } from '../kube/resources.ts';
 import type { Clock } from './clock.ts';
 import { NODE_HOLDS_REMOVAL, type NodeEvent, type NodeState } from './task.ts';
 
-/** The node, as references to it need it. */
+/** Name and uid of the Node, for references. */
 export interface NodeIdentity {
   readonly name: string;
   readonly uid: string;
 }
 
-/** An Event, about the Node where nothing else is named. */
+/** An Event; `regarding` is the Node unless set. */
 export type Said = Pick<EventInput, 'type' | 'reason' | 'action' | 'note'> &
   Partial<Pick<EventInput, 'regarding'>>;
 
-/** What is said, and under which name. Pure. */
+/** Texts of a program's reports, and the names it reports under. Pure. */
 export interface NodeWords {
-  /** Field manager of the PullStatus, and name of the program in requests. */
+  /** Field manager of the PullStatus, and user agent. */
   readonly manager: `pullwright-${string}`;
-  /** In the PullStatus; after `pullwright.dev/` it is the `reportingController` of the Events. */
+  /** Reporter in the PullStatus; with the prefix `pullwright.dev/` the `reportingController` of Events. */
   readonly reporter: string;
-  /** Of the PullStatus, beside what it has by its kind. */
+  /** Metadata of the PullStatus that replace its defaults. */
   metadata(node: string): Partial<KubeObject['metadata']>;
   report(state: NodeState): Pick<PullStatusInput, 'conditions' | 'verdicts' | 'summary'>;
   written(happened: Happened<'written'>): Said;
   restarted(happened: Happened<'restarted' | 'recovered'>): Said;
   rolledBack(happened: Happened<'rolled-back'>): Said;
-  /** The Event for a state that was entered, or undefined when its PullStatus says enough. */
+  /** The Event for a new state; undefined where the PullStatus is enough. */
   eventOfState(state: NodeState): Said | undefined;
 }
 
 type Happened<E> = Extract<NodeEvent, { event: E }>;
 
-/** The PullStatus of a node and its status. The Node owns it, so that it is deleted with the Node. */
+/** The PullStatus of a node and its status. The Node is the owner, so that garbage collection deletes both. */
 export function nodeStatus(
   words: NodeWords,
   { name, uid }: NodeIdentity,
@@ -64,7 +64,7 @@ export function nodeStatus(
   };
 }
 
-/** The Event for what happened, or undefined when it is not worth one. */
+/** The Event for a node event; undefined for those that are only logged. */
 export function eventOf(words: NodeWords, happened: NodeEvent): Said | undefined {
   switch (happened.event) {
     case 'written':
@@ -82,7 +82,7 @@ export function eventOf(words: NodeWords, happened: NodeEvent): Said | undefined
   }
 }
 
-/** The API server by the token of the pod. @throws PullwrightError outside a pod with a token */
+/** Client with the token of the pod. @throws PullwrightError outside a pod with a token */
 export async function podClient(
   program: string,
   env: Readonly<Record<string, string | undefined>>,
@@ -93,13 +93,13 @@ export async function podClient(
   return new HttpKubeClient({ connection, userAgent: `${program}/${VERSION}`, ...patience });
 }
 
-/** An object, and what is told of it. */
+/** An object to watch, and the receiver of its changes. */
 export interface NamedWatch {
   readonly object: Omit<Required<ObjectRef>, 'namespace'> & Pick<ObjectRef, 'namespace'>;
   readonly sink: InformerSink;
 }
 
-/** Watches until the signal; `failed` is told why there is no client yet. Never rejects. */
+/** Watches until the signal. Calls `failed` with the error of each attempt to connect. Never rejects. */
 export async function watchNamed(
   watches: readonly NamedWatch[],
   client: () => Promise<KubeClient>,
@@ -137,16 +137,16 @@ export interface NodeReporterOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Events that wait at most, when the API server is slow; the oldest go first. */
+/** Length of the Event queue while the API server is slow; the oldest are dropped. */
 const WAITING_EVENTS = 20;
-/** How long the end of the agent waits for a report that is under way. */
+/** How long shutdown waits for a pending report. */
 const LAST_WORDS_MS = 3000;
 
 interface Session {
   readonly client: KubeClient;
   readonly node: NodeIdentity;
   readonly recorder: EventRecorder;
-  /** The PullStatus as it was last stored. */
+  /** The stored PullStatus. */
   present: KubeObject | undefined;
 }
 
@@ -158,14 +158,14 @@ export class NodeReporter {
   #events: Said[] = [];
   #work: Promise<void> | undefined;
   #closed = false;
-  /** Whether the last state could not be stored. */
+  /** Whether storing the last state failed. */
   #lost = false;
 
   constructor(options: NodeReporterOptions) {
     this.#options = options;
   }
 
-  /** Comes back at once, and sends nothing when the state is the one that was stored last. */
+  /** Returns at once, and sends nothing for an unchanged state. */
   state(state: NodeState): void {
     const before = this.#last;
     if (!this.#lost && before !== undefined && isDeepStrictEqual(state, before)) return;
@@ -177,13 +177,13 @@ export class NodeReporter {
     this.#start();
   }
 
-  /** Comes back at once. */
+  /** Returns at once. */
   event(happened: NodeEvent): void {
     const said = eventOf(this.#options.words, happened);
     if (said !== undefined) this.say(said);
   }
 
-  /** Waits a moment for what is under way. Never rejects. */
+  /** Waits briefly for pending reports. Never rejects. */
   async close(): Promise<void> {
     const enough = new AbortController();
     await Promise.race([this.#work, this.#options.clock.sleep(LAST_WORDS_MS, enough.signal)]);
@@ -192,7 +192,7 @@ export class NodeReporter {
     this.#forget();
   }
 
-  /** Says what is not a step of the work. Comes back at once. */
+  /** Sends an Event that no {@link NodeEvent} covers. Returns at once. */
   say(said: Said): void {
     this.#say(said);
     this.#start();
@@ -269,14 +269,14 @@ export class NodeReporter {
     );
   }
 
-  /** The next report begins anew: with the CA and the Node as they are then. */
+  /** The next report connects again, with the current CA and Node. */
   #forget(): void {
     this.#session?.client.close();
     this.#session = undefined;
   }
 }
 
-// What happens on a node, as log lines: one constant message per event, with fields.
+// Log lines of node events: one constant message per event, with fields.
 
 const MESSAGES: Readonly<Record<NodeEvent['event'], readonly [LogLevel, string]>> = {
   written: ['info', 'File written'],
@@ -314,10 +314,10 @@ export function logState(log: Logger, state: NodeState): void {
   else log.warn('Node is not in sync', fields);
 }
 
-// Counts what happens on a node, in the text format of Prometheus. Fixed names without a library: this runs on every node
-// of a fleet, and a metrics library would be most of what it loads.
+// Counters of node events, in the text format of Prometheus. Without a library: this runs on every node of a fleet, and a metrics
+// library would be most of what it loads.
 
-/** Counter names, after the prefix, and their help. */
+/** Counter names without the prefix, and their help. */
 const COUNTERS = {
   writes_total: 'Files written',
   write_failures_total: 'Files that could not be written',
@@ -337,9 +337,9 @@ const COUNTER_OF: Readonly<Partial<Record<NodeEvent['event'], Counter>>> = {
   'rolled-back': 'rollbacks_total',
 };
 
-/** A gauge beside the fixed ones. */
+/** A gauge. */
 export interface Gauge {
-  /** Name, with labels if it has some. */
+  /** Name and labels. */
   readonly sample: string;
   readonly help: string;
   readonly value: number;
@@ -369,7 +369,7 @@ export class NodeMetrics {
     this.#state = state;
   }
 
-  /** The page for a scrape. Samples of one name stand one after the other in `more`. */
+  /** The page for a scrape. Samples of one name must be adjacent in `more`. */
   text(more: readonly Gauge[] = []): string {
     const { ready, reason } = this.#state;
     const prefix = this.#prefix;
@@ -402,7 +402,7 @@ export class NodeMetrics {
   }
 }
 
-/** Each name is explained once. */
+/** Lines with one HELP and TYPE per name. */
 function linesOf(type: 'gauge' | 'counter', samples: readonly Gauge[]): readonly string[] {
   const told = new Set<string>();
   return samples.flatMap(({ sample, help, value }) => {
@@ -413,7 +413,7 @@ function linesOf(type: 'gauge' | 'counter', samples: readonly Gauge[]): readonly
   });
 }
 
-/** How long the oldest auth file has waited for its pull; see `oldestAuthFileMs`. */
+/** Age of the oldest unused auth file; see `oldestAuthFileMs`. */
 export function authFileAge(ms: number): Gauge {
   const help = 'Age of the oldest auth file that no pull has used; 0 when there is none';
   return { sample: 'pullwright_auth_file_oldest_seconds', help, value: ms / 1000 };

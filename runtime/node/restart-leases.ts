@@ -1,9 +1,10 @@
 /**
- * Books the turn of a node at the restart, in one Lease that the fleet shares: its `renewTime` is the next free turn, its
- * `acquireTime` that of the node which booked last. The rule is runtime/node/checkpoint.ts. A booking holds nothing, so that a node that dies before its turn blocks no other node.
+ * Books the restart slot of a node in one Lease that the fleet shares: its `renewTime` is the next free slot, its `acquireTime`
+ * that of the node which booked last, by the rule in runtime/node/checkpoint.ts. A booking holds no lock, so that a node that
+ * dies before its slot blocks no other node.
  *
- * Who cannot reach the API server waits for a share of a window that its name decides: a broken control plane must not keep
- * credentials from the nodes.
+ * A node that cannot reach the API server waits for its share of a window, by a hash of its name: a broken control plane must not
+ * keep credentials from the nodes.
  */
 import { PullwrightError } from '../core/errors.ts';
 import { asPullwrightError, isApiError } from '../kube/api-error.ts';
@@ -15,29 +16,29 @@ import type { Clock } from './clock.ts';
 
 /** Decides when the unit of this node may restart. */
 export interface Turns {
-  /** Whether the restart may begin. Starts the booking if there is none yet; returns at once. */
+  /** Whether the restart may begin. Starts the booking if there is none; returns at once. */
   granted(signal: AbortSignal): boolean;
-  /** Gives up what was booked. Never rejects. */
+  /** Cancels the booking. Never rejects. */
   done(): Promise<void>;
 }
 
 export interface BookedTurnsOptions {
   readonly client: () => Promise<KubeClient>;
-  /** The Lease in which the fleet books; it must exist. */
+  /** The shared Lease, which must exist. */
   readonly lease: Required<ObjectRef>;
-  /** The DaemonSet whose status says how many nodes there are. */
+  /** The DaemonSet whose status has the number of nodes. */
   readonly daemonSet: Required<ObjectRef>;
   readonly nodeName: string;
-  /** Who cannot book waits for a share of this. Milliseconds. */
+  /** Window for a node that cannot book. Milliseconds. */
   readonly fallbackMs: number;
   readonly clock: Clock;
-  /** Told when the turn has come. */
+  /** Called when the slot has come. */
   readonly granted: () => void;
   readonly onError: (error: PullwrightError) => void;
 }
 
 const MANAGER = 'pullwright-agent';
-/** A fleet that wakes at once does not write one object at once. */
+/** Spreads the bookings of a fleet that wakes at once. */
 const APART_MS = 20;
 const MAX_TRIES = 30;
 
@@ -76,7 +77,7 @@ export class BookedTurns implements Turns {
     granted();
   }
 
-  /** Milliseconds until the turn. */
+  /** Milliseconds until the slot. */
   async #book(signal: AbortSignal): Promise<number> {
     const { clock, daemonSet, nodeName } = this.#options;
     const client = await this.#options.client();
@@ -98,7 +99,7 @@ export class BookedTurns implements Turns {
     }
   }
 
-  /** Milliseconds until the turn, or undefined when another node was faster. */
+  /** Milliseconds until the slot; undefined after a conflict with another node. */
   async #try(client: KubeClient, nodes: number): Promise<number | undefined> {
     const { clock, lease: ref, nodeName } = this.#options;
     const lease = await client.get(ref);
@@ -119,7 +120,7 @@ export class BookedTurns implements Turns {
     };
     try {
       await client.replace({ ...lease, spec }, MANAGER);
-      // By the monotonic clock: a wall clock that is set during the request would change the wait by its jump.
+      // Monotonic: a wall clock that is set during the request would change the wait.
       return Math.max(0, turn.at - now - (clock.monotonic() - asked));
     } catch (error) {
       if (isApiError(error, 409)) return undefined;
@@ -128,7 +129,7 @@ export class BookedTurns implements Turns {
   }
 }
 
-/** Who booked last, that turn, and the next free one. */
+/** The node that booked last, its slot, and the next free one. */
 interface BookedLease {
   readonly holderIdentity?: string;
   readonly acquireTime?: string;

@@ -1,14 +1,14 @@
-/** One attempt to restart a unit, believed only when the unit has stayed up; and seeing to it that a unit runs. */
+/** One attempt to restart a unit, which succeeds when the unit stays up; and recovery of a unit that is down. */
 import { request } from 'node:http';
 import { describeError, PullwrightError } from '../core/errors.ts';
 import type { FailureKind } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
 import { type Systemd, stopped, type UnitState } from './systemd.ts';
 
-/** What is restarted, and when it counts as up. */
+/** The unit, and when it counts as up. */
 export interface RestartOptions {
   readonly unit: string;
-  /** Whether systemd has to read its units again before. @default {false} */
+  /** Whether to reload systemd's units first. @default {false} */
   readonly reload?: boolean | undefined;
   /** How long the unit must stay up. Milliseconds. */
   readonly settleMs: number;
@@ -16,11 +16,11 @@ export interface RestartOptions {
   readonly clock: Clock;
 }
 
-/** The unit's own health endpoint, where it has one. */
+/** Health check of the unit. */
 export interface UnitHealth {
   /** Called before each attempt. */
   before(): Promise<void>;
-  /** Called when the unit has stayed up. Rejects when the unit should be healthy by now and is not. */
+  /** Called when the unit has stayed up. Rejects when it is not healthy in time. */
   after(signal: AbortSignal): Promise<void>;
 }
 
@@ -31,7 +31,7 @@ export type RestartEnd =
     }
   | { readonly ok: false; readonly kind: FailureKind | 'stopped'; readonly error: PullwrightError };
 
-/** Results of systemd jobs that mean: another job works on the unit. */
+/** Hints by the result of a systemd job. */
 const HINTS: Readonly<Record<string, string>> = {
   timeout: 'The unit did not become ready within its own start timeout',
   canceled: 'Another job replaced this one: look for another program that restarts the unit',
@@ -39,8 +39,7 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Restarts the unit, unless it runs under another invocation than `before` already: then it was started after the write,
- * and has read what was written.
+ * Restarts the unit, unless its invocation differs from `before`: then it was started after the write and has read the file.
  */
 export function attemptRestart(
   systemd: Systemd,
@@ -59,7 +58,7 @@ export function attemptRestart(
   });
 }
 
-/** Ensures that the unit runs, and with the present file: restarts it when it was started after the bad write. */
+/** Ensures that the unit runs with the restored file: restarts it when it was started after the bad write. */
 export function recoverUnit(
   systemd: Systemd,
   options: RestartOptions & { readonly before: string; readonly touched: boolean },
@@ -103,7 +102,7 @@ async function restart(
   );
 }
 
-/** A unit whose job is done may die a moment later. Checks a few times, and expects the same invocation to be up each time. */
+/** A unit can die right after its job is done. Checks a few times that the same invocation is up. */
 async function staysUp(systemd: Systemd, options: RestartOptions, signal: AbortSignal): Promise<void> {
   const first = up(await systemd.state(options.unit), options.unit);
   for (const share of [0.1, 0.4, 0.5]) {
@@ -129,7 +128,7 @@ function downAgain(unit: string, state: UnitState): PullwrightError {
   );
 }
 
-/** Errors that say that systemd was not reached, so that nothing was restarted. */
+/** Codes of errors after which nothing was restarted, because systemd was unreachable. */
 const BUS_CODES: readonly string[] = ['BusUnreachable', 'BusLost', 'BusTimeout'];
 const BUS_ERRORS = /AccessDenied|ServiceUnknown|NameHasNoOwner|LimitsExceeded|NoReply/;
 
@@ -140,19 +139,19 @@ function failure(error: PullwrightError): RestartEnd {
   return { ok: false, kind: bus ? 'bus' : 'unit', error };
 }
 
-/** What was thrown, as an error of ours. */
+/** A thrown value as a PullwrightError. */
 export function asProblem(error: unknown, code?: 'SourceInvalid'): PullwrightError {
   return error instanceof PullwrightError
     ? error
     : new PullwrightError(describeError(error), { code: code ?? 'Unknown' });
 }
 
-// The health answer of the unit itself, such as the kubelet's on loopback: used only where it can be reached.
+// Health endpoint of the unit, such as the kubelet's on loopback.
 
 const ASK_MS = 1000;
 const AGAIN_MS = 250;
 
-/** Whether `url` answers 200 now. */
+/** Whether `url` responds with 200. */
 function answersWell(url: string): Promise<boolean> {
   return new Promise((resolve) => {
     const asked = request(url, { timeout: ASK_MS, agent: false }, (response) => {
@@ -166,19 +165,19 @@ function answersWell(url: string): Promise<boolean> {
   });
 }
 
-/** The kubelet's own answer; the address it has by default. */
+/** Default health endpoint of the kubelet. */
 export const KUBELET_HEALTHZ = 'http://127.0.0.1:10248/healthz';
 
-/** How {@link unitHealth} asks. */
+/** Options of {@link unitHealth}. */
 export interface UnitHealthOptions {
   readonly url: string;
-  /** False: only an answer that was good before the restart must be good after it. */
+  /** False: required only where the endpoint was healthy before the restart. */
   readonly required: boolean;
   readonly withinMs: number;
   readonly clock: Clock;
 }
 
-/** Health by HTTP. Not every pod can reach it, so unless `required` an answer is expected only where one was had before. */
+/** Health check by HTTP. Not every pod can reach the endpoint; see `required`. */
 export function unitHealth({ url, required, withinMs, clock }: UnitHealthOptions): UnitHealth {
   let expected = required;
   return {

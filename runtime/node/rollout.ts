@@ -1,10 +1,10 @@
 /**
- * The rollout of one file of a node: write, restart the unit, verify, roll back. Pure: the journal and what is seen go in,
- * the journal to store and the next step come out. The shell stores the journal before it takes the step, so that a kill at
- * any instant is finished by the next start.
+ * The rollout of one file of a node: write, restart the unit, verify, roll back. Pure: from the journal and an observation
+ * to the journal to store and the next step. The engine stores the journal before it takes the step, so that the next start
+ * resumes after a kill at any instant.
  *
  * Source of the rule: requirement 1 ("if the restart fails after 3 attempts, the system rolls back the file changes"), with
- * waits of 1 s and 2 s between the attempts as in the existing agent; absence is restored as absence.
+ * waits of 1 s and 2 s between the attempts as in the existing agent. A file that did not exist is removed again.
  */
 import { exponentialMs } from '../core/back-off.ts';
 import {
@@ -19,36 +19,36 @@ import {
   withoutBreaker,
 } from './checkpoint.ts';
 
-/** What the file should be. */
+/** Desired content of the file. */
 export interface Wanted {
   readonly digest: string;
   readonly source: string;
-  /** Whether an entry of the present file is removed or gets another credential. */
+  /** Whether an entry of the current file is removed or gets another credential. */
   readonly removes: boolean;
 }
 
-/** What there is now. */
+/** Current state. */
 export interface Seen {
   readonly now: number;
-  /** Undefined while the sources cannot be read or are not valid. */
+  /** Undefined while the sources are unreadable or invalid. */
   readonly wanted: Wanted | undefined;
   /** Digest of the file, or `absent`. */
   readonly present: string;
 }
 
-/** When the unit is restarted, and how often that is tried. */
+/** When the unit is restarted, and how often. */
 export interface Policy {
   readonly restart: 'on-change' | 'on-removal' | 'never';
-  /** How long after the write the restart of this change may happen, at the earliest. */
+  /** Delay of the restart after the write. */
   readonly window: Window;
   /**
-   * So many changes restart the unit within ten minutes at most, the next one waits; 0: no limit. Two programs that each keep "their"
-   * content in the file would else restart the unit for ever.
+   * Maximum restarts for changes within ten minutes, after which the next one waits; 0: no limit. Otherwise two programs that
+   * fight over the file would restart the unit for ever.
    */
   readonly maxRestarts: number;
   /**
-   * How long after a write the unit has reloaded the file by itself, at the latest. For a change that only adds entries, a restart
-   * that has not begun by then is skipped. @default {never}
+   * Time after a write within which the unit reloads the file by itself. For a change that only adds entries, a restart that has
+   * not begun by then is skipped. @default {never}
    */
   readonly rereadMs?: number;
 }
@@ -56,32 +56,32 @@ export interface Policy {
 const ATTEMPTS = 3;
 const RESTARTS_COUNT_FOR_MS = 600_000;
 
-/** What the shell does next. */
+/** The next step of the engine. */
 export type Step =
-  /** Nothing until something changes; with `wakeInMs`, check again by then. */
+  /** Wait for a change; with `wakeInMs`, check again by then. */
   | {
       readonly do: 'rest';
       readonly ready: boolean;
       readonly reason: 'Settled' | 'NoSource' | 'BreakerOpen';
       readonly wakeInMs?: number;
     }
-  /** The same, but a change is under way. */
+  /** The same, while a change is in progress. */
   | { readonly do: 'wait'; readonly ms: number; readonly reason: 'Spread' | 'BackOff' | 'RateLimit' }
-  /** Write the desired content. With `save`, the present content is saved first, even before the journal is stored. */
+  /** Write the desired content. With `save`, back up the current content first, before the journal is stored. */
   | { readonly do: 'write'; readonly save: boolean }
   | { readonly do: 'restart'; readonly attempt: number; readonly invocation: string }
-  /** Put back what was saved. */
+  /** Restore the backup. */
   | { readonly do: 'roll-back' }
-  /** Ensure that the unit runs, with the present file. */
+  /** Ensure that the unit runs with the current file. */
   | {
       readonly do: 'recover';
       readonly invocation: string;
-      /** Whether an attempt reached the unit. */
+      /** Whether an attempt may have stopped the unit. */
       readonly touched: boolean;
     };
 
 export interface Decision {
-  /** To be stored before the step is taken, when it differs. */
+  /** Stored before the step is taken, if changed. */
   readonly journal: Checkpoint;
   readonly step: Step;
 }
@@ -121,14 +121,14 @@ function fromRest(journal: Checkpoint, seen: Seen, policy: Policy): Decision {
   return { journal: { ...journal, change }, step: { do: 'write', save: change.restart } };
 }
 
-/** The desired content changed under way, and the newer content is not known to be bad. A rollback is always finished first. */
+/** Whether newer content replaces the change in progress: not during a rollback, nor while its breaker is open. */
 function supersedes(journal: Checkpoint, change: Change, seen: Seen): boolean {
   if (seen.wanted === undefined || seen.wanted.digest === change.wanted) return false;
   if (change.phase === 'rolling-back') return false;
   return !isOpen(journal.breakers, seen.wanted.source, seen.now);
 }
 
-/** Goes on with the newer content. What was saved stays saved: it is the last content that is known to be good. */
+/** Continues with the newer content. Keeps the backup, which is the last known good content. */
 function supersede(journal: Checkpoint, change: Change, seen: Seen, policy: Policy): Decision {
   const wanted = seen.wanted as Wanted;
   const recovered = change.phase === 'recovering';
@@ -140,7 +140,7 @@ function supersede(journal: Checkpoint, change: Change, seen: Seen, policy: Poli
     restart: change.restart || wantsRestart(policy, wanted),
     removes: change.removes || wanted.removes,
     failures: 0,
-    // A restart that is waiting for its turn covers the newer content too; only a failed one is not a reason to wait.
+    // A pending restart covers the newer content too; only the back-off after a failure is reset.
     ...(change.failures > 0 || recovered ? { notBefore: seen.now, waitMs: 0 } : {}),
   };
   return {
@@ -154,7 +154,7 @@ function forward(before: Checkpoint, change: Change, seen: Seen, policy: Policy)
   if (seen.present !== change.wanted) return rewrite(journal, change, seen, policy);
   if (!change.restart) return atRest(settled(journal, change));
   if (change.phase === 'writing') {
-    // Killed right after the write: what the unit was doing then is not known.
+    // Killed right after the write: the invocation of the unit at that time is unknown.
     const next = written({ ...change, failures: 0, waitMs: 0 }, '', seen.now, policy);
     return forward(journal, next, seen, policy);
   }
@@ -170,7 +170,7 @@ function forward(before: Checkpoint, change: Change, seen: Seen, policy: Policy)
   return { journal, step: { do: 'restart', attempt: change.failures + 1, invocation: change.invocation } };
 }
 
-/** When the unit has read the file anew by itself; never where that does not do: something was removed, or the unit was touched. */
+/** Milliseconds until the unit has reloaded the file by itself; infinite after a removal or a failed restart. */
 function rereadInMs({ removes, writtenAt, failures }: Change, now: number, policy: Policy): number {
   const { rereadMs } = policy;
   if (rereadMs === undefined || writtenAt === undefined || removes || failures > 0)
@@ -178,20 +178,20 @@ function rereadInMs({ removes, writtenAt, failures }: Change, now: number, polic
   return writtenAt + rereadMs - now;
 }
 
-/** How long the limit on restarts still holds. */
+/** Milliseconds until the rate limit permits a restart. */
 function limitedMs(restarts: readonly number[], now: number, { maxRestarts }: Policy): number {
   const oldest = maxRestarts === 0 ? undefined : restarts.at(-maxRestarts);
-  // A restart in the future is one of before the clock was set back.
+  // A restart in the future dates from before the clock was set back.
   return oldest === undefined || oldest > now ? 0 : oldest + RESTARTS_COUNT_FOR_MS - now;
 }
 
 /** The write did not happen yet, or was undone. */
 function rewrite(journal: Checkpoint, change: Change, seen: Seen, policy: Policy): Decision {
-  // Other content is desired by now, but its breaker is open: there is nothing to write either.
+  // Other content is desired now, but its breaker is open: there is nothing to write.
   if (seen.wanted?.digest !== change.wanted) {
     if (!change.restart) return fromRest(without(journal), seen, policy);
-    // Nothing to write, and the unit may not have read the present file: it is restarted with that. The source that
-    // was on its way is not to blame if it fails: its content was never in the file.
+    // The unit may not have read the current file: restart it. If that fails, open the breaker of the current content, since the
+    // content of the change was never in the file.
     const { present } = seen;
     const there: Change = { ...change, phase: 'writing', wanted: present, source: present, removes: true };
     return forward(journal, there, seen, policy);
@@ -244,7 +244,7 @@ export function after(journal: Checkpoint, ended: Ended, now: number, policy: Po
 }
 
 function written(change: Change, invocation: string, now: number, policy: Policy): Change {
-  // A change that already waits for its turn keeps it.
+  // A change that already waits for its slot keeps it.
   const next = { ...change, phase: 'restarting', invocation, writtenAt: now } as const;
   if (change.waitMs > 0 && change.failures === 0) return next;
   const waitMs = change.restart ? policy.window.delayMs(change.source) : 0;
@@ -256,7 +256,7 @@ const MAX_RESTARTS = 32;
 
 function failed(change: Change, kind: FailureKind, now: number): Change {
   const failures = change.failures + 1;
-  // Attempts at a restart wait 1 s, then 2 s. Everything else is retried until it works, ever more slowly.
+  // Restarts wait 1 s, then 2 s. Everything else is retried without limit, with back-off.
   const waitMs = change.phase === 'restarting' ? failures * 1000 : exponentialMs(BACK_OFF, failures - 1);
   return {
     ...change,
@@ -291,7 +291,7 @@ function backOff(ms: number): Step {
   return { do: 'wait', ms, reason: 'BackOff' };
 }
 
-/** Never more than the wait was meant to be, however the clock was set. */
+/** Remaining wait, at most its full length even when the clock was set back. */
 function remaining(change: Change, now: number): number {
   return Math.min(change.notBefore - now, change.waitMs);
 }

@@ -1,6 +1,6 @@
 /**
- * What a node program shows of itself: probes on loopback, and metrics with TLS where Prometheus reaches them. Neither is what the
- * program is for: a port in use is reported once and retried, and credentials are served meanwhile.
+ * Probes of a node program on loopback, and metrics with TLS for Prometheus. Neither is essential: a port in use is logged once
+ * and retried, and the program works meanwhile.
  */
 import { join } from 'node:path';
 import { describeError, errnoOf, PullwrightError } from '../core/errors.ts';
@@ -10,7 +10,7 @@ import type { Clock } from './clock.ts';
 import { HttpsServer, readPair, watchPair } from './https.ts';
 import type { NodeState } from './task.ts';
 
-/** What is shown of a node agent. */
+/** State and metrics of a node program. */
 interface Shown {
   readonly state: () => NodeState;
   readonly metrics: () => string;
@@ -32,13 +32,13 @@ function pagesOf({ state, metrics }: Shown): Pages {
   };
   return new Map([
     ['/readyz', ready],
-    // A program whose loop hangs ends by itself.
+    // A program whose loop hangs exits by itself.
     ['/healthz', () => ({ text: 'ok' })],
     ['/metrics', () => ({ text: metrics() })],
   ]);
 }
 
-/** Listens without TLS, and does not keep the process alive. Gives what ends it. */
+/** Listens without TLS, and does not keep the process alive. Returns a function that closes the server. */
 async function servePlain(pages: Pages, place: Place): Promise<() => void> {
   const server = await servePages(pages, place.port, place.host).catch((error: Error) => {
     throw busy(place, error);
@@ -47,7 +47,7 @@ async function servePlain(pages: Pages, place: Place): Promise<() => void> {
   return () => void closeServer(server);
 }
 
-/** The same with the certificate in `folder`, which may be renewed meanwhile. */
+/** The same with TLS, by the certificate in `folder`, which may be renewed meanwhile. */
 async function serveTls(folder: string, log: Logger, pages: Pages, place: Place): Promise<() => void> {
   const files = { certificate: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
   const present = await readPair(files);
@@ -79,19 +79,19 @@ function busy({ host, port }: Place, error: Error): PullwrightError {
 
 export interface ServingOptions {
   readonly healthAddress: string;
-  /** Undefined: nothing is served. */
+  /** Undefined: no probes. */
   readonly healthPort: number | undefined;
-  /** Undefined: no metrics but those beside the probes. */
+  /** Undefined: metrics on the probe port only. */
   readonly metricsAddress?: string | undefined;
   readonly metricsPort?: number | undefined;
   /** Folder of `tls.crt` and `tls.key`. */
   readonly metricsTlsDir?: string;
 }
 
-/** A port is tried again after this. */
+/** Wait before a port is tried again. */
 const AGAIN_MS = 30_000;
 
-/** Serves until `signal`. Comes back at once and never fails. */
+/** Serves until `signal`. Returns at once and never fails. */
 export function serveBeside(
   options: ServingOptions,
   shown: Shown,

@@ -1,5 +1,5 @@
 /**
- * What a node task remembers on the node: a folder of mode 0700, beside the file, of files that are always whole.
+ * State of a node task on the node: a folder with mode 0700 beside the managed file. Its files are replaced atomically.
  */
 import { randomBytes } from 'node:crypto';
 import {
@@ -28,7 +28,7 @@ import {
 import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from './checkpoint.ts';
 import type { OwnedEntries } from './task.ts';
 
-/** Takes from everyone but its owner what holds credentials. True when that changed something. A link is left alone. */
+/** Restricts a file with credentials to its owner. Returns whether the mode changed. Ignores symbolic links. */
 export function makePrivate(path: string): boolean {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat?.isFile() !== true || (stat.mode & 0o077) === 0) return false;
@@ -41,11 +41,11 @@ export function makePrivate(path: string): boolean {
 }
 
 /**
- * Raised when journal.json or saved.json change in a way that an older program would misread. A file without it is of version 1.
+ * Raised when journal.json or saved.json change in a way that an older program would misread. Default of a file without it: 1.
  */
 export const STATE_VERSION = 1;
 
-/** What is stored in one file, so that journal and ledger cannot disagree. */
+/** Stored in one file, so that journal and ledger are consistent. */
 export interface Stored {
   readonly journal: Checkpoint;
   readonly ledger: OwnedEntries;
@@ -63,7 +63,7 @@ export class StateFolder {
     this.#copy = join(path, 'saved.json');
   }
 
-  /** Makes the folder, and sees to it that only its owner may write here: who does decides what root writes elsewhere. */
+  /** Creates the folder for its owner alone: whoever writes here decides what root writes elsewhere. */
   prepare(): void {
     try {
       mkdirSync(this.path, { recursive: true, mode: 0o700 });
@@ -76,7 +76,7 @@ export class StateFolder {
     }
   }
 
-  /** What was stored; whatever cannot be understood counts as nothing, and `damaged` says so: a later version may have written it. */
+  /** The stored state; empty and `damaged` where it cannot be parsed, for example because a later version wrote it. */
   load(): Stored & { readonly damaged: boolean } {
     const content = readWhole(this.#journal);
     if (content === undefined) return { journal: EMPTY_JOURNAL, ledger: {}, damaged: false };
@@ -95,7 +95,7 @@ export class StateFolder {
     );
   }
 
-  /** Keeps `content` (undefined: that there was no file) for a rollback. */
+  /** Backs up `content` for a rollback; undefined: the file did not exist. */
   saveCopy(content: FileContent | undefined): void {
     this.prepare();
     const document =
@@ -109,7 +109,7 @@ export class StateFolder {
     replaceFile(this.#copy, redact(new Uint8Array(Buffer.from(JSON.stringify(document)))));
   }
 
-  /** What {@link saveCopy} kept. `none` when there is no copy, or none that can be read. */
+  /** The backup of {@link saveCopy}; `none` when it is missing or unreadable. */
   loadCopy(): FileContent | 'absent' | 'none' {
     const document = parseJson(readWhole(this.#copy));
     if (!isCopy(document)) return 'none';
@@ -118,12 +118,12 @@ export class StateFolder {
     return { mode, uid, gid, bytes: redact(new Uint8Array(Buffer.from(document.bytes, 'base64'))) };
   }
 
-  /** The copy holds credentials: it is deleted as soon as it cannot be needed any more. */
+  /** Deletes the backup, which holds credentials. */
   dropCopy(): void {
     removeFile(this.#copy);
   }
 
-  /** Takes the folder away with all that is in it. */
+  /** Deletes the folder. */
   forget(): void {
     try {
       rmSync(this.path, { recursive: true, force: true });
@@ -152,7 +152,7 @@ function isCopy(value: unknown): value is Copy {
   return typeof bytes === 'string' && [mode, uid, gid].every(Number.isInteger);
 }
 
-/** Numbers only: anything else under this name is damage. */
+/** Whether a later version wrote it; a version that is not a number is damage. */
 function isNewer(value: Readonly<Record<string, unknown>>): boolean {
   const { version } = value;
   return typeof version === 'number' && version > STATE_VERSION;
@@ -166,24 +166,22 @@ function parseLedger(value: unknown): OwnedEntries | undefined {
   return whole ? (value as OwnedEntries) : undefined;
 }
 
-/** What the file says; undefined for an absent file and for what is not JSON. */
+/** The parsed file; undefined when it is missing or not JSON. */
 function parseJson(content: FileContent | undefined): unknown {
   return content === undefined ? undefined : jsonOf(Buffer.from(reveal(content.bytes)).toString('utf8'));
 }
 
 // At most one program at a time works on a file of a node, also when two pods share nothing but the folder.
-// The lock is a listening socket in the folder: the kernel closes it with its owner, however that one dies, so a lock is
-// stale exactly when no process answers. Process ids would mean nothing here, since every pod has its own.
-// A listening socket and no file: two agents on one node share neither process ids nor a network, the runtimes have no flock,
-// and the kernel stops answering for a socket when its owner dies in whatever way.
+// The lock is a listening socket in the folder: the kernel closes it when its owner dies, so a lock is stale exactly when no
+// process accepts a connection. Pods share no process ids, and the runtimes have no flock.
 
 export interface Hold {
-  /** Whether the lock is still ours: it may have been removed. */
+  /** Whether the lock still exists and is ours. */
   held(): boolean;
   release(): void;
 }
 
-/** Takes the lock of `folder`, or gives a promise of when it is worth trying again. */
+/** Takes the lock of `folder`, or returns a promise that resolves when to try again. */
 export async function takeSingle(folder: string): Promise<Hold | Busy> {
   const path = join(folder, 'lock');
   for (;;) {
@@ -202,7 +200,7 @@ async function tryTake(path: string): Promise<Hold | undefined> {
   } catch (error) {
     close();
     unlinkQuietly(own);
-    // ENOENT: the present holder swept our file away between the two calls.
+    // ENOENT: the current holder removed our file between the two calls.
     if (errnoOf(error) === 'EEXIST' || errnoOf(error) === 'ENOENT') return undefined;
     throw fileError('lock', path, error);
   }
@@ -220,15 +218,15 @@ async function tryTake(path: string): Promise<Hold | undefined> {
 
 /** Another process holds the lock. */
 export interface Busy {
-  /** Resolves when the holder is gone. */
+  /** Resolves when the holder exits or releases it. */
   readonly busy: Promise<void>;
 }
 
-/** Listens on a socket at `path`, without keeping the process alive. Gives what ends it, and all who wait. */
+/** Listens on a socket at `path`, without keeping the process alive. Returns a function that closes it and its connections. */
 function listen(path: string): Promise<() => void> {
   const waiting = new Set<Socket>();
   return new Promise((resolve, reject) => {
-    // Who waits for the lock holds a connection, and sees it end.
+    // A process that waits for the lock keeps a connection open until it closes.
     const server = createServer((socket) => {
       waiting.add(socket);
       socket.on('error', () => undefined);
@@ -246,7 +244,7 @@ function listen(path: string): Promise<() => void> {
   });
 }
 
-/** The holder of the lock; undefined when it is free, and worth trying again at once. */
+/** The holder of the lock; undefined when the lock is free. */
 async function holder(path: string): Promise<Busy | undefined> {
   const ino = inodeOf(path);
   if (ino === undefined) return undefined;
@@ -267,7 +265,7 @@ async function holder(path: string): Promise<Busy | undefined> {
   return { busy };
 }
 
-/** Removes the lock whose inode is `ino`. Should another one be there by now, it is put back. */
+/** Removes the lock whose inode is `ino`; restores a newer one. */
 function moveStaleAway(path: string, ino: number): void {
   const moved = `${path}.stale-${randomBytes(6).toString('hex')}`;
   try {
@@ -279,7 +277,7 @@ function moveStaleAway(path: string, ino: number): void {
   unlinkQuietly(moved);
 }
 
-/** Removes what killed runs left. */
+/** Removes sockets that killed runs left. */
 function sweep(path: string): void {
   for (const entry of readdirSync(dirname(path)))
     if (/^\.(new|stale)-/.test(entry.slice(basename(path).length)) && entry.startsWith(basename(path)))

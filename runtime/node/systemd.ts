@@ -1,9 +1,9 @@
 /**
- * Restarts units over D-Bus, and believes nothing before it has seen it.
+ * Restarts units over D-Bus, and verifies each restart.
  *
  * Source of the rule: org.freedesktop.systemd1(5). Signals are subscribed before the call, results that arrive before the
- * reply are kept, only the job result `done` is success, and when the bus connection is lost or the job is overdue, the state of the unit
- * decides: a unit that runs under a new invocation id was restarted.
+ * reply are kept, and only the job result `done` is success. When the connection is lost or the job is overdue, a unit that runs
+ * with a new invocation id was restarted.
  */
 import type { Message, MessageBus } from 'dbus-next';
 import { PullwrightError } from '../core/errors.ts';
@@ -12,10 +12,10 @@ import { isRecord, scalarText } from '../core/record.ts';
 import { type Clock, systemClock } from './clock.ts';
 
 // A connection to the D-Bus system bus that detects its loss.
-// dbus-next leaves a call that the bus will never answer pending for ever, so every call here has its own deadline, and all
-// calls fail at once when the connection ends. A lost connection is not repaired: its owner makes a new one.
+// dbus-next never settles a call without a reply, so every call has its own deadline, and all calls fail at once when the
+// connection closes. A lost connection is not re-established: its owner opens a new one.
 
-/** What to call: the parts of a D-Bus method call. */
+/** A D-Bus method call. */
 export interface BusCall {
   readonly destination: string;
   readonly path: string;
@@ -25,7 +25,7 @@ export interface BusCall {
   readonly body?: readonly unknown[];
 }
 
-/** A signal that arrived. */
+/** A received signal. */
 export interface BusSignal {
   readonly path: string;
   readonly interface: string;
@@ -46,7 +46,7 @@ export interface Bus {
 /** The bus answered with an error. `busError` is its name, such as `org.freedesktop.DBus.Error.AccessDenied`. */
 export class BusRefused extends PullwrightError {
   readonly busError: string;
-  /** What the bus says, without the rest of the message. */
+  /** The error text of the bus alone. */
   readonly text: string;
 
   constructor(member: string, busError: string, text: string) {
@@ -56,11 +56,11 @@ export class BusRefused extends PullwrightError {
   }
 }
 
-/** The number of a signal in the D-Bus specification; the constant of dbus-next would have to be imported for it. */
+/** Message type of signals in the D-Bus specification; the constant of dbus-next would load the library. */
 const SIGNAL: number = 4;
 
 interface Internals extends MessageBus {
-  /** The only place where the end of the stream can be seen. */
+  /** The only emitter of the end of the stream. */
   readonly _connection?: { once(event: 'end', listener: () => void): void };
 }
 
@@ -131,7 +131,7 @@ function busLost(path: string, text: string): PullwrightError {
   return new PullwrightError(`Cannot use the bus at "${path}": ${text}`, { code: 'BusLost' });
 }
 
-/** The bus closes the connection of a user that it does not know without a word, and lets only root restart units. */
+/** The bus closes the connection of an unknown user without an error, and lets only root restart units. */
 function connectHint(text: string): string {
   const uid = process.geteuid?.();
   if (uid !== undefined && uid !== 0 && !/ENOENT|ENOTDIR|ECONNREFUSED/.test(text))
@@ -146,10 +146,10 @@ function unreachable(path: string, text: string): PullwrightError {
   });
 }
 
-// A service as systemd has read it: its files in the order in which they apply, its command word by word, its variables, and
-// the command lines of its processes. What the properties of org.freedesktop.systemd1 say, as data.
+// A service as systemd has loaded it, from the properties of org.freedesktop.systemd1: its files in the order in which they
+// apply, its command, its variables, and the command lines of its processes.
 
-/** A file of variables that the unit names. */
+/** An EnvironmentFile of the unit. */
 export interface EnvironmentFile {
   readonly path: string;
   /** Whether it may be missing. */
@@ -159,23 +159,23 @@ export interface EnvironmentFile {
 export interface LoadedService {
   /** Unit file, then drop-ins. */
   readonly files: readonly string[];
-  /** Words of the command that counts, variables as they are written; empty when there is none. */
+  /** Words of the effective command, variables not expanded; empty when there is none. */
   readonly command: readonly string[];
-  /** Whether systemd leaves the variables in the command alone. */
+  /** Whether systemd does not expand variables in the command. */
   readonly isVerbatim: boolean;
-  /** `NAME=value` of each variable that the unit sets itself. */
+  /** `NAME=value` of each Environment setting. */
   readonly environment: readonly string[];
   readonly environmentFiles: readonly EnvironmentFile[];
-  /** Whether files have changed since systemd read them. */
+  /** Whether files have changed since systemd loaded them. */
   readonly isStale: boolean;
-  /** Command line of the main process as one text; empty when it does not run. */
+  /** Command line of the main process; empty when it does not run. */
   readonly commandLine: string;
 }
 
 /** The value of a property, by its name. */
 type Values = (name: string) => unknown;
 
-/** Undefined when systemd has no such service. `processes`: what GetUnitProcesses answers. */
+/** Undefined when systemd has no such service. `processes`: the reply of GetUnitProcesses. */
 export function loadedService(
   ofUnit: unknown,
   ofService: unknown,
@@ -237,21 +237,21 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-// What a unit does now, by its properties.
+// State of a unit, by its properties.
 
-/** A unit as systemd sees it. */
+/** State of a unit. */
 export interface UnitState {
   /** `active`, `activating`, `failed`, `inactive` and so on. */
   readonly active: string;
   /** `running`, `auto-restart`, `dead` and so on. */
   readonly sub: string;
-  /** A new value each time the unit is started, in hex; empty when it never was. */
+  /** Hexadecimal id of the current start; empty before the first. */
   readonly invocation: string;
-  /** Whether a job of the unit is waiting or running. */
+  /** Whether the unit has a queued or running job. */
   readonly busy: boolean;
 }
 
-/** @throws PullwrightError for an answer without properties */
+/** @throws PullwrightError for a reply without properties */
 export function unitState(answer: unknown): UnitState {
   if (!isRecord(answer))
     throw new PullwrightError('Cannot read the state of the unit: systemd answers without its properties', {
@@ -273,7 +273,7 @@ function isBytes(value: unknown): value is Uint8Array | readonly number[] {
   return Array.isArray(value) && value.every((one) => typeof one === 'number');
 }
 
-/** What became of a job: its result in systemd's words (`done`, `failed`, `timeout`, `canceled`, `dependency`, `skipped`). */
+/** Result of a job: `done`, `failed`, `timeout`, `canceled`, `dependency` or `skipped`. */
 export interface JobEnd {
   readonly result: string;
 }
@@ -282,28 +282,28 @@ export interface JobEnd {
 export interface SystemdOptions {
   /** @default {'/run/dbus/system_bus_socket'} */
   readonly socket?: string;
-  /** How long a job may run. systemd's own limit for a start is 90 s, and as long again for the stop. @default {200000} */
+  /** Deadline of a job. systemd's defaults are 90 s for the stop and 90 s for the start. @default {200000} */
   readonly jobMs?: number;
   readonly clock?: Clock;
-  /** Makes a connection; for tests. */
+  /** Opens a connection; for tests. */
   readonly connect?: () => Promise<Bus>;
 }
 
-/** The part of systemd that is needed. Each call makes a connection of its own, so that none is held at rest. */
+/** The calls to systemd. Each opens a connection of its own, so that none is held while idle. */
 export interface Systemd {
   state(unit: string): Promise<UnitState>;
-  /** Restarts the unit, or starts it when it is down; the job's end. Rejects with `JobOverdue`, `Stopped`, `BusUnreachable`, `BusLost`, or what the bus refused. */
+  /** Restarts or starts the unit. Rejects with `JobOverdue`, `Stopped`, `BusUnreachable`, `BusLost` or `BusRefused`. */
   restart(unit: string, signal: AbortSignal): Promise<JobEnd>;
-  /** Forgets failures, so that the limit on starts does not refuse the next one. */
+  /** Resets the failure count, so that the start limit does not reject the next start. */
   resetFailed(unit: string): Promise<void>;
-  /** Reads all unit files again, as `systemctl daemon-reload` does. */
+  /** Reloads all unit files, as `systemctl daemon-reload` does. */
   reload(): Promise<void>;
 }
 
 /** Name, D-Bus signature, and value of each property. */
 export type ServiceProperties = readonly (readonly [string, string, unknown])[];
 
-/** It needs nothing of a boot, holds nothing up at its end, and is forgotten then. */
+/** Independent of boot and shutdown, and unloaded when it ends. */
 const ONE_COMMAND: ServiceProperties = [
   ['DefaultDependencies', 'b', false],
   ['Type', 's', 'oneshot'],
@@ -314,10 +314,10 @@ const SYSTEMD = 'org.freedesktop.systemd1';
 const MANAGER_PATH = '/org/freedesktop/systemd1';
 const MANAGER = 'org.freedesktop.systemd1.Manager';
 const TRANSIENT = 'ssa(sv)a(sa(sv))';
-/** How long a call may take until it is answered. */
+/** Deadline of a call. */
 const CALL_MS = 5000;
 const LOOK_AGAIN_MS = 250;
-/** How long a bus that went away during a job may stay away before the attempt counts as failed. */
+/** How long the bus may be unreachable during a job before the attempt fails. */
 const LOOK_UP_MS = 30_000;
 
 /** systemd over the system bus. */
@@ -345,7 +345,7 @@ export class SystemdOverBus implements Systemd {
     await this.#with((bus) => this.#manager(bus, 'Reload', []));
   }
 
-  /** The service as systemd has read it; undefined where it has none of this name. */
+  /** The service as systemd has loaded it; undefined when it has no service with this name. */
   async service(unit: string): Promise<LoadedService | undefined> {
     return this.#with(async (bus) => {
       const ofUnit = await this.#properties(bus, unit, 'Unit');
@@ -355,7 +355,7 @@ export class SystemdOverBus implements Systemd {
     });
   }
 
-  /** Starts a service of one command, made of these properties, and waits for its end. Rejects as `restart` does. */
+  /** Runs a transient oneshot service with these properties, and waits for its end. Rejects as `restart` does. */
   async run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<JobEnd> {
     const { default: dbus } = await import('dbus-next');
     const variants = [...ONE_COMMAND, ...properties].map(([name, type, value]) => [
@@ -447,7 +447,7 @@ export class SystemdOverBus implements Systemd {
     return all;
   }
 
-  /** Waits for the job's end, the loss of the bus, the deadline, or the signal to stop: whichever is first. */
+  /** Waits for the job's end, the loss of the bus, the deadline or the signal, whichever is first. */
   async #end(bus: Bus, ended: Promise<string>, until: number, signal: AbortSignal): Promise<string> {
     const over = new AbortController();
     const timer = this.#clock.sleep(until - this.#clock.monotonic(), AbortSignal.any([signal, over.signal]));
@@ -464,7 +464,7 @@ export class SystemdOverBus implements Systemd {
     }
   }
 
-  /** The job's end was not seen. Asks the unit, over new connections, until it is at rest or the job is overdue. */
+  /** After a missed result of a job: polls the unit over new connections until it is at rest or the job is overdue. */
   async #lookUp(job: LostJob): Promise<JobEnd> {
     const giveUp = this.#clock.monotonic() + LOOK_UP_MS;
     for (;;) {
@@ -511,13 +511,13 @@ class JobEnds {
   }
 }
 
-/** Whether the job may have run although its end was not seen. */
+/** Whether the job may have run although its result was missed. */
 function isUncertain(error: unknown): boolean {
   if (error instanceof BusRefused) return error.busError === 'org.freedesktop.DBus.Error.NoReply';
   return error instanceof PullwrightError && ['BusLost', 'BusTimeout', 'JobOverdue'].includes(error.code);
 }
 
-/** @param what was waited for */
+/** @param what was awaited */
 export function stopped(what: string): PullwrightError {
   return new PullwrightError(`Cannot wait for ${what}: this program is stopping`, { code: 'Stopped' });
 }

@@ -1,17 +1,17 @@
-/** What a node task is: one file, one unit that reads it, and a function that says what should be in the file. */
+/** A node task: one file, one unit that reads it, and a function that computes the desired content. */
 import { describeError, type PullwrightError } from '../core/errors.ts';
 import { type ConditionInput, readiness } from '../core/kubernetes/conditions.ts';
 import type { Redacted } from '../core/redacted.ts';
 import type { FileContent } from './atomic-file.ts';
 import type { Step, Wanted } from './rollout.ts';
 
-/** Which entries of the file are ours: entry to digests of what we wrote. Kept by the engine, understood by the task. */
+/** Entries of the file that we own: entry to digests of what we wrote. Stored by the engine, interpreted by the task. */
 export type OwnedEntries = Readonly<Record<string, readonly string[]>>;
 
-/** What the file should be, and how to get there. */
+/** Desired content, and the ownership of entries on the way there. */
 export interface WantedContent extends Wanted {
   readonly bytes: Redacted<Uint8Array>;
-  /** Stored before the write: whatever is ours before or after it. */
+  /** Stored before the write: entries that are ours before or after it. */
   readonly ledgerDuring: OwnedEntries;
   /** Stored when the change is settled. */
   readonly ledgerAfter: OwnedEntries;
@@ -22,11 +22,11 @@ export interface Observation {
   /** Digest of the file, or `absent`. */
   readonly present: string;
   readonly wanted: WantedContent | undefined;
-  /** Why the node is ready without desired content: there is nothing to deliver. */
+  /** Why a node without desired content is ready: there is nothing to deliver. */
   readonly idle?: string;
-  /** Why there is no desired content; beside a desired content, what of the source it ignores. */
+  /** Why there is no desired content; with desired content, which part of the source is ignored. */
   readonly problem?: PullwrightError;
-  /** For people: the source, how many entries are desired, and how many of them are foreign. */
+  /** For the log: the source, the number of desired entries, and of foreign ones among them. */
   readonly from?: string;
   readonly entries?: number;
   readonly foreign?: number;
@@ -36,19 +36,19 @@ export interface Observation {
 
 export interface NodeTask {
   readonly name: string;
-  /** Whether the file holds credentials: it gets mode 0600, regardless of its mode before. @default {false} */
+  /** Whether the file holds credentials and always gets mode 0600. @default {false} */
   readonly secret?: boolean;
   readonly file: string;
   readonly unit: string;
-  /** Whether the file is a part of the unit, so that it counts only when systemd has read its units again. @default {false} */
+  /** Whether the file is part of the unit, so that systemd must reload its units. @default {false} */
   readonly isPartOfUnit?: boolean;
-  /** Looks at the sources. Never throws for what they hold. */
+  /** Observes the sources. Never throws for their content. */
   look(present: FileContent | undefined, ledger: OwnedEntries): Observation;
 }
 
-// What happens on a node, as data: the command turns it into log lines, metrics and events. No credential is in it.
+// Events on a node, for log lines, metrics and Kubernetes Events. They hold no credential.
 
-/** One thing that happened. */
+/** One event on the node. */
 export type NodeEvent =
   | {
       readonly event: 'written';
@@ -80,19 +80,19 @@ export type NodeEvent =
   | { readonly event: 'journal-damaged'; readonly path: string }
   | { readonly event: 'resumed'; readonly phase: string }
   | { readonly event: 'swept'; readonly files: number }
-  /** The file holds credentials, and others than its owner could read it. */
+  /** The file holds credentials, and was readable by other users. */
   | { readonly event: 'made-private'; readonly file: string };
 
-/** Whether the node is as it should be, and why not. */
+/** Whether the node is in sync, and why not. */
 export interface NodeState {
   readonly ready: boolean;
   /** CamelCase, stable. */
   readonly reason: string;
   /** For a person; holds no value of a Secret. */
   readonly message: string;
-  /** A change is under way: not ready, and nothing that a person must look at. */
+  /** A change is in progress: not ready, but no action is needed. */
   readonly busy?: boolean;
-  /** What was looked at; see {@link Observation.facts}. */
+  /** See {@link Observation.facts}. */
   readonly facts?: Readonly<Record<string, string>>;
 }
 
@@ -109,7 +109,7 @@ const ACTING: Readonly<Record<string, readonly [string, string]>> = {
   recover: ['Recovering', 'The old content is back; the unit is being restarted with it'],
 };
 
-/** The state for a step that is about to be taken. */
+/** The state before a step is taken. */
 export function stateOf(step: Step, look: Observation): NodeState {
   const state = bareState(step, look);
   return look.facts === undefined ? state : { ...state, facts: look.facts };
@@ -140,7 +140,7 @@ function bareState(step: Step, look: Observation): NodeState {
   return { ready: false, reason: problem.code, message: describeError(problem), ...busy };
 }
 
-/** A part of the source that no reader can use is not a fault of the node, and is reported all the same. */
+/** An unusable part of the source does not make the node not ready, but is reported. */
 function settled({ problem }: Observation): NodeState {
   const message = 'The file matches the desired content';
   if (problem === undefined) return { ready: true, reason: 'InSync', message };
@@ -151,11 +151,11 @@ function settled({ problem }: Observation): NodeState {
   };
 }
 
-/** `Ready`; while it is not: `Reconciling` for what continues without help, else `Stalled`. */
+/** `Ready`, with `Reconciling` while a change is in progress, else `Stalled`. */
 export function stateConditions({ ready, reason, message, busy }: NodeState): readonly ConditionInput[] {
   const waits = busy === true ? 'progressing' : 'stalled';
   return readiness(ready ? 'ready' : waits, { reason, message });
 }
 
-/** Reason of the state of a node that holds a removal. */
+/** Reason while a removal is held. */
 export const NODE_HOLDS_REMOVAL = 'RemovalHeld';

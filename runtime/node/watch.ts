@@ -1,9 +1,9 @@
 /**
- * Removes auth files that CRI-O was given for one pull and that nothing used: the runtime takes the file of a pull away, but a
- * pull that never came leaves it, and it holds credentials.
+ * Removes stale auth files, which hold credentials: CRI-O removes the file with the pull, but a pull that never happens leaves
+ * it.
  *
- * Source of the rule: CRI-O's `namespaced_auth_dir`: `<namespace>-<sha256>.json`, moved to `in-use/<namespace>-<sha256>-<uuid>.json`
- * for the time of the pull.
+ * Source of the rule: CRI-O's `namespaced_auth_dir`: `<namespace>-<sha256>.json`, moved to
+ * `in-use/<namespace>-<sha256>-<uuid>.json` for the time of the pull.
  */
 import { type FSWatcher, lstatSync, unlinkSync, watch } from 'node:fs';
 import { namesIn } from './atomic-file.ts';
@@ -13,19 +13,19 @@ import type { Clock } from './clock.ts';
 export const NOTES = 'failed';
 
 const NAME = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?-[0-9a-f]{64}(?:-[0-9a-f-]{36})?\.json$/;
-/** Left by a provider that was killed while it wrote. */
+/** Temporary file of a provider that was killed during a write. */
 const TEMPORARY = /^\..*\.tmp-[0-9a-f-]+$/;
 
-/** How long a file waits for its pull. The kubelet pulls one image after the other, as a rule, and some are large. */
+/** How long a file may wait for its pull. By default the kubelet pulls images one by one, and some are large. */
 export const AUTH_FILE_LIFE_MS = 1_800_000;
 
 /** A pull that takes longer than this has failed. */
 export const IN_USE_LIFE_MS = 10_800_000;
 
 /**
- * Removes files of `folder` that are older than `ageMs`, and of its `in-use` than `inUseMs`, and gives how many that were. Notes
- * of runs that failed go with the former, uncounted. Only names that the provider and CRI-O make are touched; a folder that is
- * not there is fine.
+ * Removes files in `folder` older than `ageMs`, and in its `in-use` older than `inUseMs`; returns their number. Also removes
+ * notes of failed runs older than `ageMs`, not counted. Ignores names that neither the provider nor CRI-O writes, and missing
+ * folders.
  */
 export function removeStaleAuthFiles(
   folder: string,
@@ -33,7 +33,7 @@ export function removeStaleAuthFiles(
   nowMs: number,
   inUseMs: number = ageMs,
 ): number {
-  // By hand: node:path is felt in a credential provider that lives 10 ms.
+  // Not node:path: loading it is a noticeable part of a credential provider's 10 ms.
   removeIn(`${folder}/${NOTES}`, ageMs, nowMs);
   return removeIn(folder, ageMs, nowMs) + removeIn(`${folder}/in-use`, inUseMs, nowMs);
 }
@@ -49,7 +49,7 @@ function removeIn(folder: string, ageMs: number, nowMs: number): number {
       unlinkSync(path);
       removed += 1;
     } catch {
-      // CRI-O took it just now, or the disk is read-only: the next round looks again.
+      // CRI-O moved it just now, or the disk is read-only: the next round retries.
     }
   }
   return removed;
@@ -63,10 +63,10 @@ export function oldestAuthFileMs(folder: string, nowMs: number): number {
   return nowMs - Math.min(nowMs, ...files.map((stat) => (stat?.isFile() === true ? stat.mtimeMs : nowMs)));
 }
 
-// Wakes when a mounted volume changes. The kubelet swaps the link `..data` of the mount, which shows as an event on the
-// folder; a slow poll is the net for events that a file system does not send.
+// Wakes when a mounted volume changes. The kubelet swaps the link `..data` of the mount, which is an event on the folder. A slow
+// poll covers file systems that send no events.
 
-/** A swap is several events; they are answered together. */
+/** Debounce: a swap is several events. */
 const GATHER_MS = 5;
 
 export class Wake {
@@ -75,7 +75,7 @@ export class Wake {
   #changed = false;
   #tell: () => void = () => undefined;
 
-  /** Watches `folders`. One that cannot be watched (yet) is left to the poll and tried again with each wait. */
+  /** Watches `folders`. A folder that cannot be watched yet is polled, and retried with each wait. */
   constructor(folders: readonly string[], clock: Clock) {
     this.#clock = clock;
     this.#watchers = folders.map(() => undefined);
@@ -104,13 +104,13 @@ export class Wake {
     this.notice();
   }
 
-  /** Ends the wait: a folder has changed, or what the caller knows of. */
+  /** Ends the wait: a folder has changed, or the caller knows of a change. */
   notice(): void {
     this.#changed = true;
     this.#tell();
   }
 
-  /** Waits for a change, `ms`, or `signal`; then until the events of one swap have come in. */
+  /** Waits for a change, `ms` or `signal`, then for the other events of the same swap. */
   async wait(ms: number, signal: AbortSignal): Promise<void> {
     this.#watchAll();
     if (!this.#changed && !signal.aborted) await this.#sleep(ms, signal);
@@ -118,7 +118,7 @@ export class Wake {
     this.#changed = false;
   }
 
-  /** `AbortSignal.any` would do, but each one stays with `signal` for as long as the process lives. */
+  /** Not `AbortSignal.any`: each one would stay referenced by `signal` as long as the process lives. */
   async #sleep(ms: number, signal: AbortSignal): Promise<void> {
     const stop = new AbortController();
     const end = (): void => stop.abort();
