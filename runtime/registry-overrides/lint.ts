@@ -1,6 +1,6 @@
 /**
- * What is wrong, or not as its author thinks, with a group of mirror sets: everything that {@link collectMirrors} reports, and
- * what shows only when the rules are seen together. Errors break pulls or do nothing; warnings surprise.
+ * Problems of a group of mirror sets: everything that {@link collectMirrors} reports, and conflicts between rules. Errors break
+ * pulls or have no effect; warnings are surprising behaviour.
  */
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import {
@@ -21,8 +21,6 @@ import {
 } from './mirror-sets/collect.ts';
 import { faultProblems } from './planes.ts';
 
-/**
- */
 export function lintMirrors(objects: readonly KubeObject[]): readonly MirrorProblem[] {
   const { rules, problems } = collectMirrors(objects);
   const { entries } = readMirrorEntries(objects);
@@ -40,7 +38,7 @@ export function lintMirrors(objects: readonly KubeObject[]): readonly MirrorProb
   ]);
 }
 
-/** The API server, the operator and the runtime find some of the same faults: the first to reject is reported. */
+/** Reports each fault once, by the first of API server, operator and runtime that rejects it. */
 function toldOnce(problems: readonly MirrorProblem[]): readonly MirrorProblem[] {
   const told = new Set<string>();
   return problems.filter(({ code, origin }) => {
@@ -53,7 +51,7 @@ function toldOnce(problems: readonly MirrorProblem[]): readonly MirrorProblem[] 
 function entryProblems(entries: readonly SetEntry[]): readonly MirrorProblem[] {
   const seen = new Map<string, SetEntry>();
   return entries.flatMap((entry) => {
-    // The other kinds have a schema, which refuses it.
+    // The schemas of the other kinds reject duplicates.
     const hasSchema = entry.origin.kind !== 'ImageContentSourcePolicy';
     const twice = hasSchema ? undefined : repeated(entry.mirrors);
     const key = JSON.stringify([entry.source, entry.pullFrom, entry.mirrors]);
@@ -105,7 +103,7 @@ function reachProblems(rule: MirrorRule, index: MirrorIndex, origin: RuleOrigin)
   return [problem('Overlap', origin, text, 'warning')];
 }
 
-/** The rule that would decide if `source` had none. */
+/** The rule that would apply without one for `source`. */
 function widerRule(source: string, index: MirrorIndex): MirrorRule | undefined {
   const slash = source.lastIndexOf('/');
   return slash === -1 ? wildcardOver(source, index) : findRule(index, source.slice(0, slash))?.rule;
@@ -130,7 +128,7 @@ function mirrorProblems(
   const parts = rule.prefix.split('/').length - 1;
   if (parts > 0 && !location.includes('/')) {
     const text = `maps the path of "${rule.prefix}" to the bare host "${location}": an image named exactly "${rule.prefix}" then has no repository, and the runtime gives up on it, at the source too; write "${location}/<repository>"`;
-    // One part may be a team, whose images have a part more; two name a repository.
+    // One part may be a team, whose images have another part; two are a repository.
     found.push(problem('MirrorWithoutPath', origin, text, parts > 1 ? 'error' : 'warning'));
   }
   const other = findRule(index, location)?.rule;

@@ -148,8 +148,8 @@ function overriddenRepositories(
 export type CatalogAnswer = 'there' | 'absent' | 'failed' | 'unknown';
 
 /**
- * Whether an error of a registry means that an image does not exist (else its existence is unknown). A registry that denies access
- * has it for no pull with this secret. A HEAD response has no body, so the verdict in front of the message counts.
+ * Whether an error of a registry means that an image does not exist (else its existence is unknown). A registry that denies
+ * access has it for no pull with this secret. A HEAD response has no body, so the verdict in front of the message counts.
  */
 export function absenceFromError(message: string): boolean {
   return (

@@ -4,11 +4,11 @@ import type { Frozen } from '../core/kubernetes/fields.ts';
 import { readOptions } from '../core/kubernetes/read-spec.ts';
 
 const schema = z.strictObject({
-  /** `auto` observes the Deployments that HyperShift's operators are seen to write, else owns. */
+  /** `auto`: observe Deployments that HyperShift's operators write, else own. */
   mode: z.enum(['auto', 'own', 'observe']).default('auto'),
-  /** Whether catalogs are looked after. */
+  /** Whether catalogs are reconciled. */
   catalogs: z.boolean().default(true),
-  /** Whether mirrors for tags go into `OPENSHIFT_IMG_OVERRIDES` too; HyperShift leaves them out. */
+  /** Whether mirrors for tags go into `OPENSHIFT_IMG_OVERRIDES` too; HyperShift omits them. */
   tagMirrors: z.boolean().default(true),
   /** Whether registries are queried for the catalogs with the hosted cluster's own pull secret. */
   askRegistries: z.boolean().default(false),
@@ -19,7 +19,7 @@ export type RegistryOverridesOptions = Frozen<z.output<typeof schema>>;
 /** Options for a hosted cluster, by its scope `<namespace>/<name>`. */
 export type OptionsByScope = (scope: string) => RegistryOverridesOptions;
 
-/** Checks a map of options. @throws UsageError that names every wrong field */
+/** Parses the options. @throws UsageError that names every wrong field */
 export function parseOverridesOptions(raw: Readonly<Record<string, unknown>>): OptionsByScope {
   return readOptions('registry-overrides', raw, schema);
 }

@@ -2,25 +2,25 @@
  * The text formats of the existing system: the value of `OPENSHIFT_IMG_OVERRIDES` (source to many mirrors) and of the flag
  * `--registry-overrides` (source to one target), and the strict rewriting that the flag stands for.
  *
- * Source of the rule: HyperShift's control plane operator, byte for byte, without two of its defects: an empty pair is
- * no rule, and writing the text does not reorder the map that is written.
+ * Source of the rule: HyperShift's control plane operator, byte for byte, without two of its defects: an empty pair is no rule,
+ * and formatting does not reorder the map.
  */
 import { compareBytes } from '../core/go/text.ts';
 import { compileMirrors, findRule, type MirrorRule } from '../core/mirrors/resolve.ts';
 import { trimEndOf, trimStartOf } from '../core/text.ts';
 
-/** Source to mirrors, in the order in which they are tried. */
+/** Mirrors by source, in the order in which they are tried. */
 export type OverrideMap = ReadonlyMap<string, readonly string[]>;
 
-/** Environment variable of the control plane operator and of everything it starts. */
+/** Environment variable of the control plane operator and its Deployments. */
 export const OVERRIDES_ENV = 'OPENSHIFT_IMG_OVERRIDES';
 
-/** Means "no overrides": an empty value would look like a forgotten variable. */
+/** Value for no overrides; an empty one would look like a forgotten variable. */
 export const NO_OVERRIDES = '=';
 
 /**
- * Reads a value of `OPENSHIFT_IMG_OVERRIDES`. Gives undefined for no value (`""` and `"="`); otherwise a map, which may be
- * empty: pairs without `=` or with an empty side are skipped. Nothing is trimmed, nothing can be escaped.
+ * Reads a value of `OPENSHIFT_IMG_OVERRIDES`. Returns undefined for no value (`""` and `"="`), otherwise a map,
+ * which may be empty: skips pairs without `=` or with an empty side. No trimming, no escapes.
  */
 export function parseImageOverrides(text: string): OverrideMap | undefined {
   if (text === '' || text === NO_OVERRIDES) return undefined;
@@ -38,10 +38,10 @@ export function parseImageOverrides(text: string): OverrideMap | undefined {
 }
 
 /**
- * Writes a value of `OPENSHIFT_IMG_OVERRIDES`: sources in byte order, so that an unchanged map never changes the text.
+ * Writes a value of `OPENSHIFT_IMG_OVERRIDES`: sources in byte order, so that the text is deterministic.
  *
- * @param order of the mirrors of one source: `given`, in which they are tried, or `bytes`, as the existing system sorts them since
- *   2026-06. @default {'bytes'}
+ * @param order of the mirrors of one source: `given`, in which they are tried, or `bytes`, as the existing system sorts them
+ *   since 2026-06. @default {'bytes'}
  */
 export function formatImageOverrides(
   overrides: OverrideMap | undefined,
@@ -57,8 +57,8 @@ export function formatImageOverrides(
 
 /**
  * Reads a value of `--registry-overrides`, as Go's string-to-string flags do: with exactly one `=` the whole text is one
- * pair, without the quotes around it; with more it is one CSV record. Gives undefined for text that the flag refuses. The
- * default `=` gives the empty pair, which no reader of the map treats as a rule.
+ * pair, without the quotes around it; with more it is one CSV record. Returns undefined for text that the flag rejects.
+ * The default `=` is one empty pair, which no reader of the map treats as a rule.
  */
 export function parseOverridesFlag(text: string): ReadonlyMap<string, string> | undefined {
   const equals = text.split('=').length - 1;
@@ -72,7 +72,7 @@ export function parseOverridesFlag(text: string): ReadonlyMap<string, string> | 
   return new Map(pairs);
 }
 
-/** One record: fields that start with a quote end with one, and a doubled quote within means one. */
+/** Fields of one CSV record; a doubled quote in a quoted field is a quote. */
 function csvRecord(text: string): readonly string[] | undefined {
   const fields: string[] = [];
   const field = /(?:"((?:[^"]|"")*)"|([^",]*))(,|$)/y;
@@ -99,11 +99,11 @@ export function overrideRules(
 }
 
 /**
- * Rewrites `image` by the longest source that it equals or continues with `/` or `@` (or with `:` after a repository). Text
- * only: a short name is not expanded, a mirror is not rewritten again, a host without port does not match one with.
+ * Rewrites `image` by the longest source that it equals or continues with `/` or `@` (or with `:` after a repository). As text:
+ * a short name is not expanded, a mirror is not rewritten again, and a host without port does not match one with a port.
  */
 export function replaceRegistry(image: string, overrides: ReadonlyMap<string, string>): string {
-  // The flag knows no wildcards: such a source is text like any other, and no image starts with it.
+  // The flag has no wildcards: no image starts with such a text.
   const sources = [...overrides.keys()].filter((source) => !source.startsWith('*.'));
   const rules = overrideRules(sources.map((source) => [source, []]));
   const found = findRule(compileMirrors(rules, 'exact'), image);
@@ -111,24 +111,21 @@ export function replaceRegistry(image: string, overrides: ReadonlyMap<string, st
   return (overrides.get(found.rule.prefix) ?? '') + image.slice(found.length);
 }
 
-// What a value of `OPENSHIFT_IMG_OVERRIDES` means, so that texts are compared by what their readers do and not by their letters.
-// Source of the rule: HyperShift's readers. The order of sources, repeated pairs and empty ones mean nothing. The order of the
-// mirrors of one source is the order in which they are tried; HyperShift itself wrote the administrator's until mid-2026 and sorts
-// since, so that what it wrote is compared without it.
+// Semantic comparison of values of `OPENSHIFT_IMG_OVERRIDES`. Source of the rule: HyperShift's readers. The order of sources,
+// repeated pairs and empty pairs have no meaning. The mirrors of one source are tried in order; HyperShift kept the
+// administrator's order until mid-2026 and sorts since, so its own values are compared without the order.
 
 export interface MeaningOptions {
-  /** Whether another order of the mirrors of a source is another meaning. @default {false} */
+  /** Whether the order of a source's mirrors matters. @default {false} */
   readonly ordered?: boolean;
   /**
-   * Pairs that may be there or not: HyperShift appends the targets of `--registry-overrides` to the value of what it starts, not
-   * to its own. Absent: none.
+   * Optional pairs: HyperShift appends the targets of `--registry-overrides` to the value of its Deployments, not to its own.
+   * Absent: none.
    */
   readonly beside?: ReadonlyMap<string, string>;
 }
 
-/**
- * Whether two values mean the same.
- */
+/** Whether two values have the same meaning. */
 export function sameOverrides(one: string, other: string, options: MeaningOptions = {}): boolean {
   return meaningOf(one, options) === meaningOf(other, options);
 }

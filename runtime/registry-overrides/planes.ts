@@ -1,10 +1,10 @@
 /**
- * Who pulls an image, and by which rules: nodes, the control plane's pods, and what looks images up without a container runtime
- * all read other objects, or the same ones differently.
+ * The rules by which an image is pulled: nodes, pods of the control plane, and components that look up images without a container
+ * runtime read different objects, or the same ones differently.
  *
  * Source of the rule: the Machine Config Operator for nodes; HyperShift for the control plane operator and the ignition server
- * (`OPENSHIFT_IMG_OVERRIDES` of the management cluster's ImageDigestMirrorSets and ImageContentSourcePolicies, tried for tags too);
- * the image registry's `simpleLookupImageMirrorSets` for pull-through of image streams.
+ * (`OPENSHIFT_IMG_OVERRIDES` of the management cluster's ImageDigestMirrorSets and ImageContentSourcePolicies, tried for tags
+ * too); the image registry's `simpleLookupImageMirrorSets` for pull-through of image streams.
  */
 import { PullwrightError } from '../core/errors.ts';
 import { parseImageReference } from '../core/image-reference.ts';
@@ -41,10 +41,10 @@ import {
 import { type MirrorFix, mirrorFix } from './mirror-sets/fix.ts';
 import { type OverrideMap, overrideRules, replaceRegistry } from './overrides.ts';
 
-// The map that the existing system makes of a management cluster's mirror sets: ImageDigestMirrorSets in the order of the
-// list, then ImageContentSourcePolicies by falling name, appended per source. It is what `OPENSHIFT_IMG_OVERRIDES` carries;
-// our own decisions are made from mirrors/collect.ts, which keeps order, policy and tags.
-// Source of the rule: HyperShift `GetAllImageRegistryMirrors`. Both kinds at once are read, as it does since 2024-04.
+// The map that HyperShift builds from a management cluster's mirror sets for `OPENSHIFT_IMG_OVERRIDES`: ImageDigestMirrorSets in
+// the order of the list, then ImageContentSourcePolicies by descending name, appended per source. Our own decisions use
+// mirror-sets/collect.ts, which keeps order, policy and tags. Source of the rule: HyperShift `GetAllImageRegistryMirrors`. Reads
+// both kinds at once, as it does since 2024-04.
 
 /** Empty sources and mirrors are skipped, duplicates are kept. */
 export function collectOverrideMap(objects: readonly KubeObject[]): OverrideMap {
@@ -62,14 +62,14 @@ export function collectOverrideMap(objects: readonly KubeObject[]): OverrideMap 
 }
 
 /**
- * The same map as rules of a look-up without a container runtime: mirrors serve digests and tags alike, the image itself is tried
- * last whatever the policy says. ImageTagMirrorSets are ignored, as in HyperShift.
+ * The same map as rules of a look-up without a container runtime: mirrors serve digests and tags, and the image itself is tried
+ * last regardless of the policy. Ignores ImageTagMirrorSets, as HyperShift does.
  */
 export function lookUpRules(objects: readonly KubeObject[]): readonly MirrorRule[] {
   return overrideRules(collectOverrideMap(objects));
 }
 
-/** Who asks. `control-plane`: pods of a hosted control plane, on nodes of the management cluster. */
+/** Components that pull images. `control-plane`: pods of a hosted control plane, on nodes of the management cluster. */
 export const PLANES = [
   'node',
   'control-plane',
@@ -82,7 +82,7 @@ export type Plane = (typeof PLANES)[number];
 interface PlaneAnswer {
   readonly plane: Plane;
   readonly resolution: Resolution;
-  /** Whether any mirror set or node's file was there to go by. */
+  /** Whether the input had any mirror set or file of a node. */
   readonly given: boolean;
   /** The rules of nodes; absent for readers of the objects themselves. */
   readonly nodes?: Pick<NodeMirrors, 'state' | 'summary'>;
@@ -92,13 +92,13 @@ interface PlaneAnswer {
 
 export interface PlaneInput {
   readonly cluster: ClusterObjects;
-  /** File of a node. */
+  /** The registries.conf of a node. */
   readonly conf?: ConfInForce | undefined;
   /** Targets of `--registry-overrides`. */
   readonly registryOverrides?: ReadonlyMap<string, string>;
 }
 
-/** Answers for `image` in each of `planes`. What does not exist in such a cluster is omitted. */
+/** Resolves `image` in each of `planes`. Omits planes that the cluster does not have. */
 export type PlaneResolver = (image: string, planes: readonly Plane[]) => readonly PlaneAnswer[];
 
 /** Reads the cluster once, for many images. */
@@ -121,7 +121,7 @@ export function planeResolver(input: PlaneInput): PlaneResolver {
   return (image, planes) => planes.flatMap((plane) => answers[plane](image) ?? []);
 }
 
-/** What the control plane operator and the ignition server follow. */
+/** Rules of the control plane operator and the ignition server. */
 export function releasePlaces({ cluster, registryOverrides = new Map() }: PlaneInput): ReleasePlaces {
   const rules = lookUpRules(admit(cluster.management ?? []).objects);
   return { mirrors: compileMirrors(rules, 'text'), overrides: registryOverrides };
@@ -158,7 +158,7 @@ function byNodes(
   };
 }
 
-/** Mirrors of the longest source, for tags too, and the image itself whatever the policy says. */
+/** Mirrors of the longest source, for tags too, and the image itself regardless of the policy. */
 function byLookUp(plane: Plane, image: string, { mirrors, overrides }: ReleasePlaces): PlaneAnswer {
   const resolution = resolveMirrors(mirrors, image);
   const candidates = resolution.candidates.map((candidate) => ({
@@ -173,7 +173,7 @@ function byLookUp(plane: Plane, image: string, { mirrors, overrides }: ReleasePl
   };
 }
 
-/** Every source that covers the repository counts, in the order of the objects; tags, digests and policies are not looked at. */
+/** Mirrors of every source that covers the repository, in the order of the objects; ignores tags, digests and policies. */
 function byStream(image: string, entries: readonly SetEntry[]): PlaneAnswer {
   const repository = withoutTagAndDigest(image);
   const found = new Map<string, Candidate>();
@@ -193,19 +193,19 @@ function byStream(image: string, entries: readonly SetEntry[]): PlaneAnswer {
   };
 }
 
-/** Problems short of a rejection: what {@link collectMirrors} reports on entries without effect or in conflict. */
+/** Warnings of {@link collectMirrors}: entries without effect or in conflict. */
 export function entryWarnings(objects: readonly KubeObject[]): readonly MirrorProblem[] {
   return collectMirrors(objects).problems.filter(({ severity }) => severity === 'warning');
 }
 
-// What the nodes of a cluster follow: what the operator renders from its objects, or what they keep because it refuses to.
+// The rules of a cluster's nodes: what the operator renders from its objects, or the file that they keep when it refuses them.
 //
 // Source of the rule: the Machine Config Operator (render.ts). The file in force is read from the MachineConfigs
 // `99-<pool>-generated-registries`, or is given as the file of a node.
 
-/** A `registries.conf` that nodes have. */
+/** A `registries.conf` on nodes. */
 export interface ConfInForce {
-  /** Where it was read, for a person. */
+  /** Its source, for messages. */
   readonly from: string;
   readonly rules: readonly Registry[];
 }
@@ -213,24 +213,24 @@ export interface ConfInForce {
 export interface NodeMirrors {
   readonly rendering: NodeRendering;
   /**
-   * `rendered`: nodes follow the objects. `kept`: they follow a file that was read. `unknown`: the API server or the operator refuses
-   * objects, or the runtime the file, and what nodes keep is not known; `rules` then are what the objects say as far as they can be
-   * used.
+   * `rendered`: nodes follow the objects. `kept`: they follow a known file. `unknown`: the API server or the operator rejects
+   * objects, or the runtime rejects the file, and the file that nodes keep is unknown; `rules` then are those of the valid
+   * objects.
    */
   readonly state: 'rendered' | 'kept' | 'unknown';
   readonly rules: readonly MirrorRule[];
-  /** One sentence: by what nodes go, and why. */
+  /** One sentence: the rules of the nodes, and why. */
   readonly summary: string;
   readonly problems: readonly MirrorProblem[];
 }
 
-/** What `policy.json` of the nodes says; undefined where the operator renders none. */
+/** `policy.json` of the nodes; undefined where the operator renders none. */
 export function policyOf({ rendering }: NodeMirrors): PolicyDocument | undefined {
   return rendering.refused ? undefined : rendering.policy;
 }
 
 /**
- * Resolves as nodes do: their policy decides on the name that was requested, whichever pull source would serve it.
+ * Resolves as nodes do: their policy applies to the requested name, not to the pull source.
  *
  * Source of the rule: containers/image `PolicyContext.requirementsForImageRef` with `DockerReferenceIdentity` and
  * `DockerReferenceNamespaces`; CRI-O asks it for the reference of the pull, not for that of a mirror.
@@ -254,7 +254,7 @@ export function resolveOnNode(
   return { ...resolution, candidates: [], skipped: [...rejected, ...resolution.skipped] };
 }
 
-/** The scopes of a policy that cover an image, the first that is there counts. */
+/** Scopes of a policy that cover an image, most specific first. */
 function scopesOf(image: string): readonly string[] {
   const parts = withoutTagAndDigest(image).split('/');
   const [host = ''] = (parts[0] ?? '').split(':', 1);
@@ -272,9 +272,7 @@ export const MACHINE_CONFIG = {
 } as const;
 const GENERATED = /^99-(.+)-generated-registries$/;
 
-/**
- * @param given files of nodes, which go before MachineConfigs
- */
+/** @param given file of a node, which precedes MachineConfigs */
 export function nodeMirrors(objects: readonly KubeObject[], given?: ConfInForce): NodeMirrors {
   const admitted = admit(objects);
   const rendering = renderNodeFiles(admitted.objects);
@@ -320,7 +318,7 @@ function refusalOf(faults: readonly RegistriesFault[]): string {
   return `the Machine Config Operator refuses all mirror sets because of ${someOf(names, 3)}`;
 }
 
-/** Why the operator or the runtime refuses, as problems of the objects. */
+/** Rejections by the operator or the runtime, as problems of the objects. */
 export function faultProblems(rendering: NodeRendering): readonly MirrorProblem[] {
   if (rendering.refused)
     return rendering.faults.map(({ code, origin, message }) =>
@@ -347,14 +345,14 @@ export function faultProblems(rendering: NodeRendering): readonly MirrorProblem[
   );
 }
 
-/** Blocking exactly the repository of the release turns the policy around. */
+/** Message when blocking exactly the repository of the release inverts the policy. */
 function allowsReleaseOnly({ lists, policy }: Exclude<NodeRendering, { refused: true }>): string | undefined {
   if (policy?.default[0]?.type !== 'reject' || lists.registries.length === 0) return undefined;
   const [only] = lists.allowed;
   return `blocks the repository of the release, and the policy of nodes then allows "${only}" alone and refuses all other images: block its registry or another path, not that repository`;
 }
 
-/** The generated MachineConfigs, worker first: custom pools have its files too. */
+/** Files of the generated MachineConfigs, worker first, whose files custom pools have too. */
 function confsIn(objects: readonly KubeObject[]): {
   readonly found: readonly ConfInForce[];
   readonly problems: readonly MirrorProblem[];
@@ -384,7 +382,7 @@ function isWorker({ metadata }: KubeObject): boolean {
   return metadata.name === '99-worker-generated-registries';
 }
 
-/** The first entry in which a file in force is not what the objects give. */
+/** The first difference between the file in force and the rendered objects. */
 function driftOf(wanted: readonly MirrorRule[], inForce: ConfInForce | undefined): readonly MirrorProblem[] {
   if (inForce === undefined) return [];
   const present = new Map(inForce.rules.map((rule) => [rule.prefix, meaningOf(rule)]));
@@ -408,17 +406,17 @@ function meaningOf({ location, blocked, insecure, mirrors }: Registry): string {
   return JSON.stringify([location, blocked, insecure, places]);
 }
 
-// How HyperShift's operators address images without a container runtime: a release image is looked up at each mirror in turn, a
-// component of it is renamed to the first one. Both are rewritten as `--registry-overrides` says. What reads an image is an argument.
+// Image references of HyperShift's operators, which have no container runtime: a release image is looked up at each mirror in
+// turn, its components are renamed to the first one. `--registry-overrides` rewrites both.
 
-/** What a look-up follows. */
+/** Rules of a look-up. */
 export interface ReleasePlaces {
   readonly mirrors: MirrorIndex;
   /** Targets of `--registry-overrides`. */
   readonly overrides: ReadonlyMap<string, string>;
 }
 
-/** A pull source that was tried before, and its error. */
+/** A failed pull source and its error. */
 export interface PlaceFailure {
   readonly reference: string;
   readonly message: string;
@@ -432,7 +430,7 @@ export interface FoundRelease<T> {
 }
 
 /**
- * Reads the release `image` with `read`, which gets a whole reference and rejects when it cannot be read there.
+ * Reads the release `image` with `read`, which gets a full reference and rejects when that is not readable.
  *
  * @throws PullwrightError `ReleaseUnreadable` when no pull source has it, with the error of each
  */
@@ -456,8 +454,8 @@ export async function lookUpRelease<T>(
 }
 
 /**
- * The address of `image`, a component of a release, for what has no container runtime: its first mirror, rewritten as
- * `--registry-overrides` says. An image without a rule stays as it is; so does one whose every mirror is blocked.
+ * The reference of `image`, a component of a release, without a container runtime: its first mirror, rewritten by
+ * `--registry-overrides`. Unchanged without a rule, or when every mirror is blocked.
  */
 export function translateImage(image: string, { mirrors, overrides }: ReleasePlaces): string {
   if (!parseImageReference(image).ok) return image;

@@ -89,7 +89,7 @@ export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const providerArgs = flags['provider-arg'] ?? [];
-  // What the kubelet would hand over at each pull is held against the executable's own flags now.
+  // Validate now what the kubelet would pass to the executable at each pull.
   parseArguments(providerArgs, undefined, () => '{}');
   const options = {
     ...nodeSettings(flags, io.env),

@@ -1,4 +1,4 @@
-/** The installer: the desired state goes through the node engine, which restarts the kubelet. */
+/** The installer: applies the plan through the node engine, which restarts the kubelet. */
 import { existsSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { describeError } from '../../core/errors.ts';
@@ -52,9 +52,9 @@ import {
   tryOut,
 } from './source.ts';
 
-// What is installed, for `/metrics` of the installer.
+// Metrics of the installer.
 
-/** Beside what every program on a node counts. `reason`: that of the node's state. */
+/** Gauges besides those of every node program. `reason`: of the node's state. */
 export function installerGauges(
   places: Pick<HostPlaces, 'root' | 'stateDir'> & { readonly authDir: string },
   plan: InstallPlan | undefined,
@@ -86,12 +86,12 @@ export function installerGauges(
   ];
 }
 
-// Takes back what the installer put on a node, once the kubelet runs without it.
+// Removes everything from a node once the kubelet runs without it.
 
 /**
- * Removes drop-in, files, executable, journal, and auth files that wait for a pull; each may be gone already. The drop-in has no effect any more when this is
- * called, so that the kubelet needs no restart. An executable with other bytes than were copied stays.
- * Gives the folders that are left, by their paths on the host.
+ * Removes drop-in, files, executable, journal and unused auth files, as far as they exist. Called when the drop-in has no effect,
+ * so the kubelet needs no restart. Keeps an executable that another program has replaced. Returns the remaining folders, by their
+ * paths on the host.
  */
 function removeAll(
   places: HostPlaces & { readonly authDir: string },
@@ -107,7 +107,7 @@ function removeAll(
   removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now(), IN_USE_LIFE_MS);
   for (const folder of [stateDir, `${authDir}/${NOTES}`])
     rmSync(root + folder, { recursive: true, force: true });
-  // Where nothing was installed, or all of it was taken back, the folder of plugins is there for the pod's mount.
+  // Without a record nothing is installed, and the folder of plugins exists for the pod's mount only.
   const { madeFolder, path } = record ?? { madeFolder: true, path: executablePath(places) };
   return [places.dropInDir, configDir, ...(madeFolder ? [dirname(path)] : [])];
 }
@@ -118,7 +118,7 @@ function removeExecutable(path: string, sha256: string, log: Logger): void {
   else log.warn('Executable kept: another program has replaced it', { file: path });
 }
 
-/** How the installer runs. Times are milliseconds. */
+/** Settings of the installer. Times are milliseconds. */
 export interface InstallerSettings extends SourceOptions, DaemonSettings {
   readonly authDir: string;
   readonly windowMs: number;
@@ -130,7 +130,7 @@ const UNINSTALLED: NodeState = {
   message: 'Nothing of the installer is left',
 };
 
-/** Runs until the signal; with `once` until there is nothing to do. 0: in sync, or told to stop. */
+/** Runs until the signal; with `once` until there is nothing to do. Returns 0 when in sync or stopped by the signal. */
 export async function runInstaller(options: InstallerSettings, io: DaemonIo): Promise<number> {
   let source: NodeSource | undefined;
   const last = await runDaemon(
@@ -179,7 +179,7 @@ const TRYING: NodeState = {
   message: 'The kubelet has the file; the executable is being run on the node',
 };
 
-/** The node is in sync when what is installed works, which each pass tries again. */
+/** Verifies at each pass that the installed provider works; only then is the node in sync. */
 export function prover(
   options: InstallerSettings,
   source: Pick<NodeSource, 'plan'>,
@@ -188,27 +188,27 @@ export function prover(
   let tried = '';
   return async (state) => {
     const { plan } = source;
-    // Without a file the kubelet is pointed at nothing of ours.
+    // Without a file the kubelet does not use our provider.
     if (!state.ready || options.uninstall || plan?.ok !== true || plan.config === undefined) return state;
     if (tried !== plan.dropIn) publish(TRYING);
     tried = plan.dropIn;
     const failure = await tryOut(systemd(options), options, plan, signal);
     if (failure === undefined) return state;
-    // One that was cut off proves nothing.
+    // An aborted trial proves nothing.
     return signal.aborted ? TRYING : { ready: false, ...failure };
   };
 }
 
 type Prove = NonNullable<LoopOptions['prove']>;
 
-/** Prints what would be done. 0: nothing. */
+/** Prints what would be done. Returns 0 for nothing. */
 export async function dryRunInstaller(options: InstallerSettings, io: DaemonIo): Promise<number> {
   const report = await previewInstaller(options, policyOf(options), io.env);
   io.stdout.write(renderReport(report, options.output));
   return report.ready ? 0 : 1;
 }
 
-/** Until the signal; with `once`, until there is nothing to do. */
+/** Runs until the signal; with `once`, until there is nothing to do. */
 async function work(options: InstallerSettings, source: NodeSource, daemon: Daemon): Promise<void> {
   await source.refresh();
   const over = new AbortController();
@@ -223,7 +223,7 @@ async function work(options: InstallerSettings, source: NodeSource, daemon: Daem
     const { publish, log } = daemon;
     const prove = prover(options, source, { ...daemon, signal });
     const loop = { folder, engine, wake, clock, pollMs, publish, prove, once };
-    // Read once: it goes with the first try, which may fail after that.
+    // Read once: the first attempt deletes it, and may fail after that.
     const record = readRecord(recordFile(options));
     if (options.uninstall)
       await leaveNode(loop, (state) => leave(options, { log, signal }, record, state), signal);
@@ -235,7 +235,7 @@ async function work(options: InstallerSettings, source: NodeSource, daemon: Daem
   }
 }
 
-/** The kubelet runs without the drop-in, so the files can go. */
+/** Removes the files, now that the kubelet runs without the drop-in. */
 async function leave(
   options: InstallerSettings,
   { log, signal }: Pick<Daemon, 'log' | 'signal'>,
@@ -245,12 +245,12 @@ async function leave(
   if (!state.ready) return state;
   const bus = systemd(options);
   const { commandLine = '' } = (await bus.service(options.unit)) ?? {};
-  // A kubelet does not start without a folder that its flags name.
+  // A kubelet does not start when a folder in its flags is missing.
   const folders = removeAll(options, record, log).filter(
     (folder) => existsSync(options.root + folder) && !commandLine.includes(folder),
   );
   await bus.reload();
-  // By the host: a pod cannot remove what it has mounted. What others have something in stays.
+  // On the host, because a pod cannot remove its mounts. Folders with files of others stay.
   const command = ['/usr/bin/rmdir', ['rmdir', '--ignore-fail-on-non-empty', '--', ...folders], false];
   const end = await bus.run('pullwright-uninstall.service', [['ExecStart', 'a(sasb)', [command]]], signal);
   if (end.result !== 'done') log.warn('Empty folders may be left', { folders, result: end.result });
@@ -283,8 +283,8 @@ function newEngine(
       name: 'credential-provider',
       file,
       unit: options.unit,
-      // The drop-in is the whole state: the kubelet's file has its digest in its name and never changes, and nothing uses it or
-      // the executable before the drop-in names them, so that putting the drop-in back puts everything back.
+      // The drop-in is the whole state: the kubelet's file has its digest in its name and never changes, and is not used before
+      // the drop-in names it. So restoring the drop-in restores everything.
       isPartOfUnit: true,
       look: (present) => source.look(present === undefined ? undefined : read('', file)?.text),
     },
@@ -299,7 +299,7 @@ function newEngine(
   });
 }
 
-/** The plan follows the watch; the poll finds what the host changed, and serves while the API server cannot be watched. */
+/** Refreshes the plan with the watch, and with the poll: for changes of the host, and while the watch fails. */
 async function keepFresh(
   source: NodeSource,
   options: InstallerSettings,

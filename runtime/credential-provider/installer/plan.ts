@@ -1,9 +1,7 @@
 /**
- * What the installer puts on a node without the Machine Config Operator: one drop-in, one file of an own name, or the reason
- * why nothing. Pure.
+ * The plan for a node without the Machine Config Operator: one drop-in and one file, or the reason for none. Pure.
  *
- * The file's name holds its digest and the file never changes, so the drop-in decides everything: putting the old drop-in back
- * puts the whole old state back.
+ * The file has its digest in its name and never changes, so restoring the old drop-in restores the whole old state.
  */
 
 import { createHash } from 'node:crypto';
@@ -39,26 +37,26 @@ export interface InstallInput extends PlaceInput {
   readonly pointers: KubeletPointers;
   /** Text of the file at `pointers.config`. */
   readonly present?: string | undefined;
-  /** Files of the host that show that the Machine Config Operator manages it. @default {[]} */
+  /** Files of the Machine Config Operator on the host. @default {[]} */
   readonly marks?: readonly string[];
-  /** Also where another system manages the node, or wrote the drop-in. @default {false} */
+  /** Also install where another system manages the node, or wrote the drop-in. @default {false} */
   readonly takeOver?: boolean;
-  /** Folder of our file. */
+  /** Folder of the kubelet's file. */
   readonly configDir: string;
 }
 
-/** What is to be on the node. */
+/** Desired state of the node. */
 export interface GoodPlan {
   readonly ok: true;
   /** Text of the drop-in. */
   readonly dropIn: string;
-  /** To be there before the drop-in; absent when no entry is left. */
+  /** The kubelet's file, written before the drop-in; absent when no entry is rendered. */
   readonly config?: NodeFile;
-  /** Variables for the unit, to be there before the drop-in; absent when the drop-in sets them itself. */
+  /** EnvironmentFile, written before the drop-in; absent when the drop-in sets the variable itself. */
   readonly environment?: NodeFile | undefined;
-  /** Where the executable must be before the drop-in. */
+  /** Folder of the executable, copied before the drop-in is written. */
   readonly binDir: string;
-  /** Where the kubelet finds its providers without the drop-in; absent: nowhere. */
+  /** The kubelet's file without the drop-in; absent: none. */
   readonly pointedAt?: string | undefined;
   readonly verdicts: readonly MatchImageVerdict[];
 }
@@ -67,10 +65,10 @@ export type InstallPlan = GoodPlan | PlaceRefusal;
 
 // Whether another system manages the kubelet of a node, so that the installer changes nothing. Pure.
 //
-// On a node of the Machine Config Operator the installer would overwrite a drop-in of the same name, the operator would put it
-// back and mark the node as degraded, and each would restart the kubelet.
+// On a node of the Machine Config Operator the installer would overwrite a drop-in of the same name; the operator would restore
+// it and mark the node as degraded, with restarts of the kubelet by both.
 
-/** Files of the host that only nodes of the Machine Config Operator have. */
+/** Files that exist only on nodes of the Machine Config Operator. */
 export const MANAGED_MARKS: readonly string[] = [
   '/etc/machine-config-daemon/currentconfig',
   '/etc/machine-config-daemon/node-annotations.json',
@@ -82,8 +80,8 @@ const DESIRED = 'machineconfiguration.openshift.io/desiredConfig';
 const NODE_POOL = 'hypershift.openshift.io/nodePool';
 
 /**
- * Who manages the node's kubelet and how that shows, as the end of a sentence; undefined for none. `marks`: those of
- * {@link MANAGED_MARKS} that are on the host.
+ * The system that manages the node's kubelet and the evidence, as a clause; undefined for none. `marks`: those of
+ * {@link MANAGED_MARKS} that exist on the host.
  *
  * Source of the rule: the Machine Config Daemon's annotations and state files, the label that HyperShift puts on nodes of a
  * NodePool.
@@ -99,39 +97,39 @@ export function managedBy({ metadata }: KubeObject, marks: readonly string[]): s
   return marks[0] === undefined ? undefined : `${operator} (it has the file ${marks[0]})`;
 }
 
-/** A drop-in without effect: the unit's own command line counts again. */
+/** A drop-in without effect. */
 export const NEUTRAL: string = '# No image pattern is configured\n';
 
-/** Name of the kubelet's file that an installer wrote: its digest is in it. */
+/** Names of files that an installer wrote, with their digests. */
 export const OWN_FILE: RegExp = /^pullwright-[0-9a-f]{16}\.(?:yaml|env)$/;
 
-/** What a killed run left of such a file. */
+/** Temporary files that a killed run left. */
 export const OWN_LEFTOVER: RegExp = /^\.pullwright-[0-9a-f]{16}\.(?:yaml|env)\.tmp-[0-9a-f-]+$/;
 
-/** Whether a drop-in is one that an installer wrote: it points at a file of ours, or has no effect. */
+/** Whether an installer wrote the drop-in: it names a file of ours, or has no effect. */
 export function isOwnDropIn(text: string): boolean {
   return (
     text === NEUTRAL || /--image-credential-provider-config=\S*\/pullwright-[0-9a-f]{16}\.yaml\b/.test(text)
   );
 }
 
-// Where in the kubelet's command the flags go, or why nowhere. Pure.
+// The variable of the kubelet's command that takes the flags, or why there is none. Pure.
 
-/** What systemd has made of the files of a unit, ours included. */
+/** The unit as systemd has loaded it, our drop-in included. */
 interface LoadedUnit {
   readonly command: UnitCommand;
-  /** `NAME=value` of each variable that the unit sets itself. */
+  /** `NAME=value` of each Environment setting. */
   readonly environment: readonly string[];
 }
 
 export interface PlaceInput {
   /** Unit file and drop-ins of the kubelet in the order in which they apply, without ours; empty when there is no unit. */
   readonly unit: readonly NodeFile[];
-  /** Texts of the files of variables that the unit names, in order. @default {[]} */
+  /** Texts of the unit's EnvironmentFiles, in order. @default {[]} */
   readonly environment?: readonly string[];
-  /** The unit as systemd has read it. Absent: not known; the files are read as systemd reads them. */
+  /** The unit as systemd has loaded it. Absent: unknown; `unit` is parsed instead. */
   readonly loaded?: LoadedUnit | undefined;
-  /** Text of the drop-in of our name. */
+  /** Text of the drop-in with our name. */
   readonly presentDropIn?: string | undefined;
 }
 
@@ -175,14 +173,14 @@ function lateDropIn(unit: PlaceInput['unit'], { name }: FlagVariable): PlaceRefu
   );
 }
 
-/** The variable is set again by us: if systemd reads another value than we do, flags of the kubelet would be lost. */
+/** Refuses when systemd has another value than we parse: our drop-in sets the variable again, and would drop flags. */
 function misread(
   { unit, loaded, presentDropIn }: PlaceInput,
   { name }: FlagVariable,
 ): PlaceRefusal | undefined {
   const texts = [...unit.map(({ text }) => text), ...(presentDropIn === undefined ? [] : [presentDropIn])];
   const read = unitValue(serviceSettings(texts), name);
-  // A specifier is what systemd has put its value in for.
+  // systemd has expanded specifiers, so the values cannot be compared.
   if (loaded === undefined || read?.includes('%') === true) return undefined;
   const known = loaded.environment.find((entry) => entry.startsWith(`${name}=`))?.slice(name.length + 1);
   if ((known ?? '') === (read ?? '')) return undefined;
@@ -193,7 +191,7 @@ function misread(
   );
 }
 
-/** Whether a later drop-in takes the variable away again. */
+/** Whether a drop-in may set the variable. */
 function setsVariable(text: string, name: string): boolean {
   return serviceSettings([text]).some(
     (setting) =>
@@ -206,9 +204,7 @@ export function refusedPlace(code: string, message: string, hint: string): Place
   return { ok: false, code, message: `Cannot install the provider: ${message}`, hint };
 }
 
-// The plan.
-
-/** Uninstalls: a drop-in without effect, regardless of what the node runs. A foreign drop-in stays. */
+/** Plan of an uninstallation: a drop-in without effect, on any node. Keeps a foreign drop-in. */
 export function planNodeUninstall(
   presentDropIn: string | undefined,
   binDir: string,
@@ -218,7 +214,7 @@ export function planNodeUninstall(
   return { ok: true, dropIn: isForeign && !takeOver ? presentDropIn : NEUTRAL, binDir, verdicts: [] };
 }
 
-/** Decides. */
+/** The plan. */
 export function planInstall(input: InstallInput): InstallPlan {
   const { presentDropIn, takeOver = false } = input;
   const manager = takeOver ? undefined : managedBy(input.node, input.marks ?? []);
@@ -228,7 +224,7 @@ export function planInstall(input: InstallInput): InstallPlan {
       manager,
       'Leave this node out of nodeSelector: the reconciler renders MachineConfigs for such nodes. --take-over installs all the same',
     );
-  // Taking back must work on every node, also on one that could not be installed on.
+  // Removal must work on every node, even where an installation is refused.
   if (input.matchImages.length === 0) return planNodeUninstall(presentDropIn, binDirOf(input), takeOver);
   if (!takeOver && presentDropIn !== undefined && !isOwnDropIn(presentDropIn))
     return refusedPlace(
@@ -273,7 +269,7 @@ function planEntries(input: InstallInput): InstallPlan {
   const setting = environment ? `EnvironmentFile=-${environment.path}` : unitLine(place, flags);
   return {
     ok: true,
-    // The flags are in a comment as well, so that every drop-in shows the files that it points at.
+    // The flags are in a comment as well, so that every drop-in names its files.
     dropIn: `[Service]\n# ${flags}\n${setting}\n`,
     config: { path, text },
     environment,
@@ -283,12 +279,12 @@ function planEntries(input: InstallInput): InstallPlan {
   };
 }
 
-/** A name with the digest of what is in it: such a file never changes. */
+/** Path with the digest of the content: such a file never changes. */
 function ownFile({ configDir }: InstallInput, text: string, ending: 'yaml' | 'env'): string {
   return `${configDir}/pullwright-${createHash('sha256').update(text).digest('hex').slice(0, 16)}.${ending}`;
 }
 
-/** Where a drop-in of ours points its kubelet. */
+/** Provider flags in a drop-in of ours. */
 export function ownPointers(dropIn: string): KubeletPointers {
   return kubeletPointers([dropIn.replace(/^# /gm, '')]);
 }
@@ -321,18 +317,18 @@ function presentConfig({
   );
 }
 
-/** Where the executable goes by a plan. */
+/** Path of the executable. */
 export function executablePath({
   binDir = CREDENTIAL_PROVIDER.binDir,
 }: Pick<KubeletPointers, 'binDir'>): string {
   return `${binDir}/${CREDENTIAL_PROVIDER.name}`;
 }
 
-// Which kubeconfig the executable gets. Pure.
+// The kubeconfig of the executable. Pure.
 
 /**
- * The arguments of the executable, with the kubeconfig of the running kubelet first where the executable would not look there,
- * or would find another one before it. `commandLine`: of the kubelet, as one text.
+ * The arguments of the executable, with the kubeconfig of the running kubelet where the executable would not find it, or would
+ * find another one first. `commandLine`: of the kubelet.
  */
 export function withKubeconfig(
   args: readonly string[],

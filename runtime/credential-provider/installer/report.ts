@@ -1,4 +1,4 @@
-/** Reports of the installation on a node to the API server: a PullStatus, and Events on the Node. Pure. */
+/** Reports of the installation on a node: its PullStatus and Events, and `--dry-run`. */
 import { existsSync, globSync, lstatSync, readFileSync } from 'node:fs';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { isRecord } from '../../core/record.ts';
@@ -41,7 +41,7 @@ import {
 const MOST_BYTES = 16_384;
 const TEXTS = ['namespace', 'serviceAccount', 'pod', 'podUid', 'image'] as const;
 
-/** The notes in the folder of auth files, by name of the file; what is none, or cannot be read, is skipped. */
+/** The notes beside the auth files, by file name. Skips invalid and unreadable files. */
 export function readFailures(authDir: string): readonly FailureNote[] {
   const folder = `${authDir}/${NOTES}`;
   return globSync('*.json', { cwd: folder })
@@ -59,20 +59,20 @@ function noteIn(path: string): readonly FailureNote[] {
     const known = TEXTS.flatMap((name) => (typeof note[name] === 'string' ? [[name, note[name]]] : []));
     return [{ ...Object.fromEntries(known), message: note['message'] }];
   } catch {
-    // It was removed just now, or was being written when the machine stopped.
+    // Removed just now, or truncated by a power cut.
     return [];
   }
 }
 
-/** Whom a note is about: `team-a/app`, or the node. */
+/** The subject of a note: `team-a/app`, or `node`. */
 export function accountOf({ namespace, serviceAccount = '' }: FailureNote): string {
   return namespace === undefined ? 'node' : `${namespace}/${serviceAccount}`;
 }
 
-/** The Event has the rest: a hundred verdicts with a Role each would be a large object. */
+/** Longer messages are in the Event only: a hundred verdicts with a Role each would be a large object. */
 const MOST_VERDICT = 500;
 
-/** One entry of the node's PullStatus. */
+/** Verdict for the node's PullStatus. */
 export function failureVerdict(note: FailureNote): EntryStatus {
   const message = `${note.image === undefined ? '' : `image "${note.image}": `}${note.message}`;
   return {
@@ -83,7 +83,7 @@ export function failureVerdict(note: FailureNote): EntryStatus {
   };
 }
 
-/** The state of the node with who gets no credentials, by name as far as a line goes. The node is as it should be all the same. */
+/** The state with the first accounts whose last run failed in its message. Such failures do not make the node not ready. */
 export function withFailures(state: NodeState, notes: readonly FailureNote[]): NodeState {
   if (notes.length === 0) return state;
   const shown = notes.slice(0, 3).map(accountOf).join(', ');
@@ -91,7 +91,7 @@ export function withFailures(state: NodeState, notes: readonly FailureNote[]): N
   return { ...state, message: `${state.message}; the last run of the provider failed for ${shown}${more}` };
 }
 
-/** Gives the notes that say something new: a pod which tries again and again is spoken of once for each cause. */
+/** Returns a filter for new notes: a pod that retries is reported once per cause. */
 export function failureNews(): (notes: readonly FailureNote[]) => readonly FailureNote[] {
   let before = new Set<string>();
   return (notes) => {
@@ -102,7 +102,7 @@ export function failureNews(): (notes: readonly FailureNote[]) => readonly Failu
   };
 }
 
-/** The Event on the pod, for its owner; on the node where the pod is unknown. */
+/** Event on the pod, for its owner; on the Node when the pod is unknown. */
 export function failureEvent(note: FailureNote): Said {
   const { namespace, pod, podUid, message } = note;
   const said = { type: 'Warning', reason: PROVIDER_FAILED, action: 'Pull', note: message } as const;
@@ -111,7 +111,7 @@ export function failureEvent(note: FailureNote): Said {
   return { ...said, regarding: { apiVersion: 'v1', kind: 'Pod', namespace, name: pod, ...uid } };
 }
 
-/** `plan`: the last good one; `failures`: those of runs for pods. Both are read for each report. */
+/** `plan`: the last good one; `failures`: of runs for pods. Both are called for each report. */
 export function installerWords(
   plan: () => InstallPlan | undefined,
   failures: () => readonly FailureNote[],
@@ -142,7 +142,7 @@ export function installerWords(
       const note = `The kubelet did not come up with the credential provider: the old drop-in is back (${file})`;
       return { type: 'Warning', reason: 'CredentialProviderRolledBack', action: 'RollBack', note };
     },
-    // An Event is written only for what needs a person.
+    // Events only for states that need action.
     eventOfState: ({ ready, busy, reason, message }) =>
       ready || busy === true || reason === 'Starting'
         ? undefined
@@ -156,7 +156,7 @@ function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): EntrySt
     : { subject: pattern, verdict: 'Rejected', reason: verdict, message };
 }
 
-// `install-provider --dry-run`: what a run would do on this node. Reads, and writes nothing.
+// `install-provider --dry-run`: what a run would do on this node. Writes nothing.
 
 /** What `--dry-run` and `--once` print. */
 export interface InstallerReport {
@@ -166,12 +166,12 @@ export interface InstallerReport {
   readonly message: string;
   /** With `--dry-run`: what would happen, in order. */
   readonly would?: readonly HostChange[];
-  /** With `--dry-run`: what the journal says is to be done first, when a run was interrupted. */
+  /** With `--dry-run`: phase of an interrupted run, which is resumed first. */
   readonly resumes?: string;
   readonly entries?: readonly MatchImageVerdict[];
 }
 
-/** Gives the report. Rejects with the error of the failed request. */
+/** Returns the report. Rejects with the error of the failed request. */
 export async function previewInstaller(
   options: SourceOptions,
   policy: Policy,
@@ -203,16 +203,16 @@ export async function previewInstaller(
   };
 }
 
-/** One thing that would happen. */
+/** One planned change. */
 export interface HostChange {
   readonly action: 'create' | 'replace' | 'remove' | 'reload' | 'restart';
   /** A path of the host, or a unit. */
   readonly what: string;
-  /** What differs, by meaning. */
+  /** Semantic differences. */
   readonly details: readonly string[];
 }
 
-/** Changes in the order in which they would happen; none when the node is as it should be. */
+/** Changes in order; none when the node is in sync. */
 function nodeChanges(plan: GoodPlan, options: SourceOptions): readonly HostChange[] {
   const { root, configDir } = options;
   const kept = [plan.config?.path, plan.environment?.path];
@@ -228,7 +228,7 @@ function nodeChanges(plan: GoodPlan, options: SourceOptions): readonly HostChang
   ];
 }
 
-/** The program and the configuration that the kubelet is to use. */
+/** Changes of the executable and the kubelet's file. */
 function fileChanges(
   plan: GoodPlan,
   { root, executable }: SourceOptions,
@@ -253,7 +253,7 @@ function put(what: string, isThere: boolean, details: readonly string[]): HostCh
   return { action: isThere ? 'replace' : 'create', what, details };
 }
 
-/** The drop-in of the kubelet's unit, and what makes it count. */
+/** Changes of the drop-in, with the reload and restart that apply it. */
 function dropInChanges(
   plan: GoodPlan,
   options: SourceOptions,
@@ -275,7 +275,7 @@ function dropInChanges(
   ];
 }
 
-/** Providers that are added, removed, or called for other images. */
+/** Providers that are added, removed, or match other images. */
 function providerChanges(before: string | undefined, after: string): readonly string[] {
   const [old, next] = [providersOf(before), providersOf(after)];
   return [...new Set([...old.keys(), ...next.keys()])].map((name) => {
@@ -308,9 +308,7 @@ function flagChanges(before: string, after: string): readonly string[] {
 
 // The report of `install-provider` as text, JSON or YAML.
 
-/**
- * The text for stdout, ending with a line end.
- */
+/** The text for stdout, with a final newline. */
 export function renderReport(report: InstallerReport, output: 'text' | 'json' | 'yaml'): string {
   if (output === 'json') return jsonText(report);
   if (output === 'yaml') return toYaml(report);

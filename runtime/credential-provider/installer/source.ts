@@ -1,4 +1,4 @@
-/** Keeps the last good plan, and puts what the drop-in points at beside it before the drop-in is written. */
+/** Keeps the last good plan, and writes the files that the drop-in names before the drop-in. */
 import { createHash } from 'node:crypto';
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
@@ -43,7 +43,7 @@ import {
   withKubeconfig,
 } from './plan.ts';
 
-// The installer's record of the executable that it copied, so that it removes that file and no other.
+// Record of the copied executable, so that the installer removes that file and no other.
 
 /** The copied executable. */
 export interface InstalledExecutable {
@@ -52,11 +52,11 @@ export interface InstalledExecutable {
   /** Lower-case hexadecimal SHA-256 of its bytes. */
   readonly sha256: string;
   readonly version: string;
-  /** Whether nothing was in its folder before: then the folder is there for it alone. */
+  /** Whether its folder was empty or missing before, so that the folder is removed with it. */
   readonly madeFolder: boolean;
 }
 
-/** Reads the record `file`; undefined when there is none that can be understood. */
+/** Reads the record `file`; undefined when missing or invalid. */
 export function readRecord(file: string): InstalledExecutable | undefined {
   try {
     const value = JSON.parse(readFileSync(file, 'utf8')) as Partial<Record<string, unknown>>;
@@ -70,11 +70,11 @@ export function readRecord(file: string): InstalledExecutable | undefined {
 }
 
 export interface SourceOptions extends WantedOptions {
-  /** What is copied to the node. */
+  /** The executable to copy to the node. */
   readonly executable: string;
 }
 
-/** The desired state, from the API server and the host; the last good answer stays while there is none. */
+/** The desired state, from the API server and the host. Keeps the last good plan on errors. */
 export class NodeSource {
   readonly #options: SourceOptions;
   readonly #env: Env;
@@ -89,7 +89,7 @@ export class NodeSource {
     this.#log = log;
   }
 
-  /** The last good plan; undefined when there was none yet. */
+  /** The last good plan; undefined before the first. */
   get plan(): InstallPlan | undefined {
     return this.#plan instanceof PullwrightError ? undefined : this.#plan;
   }
@@ -110,30 +110,30 @@ export class NodeSource {
     return lookAtNode(this.#plan, present);
   }
 
-  /** Removes what killed runs left. To be called while the lock is held: another installer may be writing until then. */
+  /** Removes temporary files of killed runs. Requires the lock, since another installer may be writing. */
   sweep(): void {
     const { root, configDir } = this.#options;
     removeConfigs(root + configDir, (name) => OWN_LEFTOVER.test(name));
     if (this.plan?.ok === true) sweepLeftovers(root + executablePath(this.plan));
   }
 
-  /** Files of earlier entries: once the node is in sync nothing points at them. */
+  /** Removes files of earlier entries, which are unused once the node is in sync. */
   removeOld(): void {
     const { plan } = this;
     if (plan?.ok !== true) return;
     try {
-      // The plan may be newer than the drop-in: what that points at stays in any case.
+      // The plan may be newer than the drop-in: keep the files of both.
       const used = `${read('', dropInFile(this.#options))?.text ?? ''} ${plan.config?.path ?? ''} ${plan.environment?.path ?? ''}`;
       removeConfigs(
         this.#options.root + this.#options.configDir,
         (name) => OWN_FILE.test(name) && !used.includes(name),
       );
     } catch {
-      // It costs a few hundred bytes; the next look tries again.
+      // They take a few hundred bytes; the next check retries.
     }
   }
 
-  /** What the drop-in points at is there before the drop-in is. */
+  /** Writes the files that the drop-in names before the drop-in. */
   #prepare(plan: InstallPlan): void {
     if (!plan.ok) return;
     this.#sayVerdicts(plan);
@@ -159,7 +159,8 @@ export class NodeSource {
     makeFolder(dirname(file), 0o700);
     const record: InstalledExecutable = { path: hostPath, sha256, version: VERSION, madeFolder };
     const keep = (): void => replaceFile(file, Buffer.from(`${JSON.stringify(record)}\n`), { mode: 0o600 });
-    // Known before it is there, so that one whose installer is killed is removed as well; an older one is known until it has gone.
+    // Record a new path before the copy, so that --uninstall finds it after a kill; keep the record of an older copy until it is
+    // replaced.
     if (before?.path !== hostPath) keep();
     makeFolder(dirname(path), 0o755);
     if (!isExecutable(path) || digestOf(path) !== sha256)
@@ -178,7 +179,7 @@ export class NodeSource {
   }
 }
 
-/** The answer for the engine: the desired drop-in, or why there is none. */
+/** Observation for the engine: the desired drop-in, or why there is none. */
 export function lookAtNode(
   plan: InstallPlan | PullwrightError | undefined,
   present: string | undefined,
@@ -207,7 +208,7 @@ export function lookAtNode(
   };
 }
 
-/** Makes a folder and those above it. */
+/** Creates a folder and its parents. */
 export function makeFolder(path: string, mode: number): void {
   try {
     mkdirSync(path, { recursive: true, mode });
@@ -216,7 +217,7 @@ export function makeFolder(path: string, mode: number): void {
   }
 }
 
-/** Removes the files in `folder` for whose names `isOld` holds; a missing folder is fine. */
+/** Removes the files in `folder` whose names match `isOld`. A missing folder is not an error. */
 export function removeConfigs(folder: string, isOld: (name: string) => boolean): void {
   for (const name of namesIn(folder)) if (isOld(name)) removeFile(join(folder, name));
 }
@@ -234,7 +235,7 @@ function bytesOf(path: string): Buffer {
   }
 }
 
-/** Whether there is a file that may be run. */
+/** Whether the file exists and is executable. */
 function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK);
@@ -244,15 +245,15 @@ function isExecutable(path: string): boolean {
   }
 }
 
-// The plan of the installer for a node, from the API server and the host. Writes nothing.
+// The plan for a node, from the API server and the host. Writes nothing.
 
 interface WantedOptions extends HostPlaces {
   readonly secretAnnotation: boolean;
-  /** Arguments of the executable, as they go into the kubelet's file. */
+  /** Arguments of the executable in the kubelet's file. */
   readonly providerArgs: readonly string[];
   readonly nodeName: string;
   readonly serviceAccountDir: string;
-  /** Also where another system manages the node, or wrote the drop-in. */
+  /** Also install where another system manages the node, or wrote the drop-in. */
   readonly takeOver: boolean;
   /** Uninstall; sends no request to the API server. */
   readonly uninstall: boolean;
@@ -260,7 +261,7 @@ interface WantedOptions extends HostPlaces {
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** Reads, and decides. Rejects with the error of the failed request. */
+/** Reads everything and plans. Rejects with the error of the failed request. */
 export async function askWanted(options: WantedOptions, env: Env): Promise<InstallPlan> {
   const { root, configDir, takeOver } = options;
   const dropIn = (): string | undefined => read('', dropInFile(options))?.text;
@@ -270,7 +271,7 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
   const { node, matchImages } = await asked(client, options.nodeName).finally(() => client.close());
   let presentDropIn = dropIn();
   let kubelet = await loadedKubelet(options);
-  // The engine may write it meanwhile: what systemd has read is compared with the same text.
+  // The engine may write the drop-in meanwhile: the loaded unit must belong to the same text.
   while (presentDropIn !== dropIn()) {
     presentDropIn = dropIn();
     kubelet = await loadedKubelet(options);
@@ -292,7 +293,7 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
   });
 }
 
-/** The kubelet's service; undefined where systemd has none of the name, or without a bus, as in a folder. */
+/** The kubelet's service; undefined when systemd has no service of this name, or without a bus. */
 async function loadedKubelet({ busSocket, unit }: HostPlaces): Promise<LoadedService | undefined> {
   try {
     return await new SystemdOverBus({ socket: busSocket }).service(unit);
@@ -302,7 +303,7 @@ async function loadedKubelet({ busSocket, unit }: HostPlaces): Promise<LoadedSer
   }
 }
 
-/** The unit as systemd has it; as its files say where systemd has not read them yet. */
+/** The unit as systemd has loaded it; from its files while they are newer. */
 function readKubelet(
   places: HostPlaces,
   kubelet: LoadedService | undefined,
@@ -339,38 +340,38 @@ async function asked(
   return { node, matchImages: [] };
 }
 
-/** Name of the installer in requests, and field manager of its reports. */
+/** User agent and field manager of the installer. */
 export const PROGRAM = 'pullwright-installer';
 
-/** The one object, by its versions; the first that is there counts. */
+/** The singleton in each version, in order of preference. */
 export const CONFIGS: readonly NamedWatch['object'][] = ['v1', 'v1alpha1'].map((version) => ({
   apiVersion: `${CREDENTIAL_PROVIDER.group}/${version}`,
   kind: CREDENTIAL_PROVIDER.kind,
   name: CREDENTIAL_PROVIDER.objectName,
 }));
 
-// The host as the installer sees it: the kubelet's unit with its drop-ins, and the files that its command line comes from.
+// Files of the host: the kubelet's unit with its drop-ins, and its EnvironmentFiles.
 
-/** Where things are on the host. Paths are those of the host; `root` goes before each of them. */
+/** Paths on the host; `root` is prepended to each. */
 export interface HostPlaces {
   readonly root: string;
   readonly unit: string;
-  /** Folders of units, most important first, as systemd has them. */
+  /** Folders of units, in systemd's order of precedence. */
   readonly unitPath: readonly string[];
   readonly configDir: string;
   readonly dropInDir: string;
   readonly stateDir: string;
   readonly binDir: string | undefined;
-  /** Of the system bus of the host. */
+  /** Socket of the host's system bus. */
   readonly busSocket: string;
 }
 
-/** Path of the drop-in, with the root before it. */
+/** Path of the drop-in, including the root. */
 export function dropInFile({ root, dropInDir }: HostPlaces): string {
   return `${root}${dropInDir}/${OWN_DROP_IN}`;
 }
 
-/** Path of the record of the copied executable, with the root before it. */
+/** Path of the record of the copied executable, including the root. */
 export function recordFile({ root, stateDir }: Pick<HostPlaces, 'root' | 'stateDir'>): string {
   return `${root}${stateDir}/installed.json`;
 }
@@ -392,12 +393,12 @@ function readUnit({ root, unit, unitPath }: HostPlaces): readonly NodeFile[] {
   return [main, ...paths.flatMap((path) => read(root, path) ?? [])];
 }
 
-/** The files that systemd has read for the unit, without the drop-in that is ours. Throws for one that cannot be seen from here. */
+/** The files of the loaded unit without our drop-in. Throws for a file that the pod does not mount. */
 function readLoadedUnit(root: string, loaded: LoadedService): readonly NodeFile[] {
   return loaded.files
     .filter((path) => basename(path) !== OWN_DROP_IN)
     .map((path) => {
-      // Where /lib is a link to /usr/lib, systemd names either.
+      // Where /lib is a link to /usr/lib, systemd may report either path.
       const file = read(root, path) ?? (path.startsWith('/lib/') ? read(root, `/usr${path}`) : undefined);
       if (file !== undefined) return { path, text: file.text };
       throw new PullwrightError(`Cannot read "${root}${path}": systemd has read it for the kubelet's unit`, {
@@ -407,7 +408,7 @@ function readLoadedUnit(root: string, loaded: LoadedService): readonly NodeFile[
     });
 }
 
-/** Texts of the environment files that the unit names, without ours. */
+/** Texts of the unit's EnvironmentFiles, without ours. */
 export function readEnvironment(
   root: string,
   unit: readonly NodeFile[],
@@ -421,7 +422,7 @@ export function readEnvironment(
     .flatMap((path) => read(root, path)?.text ?? []);
 }
 
-/** A file of the host, links followed; undefined when missing. */
+/** A file of the host; follows links; undefined when missing. */
 export function read(root: string, path: string): NodeFile | undefined {
   try {
     return { path, text: readFileSync(root + path, 'utf8') };
@@ -431,20 +432,20 @@ export function read(root: string, path: string): NodeFile | undefined {
   }
 }
 
-// Whether what was installed works: the kubelet runs with the flags, and the executable, started by systemd on the host with the
-// arguments and variables that the kubelet gives it, reaches the API server.
+// Verifies the installation: the kubelet runs with the flags, and the executable, started by systemd on the host with the
+// kubelet's arguments and variables, reaches the API server.
 
-/** What is wrong; undefined when nothing is. */
+/** Why the installation does not work. */
 interface TrialFailure {
   readonly reason: 'KubeletWithoutFlags' | 'ProviderFails' | 'ProviderNotTried';
   readonly message: string;
 }
 
-/** More than the longest budget of a check, and less than the loop of a node may stand still. */
+/** More than the longest budget of a check, less than the deadline of the loop's heartbeat. */
 const LONGEST_SECONDS = 60;
 const UNIT = 'pullwright-provider-check.service';
 
-/** Looks, and tries. A systemd that does not answer proves nothing. */
+/** Verifies the installation; undefined when it works. Errors of systemd are a failure too. */
 export async function tryOut(...given: Parameters<typeof attempt>): Promise<TrialFailure | undefined> {
   try {
     return await attempt(...given);
@@ -465,7 +466,7 @@ async function attempt(
   const answer = `${places.stateDir}/check.json`;
   mkdirSync(places.root + places.stateDir, { recursive: true, mode: 0o700 });
   try {
-    // systemd writes over what is there, and cuts nothing off.
+    // systemd does not truncate an existing file.
     removeFile(places.root + answer);
     const { result } = await systemd.run(UNIT, trialService(plan, answer, kubelet), signal);
     return judged(textOf(places.root + answer), result);
@@ -474,9 +475,7 @@ async function attempt(
   }
 }
 
-/**
- * What the command line of the running kubelet lacks.
- */
+/** Flags that the command line of the running kubelet lacks. */
 function flagsFailure(
   kubelet: LoadedService | undefined,
   { config, binDir }: GoodPlan,
@@ -495,12 +494,12 @@ function flagsFailure(
   };
 }
 
-/** The request of a static pod: it holds no token, so that no secret can be read with it. */
+/** Request as for a static pod: without a token, so that it cannot read a Secret. */
 function requestFor(image: string): string {
   return `${JSON.stringify({ apiVersion: PLUGIN_API_VERSION, kind: 'CredentialProviderRequest', image })}\n`;
 }
 
-/** As the kubelet runs it: on the host, with the variables of the kubelet's unit. */
+/** Runs the executable as the kubelet does: on the host, with the variables of the kubelet's unit. */
 export function trialService(
   plan: GoodPlan,
   answer: string,
@@ -527,7 +526,7 @@ export function trialService(
   ];
 }
 
-/** Arguments of the executable, as the kubelet's file has them. */
+/** Arguments of the executable in the kubelet's file. */
 function argsIn(text: string): readonly string[] {
   const decoded = decodeCredentialProviderConfig(text, parseYaml);
   const providers = decoded.ok ? (decoded.config.providers ?? []) : [];

@@ -1,4 +1,4 @@
-/** Where the API server is and which CA its certificate must come from, as files on the node say. */
+/** Address and CA of the API server, from files on the node. */
 
 import { readFileSync } from 'node:fs';
 import { PullwrightError } from '../../core/errors.ts';
@@ -12,11 +12,11 @@ import type { HttpEngine, Route, WholeAnswer } from '../../http/request.ts';
 import type { ProviderOptions } from '../provider-flags.ts';
 
 export interface ApiServer {
-  /** `https://host:port` with the path that a kubeconfig may give, IPv6 in brackets. */
+  /** `https://host:port` with an optional path, IPv6 in brackets. */
   readonly url: string;
   /** PEM. */
   readonly ca: string;
-  /** Name that the certificate must be for, where it is not the host of {@link url}. */
+  /** Name in the certificate, where it is not the host of {@link url}. */
   readonly serverName?: string;
 }
 
@@ -36,7 +36,7 @@ function addressOfEnv(envFile: string | undefined): Address | undefined {
   });
 }
 
-/** The last assignment of `name` in dotenv text; quotes, `export` and comments are allowed. Empty counts as absent. */
+/** The last assignment of `name` in dotenv text, with quotes, `export` and comments. An empty value counts as absent. */
 function variable(text: string, name: string): string | undefined {
   const lines = text.matchAll(new RegExp(`^[ \\t]*(?:export[ \\t]+)?${name}[ \\t]*[=:][ \\t]*(.*)$`, 'gm'));
   const raw = [...lines].at(-1)?.[1]?.trim() ?? '';
@@ -48,14 +48,16 @@ function variable(text: string, name: string): string | undefined {
 type Address = Pick<ApiServer, 'url' | 'serverName'>;
 
 /**
- * Address and CA: the address of `apiserver-url.env`, else of the first kubeconfig with one, else this host; the CA of the same
- * kubeconfigs, then the CA files. Without a CA no request may be sent, so that is an error.
+ * Address from `apiserver-url.env`, else from the first kubeconfig with one, else this host. CA from the same kubeconfigs, then
+ * the CA files.
+ *
+ * @throws PullwrightError without a CA, since no request may be sent to an unverified server
  */
 export async function findApiServer(options: ProviderOptions): Promise<ApiServer> {
   const { caFile, kubeconfigs, caFiles } = options;
   let address = addressOfEnv(textIn(options.apiServerEnv));
   let ca = caFile === undefined ? undefined : pem(textIn(caFile));
-  // Read as few files as needed: with both, no kubeconfig.
+  // With address and CA, read no further kubeconfig.
   for (const path of caFile !== undefined && ca === undefined ? [] : kubeconfigs) {
     if (address !== undefined && ca !== undefined) break;
     const cluster = await clusterIn(path);
@@ -75,7 +77,7 @@ export async function findApiServer(options: ProviderOptions): Promise<ApiServer
   );
 }
 
-/** What is known of the address already wins; the name in the certificate belongs to the kubeconfig's own address. */
+/** A known address wins; the certificate's name in a kubeconfig is valid for its own address only. */
 function withAddress(
   known: Address | undefined,
   { server, serverName }: KubeconfigCluster,
@@ -88,7 +90,7 @@ function withAddress(
   return { url, ...(name === undefined ? {} : { serverName: name }) };
 }
 
-/** The address of a kubeconfig in the form that requests are made with. */
+/** Normalized server address of a kubeconfig. */
 function urlOf(server: string, path: string): string {
   const parsed = URL.canParse(server) ? new URL(server) : undefined;
   if (parsed?.protocol === 'https:')
@@ -102,7 +104,7 @@ function urlOf(server: string, path: string): string {
   );
 }
 
-// What a kubeconfig says about the API server. Source of the rule: client-go `clientcmd` (current-context, context, cluster).
+// The API server in a kubeconfig. Source of the rule: client-go `clientcmd` (current-context, context, cluster).
 
 /** The cluster of the current context. */
 type KubeconfigCluster = Readonly<ReturnType<typeof clusterOf>>;
@@ -118,18 +120,18 @@ async function clusterIn(path: string): Promise<KubeconfigCluster | undefined> {
   }
 }
 
-/** As client-go writes it for a kubelet: one cluster, and its one context is the current one; values mean no more than their characters. */
+/** A kubelet's kubeconfig as client-go writes it: one cluster with one context, the current one; only plain scalars. */
 const ONE_CLUSTER =
   /^clusters:\n- cluster:\n((?: {4}[a-z-]+: [\w/.]\S*\n)+) {2}name: (\w\S*)\ncontexts:\n- context:\n {4}cluster: \2\n(?: {4}[a-z]+: \w\S*\n)* {2}name: (\w\S*)\ncurrent-context: \3\n(?=\w)/m;
 
-/** Loading a YAML library takes longer than a whole run, so the usual form is read without one; undefined for any other. */
+/** Parses the usual form without a YAML library, which takes longer to load than a run; undefined for other forms. */
 export function usualCluster(text: string): KubeconfigCluster | undefined {
   const [, lines] = ONE_CLUSTER.exec(text) ?? [];
   if (lines === undefined) return undefined;
   return clusterOf(Object.fromEntries(lines.split('\n').map((line) => line.trim().split(': '))));
 }
 
-/** Undefined when the kubeconfig names none. Without a current context the only cluster counts. */
+/** Cluster of the current context, or the only cluster without one; undefined when there is none. */
 export function currentCluster(config: unknown): KubeconfigCluster | undefined {
   const { clusters, contexts, 'current-context': current } = recordOf(config);
   const named = (list: unknown, name: unknown) => recordsIn(list).find((one) => one['name'] === name);
@@ -142,7 +144,7 @@ export function currentCluster(config: unknown): KubeconfigCluster | undefined {
 function clusterOf(fields: Readonly<Record<string, unknown>>) {
   return {
     server: textOf(fields['server']) || undefined,
-    /** Name that the server's certificate must be for, where it is not the host of `server`. */
+    /** Name in the certificate, where it is not the host of `server`. */
     serverName: textOf(fields['tls-server-name']) || undefined,
     /** Base64 of PEM. Wins over `caFile`. */
     caData: textOf(fields['certificate-authority-data']) || undefined,
@@ -169,11 +171,10 @@ function textIn(path: string): string | undefined {
   }
 }
 
-// GET requests to the API server with the pod's own token: certificate verified, whatever the environment says, one retry,
-// one budget for all. What only a failure needs is loaded then.
+// GET requests to the API server with the pod's own token: certificate always verified, one retry, one budget for all.
 // Not a Kubernetes client: loading one would take longer than the whole run.
 
-/** The answer of the API server: parsed JSON for 200, else what its Status object says. */
+/** Response of the API server: parsed JSON for 200, else the message of its Status. */
 export type ApiAnswer =
   | { readonly code: 200; readonly body: unknown }
   | { readonly code: number; readonly message: string };
@@ -182,7 +183,7 @@ export interface ApiClient {
   get(path: string): Promise<ApiAnswer>;
 }
 
-/** A namespace's secrets are a few megabytes at most; a server that never ends must not take the node's memory. */
+/** Bounds the memory of a run; the Secrets of a namespace have a few megabytes at most. */
 const MOST_BYTES = 64 * 2 ** 20;
 
 const LOOPBACK = /^https:\/\/(?:localhost|127\.[0-9.]+|\[::1\]):/;
@@ -190,8 +191,8 @@ const LOOPBACK = /^https:\/\/(?:localhost|127\.[0-9.]+|\[::1\]):/;
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * A client for `server`, straight to it, or through the proxy that `env` names for it. In the executable the runtime's own
- * fetch carries it, which need not be loaded; what Node and a proxy need is loaded for them alone.
+ * A client for `server`, direct or through the proxy in `env`. Bun's built-in fetch needs no loading; modules for Node and for a
+ * proxy are loaded on demand.
  */
 export async function httpClientFor(server: ApiServer, env: Environment): Promise<HttpClient> {
   const proxy = await proxyOf(server.url, env);
@@ -261,9 +262,9 @@ function read(answer: WholeAnswer): ApiAnswer {
 
 const TRIES = 2;
 const RETRY_DELAY_MS = 150;
-/** A pull waits meanwhile: longer than this, the kubelet's own next try is the better one. */
+/** A pull waits meanwhile: after a longer wait the kubelet's next attempt is better. */
 const LONGEST_WAIT_MS = 5000;
-/** Failures that are the same a moment later. */
+/** Failures that a retry does not fix. */
 const FOR_GOOD: readonly string[] = ['CertificateNotTrusted', 'TlsFailed', 'TlsWanted', 'AnswerTooLarge'];
 
 function again(tried: Tried<WholeAnswer>): { readonly afterMs?: number | undefined } | undefined {

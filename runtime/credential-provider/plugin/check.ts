@@ -1,6 +1,6 @@
 /**
- * `--check`: what a run for the kubelet needs, tried without a pod: request, mirror configuration, folder of auth files, address
- * and CA of the API server, and one request that names no namespace and holds no credential. Writes nothing.
+ * `--check`: tests the requirements of a run without a pod: request, mirror configuration, folder of auth files, address and CA
+ * of the API server, and one request without namespace and credential. Writes nothing.
  */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -23,10 +23,10 @@ export interface CheckReport {
   readonly message: string;
 }
 
-/** Every client may request it, and any answer proves that the server responds. */
+/** Permitted for every client; any response proves that the server works. */
 const PATH = '/version';
 
-/** 0: a run would get as far as the secrets of a namespace. */
+/** Returns 0 when a run would reach the Secrets of a namespace. */
 export async function checkNode({ options, output }: ParsedArguments, io: DryRunIo): Promise<0 | 1> {
   const report = await checked(options, io).catch((error: unknown) => ({
     ok: false,
@@ -53,7 +53,7 @@ async function checked(options: ProviderOptions, io: DryRunIo): Promise<CheckRep
   return { ok: true, message: `API server found and verified, and it answers (${code})` };
 }
 
-/** The folder is made by the first run that writes. */
+/** Whether the folder, or its nearest existing parent, is writable: the first run that writes creates it. */
 function writable(folder: string): void {
   let there = folder;
   while (!existsSync(there) && there !== dirname(there)) there = dirname(there);
@@ -64,14 +64,14 @@ function writable(folder: string): void {
   }
 }
 
-// A request answered on paper: what would be pulled from where, with whose credentials, and the auth file without its values.
+// `--dry-run`: pull sources, chosen credentials, and the redacted auth file of a request.
 
-/** What a request may carry under `dryRun`, in place of the node's files and the API server. */
+/** Contents of `dryRun` in a request, which replace the node's files and the API server. */
 interface Stand {
   readonly registriesConf?: string;
   /** The node's own auth file, as an object. */
   readonly globalAuth?: unknown;
-  /** Secrets of the namespace, as the API server gives them. */
+  /** Secrets of the namespace, as in the API. */
   readonly secrets?: readonly Named[];
   /** Names in the pod's and the ServiceAccount's imagePullSecrets. */
   readonly podSecrets?: readonly string[];
@@ -138,7 +138,7 @@ function standOf(text: string): Stand {
   }
 }
 
-/** Answers as the API server would for the requests that the provider makes. */
+/** Responds like the API server to the provider's requests. */
 function paperClient(stand: Stand, secrets: readonly Named[]): ApiClient {
   const references = (names: readonly string[] = []) => names.map((name) => ({ name }));
   return {

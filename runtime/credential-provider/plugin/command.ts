@@ -71,8 +71,8 @@ function write(io: CommandIo, fd: 1 | 2, text: string): void {
   else if (text !== '') io.writeNow(fd, text);
 }
 
-// What `provider` says about itself. Its arguments are read by its own parser, since the kubelet hands each plugin whatever its
-// configuration holds, and at each start of a container: this file is loaded for help, completion and the reference only.
+// Help of `provider`, also for completion and the reference. Its arguments have a parser of their own, because the kubelet passes
+// each plugin whatever its configuration holds.
 
 export const PROVIDER_SPEC: CommandSpec = {
   name: 'provider',

@@ -1,6 +1,5 @@
 /**
- * Reads the files that hold the node's mirror configuration (the main file, the drop-ins, and the one that overrides both), and
- * the registries in them that decide about an image.
+ * Reads the node's mirror configuration (the main file, the drop-ins, and the override file) and the registries in it.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { errnoOf, PullwrightError } from '../../core/errors.ts';
@@ -27,7 +26,7 @@ export function readConfFiles(
   return files;
 }
 
-/** Paths of all drop-ins in the order of their names; the first folder that has a name decides which file it is. */
+/** Paths of all drop-ins, ordered by name; the first folder with a name wins. */
 function dropIns(folders: readonly string[]): readonly string[] {
   const byName = new Map<string, string>();
   for (const folder of folders) {
@@ -37,7 +36,7 @@ function dropIns(folders: readonly string[]): readonly string[] {
   return [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
 }
 
-/** What is in a folder; folders in it are skipped, as the runtime does, regardless of their names. */
+/** Names of files in a folder. Skips subfolders, as the runtime does. */
 function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder, { withFileTypes: true })
@@ -81,7 +80,7 @@ function mirrorError(state: string): PullwrightError {
   });
 }
 
-/** The registries of all files. Throws where the container runtime refuses one. */
+/** The registries of all files. Throws for a file that the container runtime rejects. */
 export function registriesFor(files: readonly ConfFile[]): readonly Registry[] {
   return mergeRegistries(files.map(registriesIn));
 }
@@ -97,8 +96,7 @@ function registriesIn({ path, text }: ConfFile): readonly Registry[] {
   }
 }
 
-// SHA-256 of a short text, by whatever is loaded already: in the compiled executable the runtime's own hasher, because loading
-// `node:crypto` takes a tenth of a whole credential provider run.
+// SHA-256 of a short text. Bun's own hasher in the compiled executable, because loading `node:crypto` takes a tenth of a run.
 
 interface Hasher {
   update(text: string): Hasher;
@@ -109,9 +107,7 @@ interface BunGlobal {
   readonly CryptoHasher: new (algorithm: 'sha256') => Hasher;
 }
 
-/**
- * Lower-case hexadecimal digest of the UTF-8 bytes of `text`.
- */
+/** Lower-case hexadecimal digest of the UTF-8 bytes of `text`. */
 export function sha256Hex(text: string): string {
   const bun = (globalThis as { Bun?: BunGlobal }).Bun;
   const hasher: Hasher = bun === undefined ? nodeHasher() : new bun.CryptoHasher('sha256');

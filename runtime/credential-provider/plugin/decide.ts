@@ -1,4 +1,4 @@
-/** From a request to the auth file that should be there: the whole decision, without writing anything. */
+/** Computes the auth file for a request. Writes nothing. */
 
 import { errnoOf, PullwrightError } from '../../core/errors.ts';
 import type { Redacted } from '../../core/redacted.ts';
@@ -23,18 +23,18 @@ import type { Log } from './journal.ts';
 import { type ProviderRequest, parseRequest } from './request.ts';
 import { type Puller, pullerOf, readOtherTypes, readSecrets, referencedSecrets } from './secrets.ts';
 
-/** What the decision looks at. */
+/** Inputs of the decision. */
 export interface NodeView {
   /** Text of stdin. */
   readonly stdin: () => Promise<string>;
   readonly confFiles: () => readonly ConfFile[];
-  /** Text of the node's own auth file, if there is one. Throws where it cannot be read. */
+  /** Text of the node's own auth file, if it exists. Throws when it is unreadable. */
   readonly globalAuth: () => Redacted<string> | undefined;
-  /** Throws when there is no CA to verify the server with. */
+  /** Throws without a CA. */
   readonly connect: (token: Redacted<string>) => Promise<ApiClient>;
 }
 
-/** The name under which an account's files are known to be its own. */
+/** Identifies the account in its auth files. */
 export function fileWriterOf({ namespace, serviceAccount }: Puller): string {
   return `${namespace}/${serviceAccount ?? ''}`;
 }
@@ -44,15 +44,15 @@ export interface PullAnswer {
   readonly puller?: Puller;
   readonly sources: readonly PullSource[];
   readonly choice?: Choice;
-  /** The auth file to write; absent: there should be none. */
+  /** The auth file to write; absent: none is desired. */
   readonly file?: AuthFile;
   /** Why the namespace's credentials could not be read; the pull may succeed without them. */
   readonly failure?: unknown;
-  /** Whether the node's own file has something for a source; known only after a failure. */
+  /** Whether the node's own file covers a source; set only after a failure. */
   readonly covered?: boolean;
 }
 
-/** Decides. Throws for input that is wrong: the request, the token, the mirror configuration. */
+/** Decides. Throws for an invalid request, token or mirror configuration. */
 export async function answerPull(view: NodeView, options: ProviderOptions, log: Log): Promise<PullAnswer> {
   const files = view.confFiles();
   if (files.length === 0) {
@@ -124,7 +124,7 @@ async function choose(view: NodeView, options: ProviderOptions, pull: Pull): Pro
   if (choice.entries.length > 0 || !byList) return choice;
   return ordered(collectOffers(await readOtherTypes(client, puller)), undefined);
 
-  /** The choice; pod and service account are read only when there is something to order. */
+  /** The choice; reads pod and ServiceAccount only when Secrets contradict each other. */
   async function ordered(offers: Offers, known: readonly string[] | undefined): Promise<Choice> {
     let picked = chooseCredentials(offers, sources, known ?? []);
     if (known === undefined && picked.entries.some(({ passedOver }) => passedOver.length > 0)) {
@@ -163,7 +163,7 @@ function quoted(names: readonly string[]): string {
   return names.map((name) => `"${name}"`).join(', ');
 }
 
-/** The node's own file; one that cannot be used must not take the namespace's credentials down with it. */
+/** The node's own file. An unusable one must not prevent the use of the namespace's credentials. */
 function readGlobal(view: NodeView, { globalAuthFile }: ProviderOptions, log: Log): GlobalAuth {
   try {
     const text = view.globalAuth();

@@ -1,25 +1,25 @@
 /**
- * Hands entries to the journal without ever waiting for it: a journal that is away, full or stopped loses the entries, and
- * the pull goes on.
+ * Sends entries to the journal without waiting: when the journal is missing, full or stopped, entries are dropped and the pull
+ * continues.
  *
- * Neither Node nor the compiled runtime has datagrams on local sockets, and the stream that journald offers to services carries
- * no fields and took a millisecond to open; hence the compiled runtime calls glibc. Under Node, and on hosts without glibc, nothing goes to the journal.
+ * Neither Node nor Bun supports datagrams on local sockets, and journald's stream socket supports no fields and takes a
+ * millisecond to open; hence Bun calls glibc. Under Node, and on hosts without glibc, nothing is sent to the journal.
  */
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { replaceFile } from '../../node/atomic-file.ts';
 import { NOTES } from '../../node/watch.ts';
 import { sha256Hex } from './conf-files.ts';
 
-// Lines for a person at night: to stderr, which the kubelet keeps and shows only when a run fails, and to the journal, when
-// there is one. So they are few: at most twenty unless `verbose` is set. No line holds a token or a credential.
+// Log lines to stderr, which the kubelet shows only when a run fails, and to the journal. At most twenty unless `verbose` is set.
+// No line holds a token or a credential.
 
 export interface Log {
-  /** What all lines of the run are about, earlier ones included. */
+  /** Sets the subject of all lines of the run, earlier ones included. */
   about(subject: LogSubject): void;
   info(line: string): void;
   warn(line: string): void;
   error(line: string): void;
-  /** Only with `verbose`: there can be thousands. */
+  /** Logged only with `verbose`: there can be thousands. */
   detail(line: string): void;
 }
 
@@ -29,10 +29,10 @@ export interface LogLine {
   readonly text: string;
 }
 
-/** Control characters, by negation: a look-up of their Unicode class takes longer than all lines of a run. */
+/** Control characters, by negation: matching a Unicode class takes longer than all lines of a run. */
 const CONTROL = /[^ -~\u00a0-\uffff]/g;
 
-/** What the lines of a run are about. */
+/** Subject of the lines of a run. */
 export interface LogSubject {
   readonly namespace?: string;
   readonly serviceAccount?: string | undefined;
@@ -41,7 +41,7 @@ export interface LogSubject {
   readonly image?: string;
 }
 
-/** `text` without what could begin a line of its own. */
+/** `text` without control characters, which could begin another line. */
 export function oneLine(text: string): string {
   return text.replace(CONTROL, ' ');
 }
@@ -49,11 +49,11 @@ export function oneLine(text: string): string {
 /** A log that keeps its lines. */
 export interface CollectedLog extends Log {
   readonly lines: readonly LogLine[];
-  /** What was learnt so far. */
+  /** The subject so far. */
   readonly subject: LogSubject;
 }
 
-/** Keeps the lines and hands each to `write` as it comes. Control characters cannot start a line of their own. */
+/** Keeps the lines and passes each to `write`, without control characters. */
 export function collectingLog(verbose: boolean, write: (line: LogLine) => void): CollectedLog {
   const lines: LogLine[] = [];
   let subject: LogSubject = {};
@@ -89,14 +89,14 @@ interface ForeignFunctions {
   ptr(bytes: Uint8Array): number;
 }
 
-// Of Linux, on x86-64 and arm64 alike.
+// Constants of Linux on x86-64 and arm64.
 const AF_UNIX = 1;
 const SOCK_DGRAM_NONBLOCK_CLOEXEC = 0o2004002;
 const MSG_DONTWAIT_NOSIGNAL = 0x4040;
-/** Of `sockaddr_un`, with the zero byte that ends it. */
+/** Size of the path in `sockaddr_un`, with the final zero byte. */
 const MOST_PATH_BYTES = 108;
 
-/** Sends each text as a datagram to the local socket at `path`, up to the first that it does not take. */
+/** Sends each text as a datagram to the local socket at `path`, until one is not accepted. */
 export function sendDatagrams(path: string, texts: readonly string[]): void {
   if (!('Bun' in globalThis) || Buffer.byteLength(path) >= MOST_PATH_BYTES) return;
   try {
@@ -116,7 +116,7 @@ export function sendDatagrams(path: string, texts: readonly string[]): void {
       if (Number(sent) !== bytes.length) return;
     }
   } catch {
-    // Its lines are on stderr too.
+    // The lines are on stderr too.
   }
 }
 
@@ -125,14 +125,14 @@ export const IDENTIFIER = 'crio-credential-provider';
 
 /**
  * The text of one entry in systemd's native protocol: one datagram an entry, `NAME=value` a line, so that fields can be
- * queried (`journalctl NAMESPACE=team-a PRIORITY=3`). Fields without a value are omitted; no value can begin a line of its own.
+ * queried (`journalctl NAMESPACE=team-a PRIORITY=3`). Fields without a value are omitted.
  */
 export function journalEntry({ priority, text }: LogLine, subject: LogSubject, pid: number): string {
   const fields = [
     ['MESSAGE', text],
     ['PRIORITY', String(priority)],
     ['SYSLOG_IDENTIFIER', IDENTIFIER],
-    // The journal reads the process of a sender from /proc, where one that has exited is gone.
+    // The journal reads the sender's process from /proc, where it is missing after the exit.
     ['SYSLOG_PID', String(pid)],
     ['NAMESPACE', subject.namespace],
     ['SERVICE_ACCOUNT', subject.serviceAccount],
@@ -144,27 +144,27 @@ export function journalEntry({ priority, text }: LogLine, subject: LogSubject, p
     .join('');
 }
 
-// What the last run for a ServiceAccount failed with, in a file that root alone reads: the kubelet shows a user only that the
-// registry wants a password. The installer of the node reads the notes and tells the API server.
-// One file for each account of a namespace, beside CRI-O's auth files, and one for what concerns the node; the next run that
-// does well removes it. No line of a run holds a token or a credential, and so does no note.
+// Notes: the error of the last run for a ServiceAccount, in a file that only root can read, because the kubelet shows a user only
+// that the registry requires a password. The installer of the node reports the notes to the API server. One file per account of a
+// namespace, beside CRI-O's auth files, and one for the node; the next successful run removes it. Like log lines, notes hold no
+// token and no credential.
 
-/** A run that failed, and about whom; without a namespace where the run did not come to know the pod. */
+/** A failed run and its subject; without a namespace when the pod is unknown. */
 export interface FailureNote extends LogSubject {
   /** What failed, and what to do. */
   readonly message: string;
 }
 
-/** Notes on a node at most: a tenant makes namespaces and accounts as it likes. */
+/** Maximum number of notes on a node: tenants may create any number of accounts. */
 export const MOST_NOTES = 100;
-/** Characters of a note's text; a Role to apply is in the longest. */
+/** Maximum characters of a note's message; the longest contain a Role to apply. */
 const MOST_TEXT = 2000;
 
 /**
- * Keeps the note of a run's account, or takes it back, and with it that of the node, where the run did well. Gives up quietly:
- * it must not fail a pull.
+ * Writes the note of a run's account, or after a successful run removes it and the node's. Ignores errors, which must not fail a
+ * pull.
  *
- * @param failure the last line of a run that failed
+ * @param failure the last error line of a failed run
  */
 export function noteOutcome(authDir: string, subject: LogSubject, failure: string | undefined): void {
   const folder = `${authDir}/${NOTES}`;
@@ -177,10 +177,10 @@ export function noteOutcome(authDir: string, subject: LogSubject, failure: strin
   }
 }
 
-/** The file of an account's note; of the node's, where the run did not come to know the pod. */
+/** File name of an account's note; of the node's note when the pod is unknown. */
 function noteName({ namespace, serviceAccount = '' }: LogSubject): string {
   const account = namespace === undefined ? '' : `${namespace}/${serviceAccount}`;
-  // By hash alone: no name from outside becomes a part of a path.
+  // A hash, so that no external name becomes part of a path.
   return `${sha256Hex(account)}.json`;
 }
 

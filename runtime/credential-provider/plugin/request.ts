@@ -1,4 +1,4 @@
-/** What the kubelet writes on stdin, and what it expects on stdout. */
+/** The kubelet's request on stdin, and the response on stdout. */
 import { PullwrightError } from '../../core/errors.ts';
 import { isRecord } from '../../core/record.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
@@ -6,7 +6,7 @@ import { type Redacted, redact } from '../../core/redacted.ts';
 /** A `CredentialProviderRequest`. */
 export interface ProviderRequest {
   readonly apiVersion: string;
-  /** Repository without tag and digest, as a rule. */
+  /** Repository, normally without tag and digest. */
   readonly image: string;
   /** Absent for static pods. */
   readonly token: Redacted<string> | undefined;
@@ -19,19 +19,19 @@ const VERSIONS: readonly string[] = ['v1', 'v1beta1', 'v1alpha1'].map(
 const KIND = 'CredentialProviderRequest';
 const DEFAULT_VERSION = 'credentialprovider.kubelet.k8s.io/v1';
 
-/** A host has at most 253 characters, a path 255, a digest 135: what is looked up for each of their parts stays little. */
+/** Bounds the lookups per path segment. A host has at most 253 characters, a path 255, a digest 135. */
 const LONGEST_IMAGE = 4096;
 
 /**
- * Reads the first JSON value of `text`. As the kubelet's own decoders do, field names match in any case, unknown fields and
- * whatever follows the value are skipped.
+ * Reads the first JSON value of `text`. Like the kubelet's own decoders: field names match in any case, unknown fields and
+ * trailing data are ignored.
  */
 export function parseRequest(text: string): ProviderRequest {
   const value = firstValue(text);
   if (!isRecord(value)) throw unreadable('it is not a JSON object');
   const fields = new Map(Object.entries(value).map(([key, field]) => [key.toLowerCase(), field]));
   const token = textField(fields, 'serviceAccountToken');
-  // A request without either is accepted: a person may write it by hand.
+  // Both may be missing in a request that a person writes.
   const apiVersion = textField(fields, 'apiVersion') || DEFAULT_VERSION;
   const kind = textField(fields, 'kind') || KIND;
   if (kind !== KIND) throw notARequest('kind');
@@ -70,7 +70,7 @@ function firstValue(text: string): unknown {
   }
 }
 
-/** Index after the object that `text` starts with, -1 when it never ends or ends with the text. */
+/** Index after the object at the start of `text`; -1 when it is incomplete, or the whole text. */
 function endOfObject(text: string): number {
   let depth = 0;
   for (const { 0: part, index } of text.matchAll(/"(?:[^"\\]|\\.)*"?|[{}]/gs)) {
@@ -81,7 +81,7 @@ function endOfObject(text: string): number {
   return -1;
 }
 
-/** Without the value: the fields of a request that is mixed up may hold the token. */
+/** Without the value, which may be the token in a malformed request. */
 function notARequest(field: 'apiVersion' | 'kind'): PullwrightError {
   const wanted = field === 'kind' ? KIND : VERSIONS.join(' or ');
   return new PullwrightError(
@@ -93,10 +93,10 @@ function notARequest(field: 'apiVersion' | 'kind'): PullwrightError {
   );
 }
 
-/** Beyond what the API server stores of a pod and its ServiceAccount. */
+/** More than the API server stores of a pod and its ServiceAccount. */
 export const MOST_REQUEST_BYTES: number = 4 * 1024 * 1024;
 
-/** More came on stdin than a request can have. */
+/** Error for input beyond {@link MOST_REQUEST_BYTES}. */
 export function requestTooLarge(): PullwrightError {
   return unreadable(`it has more than ${MOST_REQUEST_BYTES / 1024 / 1024} MiB`);
 }
@@ -109,8 +109,8 @@ function unreadable(state: string, cause?: unknown): PullwrightError {
 }
 
 /**
- * The response. It is never cached, so that every pull of every container gets its own auth file. With `keepPrivate` it holds
- * an entry for the image with an empty user name: the container runtime ignores it, and the kubelet records that the image was
+ * The response. It is never cached, so that every pull of every container gets its own auth file. With `keepPrivate` it holds an
+ * entry for the image with an empty user name, which the container runtime ignores. For it the kubelet records that the image was
  * pulled with credentials, so that other namespaces on the node cannot use it without their own.
  */
 export function responseText(
@@ -127,5 +127,5 @@ export function responseText(
   return `${JSON.stringify(response)}\n`;
 }
 
-/** The empty answer, also without a request. */
+/** The empty response, also without a request. */
 export const EMPTY_RESPONSE: string = responseText({ apiVersion: DEFAULT_VERSION, image: '' }, false);

@@ -1,4 +1,4 @@
-/** The shell around one run on a node: real files, real API server, stdin, stderr and journal. */
+/** I/O of one run on a node: files, API server, stdin, stderr and journal. */
 import {
   chmodSync,
   existsSync,
@@ -29,7 +29,7 @@ import {
 } from './journal.ts';
 import { EMPTY_RESPONSE, MOST_REQUEST_BYTES, requestTooLarge, responseText } from './request.ts';
 
-// One run for the kubelet: decide, write or remove the auth file, answer.
+// One run for the kubelet: decide, write or remove the auth file, respond.
 
 export interface ProvideResult {
   /** Response, or empty on failure. */
@@ -37,9 +37,7 @@ export interface ProvideResult {
   readonly exitCode: 0 | 1;
 }
 
-/**
- * Where CRI-O looks for the auth file of an image in a namespace.
- */
+/** Path where CRI-O looks for the auth file of an image in a namespace. */
 export function authFilePath(dir: string, namespace: string, image: string): string {
   if (!dir.startsWith('/')) throw noPath(`provided "${dir}" directory is not an absolute path`);
   if (namespace === '') throw noPath('no namespace provided');
@@ -52,7 +50,7 @@ function noPath(message: string): PullwrightError {
   return new PullwrightError(message, { code: 'AuthFilePath' });
 }
 
-/** Never rejects: a failure is a line in the log and exit code 1, after which the kubelet continues without our credentials. */
+/** Never rejects: logs a failure and exits with 1, after which the kubelet continues without our credentials. */
 export async function provide(view: NodeView, options: ProviderOptions, log: Log): Promise<ProvideResult> {
   log.info('Running credential provider');
   try {
@@ -63,7 +61,7 @@ export async function provide(view: NodeView, options: ProviderOptions, log: Log
   }
 }
 
-/** Codes of failures that are answers of the API server about this pod: it has no right, or there is nothing. */
+/** Codes of failures by which the API server denies this pod: no permission, or no such namespace. */
 const DENIED: readonly string[] = ['SecretsForbidden', 'SecretsNotFound'];
 
 function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideResult {
@@ -88,11 +86,10 @@ function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideR
     );
     return answer(keepImagesPrivate && existsSync(path));
   }
-  // The secrets could not be read. A denial is final, because owners revoke access that way. Any other error says nothing
-  // about the pod: the pull uses the node's own auth file, and the entry for the exact image lets a container restart
-  // whose ServiceAccount has pulled the image before.
-  // Where another account of the namespace has left a file for the image, CRI-O uses it whatever the answer. A pull with it
-  // must not be recorded as one without credentials, which would open the image to every pod on the node.
+  // The Secrets are not readable. A denial is final, because owners revoke access that way. After any other error the pull uses
+  // the node's own auth file, and the entry for the exact image permits the restart of a container whose ServiceAccount has
+  // pulled the image before. CRI-O uses a file of another account of the namespace for the image whatever the response. Such a
+  // pull must not be recorded as one without credentials, which would open the image to every pod on the node.
   const isDenied = failure instanceof PullwrightError && DENIED.includes(failure.code);
   const keepsIdentity = keepImagesPrivate && (!isDenied || existsSync(path));
   if (covered !== true && !keepsIdentity) throw failure;
@@ -101,15 +98,15 @@ function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideR
 }
 
 /**
- * The folder is for root alone, whatever made it; the file appears whole and with mode 0600, and a write that fails leaves what
- * was there. It is not read back: CRI-O may have taken it by then.
+ * Restricts the folder to root, whoever created it, and replaces the file atomically with mode 0600. Does not read it back,
+ * because CRI-O may have moved it by then.
  */
 function writeAuthFile(path: string, dir: string, text: Redacted<string>): void {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 });
     if ((statSync(dir).mode & 0o077) !== 0) chmodSync(dir, 0o700);
     const old = lstatSync(path, { throwIfNoEntry: false });
-    // A link, or anything else that is not a file of ours, cannot be replaced in place.
+    // replaceFile() rejects links and other non-files.
     if (old !== undefined && !old.isFile()) unlinkSync(path);
     replaceFile(path, new TextEncoder().encode(reveal(text)), {
       mode: 0o600,
@@ -127,13 +124,13 @@ function writeAuthFile(path: string, dir: string, text: Redacted<string>): void 
   }
 }
 
-/** A stale file of this account would be used in place of the node's own. */
+/** Removes a stale file of this account, which CRI-O would use instead of the node's own. */
 function removeOwn(path: string, writer: string): void {
   try {
     const text = readFileSync(path, 'utf8');
     if (writerOf(redact(text)) === writer) unlinkSync(path);
   } catch {
-    // None is there, or CRI-O took it just now.
+    // It does not exist, or CRI-O moved it just now.
   }
 }
 
@@ -158,21 +155,21 @@ export async function runProvider(options: ProviderOptions, context: RunContext)
   clearTimeout(timer);
   sweepAuthFiles(options.authDir);
   const failure = log.lines.findLast(({ priority }) => priority === 3)?.text;
-  // Loaded for a node where something fails.
+  // The folder exists only on a node with a failed run.
   if (failure !== undefined || existsSync(`${options.authDir}/${NOTES}`))
     noteOutcome(options.authDir, log.subject, failure);
-  // Takes the connection down, which would keep the process alive.
+  // Closes the connection, which would keep the process alive.
   budget.abort();
   tellJournal(options.journalSocket, log);
   return result;
 }
 
-/** Files that no pull has taken, of whichever pod: the image was there already, or the pod went. */
+/** Removes auth files that no pull used, of any pod: the image was present, or the pod was deleted. */
 export function sweepAuthFiles(folder: string): void {
   try {
     removeStaleAuthFiles(folder, AUTH_FILE_LIFE_MS, Date.now(), IN_USE_LIFE_MS);
   } catch {
-    // The next run looks again.
+    // The next run retries.
   }
 }
 
@@ -184,10 +181,10 @@ function tellJournal(socket: string, { lines, subject }: CollectedLog): void {
     );
 }
 
-/** A request is some kilobytes: an image, a token, and annotations of a ServiceAccount. */
+/** A request has some kilobytes: an image, a token, and annotations of a ServiceAccount. */
 const CHUNK_BYTES = 64 * 1024;
 
-/** The node as it is. */
+/** The real node. */
 export function nodeView(
   options: ProviderOptions,
   context: Pick<RunContext, 'env' | 'signal'>,
@@ -206,8 +203,7 @@ export function nodeView(
 }
 
 /**
- * All of stdin up to {@link MOST_REQUEST_BYTES}. Nothing else runs meanwhile, so that no timer could end what never ends. A pipe that is set
- * not to block is tried again.
+ * Reads stdin up to {@link MOST_REQUEST_BYTES}. Blocks, so that no timer can interrupt it. Retries on a non-blocking pipe.
  */
 async function readStdin(): Promise<string> {
   const chunks: Buffer[] = [];

@@ -1,8 +1,8 @@
 /**
- * Which secrets of the namespace are looked at, and how they are read with as few requests as the permissions allow.
+ * Reads the pull secrets of the namespace, with as few requests as the permissions allow.
  *
- * Older types of pull secrets are looked for only when the usual one has nothing for any source: one list of every type would
- * bring certificates and Helm releases along, and a list for each type would cost every pull two more requests.
+ * Lists the older types only when the usual type has nothing for any source: one list of all types would include certificates and
+ * Helm releases, and one list per type would cost every pull two more requests.
  */
 
 import { PullwrightError } from '../../core/errors.ts';
@@ -14,17 +14,17 @@ import { BODY_KEY, type NamespacePullSecret } from '../auth-file.ts';
 import type { ApiAnswer, ApiClient } from './api-server.ts';
 import type { ProviderRequest } from './request.ts';
 
-/** On a ServiceAccount: names of secrets, separated by commas or spaces; passed by the kubelet when it is configured to. */
+/** Annotation of a ServiceAccount with names of Secrets, separated by commas or spaces; passed by the kubelet if configured. */
 export const SECRETS_ANNOTATION = 'pullwright.dev/image-pull-secrets';
 
 export interface FoundSecrets {
   readonly secrets: readonly NamespacePullSecret[];
-  /** Set where the secrets were read by name: their order. */
+  /** Order of Secrets that were read by name; undefined after a list. */
   readonly order: readonly string[] | undefined;
 }
 
 const DOCKER_CONFIG_TYPE = 'kubernetes.io/dockerconfigjson';
-/** Everything that is not read already and may hold credentials; the large and the many are left to the server. */
+/** Selects other types that may hold credentials; excludes large and frequent ones. */
 const OTHER_TYPES = [
   DOCKER_CONFIG_TYPE,
   'Opaque',
@@ -38,7 +38,7 @@ const OTHER_TYPES = [
   .map((type) => `type!=${type}`)
   .join(',');
 
-/** The namespace's secrets of the usual type with one request; by name where listing is forbidden. */
+/** Lists the Secrets of the usual type with one request; reads them by name where a list is forbidden. */
 export async function readSecrets(
   client: ApiClient,
   puller: Puller,
@@ -52,7 +52,7 @@ export async function readSecrets(
   return { secrets: secretsOf(answer.body), order: undefined };
 }
 
-/** The namespace's secrets of the older types, which the usual list leaves out. */
+/** Lists the Secrets of the older types, which {@link readSecrets} does not list. */
 export async function readOtherTypes(
   client: ApiClient,
   puller: Puller,
@@ -66,7 +66,7 @@ function listPath(namespace: string, selector: string): string {
   return `/api/v1/namespaces/${namespace}/secrets?fieldSelector=${encodeURIComponent(selector)}`;
 }
 
-/** Secrets that pod and ServiceAccount name, in that order; undefined where neither may be read. */
+/** Names in the imagePullSecrets of pod and ServiceAccount, in that order; undefined when neither is readable. */
 export async function referencedSecrets(
   client: ApiClient,
   puller: Puller,
@@ -116,7 +116,7 @@ async function readNamed(
     throw needsRole(puller, names, refused[0] as never);
   const secrets = answers.flatMap((answer) => {
     if ('body' in answer) return [secretOf(recordOf(answer.body))];
-    // Any other error says nothing about the Secret.
+    // Any other error does not mean that the Secret is absent.
     if (![403, 404].includes(answer.code)) throw notRead(answer);
     return [];
   });
@@ -153,12 +153,12 @@ function notRead(answer: { readonly code: number; readonly message: string }): P
   );
 }
 
-/** Placeholder in the printed Role where the pod's secrets are unknown. */
+/** Placeholder in the printed Role when the pod's Secrets are unknown. */
 const ANY_NAME = 'NAME-OF-THE-PULL-SECRET';
 
 /**
- * Says in one line what to apply: the least Role, with the names of the pod's own imagePullSecrets. Where pod and ServiceAccount
- * may not be read, the Role lets them be read too, because the names must come from somewhere.
+ * The error with a command that applies the least Role: for the pod's own imagePullSecrets by name. When these are unknown, the
+ * Role also permits reading pod and ServiceAccount.
  */
 function needsRole(
   puller: Puller,
@@ -196,8 +196,8 @@ function needsRole(
   });
 }
 
-// Who pulls, from the claims of the ServiceAccount token. The signature is not checked here: the API server does that when the
-// token is used, and nothing is done before with what the claims say.
+// The pod that pulls, from the claims of its ServiceAccount token. The API server verifies the signature when the token is used;
+// nothing depends on the claims before.
 
 export interface Puller {
   readonly namespace: string;
@@ -207,7 +207,7 @@ export interface Puller {
 }
 
 /**
- * Reads the claim `kubernetes.io`. A namespace that cannot be one is refused before it reaches a path or a URL.
+ * Reads the claim `kubernetes.io`. Rejects an invalid namespace before it becomes part of a path or a URL.
  */
 export function pullerOf(token: Redacted<string>): Puller {
   const claims = objectOr(claimsOf(reveal(token)), 'token is malformed: its claims are not a JSON object');

@@ -1,4 +1,4 @@
-/** Whether another program looks after the object or what is rendered from it. Pure, from what the API server keeps of writers. */
+/** Whether another program manages the object or the rendered objects, by their managedFields. Pure. */
 
 import { type ConditionInput, conditionIn, conditionsIn } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -7,11 +7,11 @@ import { pullStatusRef } from '../../engine/pull-status.ts';
 import { managersOf } from '../../kube/drift.ts';
 import { ignitionOf, ignitionText } from '../../kube/ignition.ts';
 
-/** There are no nodes of the Machine Config Operator. Only Pullwright uses this reason. */
+/** Reason for a cluster without pools of the Machine Config Operator. Only Pullwright uses it. */
 export const NO_POOL = 'NoMachineConfigPool';
 const GENERATED_BY = 'machineconfiguration.openshift.io/generated-by-controller-version';
 const OWN_MANAGER = 'pullwright-credential-provider';
-/** Managers under which people write; their changes are reverted, not accepted. */
+/** Field managers of people, whose changes are reverted. */
 const PEOPLE = /^(kubectl|oc$|oc-|Mozilla)/;
 
 type Writers = NonNullable<KubeObject['metadata']['managedFields']>;
@@ -20,7 +20,7 @@ function writersOf(object: KubeObject): Writers {
   return object.metadata.managedFields ?? [];
 }
 
-/** The program that writes the status of the object, if it is not us. */
+/** The other program that writes the status of the object, if any. */
 export function statusWriter(object: KubeObject): string | undefined {
   return writersOf(object).find(
     ({ subresource, manager }) =>
@@ -28,7 +28,7 @@ export function statusWriter(object: KubeObject): string | undefined {
   )?.manager;
 }
 
-/** Who manages the object instead of us: the Machine Config Operator, where its marks are seen, or a manager that a dump hides. */
+/** The program that manages the object instead of us: the Machine Config Operator, or an unknown one in a dump. */
 export function managerElsewhere(
   mode: 'auto' | 'own' | 'observe',
   object: KubeObject,
@@ -43,10 +43,10 @@ export function managerElsewhere(
 
 const UNKNOWN = 'a program that the dump does not name (dump it with kubectl get --show-managed-fields)';
 
-/** A status of unknown origin: the object has no managedFields. Rendered objects carry our mark instead. */
+/** Whether the status has an unknown writer: no managedFields, and no rendered object with our label. */
 function isOwnershipUnknown(object: KubeObject, rendered: readonly (KubeObject | undefined)[]): boolean {
   if (object.metadata.managedFields !== undefined || object.status === undefined) return false;
-  // Written by us a moment ago, or from a dump: without a pool nothing is rendered that has our mark.
+  // Our own status: without a pool no rendered object exists that could have our label.
   if (conditionsIn(object).some(({ reason }) => reason === NO_POOL)) return false;
   return !rendered.some((one) => one?.metadata.labels?.[OWNER_LABEL] !== undefined);
 }
@@ -54,8 +54,8 @@ function isOwnershipUnknown(object: KubeObject, rendered: readonly (KubeObject |
 const FILES = ['spec', 'config', 'storage', 'files'];
 
 /**
- * The program that replaced the files of a rendered object after we wrote them: writing them again would be a fight
- * that restarts kubelets. Changes of a person do not count: they are reverted.
+ * The program that replaced the files of a rendered object after our write. Writing them again would start a fight that restarts
+ * kubelets. Changes of a person are reverted instead.
  */
 export function takenBy(present: KubeObject | undefined, wanted: KubeObject): string | undefined {
   if (present === undefined || sameFiles(present, wanted)) return undefined;
@@ -70,7 +70,7 @@ function isOurs({ manager }: Writers[number]): boolean {
   return manager === OWN_MANAGER;
 }
 
-/** Whether two MachineConfigs bring the same files with the same text. */
+/** Whether two MachineConfigs have the same files with the same text. */
 export function sameFiles(a: KubeObject, b: KubeObject): boolean {
   const paths = pathsOf(a);
   return (
@@ -83,14 +83,13 @@ function pathsOf(machineConfig: KubeObject): readonly string[] {
   return (ignitionOf(machineConfig).storage?.files ?? []).map(({ path }) => path ?? '').sort();
 }
 
-// When to stop writing beside another program: as soon as it has taken the files over, for as long as the entries stay the same.
-// A surrendered object is recorded in the PullStatus, so that the decision depends on cluster state alone.
-// Beside another writer there is one try for each of its changes: the Machine Config Operator writes the whole MachineConfig
-// anew, and each correction would restart kubelets.
+// Conflicts with another writer: once it has replaced the files, we do not write until the entries change. The contested object
+// is recorded in the PullStatus, so that the decision depends on cluster state alone. The Machine Config Operator writes the
+// whole MachineConfig again, and each correction would restart kubelets.
 
 const TYPE = 'Contested';
 
-/** The generation for which the PullStatus records a surrendered object. */
+/** The generation for which the PullStatus records a contested object. */
 function contestedIn(reader: Reader, object: KubeObject): number | undefined {
   const { kind, metadata } = object;
   const about = { kind, namespace: reader.scope.controlPlaneNamespace, name: metadata.name };
@@ -98,7 +97,7 @@ function contestedIn(reader: Reader, object: KubeObject): number | undefined {
   return found?.status === 'True' ? (found.observedGeneration ?? 0) : undefined;
 }
 
-/** The program to which the files are left; undefined when they are ours to write. Newer entries are tried once. */
+/** The program whose files we leave in place; undefined when we may write. Newer entries are tried once. */
 export function contestedOf(
   reader: Reader,
   object: KubeObject,
@@ -110,7 +109,7 @@ export function contestedOf(
   return isNewer ? undefined : takenBy(present, wanted);
 }
 
-/** The condition that remembers it. */
+/** The condition that records a contested object. */
 export function contestedCondition(object: KubeObject, message: string): ConditionInput {
   const { generation } = object.metadata;
   return {

@@ -1,6 +1,6 @@
 /**
- * The Role of a namespace whose ServiceAccounts read their own pull secrets, kept equal to the secrets that are in use: no names
- * are written by hand, and no ServiceAccount can list Secrets.
+ * The Role by which the ServiceAccounts of a namespace read their own pull secrets, reconciled with the Secrets in use: no names
+ * in the fleet file, and no permission to list Secrets.
  */
 
 import { type KubeObject, listedPullSecrets } from '../../core/kubernetes/object.ts';
@@ -23,7 +23,7 @@ const kindsOf = (namespace: string): readonly Watch[] => [
   },
 ];
 
-/** One key per namespace. `followed`: by namespace. */
+/** One request per namespace. `followed`: by namespace. */
 export function namespaceRolesReconciler(followed: ReadonlyMap<string, FollowedNamespace>): Reconciler {
   return {
     name: NAME,
@@ -43,7 +43,7 @@ function reconcile(reader: Reader, namespace: string, followed: FollowedNamespac
   return { apply: [{ role: 'hosted', object, forceOwnership: true }] };
 }
 
-/** What the ServiceAccounts and their pods name. A finished pod pulls nothing. */
+/** Secrets that the ServiceAccounts and their running pods reference. */
 function namesInUse(
   reader: Reader,
   namespace: string,

@@ -1,9 +1,9 @@
 /**
- * `CRIOCredentialProviderConfig/cluster` into a MachineConfig per pool, or, for a hosted cluster, into the ConfigMap that its
- * NodePools refer to.
+ * Renders `CRIOCredentialProviderConfig/cluster` into a MachineConfig per pool, or, for a hosted cluster, into the ConfigMap that
+ * its NodePools refer to.
  *
- * A pool is rendered only when every node of it takes the file: an older kubelet refuses it and does not start. What is
- * rendered already stays then. The file is held against the kubelet's own rules before it is written.
+ * A pool is rendered only when all its nodes accept the file: an older kubelet does not start with it. Until then what is
+ * rendered stays. The file is validated by the kubelet's own rules before it is written.
  *
  * Source of the rule: requirement "CRIOCredentialProviderConfig"; the rendering of the Machine Config Operator.
  */
@@ -70,10 +70,10 @@ const READS: readonly Watch[] = [
   },
 ];
 
-/** Makes the reconciler from its part of the configuration. */
+/** Builds the reconcilers from their part of the configuration. */
 export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
   const options = parseReconcilerOptions(raw);
-  // Those of the cluster that the reconciler is in: Roles of hosted clusters are rendered.
+  // For the reconciler's own cluster only: Roles of hosted clusters are rendered by the charts.
   const { namespaces } = options('');
   return [
     credentialProviderReconciler(options),
@@ -81,7 +81,7 @@ export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Re
   ];
 }
 
-/** One key: the object is a singleton. */
+/** One request: the object is a singleton. */
 export function credentialProviderReconciler(options: (scope: string) => ReconcilerOptions): Reconciler {
   return {
     name: NAME,
@@ -95,7 +95,7 @@ function reconcile(reader: Reader, options: ReconcilerOptions): Result {
   const object = VERSIONS.map((apiVersion) => reader.get({ ...OBJECT, apiVersion })).find(
     (one) => one !== undefined,
   );
-  // Deleted: what was rendered goes, by the owner references and because the engine prunes.
+  // Deleted: garbage collection by owner references and pruning by the engine remove what was rendered.
   if (object === undefined || object.metadata.deletionTimestamp !== undefined) return {};
   const targets = targetsOf(reader, options.platform, options.executable);
   const elsewhere = managerElsewhere(
@@ -137,7 +137,7 @@ function stateOf(
 
 const NO_PLACE = `its kubelet's unit does not read ${CREDENTIAL_PROVIDER.dropInVariable}, and to repeat the unit's command with two more flags would leave a kubelet that does not start when a release changes it. Let a MachineConfig of your own put $${CREDENTIAL_PROVIDER.dropInVariable} at the end of the command`;
 
-/** Why what is rendered stays as it is; undefined when the files may be written. */
+/** Why the rendered object stays unchanged; undefined when the files may be written. */
 function holdOf(
   { pool, platform, unclear }: Target,
   files: readonly NodeFile[],
@@ -156,7 +156,7 @@ function holdOf(
   };
 }
 
-/** The platform's file without our part: from the pool's own rendering, else as the platform is known to make it. */
+/** The platform's file without our provider: from the pool's rendered config, else the platform's default. */
 function templateOf({ pool, platform }: Target): CredentialProviderConfig | undefined {
   const text = ignitionText(pool.rendered, platform.path);
   const decoded = text === undefined ? undefined : decodeCredentialProviderConfig(text, parse);

@@ -1,4 +1,4 @@
-/** What the reconciler says: conditions of the object, events, gauges; the PullStatus is in pull-report.ts. */
+/** Reports of the reconciler: conditions of the object, PullStatus, events, gauges. */
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
@@ -25,7 +25,7 @@ import { contestedCondition, NO_POOL, sameFiles, statusWriter } from './managed.
 
 // The PullStatus of `CRIOCredentialProviderConfig/cluster`: one verdict per entry, per pool and per NodePool.
 
-/** The object to apply, its status, and what that is the status of. */
+/** The PullStatus to apply, and its status. */
 function pullReport(
   { reader, object, states, elsewhere, options }: NodesReportInput,
   own: readonly ConditionInput[],
@@ -53,7 +53,7 @@ function pullReport(
   });
 }
 
-/** Nothing is rendered, because the cluster has no nodes of the Machine Config Operator. */
+/** Message for a cluster without pools whose nodes have the installer. */
 const BY_DAEMON_SET =
   'The cluster has no built-in MachineConfigPool, so nothing is rendered: DaemonSet/kube-system/credential-provider-installer brings the provider to the nodes, and its pods say for each whether it is there';
 
@@ -97,12 +97,10 @@ function managedCondition(elsewhere: string, states: readonly PoolState[]): Cond
   };
 }
 
-/** Names of pools. */
 function named(states: readonly PoolState[]): string {
   return states.map(({ pool }) => pool.name).join(', ');
 }
 
-/** The first five, and how many more. */
 function listed(items: readonly string[]): string {
   return someOf(items, 5);
 }
@@ -144,7 +142,7 @@ function poolVerdict({ pool, nodePools, files, hold, noPlace }: PoolState): Entr
   );
 }
 
-/** `message`: while it is not done. */
+/** `message`: shown until the rollout is done. */
 function rolloutVerdict(subject: string, rollout: Rollout, message: string): EntryStatus {
   return rollout === 'Done'
     ? { subject, verdict: 'Accepted', reason: 'RolledOut', message: ROLLOUT.Done }
@@ -176,7 +174,7 @@ function warningVerdict({ pool, warning }: PoolState): readonly EntryStatus[] {
     : [{ subject: `pool ${pool.name}`, verdict: 'Warning', reason: 'FlagsMayNotReach', message: warning }];
 }
 
-/** The whole outcome. Of an object that another manager owns nothing is written, not even its status, and nothing is pruned. */
+/** The result. For an object that another program manages: no writes, not even its status, and no pruning. */
 export function reportNodes(report: NodesReportInput): Result {
   const { reader, object, states, input, elsewhere, options } = report;
   const verdicts = [...verdictsOf(states), ...input.faults];
@@ -201,12 +199,12 @@ export function reportNodes(report: NodesReportInput): Result {
       status.apply,
     ],
     retain: states.filter(({ hold }) => hold !== undefined).map(({ ref }) => ref),
-    // Two programs that write the same conditions would go on for ever.
+    // Two programs that write the same conditions would overwrite each other for ever.
     status: [
       ...(statusWriter(object) === undefined ? [ownStatus(object, own, reader.now)] : []),
       status.status,
     ],
-    // Held entries set no Event by themselves, and owners of NodePools read the Events of those.
+    // Held pools have no Events of their own; owners of NodePools read those of the NodePools.
     events: [
       ...own
         .filter(({ status: value }) => value === 'False')
@@ -218,7 +216,7 @@ export function reportNodes(report: NodesReportInput): Result {
   };
 }
 
-/** The same entries are validated for every pool; pools differ only where their templates do. */
+/** The worst verdict of each entry over all pools, whose templates may differ. */
 function verdictsOf(states: readonly PoolState[]): readonly MatchImageVerdict[] {
   const worst = new Map<string, MatchImageVerdict>();
   for (const verdict of states.flatMap(({ verdicts }) => verdicts)) {
@@ -271,7 +269,7 @@ function ownStatus(object: KubeObject, conditions: readonly ConditionInput[], no
   return statusPatch(seenRef('hosted', object), object, observed, now);
 }
 
-/** Only a folder can hold such an object, and what applies it would fail. */
+/** Errors for entries that the definition rejects, which only a folder can hold. */
 function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): readonly ReconcileError[] {
   if (faults.length === 0) return [];
   const said = faults.slice(0, 5).map(({ pattern, message }) => `${pattern}: ${message}`);
@@ -287,7 +285,7 @@ function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): rea
   ];
 }
 
-/** Owners of NodePools do not look at the hosted cluster, so errors are reported on the NodePools. */
+/** Errors on NodePools, because their owners do not watch the hosted cluster. */
 function unreferredPools(
   states: readonly PoolState[],
 ): readonly (ReconcileError & { readonly regarding: Ref })[] {
@@ -318,7 +316,7 @@ function warning(regarding: Ref, reason: string, message: string): EventNote {
   return { regarding, type: 'Warning', reason, action: 'Render', note: message.slice(0, 1024) };
 }
 
-/** One per pool; for a hosted cluster one per NodePool, where it has some. Without desired files there is no wait. */
+/** One gauge per pool, or per NodePool of a hosted cluster; none without desired files. */
 function poolGauges({ pool, nodePools, files }: PoolState): readonly Sample[] {
   if (files.length === 0) return [];
   const rows =
@@ -336,39 +334,39 @@ function poolGauges({ pool, nodePools, files }: PoolState): readonly Sample[] {
   }));
 }
 
-// What the reports are made of.
+// Input of the reports.
 
-/** A target, and what becomes of it. */
+/** A target and its state. */
 export interface PoolState extends Target {
   readonly verdicts: readonly MatchImageVerdict[];
   readonly hold: NodeHold | undefined;
-  /** Why nothing can be rendered: the kubelet of the pool cannot be pointed at a file. What was rendered goes. */
+  /** Why nothing can be rendered: the pool's kubelet reads no variable with flags. What was rendered is removed. */
   readonly noPlace: string | undefined;
-  /** What may keep the file from its kubelets although it is rendered. */
+  /** Why the rendered file may not reach its kubelets. */
   readonly warning: string | undefined;
   readonly files: readonly NodeFile[];
-  /** The object that should be. */
+  /** The desired object. */
   readonly wanted: KubeObject;
 }
 
 interface NodesReportInput {
   readonly reader: Reader;
   readonly object: KubeObject;
-  /** None where there is nothing to render for. */
+  /** Empty without pools. */
   readonly states: readonly PoolState[];
   readonly input: MatchImagesInput;
-  /** Who manages the object instead of us. */
+  /** The program that manages the object instead of us. */
   readonly elsewhere: string | undefined;
   readonly options: ReconcilerOptions;
 }
 
-/** Why a pool is not rendered, and what is rendered stays. */
+/** Why a pool is not rendered; what is rendered stays. */
 export interface NodeHold {
   readonly reason: 'PlatformUnclear' | 'KubeletRefuses' | 'UnsupportedVersion' | 'Contested';
   readonly message: string;
 }
 
-// The conditions of a CRIOCredentialProviderConfig, with the reasons and texts that its readers know.
+// Conditions of a CRIOCredentialProviderConfig, with the reasons and texts of the Machine Config Operator.
 
 type ConditionType = 'Validated' | 'MachineConfigRendered';
 
@@ -377,7 +375,7 @@ const SUCCESS: Readonly<Record<ConditionType, string>> = {
   MachineConfigRendered: 'MachineConfigRenderingSucceeded',
 };
 
-/** One condition: true without a reason for anything else. */
+/** A condition; True without `wrong`. */
 export function conditionOf(type: ConditionType, wrong?: ConditionText): ConditionInput {
   return wrong === undefined
     ? { type, status: 'True', reason: SUCCESS[type], message: 'Success' }
@@ -385,10 +383,9 @@ export function conditionOf(type: ConditionType, wrong?: ConditionText): Conditi
 }
 
 /**
- * `Validated`: names ignored entries. Conflicts are a configuration that is applied in part; when nothing can be
- * applied because no image can match any entry, validation has failed.
+ * `Validated`, with the ignored entries: ConfigurationPartiallyApplied, or ValidationFailed when no image can match any entry.
  *
- * @param unserved entries that are good and that no pool is there for
+ * @param unserved number of valid entries in a cluster without pools
  */
 export function validated(verdicts: readonly MatchImageVerdict[], unserved = 0): ConditionInput {
   const named = (verdict: MatchImageVerdict['verdict']): readonly string[] =>
