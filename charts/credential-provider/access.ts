@@ -1,4 +1,4 @@
-/** What the reconciler of this system may do: what it reads and writes (`runtime/credential-provider`), by name where it can be. */
+/** Permissions of this system's reconciler (`runtime/credential-provider`), by name where possible. */
 
 import { type AccountBound, cel, celOf, GOES } from '../../runtime/core/kubernetes/account-bounds.ts';
 import {
@@ -26,7 +26,7 @@ import { type Access, type HostedCluster, statusRules } from '../shared/system.t
 const POOLS: readonly string[] = ['master', 'worker', 'arbiter'];
 const STATUS_NAME = pullStatusName(CREDENTIAL_PROVIDER.kind, CREDENTIAL_PROVIDER.objectName);
 
-/** In a stand-alone cluster; `namespace` is where it reports. */
+/** In a stand-alone cluster. `namespace`: of the PullStatus. */
 export function clusterAccess(namespace: string): readonly Access[] {
   return [
     {
@@ -44,7 +44,7 @@ export function clusterAccess(namespace: string): readonly Access[] {
 const PLATFORMS = ['AWS', 'GCP', 'Azure', 'None'].map(platformFile);
 const CONFIG = { apiVersion: CONFIG_API_VERSION, kind: CONFIG_KIND } as const;
 const URL = dataUrl('');
-/** The content of the kubelet's file in a rendered MachineConfig. CEL does not decode base64, so that any may stand in its place. */
+/** The content of the kubelet's file in a rendered MachineConfig: any is admitted, because CEL does not decode base64. */
 const CONTENT = dataUrl(configText(CONFIG)).slice(URL.length);
 const BASE64 = '[A-Za-z0-9+/]*={0,2}$';
 const MESSAGE =
@@ -54,7 +54,7 @@ const STORAGES = [true, false].flatMap((isKnownToKubelet) =>
   PLATFORMS.map((platform) => ignition(poolFiles({ ...platform, isKnownToKubelet }, CONFIG))['storage']),
 );
 
-/** As rendered, but for the content of the platform's file. Roles name the MachineConfigs. */
+/** Admits MachineConfigs as rendered, with any content of the platform's file. Roles name the MachineConfigs. */
 const MACHINE_CONFIGS: AccountBound = {
   name: 'machine-configs',
   apiGroup: 'machineconfiguration.openshift.io',
@@ -74,15 +74,15 @@ const MACHINE_CONFIGS: AccountBound = {
   ],
 };
 
-/** Of the ConfigMaps for NodePools: the text as rendered, of hosted clusters, each with the executable that its section names, but for the same content. */
+/** Admits ConfigMaps for NodePools as rendered, with the executable of any hosted cluster, and any content of the file. */
 function hostedMachineConfigs(hosted: readonly HostedProvider[]): AccountBound {
   const parts = (platform = platformFile('None'), executable?: HostedExecutable): readonly string[] =>
     hostedConfigText(poolFiles(platform, CONFIG), executable).split(CONTENT);
   const [head = ''] = parts();
-  // Up to where the list of files ends.
+  // Up to the end of the list of files.
   const middles = PLATFORMS.map((platform) => parts(platform)[1]?.split('\n        ]')[0] ?? '');
   const executables = new Map(hosted.map(({ executable }) => [JSON.stringify(executable), executable]));
-  // Long, and the same for every platform.
+  // Variables, because they are long and the same for every platform.
   const ends = [...executables.values()].map((executable, index) => ({
     name: `end${index}`,
     expression: JSON.stringify(parts(PLATFORMS[0], executable)[1]?.slice(middles[0]?.length)),
@@ -92,7 +92,7 @@ function hostedMachineConfigs(hosted: readonly HostedProvider[]): AccountBound {
     name: 'hosted-machine-configs',
     apiGroup: '',
     resource: 'configmaps',
-    // Hosted clusters in different namespaces may have one name, and an API server takes each name once.
+    // Hosted clusters in different namespaces may have the same name, and the API server rejects duplicates.
     resourceNames: [...new Set(hosted.map(({ cluster }) => hostedConfigMapName(cluster.hostedCluster.name)))],
     variables: [
       { name: 'text', expression: "object.?data[?'config'].orValue('')" },
@@ -109,7 +109,7 @@ function hostedMachineConfigs(hosted: readonly HostedProvider[]): AccountBound {
   };
 }
 
-/** In a hosted cluster: the nodes' configuration is read there, and delivered by the management cluster. */
+/** In a hosted cluster: reads the nodes' configuration, which the management cluster delivers. */
 export function hostedNodesAccess(): readonly Access[] {
   return [{ rules: [...nodeRules(), EVENTS] }];
 }
@@ -126,8 +126,8 @@ function nodeRules(): readonly PolicyRule[] {
 }
 
 /**
- * In a namespace whose Role is kept equal to the pull secrets in use. An account can only grant what it has: it may read the
- * secrets of this namespace itself.
+ * In a namespace with a reconciled Role. An account can only grant its own permissions, so it may read the Secrets of this
+ * namespace itself.
  */
 export function followedAccess(namespace: string): Access {
   return {
@@ -142,7 +142,7 @@ export function followedAccess(namespace: string): Access {
   };
 }
 
-/** A hosted cluster, and what comes to its nodes beside the kubelet's file. */
+/** A hosted cluster, and our executable for its nodes. */
 export interface HostedProvider {
   readonly cluster: HostedCluster;
   readonly executable?: HostedExecutable | undefined;
@@ -159,7 +159,7 @@ export function hostedClustersAccess(hosted: readonly HostedProvider[]): readonl
           applyByName('', 'configmaps', [hostedConfigMapName(hostedCluster.name)]),
           // They are looked up by label, which RBAC cannot express.
           may(['list', 'watch'], '', ['configmaps']),
-          // Which NodePools refer to the ConfigMap, and how far they are.
+          // References to the ConfigMap, and the state of the rollout.
           may(READ, 'hypershift.openshift.io', ['nodepools']),
         ],
       },

@@ -1,4 +1,4 @@
-/** The section `systems.credential-provider` of a fleet, and constructs for charts of one's own. */
+/** The section `systems.credential-provider` of a fleet, and constructs for other charts. */
 import type { Construct } from 'constructs';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { labels, namespaceReference } from '../../runtime/core/kubernetes/objects.ts';
@@ -24,7 +24,7 @@ import {
 import { credentialProviderAlerts } from './alerts.ts';
 import { installerObjects } from './installer.ts';
 
-/** Where a stand-alone cluster keeps the platform's pull secret; the reconciler reports there. */
+/** Namespace of the platform's pull secret in a stand-alone cluster, and of the reconciler's PullStatus. */
 const STATUS_NAMESPACE = 'openshift-config';
 
 export const credentialProviderSystem: ChartSystem<CredentialProviderInput, CredentialProviderInput> = {
@@ -73,7 +73,7 @@ export const credentialProviderSystem: ChartSystem<CredentialProviderInput, Cred
   }),
 };
 
-/** The reconciler writes the ConfigMap that NodePools refer to, so that it has to know what comes with it. */
+/** The executable as an option of the reconciler, which writes the ConfigMap that NodePools refer to. */
 function hostedExecutable(
   { executable, provider }: CredentialProviderInput,
   image: string,
@@ -82,7 +82,7 @@ function hostedExecutable(
   return { executable: { image, ...(provider === undefined ? {} : { settings: provider }) } };
 }
 
-/** Namespaces whose Role the reconciler keeps. */
+/** Namespaces whose Role is reconciled. */
 function followed({ namespaces = [] }: CredentialProviderInput): readonly NamespaceAccess[] {
   return namespaces.filter(({ secrets }) => secrets === 'inUse');
 }
@@ -129,7 +129,7 @@ function credentialProviderObjects(props: CredentialProviderProps, installer = f
 }
 
 /**
- * Everything that a cluster needs beside the executable on its nodes: the object, the roles, the alerts.
+ * Everything that a cluster needs besides the executable on its nodes: the object, the roles, the alerts.
  *
  * @throws TypeError that names each pattern which the definition would refuse
  * @example

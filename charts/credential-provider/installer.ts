@@ -1,4 +1,4 @@
-/** The DaemonSet that installs the provider on nodes without the Machine Config Operator, and what it may do. */
+/** The DaemonSet that installs the provider on nodes without the Machine Config Operator, and its permissions. */
 
 import { nodeReportBounds } from '../../runtime/core/kubernetes/account-bounds.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
@@ -25,7 +25,7 @@ import {
 } from '../../runtime/credential-provider/platform.ts';
 import { providerArgs } from '../../runtime/credential-provider/provider-flags.ts';
 
-/** The section's `installer`, and what is needed of the rest of it. */
+/** The section's `installer`, and related fields of the section. */
 export interface InstallerOptions
   extends NonNullable<CredentialProviderInput['installer']>,
     Pick<CredentialProviderInput, 'secretAnnotation' | 'provider'> {
@@ -86,7 +86,7 @@ const FOLDERS: readonly HostFolder[] = [
   { name: 'kubelet', path: '/var/lib/kubelet', type: 'Directory', readOnly: true },
 ];
 
-/** CRI-O's auth files: what no pull takes is swept. */
+/** Folder of CRI-O's auth files, whose stale ones are removed. */
 function authFolder({ provider }: InstallerOptions): HostFolder {
   return { name: 'auth-files', path: provider?.authDir ?? '/etc/crio/auth', type: 'DirectoryOrCreate' };
 }
@@ -131,7 +131,7 @@ function workload(options: InstallerOptions, metadata: KubeObject['metadata']): 
 
 function container(options: InstallerOptions, volumeMounts: readonly VolumeMount[]): Container {
   const isOpen = options.metrics === true;
-  // A pod on the host's network: without a host, the kubelet asks the node's own address.
+  // On the host's network; without `host` the kubelet probes the node's address.
   const httpGet = { path: '/readyz', port: HEALTH_PORT, ...(isOpen ? {} : { host: '127.0.0.1' }) };
   return {
     name: NAME,
@@ -159,7 +159,7 @@ function container(options: InstallerOptions, volumeMounts: readonly VolumeMount
     securityContext: HOST_CONTAINER,
     terminationMessagePolicy: 'FallbackToLogsOnError',
     resources: { requests: { memory: '45Mi', cpu: '5m' } },
-    // There is no liveness probe: it ends by itself when its loop hangs.
+    // No liveness probe: it exits by itself when its loop hangs.
     readinessProbe: { httpGet, periodSeconds: 10, failureThreshold: 1 },
     volumeMounts,
   };

@@ -1,4 +1,4 @@
-/** What the reconciler of this system may do: what it reads and writes (`runtime/registry-overrides`), by name where it can be. */
+/** Permissions of this system's reconciler (`runtime/registry-overrides`), by name where possible. */
 
 import {
   type AccountBound,
@@ -33,11 +33,11 @@ import { type Access } from '../shared/system.ts';
 const LISTS = ['containers', 'initContainers'];
 const CATALOGS: readonly string[] = ALL_CATALOGS.map(({ name }) => `${name}-catalog`);
 
-/** One hosted cluster of the management cluster; without namespaces all of them. */
+/** One hosted cluster of the management cluster; without namespaces: all of them. */
 export interface HostedPlace {
   readonly hostedClusterNamespace?: string;
   readonly controlPlaneNamespace?: string;
-  /** Its pull secret is read, to ask registries with it. @default {false} */
+  /** Whether its pull secret may be read, for look-ups in registries. @default {false} */
   readonly askRegistries?: boolean | undefined;
 }
 
@@ -50,14 +50,14 @@ const CLUSTER_RULES: readonly PolicyRule[] = [
   may(READ, 'config.openshift.io', ['imagedigestmirrorsets', 'imagetagmirrorsets']),
   may(READ, 'operator.openshift.io', ['imagecontentsourcepolicies']),
   may(READ, 'hypershift.openshift.io', ['hostedclusters']),
-  // Looked up by label over all namespaces of hosted clusters.
+  // Watched by label over all namespaces of hosted clusters.
   may(READ, 'pullwright.dev', ['pullstatuses']),
   EVENTS,
 ];
 
 const ANNOTATIONS = 'params.metadata.?annotations';
 
-/** Repositories that a catalog may come from: as annotations of the hosted cluster say, which HyperShift copies to its control plane. */
+/** Repositories permitted for catalogs, from annotations of the hosted cluster, which HyperShift copies to its control plane. */
 const PLACES = {
   name: 'places',
   expression: `[${JSON.stringify(DEFAULT_REGISTRY)}] + ${ANNOTATIONS}[?'${IS_REGISTRY_OVERRIDES}'].orValue('').split(',').filter(pair, pair.contains('=')).map(pair, pair.substring(pair.indexOf('=') + 1)).filter(place, place != '')`,
@@ -67,7 +67,7 @@ const INDEXES = {
   expression: JSON.stringify(Object.fromEntries(ALL_CATALOGS.map(({ name, index }) => [name, index]))),
 };
 
-/** CEL that holds an image to what the product chooses for that catalog. */
+/** CEL that admits only images which the product chooses for that catalog. */
 function isOfCatalog(image: string, catalog: string): string {
   const repository = `${image}.find('^[^/@]+(/[^/:@]+)+')`;
   const found = `variables.places.exists(place, ${repository} == place || (${repository}.startsWith(place + '/') && ${repository}.endsWith('/' + variables.indexes[${catalog}])))`;
@@ -75,10 +75,10 @@ function isOfCatalog(image: string, catalog: string): string {
 }
 
 const SAME_IMAGE = 'one.?image == old.?image';
-/** `registry=mirror` pairs. The characters alone: the exact pattern of a registry costs more than the API server lets a policy spend on a long value. */
+/** `registry=mirror` pairs by their characters only: the exact pattern exceeds the CEL cost limit for a long value. */
 const PAIRS = `^(${NO_OVERRIDES}|([*A-Za-z0-9.:/_-]+=[A-Za-z0-9.:/_-]+(,|$))+)$`;
 const OTHER_VARIABLES = `.?env.orValue([]).filter(variable, variable.name != '${OVERRIDES_ENV}')`;
-/** In CEL, of a container `one` and what it was, `old`. */
+/** In CEL, for a container `one` and its `old` version. */
 const SAME_CONTAINER = [
   sameBut('one', 'old', ['env', 'image']),
   `(${SAME_IMAGE} || (variables.catalog != '' && one.name in ${JSON.stringify(Object.values(CATALOG_CONTAINERS))}))`,
@@ -94,7 +94,7 @@ const PODS = [
   },
 ];
 
-/** Of the Deployments of a control plane one variable of one container changes, and of catalogs the image and what it follows. */
+/** Admits changes of one variable in one container of the Deployments, and of images and triggers of catalogs. */
 const DEPLOYMENT_FIELDS: AccountBound = {
   name: 'deployments',
   apiGroup: 'apps',
@@ -122,7 +122,7 @@ const DEPLOYMENT_FIELDS: AccountBound = {
   ],
 };
 
-/** HyperShift takes a MachineConfig from each ConfigMap of a control plane with a label and the key `config`. */
+/** HyperShift reads MachineConfigs from the key `config` of labelled ConfigMaps in a control plane. */
 const DOCUMENT: AccountBound = {
   name: 'overrides-document',
   apiGroup: '',
@@ -138,7 +138,7 @@ const DOCUMENT: AccountBound = {
 
 const CATALOG_IMAGE = 'this account of Pullwright takes catalogs only from where the hosted cluster says';
 
-/** What catalogs run, and what their Deployments follow. */
+/** Images of catalogs, in their Deployments and ImageStream. */
 const CATALOG_IMAGES: readonly AccountBound[] = [
   {
     name: 'catalogs',

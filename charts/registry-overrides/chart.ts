@@ -1,4 +1,4 @@
-/** The section `systems.registry-overrides` of a fleet, and constructs for charts of one's own. */
+/** The section `systems.registry-overrides` of a fleet, and constructs for other charts. */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
 import { customObject } from '../../runtime/core/kubernetes/custom-kinds.ts';
@@ -69,15 +69,13 @@ export const schema = z.strictObject(
 /** One source and its mirrors. */
 export type MirrorSetEntry = Frozen<z.input<typeof entry>>;
 
-/** A set as it is declared. */
+/** A set in the fleet file. */
 export type MirrorSet = Frozen<z.input<typeof mirrorSet>>;
 
-/** The section, as it is written. Every field is optional. */
+/** The section as input. Every field is optional. */
 export type RegistryOverridesInput = Frozen<z.input<typeof schema>>;
 
-// Alerts: mirrors that are not rolled out, and catalogs that are not found.
-
-/** By the gauges of the reconciler, one series per hosted cluster. */
+/** Alerts over the gauges of the reconciler, one series per hosted cluster. */
 const ALERTS: readonly Alert[] = [
   {
     name: 'RegistryOverridesContested',
@@ -133,7 +131,7 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
   warnings: (config, { kind }) =>
     kind === 'hosted' ? mirrorSetsOfHosted(config, false) : sectionProblems(config, 'warning'),
   objects: (config, cluster) => (cluster.kind === 'hosted' ? [] : overridesObjects(config)),
-  // What its catalogs are, where the control plane does not say.
+  // The catalogs of a hosted cluster with guest placement.
   hostedAccess: () => [
     {
       namespace: 'openshift-marketplace',
@@ -158,7 +156,7 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
   },
 };
 
-/** What of the section the reconciler needs to know. */
+/** Options of the reconciler in the section. */
 function optionsOf({
   mirrorSets: _sets,
   machineConfigRoles: _roles,
@@ -191,7 +189,7 @@ export function mirrorSetObject(set: MirrorSet): KubeObject {
     : customObject('ImageDigestMirrorSet', metadata, { imageDigestMirrors: entries });
 }
 
-/** Where the drop-in lies on a node. Later names win, so that a person can put a file after it. */
+/** Path of the drop-in on a node. Later names win, so that an administrator can override it. */
 export const DROP_IN = '/etc/containers/registries.conf.d/50-pullwright-mirrors.conf';
 
 /** Text of the drop-in for the sets. */
@@ -207,7 +205,7 @@ export function mirrorMachineConfig(role: string, sets: readonly MirrorSet[]): K
     role,
     { name, labels: labels({ name, component: 'registry-overrides' }) },
     {
-      // The oldest that any supported operator reads.
+      // The oldest version that supported operators read.
       ignition: { version: '3.2.0' },
       storage: { files: [{ path: DROP_IN, mode: 0o644, overwrite: true, contents }] },
     },
@@ -224,7 +222,7 @@ function sectionProblems(
     .map((problem) => ({ path: sectionPath(config.mirrorSets ?? [], problem), text: problem.message }));
 }
 
-/** HyperShift makes the one set of a hosted cluster, and forbids others there. */
+/** HyperShift creates the only mirror set of a hosted cluster, and forbids others there. */
 function mirrorSetsOfHosted(
   { mirrorSets = [], machineConfigRoles = [] }: RegistryOverridesInput,
   ownOnly: boolean,
@@ -236,7 +234,7 @@ function mirrorSetsOfHosted(
   return [{ path: [path], text, ownOnly }];
 }
 
-/** Everything that is wrong or surprising in `sets`, warnings included. */
+/** Errors and warnings about `sets`. */
 export function lintMirrorSets(sets: readonly MirrorSet[]): readonly MirrorProblem[] {
   return lintMirrors(sets.map(mirrorSetObject));
 }
@@ -268,11 +266,10 @@ export interface MirrorSetsProps {
  * import { Testing } from 'cdk8s';
  * import assert from 'node:assert/strict';
  *
- * const chart = Testing.chart();
- * new MirrorSets(chart, 'mirrors', { sets: [{ name: 'team', entries: [{ source: 'quay.io/team', mirrors: ['mirror.example.com/team'] }] }] });
- * assert.equal(Testing.synth(chart)[0].kind, 'ImageDigestMirrorSet');
- * const wrong = [{ name: 'team', entries: [{ source: 'quay.io/Team', mirrors: ['a,b'] }] }];
- * assert.throws(() => new MirrorSets(Testing.chart(), 'mirrors', { sets: wrong }), /quay\.io\/Team/);
+ * const chart = Testing.chart(); new MirrorSets(chart, 'mirrors', { sets: [{ name: 'team', entries: [{ source: 'quay.io/team',
+ * mirrors: ['mirror.example.com/team'] }] }] }); assert.equal(Testing.synth(chart)[0].kind, 'ImageDigestMirrorSet'); const wrong
+ * = [{ name: 'team', entries: [{ source: 'quay.io/Team', mirrors: ['a,b'] }] }]; assert.throws(() => new
+ * MirrorSets(Testing.chart(), 'mirrors', { sets: wrong }), /quay\.io\/Team/);
  * ```
  */
 export class MirrorSets extends ObjectGroup {

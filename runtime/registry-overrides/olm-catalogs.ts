@@ -1,9 +1,9 @@
 /**
- * The catalogs of the Operator Lifecycle Manager: which there are, which image each takes, and what the annotations on a
- * HostedCluster say about them.
+ * The catalogs of the Operator Lifecycle Manager: their names, their images, and the annotations on a HostedCluster that override
+ * them.
  *
  * Source of the rule: requirement 3, "OLM Catalogs", and HyperShift's `computeCatalogImages` and
- * `checkCatalogImageOverides`; with the whole syntax of a digest checked, and any source of the overrides honoured.
+ * `checkCatalogImageOverides`; but validates the whole digest, and applies overrides of any source.
  */
 import { parseWrittenReference } from '../core/image-reference.ts';
 import { customObject } from '../core/kubernetes/custom-kinds.ts';
@@ -16,7 +16,7 @@ export interface Catalog {
   /** Last part of the image's repository. */
   readonly index: string;
   readonly displayName: string;
-  /** Of the CatalogSource; higher is preferred. */
+  /** Priority of the CatalogSource; higher is preferred. */
   readonly priority: number;
 }
 
@@ -32,7 +32,7 @@ export const CATALOGS: readonly Catalog[] = (
 export const IS_REGISTRY_OVERRIDES = 'hypershift.openshift.io/olm-catalogs-is-registry-overrides';
 const DEFAULT_HOST = 'registry.redhat.io';
 export const DEFAULT_REGISTRY = 'registry.redhat.io/redhat';
-/** The newest release with published catalogs, and how many minors downwards are tried. */
+/** The newest release with published catalogs, and the number of minor versions that are tried. */
 const NEWEST = { major: 4, minor: 22 };
 const TRIED_MINORS = 4;
 
@@ -47,7 +47,7 @@ export function minorOf(version: string): { readonly major: number; readonly min
   return match === null ? undefined : { major: Number(match[1]), minor: Number(match[2]) };
 }
 
-/** The catalogs of a release, by name: four up to 4.21, three from 4.22 on (and for a version that is not known). */
+/** The catalogs of a release, by name: four up to 4.21, three from 4.22 on and for an unknown version. */
 export function catalogsOf(version: string): readonly Catalog[] {
   const release = minorOf(version);
   const four = release !== undefined && (release.major < 4 || (release.major === 4 && release.minor <= 21));
@@ -62,7 +62,7 @@ interface CatalogChoice {
 }
 
 /**
- * Judges the catalog image annotations: all or none, and only by digest. Digests are looked at first, over all values.
+ * Validates the catalog image annotations: all or none, and only by digest. Reports missing digests first.
  */
 export function chooseCatalogImages(
   catalogs: readonly Catalog[],
@@ -96,8 +96,8 @@ interface CatalogCandidate {
 }
 
 /**
- * Where to look for one catalog, in order: newest version first (that of the release, at most the newest published one, then up
- * to three minors down), at each version every mirror of the overrides; after all of them the default source.
+ * Candidates for one catalog, in order: newest version first (that of the release, at most the newest published one, then up to
+ * three minors down) with every mirror of the overrides for each; after these the default source.
  */
 export function catalogCandidates(
   catalog: Catalog,
@@ -124,8 +124,8 @@ function tagsOf(version: string): readonly string[] {
 }
 
 /**
- * Mirrors of the default repository. A rule for the whole registry with a target that has a path is meant in two ways: the
- * existing system takes the path in place of `redhat`, the requirement replaces the text and keeps it; both are looked at.
+ * Mirrors of the default repository. A rule for the whole registry with a path in its target is ambiguous: HyperShift replaces
+ * `redhat` with the path, the requirement appends `redhat` to it; both are candidates.
  */
 function overriddenRepositories(
   own: string,
@@ -148,8 +148,9 @@ function overriddenRepositories(
 export type CatalogAnswer = 'there' | 'absent' | 'failed' | 'unknown';
 
 /**
- * Whether an error of a registry means that an image does not exist (else its existence is unknown). A registry that denies
- * access has it for no pull with this secret. A HEAD response has no body, so the verdict in front of the message counts.
+ * Whether an error of a registry means that an image does not exist (else its existence is unknown). A denial counts as absent,
+ * since no pull with this secret would succeed. A HEAD response has no body, so only the verdict before the message is
+ * significant.
  */
 export function absenceFromError(message: string): boolean {
   return (
@@ -159,16 +160,15 @@ export function absenceFromError(message: string): boolean {
   );
 }
 
-/** What is known so far about one catalog's image. */
+/** State of the search for one catalog's image. */
 export type CatalogState =
   | { readonly image: string; readonly from: 'override' | 'default' }
   | { readonly ask: string }
   | { readonly error: string };
 
 /**
- * Chooses the first candidate that exists. Returns the one to look up next while that is unknown, or an error when none is
- * there. A failed look-up ends the search among the overrides (another version would be a silent downgrade) and is reported;
- * at the default source it is the error.
+ * Chooses the first candidate that exists. Returns the candidate to look up next, or an error when none exists. A failed look-up
+ * ends the search with an error, because another version would be a silent downgrade.
  */
 export function chooseCandidate(
   catalog: Catalog,
@@ -184,7 +184,7 @@ export function chooseCandidate(
   return { error: `failed to fetch image digest for 4 previous versions of ${catalog.name}` };
 }
 
-/** The overrides of the annotation {@link IS_REGISTRY_OVERRIDES}, and pairs in it that say nothing. */
+/** The overrides of the annotation {@link IS_REGISTRY_OVERRIDES}, and invalid pairs in it. */
 export function parseCatalogOverrides(text: string): {
   readonly overrides: OverrideMap | undefined;
   readonly ignored: readonly string[];
@@ -220,7 +220,7 @@ export function catalogImageStream(namespace: string, images: CatalogImages): Ku
   return customObject('ImageStream', metadata, { lookupPolicy: { local: true }, tags });
 }
 
-/** What keeps a catalog Deployment's containers at the ImageStream's tag. */
+/** Image triggers that keep a catalog Deployment's containers at the ImageStream's tag. */
 export function catalogTriggers(catalog: string): readonly object[] {
   const from = { kind: 'ImageStreamTag', name: `${CATALOG_STREAM}:${catalog}` };
   const { initContainer, container } = CATALOG_CONTAINERS;
@@ -230,7 +230,7 @@ export function catalogTriggers(catalog: string): readonly object[] {
   ];
 }
 
-/** CatalogSource in the hosted cluster, with the image to run there. */
+/** CatalogSource in the hosted cluster, with the catalog's image. */
 export function catalogSource(catalog: Catalog, image: string): KubeObject {
   const metadata = {
     name: catalog.name,

@@ -1,6 +1,6 @@
 /**
- * What the API server refuses of mirror sets and of the Image object, so that it never comes to the operator: an object that is
- * declared in a file, and that breaks its schema, is not in the cluster. Objects that a cluster has may be older than the schema.
+ * Mirror sets and Image objects that the API server rejects, so that the operator never reads them: an object in a file that
+ * violates its schema will not be in the cluster. Objects read from a cluster may be older than the schema.
  *
  * Source of the rule: the CRDs of ImageDigestMirrorSet, ImageTagMirrorSet, ImageContentSourcePolicy (types only) and Image
  * (`spec.registrySources`), recorded as `admitted` in test/conformance/cases/mco-registries.
@@ -19,12 +19,10 @@ import {
 } from '../mirror-sets/collect.ts';
 import { IMAGE_CONFIG } from './input.ts';
 
-/** What is there, and what must be. */
+/** A violation of a schema. */
 type SchemaFault = Omit<RegistriesFault, 'text'>;
 
-/**
- * All faults of `objects`; objects of other kinds have none.
- */
+/** All faults of `objects`; objects of other kinds have none. */
 export function schemaFaults(objects: readonly KubeObject[]): readonly SchemaFault[] {
   return objects.flatMap((object) => {
     const set = MIRROR_SET_KINDS.find((one) => isOf(object, one));
@@ -33,15 +31,15 @@ export function schemaFaults(objects: readonly KubeObject[]): readonly SchemaFau
   });
 }
 
-/** Objects that are in the cluster, or can come into it; and why the others cannot. */
+/** Objects that the API server accepts, and why it rejects the others. */
 export interface Admitted {
   readonly objects: readonly KubeObject[];
   readonly problems: readonly MirrorProblem[];
-  /** `Kind/name` of each ignored object. */
+  /** `Kind/name` of each rejected object. */
   readonly refused: readonly string[];
 }
 
-/** Drops rejected objects that come from files. An object read from a cluster stays, whatever its present schema. */
+/** Drops invalid objects from files. Keeps objects read from a cluster, regardless of the current schema. */
 export function admit(objects: readonly KubeObject[]): Admitted {
   const faults = schemaFaults(objects.filter(({ metadata }) => metadata.creationTimestamp === undefined));
   if (faults.length === 0) return { objects, problems: [], refused: [] };
@@ -67,7 +65,7 @@ function placeIn({ kind, metadata }: KubeObject): Place {
   return (path, code, message) => ({ code, origin: { kind, name: metadata.name, path }, message });
 }
 
-/** Faults of the items of a list; `repeats` says whether the list has the item before. */
+/** Faults of the items of a list; `repeats`: whether the item is a duplicate. */
 function listFaults(
   list: unknown,
   [path, of]: readonly [path: string, of: string],

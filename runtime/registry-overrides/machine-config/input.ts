@@ -1,9 +1,9 @@
 /**
- * The clusters that a set of objects is about, each with the objects that its nodes go by.
+ * The clusters in a set of objects, each with the objects that its nodes follow.
  *
- * A HostedCluster's nodes follow `spec.imageContentSources` and `spec.configuration.image` alone: HyperShift makes the
- * ImageDigestMirrorSet `cluster` and the Image `cluster` of the guest of them, and forbids others there. The mirror sets beside
- * it are those of the management cluster.
+ * A HostedCluster's nodes follow `spec.imageContentSources` and `spec.configuration.image` alone: HyperShift renders them into
+ * the ImageDigestMirrorSet `cluster` and the Image `cluster` of the hosted cluster, and forbids others there. Mirror sets beside
+ * a HostedCluster belong to the management cluster.
  *
  * Source of the rule: HyperShift's hosted cluster config operator; in a folder, the layout of an offline reconcile
  * (`management/`, `hosted/<namespace>/<name>/`).
@@ -12,12 +12,11 @@ import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts
 import { recordOf, valueAt } from '../../core/record.ts';
 import { isOf, MIRROR_SET_KINDS, type SetEntry, setEntries } from '../mirror-sets/collect.ts';
 
-// What the operator reads: the mirror sets as they are written, the registries of `image.config.openshift.io/cluster`, and the
-// release image of the ClusterVersion.
-// Source of the rule: the Machine Config Operator's `syncImageConfig`. No mirror set is ignored here, because one
-// bad entry makes the operator refuse all of them.
+// Input of the operator: the mirror sets, not validated, the registries of `image.config.openshift.io/cluster`, and the release
+// image of the ClusterVersion. Source of the rule: the Machine Config Operator's `syncImageConfig`. No mirror set is ignored
+// here, because one invalid entry makes the operator reject all of them.
 
-/** Lists of the Image object. An absent list and an empty one differ. */
+/** Lists of the Image object. An absent list differs from an empty one. */
 export interface RegistrySources {
   readonly insecure?: readonly string[];
   readonly blocked: readonly string[];
@@ -34,19 +33,19 @@ export interface NodeInput {
   readonly release?: string | undefined;
 }
 
-/** The Image object that counts. */
+/** The Image object that the operator reads. */
 export const IMAGE_CONFIG = { apiVersion: 'config.openshift.io/v1', kind: 'Image', name: 'cluster' } as const;
 export const CLUSTER_VERSION = {
   apiVersion: 'config.openshift.io/v1',
   kind: 'ClusterVersion',
   name: 'version',
 } as const;
-/** What decides where the nodes of a cluster pull from: the last two by the one object that counts. */
+/** Kinds that determine the pull sources of a cluster's nodes; the last two are singletons. */
 export const NODE_KINDS = [...MIRROR_SET_KINDS, IMAGE_CONFIG, CLUSTER_VERSION] as const;
 
 /**
- * Takes the input out of the objects of one cluster; other objects are skipped. Objects of one kind come by name, so that
- * their order does not matter.
+ * Reads the input from the objects of one cluster; ignores other kinds. Sorts each kind by name, so that the order of the objects
+ * does not matter.
  */
 export function readNodeInput(objects: readonly KubeObject[]): NodeInput {
   return {
@@ -83,7 +82,7 @@ function texts(value: unknown): readonly string[] | undefined {
   return value.map((item) => (typeof item === 'string' ? item : ''));
 }
 
-/** An object, and its file; without a file when it comes from a cluster. */
+/** An object and its file; without a file when it was read from a cluster. */
 export interface Located {
   readonly object: KubeObject;
   readonly file?: string | undefined;
@@ -94,17 +93,17 @@ export interface Located {
 export interface ClusterObjects {
   /** `<namespace>/<name>` of a HostedCluster, `management`, a folder, or `local`. */
   readonly name: string;
-  /** What its nodes go by. */
+  /** Objects that its nodes follow. */
   readonly objects: readonly KubeObject[];
   /** For a hosted cluster, the objects of the cluster that runs its control plane. */
   readonly management?: readonly KubeObject[];
   readonly hostedCluster?: KubeObject;
-  /** For a hosted cluster, whatever else lies in its own folder. */
+  /** For a hosted cluster, the other objects in its own folder. */
   readonly inside?: readonly KubeObject[];
 }
 
 /**
- * Never empty.
+ * Groups objects by cluster. Never empty.
  *
  * @param twice names (`Kind/namespace/name`) of other singleton objects that are in several folders
  */
@@ -146,7 +145,7 @@ function byHostedFolder(found: readonly Located[]): ReadonlyMap<string, readonly
   );
 }
 
-/** What HyperShift makes of a HostedCluster for its nodes. */
+/** Objects that HyperShift renders from a HostedCluster for its nodes. */
 function guestObjects(cluster: KubeObject): readonly KubeObject[] {
   const sources = valueAt(cluster.spec, 'imageContentSources');
   const image = valueAt(cluster.spec, 'configuration.image') ?? {};
@@ -165,7 +164,7 @@ function guestObjects(cluster: KubeObject): readonly KubeObject[] {
   return [{ apiVersion, kind: 'ImageDigestMirrorSet', metadata: { name: 'cluster' }, spec }, ...objects];
 }
 
-/** One cluster, unless a singleton object is in several folders: then each of these is one. */
+/** One cluster, or one per folder when a singleton object is in several folders. */
 function byFolder(found: readonly Located[], twice: ReadonlySet<string>): readonly ClusterObjects[] {
   const depth = splitDepth(found, twice);
   if (depth === undefined) return [{ name: 'local', objects: found.map(({ object }) => object) }];
@@ -183,7 +182,7 @@ function byFolder(found: readonly Located[], twice: ReadonlySet<string>): readon
 
 const ONCE: ReadonlySet<string> = new Set(NODE_KINDS.map(({ kind }) => kind));
 
-/** Number of the first part of the path that tells the clusters apart; undefined where all is of one. */
+/** Index of the first path segment that differs between clusters; undefined for one cluster. */
 function splitDepth(found: readonly Located[], twice: ReadonlySet<string>): number | undefined {
   const places = new Map<string, readonly string[]>();
   let depth: number | undefined;
@@ -207,13 +206,12 @@ function splitDepth(found: readonly Located[], twice: ReadonlySet<string>): numb
   return depth;
 }
 
-// Scopes of the operator: `host[:port][/path]`, or `*.example.org` for every host below a domain; and which lie inside which.
-// Source of the rule: openshift/runtime-utils `ScopeIsNestedInsideScope` and `IsValidRegistriesConfScope`. The runtime sees one
-// case differently: for it, `host` also covers `host:5000`.
+// Scopes of the operator: `host[:port][/path]`, or `*.example.org` for every host below a domain; and their nesting.
+// Source of the rule: openshift/runtime-utils `ScopeIsNestedInsideScope` and `IsValidRegistriesConfScope`. The runtime differs in
+// one case: there `host` also covers `host:5000`.
 
 /**
- * Every scope that `scope` lies in, itself first. Those that hold a host or a path come from the narrowest to the widest, then the
- * wildcards.
+ * Every scope that contains `scope`, itself first: those with a host or a path from narrow to wide, then the wildcards.
  */
 export function scopesAround(scope: string): readonly string[] {
   const found = [scope];
@@ -227,13 +225,13 @@ export function scopesAround(scope: string): readonly string[] {
   return found;
 }
 
-/** Whether `inner` is `outer` or lies in it. */
+/** Whether `outer` is or contains `inner`. */
 export function isInside(inner: string, outer: string): boolean {
   if (inner === outer || inner.startsWith(`${outer}/`)) return true;
   return outer.startsWith('*.') && hostOf(inner).endsWith(outer.slice(1));
 }
 
-/** What a wildcard is compared with: nothing when a colon comes after a slash. */
+/** The host that wildcards are compared with; empty when a colon follows a slash. */
 function hostOf(scope: string): string {
   const colon = scope.indexOf(':');
   if (colon === -1) return scope.split('/', 1)[0] ?? '';

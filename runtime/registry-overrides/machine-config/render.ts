@@ -1,9 +1,9 @@
 /**
- * The `[[registry]]` tables that the operator makes of mirror sets, insecure and blocked scopes, in the order of the file.
+ * The `[[registry]]` tables that the operator renders from mirror sets, insecure and blocked scopes, in file order.
  *
- * Source of the rule: openshift/runtime-utils `EditRegistriesConfig`. The runtime follows only the entry with the longest scope, so
- * switches and mirrors are handed down to the entries below; here each entry looks for what is above it, which takes time by the
- * length of its scope and not by the number of entries.
+ * Source of the rule: openshift/runtime-utils `EditRegistriesConfig`. The runtime follows only the entry with the longest scope,
+ * so entries inherit switches and mirrors. Here each entry looks up its parents, in time by the length of its scope, not by the
+ * number of entries.
  */
 import { PullwrightError } from '../../core/errors.ts';
 import { goQuote } from '../../core/go/text.ts';
@@ -59,7 +59,7 @@ function markInsecure(mirrors: RuleMirror[], insecure: ReadonlySet<string>): voi
       mirrors[at] = { ...mirror, insecure: true };
 }
 
-/** Scopes without mirrors get those of the first source that contains them: digest before tag sources, wide before narrow. */
+/** Scopes without mirrors inherit those of the first source that contains them: digest before tag sources, wide before narrow. */
 function handDown(
   drafts: ReadonlyMap<string, DraftRule>,
   sources: ReadonlyMap<string, number>,
@@ -99,9 +99,9 @@ function ruleOf(draft: DraftRule, insecure: ReadonlySet<string>, blocked: Readon
   };
 }
 
-// Which of the blocked registries are really blocked: a cluster must be able to pull its own release.
-// Source of the rule: the Machine Config Operator's `getValidBlockedAndAllowedRegistries`. What it leaves out, it says in its log
-// only.
+// The effective blocked registries: a cluster must be able to pull its own release.
+// Source of the rule: the Machine Config Operator's `getValidBlockedAndAllowedRegistries`. It reports ignored entries in
+// its log only.
 
 /** The lists that go into the two files. */
 interface DerivedLists {
@@ -110,7 +110,7 @@ interface DerivedLists {
   /** Blocked in `policy.json`. */
   readonly policy: readonly string[];
   readonly allowed: readonly string[];
-  /** Why an entry was ignored, in the words of the operator's log. */
+  /** Message in the operator's log about ignored entries. */
   readonly skipped?: string;
 }
 
@@ -150,7 +150,7 @@ function derivedLists(input: NodeInput): DerivedLists {
   };
 }
 
-/** Whether the release can be pulled although every blocked scope is blocked; text where that cannot be found out. */
+/** Whether the release has a pull source outside the blocked scopes; the operator's error when that is unknown. */
 function hasPlaceLeft({ entries, sources }: NodeInput, release: string): boolean | string {
   const { insecure = [], blocked } = sources;
   const byDigest = entries.filter(({ pullFrom }) => pullFrom === 'digest-only');
@@ -168,7 +168,7 @@ function hasPlaceLeft({ entries, sources }: NodeInput, release: string): boolean
   });
 }
 
-// `/etc/containers/policy.json`: which registries may be pulled from at all. Mirrors need no permission there.
+// `/etc/containers/policy.json`: the registries that images may name. It does not apply to mirrors.
 // Source of the rule: the Machine Config Operator's `updatePolicyJSON`.
 
 interface Requirement {
@@ -185,14 +185,12 @@ export interface PolicyDocument {
 const ACCEPT: readonly Requirement[] = [{ type: 'insecureAcceptAnything' }];
 const REJECT: readonly Requirement[] = [{ type: 'reject' }];
 
-/**
- * The document for derived lists (payload.ts).
- */
+/** The document for derived lists. */
 function policyDocument(blocked: readonly string[], allowed: readonly string[]): PolicyDocument {
   const docker = new Map<string, readonly Requirement[]>();
   for (const scope of allowed) docker.set(scope, ACCEPT);
   for (const scope of blocked) docker.set(scope, REJECT);
-  // The transport knows host, namespace and repository only.
+  // The atomic transport has host, namespace and repository only.
   const scopes = [...docker].sort(([a], [b]) => (a < b ? -1 : 1));
   const atomic = scopes.filter(([scope]) => scope.split('/').length <= 3);
   return {
@@ -205,12 +203,12 @@ function policyDocument(blocked: readonly string[], allowed: readonly string[]):
   };
 }
 
-// The text of the operator's files, letter for letter: the daemon of a node compares them as text.
+// The text of the operator's files, byte for byte: the Machine Config Daemon compares them as text.
 
 /**
  * `registries.conf` with these entries.
  *
- * @param search short names are looked up there; the template of the operator has two. @default {TEMPLATE_SEARCH}
+ * @param search registries for short names. @default {TEMPLATE_SEARCH}
  */
 export function registriesText(
   rules: readonly MirrorRule[],
@@ -243,7 +241,7 @@ function tableText(rule: MirrorRule): string {
   return `${lines.join('\n')}\n`;
 }
 
-// One run of the operator: from the objects of a cluster to the files of its nodes, or to the refusal of all of them.
+// One run of the operator: from the objects of a cluster to the files of its nodes, or to the rejection of all of them.
 // Source of the rule: the Machine Config Operator's `syncImageConfig` and `registriesConfigIgnition`, recorded in
 // test/conformance/cases/mco-registries. One invalid entry rejects everything, and nodes keep their files.
 
@@ -251,17 +249,17 @@ export const REGISTRIES_CONF = '/etc/containers/registries.conf';
 const POLICY_JSON = '/etc/containers/policy.json';
 export const SEARCH_DROP_IN = '/etc/containers/registries.conf.d/01-image-searchRegistries.conf';
 
-/** What nodes get. */
+/** Files of the nodes. */
 export interface NodeFiles {
   readonly refused: false;
-  /** Paths that the MachineConfig holds; nodes have the template's content of the others. */
+  /** Paths in the MachineConfig; the template provides the other files. */
   readonly files: readonly string[];
   /** Entries of `registries.conf`, in file order. */
   readonly rules: readonly MirrorRule[];
-  /** The same as the runtime has them once they are loaded: what decides about a pull. */
+  /** The entries after loading by the runtime, which determine pulls. */
   readonly loaded: readonly MirrorRule[];
   readonly policy?: PolicyDocument;
-  /** Registries for short names: those of the drop-in, else those of the template. */
+  /** Registries for short names, from the drop-in, else from the template. */
   readonly search: readonly string[];
   readonly lists: DerivedLists;
   /** Why the runtime does not load `registries.conf` although the operator wrote it: CRI-O keeps its previous configuration. */
@@ -270,24 +268,22 @@ export interface NodeFiles {
   readonly searchError?: string;
 }
 
-/** The operator writes nothing; nodes, new ones too, keep what was in force before. */
+/** The operator writes nothing; all nodes, new ones included, keep the previous files. */
 interface NodeRefusal {
   readonly refused: true;
-  /** The operator names the first only. Never empty. */
+  /** Never empty. The operator reports the first only. */
   readonly faults: readonly RegistriesFault[];
   readonly lists: DerivedLists;
 }
 
 export type NodeRendering = NodeFiles | NodeRefusal;
 
-/**
- * Renders the objects of one cluster.
- */
+/** Renders the objects of one cluster. */
 export function renderNodeFiles(objects: readonly KubeObject[]): NodeRendering {
   return renderInput(readNodeInput(objects));
 }
 
-/** {@link renderNodeFiles}, of what was read before. */
+/** {@link renderNodeFiles} of parsed input. */
 function renderInput(input: NodeInput): NodeRendering {
   const { sources, release } = input;
   const payload = release === undefined ? undefined : payloadRepository(release);
@@ -332,15 +328,15 @@ function files(
   };
 }
 
-// What makes the operator reject the whole configuration of a cluster, in the order in which it checks.
+// Faults for which the operator rejects the whole configuration of a cluster, in its order of checks.
 //
 // Source of the rule: the Machine Config Operator's `validateRegistriesConfScopes` and `updatePolicyJSON`. It stops at the first
-// fault; here all are found, so that they can be corrected together.
+// fault; here all are reported, so that they can be corrected together.
 
 const CONF = 'could not update registries config with new changes: ';
 const POLICY = 'could not update policy json with new changes: ';
 
-/** Faults of the scopes and entries that go into `registries.conf`. `blocked` is the derived list (payload.ts). */
+/** Faults of the scopes and entries that go into `registries.conf`. `blocked`: the derived list. */
 function confFaults(input: NodeInput, blocked: readonly string[]): readonly RegistriesFault[] {
   return [
     ...scopeFaults('insecure', input.sources.insecure ?? [], CONF),
@@ -349,7 +345,7 @@ function confFaults(input: NodeInput, blocked: readonly string[]): readonly Regi
   ];
 }
 
-/** Faults of the lists that go into `policy.json`; `payload` is the repository of the release. */
+/** Faults of the lists that go into `policy.json`; `payload`: repository of the release. */
 function policyFaults(
   blocked: readonly string[],
   allowed: readonly string[],
@@ -366,13 +362,13 @@ function policyFaults(
   return [...scopeFaults('blocked', blocked, POLICY), ...scopeFaults('allowed', allowed, POLICY)];
 }
 
-/** Where a list of the Image object is. */
+/** Origin of a list in the Image object. */
 function imageOrigin(list: string): RuleOrigin {
   const path = list === '' ? 'spec.registrySources' : `spec.registrySources.${list}`;
   return { kind: IMAGE_CONFIG.kind, name: IMAGE_CONFIG.name, path };
 }
 
-/** A wildcard source cannot hand its mirrors down to a scope below it. */
+/** Scopes below a wildcard source cannot inherit its mirrors. */
 function wildcardFault(source: string, scope: string, origin: RuleOrigin): RegistriesFault {
   const text = `internal error: mirrorsAdjustedForNestedScope for a wildcard scope ${goQuote(source)}`;
   const message = `has the wildcard source "${source}", and Image/cluster names "${scope}" below it as insecure or blocked: give "${scope}" mirrors of its own, or take it out`;
@@ -400,11 +396,11 @@ function scopeFaults(
     }));
 }
 
-// Whether the runtime can load what the operator wrote: some scopes that the operator takes make CRI-O refuse the whole file, and
-// then it keeps the rules that it has, or does not start.
+// Whether the runtime can load the operator's file: for some scopes that the operator accepts, CRI-O rejects the whole file, and
+// keeps its previous rules or does not start.
 
 /**
- * The runtime's reason for refusing a file with these entries and this list of search registries; undefined where it loads.
+ * The runtime's error for a file with these entries and search registries; undefined when it loads.
  */
 function loadProblem(rules: readonly MirrorRule[], search: readonly string[] = []): string | undefined {
   try {
@@ -428,7 +424,7 @@ function loadProblem(rules: readonly MirrorRule[], search: readonly string[] = [
   }
 }
 
-/** The entries as the runtime has them when it has loaded the file: without trailing slashes, and of equal ones the first. */
+/** The entries after loading by the runtime: without trailing slashes, and only the first of equal ones. */
 function loadedRules(rules: readonly MirrorRule[]): readonly MirrorRule[] {
   if (!rules.some(({ prefix }) => prefix.endsWith('/'))) return rules;
   const seen = new Set<string>();
@@ -441,7 +437,7 @@ function withoutSlash(place: string): string {
   return trimEndOf(place, '/');
 }
 
-// What a change of the files does to nodes: nothing, a reload of CRI-O, a drain, or a drain and a reboot.
+// Effect of changed files on nodes: none, a reload of CRI-O, a drain, or a drain and a reboot.
 //
 // Source of the rule: the Machine Config Daemon's `isSafeContainerRegistryConfChanges` and the default node disruption policies.
 
@@ -452,12 +448,13 @@ export interface Disruption {
   readonly actions: readonly ('Reboot' | 'Reload crio.service' | 'Special')[];
   readonly drain: boolean;
   readonly reboot: boolean;
-  /** What in `registries.conf` makes the drain necessary, as a sentence; undefined where nothing does. */
+  /** The change in `registries.conf` that requires the drain, as a sentence; undefined without one. */
   readonly because?: string;
 }
 
 /**
- * Compares what nodes have with what they get. Files that a rendering does not hold have the content of the operator's template.
+ * Compares the current files of nodes with the next ones. Files that are not rendered have the content of the operator's
+ * template.
  */
 export function disruptionOf(before: NodeFiles, after: NodeFiles): Disruption {
   const conf = confText(before) !== confText(after);
@@ -494,7 +491,7 @@ function searchText(rendering: NodeFiles): string {
   return rendering.files.includes(SEARCH_DROP_IN) ? headText(rendering.search) : '';
 }
 
-/** The first change that pods must leave the node for; undefined where all are safe. */
+/** The first change that requires a drain; undefined when all are safe. */
 function unsafeChange(before: readonly MirrorRule[], after: readonly MirrorRule[]): string | undefined {
   const old = new Map(before.map((rule) => [rule.prefix, rule]));
   const kept = new Set(after.map((rule) => rule.prefix));
@@ -531,7 +528,7 @@ function unsafeEdit(before: MirrorRule, after: MirrorRule): string | undefined {
   return `"${after.prefix}" gets the mirror "${changed.location}" for tags`;
 }
 
-/** The daemon finds a location that serves digests and tags by its first entry only. */
+/** Mirrors by location; like the daemon, only the first entry of a location that serves digests and tags. */
 function firstByLocation(mirrors: readonly RuleMirror[]): ReadonlyMap<string, RuleMirror> {
   return new Map(mirrors.map((mirror) => [mirror.location, mirror] as const).reverse());
 }

@@ -1,10 +1,10 @@
 /**
- * Mirror sets of a cluster (ImageContentSourcePolicy, ImageDigestMirrorSet, ImageTagMirrorSet) become rules, and problems that
- * their authors should know about.
+ * Reads the mirror sets of a cluster (ImageContentSourcePolicy, ImageDigestMirrorSet, ImageTagMirrorSet) into rules, and problems
+ * for their authors.
  *
  * Source of the rule: the three kinds' documentation and the Machine Config Operator, which writes them into
  * `registries.conf`: mirrors for digests first, then mirrors for tags; `NeverContactSource` in any set of a source blocks it.
- * The order in which objects are listed does not matter: they are read by kind and name.
+ * The order of the objects does not matter: they are read by kind and name.
  */
 import { goQuote } from '../../core/go/text.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -12,27 +12,27 @@ import type { PullFrom } from '../../core/mirrors/registries-conf.ts';
 import type { MirrorRule, RuleMirror, RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { recordOf, textOf } from '../../core/record.ts';
 
-// Several lists of mirrors for one source become one list, in the order that the nodes get.
+// Merges several lists of mirrors for one source, in the order of the nodes' file.
 // Source of the rule: openshift/runtime-utils `pkg/registries` (`addMirrorSet`, `topoGraph.Sorted`), recorded in
-// test/conformance/cases/mco-registries: a topological sort, level by level, with ties and loops decided by name.
+// test/conformance/cases/mco-registries: a topological sort, level by level, with ties and cycles broken by name.
 
-/** The merged order, and the first pair that the lists put in opposite orders, if any. */
+/** The merged order, and the first pair with opposite orders, if any. */
 export interface MergedOrder {
-  /** Without the source where that is last: the runtime tries it last anyway. */
+  /** Without a trailing source, which the runtime tries last anyway. */
   readonly order: readonly string[];
   readonly conflict?: readonly [string, string];
 }
 
 /**
  * Merges the mirrors that several entries list for `source`. Neither the order of the lists nor their repetition matters: a
- * mirror comes before another where a list says so, and by name where none does. A list that holds nothing but the source counts
- * for nothing. Where lists contradict each other, or one repeats a mirror, the loop is broken by name, and the source may come to
- * stand among its mirrors.
+ * mirror comes before another where a list says so, and by name where none does. Ignores a list with the source alone. Where
+ * lists contradict each other, or one repeats a mirror, the cycle is broken by name, and the source may be placed among its
+ * mirrors.
  */
 export function mergeOrders(source: string, lists: readonly (readonly string[])[]): MergedOrder {
   const counting = lists.filter((list) => list.some((mirror) => mirror !== source));
   const [only] = counting;
-  // One list without repetition is a chain, which sorts to itself.
+  // One list without repetition is already sorted.
   const isChain = counting.length === 1 && only !== undefined && new Set(only).size === only.length;
   const { order, conflict }: MergedOrder = isChain ? { order: only } : sorted(graphOf(source, counting));
   const mirrors = order.at(-1) === source ? order.slice(0, -1) : order;
@@ -41,7 +41,7 @@ export function mergeOrders(source: string, lists: readonly (readonly string[])[
 
 interface Node {
   readonly after: Set<string>;
-  /** How many others have to come first. */
+  /** Number of predecessors that are not sorted yet. */
   waits: number;
 }
 
@@ -87,7 +87,7 @@ function sorted(graph: Graph): MergedOrder {
   return conflict === undefined ? { order: queue } : { order: queue, conflict };
 }
 
-/** What would have to precede `name`, which is next only for lack of others; a mirror listed twice does not conflict. */
+/** A remaining predecessor of `name`, which breaks a cycle; a mirror that is listed twice does not conflict. */
 function conflictAt(
   graph: Graph,
   name: string,
@@ -98,7 +98,7 @@ function conflictAt(
   return undefined;
 }
 
-/** What may come as soon as `name` is out. */
+/** Successors of `name` without further predecessors. */
 function released(graph: Graph, name: string, used: ReadonlySet<string>): readonly string[] {
   const free: string[] = [];
   for (const next of graph.get(name)?.after ?? []) {
@@ -114,9 +114,9 @@ function byText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-// What may stand as source and as mirror: `host[:port][/path]`, and for a source also `*.domain`.
+// Syntax of sources and mirrors: `host[:port][/path]`, and for a source also `*.domain`.
 // Source of the rule: the patterns in the CRDs of ImageDigestMirrorSet and ImageTagMirrorSet, which the Machine Config
-// Operator also demands of an ImageContentSourcePolicy (whose CRD has none).
+// Operator also requires of an ImageContentSourcePolicy (whose CRD has none).
 
 const LABEL = '[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?';
 const HOST_TEXT = `${LABEL}(?:\\.${LABEL})*(?::[0-9]+)?`;
@@ -127,14 +127,14 @@ const SEGMENT_TEXT = '[a-z0-9]+(?:(?:\\.|_{1,2}|-+)[a-z0-9]+)*';
 const SEGMENT: RegExp = new RegExp(`^${SEGMENT_TEXT}$`);
 const MIRROR: RegExp = new RegExp(`^${HOST_TEXT}(?:/${SEGMENT_TEXT})*$`);
 
-/** What is wrong with `text` as a source; `undefined` when nothing is. */
+/** Why `text` is invalid as a source; undefined when it is valid. */
 export function sourceProblem(text: string): string | undefined {
   if (!text.startsWith('*')) return mirrorProblem(text);
   if (WILDCARD.test(text)) return undefined;
   return `"${text}" is not a wildcard: expected "*.example.com", without port or path`;
 }
 
-/** What is wrong with `text` as a mirror; `undefined` when nothing is. */
+/** Why `text` is invalid as a mirror; undefined when it is valid. */
 export function mirrorProblem(text: string): string | undefined {
   if (MIRROR.test(text)) return undefined;
   if (text === '') return 'it is missing, empty or not a string';
@@ -150,7 +150,7 @@ export function mirrorProblem(text: string): string | undefined {
   return `"${text}" has the path part "${wrong}": expected lower-case letters and digits, joined by ".", "_", "__" or "-"`;
 }
 
-/** The three kinds, where their lists are, and for which pulls their mirrors serve. */
+/** The three kinds, the field of their lists, and the pulls that their mirrors serve. */
 export const MIRROR_SET_KINDS: readonly MirrorSetKind[] = [
   {
     kind: 'ImageDigestMirrorSet',
@@ -183,7 +183,7 @@ export interface MirrorSetKind {
 export interface SetEntry {
   readonly source: string;
   readonly mirrors: readonly string[];
-  /** `AllowContactingSource` where none is written. */
+  /** `AllowContactingSource` unless set. */
   readonly policy: string;
   readonly pullFrom: PullFrom;
   readonly origin: RuleOrigin;
@@ -204,10 +204,9 @@ export interface CollectedMirrors {
 }
 
 /**
- * Rules of `objects`; objects of other kinds are skipped. An invalid entry is ignored and reported, the
- * others go on.
+ * Rules of `objects`; ignores other kinds. Reports and ignores invalid entries.
  *
- * @param isFollowed which entries count; of the others nothing is said. @default {all}
+ * @param isFollowed selects entries; the others are not reported either. @default {all}
  */
 export function collectMirrors(
   objects: readonly KubeObject[],
@@ -231,7 +230,7 @@ export function collectMirrors(
   return { rules, problems: [...problems, ...conflicts] };
 }
 
-/** What can be used of the entries of the three kinds, by kind, name and field; and what is wrong with the others. */
+/** Valid entries of the three kinds, by kind, name and field, and problems of the others. */
 export function readMirrorEntries(
   objects: readonly KubeObject[],
   isFollowed: (entry: SetEntry) => boolean = () => true,
@@ -265,7 +264,7 @@ function listProblem(object: KubeObject): readonly MirrorProblem[] {
   return [problem('NotAList', origin, 'must be a list of sources with mirrors')];
 }
 
-/** Every entry of the three kinds, not validated, by kind, name and field: the order of the objects does not matter. */
+/** Every entry of the three kinds, not validated, by kind, name and field. */
 export function setEntries(objects: readonly KubeObject[]): readonly SetEntry[] {
   return MIRROR_SET_KINDS.flatMap((set) =>
     objects
@@ -297,18 +296,18 @@ export function isOf(
   return object.kind === set.kind && group(object.apiVersion) === group(set.apiVersion);
 }
 
-/** Why the Machine Config Operator refuses an entry or a scope, and with it the whole configuration. */
+/** Why the Machine Config Operator rejects an entry or a scope, and with it the whole configuration. */
 export interface RegistriesFault {
   /** CamelCase, stable. */
   readonly code: string;
   readonly origin: RuleOrigin;
-  /** In the words of the operator. */
+  /** Message of the operator. */
   readonly text: string;
-  /** One sentence for a person: what is there, and what to do. */
+  /** One sentence for a person: the fault, and what to do. */
   readonly message: string;
 }
 
-/** Faults in the order in which the operator checks; it stops at the first, here all are found. */
+/** All faults, in the operator's order of checks; it stops at the first. */
 export function entryFaults(entries: readonly SetEntry[]): readonly RegistriesFault[] {
   const policies = new Map<string, SetEntry>();
   return entries.flatMap((entry): readonly RegistriesFault[] => {
@@ -356,7 +355,7 @@ function policyAdvice(entries: readonly RuleOrigin[]): string {
     : `ImageContentSourcePolicy cannot forbid its source: replace ImageContentSourcePolicy/${policy.name} by an ImageDigestMirrorSet with the same mirrorSourcePolicy ("oc adm migrate icsp" writes one without), or drop the policy`;
 }
 
-/** A rule in the making. */
+/** A rule under construction. */
 export interface DraftRule {
   readonly scope: string;
   readonly mirrors: RuleMirror[];
@@ -365,9 +364,9 @@ export interface DraftRule {
 }
 
 /**
- * What entries give each source: mirrors for digests first, in the order of the sources, then those for tags.
+ * Rules by source: mirrors for digests first, then those for tags.
  *
- * @returns also where lists contradict each other
+ * @returns `conflicts`: lists that contradict each other
  */
 export function draftRules(entries: readonly SetEntry[]): {
   readonly drafts: Map<string, DraftRule>;
@@ -398,12 +397,12 @@ export function draftRules(entries: readonly SetEntry[]): {
   return { drafts, conflicts };
 }
 
-/** An entry without a mirror other than the source does nothing, not even block. */
+/** Whether the entry has a mirror other than the source; without one it has no effect, not even blocking. */
 function hasMirror({ source, mirrors }: SetEntry): boolean {
   return mirrors.some((mirror) => mirror !== source);
 }
 
-/** Where each mirror is written first. */
+/** First origin of each mirror. */
 function placesOf(entries: readonly SetEntry[]): ReadonlyMap<string, RuleOrigin> {
   const places = entries.flatMap(({ mirrors, origin }) =>
     mirrors.map((mirror, at): [string, RuleOrigin] => [
@@ -414,7 +413,7 @@ function placesOf(entries: readonly SetEntry[]): ReadonlyMap<string, RuleOrigin>
   return new Map(places.reverse());
 }
 
-/** A problem, worded for the field that it is about. */
+/** A problem whose message begins with object and field. */
 export function problem(
   code: string,
   origin: RuleOrigin,

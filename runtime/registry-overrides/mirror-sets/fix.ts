@@ -1,8 +1,8 @@
 /**
- * The nearest fix of a pull that passes over its mirrors, as an object to apply.
+ * The fix for a pull that skips its mirrors, as an object to apply.
  *
- * The textbook fault of a disconnected cluster: an image is named by tag, and the mirrors of its source are in an
- * ImageDigestMirrorSet, which serves digests only. Nodes then ask the source alone, which they cannot reach.
+ * The typical fault in a disconnected cluster: an image is named by tag, and the mirrors of its source are in an
+ * ImageDigestMirrorSet, which serves digests only. Nodes then try the source alone, which is unreachable.
  */
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -10,7 +10,7 @@ import type { MirrorRule, Resolution, SkippedCandidate } from '../../core/mirror
 
 export interface MirrorFix {
   readonly code: 'MirrorsServeDigestsOnly' | 'MirrorsServeTagsOnly' | 'RuntimeGivesUp';
-  /** What is wrong, naming the mirror that is skipped. */
+  /** The fault, with the skipped mirror. */
   readonly message: string;
   /** What to do, in one sentence. */
   readonly fix: string;
@@ -19,9 +19,9 @@ export interface MirrorFix {
 }
 
 /**
- * The fix for a resolution in which no mirror is tried although its source has some; undefined where nothing is wrong.
+ * The fix for a resolution that skips all mirrors of its source; undefined when there is no fault.
  *
- * @param hosted for nodes of a hosted cluster there is no ImageTagMirrorSet
+ * @param hosted whether for nodes of a hosted cluster, which have no ImageTagMirrorSet
  */
 export function mirrorFix(resolution: Resolution, hosted: boolean): MirrorFix | undefined {
   if (resolution.refusal !== undefined) return givenUp(resolution, resolution.refusal);
@@ -80,7 +80,7 @@ const KINDS = {
   digests: ['ImageDigestMirrorSet', 'imageDigestMirrors'],
 } as const;
 
-/** A set of the other kind with the same mirrors; the policy must be the same, else the operator refuses both. */
+/** A set of the other kind with the same mirrors; with the same policy, else the operator rejects both. */
 function setOf(
   ending: keyof typeof KINDS,
   rule: Resolution['rule'],
@@ -101,8 +101,6 @@ function setOf(
 // Rules as a drop-in for `/etc/containers/registries.conf.d`.
 // Source of the rule: containers-registries.conf(5).
 
-/**
- */
 export function formatRegistriesConf(rules: readonly MirrorRule[]): string {
   return rules.map(tableOf).join('\n');
 }
@@ -110,7 +108,7 @@ export function formatRegistriesConf(rules: readonly MirrorRule[]): string {
 function tableOf(rule: MirrorRule): string {
   const lines = [
     '[[registry]]',
-    // Without a location, a wildcard is not rewritten.
+    // A wildcard without a location is not rewritten.
     ...(rule.prefix === rule.location ? [] : [`prefix = ${quoted(rule.prefix)}`]),
     ...(rule.location === '' ? [] : [`location = ${quoted(rule.location)}`]),
     ...(rule.blocked ? ['blocked = true'] : []),

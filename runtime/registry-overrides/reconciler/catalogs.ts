@@ -1,9 +1,9 @@
 /**
  * The catalogs of one hosted cluster: their images, and the objects that set them.
  *
- * An override of a whole registry with a path means one thing to HyperShift and another in its documentation: the place of
- * HyperShift is tried first, then the documented one, newest version first, the registry of the catalog after all mirrors. An
- * answer that is not known changes nothing.
+ * An override of a whole registry with a path differs between HyperShift and its documentation: the pull source of HyperShift is
+ * tried first, then the documented one, newest version first, then the catalog's own registry. While a look-up is pending nothing
+ * changes.
  */
 
 import {
@@ -39,14 +39,13 @@ import {
 } from '../olm-catalogs.ts';
 import { deploymentRef } from './deployments.ts';
 
-// The image of each catalog of a hosted cluster, as far as annotations and registries determine it.
-// A look-up asks with the pull secret of the hosted cluster it is for, read anew each time: with one file for all, the answer
-// said nothing of what the nodes of that cluster may pull.
+// The image of each catalog of a hosted cluster, from annotations and registries.
+// A look-up uses the current pull secret of its hosted cluster, so that the result holds for the nodes of that cluster.
 
 interface Chosen {
-  /** Images by catalog name: what is known so far. */
+  /** Known images by catalog name. */
   readonly images: Readonly<Record<string, string>>;
-  /** Whether the annotations name them. */
+  /** Whether the annotations set them. */
   readonly annotated: boolean;
   readonly needs: readonly Lookup[];
   readonly verdicts: readonly EntryStatus[];
@@ -58,7 +57,7 @@ type LookupOf = (image: string) => Lookup;
 /** A version as the tag of a reference without digest. */
 const VERSION_TAG = /:(\d+\.\d[^/:]*)$/;
 
-/** Version of the release: as the cluster reports it, else out of the release image's tag. */
+/** Version of the release, from the status, else from the tag of the release image. */
 function versionOf(cluster: KubeObject): string {
   const history = recordsIn(valueAt(cluster.status, 'version.history'));
   const reported = history.map(({ version }) => textOf(version)).find((version) => version !== '');
@@ -66,7 +65,7 @@ function versionOf(cluster: KubeObject): string {
   return reported ?? VERSION_TAG.exec(image.split('@', 1)[0] ?? '')?.[1] ?? '';
 }
 
-/** Undefined where nothing would be written. @param lookup undefined: the annotations are judged alone */
+/** Undefined without a decision. @param lookup undefined: validates the annotations only */
 function choose(
   reader: Reader,
   cluster: KubeObject,
@@ -97,7 +96,7 @@ function annotationOf(cluster: KubeObject, name: string): string {
   return textOf(cluster.metadata.annotations?.[name]);
 }
 
-/** What registries have, as far as they have answered. */
+/** Images by the results of look-ups so far. */
 function lookUp(reader: Reader, cluster: KubeObject, catalogs: readonly Catalog[], lookup: LookupOf): Chosen {
   const { overrides, ignored } = parseCatalogOverrides(annotationOf(cluster, IS_REGISTRY_OVERRIDES));
   const version = versionOf(cluster);
@@ -127,7 +126,7 @@ function lookUp(reader: Reader, cluster: KubeObject, catalogs: readonly Catalog[
   };
 }
 
-/** @param mirrored whether the annotation names a registry for it */
+/** @param mirrored whether the annotation has a mirror for it */
 function verdictOf(name: string, state: CatalogState, mirrored: boolean): readonly EntryStatus[] {
   if ('ask' in state) return [];
   if ('error' in state)
@@ -147,14 +146,14 @@ function answerOf(reader: Reader, need: Lookup): CatalogAnswer {
   return absenceFromError(fact.reason) ? 'absent' : 'failed';
 }
 
-/** An annotated image is by digest already; another one is pinned to what was found. */
+/** The image by digest: as annotated, or as found. */
 function pinned({ reader, chosen, lookup }: Placing, name: string): string {
   const image = chosen.images[name] ?? '';
   const fact = chosen.annotated ? undefined : reader.lookup(lookup(image));
   return fact?.ok === true ? `${image.replace(/:[^:/]*$/, '')}@${fact.value}` : image;
 }
 
-/** How catalogs are brought. */
+/** Input for building the objects. */
 interface Placing {
   readonly reader: Reader;
   readonly mode: OwnershipMode;
@@ -167,11 +166,11 @@ interface CatalogPlan {
   readonly keep: readonly Ref[];
   readonly needs: readonly Lookup[];
   readonly verdicts: readonly EntryStatus[];
-  /** Why the annotations cannot be used; a person must act. */
+  /** Why the annotations are invalid. */
   readonly error?: string;
 }
 
-/** For hosted clusters whose catalogs are not looked after. */
+/** For hosted clusters whose catalogs are not reconciled. */
 export const NO_CATALOGS: CatalogPlan = { apply: [], keep: [], needs: [], verdicts: [] };
 
 export const CATALOG_SOURCES = {
@@ -188,7 +187,7 @@ export const STREAM: Omit<Ref, 'namespace'> = {
   name: CATALOG_STREAM,
 };
 
-/** Plans the catalogs of `cluster`. Invalid annotations change nothing: present objects stay, and the error is reported. */
+/** Plans the catalogs of `cluster`. With invalid annotations the current objects stay, and the error is reported. */
 export function planCatalogs(
   reader: Reader,
   cluster: KubeObject,
@@ -197,7 +196,7 @@ export function planCatalogs(
 ): CatalogPlan {
   const isGuest = valueAt(cluster.spec, 'olmCatalogPlacement') === 'guest';
   const off = valueAt(cluster.spec, 'configuration.operatorhub.disableAllDefaultSources') === true;
-  // Beside the control plane they run only where the hosted cluster wants default sources.
+  // With management placement, catalogs run only while default sources are enabled.
   if (!isGuest && off) return NO_CATALOGS;
   const catalogs = catalogsOf(versionOf(cluster));
   const pullSecret = { namespace: reader.scope.controlPlaneNamespace, name: GLOBAL_PULL_SECRET.platform };
@@ -207,7 +206,7 @@ export function planCatalogs(
     pullSecret,
     ...(ask ? { asked: true } : {}),
   });
-  // Where nothing would be written, the answers of registries are not needed.
+  // In mode observe nothing is written, so look-ups are not needed.
   const chosen = choose(reader, cluster, catalogs, mode === 'observe' ? undefined : lookup);
   const kept = { ...NO_CATALOGS, keep: keptObjects(reader) };
   if (chosen === undefined) return kept;
@@ -221,7 +220,7 @@ export function planCatalogs(
 
 type Brought = Pick<CatalogPlan, 'apply' | 'verdicts'>;
 
-/** Whether an object is ours to write; an unknown owner is reported. */
+/** Whether we may write an object; adds a verdict for an unknown owner. */
 function isOurs(
   { mode }: Placing,
   subject: string,
@@ -234,7 +233,7 @@ function isOurs(
   return !isUnknown && observedIn(mode, object) === undefined;
 }
 
-/** Present objects stay while their desired content is unknown. */
+/** Objects to retain while their desired content is unknown. */
 function keptObjects(reader: Reader): readonly Ref[] {
   const stream = { ...STREAM, namespace: reader.scope.controlPlaneNamespace };
   const sources = reader
@@ -285,7 +284,7 @@ function notInPlace(name: string, image: string): EntryStatus {
   return { subject: `Deployment/${name}`, verdict: 'Pending', reason: 'ImageNotInPlace', message };
 }
 
-/** Without an image, the Deployment follows the stream; with one, it has no trigger and the image in both containers. */
+/** Without an image the Deployment follows the stream; with one, both containers have the image, and no trigger. */
 function catalogFields(
   deployment: KubeObject,
   name: string,
@@ -295,7 +294,7 @@ function catalogFields(
     annotations: { [TRIGGERS_ANNOTATION]: JSON.stringify(value) },
   });
   if (image === undefined) return { metadata: triggers(catalogTriggers(name)) };
-  // Only a container that is there gets an image: applying would otherwise make one.
+  // For existing containers only: server-side apply would add a missing one.
   const imageOf = (container: string, field: 'containers' | 'initContainers'): object =>
     recordsIn(valueAt(deployment.spec, `template.spec.${field}`)).some((one) => one['name'] === container)
       ? { [field]: [{ name: container, image }] }
@@ -303,13 +302,13 @@ function catalogFields(
   const { container, initContainer } = CATALOG_CONTAINERS;
   const spec = { ...imageOf(container, 'containers'), ...imageOf(initContainer, 'initContainers') };
   return {
-    // Server-side apply cannot remove fields of another manager: an empty list does not trigger.
+    // Server-side apply cannot remove fields of another manager, so set an empty list.
     ...(TRIGGERS_ANNOTATION in (deployment.metadata.annotations ?? {}) ? { metadata: triggers([]) } : {}),
     spec: { template: { spec } },
   };
 }
 
-/** In the hosted cluster the pods run there; a CatalogSource names the image. */
+/** With guest placement: CatalogSources in the hosted cluster. */
 function guestObjects(placing: Placing, catalogs: readonly Catalog[]): Brought {
   const { reader, mode, chosen } = placing;
   const verdicts: EntryStatus[] = [];

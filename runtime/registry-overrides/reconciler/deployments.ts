@@ -1,6 +1,6 @@
 /**
- * One environment variable on the Deployments that look up images without a container runtime. Only that variable is applied;
- * where another field manager removes it again, we stop rather than fight.
+ * One environment variable on the Deployments that look up images without a container runtime. Applies that variable only; stops
+ * when another field manager removes it.
  */
 
 import {
@@ -16,34 +16,34 @@ import type { Apply, FieldPatch, Reader, Ref } from '../../engine/contract.ts';
 import { managersOf } from '../../kube/drift.ts';
 import { OVERRIDES_ENV, parseOverridesFlag, sameOverrides } from '../overrides.ts';
 
-/** A longer one makes the kernel refuse to start the container. In characters; with the name, 128 KiB. */
+/** Maximum characters: with a longer value (128 KiB with the name) the kernel does not start the container. */
 export const MAX_VALUE = 131_000;
 
-/** Deployments that get the variable; each has a container of its own name. */
+/** Deployments with the variable; each has a container with its own name. */
 export const TARGETS: readonly string[] = ['control-plane-operator', 'ignition-server'];
 
 const MANAGER = 'pullwright-registry-overrides';
 
-/** What was seen the last time, from the status, so that the decision depends on cluster state alone. */
+/** State of the last reconcile, from the status, so that the decision depends on cluster state alone. */
 export type Memory = Readonly<Record<string, string>>;
 
 export interface DeploymentPlan {
   readonly apply: readonly Apply[];
   readonly verdicts: readonly EntryStatus[];
-  /** For the next time. */
+  /** State for the next reconcile. */
   readonly memory: Memory;
-  /** Who writes a Deployment that we only watch. */
+  /** The manager of a Deployment that we only observe. */
   readonly observed?: string;
   readonly contested: boolean;
 }
 
-/** A value that was taken away from us is set again after this time, once: an upgrade also rewrites Deployments. */
+/** A value that another writer removed is set again once after this time, because an upgrade also rewrites Deployments. */
 const CONTEST_MS = 600_000;
 
 interface OperatorDeploymentInput {
   readonly world: Reader;
   readonly mode: OwnershipMode;
-  /** Value that we want. */
+  /** Desired value. */
   readonly wanted: string;
   /** Value that HyperShift would write. */
   readonly upstream: string;
@@ -70,7 +70,7 @@ export function deploymentRef(reader: Reader, name: string): Ref {
 
 const NOTHING: DeploymentPlan = { apply: [], verdicts: [], memory: {}, contested: false };
 
-/** A plan that says one thing, and does no more than `rest`. */
+/** A plan with one verdict and the fields of `rest`. */
 function saying(verdict: EntryStatus, rest: Partial<DeploymentPlan> = {}): DeploymentPlan {
   return { ...NOTHING, verdicts: [verdict], ...rest };
 }
@@ -86,7 +86,7 @@ function planOne(input: OperatorDeploymentInput, name: string): DeploymentPlan {
     return saying({ subject, verdict: 'Pending', reason: 'OwnershipUnknown', message: OWNERSHIP_UNKNOWN });
   const container = containerOf(deployment, name);
   const operator = observedIn(mode, deployment);
-  // An empty part gives up what we applied before we only watched.
+  // An empty patch releases fields that we applied in mode own.
   if (operator !== undefined)
     return {
       ...observed(input.upstream, operator, subject, container),
@@ -105,7 +105,7 @@ function observed(
   subject: string,
   container: Container | undefined,
 ): DeploymentPlan {
-  // The operator has sorted mirrors only since mid-2026, and gives what it starts the targets of its own flag too.
+  // The operator sorts mirrors only since mid-2026, and adds the targets of its own flag to the value of its Deployments.
   const same = sameOverrides(variableOf(container) ?? '', upstream, { beside: flagTargets(container) });
   const message = same
     ? `${operator} keeps ${OVERRIDES_ENV} as the mirror sets say`
@@ -134,7 +134,7 @@ function own(
   const confirmed = `confirmed.${name}`;
   if (wanted.length > MAX_VALUE) {
     const message = `${OVERRIDES_ENV} would have ${wanted.length} characters, at most ${MAX_VALUE} are possible: choose mirror sets with pullwright.dev/registry-overrides-allow on the HostedCluster`;
-    // What we set before stays.
+    // The value that we set before stays.
     const stays = isApplied(deployment, []) && present !== undefined;
     return saying(
       { subject, verdict: 'Rejected', reason: 'ValueTooLong', message },
@@ -144,7 +144,7 @@ function own(
       },
     );
   }
-  // Another text that means the same would only restart pods.
+  // Another text with the same meaning would only restart pods.
   const keeps = present !== undefined && sameOverrides(present, wanted, { ordered: true });
   const apply = [{ ...set(keeps ? present : wanted), forceOwnership: mode === 'own' }];
   const applied = isApplied(deployment, valuePath(name));
@@ -160,8 +160,8 @@ function own(
 }
 
 /**
- * Fields of ours that were seen on this very Deployment and are no longer there were removed by another field manager. An older
- * value of ours does not count as removed.
+ * Our field was seen on this Deployment and is missing now, so another field manager removed it. A stale value
+ * of ours is not missing.
  */
 function contested(
   { world: reader, memory }: OperatorDeploymentInput,
@@ -183,13 +183,13 @@ function contested(
   );
 }
 
-/** Where the variable's value is, for managedFields. */
+/** Path of the variable's value in managedFields. */
 function valuePath(container: string): readonly string[] {
   const key = (name: string): string => `k:${JSON.stringify({ name })}`;
   return ['spec', 'template', 'spec', 'containers', key(container), 'env', key(OVERRIDES_ENV), 'value'];
 }
 
-/** Whether we apply the field at `path`, or with an empty one anything at all. */
+/** Whether we apply the field at `path`, or any field for an empty path. */
 function isApplied(deployment: KubeObject, path: readonly string[]): boolean {
   return managersOf(deployment, path).some(
     ({ manager, operation }) => manager === MANAGER && operation === 'Apply',

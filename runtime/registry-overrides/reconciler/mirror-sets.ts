@@ -1,4 +1,4 @@
-/** The management cluster's mirror sets as one hosted cluster follows them: rules, texts, and what their authors should know. */
+/** The management cluster's mirror sets that one hosted cluster follows: rules, values, and verdicts for their authors. */
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
@@ -16,15 +16,14 @@ import { formatImageOverrides, OVERRIDES_ENV, type OverrideMap } from '../overri
 import { collectOverrideMap } from '../planes.ts';
 import { overridesDocument } from './report.ts';
 
-// Which of a management cluster's mirror sets one hosted cluster follows, by annotations on its HostedCluster.
-// Source of the rule: ours. The existing system gives every mirror to every hosted cluster, and a private one breaks the
-// installation of those that cannot reach it.
+// Selection of a management cluster's mirror sets by annotations on the HostedCluster. Source of the rule: ours. HyperShift
+// passes every mirror to every hosted cluster, and a private mirror breaks the installation of those that cannot reach it.
 
 /** `off`: follow no mirror set. */
 export const SWITCH_ANNOTATION = 'pullwright.dev/registry-overrides';
 /** Follow only these: sources (with all below them) or mirror sets as `Kind/name`, joined by commas. */
 export const ALLOW_ANNOTATION = 'pullwright.dev/registry-overrides-allow';
-/** Do not follow these; stronger than the list of allowed ones. */
+/** Do not follow these; wins over the allow-list. */
 export const DENY_ANNOTATION = 'pullwright.dev/registry-overrides-deny';
 
 export interface ImageSelection {
@@ -32,12 +31,12 @@ export interface ImageSelection {
   /** Absent: everything is allowed. */
   readonly allow?: readonly string[];
   readonly deny: readonly string[];
-  /** What is wrong with the annotations, each as a sentence that names the annotation. */
+  /** Problems, each a sentence that names the annotation. */
   readonly problems: readonly string[];
 }
 
 /**
- * Reads the annotations. An invalid entry is ignored and reported, the others count.
+ * Reads the annotations. Ignores and reports invalid entries.
  */
 export function readSelection(annotations: Readonly<Record<string, unknown>>): ImageSelection {
   const problems: string[] = [];
@@ -102,7 +101,7 @@ export const SET_READS: readonly Watch[] = MIRROR_SET_KINDS.map(({ apiVersion, k
 
 export type MirrorSetObjects = Readonly<ReturnType<typeof mirrorSetsOf>>;
 
-/** Reads the sets that `world` shows, as far as the hosted cluster follows them by `selection`. */
+/** Reads the sets that the hosted cluster follows by `selection`. */
 export function readMirrorSets(
   reader: Reader,
   options: RegistryOverridesOptions,
@@ -118,7 +117,7 @@ export function readMirrorSets(
   return sets;
 }
 
-/** What was made of lists, which stay the same ones until something in them changes. */
+/** Results by the identity of cached lists, which changes with their content. */
 interface Known {
   readonly sets: Map<string, MirrorSetObjects>;
   readonly below: (list: readonly KubeObject[]) => Known;
@@ -126,7 +125,7 @@ interface Known {
 
 const knownBelow = (): Known => ({ sets: new Map(), below: oncePer(knownBelow) });
 
-/** Every hosted cluster requests the same objects with the same annotations, and again after each of its own changes. */
+/** Cache: all hosted clusters read the same objects, mostly with the same annotations, at each reconcile. */
 const READ: Known = knownBelow();
 
 function mirrorSetsOf(
@@ -140,7 +139,7 @@ function mirrorSetsOf(
   const { text, hash } = overridesDocument(rules);
   return {
     rules,
-    /** For `OPENSHIFT_IMG_OVERRIDES`: the mirrors of each source in the order in which nodes ask them. */
+    /** For `OPENSHIFT_IMG_OVERRIDES`: the mirrors of each source in the order of the nodes. */
     overrides: overridesOf(rules, options.tagMirrors),
     /** The value that HyperShift writes from the same cluster: every hosted cluster, no mirrors for tags. */
     upstreamText: formatImageOverrides(collectOverrideMap(all)),
@@ -152,8 +151,8 @@ function mirrorSetsOf(
 }
 
 /**
- * Readers of the variable do not tell tags from digests: a mirror for tags is one more pull source, after those for digests. What
- * cannot be a source or a mirror is in no rule: a comma or a "=" would become other pairs.
+ * Readers of the variable do not distinguish tags from digests: mirrors for tags follow those for digests. Rules contain only
+ * valid sources and mirrors, so no comma or "=" that would become other pairs.
  */
 function overridesOf(rules: readonly MirrorRule[], tagMirrors: boolean): OverrideMap {
   const all = rules.map(({ prefix, mirrors }): [string, readonly string[]] => {
@@ -168,7 +167,7 @@ function problemVerdict({ severity, code, origin, message }: MirrorProblem): Ent
   return { subject, verdict: severity === 'error' ? 'Rejected' : 'Warning', reason: code, message };
 }
 
-/** ImageContentSourcePolicy is deprecated; together with its successor both count. */
+/** Warns of the deprecated ImageContentSourcePolicy, which is merged with its successor. */
 function kindVerdicts(objects: readonly KubeObject[]): readonly EntryStatus[] {
   const policies = objects.filter((object) => object.kind === 'ImageContentSourcePolicy');
   if (policies.length === 0) return [];

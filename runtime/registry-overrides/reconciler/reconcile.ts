@@ -1,9 +1,9 @@
 /**
- * Registry overrides of a hosted cluster: the mirror sets of the management cluster as `OPENSHIFT_IMG_OVERRIDES` on what looks
- * up images without a container runtime, as a JSON document with everything that this text cannot say, and as the images of the
- * catalogs. What runs on nodes keeps its canonical names.
+ * Registry overrides of a hosted cluster: the mirror sets of the management cluster as `OPENSHIFT_IMG_OVERRIDES` on Deployments
+ * that look up images without a container runtime, as a JSON document with all details, and as the images of the catalogs. Images
+ * of pods on nodes keep their canonical names.
  *
- * Source of the rule: requirement 3. No answer of a registry is part of what should be, except whether a catalog's image exists.
+ * Source of the rule: requirement 3. The desired state depends on registries only in whether a catalog's image exists.
  */
 
 import { HOSTED_CLUSTER, type OwnershipMode } from '../../core/kubernetes/hypershift.ts';
@@ -70,12 +70,12 @@ const READS: readonly Watch[] = [
   },
 ];
 
-/** Makes the reconciler from its part of the configuration. */
+/** Builds the reconciler from its part of the configuration. */
 export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
   return [registryOverridesReconciler(parseOverridesOptions(raw))];
 }
 
-/** One key per hosted cluster; a stand-alone cluster has none, because its nodes mirror by themselves. */
+/** One request per hosted cluster; none for a stand-alone cluster, whose nodes use mirrors by themselves. */
 export function registryOverridesReconciler(options: OptionsByScope): Reconciler {
   return {
     name: NAME,
@@ -88,7 +88,7 @@ export function registryOverridesReconciler(options: OptionsByScope): Reconciler
 
 function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
   const cluster = clusterOf(reader);
-  // Without its HostedCluster the desired state is unknown; the engine drops the scope when it is gone.
+  // Without its HostedCluster the desired state is unknown; the engine drops the scope when that is deleted.
   if (cluster === undefined) return { retain: 'all' };
   const annotations = cluster.metadata.annotations ?? {};
   const selection = readSelection(annotations);
@@ -133,7 +133,7 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
   };
 }
 
-/** The writer of the control plane's Deployments also writes its catalogs, before they can be observed. */
+/** The manager of the control plane's Deployments also manages its catalogs, even before it writes them. */
 function catalogMode(mode: OwnershipMode, observed: string | undefined): OwnershipMode {
   return mode === 'auto' && observed !== undefined ? 'observe' : mode;
 }
@@ -159,16 +159,16 @@ function annotationVerdict(problem: string): EntryStatus {
   return { subject, verdict: 'Rejected', reason: 'AnnotationInvalid', message: problem };
 }
 
-/** What the status remembers from the last time. */
+/** State of the last reconcile, from the status. */
 function memoryOf(reader: Reader, cluster: KubeObject): Memory {
   const status = reader.get(statusRef(cluster))?.status as { summary?: Memory } | undefined;
   return status?.summary ?? {};
 }
 
-/** What etcd takes, with room for the rest of the object. */
+/** Limit of etcd, minus the rest of the object. */
 const MAX_DOCUMENT_BYTES = 900_000;
 
-/** The document; one that is too large leaves the last one in place. */
+/** The document; when it is too large, the last one stays. */
 function documentApply(
   reader: Reader,
   sets: MirrorSetObjects,

@@ -1,4 +1,4 @@
-/** What the owner of a HostedCluster sees: a PullStatus named after it, events, metrics. */
+/** Reports for the owner of a HostedCluster: PullStatus, events, metrics. */
 import { createHash } from 'node:crypto';
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -17,17 +17,17 @@ export interface OverridesReportInput {
   /** Hash of the full document. */
   readonly hash: string;
   readonly verdicts: readonly EntryStatus[];
-  /** Who writes what we only watch. */
+  /** The manager of Deployments that we only observe. */
   readonly observed?: string | undefined;
   readonly contested: boolean;
-  /** Why the catalogs' annotations cannot be used. */
+  /** Why the catalogs' annotations are invalid. */
   readonly catalogError?: string | undefined;
   readonly memory: Memory;
 }
 
 type OverridesReport = Required<Pick<Result, 'apply' | 'status' | 'events' | 'metrics'>>;
 
-/** Where the status of `cluster` is. */
+/** The PullStatus of `cluster`. */
 export function statusRef(cluster: KubeObject): Ref {
   return pullStatusRef('management', aboutOf(cluster));
 }
@@ -36,7 +36,7 @@ function aboutOf({ apiVersion, metadata }: KubeObject): PullStatusTarget {
   return { apiVersion, kind: 'HostedCluster', namespace: metadata.namespace ?? '', name: metadata.name };
 }
 
-/** Builds the reporting part of the outcome. */
+/** Builds the reporting part of the result. */
 export function reportOverrides(input: OverridesReportInput): OverridesReport {
   const { world: reader, cluster } = input;
   const said = reportPullStatus(reader, 'management', {
@@ -124,7 +124,7 @@ function subjects(verdicts: readonly EntryStatus[]): string {
   );
 }
 
-/** One event per verdict that a person should act on; the engine sends each change once. */
+/** One event per verdict that needs action; the engine sends each change once. */
 function eventsOf({ cluster, verdicts, catalogError }: OverridesReportInput): readonly EventNote[] {
   const regarding = seenRef('management', cluster);
   const warn = (reason: string, note: string): EventNote => ({
@@ -145,7 +145,7 @@ function eventsOf({ cluster, verdicts, catalogError }: OverridesReportInput): re
   ];
 }
 
-/** A thousand bad entries are a thousand verdicts, but not a thousand events. */
+/** Limits the events for a thousand invalid entries. */
 const MAX_EVENTS = 20;
 
 function metricsOf({ world: reader, rules, verdicts, contested }: OverridesReportInput): readonly Sample[] {
@@ -183,12 +183,11 @@ function count(verdicts: readonly EntryStatus[], reason: string): number {
   return verdicts.filter((verdict) => verdict.reason === reason).length;
 }
 
-// The full truth about the mirrors of one hosted cluster, as a JSON document with a version and a hash: the order that the
-// administrator wrote, for which pulls each mirror serves, and whether the source may be contacted. The text format of
-// `OPENSHIFT_IMG_OVERRIDES` can say none of these.
+// All details of one hosted cluster's mirrors, as a JSON document with a version and a hash: the administrator's order, the pulls
+// that each mirror serves, and the policy of the source. `OPENSHIFT_IMG_OVERRIDES` cannot express these.
 
 /**
- * The text of the document of `rules`, and its hash (hexadecimal SHA-256). Equal rules give equal texts.
+ * The document of `rules` and its hexadecimal SHA-256. Equal rules give equal texts.
  */
 export function overridesDocument(rules: readonly MirrorRule[]): {
   readonly text: string;
