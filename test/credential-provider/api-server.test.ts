@@ -1,5 +1,5 @@
 // deadline: 120 s
-/** Where the provider finds the API server and its CA, in the layouts of kubeadm and of OpenShift. */
+/** How the provider finds the API server and its CA, in the layouts of kubeadm and OpenShift. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -207,7 +207,7 @@ test('the certificate is for the name of the kubeconfig, and of its CA', async (
 
 const KUBEADM = trusting('https://10.99.0.10:6443');
 
-/** A kubeconfig of a kubelet, and its server; whether it is read without the YAML library. */
+/** Kubeconfigs of kubelets with their server, and whether they are parsed without the YAML library. */
 const KUBECONFIGS: Readonly<
   Record<string, readonly [text: string, server: string | undefined, usual?: true]>
 > = {

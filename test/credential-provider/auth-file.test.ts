@@ -1,4 +1,4 @@
-/** Auth files of namespaces: keys and credentials of entries, which credential a source gets, and what is taken of the node's file. */
+/** Auth files of namespaces: keys and credentials of entries, the choice for each source, and entries from the node's file. */
 import assert from 'node:assert/strict';
 import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
 import { redact, reveal } from '../../runtime/core/redacted.ts';
@@ -45,7 +45,7 @@ test('keys are spelled as the complete judgement spells them, host in lower case
 });
 
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
-/** What an entry gives: `user:password` as it is written, or what is said. */
+/** Entries, with the resulting `user:password` or the error. */
 const ENTRIES: Readonly<Record<string, readonly [entry: unknown, gives: string | RegExp]>> = {
   padded: [{ auth: base64('u:p') }, 'u:p'],
   'a user name and a password': [{ username: 'u', password: 'p:q' }, 'u:p:q'],
@@ -96,7 +96,7 @@ function secret(name: string, entries: Readonly<Record<string, string>>): Namesp
   };
 }
 
-/** The chosen key, its secret, the ones that were passed over, and which credential it is. */
+/** The chosen key, its Secret, the Secrets not chosen, and the credential. */
 function chosen(secrets: readonly NamespacePullSecret[], order: readonly string[] = []): readonly unknown[] {
   const { entries } = chooseCredentials(collectOffers(secrets), SOURCES, order);
   return entries.map(({ key, secret: from, passedOver, credential }) => ({
@@ -175,7 +175,7 @@ test('a document is read as the kubelet reads it: other cases of letters, the la
 const TEAM = plantedAuth('team');
 const NODE = plantedAuth('node');
 
-/** The namespace has a credential for this key, and it serves the repository. */
+/** A credential of the namespace for this key, which serves the repository. */
 function choice(key: string): Choice {
   const credential = { auth: redact(TEAM) };
   return {
@@ -191,7 +191,7 @@ function node(document: unknown): GlobalAuth {
   return read;
 }
 
-/** The entries of the file, each as whose it is. */
+/** Owner of each entry of the file. */
 function entries(file: ReturnType<typeof authFile>): Readonly<Record<string, string>> {
   const { auths } = JSON.parse(reveal(file.text)) as { auths: Record<string, { auth: string }> };
   return Object.fromEntries(
@@ -201,7 +201,7 @@ function entries(file: ReturnType<typeof authFile>): Readonly<Record<string, str
 
 const OTHER = 'quay.io/acme/app';
 
-/** The file for an image that comes from the namespace's mirror, else from another place. */
+/** The file for an image with two pull sources: the namespace's mirror, and another registry. */
 function written(key: string, document: unknown): ReturnType<typeof authFile> {
   const sources = [
     { repository: REPOSITORY, kind: 'mirror' },

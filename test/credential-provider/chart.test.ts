@@ -1,4 +1,4 @@
-/** What a fleet's section renders, and which sections are refused. */
+/** Objects of a fleet's section, and rejected sections. */
 import assert from 'node:assert/strict';
 import { stringify } from 'yaml';
 import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';

@@ -129,7 +129,7 @@ test('a Role with get and names needs the annotation and nothing else', async ()
   const ran = await run(token, { 'pullwright.dev/image-pull-secrets': 'b' });
   assert.equal(ran.code, 0, ran.stderr);
   assert.equal(credential(node, 'named'), 'u:b');
-  // What this account wrote before waits for its pull: a denial takes nobody's file away, and says that the image is private.
+  // The file of this account waits for its pull: a denial removes no file, and the response keeps the image private.
   const without = await run(token);
   assert.equal(without.code, 0, without.stderr);
   assert.match(without.stderr, /Going on with the node's own auth file: .*secrets is forbidden/);

@@ -1,5 +1,5 @@
 // deadline: 60 s
-/** The examples that the documents name do what the documents say. */
+/** The examples in the documents work as documented. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

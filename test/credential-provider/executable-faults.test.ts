@@ -1,5 +1,5 @@
 // deadline: 300 s
-/** The compiled executable on a node whose folders, files or tokens are not as they should be. */
+/** The compiled executable on a node with unexpected folders, files or tokens. */
 import assert from 'node:assert/strict';
 import {
   mkdirSync,
@@ -143,7 +143,7 @@ else
     assert.equal(ran.code, 1, ran.stderr);
     assert.match(ran.stderr, says);
     assert.equal(ran.stdout, '');
-    // Neither the file nor a piece of it is left.
+    // Neither the file nor a temporary file remains.
     assert.doesNotMatch(ran.stderr.split('\n').slice(-3).join('\n'), /^\.?team-a-/m);
     await leave(here);
   });

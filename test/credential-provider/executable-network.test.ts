@@ -1,5 +1,5 @@
 // deadline: 240 s
-/** The compiled executable and an API server that is slow, broken, someone else's, or behind a proxy. */
+/** The compiled executable with an API server that is slow, broken, not trusted, or behind a proxy. */
 import assert from 'node:assert/strict';
 import { createServer as createPlain } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
@@ -13,7 +13,7 @@ import { authFiles, makeNode, pullSecret } from './support/node-double.ts';
 
 interface Answered extends Case {
   readonly state?: Partial<ApiState>;
-  /** Where the server listens, and where the node looks for it. */
+  /** Address on which the server listens, and its address on the node. */
   readonly host?: string;
   readonly address?: string;
   readonly requests?: number;
@@ -92,7 +92,7 @@ const untrusted: Cases<Untrusted> = [
 ];
 cases<Untrusted>(test, untrusted, async (says, certificates, ca = certificates.ca) => {
   const here = await place({}, { certificates, files: { ca } });
-  // The variable with which people switch verification off.
+  // Disables verification in Node.
   const ran = await call(here.node, 'team-a', { env: { NODE_TLS_REJECT_UNAUTHORIZED: '0' } });
   assert.equal(ran.code, 0, ran.stderr);
   assert.match(ran.stderr, says);
@@ -120,7 +120,7 @@ cases<Broken>(test, broken, async (mode, says) => {
   await leave(here);
 });
 
-/** A server on loopback that is no API server. */
+/** A server on loopback that is not an API server. */
 async function listening(server: Server): Promise<number> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;
@@ -155,7 +155,7 @@ test('what is no TLS is refused, and the token is not sent to it', async () => {
   assert.equal(seen.includes('Bearer'), false);
 });
 
-/** A proxy that writes down which host it is asked for, and refuses. */
+/** A proxy that records requested hosts and rejects them. */
 async function refusingProxy(): Promise<{ url: string; seen: string[]; close: () => void }> {
   const seen: string[] = [];
   const proxy = createServer((socket: Socket) => {

@@ -101,7 +101,7 @@ test('killed at any instant: no partial file, and nothing of another namespace',
     const child = spawn(program, flagsOf(here.node), { env: {}, stdio: ['pipe', 'ignore', 'pipe'] });
     child.stdin.on('error', () => undefined);
     child.stdin.end(requestFor(IMAGE, tokenFor(namespace)));
-    // As soon as it has said so many lines: the writes of the auth file lie between the fourth and the fifth.
+    // Kill after this many lines: the auth file is written between the fourth and the fifth.
     const after = round % 6;
     let said = '';
     child.stderr.on('data', (chunk: Buffer) => {

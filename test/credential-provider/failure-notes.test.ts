@@ -1,5 +1,5 @@
 // deadline: 120 s
-/** What a run that failed leaves for the installer of its node, and what that says of it. */
+/** Notes of failed runs, and the installer's reports of them. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What the provider's command can reach: its start is part of every container's start. */
+/** Modules that the provider loads: its start delays the start of every container. */
 import assert from 'node:assert/strict';
 import { loadedBy } from '../support/reach.ts';
 import { test } from '../support/suite.ts';

@@ -1,9 +1,9 @@
 // deadline: 240 s
 // needs: systemd, control plane
 /**
- * The compiled installer, killed at random instants of a change: of the copy of the executable, of the writes, of the restart,
- * of a rollback, of taking it all back. At every kill the files are whole and what the drop-in points at is there; after the
- * next run the kubelet runs with the wanted entries, or with the last good ones when it refuses those.
+ * The compiled installer, killed at random instants: while it copies the executable, writes, restarts, rolls back or uninstalls.
+ * After each kill the files are complete and the drop-in names existing files; after the next run the kubelet runs with the
+ * desired entries, or with the last good ones when it does not start with those.
  *
  * `PULLWRIGHT_CHAOS=100` sets the number of kills, `PULLWRIGHT_SEED` repeats a run.
  */
@@ -30,7 +30,7 @@ const KILLS = Number(process.env['PULLWRIGHT_CHAOS'] ?? 8);
 const SEED = Number(process.env['PULLWRIGHT_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
 const FLAGS = ['--settle=50ms', '--once'];
 
-/** The entries in the file that the drop-in points at; none when it has no effect. Fails on anything that is not whole. */
+/** Entries in the file that the drop-in names; none when it has no effect. Fails on an incomplete file. */
 function entriesOnDisk(node: InstallerNode, programDigest: string): readonly string[] {
   for (const name of node.configs) {
     const text = readFileSync(join(node.folder, name), 'utf8');
@@ -62,7 +62,7 @@ class Kill {
   readonly #program: string;
   readonly #flags: readonly string[];
   readonly #context: string;
-  /** How the killed run was told to leave the node; empty: with nothing. */
+  /** Desired entry of the killed run; empty: uninstall. */
   readonly wanted: string;
   readonly poison: boolean;
 
@@ -80,7 +80,7 @@ class Kill {
     this.#context = `kill ${at} of seed ${SEED} (${away ? 'uninstall' : this.wanted})`;
   }
 
-  /** Whether the killed run had come to its write. */
+  /** Whether the killed run had written the drop-in. */
   async happen(
     { share, aimed }: { readonly share: number; readonly aimed: boolean },
     good: string,
@@ -127,9 +127,9 @@ installerScene({ test, cluster }, `${KILLS} kills, seed ${SEED}`, GOOD_VERSIONS,
     const kill = new Kill(node, program, { at, kind: at === 0 ? 1 : roll() });
     const aimed = at % 2 === 0 && !kill.poison && kill.wanted !== '';
     if (kill.wanted !== '') await cluster.entries(kill.wanted);
-    // Else the copy would be skipped, and no kill would fall into it.
+    // Otherwise the copy would be skipped, and no kill would interrupt it.
     if (roll() < 0.3) rmSync(node.plugin, { force: true });
-    // The second one comes before the program has done anything.
+    // The second kill precedes any write.
     const share = at === 1 ? 0 : roll();
     if (await kill.happen({ share, aimed }, good)) count.after += 1;
     else count.before += 1;

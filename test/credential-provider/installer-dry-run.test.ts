@@ -1,6 +1,6 @@
 // deadline: 180 s
 // needs: control plane
-/** `install-provider --dry-run`: what it prints, that it cannot write, and what it says of bad input. */
+/** `install-provider --dry-run`: its output, no writes, and errors for invalid input. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { type Case, table, test } from '../support/suite.ts';

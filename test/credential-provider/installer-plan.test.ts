@@ -1,4 +1,4 @@
-/** What the installer puts on a node, and why not: cases, bad input among them. */
+/** Plans of the installer, and reasons for none. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { kubeletRefusal } from '../../runtime/credential-provider/config.ts';
@@ -179,7 +179,7 @@ test('a variable that a file sets is set again by a file of ours, with what it h
   assert.ok(plan.dropIn.endsWith(`\nEnvironmentFile=-${plan.environment.path}\n`));
   assert.ok(isOwnDropIn(plan.dropIn));
   assert.equal(ownPointers(plan.dropIn).config, plan.config?.path);
-  // Empty is set, too.
+  // An empty value counts as set.
   assert.ok((planInstall(input({ environment: ['KUBELET_EXTRA_ARGS=\n'] })) as typeof plan).environment);
 });
 

@@ -1,6 +1,6 @@
 // deadline: 300 s
 // needs: systemd, control plane
-/** The compiled installer on a real systemd and a real API server: installs, follows, takes back, gives up, reports. */
+/** The compiled installer with a real systemd and API server: installs, follows changes, uninstalls, rolls back, reports. */
 import assert from 'node:assert/strict';
 import {
   appendFileSync,
@@ -50,7 +50,7 @@ scene(
   ['v1.34.2', 'cri-o://1.34.1'],
   async (node) => {
     await entries('docker.io', '*.example.io');
-    // What follows is followed by the watch.
+    // With this interval only the watch can report changes.
     const agent = node.run(['--poll=10m']);
     await inSync(agent);
     const [config = ''] = node.configs;
@@ -154,7 +154,7 @@ scene('--uninstall after an upgrade that could not copy: the older executable go
   const older = join(node.machine.state, 'older');
   copyFileSync(program, older);
   appendFileSync(older, 'older');
-  // The host cannot remove a link by rmdir.
+  // rmdir on the host cannot remove a symbolic link.
   symlinkSync(mkdtempSync(join(node.machine.state, 'real-')), node.folder);
   const [, ...args] = node.command(['--once']);
   const ends = (command: readonly string[]): Promise<number | null> =>
@@ -320,7 +320,7 @@ scene(
     await inSync(looking);
     const works = readFileSync(node.plugin);
     const swap = (content: string | Buffer): void => {
-      // It runs again and again, and what runs cannot be written into.
+      // A running executable cannot be overwritten.
       writeFileSync(`${node.plugin}.new`, content, { mode: 0o755 });
       renameSync(`${node.plugin}.new`, node.plugin);
     };
@@ -343,7 +343,7 @@ scene('a check that does not end when it is told to is killed', GOOD, async ({ m
   const program = join(machine.state, 'crio-credential-provider');
   writeFileSync(program, '#!/bin/bash\ntrap "" TERM\nwhile :; do sleep 1; done\n', { mode: 0o755 });
   const plan = { ok: true, dropIn: '', binDir: machine.state, verdicts: [] } as const;
-  // Told at once; without its own limit it would be left for a minute and a half.
+  // Without its own limit, systemd would wait for 90 seconds.
   const service = trialService(plan, join(machine.state, 'check.json'), undefined).map(
     ([name, type, value]) => [name, type, name === 'TimeoutStartUSec' ? 100_000n : value] as const,
   );

@@ -1,5 +1,5 @@
 // deadline: 180 s
-/** What the compiled executable tells the journal, and that it never waits for it. */
+/** Journal entries of the compiled executable, which never waits for the journal. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readdirSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** Units of kubelets as systemd reads them: where more flags go, and where none do. */
+/** Kubelet units as systemd parses them: variables for further flags, and units without one. */
 import assert from 'node:assert/strict';
 import {
   environmentFiles,

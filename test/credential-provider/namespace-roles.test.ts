@@ -1,4 +1,4 @@
-/** The Role of a namespace that follows the pull secrets in use: which names are in it, and that none is never all. */
+/** The Role with the pull secrets in use: its names, and that an empty list does not grant all. */
 import assert from 'node:assert/strict';
 import { credentialProviderSystem } from '../../charts/credential-provider/chart.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';

@@ -1,5 +1,5 @@
 // deadline: 180 s
-/** The MachineConfig with our executable, applied to a file system as OpenShift's nodes have it: `/usr` is read-only. */
+/** The MachineConfig with our executable, on a file system as on OpenShift's nodes: `/usr` is read-only. */
 import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -39,7 +39,7 @@ function rendered(image = IMAGE): IgnitionConfig {
   return (config as unknown as { readonly spec: { readonly config: IgnitionConfig } }).spec.config;
 }
 
-/** What stands for podman: takes the calls that the script makes and no others, and copies a file out of "the image". */
+/** Stand-in for podman: accepts only the calls of the script, and copies a file from "the image". */
 const PODMAN = `#!/bin/bash
 echo "$*" >> "$NODE/podman.log"
 [ ! -e "$NODE/no-registry" ] || { echo "Error: pinging container registry: no route to host" >&2; exit 125; }

@@ -13,7 +13,7 @@ import {
 } from '../../runtime/credential-provider/provider-flags.ts';
 import { test } from '../support/suite.ts';
 
-/** Other than the defaults. */
+/** Values that differ from the defaults. */
 const VALUE: Readonly<Record<ProviderFlagKind, unknown>> = {
   path: '/some/where',
   paths: ['/one', '/two'],

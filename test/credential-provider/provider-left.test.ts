@@ -1,5 +1,5 @@
 // deadline: 120 s
-/** Auth files that lie there: which the provider keeps, removes and sweeps, and what it answers where it cannot read. */
+/** Existing auth files: which ones the provider keeps and removes, and its response when Secrets are not readable. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { utimesSync, writeFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ cases<Left>(test, lefts, (setup, by, isKept) => {
   const existing = { [LEFT]: JSON.stringify({ auths: {}, ...record }) };
   return run({ ...setup, files: { ...setup.files, authDirMode: 0o700, existing } }, ({ names, stdout }) => {
     assert.deepEqual(names, isKept ? [LEFT] : []);
-    // CRI-O takes a file that is left: without the entry, the kubelet would record a pull that anybody may have made.
+    // CRI-O uses the remaining file: without the entry, the kubelet would record a pull without credentials.
     assert.deepEqual(
       JSON.parse(stdout).auth,
       isKept ? { [IMAGE]: { username: '', password: '' } } : undefined,

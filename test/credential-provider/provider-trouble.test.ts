@@ -1,5 +1,5 @@
 // deadline: 120 s
-/** What the provider says and does when something is wrong: every row still lets a pull succeed that could succeed. */
+/** Errors of the provider: in every row, a pull that can succeed without it still does. */
 import assert from 'node:assert/strict';
 import { type Cases, cases, test } from '../support/suite.ts';
 import { type NodeFiles, requestFor, tokenFor } from './support/node-double.ts';

@@ -1,5 +1,5 @@
 // deadline: 120 s
-/** One run of the provider: what it writes, what it removes, what it says. */
+/** One run of the provider: auth file, response and log. */
 import assert from 'node:assert/strict';
 import { chownSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';

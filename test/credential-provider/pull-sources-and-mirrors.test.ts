@@ -1,6 +1,6 @@
 /**
- * The places that the provider looks for credentials for are those that the mirror rules try: two readings of one
- * registries.conf, of which one is written for a start in milliseconds and the other for explanations.
+ * The provider's pull sources equal those of the mirror rules: two implementations for one registries.conf, one for a start in
+ * milliseconds, one for explanations.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -14,13 +14,13 @@ import { test } from '../support/suite.ts';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
-/** What is no name of a repository in full: the runtime gives up on it, and no credential is sent. */
+/** Invalid repository names, which the runtime rejects without sending a credential. */
 function isRepository(name: string): boolean {
   const parsed = parseImageReference(name);
   return parsed.ok && parsed.reference.repository === name && parsed.reference.tag === undefined;
 }
 
-/** What the mirror rules try for the image by tag or by digest, or would if the runtime did not give up on it before. */
+/** Pull sources of the image by tag or digest, including those that the runtime rejects. */
 function tried(registries: readonly Registry[], name: string): readonly string[] {
   const index = compileMirrors(registries);
   const references = [`${name}:1`, `${name}@${DIGEST}`].flatMap((reference) => {
@@ -44,7 +44,7 @@ test('both name the same places', async () => {
       const sources: readonly PullSource[] = pullSources(found, name);
       const places = sorted(tried(parseRegistriesConf(text), name).filter(isRepository));
       if (sources.length > 0) withMirrors += 1;
-      // The provider has nothing to do where only the image's own name is left.
+      // Without a mirror or rewrite the provider has nothing to do.
       const own = sources.length === 0 ? places.filter((one) => one !== name) : places;
       const wanted = sources.map(({ repository }) => repository).filter(isRepository);
       assert.deepEqual(sorted(wanted), own, text);

@@ -2,7 +2,7 @@
 // needs: control plane
 /**
  * The reconciler as a process for a hosted cluster, with the rights of the charts and the real definitions: the ConfigMap, the
- * NodePools that do not refer to it, their roll-out, the version gate by NodePool, and what becomes of it at the end.
+ * NodePools that do not refer to it, their rollout, the version gate by NodePool, and the removal.
  */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** A hosted cluster: which NodePools hold it back, which do not take the ConfigMap, and what each owner is told to set. */
+/** A hosted cluster: NodePools that hold the rendering, NodePools without the ConfigMap, and advice to their owners. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';

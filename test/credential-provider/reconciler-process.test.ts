@@ -1,8 +1,8 @@
 // deadline: 300 s
 // needs: control plane
 /**
- * The reconciler as a process, with the rights of the charts, on a real API server with the real definitions: renders, holds back,
- * puts right, prunes; and beside a stand-in of the Machine Config Operator it stops, says so, and never writes again.
+ * The reconciler as a process, with the rights of the charts, on a real API server with the real definitions: renders, holds,
+ * reverts drift, prunes; beside a stand-in of the Machine Config Operator it stops writing and reports that.
  */
 import assert from 'node:assert/strict';
 import { eventually } from '../control-plane/eventually.ts';
@@ -28,7 +28,7 @@ test('renders, holds back, goes on, puts right what a person edits, and takes ba
   await rollOut(plane, true);
   await soon(() => cluster.verdict('pool worker'), 'Accepted RolledOut');
 
-  // A node that is set back while the next entries roll out.
+  // An older node joins while the next entries roll out.
   await rollOut(plane, false);
   await workerNode(plane, 'worker-1', 33);
   await soon(() => cluster.condition('MachineConfigRendered'), 'False UnsupportedVersion');
@@ -63,7 +63,7 @@ test('auto: where the Machine Config Operator manages it, everything is left to 
   const process = cluster.reconciler('auto');
   await cluster.entries('docker.io');
   await soon(() => cluster.file(), /- docker\.io/);
-  // It comes later, and renders something else.
+  // The operator starts later, and renders other files.
   const operator = new OperatorStandIn(plane, (images) => [{ path: '/etc/theirs', text: images.join() }]);
   operator.start(150);
   try {
@@ -73,7 +73,7 @@ test('auto: where the Machine Config Operator manages it, everything is left to 
     await rounds(operator, 20);
     assert.equal(await process.writes(), writes, 'we write nothing while it goes on');
     assert.equal(operator.writes, theirs, 'and it has nothing to correct');
-    // Its part changes: still not ours.
+    // The entries change: the operator still renders them.
     await cluster.entries('docker.io', 'quay.io');
     await soon(() => cluster.file(), 'docker.io,quay.io');
     await rounds(operator, 10);
@@ -112,7 +112,7 @@ test('own: beside an operator that writes other files we stop after one try per 
   } finally {
     await operator.stop();
   }
-  // It is gone, and the next change of the entries is ours again.
+  // The operator is gone, so the next change of the entries is rendered again.
   await cluster.entries('docker.io');
   await soon(() => cluster.file(), /crio-credential-provider/);
   await soon(() => cluster.condition('Contested', STATUS), 'absent');

@@ -1,4 +1,4 @@
-/** The reconciler: what is rendered per pool, what is held back and why, what is said, and that nobody else's object is fought over. */
+/** The reconciler: rendered objects per pool, held pools, reports, and no fights with other managers. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
@@ -46,7 +46,7 @@ function unit(execStart: string): KubeObject {
   return rendered({ systemd: { units: [{ name: 'kubelet.service', contents }] } });
 }
 
-/** The cluster's object as a dump holds it. */
+/** The cluster's object as in a dump. */
 function dumped(spec: unknown, status?: object): KubeObject {
   const type = 'config.openshift.io/v1 CRIOCredentialProviderConfig';
   return {
@@ -229,14 +229,14 @@ cases<[kubelet: string, runtime: string, isRendered: boolean]>(
   },
 );
 
-// Which file a pool's kubelets read: what the cluster says of itself, and when that is not enough to write anything.
+// The file that a pool's kubelets read, by Infrastructure and unit, and when it is unknown.
 
 const FOLDER = '/etc/kubernetes/credential-providers';
 
 interface Row extends Case {
   readonly shape: ClusterShape;
   readonly options?: object;
-  /** Paths that are rendered; none: it is held back. */
+  /** Rendered paths; none: the pool is held. */
   readonly paths: readonly string[];
   readonly says?: RegExp;
 }
@@ -330,7 +330,7 @@ test('without entries nothing is unclear', () => {
   assert.equal(configs[0]?.kind, 'MachineConfig');
 });
 
-// `spec.matchImages` of any shape, offline: what is refused is named, and the good entries are rendered all the same.
+// `spec.matchImages` of any shape, offline: reports invalid entries and renders the valid ones.
 
 function withSpec(spec: unknown) {
   const more = [dumped(spec)];
@@ -344,7 +344,7 @@ function withSpec(spec: unknown) {
   };
 }
 
-/** What is said of a list, and whether docker.io is rendered all the same. */
+/** Errors for a list, and whether docker.io is rendered. */
 const BAD: Readonly<Record<string, readonly [matchImages: unknown, says: RegExp, isRendered?: false]>> = {
   'a text instead of a list': ['docker.io', /spec\.matchImages: .*must be a list/, false],
   'a number among the entries': [['docker.io', 5000], /spec\.matchImages\[1\]: .*must be a string/],

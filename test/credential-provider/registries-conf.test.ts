@@ -1,4 +1,4 @@
-/** Of registries.conf no file is taken that the runtime refuses. */
+/** The provider rejects every registries.conf that the runtime rejects. */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ test('a search registry with a path is refused', () => {
   assert.doesNotThrow(() => parseRegistriesConf('unqualified-search-registries = ["docker.io"]\n'));
 });
 
-/** Files that the runtime refuses, and with them every pull. */
+/** Files that the runtime rejects, so that every pull fails. */
 const SLIPS: Readonly<Record<string, string>> = {
   scheme: '[[registry]]\nlocation = "https://x.io"\n',
   'prefix without location': '[[registry]]\nprefix = "x.io"\n',

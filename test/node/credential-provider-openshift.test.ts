@@ -1,8 +1,8 @@
 // deadline: 600 s
 // needs: node
 /**
- * The credential provider on a real node laid out as OpenShift's: the original in the platform's folder of plugins first, then
- * ours over it, by the MachineConfigs that are rendered. `/usr` is read-only.
+ * The credential provider on a real node with OpenShift's layout: first upstream's in the platform's folder of plugins, then ours
+ * mounted over it by the rendered MachineConfigs. `/usr` is read-only.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ import { inMachine } from './machine/steps.ts';
 const HOST = 'mirror.example.com';
 const UNIT = 'pullwright-credential-provider.service';
 
-/** What the Machine Config Operator keeps for itself, and folders that it made and does not take away. */
+/** State of the Machine Config Operator, and folders that it creates and does not remove. */
 const OPERATORS =
   / \/etc\/(machine-config-daemon\/currentconfig|kubernetes\/credential-providers|systemd\/system\/(kubelet\.service\.d|multi-user\.target\.wants))$/;
 
@@ -63,7 +63,7 @@ async function journey(): Promise<void> {
       await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
     for (const object of namespaceAccess({ namespace: 'team-a' })) await plane.apply(object);
     await plane.apply(pullSecretOf('team-a', 'mirror', node.registry(HOST).config()));
-    // Without the ClusterRole the kubelet gets no token for the provider.
+    // Without the ClusterRole the kubelet cannot request a token for the provider.
     const early = pod('early', 'team-a', 'first', 'IfNotPresent');
     await make(early, WAITS);
     await plane.remove(early);
@@ -77,7 +77,7 @@ async function journey(): Promise<void> {
     for (const object of own) await plane.apply(object);
     assert.ok(await rollPool(node));
     assert.equal(await rollPool(node), false);
-    // It waits for no kubelet, nor a kubelet for it.
+    // The unit and the kubelet do not wait for each other.
     await within(() => systemctl('is-active', UNIT));
     const invocation = node.invocation();
     systemctl('restart', UNIT);
@@ -112,7 +112,7 @@ async function journey(): Promise<void> {
   });
 
   test('a hosted cluster: the ConfigMap of its NodePools brings file, unit and executable, and it pulls', async () => {
-    // As HyperShift hands it to the pool of its nodes.
+    // As HyperShift delivers it to the nodes of a NodePool.
     const { metadata, ...rest } = hostedConfig(IMAGE, {}, NODE_SHAPE);
     const labels = { 'machineconfiguration.openshift.io/role': 'worker' };
     await plane.apply({ ...rest, metadata: { name: metadata.name, labels } });

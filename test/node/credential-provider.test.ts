@@ -1,8 +1,8 @@
 // deadline: 840 s
 // needs: node
 /**
- * The credential provider on a real node of kubeadm: image, rendered objects and commands as users get them; pods that pull
- * through a mirror with the secrets of their namespace, what that means while the API server is away, and the way out.
+ * The credential provider on a real node of kubeadm, with the shipped image, objects and commands: pods that pull through a
+ * mirror with Secrets of their namespace, an outage of the API server, and the uninstallation.
  */
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
@@ -38,13 +38,13 @@ clusters:
         installer: { restartWindowSeconds: 0, report: true }
 `;
 
-/** CRI-O's own folders, as docs/operations.md says. */
+/** CRI-O's own folders, which docs/operations.md lists. */
 const LEFT_ON_NODE = [
   '+ d 700 0:0 /etc/crio/auth',
   '+ d 700 0:0 /etc/crio/auth/in-use',
   '- d 755 0:0 /etc/crio/auth',
 ];
-/** Namespaces with what each has, and what the test made there. */
+/** Namespaces with default objects, and objects of the test. */
 const THEIRS =
   /^\+ (Namespace|ConfigMap \S+ kube-root-ca.crt$|ServiceAccount \S+ (default|app|other)$|Secret team-a (mirror|named)$)/;
 

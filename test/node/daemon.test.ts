@@ -1,4 +1,4 @@
-/** An agent whose loop stands still ends, and one that waits for a reason does not. */
+/** An agent whose loop hangs exits; one that waits does not. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
@@ -140,7 +140,7 @@ async function take(): Promise<Hold> {
   return taken;
 }
 
-/** As often as somebody still answers: the kernel closes the sockets of a killed process one after the other. */
+/** Retries while a socket still accepts: the kernel closes the sockets of a killed process one by one. */
 async function takeFromDead(): Promise<Hold> {
   for (;;) {
     const taken = await takeSingle(root);

@@ -1,4 +1,4 @@
-/** When the engine asks for its turn: beside the write, where a restart follows; given back when there was no write. */
+/** When the engine books its restart slot: during the write, if a restart follows; cancelled when the write fails. */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ interface Run {
   readonly file: string;
 }
 
-/** Says when it was asked, and what the file held then. */
+/** Records calls, and the content of the file at that time. */
 class CountedTurns implements Turns {
   readonly #calls: string[];
   readonly #file: string;

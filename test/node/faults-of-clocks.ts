@@ -1,6 +1,6 @@
 /**
- * The agent's clock a day ahead, an hour without an API server by that clock, and the clock set back. Kubelet and CRI-O ask
- * the kernel for the time; the agent, as a program of glibc, takes it from a library that is loaded before.
+ * The agent's clock a day ahead, an hour without an API server by that clock, and the clock set back. Kubelet and CRI-O read the
+ * kernel's time; the agent, which uses glibc, reads that of a preloaded library.
  */
 import assert from 'node:assert/strict';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -12,11 +12,11 @@ const CONFIG = '/var/lib/kubelet/config.json';
 const CLOCK = '/etc/test-clock';
 const LIBRARY = '/usr/lib/*/faketime/libfaketimeMT.so.1';
 
-/** What the scene of faults does. */
+/** Actions of the fault scene. */
 export interface ClockScene {
-  /** The registry takes another password; what is given back writes the Secret for it. */
+  /** Changes the password of the registry; returns a function that writes the new Secret. */
   readonly rotated: (mark: string) => Promise<() => Promise<unknown>>;
-  /** A new pod of the tenant pulls and runs. */
+  /** Expects that a new pod of the tenant pulls and runs. */
   readonly pulls: (name: string) => Promise<void>;
 }
 
@@ -41,7 +41,7 @@ export function clockSteps(
       LD_PRELOAD: library,
       FAKETIME_TIMESTAMP_FILE: `${CLOCK}/offset`,
       FAKETIME_CACHE_DURATION: '1',
-      // What timers go by: nobody sets it, and set back by a day it would hold every wait up for a day.
+      // Not the monotonic clock: setting it back would extend every timer by a day.
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
     };
     const folders = [dirname(library), CLOCK];
@@ -81,7 +81,7 @@ export function clockSteps(
     },
   );
 
-  // Its journal has restarts of a day ahead now, which must not count against those of this hour.
+  // Restarts in its journal are a day ahead now, and must not count for the rate limit.
   step("the agent's clock is set back by a day: a rotation arrives all the same", async () => {
     offset('+1h');
     await arrives('back');

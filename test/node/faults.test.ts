@@ -1,9 +1,8 @@
 // deadline: 900 s
 // needs: node
 /**
- * What goes wrong around a node, on a real one laid out as OpenShift's: it loses its power, its runtime, its disk, a registry, the
- * API server, our image, our programs and the right time. Each time what pulled goes on pulling, what changed meanwhile arrives
- * without a hand's help, and `status` says neither too little nor too much.
+ * Faults on a real node with OpenShift's layout: loss of power, of the runtime, the disk, a registry, the API server, our image,
+ * our programs and the correct time. Each time pulls continue, changes arrive without manual action, and `status` is accurate.
  */
 
 import assert from 'node:assert/strict';
@@ -38,7 +37,7 @@ async function faults(): Promise<void> {
   const teamImage = node.image('team.example.com', 'team/web', '1');
   const pod = (name: string, namespace = 'default'): TestObject =>
     podOf(name, namespace === 'default' ? image : teamImage, namespace);
-  /** The registry takes another password from now on; what writes the Secret for it. */
+  /** Changes the password of the registry; returns a function that writes the new Secret. */
   const rotated = async (mark: string): Promise<() => Promise<unknown>> => {
     const config = await journey.rotate(TENANT, mark);
     return () => plane.apply(pullSecretOf('kube-system', 'additional-pull-secret', config));
@@ -181,7 +180,7 @@ async function faults(): Promise<void> {
        kubectl create namespace team-b
        kubectl label namespace team-b registry=team`,
       );
-      // Not a rotation: the kubelet was restarted as often as it may be within the hour.
+      // No rotation, because the rate limit of kubelet restarts is reached.
       await make(pod('late', 'team-b'));
       await inOrder();
     },

@@ -1,4 +1,4 @@
-/** A node of kubeadm to which Flux delivers a fleet from git, and what its tests look at. */
+/** A node of kubeadm to which Flux delivers a fleet from git, and accessors for its tests. */
 
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
@@ -18,7 +18,7 @@ const PAGE = 'docs/gitops.md';
 /** A registry of a tenant of the nodes, and one of a team of namespaces. */
 const TENANT = 'quay.example.com';
 const TEAM = 'team.example.com';
-/** Whose credential a pod pulls with. */
+/** Owner of the credential of a pod's pull. */
 export type Owner = 'tenant' | 'team';
 const HOSTS: Readonly<Record<Owner, string>> = { tenant: TENANT, team: TEAM };
 const NAMESPACE: Readonly<Record<Owner, string>> = { tenant: 'default', team: 'team-a' };
@@ -42,7 +42,7 @@ export class GitOpsScene extends Journey {
     this.#images = { tenant: node.image(TENANT, 'acme/web', '1'), team: node.image(TEAM, 'team/web', '1') };
   }
 
-  /** A node with our image in a registry that wants a password, Flux, and a repository without a commit. */
+  /** A node with our image in a registry with a password, Flux, and an empty repository. */
   static override async start(): Promise<GitOpsScene> {
     const node = await NodeMachine.start({ registries: { [TENANT]: 'tenant', [TEAM]: 'robot' } });
     await pushProduct(node);
@@ -55,8 +55,8 @@ export class GitOpsScene extends Journey {
   }
 
   /**
-   * The page's fleet, with a password for our image, but for the cluster that is elsewhere and for what looks once an hour, whose
-   * minute may be any of a journey.
+   * The page's fleet with a password for our image, without the other cluster, and without hourly checks, which may run at any
+   * time of the test.
    */
   fleet(): string {
     const [prod = ''] = docBlock(PAGE, 'Flux', 'yaml').split(/^ {2}- name: lab$/m);
@@ -64,7 +64,7 @@ export class GitOpsScene extends Journey {
     return here.replace(`image: ${IMAGE}\n`, (line) => `${line}imagePullSecrets: [pullwright-registry]\n`);
   }
 
-  /** Runs a block of a page, for the one cluster that is here. */
+  /** Runs a block of a page for the only cluster. */
   async run(heading: string, page: string = PAGE): Promise<string> {
     const block = docBlock(page, heading, 'sh').replaceAll(' pullwright-lab', '');
     const ran = await this.repository.shell(block);
@@ -75,12 +75,12 @@ export class GitOpsScene extends Journey {
     return ran.stdout;
   }
 
-  /** The registry of the owner takes another password from now on: the docker config with it. */
+  /** Changes the password of the owner's registry; returns the docker config with it. */
   newPassword(owner: Owner): Promise<string> {
     return this.rotate(HOSTS[owner], `${owner}-rotated`);
   }
 
-  /** The owner's Secret, where each has it. */
+  /** The owner's Secret, in its namespace. */
   async secret(owner: Owner, config = this.node.registry(HOSTS[owner]).config()): Promise<void> {
     const [namespace, name] =
       owner === 'tenant' ? ['kube-system', 'additional-pull-secret'] : ['platform', 'quay-robot'];
@@ -92,7 +92,7 @@ export class GitOpsScene extends Journey {
     return podOf(name, this.#images[owner], NAMESPACE[owner]);
   }
 
-  /** A new pod gets its image the first time that it asks. */
+  /** Expects that a new pod pulls at its first attempt. */
   async pullsAtOnce(owner: Owner, name: string): Promise<void> {
     await this.make(this.pod(owner, name));
     const of = `-n ${NAMESPACE[owner]} --field-selector involvedObject.name=${name}`;
@@ -101,7 +101,7 @@ export class GitOpsScene extends Journey {
     assert.doesNotMatch(events, /^(Failed|BackOff) /m);
   }
 
-  /** While `body` goes on, `status` never asks a person for attention. */
+  /** Expects that `status` reports nothing that needs attention while `body` runs. */
   async quietly(body: () => Promise<void>): Promise<void> {
     const over = new AbortController();
     const watch = this.#attention(over.signal);
@@ -124,7 +124,7 @@ export class GitOpsScene extends Journey {
     while (!over.aborted || looks === 0) {
       const { stdout, stderr } = await this.shell('pullwright status --output json || true');
       await delay(500);
-      // An API server that does not answer for a moment says nothing of nodes.
+      // A short outage of the API server is not a problem of nodes.
       silent = stdout === '' ? silent + 1 : 0;
       if (silent === 10) return [...found, `status printed nothing ten times in a row: ${stderr}`];
       if (stdout === '') continue;

@@ -1,8 +1,8 @@
 // deadline: 600 s
 // needs: node, Flux
 /**
- * A fleet that Flux brings from git to a real node of kubeadm, by the commands of docs/gitops.md: from the commit to the pods
- * that run, through a rotation, an upgrade and drift, and out by docs/operations.md.
+ * A fleet that Flux delivers from git to a real node of kubeadm, by the commands of docs/gitops.md: from the commit to running
+ * pods, through a rotation, an upgrade and drift, and the removal by docs/operations.md.
  */
 import assert from 'node:assert/strict';
 import { inKubeSystem, SYNCER } from '../reconcile/scene.ts';
@@ -29,7 +29,7 @@ async function journey(): Promise<void> {
   const changed = await scene.snapshot();
   const agentOf = async (): Promise<{ image: string; command: readonly string[] }> =>
     (await plane.get(SYNCER))?.['spec'].template.spec.containers[0];
-  /** Both say that everything which git holds is there and healthy. */
+  /** Expects that both report all objects in git as applied and healthy. */
   const synced = (): Promise<void> =>
     scene.within(async () => {
       for (const name of [BASE, PROFILES]) {
@@ -52,7 +52,7 @@ async function journey(): Promise<void> {
       await scene.run('Flux: install');
       await injects(scene, 'team-registry');
       for (const owner of OWNERS) await scene.make(scene.pod(owner, 'web'), WAITS);
-      // The page's profile gives the name to pods of every namespace.
+      // The page's profile injects the name into pods of every namespace.
       for (const owner of OWNERS)
         await scene.doctor(
           scene.pod(owner, 'web'),
@@ -91,7 +91,7 @@ async function journey(): Promise<void> {
         await scene.secret(owner, next);
         if (owner === 'tenant') await scene.within(async () => assert.notEqual(await nodeReport(), before));
         else await scene.becomes(scene.pod(owner, 'rotated'), RUNS);
-        // What says so must not say it before a pod that nothing has refused yet could pull.
+        // It must not report success before a new pod can pull.
         await scene.inOrder();
         await scene.pullsAtOnce(owner, 'after');
         await scene.becomes(scene.pod(owner, 'rotated'), RUNS);

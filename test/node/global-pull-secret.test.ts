@@ -1,8 +1,8 @@
 // deadline: 600 s
 // needs: node
 /**
- * The journey of a tenant's pull secret on a real node of kubeadm: the image, the rendered objects and the commands as users
- * get them, up to the pod that runs, and the way out.
+ * A tenant's pull secret on a real node of kubeadm, with the shipped image, objects and commands: up to the running pod, and the
+ * uninstallation.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync } from 'node:fs';
@@ -29,7 +29,7 @@ clusters:
           alsoNodes: [{ kubernetes.io/os: linux }]
 `;
 
-/** The namespace that was made for it stays, as it holds the Secret of a person. */
+/** The namespace created for it stays, because it holds a Secret of a person. */
 const THEIRS = [
   '+ ConfigMap openshift-config kube-root-ca.crt',
   '+ Namespace <none> openshift-config',
@@ -53,7 +53,7 @@ async function walk(): Promise<void> {
 
   step('installed as the page says, every pod of ours runs, and the agent runs as root', async () => {
     await pushProduct(node);
-    // What an administrator put there so that nodes can pull from the platform's registry at all.
+    // The administrator's file, with which nodes pull from the platform's registry.
     await ok(`printf %s '${platform.config()}' > platform.json && install -m 0600 platform.json ${CONFIG}`);
     changed = await journey.snapshot();
     await journey.deliver(FLEET);
@@ -116,7 +116,7 @@ async function walk(): Promise<void> {
       const before = node.invocation();
       await give('{"auths":{}}');
       await within(() => assert.deepEqual(keys(), ['registry.example.com']), 400_000);
-      // Until its restart the kubelet holds what it has read; what was removed is gone with that.
+      // Until its restart the kubelet caches removed credentials.
       await within(() => assert.notEqual(node.invocation(), before), 400_000);
       await node.ready();
       await make(pod('empty'), WAITS);

@@ -1,4 +1,4 @@
-/** What an HTTPS server of ours does, in the runtime that this is started with; prints a line for each thing that was seen. */
+/** Exercises our HTTPS server in the runtime of this process; prints a line per observation. */
 import { once } from 'node:events';
 import { request } from 'node:https';
 import { connect as connectPlain } from 'node:net';
@@ -81,7 +81,7 @@ half.resume();
 half.write('GET / HTTP/1.1\r\nhost: x\r\n');
 await once(half, 'close');
 say('half a request', 'ended');
-/** One letter after the other, each long before anybody would call the connection idle. */
+/** Sends a request byte by byte, each before the connection counts as idle. */
 const dribble = async (start: string): Promise<string> => {
   const socket = await dial();
   socket.resume();
@@ -107,7 +107,7 @@ const crowd = await Promise.all(
     return { socket, ended };
   }),
 );
-// Twelve are ended at once, the others by and by.
+// Twelve are closed at once, the others later.
 const { promise: twelve, resolve: enough } = Promise.withResolvers<void>();
 let gone = 0;
 const countGone = (): void => {
@@ -116,7 +116,7 @@ const countGone = (): void => {
 };
 for (const { ended } of crowd) void ended.then(countGone);
 await twelve;
-// One more is ended as well: by then the server has seen all of them, and a moment later so have we.
+// One more is closed as well, which shows that the server has processed all of them.
 const late = connectPlain(port, '127.0.0.1')
   .on('error', () => undefined)
   .resume();

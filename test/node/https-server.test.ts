@@ -1,4 +1,4 @@
-/** HTTPS with a certificate that changes, in Node and in the runtime of the executable, whose own HTTPS server cannot. */
+/** HTTPS with a renewed certificate, in Node and in Bun, whose own HTTPS server cannot renew it. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { runProcess } from '../support/process.ts';

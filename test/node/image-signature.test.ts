@@ -1,8 +1,8 @@
 // deadline: 240 s
 // needs: node
 /**
- * What a release signs of its image, as a node verifies it: CRI-O with the policy of docs/install.md, which asks for signatures by the release's
- * key, in the registry.
+ * Signatures of a release's image, verified by a node: CRI-O with the policy of docs/install.md, which requires signatures by the
+ * release's key in the registry.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ interface Row extends Case {
   readonly by?: 'another key';
   /** The repository that the signature names. @default {its own} */
   readonly as?: string;
-  /** What the kubelet says; without it the pod runs. */
+  /** Error of the kubelet; absent: the pod runs. */
   readonly refused?: RegExp;
 }
 
@@ -119,7 +119,7 @@ function tagOf(digest: string): string {
   return `${digest.replace(':', '-')}.sig`;
 }
 
-/** Of the index, and of each image in it. */
+/** Digests of the index and of its images. */
 function digestsIn(layout: string): readonly string[] {
   const folder = layout.slice(0, layout.lastIndexOf(':'));
   const read = (path: string): { readonly manifests: readonly Descriptor[] } =>

@@ -1,4 +1,4 @@
-/** Injection by the webhook on plain Kubernetes, with certificates that no platform makes: none, one's own, those of cert-manager. */
+/** Injection by the webhook on plain Kubernetes, without a certificate, with an own one, and with cert-manager's. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,7 +23,7 @@ clusters:
 `;
 }
 
-/** On a node where the walk of the page has been gone and taken back, and `profile.yaml` lies in its folder. */
+/** Requires a node after the page's walk-through and its removal, with `profile.yaml` in its folder. */
 export function webhookSteps(
   step: (name: string, body: TestBody) => void,
   { node, plane, within, ok, make, deliver, inOrder, wantsAttention }: Journey,
@@ -35,7 +35,7 @@ export function webhookSteps(
   const profileSays = (wanted: RegExp): Promise<void> =>
     within(async () => assert.match(await ok(`kubectl get pullsecretprofile ${SECRET} -o yaml`), wanted));
   const pod = (name: string): TestObject => podOf(name, image, NAMESPACE);
-  /** Whether a pod that is made now would get the name: the API server asks the webhook in a dry run, too. */
+  /** Whether a new pod gets the name, by a dry run, in which the API server calls the webhook too. */
   const wouldGet = async (): Promise<boolean> => {
     const path = `/api/v1/namespaces/${NAMESPACE}/pods?dryRun=All`;
     const { body } = await plane.client.request('POST', path, pod('tried'));

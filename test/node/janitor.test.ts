@@ -21,7 +21,7 @@ test('old files of the provider and of CRI-O go, young ones and everything else 
     `team-a-${sha}.json`,
     `in-use/team-a-${sha}-0b9ffb7c-6f0e-4a1c-9d7e-1c2d3e4f5a6b.json`,
     `.team-a-${sha}.json.tmp-0123abcd`,
-    // As the provider names what it writes.
+    // A name as the provider writes it.
     `.team-a-${sha}.json.tmp-0b9ffb7c-6f0e-4a1c-9d7e-1c2d3e4f5a6b`,
   ];
   for (const name of old) file(join(folder, name), 3_600_000);

@@ -1,4 +1,4 @@
-/** Containers of private images while the API server is away, in each order. */
+/** Containers of private images during an outage of the API server, in each order. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -6,7 +6,7 @@ import { eventually } from '../control-plane/eventually.ts';
 import type { TestBody } from '../support/suite.ts';
 import { MIRROR, type ProviderScene, SOURCE } from './provider-scene.ts';
 
-/** The longest that a kubelet waits for an API server that does not answer, and for its own back-off. */
+/** Longest timeout of a kubelet for the API server, plus its own back-off. */
 const WITHIN_MS = 300_000;
 
 export function outageSteps(step: (name: string, body: TestBody) => void, scene: ProviderScene): void {
@@ -38,7 +38,7 @@ export function outageSteps(step: (name: string, body: TestBody) => void, scene:
     async () => {
       const auths = {
         ...JSON.parse(node.registry(MIRROR).config()).auths,
-        // No user: nothing of it is sent to a registry.
+        // Without a user name, so that it is not sent to a registry.
         [SOURCE]: { auth: Buffer.from(`:${randomBytes(24).toString('base64url')}`).toString('base64') },
       };
       await plane.apply({
@@ -86,7 +86,7 @@ export function outageSteps(step: (name: string, body: TestBody) => void, scene:
     await node.ready();
     containers.kill(['named-restarted']);
     await containers.again(['named-restarted'], WITHIN_MS);
-    // A kubelet that has not seen the new container yet does not notice its end either.
+    // The kubelet must observe the new container before it can observe its exit.
     await scene.becomes(scene.pod('named-restarted'), /"ready":true,"restartCount":1/);
     await plane.apiServer.kill();
     containers.kill(['named-restarted']);

@@ -1,4 +1,4 @@
-/** A node of kubeadm with a mirror, and what its tests of the credential provider look at. */
+/** A node of kubeadm with a mirror, and accessors for tests of the credential provider. */
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -12,7 +12,7 @@ export const AUTH_DIR = '/etc/crio/auth';
 export const SOURCE = 'quay.example.com';
 export const MIRROR = 'mirror.example.com';
 
-/** Beside the name: whose pod, and how it pulls. */
+/** Options of a pod besides its name. */
 export interface PodWish {
   readonly namespace?: string;
   readonly account?: string;
@@ -36,7 +36,7 @@ export class ProviderScene extends Journey {
     });
   }
 
-  /** A running pod of an image that no other has, so that no other's file or record counts for it. */
+  /** A running pod with an image of its own, so that files and records of other pods do not apply. */
   async started(name: string, wish: PodWish = {}): Promise<void> {
     this.node.image(MIRROR, `acme/${name}`, '1');
     await this.make(this.pod(name, wish));
@@ -46,7 +46,7 @@ export class ProviderScene extends Journey {
     return readdirSync(AUTH_DIR).filter((name) => name !== 'in-use');
   }
 
-  /** Ready of the report of the installer: status, reason, message. */
+  /** Ready condition of the installer's report: status, reason, message. */
   async reported(): Promise<readonly (string | undefined)[]> {
     const found = await this.node.plane.get({
       apiVersion: 'pullwright.dev/v1alpha1',

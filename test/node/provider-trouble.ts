@@ -1,4 +1,4 @@
-/** A pod whose pull fails, and what its owner is told; answers for tokens and servers that are of no use; a lost image. */
+/** A failed pull and its Event for the owner; responses for invalid tokens and servers; a deleted image. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ import { MIRROR, PLUGIN, type ProviderScene, SOURCE } from './provider-scene.ts'
 
 const IMAGE = `${SOURCE}/acme/web:1`;
 
-/** What the installed executable answers to a request of the kubelet. It may lie behind an API server that hangs. */
+/** Response of the installed executable to a request of the kubelet; the API server may hang. */
 function answerOn({ node }: ProviderScene, token: string): unknown {
   const request = {
     kind: 'CredentialProviderRequest',
@@ -27,7 +27,7 @@ const KEEPS_PRIVATE = { [IMAGE]: { username: '', password: '' } };
 export function troubleSteps(step: (name: string, body: TestBody) => void, scene: ProviderScene): void {
   const { node } = scene;
   const { plane } = node;
-  // Of an image that no other has: a file that another account's pod has left would serve it.
+  // An image of its own, because an auth file of another account would serve the pull.
   const other = scene.pod('other', { account: 'other' });
 
   step('why the provider failed stands on the pod and on the node; the node stays in order', async () => {
@@ -56,7 +56,7 @@ export function troubleSteps(step: (name: string, body: TestBody) => void, scene
     await scene.ok(
       '(pullwright doctor other -n team-a --output yaml || true) | kubectl apply --server-side --field-manager=pullwright-fix --force-conflicts -f -',
     );
-    // The kubelet's own back-off is not waited for.
+    // Avoid the kubelet's own back-off.
     await scene.ok('kubectl -n team-a delete pod other --wait');
     await scene.make(other);
     await scene.within(async () => assert.doesNotMatch((await scene.reported())[2] ?? '', /team-a\/other/));
@@ -96,7 +96,7 @@ export function troubleSteps(step: (name: string, body: TestBody) => void, scene
     await scene.started('lost');
     await scene.ok('kubectl -n team-a delete pod lost --wait');
     const before = layers();
-    // The kubelet takes the container away some time after the pod.
+    // The kubelet removes the container some time after the pod.
     await scene.within(async () =>
       node.run('/usr/bin/skopeo', 'delete', `containers-storage:${SOURCE}/acme/lost:1`),
     );

@@ -1,4 +1,4 @@
-/** The kubelet's unit replaced by another, as an upgrade of its package does it. */
+/** Replaces the kubelet's unit, as an upgrade of its package does. */
 import assert from 'node:assert/strict';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { eventually } from '../control-plane/eventually.ts';
@@ -25,7 +25,7 @@ export function upgradeSteps(step: (name: string, body: TestBody) => void, scene
       for (const flag of flags) assert.match(scene.kubeletCommand(), flag);
     });
   const [before, unit] = [readFileSync(KUBEADM, 'utf8'), readFileSync(UNIT, 'utf8')];
-  /** What the kubelet is told about providers. */
+  /** Provider flags of the kubelet. */
   const written = (): string => node.run('/bin/sh', '-c', `cat ${PROVIDERS}/pullwright-*`);
 
   step('a new unit with other flags: the kubelet starts with them and with the provider', async () => {

@@ -1,8 +1,8 @@
 // deadline: 600 s
 // needs: node
 /**
- * Injection and distribution on a real node, by the commands of the walk in docs/pull-secret-injection.md: up to the pod that
- * runs, and the one that must not.
+ * Injection and distribution on a real node, by the commands in docs/pull-secret-injection.md: up to a running pod, and one that
+ * must not run.
  */
 import assert from 'node:assert/strict';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -25,7 +25,7 @@ clusters:
     systems: { pull-secret-injection: {} }
 `;
 
-/** Namespaces with what each has, Secrets that people or cert-manager made, and its kind. */
+/** Namespaces with default objects, Secrets of people or cert-manager, and its kind. */
 const THEIRS =
   /^\+ (Namespace|ConfigMap \S+ kube-root-ca.crt$|ServiceAccount \S+ default$|Secret \S+ (quay-robot|pullwright-registry|pullwright-webhook-tls)$|(CustomResourceDefinition <none> certificates|APIService <none> v1).cert-manager.io$)/;
 
@@ -39,7 +39,7 @@ async function walk(): Promise<void> {
   const walk = docBlocks(PAGE)
     .filter(({ heading, language }) => heading === 'The walk' && language === 'yaml')
     .map(({ text }) => text);
-  /** The command of the page that begins so, with this machine's registry and image in place of the page's. */
+  /** The page's command with this prefix, with this machine's registry and image. */
   const command = (begin: string): string => {
     const found = docCommands(PAGE, 'The walk').find((one) => one.startsWith(begin));
     assert.ok(found !== undefined, `the page has no command that begins with "${begin}"`);

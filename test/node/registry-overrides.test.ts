@@ -1,8 +1,8 @@
 // deadline: 420 s
 // needs: node
 /**
- * Registry overrides as shipped on a real node: the Deployments of a hosted control plane, in their real shape, start anew with the
- * values of the mirror sets, and with nothing else when those stand still.
+ * Registry overrides on a real node: the Deployments of a hosted control plane, in their real shape, restart with the values of
+ * the mirror sets, and not without a change of these.
  */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -49,7 +49,7 @@ clusters:
 
 await inMachine(import.meta.filename, walk);
 
-/** A Deployment as HyperShift makes it, whose program is there. */
+/** A Deployment like HyperShift's, with a program that exists. */
 function running(name: string, image: string): TestObject {
   const object = deployment('prod', name) as Deployment & { readonly spec: { readonly template: object } };
   const labels = { app: name };
@@ -74,7 +74,7 @@ async function walk(): Promise<void> {
   const journey = await Journey.start({ crds: MANAGEMENT_CRDS.filter((name) => !/pullstatus/.test(name)) });
   const { node, plane, within, ok, becomes, inOrder } = journey;
   const hosted = await startControlPlane({ nodeAddress: ADDRESS });
-  /** Of each Deployment the one pod that runs and is to stay: its UID and the variable that its program has. */
+  /** The running pod of each Deployment: its UID and its program's variable. */
   const pods = async (): Promise<
     Readonly<Record<string, readonly [uid: string, value: string | undefined]>>
   > => {
@@ -150,7 +150,7 @@ async function walk(): Promise<void> {
     await bothHave(undefined);
     for (const name of READERS)
       assert.equal(variableOf((await plane.get(deployment('prod', name))) as Deployment, name), undefined);
-    // The Secret of `imagePullSecrets`, which a person made, and the namespace that holds it.
+    // The Secret of `imagePullSecrets`, created by a person, and its namespace.
     const theirs =
       /^\+ (Namespace <none> pullwright-system|Secret \S+ pullwright-registry|(ConfigMap|ServiceAccount) pullwright-system (kube-root-ca.crt|default))$/;
     const { files, objects } = await changed();

@@ -1,4 +1,4 @@
-/** What the rollout machine sees and decides upon in its tests, and a model of a node whose agent may die at any time. */
+/** Inputs of the rollout machine in tests, and a model of a node whose agent may be killed at any time. */
 import { type Checkpoint, EMPTY_JOURNAL } from '../../runtime/node/checkpoint.ts';
 import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/node/rollout.ts';
 
@@ -10,7 +10,7 @@ export const policy: Policy = {
   maxRestarts: 6,
 };
 
-/** What the agent finds: the content of the file, and what is wanted there. */
+/** Observation: current and desired content of the file. */
 export function seen(wanted: string | undefined, present: string, now: number = NOW): Seen {
   return {
     now,
@@ -19,19 +19,19 @@ export function seen(wanted: string | undefined, present: string, now: number = 
   };
 }
 
-/** A node with a kubelet that comes up with good content only, and an agent that may die at any time. */
+/** A node with a kubelet that starts with good content only, and an agent that may be killed at any time. */
 export interface Node {
   file: string;
   saved: string | undefined;
   stored: Checkpoint;
-  /** What the kubelet read when it last came up; undefined while it is down. */
+  /** Content that the running kubelet has read; undefined while it is down. */
   runsWith: string | undefined;
   invocation: number;
   restarts: number;
   now: number;
 }
 
-/** Stores the journal, takes one step; `dies` cuts it short: 0 before the journal, 1 after it, 2 before the step's end is stored. */
+/** Stores the journal and takes one step. `dies`: killed 0 before the journal, 1 after it, 2 before the result is stored. */
 export function agentStep(node: Node, wanted: string | undefined, dies: number): 'rest' | 'on' {
   const decision = decide(node.stored, seen(wanted, node.file, node.now), policy);
   const { step } = decision;

@@ -17,7 +17,7 @@ import { after, decide, type Ended, type Policy, type Seen, type Step } from '..
 import { test } from '../support/suite.ts';
 import { agentStep, NOW, policy, restingNode, seen } from './rollout-model.ts';
 
-/** Steps until a rest or a wait; every step ends as `end` says. */
+/** Takes steps until a rest or a wait, with the results of `end`. */
 function steps(
   start: Checkpoint,
   reader: Seen,
@@ -93,7 +93,7 @@ test('the window delays the restart, not the write', () => {
     reason: 'Spread',
   });
   assert.equal(decide(then, seen('b', 'b', NOW + 90_000), spread).step.do, 'restart');
-  // Newer content on the way keeps the place in the window.
+  // Newer content keeps the time in the window.
   const newer = decide(then, seen('c', 'b', NOW + 60_000), spread);
   const written = after(newer.journal, { step: 'write', ok: true, invocation: 'i' }, NOW + 60_000, spread);
   assert.deepEqual(decide(written, seen('c', 'c', NOW + 60_000), spread).step, {
@@ -165,7 +165,7 @@ for (const [now, window, waits] of [
         ? { do: 'restart', attempt: 1, invocation: 'i' }
         : { do: 'wait', ms: waits, reason: 'Spread' },
     );
-    // The place is kept from then on.
+    // The time is kept from then on.
     const again = decide(journal, seen('b', 'b', NOW + 10_000), { ...policy, window });
     if (waits !== undefined)
       assert.deepEqual(again.step, { do: 'wait', ms: waits - 10_000, reason: 'Spread' });
@@ -231,7 +231,7 @@ test('content that was never written is not blamed for the restart of what stand
   const bad = decide(EMPTY_JOURNAL, seen('bad', 'a'), policy).journal;
   const newer = decide(bad, seen('good', 'bad'), policy);
   assert.equal(newer.step.do, 'write');
-  // Killed before that write, and then the source is gone: the unit is brought up with what is there, which fails.
+  // Killed before that write, and then without a source: the restart with the current content fails.
   let { journal } = newer;
   let now = NOW;
   for (let round = 0; round < 10 && Object.keys(journal.breakers).length === 0; round += 1) {
@@ -347,7 +347,7 @@ test('a source named like a member of Object has no breaker of its own', () => {
   assert.deepEqual([retryInMs({}, 'constructor', 0), isOpen({}, 'constructor', 0)], [0, false]);
 });
 
-// The rollout machine on a model of a node, killed between any two steps and wanted bad content for a month.
+// The rollout machine on a model of a node: killed between any two steps, and bad content for a month.
 
 const content = fc.constantFrom('good-1', 'good-2', 'good-3', 'bad-1', 'bad-2', undefined);
 

@@ -1,8 +1,8 @@
 // deadline: 600 s
 // needs: node
 /**
- * Two nodes with an agent each and default options: what one restart may cost the fleet is shared through the API server, and a
- * node that dies when its turn has come keeps nobody waiting.
+ * Two nodes with an agent each and default options: they share the restart queue through the API server, and a node that dies in
+ * its slot blocks no other.
  */
 import assert from 'node:assert/strict';
 import { restartWindowMs } from '../../runtime/node/checkpoint.ts';
@@ -26,9 +26,9 @@ clusters:
       global-pull-secret: { createConfigNamespace: true, agent: { report: true } }
 `;
 const PLATFORM_STATUS = inKubeSystem('PullStatus', 'secret-original-pull-secret', 'pullwright.dev/v1alpha1');
-/** Between two turns of so few nodes; all of them have the clock of this machine. */
+/** Time between two slots of so few nodes, which share this machine's clock. */
 const APART_MS = restartWindowMs(2);
-/** What reading two clocks one after the other may cost. */
+/** Tolerance for reading two clocks one after the other. */
 const CLOCK_MS = 100;
 const TURNS: TestObject = {
   apiVersion: 'coordination.k8s.io/v1',
@@ -51,7 +51,7 @@ async function twoNodes(): Promise<void> {
   };
   const kubelet = (name: string, property: string): string =>
     on(name).run('/usr/bin/systemctl', 'show', '-P', property, 'kubelet.service');
-  /** When each kubelet was started last. */
+  /** Time of the last start of each kubelet. */
   const startedAt = (): readonly number[] =>
     names.map((name) => {
       const ago =

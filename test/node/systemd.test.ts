@@ -101,7 +101,7 @@ test('a path that a bus address cannot hold is refused before anything is opened
   await assert.rejects(connectBus('/tmp/a:b', 1000), /holds one of : = , ; %/);
 });
 
-// What the answers of systemd say of a service: as recorded from systemd 252, from older ones, and from none at all.
+// Replies of systemd about a service: recorded from systemd 252, from older versions, and invalid.
 
 const value = <T>(given: T): { readonly value: T } => ({ value: given });
 const UNIT = {

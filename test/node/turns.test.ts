@@ -1,4 +1,4 @@
-/** Turns of a fleet at a restart: the table, and the budget that no number of nodes may break. */
+/** The restart queue of a fleet: its table, and the budget for any number of nodes. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { KubeClient } from '../../runtime/kube/client.ts';
@@ -62,7 +62,7 @@ test('1 to 1000 nodes that ask in any order: the budget holds at every instant, 
     });
     const budget = restartBudget(nodes);
     for (const [index, at] of begins.entries()) {
-      // Restarts that were begun less than one restart ago are still under way.
+      // Restarts that began within the last RESTART_MS are still running.
       const before = begins[index - budget];
       if (before !== undefined) assert.ok(at - before >= RESTART_MS, `${nodes} nodes, turn ${index}`);
     }
@@ -80,7 +80,7 @@ test('nodes that ask again and again: never more of them restart at once than th
     for (let asks = 0; asks < 2000; asks += 1) {
       now += Math.floor((random() * 8000) / restartBudget(nodes));
       const node = random() < 0.5 ? last : Math.floor(random() * nodes);
-      // A node asks again when its restart is over, which seldom takes as long as is allowed for.
+      // A node books again when its restart is complete, usually well before RESTART_MS.
       const begin = begun.get(node);
       if (node < 0 || (begin !== undefined && begin + RESTART_MS / 20 > now)) continue;
       const turn = bookTurn({ now, next, nodes, own: node === last ? own : undefined });
@@ -99,7 +99,7 @@ test('nodes that ask again and again: never more of them restart at once than th
   }
 });
 
-// A node that books its turn while its clock is set: how long it waits is decided by what it asked, not by the jump.
+// A node books its slot while its clock is set: the wait depends on the booking, not on the jump.
 
 const LEASE = {
   apiVersion: 'coordination.k8s.io/v1',

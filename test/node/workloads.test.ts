@@ -2,8 +2,8 @@
 // needs: node
 /**
  * Every workload that a fleet renders, on a real node from the image that users get: pushed by the documented commands to a
- * registry that wants a password, pulled with the fleet's `imagePullSecrets`, started with the rendered security context. Each
- * container reaches its ready state, and the pods of Jobs their end or their documented refusal.
+ * registry with a password, pulled with the fleet's `imagePullSecrets`, started with the rendered security context. Each
+ * container becomes ready, and pods of Jobs complete or fail as documented.
  */
 import assert from 'node:assert/strict';
 import { startRabbitMq } from '../brokers/rabbitmq-node.ts';
@@ -18,7 +18,7 @@ import { grantImage, IMAGE, pushProduct } from './machine/product.ts';
 import { expose, exposeTls } from './machine/services.ts';
 import { inMachine } from './machine/steps.ts';
 
-/** As docs/operations.md lists it: the last good file. */
+/** The last good file, which docs/operations.md lists. */
 const LEFT_ON_NODE = ['+ f 600 0:0 /var/lib/kubelet/config.json', '+ hash of  /var/lib/kubelet/config.json'];
 
 await inMachine(import.meta.filename, workloads);
@@ -44,7 +44,7 @@ async function workloads(): Promise<void> {
     commonName: 'pullwright-webhook',
     hosts: ['pullwright-webhook.pullwright-system.svc'],
   });
-  /** What stands for Google behind TLS; its metadata server has none there either. */
+  /** Stand-in for Google behind TLS; its metadata server has no TLS, as the real one. */
   const jobEnv = (tls: boolean): Readonly<Record<string, string>> =>
     Object.fromEntries(
       Object.entries(google.jobEnv).map(([name, value]) => [
@@ -90,7 +90,7 @@ clusters:
        kubectl apply --server-side -k manifests/prod/overlays/config.openshift.io`,
     );
   };
-  /** Every pod of ours that is to go on running has all of its containers ready. */
+  /** Expects that all containers of our long-running pods are ready. */
   const allReady = (): Promise<void> =>
     within(async () => {
       const { items } = JSON.parse(await ok('kubectl get deployments,daemonsets -A -o json')) as {
@@ -169,7 +169,7 @@ clusters:
     });
     const log = await ok('cat /var/log/pods/hyperfleet-system_pullsecret-cls-1-*/*/*.log');
     assert.match(log, /SECRET_MANAGER_ENDPOINT is not an https URL/);
-    // Status says what the Job said, once the Job's controller has seen its pod end.
+    // The status has the Job's result once its controller has observed the end of the pod.
     await journey.wantsAttention(/Attention .*Job\/hyperfleet-system\/pullsecret-cls-1/);
   });
 
@@ -209,7 +209,7 @@ clusters:
     const { files, objects } = await changed();
     const left = files.map((line) => line.replace(/[0-9a-f]{64}/, 'hash of'));
     assert.deepEqual(left.sort(), LEFT_ON_NODE);
-    // Namespaces, Secrets and ConfigMaps of people, and what every namespace has.
+    // Namespaces, Secrets and ConfigMaps of people, and default objects of namespaces.
     const theirs = /^\+ (Namespace|Secret|ConfigMap|ServiceAccount \S+ default$)/;
     assert.deepEqual(
       objects.filter((line) => !theirs.test(line)),

@@ -1,4 +1,4 @@
-/** What people get wrong in the catalog image annotations of release 4.22, and what is said of it. */
+/** Invalid catalog image annotations of release 4.22, and their errors. */
 
 export interface BadCatalogs {
   readonly name: string;

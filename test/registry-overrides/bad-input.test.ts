@@ -17,7 +17,7 @@ table(test, BAD_INPUTS, (row) => {
   const objects = row.object === undefined ? [] : [row.object];
   const out = run([hostedCluster(row.annotations), DIGESTS, ...objects, ...DEPLOYMENTS]);
   const value = variable(out, 'ignition-server') ?? '';
-  // Not assert.equal, whose message shows a hundred thousand characters twice.
+  // Not assert.equal, whose message would show a hundred thousand characters twice.
   assert.ok(samePairs(value, `${row.adds ?? ''}${GOOD_PAIRS}`), `not as wanted: ${value.slice(0, 1000)}`);
   const status = statusOf(out);
   assert.match(status.verdicts.map((verdict) => verdict.message + verdict.subject).join('\n'), row.says);

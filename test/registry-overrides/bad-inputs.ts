@@ -1,4 +1,4 @@
-/** What people get wrong: mirror sets and annotations, and what is said of each. */
+/** Invalid mirror sets and annotations, and their verdicts. */
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { mirrorSet } from './world.ts';
 
@@ -9,7 +9,7 @@ export interface BadInput {
   readonly annotations?: Readonly<Record<string, string>>;
   /** In the verdicts. */
   readonly says: RegExp;
-  /** Pairs that the variable has beside those of the good sets. */
+  /** Pairs of the variable besides those of the valid sets. */
   readonly adds?: string;
 }
 
@@ -173,7 +173,7 @@ export const BAD_INPUTS: readonly BadInput[] = [
   },
 ];
 
-/** What the variable has of the good sets, whatever else is wrong. */
+/** Pairs of the valid sets. */
 export const GOOD_PAIRS = 'quay.io/ocp=a.example.com/ocp,quay.io/ocp=z.example.com/ocp';
 
 /** Whether two values of the variable have the same pairs. */

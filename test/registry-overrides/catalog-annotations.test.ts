@@ -1,4 +1,4 @@
-/** Catalogs of hosted clusters whose annotations name mirrors or images, rightly and wrongly. */
+/** Catalogs of hosted clusters with valid and invalid annotations for mirrors or images. */
 import assert from 'node:assert/strict';
 import { meta, refOf } from '../support/meta.ts';
 import { table, test } from '../support/suite.ts';

@@ -1,4 +1,4 @@
-/** A mirror that lets nobody in has no catalog for this cluster: the next one is asked, with what a HEAD request really brings. */
+/** A mirror that denies access counts as without the catalog: the next one is tried, by real responses to HEAD requests. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const folder = tempFolder();
 const ca = join(folder, 'ca.crt');
 writeFileSync(ca, certificates.ca);
 
-/** Answers HEAD requests as registries do: a status, and no text. */
+/** Responds to HEAD requests as registries do: a status without a body. */
 function registry(refusal: number): Promise<TestServer> {
   return startServer(({ url }, response) => {
     const status = url.startsWith('/v2/open/') ? 200 : refusal;
@@ -27,7 +27,7 @@ function registry(refusal: number): Promise<TestServer> {
   });
 }
 
-/** Asks what the reconciler wants to know, until it wants nothing more. */
+/** Answers the reconciler's look-ups until it has no more. */
 async function settled(host: string): Promise<ReturnType<typeof run>> {
   const lookUp = await registryLookUp({
     authfile: undefined,

@@ -1,4 +1,4 @@
-/** The world of the catalog tests: what registries answered, and what there is of catalogs after a run. */
+/** Doubles of the catalog tests: results of look-ups, and accessors for catalogs after a run. */
 
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { LookupResult } from '../../runtime/engine/contract.ts';
@@ -10,7 +10,7 @@ export const DIGEST: string = `sha256:${'c'.repeat(64)}`;
 const THERE: LookupResult = { ok: true, value: DIGEST };
 export const CATALOGS: RunInput = { options: { catalogs: true } };
 
-/** Something of the kind is there, so the cluster serves it. */
+/** An object of the kind, so that the cluster serves it. */
 export const OTHER_STREAM: KubeObject = meta('image.openshift.io/v1 ImageStream', {
   name: 'other',
   namespace: 'elsewhere',
@@ -41,10 +41,10 @@ export function images(out: RunOutput): readonly string[] {
   return (spec?.tags ?? []).map((tag) => `${tag.name} ${tag.from.name}`);
 }
 
-/** The newest version of every catalog is at its source. */
+/** Look-ups with the newest version of every catalog at its source. */
 export const KNOWN: Readonly<Record<string, LookupResult>> = facts(
   (index) => `registry.redhat.io/redhat/${index}:v4.22`,
 );
-/** An image that the annotations may name. */
+/** A valid image for the annotations. */
 export const GOOD: string = `mirror.example.com/index@${DIGEST}`;
 export const DEPLOYMENTS: readonly KubeObject[] = CATALOG_NAMES.map((name) => deployment(`${name}-catalog`));

@@ -1,4 +1,4 @@
-/** Catalogs of hosted clusters: what is asked of registries, and what is written of the answers. */
+/** Catalogs of hosted clusters: look-ups in registries, and the objects by their results. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { LookupResult } from '../../runtime/engine/contract.ts';

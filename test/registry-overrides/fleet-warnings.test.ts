@@ -1,4 +1,4 @@
-/** What a fleet says of mirror sets that are rendered and surprise, and of those that are not rendered at all. */
+/** Warnings of a fleet about surprising mirror sets, and about those that are not rendered. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

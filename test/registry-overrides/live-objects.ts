@@ -1,4 +1,4 @@
-/** Objects of a management cluster as its API server takes them, and what is read back. */
+/** Objects of a management cluster for a real API server, and accessors. */
 import type { PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { CLUSTERS, controlPlaneNamespace } from '../support/hypershift.ts';
@@ -6,7 +6,7 @@ import { meta } from '../support/meta.ts';
 
 export const VARIABLE = 'OPENSHIFT_IMG_OVERRIDES';
 
-/** What a management cluster serves. */
+/** Definitions of a management cluster. */
 export const MANAGEMENT_CRDS = [
   'hostedclusters.hypershift.openshift.io',
   'hostedcontrolplanes.hypershift.openshift.io',
@@ -38,7 +38,7 @@ export interface Status {
   }[];
 }
 
-/** What discovery needs beside the rights of the charts. */
+/** Permissions for discovery, besides those of the charts. */
 export const DISCOVERY: Readonly<Record<'planes' | 'kubeconfigs' | 'itself', PolicyRule>> = {
   planes: {
     apiGroups: ['hypershift.openshift.io'],
@@ -54,12 +54,12 @@ export const DISCOVERY: Readonly<Record<'planes' | 'kubeconfigs' | 'itself', Pol
   },
 };
 
-/** Where the status of a hosted cluster is. */
+/** The PullStatus of a hosted cluster. */
 export function statusOf(name: string): TestObject {
   return meta('pullwright.dev/v1alpha1 PullStatus', { name: `hostedcluster-${name}`, namespace: CLUSTERS });
 }
 
-/** Where its document is. */
+/** The ConfigMap with its document. */
 export function documentOf(name: string): TestObject {
   const metadata = { name: 'registry-overrides', namespace: controlPlaneNamespace(name) };
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata };
@@ -70,7 +70,7 @@ export function variableOf(object: Deployment, container: string): string | unde
   return found?.env?.find((one) => one.name === VARIABLE)?.value;
 }
 
-/** A Deployment of the control plane, as HyperShift would make it. */
+/** A Deployment of the control plane, like HyperShift's. */
 export function deployment(cluster: string, name: string): TestObject {
   const labels = { app: name };
   const containers = [{ name, image: `quay.io/ocp/${name}:1`, env: [{ name: 'POD_NAME', value: name }] }];

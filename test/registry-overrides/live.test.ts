@@ -1,6 +1,6 @@
 // deadline: 240 s
 // needs: control plane
-/** The reconciler on a real API server, with the rights that the charts render, beside writers that act like HyperShift's. */
+/** The reconciler on a real API server, with the permissions of the charts, beside writers like HyperShift's. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { overridesAccess } from '../../charts/registry-overrides/access.ts';
@@ -113,7 +113,7 @@ test('an unchanged set of mirrors writes nothing, whatever the order it is liste
       ['quay.io/b', ['m2.example.com', 'm1.example.com']],
     ]),
   );
-  // Something that does show marks that the change above was seen.
+  // A visible change proves that the change above was processed.
   await plane.apply(mirrors([['quay.io/c', ['m.example.com']]], 'later'));
   await eventually(async () => assert.match((await value('ignition-server')) ?? '', /quay\.io\/c/));
   await plane.remove(mirrors([], 'later'));

@@ -1,4 +1,4 @@
-/** What is wrong with mirror sets of a fleet file, and what is said of it. */
+/** Problems of mirror sets in a fleet file. */
 import assert from 'node:assert/strict';
 import type { MirrorSet } from '../../charts/registry-overrides/chart.ts';
 import { lintMirrorSets } from '../../charts/registry-overrides/chart.ts';

@@ -1,4 +1,4 @@
-/** Mirror sets as a fleet file has them. */
+/** A mirror set of a fleet file. */
 import type { MirrorSet } from '../../charts/registry-overrides/chart.ts';
 
 export function mirrorSet(name: string, entries: MirrorSet['entries'], type?: MirrorSet['type']): MirrorSet {

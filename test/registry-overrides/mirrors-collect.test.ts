@@ -86,7 +86,7 @@ test('one entry that never contacts the source blocks it for all of them, wherev
   }
 });
 
-/** What stays out of rules whoever reads them; the rest of what is wrong is in bad-inputs.ts. */
+/** Entries that every reader ignores; see also bad-inputs.ts. */
 table(
   test,
   [

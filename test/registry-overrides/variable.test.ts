@@ -1,4 +1,4 @@
-/** The variable by its meaning: the administrator's order is kept, nothing is written for the same meaning. */
+/** The variable by its meaning: keeps the administrator's order, and an equal value is not written. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
@@ -75,7 +75,7 @@ for (const args of [
     );
   });
 
-/** Entries of one to four sources, each list a random choice of mirrors. */
+/** Entries with one to four sources and random mirrors. */
 const entries = fc.array(
   fc.record({
     source: fc.constantFrom('quay.io/a', 'quay.io/b', 'quay.io/a/c', 'docker.io/x'),

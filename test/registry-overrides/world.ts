@@ -47,7 +47,7 @@ export function mirrorSet(
   return { apiVersion, kind, metadata: { name, uid: `u-${name}` }, spec: { [list]: entries } };
 }
 
-/** As an API server gives it: with who wrote it. */
+/** With managedFields, as from an API server. */
 export function deployment(name: string, env: readonly unknown[] = [], manager = 'kubectl'): KubeObject {
   const container = name.endsWith('-catalog') ? 'registry' : name;
   const managedFields = [{ manager, operation: 'Update', fieldsV1: {} }];
@@ -76,7 +76,7 @@ export const DEPLOYMENTS: readonly KubeObject[] = [
   deployment('ignition-server'),
 ];
 
-/** Mirrors for digests; the order is meant, and not the one of the alphabet. */
+/** Mirrors for digests, deliberately not in alphabetical order. */
 export const DIGESTS: KubeObject = mirrorSet('ImageDigestMirrorSet', 'release', [
   { source: 'quay.io/ocp', mirrors: ['z.example.com/ocp', 'a.example.com/ocp'] },
 ]);
@@ -103,7 +103,7 @@ export interface RunOutput {
   readonly needs: readonly Lookup[];
   readonly problems: readonly string[];
   readonly events: readonly string[];
-  /** `name{labels} value`, the scope left out. */
+  /** `name{labels} value`, without the scope. */
   readonly metrics: readonly string[];
 }
 
@@ -159,7 +159,7 @@ export function podSpec(object: KubeObject | undefined): PodSpec {
   return (object.spec as { template: { spec: PodSpec } }).template.spec;
 }
 
-/** The ConfigMap with the whole truth. */
+/** The ConfigMap with the document. */
 export function documentOf(out: RunOutput): KubeObject {
   const metadata = { namespace: NAMESPACE, name: 'registry-overrides' };
   const found = out.management.get({ apiVersion: 'v1', kind: 'ConfigMap', ...metadata });
@@ -167,7 +167,7 @@ export function documentOf(out: RunOutput): KubeObject {
   return found;
 }
 
-/** Every object as it is after a run, to run again. */
+/** All objects after a run, for the next run. */
 export function after(out: RunOutput): readonly KubeObject[] {
   return [...out.management];
 }

@@ -1,6 +1,6 @@
 /**
- * An API server on loopback with a certificate, as far as the provider sees one: secrets of a namespace with field selectors,
- * pods and service accounts, errors as Status objects, and the ways in which servers fail.
+ * Double of an API server on loopback, with TLS: Secrets of a namespace with field selectors, pods and ServiceAccounts, errors as
+ * Status objects, and failures of servers.
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -13,13 +13,13 @@ export interface ApiState {
   readonly pods?: Readonly<Record<string, readonly string[]>>;
   readonly serviceAccounts?: Readonly<Record<string, readonly string[]>>;
   /**
-   * 200, a status for every request, `429once`, `reset`, `hang`, `forbid-list`, `forbid-secrets`, `fail-older` (500 for the list of
-   * other types), `close` (after each answer), `garbage` (a page of HTML for an answer), `torn` (the connection breaks within the
-   * answer) or `drip` (the answer comes in small pieces).
+   * 200, a status for every request, `429once`, `reset`, `hang`, `forbid-list`, `forbid-secrets`, `fail-older` (500 for the list
+   * of other types), `close` (after each answer), `garbage` (a page of HTML for an answer), `torn` (the connection breaks within
+   * the answer) or `drip` (the answer comes in small pieces).
    */
   readonly mode?: number | string;
   readonly ignoresSelector?: boolean;
-  /** What is accepted; absent: anything. */
+  /** Accepted token; absent: any. */
   readonly token?: string;
 }
 
@@ -99,7 +99,7 @@ function serve(state: ApiState, url: URL, response: ServerResponse): void {
   else send(response, kind === 'secrets' ? 404 : 403, `${kind} "${name}" not found`);
 }
 
-/** Answers, or does not, as a server in trouble; false when this one is fine. */
+/** Simulates the failure of `mode`; false without one. */
 function fails(
   mode: number | string,
   request: IncomingMessage,

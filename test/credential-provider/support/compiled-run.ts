@@ -21,7 +21,7 @@ export const CONF =
 export const MEMBER: { readonly auth: string } = { auth: Buffer.from('user:password').toString('base64') };
 
 const folder = tempFolder();
-/** Path of the executable, called as a kubelet calls it. */
+/** Path of the executable under its kubelet name. */
 export const program: string = join(folder, 'crio-credential-provider');
 symlinkSync(await executable(), program);
 

@@ -60,7 +60,7 @@ export const crdSuite: ConformanceSuite<Input, Answer> = {
     });
   },
   answer,
-  // Status cases say nothing about what is stored.
+  // Status cases do not specify the stored object.
   accepts: (actual, expected) =>
     isDeepStrictEqual(
       { ...actual, stored: expected.stored === undefined ? undefined : actual.stored },

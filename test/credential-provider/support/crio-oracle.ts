@@ -1,6 +1,6 @@
 /**
- * What CRI-O does with an auth file, written down a second time and in the plainest way, so that the provider is not judged
- * by its own rules: which places an image is pulled from, and which credential an auth file gives for each.
+ * Independent, simple implementation of CRI-O's use of an auth file, as an oracle for the provider: pull sources of an image, and
+ * the credential for each.
  */
 import { parse } from 'smol-toml';
 import type { SecretLike } from './api-double.ts';
@@ -20,7 +20,7 @@ type Entries = Readonly<Record<string, { readonly auth?: string; readonly identi
 
 const trim = (place: string | undefined): string => (place ?? '').replace(/\/+$/, '');
 
-/** The repositories CRI-O asks, for the texts of main file and drop-ins in order. */
+/** Pull sources of CRI-O, by the texts of main file and drop-ins in order. */
 export function oracleSources(confs: readonly string[], image: string): readonly string[] {
   const byPrefix = registriesByPrefix(confs);
   const name = image.replace(/@.*$/, '').replace(/:[^/]*$/, (tag) => (image.includes('/') ? '' : tag));
@@ -38,7 +38,7 @@ function registriesByPrefix(confs: readonly string[]): ReadonlyMap<string, ConfR
   const byPrefix = new Map<string, ConfRegistry>();
   for (const text of confs) {
     const { registry = [] } = parse(text) as { registry?: ConfRegistry[] };
-    // From last to first, so that the first of equal prefixes stays.
+    // From last to first, so that the first of equal prefixes wins.
     for (const one of registry.toReversed()) byPrefix.set(trim(one.prefix) || trim(one.location), one);
   }
   return byPrefix;

@@ -31,7 +31,7 @@ export interface DryRun {
   readonly program?: string;
 }
 
-/** The files that a run leaves on a host, as the plan has them. */
+/** Files of an installed host, by the plan. */
 export function installed(matchImages: readonly string[]): Readonly<Record<string, string>> {
   const plan = planInstall({
     node: { apiVersion: 'v1', kind: 'Node', metadata: { name: 'worker' }, status: { nodeInfo: VERSIONS } },
@@ -104,7 +104,7 @@ export class DryRunScene {
     return folder;
   }
 
-  /** Under the permission model, with what the command declares to read and nothing to write. */
+  /** Under the permission model, with the command's declared reads and no writes. */
   dryRun(run: DryRun): Promise<ProcessResult> {
     const reads = ['main.ts', 'package.json', 'charts', 'runtime', 'node_modules'].map((name) =>
       join(root, name),

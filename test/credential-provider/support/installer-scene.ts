@@ -1,4 +1,4 @@
-/** The compiled installer on a real systemd and a real API server, with exactly the rights that the charts give. */
+/** The compiled installer with a real systemd and API server, and exactly the permissions of the charts. */
 import assert from 'node:assert/strict';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,7 +14,7 @@ import { RunningAgent } from '../../support/node-agent.ts';
 import type { TestSuite } from '../../support/suite.ts';
 import { entriesOf, PrivateSystemd, until } from '../../support/systemd.ts';
 
-/** Logs its arguments; ends before it is ready when it has some and its file holds `refuse`, or `refuse` is there. */
+/** Logs its arguments. With arguments, exits before it is ready when `refuse` exists or its file holds `poison` or is missing. */
 const KUBELET = `#!/bin/bash
 echo "start \${*:-plain}" >> STATE/log
 trap 'exit 0' TERM
@@ -28,7 +28,7 @@ while :; do sleep 1000 & wait $!; done
 
 const OBJECT: TestObject = meta('config.openshift.io/v1 CRIOCredentialProviderConfig', { name: 'cluster' });
 
-/** The API server as installers see it. */
+/** API server for installers. */
 export class InstallerCluster {
   readonly plane: ControlPlane;
   readonly account: string;
@@ -58,7 +58,7 @@ export class InstallerCluster {
     return { ...process.env, KUBERNETES_SERVICE_HOST: '127.0.0.1', KUBERNETES_SERVICE_PORT: port };
   }
 
-  /** What the executable needs to find this API server, without the kubeconfig of a kubelet. */
+  /** Arguments with which the executable finds this API server without a kubeconfig. */
   providerArgs(state: string): readonly string[] {
     const env = join(state, 'apiserver-url.env');
     const { port } = new URL(this.plane.server);
@@ -74,7 +74,7 @@ export class InstallerCluster {
     else await eventually(() => this.plane.apply({ ...OBJECT, spec: { matchImages } }));
   }
 
-  /** Adds a Node; its name. */
+  /** Adds a Node; returns its name. */
   async node(kubelet: string, runtime: string, metadata: Record<string, unknown> = {}): Promise<string> {
     const name = `node-${(this.#count += 1)}`;
     await this.plane.apply({ apiVersion: 'v1', kind: 'Node', metadata: { name, ...metadata } });
@@ -82,7 +82,7 @@ export class InstallerCluster {
     return name;
   }
 
-  /** Sets what a Node says that it runs. */
+  /** Sets the versions in the status of a Node. */
   async versions(name: string, kubelet: string, runtime: string): Promise<void> {
     const unknown = ['machineID', 'systemUUID', 'bootID', 'kernelVersion', 'osImage'];
     const rest = ['kubeProxyVersion', 'operatingSystem', 'architecture'];
@@ -197,7 +197,7 @@ export class InstallerNode {
   }
 }
 
-/** A test with a node of its own, which is taken down whatever happens; a failure shows what the installers said. */
+/** A test with a node of its own, which is always removed; a failure shows the logs of the installers. */
 export function installerScene(
   { test, cluster }: { readonly test: TestSuite; readonly cluster: InstallerCluster },
   name: string,
@@ -219,7 +219,7 @@ export function installerScene(
   });
 }
 
-/** Versions that take the file. */
+/** Versions that accept the file. */
 export const GOOD_VERSIONS: readonly [string, string] = ['v1.34.2', 'cri-o://1.34.1'];
 
 export const inSync = (agent: RunningAgent): Promise<void> =>

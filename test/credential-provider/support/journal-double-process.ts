@@ -1,6 +1,6 @@
 /**
  * Run by Bun: `bun journal-double-process.ts SOCKET reads|stands`. Binds a datagram socket, as journald does, and prints each
- * datagram as a line of JSON; with `stands` nothing is ever read.
+ * datagram as a line of JSON; with `stands` it never reads.
  */
 import { writeSync } from 'node:fs';
 

@@ -10,7 +10,7 @@ export interface TakenResponse {
 
 const FIELDS: readonly string[] = ['kind', 'apiVersion', 'cacheKeyType', 'cacheDuration', 'auth'];
 
-/** What the kubelet makes of the plugin's stdout; undefined when it refuses it. */
+/** The kubelet's reading of the plugin's stdout; undefined when it rejects it. */
 export function kubeletTakes(
   stdout: string,
   apiVersion: string = 'credentialprovider.kubelet.k8s.io/v1',
@@ -60,7 +60,7 @@ function isEntry(entry: unknown): boolean {
 
 function objectIn(text: string): Record<string, unknown> | undefined {
   const parsed = parseGoJson(text);
-  // JSON.parse takes the last of two equal keys; the kubelet refuses them, at any depth.
+  // JSON.parse accepts duplicate keys; the kubelet rejects them, at any depth.
   if (!parsed.ok || hasTwins(parsed.value)) return undefined;
   const value: unknown = JSON.parse(text);
   return isObject(value) ? value : undefined;
@@ -72,7 +72,7 @@ function hasTwins(node: JsonNode): boolean {
   return names.size < node.members.length || node.members.some(({ value }) => hasTwins(value));
 }
 
-/** One look at the kubelet's cache of plugin answers. */
+/** One lookup in the kubelet's cache of plugin responses. */
 export interface PluginCall {
   readonly image: string;
   readonly pod: string;
@@ -80,8 +80,8 @@ export interface PluginCall {
 }
 
 /**
- * Which of the calls, in order, run the plugin: an answer is kept for its duration (or the configured one) under the image, the
- * registry or nothing, and the pod's token.
+ * Which of the calls run the plugin: a response is cached for its duration (or the default) by image, registry or globally, and
+ * by the pod's token.
  */
 export function executions(
   calls: readonly PluginCall[],
@@ -89,12 +89,12 @@ export function executions(
 ): readonly boolean[] {
   const expires = new Map<string, number>();
   return calls.map(({ image, pod, atMs }) => {
-    // An image that is a registry by its name finds what is kept for that registry, and the other way round.
+    // An image named like a registry shares the cache key of that registry.
     const [byImage, byRegistry, byAll] = [image, image.split('/')[0] ?? '', '*'].map(
       (key) => `${key} ${pod}`,
     );
     const kept = { Image: byImage, Registry: byRegistry }[cacheKeyType] ?? byAll;
-    // Valid until the clock is past its end; what holds for no time is not kept.
+    // Valid until it expires; a duration of 0 is not cached.
     if ([byImage, byRegistry, byAll].some((key = '') => (expires.get(key) ?? -1) >= atMs)) return false;
     if (cacheDurationMs !== 0) expires.set(kept ?? '', atMs + cacheDurationMs);
     return true;

@@ -1,4 +1,4 @@
-/** A cluster with the Machine Config Operator's kinds on a real API server, and a stand-in of the operator that writes as it does. */
+/** A cluster with the Machine Config Operator's kinds on a real API server, and a stand-in of the operator. */
 import { machineConfig, machineConfigName } from '../../../runtime/credential-provider/objects.ts';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import type { TestObject } from '../../control-plane/resource-path.ts';
@@ -39,7 +39,7 @@ export async function furnishPools(plane: ControlPlane, platform: string): Promi
   });
 }
 
-/** What the pool says of its roll-out. */
+/** Sets the rollout state of the pool. */
 export async function rollOut(plane: ControlPlane, isDone: boolean): Promise<void> {
   const lastTransitionTime = new Date().toISOString();
   const condition = {
@@ -86,8 +86,8 @@ export async function workerNode(
 }
 
 /**
- * The operator's own sync of the object, again and again: it writes its status, and the whole MachineConfig with one annotation,
- * when that is not what it would render. It never looks at who else writes.
+ * The operator's sync loop: writes the object's status, and the whole MachineConfig with one annotation when it differs from its
+ * own rendering, regardless of other writers.
  */
 export class OperatorStandIn {
   readonly #plane: ControlPlane;

@@ -7,14 +7,14 @@ import { nodeView, provide } from '../../../runtime/credential-provider/plugin/r
 import { type ProviderOptions, parseArguments } from '../../../runtime/credential-provider/provider-flags.ts';
 
 export interface NodeFiles {
-  /** Absent: there is no such file. */
+  /** Absent: the file is missing. */
   readonly registriesConf?: string | undefined;
   readonly dropins?: Readonly<Record<string, string>>;
   /** Text of the node's own auth file. */
   readonly globalAuth?: string;
   readonly apiServerEnv?: string;
   readonly ca?: string;
-  /** Permission bits; absent: the folder is not there. */
+  /** Permission bits; absent: the folder is missing. */
   readonly authDirMode?: number;
   readonly existing?: Readonly<Record<string, string>>;
 }
@@ -25,7 +25,7 @@ export interface NodeDouble {
   remove(): void;
 }
 
-/** Budget of a run that is not about its end: a busy machine needs more than a kubelet gives. */
+/** Budget for tests that are not about the budget: a busy machine needs more than the default. */
 export const PATIENT_MS = 30_000;
 
 export function makeNode(files: NodeFiles): NodeDouble {
@@ -115,7 +115,7 @@ export function authFiles(node: NodeDouble): Readonly<Record<string, AuthFile>> 
   );
 }
 
-/** A token as the kubelet hands one over. */
+/** A token like the kubelet's. */
 export function tokenFor(namespace: string, pod = 'web-0', serviceAccount = 'app'): string {
   const claims = {
     'kubernetes.io': { namespace, pod: { name: pod }, serviceaccount: { name: serviceAccount } },

@@ -1,4 +1,4 @@
-/** One run of the provider on a node double against an API double, and what it left. */
+/** One run of the provider on a node double with an API double, and its results. */
 import { statSync } from 'node:fs';
 import { type ApiState, startApi } from './api-double.ts';
 import {
@@ -41,7 +41,7 @@ export interface Seen extends RunResult {
   readonly node: NodeDouble;
 }
 
-/** Runs once, and gives what is said of it; a test judges then and there, as nothing is left after it. */
+/** Runs once and returns the result of `judge`, which inspects the node before it is removed. */
 export async function run<T>(setup: Setup, judge: (seen: Seen) => T): Promise<T> {
   const api = await startApi({ secrets: [SECRET], ...setup.api });
   const node = makeNode({

@@ -1,4 +1,4 @@
-/** One reconciliation of the credential provider over a world of doubles, and what came out. */
+/** One reconcile of the credential provider over doubles, and its results. */
 
 import { credentialProviderSystem } from '../../../charts/credential-provider/chart.ts';
 import type { Condition } from '../../../runtime/core/kubernetes/conditions.ts';
@@ -22,7 +22,7 @@ export interface Seen {
   readonly verdicts: ReadonlyMap<string, EntryStatus>;
 }
 
-/** What a NodePool's nodes get by the ConfigMap of a hosted cluster with the section `executable: {}`. */
+/** MachineConfig in the ConfigMap of a hosted cluster with the section `executable: {}`. */
 export function hostedConfig(image: string, provider: object, shape: ClusterShape): KubeObject {
   const east = {
     cluster: { image, hostedCluster: { namespace: 'clusters', name: 'east' } },

@@ -1,4 +1,4 @@
-/** A cluster with the real definitions, the reconciler of credential-provider as processes in it, and what tests look at. */
+/** A cluster with the real definitions, reconciler processes of the credential provider, and accessors for tests. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { clusterAccess } from '../../../charts/credential-provider/access.ts';
@@ -12,7 +12,7 @@ import type { TestObject } from '../../control-plane/resource-path.ts';
 import { NODE, ReconcilerProcess } from '../../reconcile/process.ts';
 import { CR, configOf, furnishPools, type OperatorStandIn } from './machine-config-operator.ts';
 
-/** Waits for what a busy machine takes long for. */
+/** Longer deadline for busy machines. */
 export const SLOW = { withinMs: 60_000, everyMs: 100 };
 /** Where the reconciler reports. */
 export const STATUS: TestObject = {
@@ -26,7 +26,7 @@ interface Status {
   readonly verdicts?: readonly EntryStatus[];
 }
 
-/** The cluster as tests look at it. */
+/** The cluster and its accessors. */
 export class ReconcilerCluster {
   readonly plane: ControlPlane;
   readonly #kubeconfig: string;
@@ -101,7 +101,7 @@ export class ReconcilerCluster {
   }
 }
 
-/** Waits until something reads so. */
+/** Waits until `read` returns the expected text. */
 export async function soon(read: () => Promise<string | undefined>, wanted: string | RegExp): Promise<void> {
   await eventually(async () => {
     const found = (await read()) ?? '';
@@ -110,13 +110,13 @@ export async function soon(read: () => Promise<string | undefined>, wanted: stri
   }, SLOW);
 }
 
-/** Lets the stand-in go round so many more times. */
+/** Waits for further rounds of the stand-in. */
 export async function rounds(operator: OperatorStandIn, count: number): Promise<void> {
   const target = operator.rounds + count;
   await eventually(() => assert.ok(operator.rounds >= target, 'the stand-in does not go round'), SLOW);
 }
 
-/** Waits until a few rounds have passed without a write of either; how many writes there were by then. */
+/** Waits for a few rounds without a write of either; returns their numbers of writes. */
 export async function settled(
   process: ReconcilerProcess,
   operator: OperatorStandIn,

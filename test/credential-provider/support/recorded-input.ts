@@ -1,4 +1,4 @@
-/** The input of a recorded case: what it says about the node, the pod and the API server. */
+/** Input of a recorded case: node, pod and API server. */
 import { createHash } from 'node:crypto';
 import type { SecretLike } from './api-double.ts';
 import type { NodeFiles } from './node-double.ts';
@@ -41,7 +41,7 @@ export function fileNameOf(input: Input): string {
   return `${String(namespaceOf(input))}-${createHash('sha256').update(imageOf(input)).digest('hex')}.json`;
 }
 
-/** Namespaces that cannot be one are refused before anything is sent. */
+/** Invalid namespaces are rejected before any request. */
 export function isRefusedToken(input: Input): boolean {
   const namespace = namespaceOf(input);
   return typeof namespace === 'string' && !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(namespace);
@@ -61,7 +61,7 @@ export function namespaceOf({ stdin }: Input): unknown {
   }
 }
 
-/** The recorded bytes hold where the node's file has nothing but `auth` fields. */
+/** The recorded bytes apply when the node's file has `auth` fields only. */
 export function isPlain(input: Input): boolean {
   const text = globalText(input);
   if (text === undefined) return true;

@@ -1,4 +1,4 @@
-/** One run of the provider over a recorded input, and what is seen of it from outside. */
+/** One run of the provider over a recorded input, and its externally visible results. */
 import { startApi } from './api-double.ts';
 import { oracleLookup } from './crio-oracle.ts';
 import { authFiles, makeNode, PATIENT_MS, runOn } from './node-double.ts';
@@ -9,14 +9,14 @@ export interface Observed {
   /** Per pull source the `user:password` that CRI-O sends, `(none)` for none. */
   readonly credentials: Readonly<Record<string, string>>;
   readonly fileName: string | null;
-  /** Bytes, where the recorded ones are right. */
+  /** Bytes, where the recorded ones are correct. */
   readonly fileText?: string | undefined;
   readonly response: string;
   readonly lastLogLine: string;
   readonly firstRequest: string;
 }
 
-/** Runs the provider. @param sources the places that the image is pulled from */
+/** Runs the provider. @param sources pull sources of the image */
 export async function observe(input: Input, sources: readonly string[]): Promise<Observed> {
   const api = await startApi(
     { secrets: input.secrets, mode: input.api, ignoresSelector: input.apiIgnoresFieldSelector },
@@ -61,7 +61,7 @@ function seen(input: Input, { exitCode, stdout, log, files, paths, name, sources
   };
 }
 
-/** The bytes that would be there without the record; other bytes than these are kept, so that they differ. */
+/** The bytes without our record; unexpected bytes stay unchanged, so that they differ. */
 function withoutRecord(text: string): string {
   try {
     const { 'pullwright.dev/record': record, ...rest } = JSON.parse(text) as Record<string, unknown>;
@@ -75,7 +75,7 @@ function withoutRecord(text: string): string {
 
 export type Auths = Parameters<typeof oracleLookup>[0];
 
-/** The entries of an auth file; of what is none, none. */
+/** Entries of an auth file; empty for an invalid one. */
 export function authsIn(text: string): Auths {
   try {
     return (JSON.parse(text) as { auths?: Auths }).auths ?? {};
@@ -84,12 +84,12 @@ export function authsIn(text: string): Auths {
   }
 }
 
-/** What CRI-O finds for each place. */
+/** CRI-O's credential for each pull source. */
 export function lookups(auths: Auths, sources: readonly string[]): Observed['credentials'] {
   return Object.fromEntries(sources.map((source) => [source, oracleLookup(auths, source) ?? '(none)']));
 }
 
-/** What no case may ever show. */
+/** Texts that no case may show. */
 function refuseCarelessness(files: Seen['files'], name: string, log: readonly string[]): void {
   const other = Object.keys(files).filter((one) => one !== name);
   if (other.length > 0) throw new Error(`left behind: ${other.join(', ')}`);
@@ -115,7 +115,7 @@ function responseKind(stdout: string, image: string): string {
     : stdout;
 }
 
-/** As Go writes such a file. */
+/** The file as Go writes it. */
 export function bytesOf(file: unknown): string {
   const text = JSON.stringify(file, null, '\t');
   return `${text.replace(/[<>&]/g, (char) => `\\u00${char.charCodeAt(0).toString(16)}`)}\n`;

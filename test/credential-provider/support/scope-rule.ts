@@ -1,6 +1,6 @@
 /**
- * The rule by which the Machine Config Operator finds conflicts: scopes of registries.conf, compared as texts. Written down to
- * tell where the kubelet's own matching, which we go by, answers differently.
+ * The Machine Config Operator's rule for conflicts: scopes of registries.conf, compared as text. Shows where the kubelet's own
+ * matching, which we use, differs.
  */
 
 /** Whether one scope is the other, a path below it, or a host below its wildcard. */

@@ -1,4 +1,4 @@
-/** A cluster with the Machine Config Operator's kinds, as the reconciler sees it. */
+/** Reader over a cluster with the Machine Config Operator's kinds. */
 
 import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
 import type { Query, Reader, Ref } from '../../../runtime/engine/contract.ts';
@@ -24,7 +24,7 @@ export interface ClusterShape {
 
 const MC = 'machineconfiguration.openshift.io/v1';
 
-/** Objects of the cluster, ours to be added as they are applied. */
+/** Objects of the cluster, without ours. */
 export function clusterObjects(shape: ClusterShape): KubeObject[] {
   const { platform = 'None', matchImages = ['docker.io'], pools = ['master', 'worker'], nodes = [] } = shape;
   const spec = matchImages === null ? {} : { matchImages };
