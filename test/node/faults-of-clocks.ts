@@ -71,7 +71,7 @@ export function clockSteps(
       const before = readFileSync(CONFIG);
       await node.plane.apiServer.kill();
       offset('+25h');
-      // A restarted agent has no cache of the time, nor of anything else.
+      // A restarted agent has no cached state.
       assert.equal(node.system.kill(/pullwright agent/), 1);
       assert.deepEqual(readFileSync(CONFIG), before);
       await node.plane.apiServer.start();

@@ -1,4 +1,4 @@
-/** The programs of a test machine: kubelet and scheduler of the control plane's module, CRI-O and the original provider of our own. */
+/** Programs of a test machine: kubelet and scheduler from the control plane's module, CRI-O and upstream's provider from ours. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,9 +7,9 @@ import { canBuild, type GoTools, goTools, type Progress } from '../../support/go
 
 export interface NodeBinaries extends ClusterBinaries {
   readonly crio: string;
-  /** The credential provider that ours is held against. */
+  /** Upstream's credential provider, for comparison. */
   readonly originalProvider: string;
-  /** A program that waits, for images. */
+  /** Program of test images, which waits. */
   readonly waiter: string;
 }
 
@@ -50,7 +50,7 @@ const NEEDED: Readonly<Record<string, string>> = {
     'libfaketime',
 };
 
-/** Why there can be no node on this machine, for `test.skip`; undefined when there can. Builds nothing. */
+/** Why no node can run on this machine, for `test.skip`; undefined when one can. Builds nothing. */
 export function missingNode(): string | undefined {
   if (process.platform !== 'linux' || process.geteuid?.() !== 0) return 'a node takes root on Linux';
   const lost = Object.entries(NEEDED).find(([path]) => !existsSync(path));
@@ -63,7 +63,7 @@ export function missingNode(): string | undefined {
   return canBuild(RUNTIME) ? undefined : 'no Go tool chain to build CRI-O with';
 }
 
-/** Builds what nobody has built yet: side by side, as Go shares out the cores by itself. */
+/** Builds missing programs in parallel, since Go schedules the cores by itself. */
 export async function nodeBinaries(
   progress: Progress = (line) => process.stderr.write(`${line}\n`),
 ): Promise<NodeBinaries> {

@@ -1,4 +1,4 @@
-/** What cert-manager does for the webhook, which cannot be built here: the Secret of a Certificate, and its CA where it is asked for. */
+/** Stand-in for cert-manager, which cannot be built here: the Secret of a Certificate, and CA injection for the webhook. */
 import assert from 'node:assert/strict';
 import type { ControlPlane } from '../../control-plane/control-plane.ts';
 import { eventually } from '../../control-plane/eventually.ts';
@@ -70,7 +70,7 @@ export class CertManager {
     await this.#inject(`${namespace}/${name}`);
   }
 
-  /** Into every entry of each configuration that asks for this certificate's CA, whoever added the entry. */
+  /** Injects the CA into every entry of each configuration with its annotation. */
   async #inject(from: string): Promise<void> {
     const path = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations';
     const { body } = await this.#plane.client.request('GET', path);

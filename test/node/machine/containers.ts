@@ -1,16 +1,16 @@
-/** The containers of a machine's pods, seen as processes: no API server is asked, so that it may be away. */
+/** The containers of a machine's pods as processes, which works without the API server. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NodeMachine } from './node.ts';
 
 interface Running {
-  /** How often the container was started before. */
+  /** Number of earlier starts of the container. */
   readonly attempt: number;
   readonly pid: string;
 }
 
 export class ContainersOf {
   readonly #node: NodeMachine;
-  /** Of each pod whose container was killed, how often it had been started before. */
+  /** Earlier starts of each killed container, by pod. */
   readonly #killed = new Map<string, number>();
   #at = 0;
 
@@ -29,7 +29,7 @@ export class ContainersOf {
     this.#at = performance.now();
   }
 
-  /** Waits until each runs again: milliseconds since it was killed, by pod. */
+  /** Waits until each runs again; returns the milliseconds since the kill, by pod. */
   async again(pods: readonly string[], withinMs = 120_000): Promise<Readonly<Record<string, number>>> {
     const took: Record<string, number> = {};
     for (;;) {

@@ -1,4 +1,4 @@
-/** What people do at a machine and see of it: fleets that are delivered, pods that run or wait, what the commands say. */
+/** User actions and observations on a machine: fleets, pods, output of commands. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ export class Journey {
     return new Journey(await NodeMachine.start(options));
   }
 
-  /** Tries until it does not throw; a failure tells what a person may want to know then. */
+  /** Retries until it does not throw; a failure shows the state of the machine. */
   readonly within = async <T>(check: () => Promise<T> | T, withinMs = 180_000): Promise<T> => {
     try {
       return await eventually(check, { withinMs, everyMs: 250 });
@@ -50,7 +50,7 @@ export class Journey {
   readonly write = (name: string, text: string): void =>
     writeFileSync(join(workFolder(this.node), name), text);
 
-  /** Checks, renders and applies the fleet, as the pages say. */
+  /** Checks, renders and applies the fleet by the documented commands. */
   readonly deliver = async (fleet: string, cluster = 'prod'): Promise<void> => {
     this.write('fleet.yaml', fleet);
     await this.ok(
@@ -67,14 +67,14 @@ export class Journey {
   readonly becomes = (object: TestObject, wanted: RegExp, withinMs?: number): Promise<void> =>
     this.within(async () => assert.match(await this.state(object), wanted), withinMs);
 
-  /** Makes the pod, which gets so far. */
+  /** Creates the pod and waits for the state. */
   readonly make = async (pod: TestObject, wanted: RegExp = RUNS, withinMs?: number): Promise<void> => {
-    // The account of a new namespace may not be there at once.
+    // The ServiceAccount of a new namespace may be missing at first.
     await this.within(() => this.plane.apply(pod));
     await this.becomes(pod, wanted, withinMs);
   };
 
-  /** Nothing wants attention, and every node has what was decided. */
+  /** Expects that nothing needs attention, and that every node is in sync. */
   readonly inOrder = (): Promise<void> => this.within(async () => void (await this.ok('pullwright status')));
 
   readonly wantsAttention = (wanted: RegExp): Promise<void> =>
@@ -84,7 +84,7 @@ export class Journey {
       assert.match(stdout, wanted);
     });
 
-  /** What `doctor` prints of a pod once the links that it calls broken are these, or none is. */
+  /** Output of `doctor` for a pod once it reports exactly these broken links. */
   readonly doctor = ({ metadata }: TestObject, broken: RegExp | undefined): Promise<string> =>
     this.within(async () => {
       const asked = `pullwright doctor pod/${metadata.name} -n ${metadata.namespace}`;
@@ -95,7 +95,7 @@ export class Journey {
       return stdout;
     });
 
-  /** The registry takes another password from now on: the docker config with it. */
+  /** Changes the password of the registry; returns the docker config with it. */
   readonly rotate = async (host: string, mark: string): Promise<string> => {
     const registry = this.node.registry(host);
     const next = plantedPassword(mark);
@@ -105,7 +105,7 @@ export class Journey {
     return registry.config(undefined, next);
   };
 
-  /** Looks at node and cluster; what it gives tells what has changed since. */
+  /** Takes a snapshot of node and cluster; returns a function that lists the changes since. */
   readonly snapshot = async (): Promise<() => Promise<Changed>> => {
     const [files, objects] = [nodeFiles(this.node), await clusterObjects(this.node)];
     return async () => ({
@@ -127,7 +127,7 @@ export class Journey {
   readonly stop = (): Promise<void> => this.node.stop();
 }
 
-/** A pod that the API server stores before it has loaded the policy of a profile never gets the name. */
+/** Waits for the policy: a pod created before the API server has loaded a profile's policy never gets the name. */
 export async function injects({ within, ok }: Journey, profile: string): Promise<void> {
   const condition = `jsonpath={.status.conditions[?(@.type=="Injecting")].status}`;
   await within(async () =>

@@ -1,28 +1,28 @@
 /**
- * The files of a node, as `kubeadm` and CRI-O's packages lay them out, and as OpenShift's Machine Config Operator does. Only
- * what a machine in namespaces cannot have differs: the cgroup driver, and the targets that units wait for.
+ * The files of a node, as `kubeadm` and CRI-O's packages lay them out, and as OpenShift's Machine Config Operator does. They
+ * differ only in the cgroup driver and the targets of units, which a machine in namespaces cannot have.
  */
 import { stringify } from 'yaml';
 
 export const LAYOUTS = ['kubeadm', 'openshift'] as const;
 export type LayoutName = (typeof LAYOUTS)[number];
 
-/** Where the kubelet keeps what the tests look at. */
+/** Paths of the kubelet that the tests read. */
 export interface LayoutInput {
   readonly name: LayoutName;
   /** Name and address of the node. */
   readonly node: string;
   readonly address: string;
-  /** Of the cluster's DNS. */
+  /** Address of the cluster's DNS. */
   readonly dns: string;
-  /** The addresses of its pods, such as `10.244.0.0/24`. */
+  /** Range of pod addresses, such as `10.244.0.0/24`. */
   readonly pods: string;
   readonly cgroup: string;
   readonly ca: string;
   /** Text of the kubelet's kubeconfig. */
   readonly kubeconfig: string;
   readonly pauseImage: string;
-  /** Text of CRI-O's auth file for it. */
+  /** Text of CRI-O's auth file. */
   readonly pauseAuth: string;
 }
 

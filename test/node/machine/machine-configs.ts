@@ -1,6 +1,6 @@
 /**
- * What the Machine Config Operator does on a node of a pool: puts the MachineConfigs of the API server together, brings their
- * files and units, takes away what it brought before, boots the node anew, and says so on Node and pool.
+ * Stand-in for the Machine Config Operator on a node of a pool: merges the MachineConfigs of the API server, writes their files
+ * and units, removes earlier ones, reboots the node, and reports on Node and pool.
  */
 import { createHash } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { dirname } from 'node:path';
 import type { TestObject } from '../../control-plane/resource-path.ts';
 import { NODE_NAME, type NodeMachine } from './node.ts';
 
-/** Where the Machine Config Daemon keeps what it has brought. */
+/** State of the Machine Config Daemon. */
 const CURRENT = '/etc/machine-config-daemon/currentconfig';
 const UNITS = '/etc/systemd/system';
 const WANTED_BY = `${UNITS}/multi-user.target.wants`;
@@ -43,7 +43,7 @@ interface NodeConfig {
   readonly links: Readonly<Record<string, string>>;
 }
 
-/** Files and links of MachineConfigs; of two that bring the same path, the one with the later name counts. */
+/** Files and links of MachineConfigs; for one path, the MachineConfig with the later name wins. */
 function merged(configs: readonly TestObject[]): NodeConfig {
   const inOrder = configs
     .toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))
@@ -61,7 +61,7 @@ function merged(configs: readonly TestObject[]): NodeConfig {
   };
 }
 
-/** The unit, where it is not one of the platform's, and its drop-ins. */
+/** The unit, unless it belongs to the platform, and its drop-ins. */
 function filesOf({ name, contents, dropins = [] }: Unit): readonly (readonly [string, Written])[] {
   const of = (path: string, text: string) => [`${UNITS}/${path}`, { text, mode: 0o644 }] as const;
   return [
@@ -70,14 +70,14 @@ function filesOf({ name, contents, dropins = [] }: Unit): readonly (readonly [st
   ];
 }
 
-/** Source: RFC 2397, in the two forms that MachineConfigs have. */
+/** Source: RFC 2397, in the two forms of MachineConfigs. */
 function decoded(source: string): string {
   const [head = '', ...rest] = source.split(',');
   const text = rest.join(',');
   return head.endsWith(';base64') ? Buffer.from(text, 'base64').toString() : decodeURIComponent(text);
 }
 
-/** Brings what the pool's MachineConfigs say now, and boots. False when the node has it already. */
+/** Applies the pool's MachineConfigs and reboots. Returns false when the node is up to date. */
 export async function rollPool(node: NodeMachine, pool = 'worker'): Promise<boolean> {
   const query = new URLSearchParams({ labelSelector: `${ROLE}=${pool}` });
   const path = `/apis/machineconfiguration.openshift.io/v1/machineconfigs?${query.toString()}`;
@@ -107,7 +107,7 @@ function bring(wanted: NodeConfig, before: Partial<NodeConfig>): void {
   }
 }
 
-/** As the operator does where every node of the pool has its configuration. */
+/** Status of a pool whose nodes all have the configuration. */
 async function say(node: NodeMachine, pool: string, rendered: string): Promise<void> {
   const at = 'machineconfiguration.openshift.io';
   const annotations = {

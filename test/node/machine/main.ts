@@ -1,6 +1,6 @@
 /**
- * `npm run node`: a whole node to play with, and a shell in it; the end of the shell is the end of the node. `--build` only
- * builds. As root on Linux.
+ * `npm run node`: a node for experiments with a shell in it; exiting the shell removes the node. `--build` only builds. Requires
+ * root on Linux.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';

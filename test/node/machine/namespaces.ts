@@ -1,6 +1,6 @@
 /**
- * Runs a test file in namespaces and a cgroup of its own, in which a whole machine can be built: what it mounts, starts and
- * writes is gone with it, however it ends.
+ * Runs a test file in namespaces and a cgroup of its own, in which a machine can be built: its mounts, processes and files are
+ * always removed with it.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -24,14 +24,14 @@ const VARIABLE = 'PULLWRIGHT_TEST_MACHINE';
 const PREFIX = 'pullwright-node-';
 const CGROUPS = '/sys/fs/cgroup';
 
-/** The folder of the machine, inside; undefined outside. Its name is that of the cgroup too. */
+/** Folder of the machine inside the namespaces; undefined outside. The cgroup has the same name. */
 export function machineFolder(): string | undefined {
   return process.env[VARIABLE];
 }
 
-/** Runs `file` again inside, with the arguments and streams of this process; its exit code. */
+/** Runs `file` again inside, with the arguments and streams of this process; returns its exit code. */
 export async function runInside(file: string): Promise<number> {
-  // Inside there is no network to build with.
+  // Inside there is no network for builds.
   await nodeBinaries();
   sweep();
   const folder = mkdtempSync(join(tmpdir(), PREFIX));
@@ -46,7 +46,7 @@ export async function runInside(file: string): Promise<number> {
       env: { ...process.env, [VARIABLE]: folder },
     },
   );
-  // The signal reaches the whole group: what is inside ends by it, and this process with that.
+  // The signal reaches the whole process group: the program inside exits, and this process with it.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined);
   const code = await new Promise<number>((resolve) => {
     child.once('error', () => resolve(1));
@@ -56,7 +56,7 @@ export async function runInside(file: string): Promise<number> {
   return code;
 }
 
-/** Signals are ignored up to the program inside, which decides for itself; when this shell is killed, so is all that is in there. */
+/** Shell that ignores signals, which the program inside handles; a kill of the shell kills everything inside. */
 const ENTER = `
 trap '' TERM INT
 for hierarchy in unified systemd; do echo $BASHPID > ${CGROUPS}/$hierarchy/$1/cgroup.procs; done
@@ -73,13 +73,13 @@ function controllers(): readonly string[] {
 function makeCgroup(controller: string, name: string): void {
   const folder = join(controller, name);
   mkdirSync(folder);
-  // A new cpuset has no processor, and nothing could be started in it.
+  // A new cpuset has no CPU, so no process could start in it.
   for (const file of ['cpuset.cpus', 'cpuset.mems'])
     if (existsSync(join(folder, file)) && existsSync(join(controller, file)))
       writeFileSync(join(folder, file), readFileSync(join(controller, file)));
 }
 
-/** Removes what killed runs left: only folders of this kind whose owner is gone. */
+/** Removes folders of killed runs: only those whose owner has exited. */
 function sweep(): void {
   for (const name of readdirSync(tmpdir()).filter((one) => one.startsWith(PREFIX))) {
     const folder = join(tmpdir(), name);
@@ -89,7 +89,7 @@ function sweep(): void {
   }
 }
 
-/** False while processes are still ending. */
+/** False while processes are still exiting. */
 function forget(folder: string): boolean {
   try {
     const groups = controllers().flatMap((controller) =>

@@ -1,6 +1,6 @@
 /**
  * A whole Kubernetes node: kubelet 1.36 and CRI-O as units of a systemd of its own, a control plane with scheduler and
- * controller manager, and registries that want passwords. Only inside of {@link runInside}.
+ * controller manager, and registries with passwords. Only inside {@link runInside}.
  */
 import { execFileSync } from 'node:child_process';
 import {
@@ -37,11 +37,11 @@ const CAP_SYS_RESOURCE = 24n;
 export interface NodeOptions {
   /** @default {'kubeadm'} */
   readonly layout?: LayoutName;
-  /** Registries beside `registry.example.com`, which is the platform's: host to user. */
+  /** Registries besides the platform's `registry.example.com`: host to user. */
   readonly registries?: Readonly<Record<string, string>>;
   /** Size of the disk under /var/lib/kubelet, such as `64m`. @default {that of this machine} */
   readonly kubeletDisk?: string;
-  /** Definitions of others that the cluster serves. @default {[]} */
+  /** Further definitions in the cluster. @default {[]} */
   readonly crds?: readonly CrdName[];
   readonly progress?: (line: string) => void;
 }
@@ -67,7 +67,7 @@ export class NodeMachine {
     this.system = parts.system;
   }
 
-  /** Boots, and waits until the node is Ready: about ten seconds once everything is built. */
+  /** Boots, and waits until the node is Ready: about ten seconds when everything is built. */
   static async start(options: NodeOptions = {}): Promise<NodeMachine> {
     const folder = machineFolder();
     if (folder === undefined) throw new Error('A node is started inside of runInside() only');
@@ -92,7 +92,7 @@ export class NodeMachine {
       controllerManager: true,
       nodeAddress: ADDRESS,
       crds: options.crds ?? [],
-      // There is no kube-proxy: the API server asks webhooks at the addresses of their pods.
+      // Without kube-proxy, the API server calls webhooks at the addresses of their pods.
       apiServerFlags: ['--enable-aggregator-routing=true'],
     });
     await startScheduler(plane, binaries);
@@ -115,16 +115,16 @@ export class NodeMachine {
     return readFileSync('/etc/containers/certs.d/registry.example.com/ca.crt', 'utf8');
   }
 
-  /** Pushes an image of the program that waits to `host/repository:tag`; another tag is another image. Gives its name. */
+  /** Pushes an image of the program that waits to `host/repository:tag`; another tag is another image. Returns its name. */
   image(host: string, repository: string, tag: string): string {
     const mark = `${host}-${repository}-${tag}`.replaceAll(/[^\w.-]/g, '-');
     this.registry(host).push(waiterImage(this.folder, this.binaries.waiter, mark), `${repository}:${tag}`);
     return `${host}/${repository}:${tag}`;
   }
 
-  /** Waits until the API server says that the node is Ready, by what the kubelet said at `since` or later. */
+  /** Waits until the node is Ready by a heartbeat of the kubelet at `since` or later. */
   async ready(since = 0, name: string = NODE_NAME): Promise<void> {
-    // The API server keeps whole seconds, and a kubelet says it once in five minutes unless something changes.
+    // Times have whole seconds, and without a change the kubelet sends a heartbeat every five minutes.
     const second = Math.floor(since / 1000) * 1000;
     try {
       await eventually(
@@ -143,7 +143,7 @@ export class NodeMachine {
     }
   }
 
-  /** Ends as by a reset, boots, and waits until the kubelet says again that the node is Ready. */
+  /** Resets and boots the node, and waits until it is Ready again. */
   async reboot(): Promise<void> {
     await this.system.lose();
     const since = Date.now();
@@ -151,7 +151,7 @@ export class NodeMachine {
     await this.ready(since);
   }
 
-  /** The ends of what systemd, CRI-O and the kubelet said. */
+  /** Last log lines of systemd, CRI-O and the kubelet. */
   logs(): string {
     const files = [this.system.logPath, '/var/log/crio.log', '/var/log/kubelet.log'];
     return files
@@ -160,7 +160,7 @@ export class NodeMachine {
       .join('\n');
   }
 
-  /** Runs a program on the node. Throws with what it said. */
+  /** Runs a program on the node. Throws with its output. */
   run(program: string, ...args: readonly string[]): string {
     return this.system.run(program, ...args);
   }
@@ -224,7 +224,7 @@ async function installNode(input: {
 }): Promise<void> {
   const { folder, binaries, plane, layout, registries } = input;
   const port = new URL(plane.server).port;
-  // kube-proxy's work for the one Service that matters.
+  // In place of kube-proxy, for the only Service in use.
   for (const chain of ['PREROUTING', 'OUTPUT'])
     execFileSync(
       'iptables',

@@ -1,4 +1,4 @@
-/** The kubelet's credential provider on nodes laid out as OpenShift's: the original, as the platform's image has it. */
+/** Upstream's credential provider on nodes with OpenShift's layout, as in the platform's image. */
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import type { NodeMachine } from './node.ts';
 
 export const PLUGINS = '/usr/libexec/kubelet-image-credential-provider-plugins';
 export const PLUGIN: string = `${PLUGINS}/crio-credential-provider`;
-/** What the Machine Config Operator serves. */
+/** Definitions of the Machine Config Operator. */
 export const OPERATOR_CRDS: readonly CrdName[] = [
   'machineconfigs.machineconfiguration.openshift.io',
   'machineconfigpools.machineconfiguration.openshift.io',
@@ -24,7 +24,7 @@ export const WORKER_POOL: TestObject = {
 const MIRROR =
   '[[registry]]\nprefix = "quay.example.com"\nlocation = "quay.example.com"\n[[registry.mirror]]\nlocation = "mirror.example.com"\n';
 
-/** The calls of podman that the rendered script makes, with the programs that a test machine has. */
+/** Stand-in for podman with the calls of the rendered script. */
 const PODMAN = `#!/bin/bash
 set -euo pipefail
 store=/run/podman-of-the-test
@@ -39,7 +39,7 @@ case "$1" in
 esac
 `;
 
-/** What is wanted of the one node, as the reconciler is asked for it. */
+/** The desired state of the node, as input of the reconciler. */
 export const NODE_SHAPE = {
   platform: 'BareMetal',
   pools: ['worker'],
@@ -52,7 +52,7 @@ export function kubeletConfig(): TestObject {
   return reconcile(NODE_SHAPE).configs[0] as TestObject;
 }
 
-/** As the platform's image has it: the original in its folder, and `/usr/local` that leads into `/var`. */
+/** As in the platform's image: upstream's provider in its folder, and `/usr/local` as a link into `/var`. */
 export function furnish(node: NodeMachine): void {
   const mount = (...args: readonly string[]): unknown => execFileSync('mount', args);
   mount('-o', 'remount,rw', '/usr');

@@ -11,11 +11,11 @@ import { executable } from '../../support/executable.ts';
 import { type ProcessResult, runProcess } from '../../support/process.ts';
 import type { NodeMachine } from './node.ts';
 
-/** As docs/install.md has it. */
+/** As in docs/install.md. */
 export const IMAGE: string = `registry.example.com/pullwright/pullwright:${VERSION}`;
 const PAGE = 'docs/install.md';
 
-/** The file of a release, checked, unpacked and pushed by the commands of the page to a registry that wants a password. */
+/** Verifies, unpacks and pushes a release by the page's commands to a registry with a password. */
 export async function pushProduct(node: NodeMachine): Promise<void> {
   const layout = join(node.folder, 'product');
   buildImage({ to: layout, executables: { x64: await executable('x64'), arm64: await executable('arm64') } });
@@ -32,7 +32,7 @@ export async function pushProduct(node: NodeMachine): Promise<void> {
   await ok(node, docBlock(PAGE, 'The image', 'sh'));
 }
 
-/** One stand-alone cluster whose nodes have a tenant's credential, and whose namespaces have a team's. */
+/** A stand-alone cluster with a tenant's credential on nodes and a team's in namespaces. */
 export const TEAM_FLEET: string = `
 image: ${IMAGE}
 imagePullSecrets: [pullwright-registry]
@@ -43,7 +43,7 @@ clusters:
       pull-secret-injection: {}
 `;
 
-/** The Secret of the team goes to every namespace with its label. */
+/** The team's Secret is copied to every namespace with its label. */
 export const TEAM_PROFILE = `
 apiVersion: pullwright.dev/v1alpha1
 kind: PullSecretProfile
@@ -54,7 +54,7 @@ spec:
   secrets: [{ name: team-robot, sources: [{ namespace: platform, name: robot }] }]
 `;
 
-/** The Secret that our pods pull with, by the commands of the page, also in further namespaces. */
+/** Creates the imagePullSecret of our pods by the page's commands, also in further namespaces. */
 export async function grantImage(node: NodeMachine, ...more: readonly string[]): Promise<void> {
   const [, lines] = docBlocks(PAGE).filter(
     ({ heading, language }) => heading === 'An image behind a password' && language === 'sh',
@@ -70,7 +70,7 @@ export async function grantImage(node: NodeMachine, ...more: readonly string[]):
     );
 }
 
-/** A Secret for pulling, of a docker config. */
+/** A pull secret with a docker config. */
 export function pullSecretOf(namespace: string, name: string, config: string): TestObject {
   return {
     apiVersion: 'v1',
@@ -81,21 +81,21 @@ export function pullSecretOf(namespace: string, name: string, config: string): T
   };
 }
 
-/** Where `shell` runs. */
+/** Working directory of `shell`. */
 export function workFolder(node: NodeMachine): string {
   const work = join(node.folder, 'work');
   mkdirSync(work, { recursive: true });
   return work;
 }
 
-/** Runs lines that have to succeed; gives what they print. */
+/** Runs lines that must succeed; returns their output. */
 export async function ok(node: NodeMachine, lines: string): Promise<string> {
   const { code, stdout, stderr } = await shell(node, lines);
   if (code !== 0) throw new Error(`${lines}\n${stdout.slice(-3000)}\n${stderr.slice(-3000)}`);
   return stdout;
 }
 
-/** Runs lines of a shell in a folder of the machine, with `pullwright` and `kubectl` as an administrator has them. */
+/** Runs lines of a shell in a folder of the machine, with `pullwright` and `kubectl` of an administrator. */
 export async function shell(node: NodeMachine, lines: string): Promise<ProcessResult> {
   const bin = join(node.folder, 'bin');
   const work = workFolder(node);

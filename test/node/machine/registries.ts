@@ -38,12 +38,12 @@ export class TestRegistry {
     this.setPassword(this.password);
   }
 
-  /** A docker config with its user, under `key`. */
+  /** A docker config with its user for `key`. */
   config(key: string = this.host, password: string = this.password): string {
     return JSON.stringify({ auths: { [key]: { auth: btoa(`${this.user}:${password}`) } } });
   }
 
-  /** Takes effect with the next start. */
+  /** Applied at the next start. */
   setPassword(password: string): void {
     const entry = execFileSync('htpasswd', ['-niBC', '4', this.user], { input: password, encoding: 'utf8' });
     writeFileSync(join(this.#folder, 'htpasswd'), entry);
@@ -82,7 +82,7 @@ export class TestRegistry {
     await gone;
   }
 
-  /** Folder of what it knows of the repositories below a name. */
+  /** Folder of its repositories below a name. */
   repository(name: string): string {
     return join(this.#folder, 'data/docker/registry/v2/repositories', name);
   }

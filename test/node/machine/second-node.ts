@@ -10,7 +10,7 @@ export const SECOND_NAME = 'node2';
 const SECOND_ADDRESS = '10.99.0.30';
 const PODS = '10.244.1.0/24';
 
-/** Joins, also again after a loss of power, and waits until the node is Ready. */
+/** Joins, also after a loss of power, and waits until the node is Ready. */
 export async function startSecondNode(machine: NodeMachine): Promise<NodeSystem> {
   const folder = join(machine.folder, SECOND_NAME);
   const cgroup = `${basename(machine.folder)}/${SECOND_NAME}`;
@@ -35,7 +35,7 @@ export async function startSecondNode(machine: NodeMachine): Promise<NodeSystem>
   const since = Date.now();
   system.boot();
   const ip = (...args: readonly string[]): unknown => execFileSync('ip', args);
-  // The card of a machine without power goes some time after it.
+  // The network interface of a reset machine is removed some time later.
   if (existsSync('/sys/class/net/second0')) ip('link', 'delete', 'second0');
   ip('link', 'add', 'second0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', await system.pid());
   ip('link', 'set', 'second0', 'master', 'node0', 'up');

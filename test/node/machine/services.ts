@@ -1,10 +1,10 @@
-/** What a cluster has beside nodes and a control plane, each in a few lines: names, and ways to what listens on loopback. */
+/** Small services of a cluster: DNS, and forwarding to servers on loopback. */
 import { createSocket } from 'node:dgram';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import type { Identity } from '../../control-plane/x509.ts';
 
-/** Answers questions for IPv4 addresses on `address`: of `names`, and for others that there is no such name. */
+/** DNS server on `address` with IPv4 addresses of `names`; NXDOMAIN for others. */
 export async function startDns(address: string, names: Readonly<Record<string, string>>): Promise<void> {
   const socket = createSocket('udp4');
   socket.on('message', (question, { address: to, port }) => socket.send(answer(question, names), port, to));
@@ -32,12 +32,12 @@ function answer(question: Buffer, names: Readonly<Record<string, string>>): Buff
   return Buffer.concat([head, Buffer.from(record)]);
 }
 
-/** Lets pods reach by `address` what listens on the same port of loopback. */
+/** Forwards `address` to the same port on loopback, for pods. */
 export async function expose(address: string, port: number): Promise<void> {
   await listening(createServer(forwards(port)), address, port);
 }
 
-/** The same with TLS in front of it, on a port of its own; gives the URL. */
+/** The same with TLS on a port of its own; returns the URL. */
 export async function exposeTls(
   address: string,
   port: number,

@@ -1,8 +1,8 @@
-/** What is on a node and in a cluster, for comparing before and after. */
+/** Snapshots of a node and a cluster, for comparison. */
 import type { NodeMachine } from './node.ts';
 import { ok } from './product.ts';
 
-/** What kubelet and CRI-O keep for themselves, and change while they run. */
+/** State of kubelet and CRI-O, which changes while they run. */
 const THEIRS = [
   'pods',
   'pki',
@@ -20,7 +20,7 @@ const THEIRS = [
 ].map((name) => `/var/lib/kubelet/${name}`);
 const FOLDERS = ['/etc', '/usr/libexec', '/usr/lib/systemd/system', '/var/lib/kubelet'];
 
-/** Every file and folder that a program of ours could write to: type, mode, owner, path and content's hash, a line each. */
+/** Every file and folder that our programs could write to, one per line: type, mode, owner, path and hash of the content. */
 export function nodeFiles(node: NodeMachine): ReadonlySet<string> {
   const pruned = THEIRS.map((path) => `-path ${path}`).join(' -o ');
   const script = `find ${FOLDERS.join(' ')} \\( ${pruned} \\) -prune -o -printf '%y %m %U:%G %p\\n'
@@ -28,11 +28,11 @@ export function nodeFiles(node: NodeMachine): ReadonlySet<string> {
   return new Set(node.run('/bin/bash', '-c', script).split('\n'));
 }
 
-/** Kinds that controllers of the cluster make of others, or that tell what happened. */
+/** Kinds that controllers of the cluster create, and Events. */
 const DERIVED =
   'Event Lease Pod ReplicaSet ControllerRevision EndpointSlice Endpoints Job ComponentStatus'.split(' ');
 
-/** Every object of the cluster: kind, namespace and name, a line each. */
+/** Every object of the cluster, one per line: kind, namespace and name. */
 export async function clusterObjects(node: NodeMachine): Promise<ReadonlySet<string>> {
   const text = await ok(
     node,
@@ -43,7 +43,7 @@ export async function clusterObjects(node: NodeMachine): Promise<ReadonlySet<str
   return new Set(lines.filter((line) => line !== '' && !DERIVED.includes(line.split(' ')[0] ?? '')));
 }
 
-/** What came and what went, sorted. */
+/** Added and removed lines, sorted. */
 export function changes(before: ReadonlySet<string>, after: ReadonlySet<string>): readonly string[] {
   return [
     ...[...before].filter((line) => !after.has(line)).map((line) => `- ${line}`),

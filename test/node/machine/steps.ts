@@ -2,7 +2,7 @@
 import { type TestBody, test } from '../../support/suite.ts';
 import { machineFolder, runInside } from './namespaces.ts';
 
-/** Runs `file` again inside of a machine, where `register` adds the tests. */
+/** Runs `file` again inside a machine, where `register` adds the tests. */
 export async function inMachine(file: string, register: () => Promise<void>): Promise<void> {
   if (machineFolder() === undefined) process.exitCode = await runInside(file);
   else await register();
@@ -10,7 +10,7 @@ export async function inMachine(file: string, register: () => Promise<void>): Pr
 
 let failed: string | undefined;
 
-/** Adds a test that builds on those before it: after the first that fails, the others fail at once instead of waiting for what cannot come. */
+/** Adds a test that depends on the previous ones: after the first failure, the others fail at once instead of timing out. */
 export function step(name: string, body: TestBody): void {
   test(name, async () => {
     if (failed !== undefined) throw new Error(`"${failed}" has failed before`);

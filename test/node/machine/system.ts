@@ -1,4 +1,4 @@
-/** The operating system of a test machine: a systemd in namespaces of its own, which can lose its power and boot again. */
+/** The operating system of a test machine: a systemd in namespaces of its own, which can be reset and booted again. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, openSync, readFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ const BOOT = `mount --make-private /proc && mount -t proc proc /proc &&
   exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=test SYSTEMD_LOG_TARGET=console \\
     SYSTEMD_UNIT_PATH=/etc/systemd/system:/usr/lib/systemd/system /lib/systemd/systemd --system --unit=boot.target --show-status=0`;
 
-/** What a machine has in memory: /run, mounts that its programs made, and the links of its pods. */
+/** In-memory state of a machine: /run, mounts of its programs, and network links of its pods. */
 const POWER_LOSS = `
 awk '$5 ~ "^/var/lib/(kubelet|containers)/." {print $5}' /proc/self/mountinfo | sort -r | while read -r path; do umount -l "$path"; done
 umount -R -l /run
@@ -20,9 +20,9 @@ ip -br link | awk '/^(veth|cni0)/ {sub("@.*", "", $1); print $1}' | while read -
 `;
 
 export interface SystemOptions {
-  /** Arguments of `unshare` beside mounts and processes. @default what is mounted inside is seen outside */
+  /** Arguments of `unshare` besides mounts and processes. @default mounts inside are visible outside */
   readonly namespaces?: readonly string[];
-  /** A command that makes what systemd finds, inside. @default {'true'} */
+  /** A command that prepares the machine for systemd, inside. @default {'true'} */
   readonly prepare?: string;
 }
 
@@ -46,7 +46,7 @@ export class NodeSystem {
     );
   }
 
-  /** Of its first process, as it is numbered here, once there is one. */
+  /** Process id of its first process outside, once started. */
   async pid(): Promise<string> {
     return eventually(() => {
       const pid = this.#init();
@@ -55,7 +55,7 @@ export class NodeSystem {
     });
   }
 
-  /** Every process ends at once, as without power; files stay, what was in memory does not. */
+  /** Kills every process at once, as a loss of power; files stay, in-memory state does not. */
   async lose(): Promise<void> {
     const systemd = this.#systemd;
     if (systemd === undefined) return;
@@ -64,17 +64,17 @@ export class NodeSystem {
     systemd.kill('SIGKILL');
     await gone;
     while (lives(init)) await delay(20);
-    // What is prepared inside goes with it.
+    // What the command prepares inside is removed with it.
     if (this.#options.prepare !== undefined) return;
     execFileSync('/bin/bash', ['-euo', 'pipefail', '-c', POWER_LOSS], { stdio: ['ignore', 'pipe', 'pipe'] });
   }
 
-  /** Ends it; nothing is cleaned up, because the namespaces around it go. */
+  /** Stops it without a clean-up, because the namespaces around it are removed. */
   end(): void {
     this.#systemd?.kill('SIGKILL');
   }
 
-  /** Runs a program in its namespaces. Throws with what it said. */
+  /** Runs a program in its namespaces. Throws with its output. */
   run(program: string, ...args: readonly string[]): string {
     const inside = ['-t', String(this.#init()), '-m', '-p', '-n', '-u', '--', program, ...args];
     return execFileSync('/usr/bin/nsenter', inside, {
@@ -84,7 +84,7 @@ export class NodeSystem {
     }).trim();
   }
 
-  /** Ids, as the node numbers them, of the processes whose command line matches. */
+  /** Ids inside the node of the processes whose command line matches. */
   processes(command: RegExp): readonly string[] {
     return this.run('/bin/ps', '-eo', 'pid=,args=')
       .split('\n')
@@ -94,21 +94,21 @@ export class NodeSystem {
       });
   }
 
-  /** SIGKILL for each of them; how many there were. */
+  /** Sends SIGKILL to each of them; returns their number. */
   kill(command: RegExp): number {
     const found = this.processes(command);
     if (found.length > 0) this.run('/bin/kill', '-9', ...found);
     return found.length;
   }
 
-  /** PID 1 of the node, as it is numbered here: the child of unshare. */
+  /** Process id outside of the node's PID 1: the child of unshare. */
   #init(): number {
     const pid = this.#systemd?.pid ?? 0;
     return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0]);
   }
 }
 
-/** Nobody waits for a process whose parent went before it, so it stays in the table; by then all of its namespace has ended. */
+/** Whether the process runs; a zombie, whose parent exited first, does not. */
 function lives(pid: number): boolean {
   const stat = `/proc/${pid}/stat`;
   return existsSync(stat) && !readFileSync(stat, 'utf8').includes(') Z ');
