@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
+import type { Access } from '../../charts/shared/system.ts';
 import { type Requester, requester } from './request.ts';
 import { applyObject, resourcePath, type TestObject } from './resource-path.ts';
 import { type Authority, signToken } from './x509.ts';
@@ -30,6 +31,15 @@ export interface UserInput {
   readonly groups?: readonly string[];
   /** A token ends after this many seconds. @default {3600} */
   readonly tokenSeconds?: number;
+}
+
+/** The rules of rendered permissions, for a user. */
+export function rightsOf(access: readonly Access[]): Pick<UserInput, 'cluster' | 'namespaces'> {
+  const all = [...Map.groupBy(access, ({ namespace = '' }) => namespace)];
+  const { '': cluster = [], ...namespaces } = Object.fromEntries(
+    all.map(([namespace, own]) => [namespace, own.flatMap(({ rules }) => rules)]),
+  );
+  return { cluster, namespaces };
 }
 
 export interface User {

@@ -7,12 +7,14 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { hostedClustersAccess } from '../../charts/credential-provider/access.ts';
+import { may, READ, secretsByName } from '../../runtime/core/kubernetes/objects.ts';
 import type { EntryStatus } from '../../runtime/core/kubernetes/pull-status.ts';
 import { credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
 import { installCrd } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { rightsOf } from '../control-plane/users.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { discovering } from '../reconcile/process.ts';
 import { eventsAbout, hostedControlPlane } from '../reconcile/scene.ts';
@@ -67,25 +69,13 @@ const access = hostedClustersAccess([
     },
   },
 ]);
-const rulesIn = (namespace?: string) =>
-  access.filter((one) => one.namespace === namespace).flatMap(({ rules }) => rules);
 const user = await plane.user({
   name: 'hosted-provider',
-  cluster: [
-    {
-      apiGroups: ['hypershift.openshift.io'],
-      resources: ['hostedcontrolplanes', 'hostedclusters'],
-      verbs: ['get', 'list', 'watch'],
-    },
-    ...rulesIn(),
-  ],
-  namespaces: {
-    clusters: rulesIn('clusters'),
-    'clusters-east': [
-      ...rulesIn('clusters-east'),
-      { apiGroups: [''], resources: ['secrets'], resourceNames: ['pullwright-kubeconfig'], verbs: ['get'] },
-    ],
-  },
+  ...rightsOf([
+    { rules: [may(READ, 'hypershift.openshift.io', ['hostedcontrolplanes', 'hostedclusters'])] },
+    { namespace: 'clusters-east', rules: [secretsByName(['pullwright-kubeconfig'], ['get'])] },
+    ...access,
+  ]),
 });
 const face = new FaultServer(plane, 'east');
 await face.start('east');

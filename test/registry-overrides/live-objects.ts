@@ -1,5 +1,6 @@
 /** Objects of a management cluster for a real API server, and accessors. */
-import type { PolicyRule } from '../../runtime/core/kubernetes/objects.ts';
+import type { Access } from '../../charts/shared/system.ts';
+import { may, secretsByName } from '../../runtime/core/kubernetes/objects.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { CLUSTERS, controlPlaneNamespace } from '../support/hypershift.ts';
 import { meta } from '../support/meta.ts';
@@ -38,21 +39,21 @@ export interface Status {
   }[];
 }
 
-/** Permissions for discovery, besides those of the charts. */
-export const DISCOVERY: Readonly<Record<'planes' | 'kubeconfigs' | 'itself', PolicyRule>> = {
-  planes: {
-    apiGroups: ['hypershift.openshift.io'],
-    resources: ['hostedcontrolplanes'],
-    verbs: ['get', 'list', 'watch'],
-  },
-  itself: { apiGroups: [''], resources: ['namespaces'], resourceNames: ['kube-system'], verbs: ['get'] },
-  kubeconfigs: {
-    apiGroups: [''],
-    resources: ['secrets'],
-    resourceNames: ['pullwright-kubeconfig'],
-    verbs: ['get'],
-  },
-};
+/** Permissions for discovery, besides those of the charts, with kubeconfigs in these namespaces; undefined: in all. */
+export function discovery(namespaces: readonly (string | undefined)[]): readonly Access[] {
+  return [
+    {
+      rules: [
+        may(['get', 'list', 'watch'], 'hypershift.openshift.io', ['hostedcontrolplanes']),
+        may(['get'], '', ['namespaces'], ['kube-system']),
+      ],
+    },
+    ...namespaces.map((namespace) => ({
+      namespace,
+      rules: [secretsByName(['pullwright-kubeconfig'], ['get'])],
+    })),
+  ];
+}
 
 /** The PullStatus of a hosted cluster. */
 export function statusOf(name: string): TestObject {

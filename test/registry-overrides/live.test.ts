@@ -8,6 +8,7 @@ import { installCrds } from '../control-plane/crds.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
+import { rightsOf } from '../control-plane/users.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { discovering, type ReconcilerProcess } from '../reconcile/process.ts';
 import { makeNamespaces } from '../reconcile/scene.ts';
@@ -23,8 +24,8 @@ import { test } from '../support/suite.ts';
 import { CATALOG_NAMES, GOOD_CATALOGS } from './bad-catalogs.ts';
 import {
   type Deployment,
-  DISCOVERY,
   deployment,
+  discovery,
   documentOf,
   MANAGEMENT_CRDS,
   mirrors,
@@ -38,21 +39,7 @@ const NAMESPACE = controlPlaneNamespace('prod');
 const plane = await controlPlane({ crds: MANAGEMENT_CRDS });
 await makeNamespaces(plane, CLUSTERS, NAMESPACE);
 const access = overridesAccess([{ hostedClusterNamespace: CLUSTERS, controlPlaneNamespace: NAMESPACE }]);
-const user = await plane.user({
-  name: 'overrides',
-  cluster: [
-    DISCOVERY.planes,
-    DISCOVERY.itself,
-    ...access.filter((one) => one.namespace === undefined).flatMap((one) => one.rules),
-  ],
-  namespaces: {
-    [NAMESPACE]: [
-      DISCOVERY.kubeconfigs,
-      ...access.filter((one) => one.namespace === NAMESPACE).flatMap((one) => one.rules),
-    ],
-    [CLUSTERS]: access.filter((one) => one.namespace === CLUSTERS).flatMap((one) => one.rules),
-  },
-});
+const user = await plane.user({ name: 'overrides', ...rightsOf([...discovery([NAMESPACE]), ...access]) });
 const face = new FaultServer(plane, 'prod');
 await face.start('prod');
 await plane.apply(kubeconfigSecret('prod', face.kubeconfig));

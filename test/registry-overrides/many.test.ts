@@ -6,6 +6,7 @@ import { writeFileSync } from 'node:fs';
 import { overridesAccess } from '../../charts/registry-overrides/access.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
+import { rightsOf } from '../control-plane/users.ts';
 import { FaultServer } from '../reconcile/fault-server.ts';
 import { discovering } from '../reconcile/process.ts';
 import { makeNamespaces } from '../reconcile/scene.ts';
@@ -19,8 +20,8 @@ import {
 import { test } from '../support/suite.ts';
 import {
   type Deployment,
-  DISCOVERY,
   deployment,
+  discovery,
   MANAGEMENT_CRDS,
   mirrors,
   variableOf,
@@ -65,9 +66,8 @@ const untilAllHave = async (mirror: string, log: () => string): Promise<void> =>
 };
 
 test('with rights for all hosted clusters, a kind is watched once for all', async () => {
-  const access = overridesAccess([{}]);
-  const cluster = [...Object.values(DISCOVERY), ...access.flatMap((one) => one.rules)];
-  const user = await plane.user({ name: 'everywhere', cluster });
+  const rights = rightsOf([...discovery([undefined]), ...overridesAccess([{}])]);
+  const user = await plane.user({ name: 'everywhere', ...rights });
   const before = await watches();
   await plane.apply(mirrors([['quay.io/a', ['one.example.com']]]));
   const reconciler = discovering(user.kubeconfig, config);
@@ -85,19 +85,8 @@ test('with rights for each hosted cluster alone, each is watched alone', async (
     hostedClusterNamespace: CLUSTERS,
     controlPlaneNamespace: controlPlaneNamespace(name),
   }));
-  const access = overridesAccess(places);
-  const of = (namespace: string | undefined): (typeof access)[number]['rules'] =>
-    access.filter((one) => one.namespace === namespace).flatMap((one) => one.rules);
-  const user = await plane.user({
-    name: 'each',
-    cluster: [DISCOVERY.planes, DISCOVERY.itself, ...of(undefined)],
-    namespaces: {
-      [CLUSTERS]: of(CLUSTERS),
-      ...Object.fromEntries(
-        NAMES.map(controlPlaneNamespace).map((name) => [name, [DISCOVERY.kubeconfigs, ...of(name)]]),
-      ),
-    },
-  });
+  const rights = rightsOf([...discovery(NAMES.map(controlPlaneNamespace)), ...overridesAccess(places)]);
+  const user = await plane.user({ name: 'each', ...rights });
   const only = NAMES.map((name) => `${CLUSTERS}/${name}`).join(', ');
   writeFileSync(config, `systems: { registry-overrides: { only: [${only}], catalogs: false } }\n`);
   await plane.apply(mirrors([['quay.io/a', ['three.example.com']]]));

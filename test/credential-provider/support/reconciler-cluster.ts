@@ -9,6 +9,7 @@ import { type ControlPlane, startControlPlane } from '../../control-plane/contro
 import { installCrd } from '../../control-plane/crds.ts';
 import { eventually } from '../../control-plane/eventually.ts';
 import type { TestObject } from '../../control-plane/resource-path.ts';
+import { rightsOf } from '../../control-plane/users.ts';
 import { NODE, ReconcilerProcess } from '../../reconcile/process.ts';
 import { CR, configOf, furnishPools, type OperatorStandIn } from './machine-config-operator.ts';
 
@@ -48,16 +49,8 @@ export class ReconcilerCluster {
     });
     await installCrd(plane.client, credentialProviderCrd());
     await plane.client.request('POST', '/api/v1/namespaces', { metadata: { name: 'openshift-config' } });
-    const access = clusterAccess('openshift-config');
-    const user = await plane.user({
-      name: 'credential-provider',
-      cluster: access.filter(({ namespace }) => namespace === undefined).flatMap(({ rules }) => rules),
-      namespaces: {
-        'openshift-config': access
-          .filter(({ namespace }) => namespace !== undefined)
-          .flatMap(({ rules }) => rules),
-      },
-    });
+    const rights = rightsOf(clusterAccess('openshift-config'));
+    const user = await plane.user({ name: 'credential-provider', ...rights });
     await furnishPools(plane, 'AWS');
     return new ReconcilerCluster(plane, user.kubeconfig);
   }
