@@ -3,9 +3,13 @@
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { LookupResult } from '../../runtime/engine/contract.ts';
 import { meta, refOf } from '../support/meta.ts';
-import { CATALOG_NAMES } from './bad-catalogs.ts';
 import { deployment, NAMESPACE, type RunInput, type RunOutput } from './world.ts';
 
+export const CATALOG_NAMES: readonly string[] = [
+  'certified-operators',
+  'community-operators',
+  'redhat-operators',
+];
 export const DIGEST: string = `sha256:${'c'.repeat(64)}`;
 const THERE: LookupResult = { ok: true, value: DIGEST };
 export const CATALOGS: RunInput = { options: { catalogs: true } };
@@ -47,4 +51,14 @@ export const KNOWN: Readonly<Record<string, LookupResult>> = facts(
 );
 /** A valid image for the annotations. */
 export const GOOD: string = `mirror.example.com/index@${DIGEST}`;
+
+/** Annotations with the same image for each of `names`. */
+export function annotated(
+  value: string,
+  names: readonly string[] = CATALOG_NAMES,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name) => [`hypershift.openshift.io/${name}-catalog-image`, value]));
+}
+
+export const GOOD_CATALOGS: Readonly<Record<string, string>> = annotated(GOOD);
 export const DEPLOYMENTS: readonly KubeObject[] = CATALOG_NAMES.map((name) => deployment(`${name}-catalog`));

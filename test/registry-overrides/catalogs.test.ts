@@ -3,14 +3,17 @@ import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { LookupResult } from '../../runtime/engine/contract.ts';
 import { NOT_ASKED } from '../../runtime/engine/lookups.ts';
-import { meta } from '../support/meta.ts';
-import { test } from '../support/suite.ts';
-import { CATALOG_NAMES } from './bad-catalogs.ts';
+import { meta, refOf } from '../support/meta.ts';
+import { type Case, table, test } from '../support/suite.ts';
 import {
+  annotated,
+  CATALOG_NAMES,
   CATALOGS,
   DEPLOYMENTS,
   DIGEST,
   facts,
+  GOOD,
+  GOOD_CATALOGS,
   images,
   KNOWN,
   OTHER_STREAM,
@@ -185,4 +188,170 @@ test('in guest placement too, what is in place stays while nothing is known', ()
   const second = run([...first.management], { ...CATALOGS, hosted: [...first.hosted] });
   assert.equal([...second.hosted].length, 4);
   assert.equal(second.needs.length, 3);
+});
+
+// Annotations that name mirrors or images.
+
+test('follows the annotation with a registry, and asks at the mirror first', () => {
+  const cluster = hostedCluster({
+    'hypershift.openshift.io/olm-catalogs-is-registry-overrides':
+      'registry.redhat.io=mirror.example.com,quay.io=other.example.com',
+  });
+  const out = run([cluster, OTHER_STREAM], {
+    ...CATALOGS,
+    facts: facts((index) => `mirror.example.com/redhat/${index}:v4.22`),
+  });
+  assert.deepEqual(
+    images(out)[0],
+    'certified-operators mirror.example.com/redhat/certified-operator-index:v4.22',
+  );
+});
+
+test('annotated images: no ImageStream of ours, and the images on the Deployments', () => {
+  const first = run([hostedCluster(), OTHER_STREAM, ...DEPLOYMENTS], { ...CATALOGS, facts: KNOWN });
+  const triggers = deploymentOf(first, 'redhat-operators-catalog')?.metadata.annotations?.[
+    'image.openshift.io/triggers'
+  ];
+  assert.match(String(triggers), /ImageStreamTag/);
+  const objects = [...first.management].map((object) =>
+    object.kind === 'HostedCluster' ? hostedCluster(annotated(GOOD)) : object,
+  );
+  const out = run(objects, CATALOGS);
+  assert.equal(stream(out), undefined);
+  const changed = deploymentOf(out, 'redhat-operators-catalog');
+  assert.equal(podSpec(changed).containers[0]?.image, GOOD);
+  assert.equal(podSpec(changed).initContainers?.[0]?.image, GOOD);
+  assert.equal(podSpec(changed).containers[1]?.image, 's');
+  assert.equal(changed?.metadata.annotations?.['image.openshift.io/triggers'], '[]');
+});
+
+test('guest placement behaves alike: the image is in the CatalogSource', () => {
+  const hosted = [
+    meta('operators.coreos.com/v1alpha1 CatalogSource', {
+      name: 'mine',
+      namespace: 'openshift-marketplace',
+      uid: 'u',
+    }),
+  ];
+  const cluster = hostedCluster(annotated(GOOD), { olmCatalogPlacement: 'guest' });
+  const out = run([cluster, OTHER_STREAM, ...DEPLOYMENTS], { ...CATALOGS, hosted });
+  const source = out.hosted.get(
+    refOf('operators.coreos.com/v1alpha1 CatalogSource', 'redhat-operators', 'openshift-marketplace'),
+  );
+  assert.equal((source?.spec as { image?: string } | undefined)?.image, GOOD);
+  assert.equal(stream(out), undefined);
+  assert.deepEqual(
+    out.verbs.filter((verb) => verb.includes('Deployment')),
+    [],
+  );
+});
+
+test('where HyperShift writes the control plane, annotations are judged and registries are not asked', () => {
+  const theirs = deployment('ignition-server', [], 'hypershift-controlplane-manager');
+  const good = run([hostedCluster(), OTHER_STREAM, theirs], CATALOGS);
+  assert.deepEqual(good.needs, []);
+  assert.equal(condition(good, 'CatalogsValid'), 'True Valid');
+  const bad = run([hostedCluster(annotated('mirror.example.com/index:1')), OTHER_STREAM, theirs], CATALOGS);
+  assert.equal(condition(bad, 'CatalogsValid'), 'False CatalogImagesInvalid');
+});
+
+const some = (count: number): Readonly<Record<string, string>> =>
+  annotated(GOOD, CATALOG_NAMES.slice(0, count));
+const LAST = 'hypershift.openshift.io/redhat-operators-catalog-image';
+
+interface BadCatalogs extends Case {
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly says: RegExp;
+}
+
+/** Invalid catalog image annotations of release 4.22, and their errors. */
+const BAD_CATALOGS: readonly BadCatalogs[] = [
+  {
+    name: 'one of three',
+    reason: 'all or none',
+    annotations: { [LAST]: GOOD },
+    says: /all the values for the 3 default catalogs/,
+  },
+  {
+    name: 'two of three',
+    reason: 'all or none',
+    annotations: some(2),
+    says: /all the values for the 3 default catalogs/,
+  },
+  {
+    name: 'two of three, and the one that 4.22 has no more',
+    reason: 'it does not stand for another',
+    annotations: { ...some(2), ...annotated(GOOD, ['redhat-marketplace']) },
+    says: /all the values for the 3 default catalogs/,
+  },
+  {
+    name: 'one that is empty',
+    reason: 'empty is absent',
+    annotations: { ...GOOD_CATALOGS, [LAST]: '' },
+    says: /all the values for the 3 default catalogs/,
+  },
+  {
+    name: 'a tag',
+    reason: 'only digests',
+    annotations: annotated('mirror.example.com/index:v4.22'),
+    says: /referenced only by digest/,
+  },
+  {
+    name: 'one tag among digests',
+    reason: 'only digests',
+    annotations: { ...GOOD_CATALOGS, [LAST]: 'mirror.example.com/index:v4.22' },
+    says: /referenced only by digest/,
+  },
+  {
+    name: 'a short digest',
+    reason: 'the whole syntax counts',
+    annotations: annotated('mirror.example.com/index@sha256:abc'),
+    says: /is not an image reference/,
+  },
+  {
+    name: 'a digest of another kind',
+    reason: 'the whole syntax counts',
+    annotations: annotated(`mirror.example.com/index@sha512:${'c'.repeat(128)}`),
+    says: /referenced only by digest/,
+  },
+  {
+    name: 'a scheme',
+    reason: 'the whole syntax counts',
+    annotations: annotated(`https://mirror.example.com/index@${DIGEST}`),
+    says: /is not an image reference/,
+  },
+  {
+    name: 'a space',
+    reason: 'the whole syntax counts',
+    annotations: annotated(` ${GOOD}`),
+    says: /is not an image reference/,
+  },
+];
+
+table(test, BAD_CATALOGS, (row) => {
+  const first = run([hostedCluster(), OTHER_STREAM, ...DEPLOYMENTS], { ...CATALOGS, facts: KNOWN });
+  const objects = [...first.management].map((object) =>
+    object.kind === 'HostedCluster' ? hostedCluster(row.annotations) : object,
+  );
+  const out = run(objects, { ...CATALOGS, facts: KNOWN });
+  assert.deepEqual(images(out), images(first), 'what was in place stays');
+  assert.equal(condition(out, 'CatalogsValid'), 'False CatalogImagesInvalid');
+  assert.match(out.problems.join(), row.says);
+  assert.match(out.events.join(), /CatalogImagesInvalid/);
+  assert.deepEqual(
+    out.verbs.filter((verb) => /configured Deployment/.test(verb)),
+    [],
+  );
+});
+
+test('an annotation with empty pairs says which of them mean nothing', () => {
+  const cluster = hostedCluster({
+    'hypershift.openshift.io/olm-catalogs-is-registry-overrides': 'a=b,,c,=d,e=',
+  });
+  const out = run([cluster, OTHER_STREAM], CATALOGS);
+  const odd = statusOf(out).verdicts.filter((verdict) => verdict.reason === 'PairIgnored');
+  assert.deepEqual(
+    odd.map((verdict) => /^"([^"]*)"/.exec(verdict.message)?.[1]),
+    ['c', '=d', 'e='],
+  );
 });

@@ -86,7 +86,7 @@ test('one entry that never contacts the source blocks it for all of them, wherev
   }
 });
 
-/** Entries that every reader ignores; see also bad-inputs.ts. */
+/** Entries that every reader ignores; see also bad-input.test.ts. */
 table(
   test,
   [
