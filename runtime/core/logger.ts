@@ -53,7 +53,12 @@ export function createLogger(options: LoggerOptions): Logger {
 
 function renderJson(line: Fields): string {
   // What JSON leaves as it is and a terminal obeys: C1 controls, separators of lines, marks that turn the direction.
-  return printable(withoutUserInfo(JSON.stringify(line)));
+  return printable(withoutUserInfo(jsonText(line)));
+}
+
+/** JSON knows no bigint, and a log line must never throw. */
+function jsonText(value: unknown): string {
+  return JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? String(one) : one));
 }
 
 function renderLogfmt(line: Fields): string {
@@ -68,7 +73,7 @@ const PLAIN = /^[^\s"=\\\p{Cc}\p{Cf}\u2028\u2029]+$/u;
 
 function logfmtValue(value: unknown): string {
   // A Redacted has a toJSON that gives its mark; quotes around that would only be in the way.
-  const json = JSON.stringify(value) ?? 'null';
+  const json = jsonText(value) ?? 'null';
   const text = withoutUserInfo(json.startsWith('"') ? (JSON.parse(json) as string) : json);
   return PLAIN.test(text) ? text : printable(JSON.stringify(text));
 }

@@ -13,7 +13,7 @@ import {
   isReplaceable,
 } from '../kube/api-error.ts';
 import { digestObject } from '../kube/decode.ts';
-import { drift, plainPatch } from '../kube/drift.ts';
+import { drift, plainPatch, withUid } from '../kube/drift.ts';
 import { objectRef } from '../kube/resources.ts';
 import {
   type Author,
@@ -24,7 +24,7 @@ import {
   isOurs,
   problemOf,
 } from './changes.ts';
-import { type Cluster, withoutFight } from './cluster.ts';
+import { type Cluster, REMEMBERED, withoutFight } from './cluster.ts';
 import { type Action, OWNER_LABEL, type ReconcileError, type Ref } from './contract.ts';
 
 // Immutable fields are changed by delete and create: the type of a Secret, an immutable one, a selector, the role of a binding.
@@ -259,12 +259,6 @@ async function patchPlainly(
   }
 }
 
-/** With the uid that was seen, so that the apply cannot hit (or make) another object of the name. */
-function withUid(desired: KubeObject, before: KubeObject | undefined): KubeObject {
-  const uid = before?.metadata.uid;
-  return uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } };
-}
-
 /** The cache knows it by now, and the next pass handles it; unless no read covers it. */
 function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
   if (cluster.cache.store.get(ref) === undefined) return foreignObject(ref);
@@ -318,8 +312,6 @@ function sameStatus(desired: Readonly<Record<string, unknown>>, live: unknown): 
 
 // Writes that the API server refused for a reason that does not pass by itself, and what the status of their object says then: a
 // reconciler declares its status together with its objects, and `Ready=True` would be a lie when one of them is refused for good.
-
-const REMEMBERED = 10_000;
 
 /**
  * A foreign object has the name (which no cache shows where no read covers it), or RBAC, a policy or a quota refuses.

@@ -6,7 +6,7 @@
 import { PullwrightError } from '../core/errors.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
 import { asPullwrightError } from '../kube/api-error.ts';
-import { type Difference, drift } from '../kube/drift.ts';
+import { applyEntry, type Difference, drift } from '../kube/drift.ts';
 import { objectRef } from '../kube/resources.ts';
 import {
   type Apply,
@@ -220,10 +220,7 @@ export function marked(object: KubeObject, author: Author): KubeObject {
 /** Whether `object` carries our mark or fields that we applied. */
 export function isOurs(object: KubeObject, author: Author): boolean {
   if (object.metadata.labels?.[OWNER_LABEL] === author.reconciler) return true;
-  const manager = fieldManager(author.reconciler);
-  return (object.metadata.managedFields ?? []).some(
-    (entry) => entry.manager === manager && entry.operation === 'Apply' && (entry.subresource ?? '') === '',
-  );
+  return applyEntry(object, fieldManager(author.reconciler)) !== undefined;
 }
 
 /** The reference to `object` in the cluster of `role`. */

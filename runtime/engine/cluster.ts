@@ -16,8 +16,11 @@ const TOLERATED = 5;
 const WINDOW_MS = 120_000;
 /** After giving in, one more try after this time. */
 const HOLD_MS = 600_000;
-/** Objects whose corrections are remembered. */
-const REMEMBERED = 10_000;
+/**
+ * Objects whose corrections and refused writes are remembered. More than one fleet writes: an object that is forgotten before
+ * its next write is new each time, so no fight over it is ever found, and its refusal requeues its key at once.
+ */
+export const REMEMBERED = 100_000;
 
 interface Corrections {
   /** Undefined after the first correction: a second one is rare, and digests of thousands are not free. */

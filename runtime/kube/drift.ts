@@ -131,7 +131,8 @@ export function ownedBy(object: KubeObject, manager: string): Fields {
   return applyEntry(object, manager)?.fieldsV1 ?? {};
 }
 
-function applyEntry(object: KubeObject, manager: string): ManagedFieldsEntry | undefined {
+/** The entry of server-side apply by `manager` on the main resource. */
+export function applyEntry(object: KubeObject, manager: string): ManagedFieldsEntry | undefined {
   return object.metadata.managedFields?.find(
     (entry) => entry.manager === manager && entry.operation === 'Apply' && (entry.subresource ?? '') === '',
   );
@@ -269,9 +270,13 @@ export function applied(desired: KubeObject, live: KubeObject | undefined, manag
  * the name. What others added stays. The field manager is recorded either way, so that apply can take over at any time.
  */
 export function plainPatch(desired: KubeObject, live: KubeObject, manager: string): object {
-  const { uid } = live.metadata;
-  const named = uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } };
-  return abandoned(live, desired, manager, 'written').reduce<object>(withNull, named);
+  return abandoned(live, desired, manager, 'written').reduce<object>(withNull, withUid(desired, live));
+}
+
+/** `desired` with the uid of `live`, so that a write can neither change nor create another object of the same name. */
+export function withUid(desired: KubeObject, live: KubeObject | undefined): KubeObject {
+  const uid = live?.metadata.uid;
+  return uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } };
 }
 
 /** `patch` with null at `path`; list elements are left alone. */

@@ -188,3 +188,11 @@ test('a patch that does not get through counts for nothing', async () => {
   assert.deepEqual(await one.run(replace(20)), []);
   assert.equal(one.sent, 21);
 });
+
+test('a fight over more objects than 10,000 is found', () => {
+  const fights = new FightBreaker(() => 0);
+  const round = (): boolean[] =>
+    Array.from({ length: 15_000 }, (_, at) => fights.allows(`Secret/shop-${at}/pull`, () => 'same'));
+  for (let count = 0; count < 5; count += 1) assert.ok(round().every(Boolean));
+  assert.ok(!round().some(Boolean));
+});

@@ -106,4 +106,10 @@ test('a lasting refusal of a write is known until one goes through; what passes 
   assert.equal(refused.get({ ...ref, namespace: 'web' }), undefined);
   assert.equal(refused.learn([{ verb: 'created', ref }]), true);
   assert.equal(refused.get(ref), undefined);
+  const fleet = Array.from({ length: 15_000 }, (_, at) => ({
+    ...failed('Forbidden')[0],
+    ref: { ...ref, name: `reg-${at}` },
+  }));
+  assert.equal(refused.learn(fleet), true);
+  assert.equal(refused.learn(fleet), false, 'else their key would be requeued at once, for ever');
 });

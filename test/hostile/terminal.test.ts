@@ -183,4 +183,10 @@ for (const format of ['json', 'logfmt'] as const)
       assert.ok(said.endsWith('\n') && !said.includes(sign), JSON.stringify(said));
       assert.ok(said.includes(`"a\\u${code}b"`), said);
     }
+    let said = '';
+    createLogger({ write: (line) => (said += line), format }).info('object', {
+      size: 2n ** 64n,
+      in: { size: 1n },
+    });
+    assert.match(said, /18446744073709551616/, 'a bigint must not make a line of the log fail');
   });
