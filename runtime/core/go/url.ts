@@ -1,22 +1,23 @@
 /**
- * Hosts and paths of `https://…` texts as Go's net/url takes them apart. The kubelet runs every registry key and every
- * matchImages pattern through it, so what it accepts, unescapes and refuses decides which credential is used.
+ * Parses the host and path of `https://…` URLs as Go's net/url does. The kubelet runs every registry key and every matchImages
+ * pattern through it, so what it accepts, unescapes and rejects decides which credential is used.
  *
  * Source of the rule: url.Parse of Go 1.26 for texts that begin with `https://` or `http://`; net.SplitHostPort.
+ * Escapes within an IPv6 zone are not supported: a zone is a name such as `eth0`.
  */
 import { goQuoteBytes, toByteText } from './text.ts';
 
-/** Whether the text between the brackets of a host is an IPv6 address, with or without a zone. */
+/** Whether `text`, the part of a host between brackets, is an IPv6 address, with or without a zone. */
 function isIpLiteral(text: string): boolean {
   const [address = '', zone] = text.split(/%(.*)/s, 2);
   return zone !== '' && /^[\da-fA-F:.]+$/.test(address) && URL.canParse(`http://[${address}]`);
 }
 
-/** The parts that the kubelet looks at, as byte texts (see go-bytes.ts), unescaped. */
+/** The parts that the kubelet reads, as byte texts (see text.ts), unescaped. */
 export interface GoUrl {
-  /** With port, without user info. */
+  /** Includes the port, not the user info. */
   readonly host: string;
-  /** Empty, or from the first slash on, without query and fragment. */
+  /** Empty, or everything from the first slash, without query and fragment. */
   readonly path: string;
 }
 
@@ -24,12 +25,12 @@ export type GoUrlResult =
   | { readonly ok: true; readonly url: GoUrl }
   | { readonly ok: false; readonly goText: string };
 
-type Mode = 'host' | 'zone' | 'other';
+type Mode = 'host' | 'other';
 
 class UrlFault extends Error {}
 
 /**
- * Takes `raw` apart.
+ * Parses `raw`.
  *
  * @param raw must begin with `https://` or `http://`
  */
@@ -37,7 +38,7 @@ export function parseGoUrl(raw: string): GoUrlResult {
   return parseGoUrlBytes(toByteText(raw));
 }
 
-/** The same for a byte text. */
+/** Parses a byte text like {@link parseGoUrl}. */
 export function parseGoUrlBytes(bytes: string): GoUrlResult {
   const hash = bytes.indexOf('#');
   const front = hash < 0 ? bytes : bytes.slice(0, hash);
@@ -52,7 +53,7 @@ export function parseGoUrlBytes(bytes: string): GoUrlResult {
 }
 
 function parseFront(front: string): GoUrl {
-  // oxlint-disable-next-line no-control-regex -- Go refuses exactly these
+  // oxlint-disable-next-line no-control-regex -- Go rejects exactly these
   if (/[\u0000-\u001f\u007f]/.test(front)) throw new UrlFault('net/url: invalid control character in URL');
   const [beforeQuery = ''] = front.slice(front.indexOf('://') + 3).split('?', 1);
   const slash = beforeQuery.indexOf('/');
@@ -87,11 +88,7 @@ function parseIpLiteral(host: string): string {
   if (close < 0) throw new UrlFault("missing ']' in host");
   checkPort(host.slice(close + 1));
   const inside = host.slice(1, close);
-  const zone = inside.indexOf('%25');
-  const name =
-    zone < 0
-      ? unescape(inside, 'host')
-      : unescape(inside.slice(0, zone), 'host') + unescape(inside.slice(zone), 'zone');
+  const name = unescape(inside, 'host');
   if (!isIpLiteral(name)) throw new UrlFault(`invalid host: ParseAddr(${goQuoteBytes(name)})`);
   return `[${name}]${host.slice(close + 1)}`;
 }
@@ -103,7 +100,7 @@ function checkPort(colonPort: string): void {
 
 const HOST_CHARACTER = /[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]/;
 
-/** Checks first, from left to right, then replaces `%xx` by its byte. */
+/** Validates from left to right, then replaces each `%xx` by its byte. */
 function unescape(text: string, mode: Mode): string {
   if (mode === 'other' && !text.includes('%')) return text;
   for (let at = 0; at < text.length; at += 1) {
@@ -123,10 +120,8 @@ function checkEscape(escape: string, mode: Mode): void {
   const refused = new UrlFault(`invalid URL escape ${goQuoteBytes(escape)}`);
   if (!/^%[0-9a-fA-F]{2}$/.test(escape)) throw refused;
   const value = Number.parseInt(escape.slice(1), 16);
-  // In a host only bytes beyond ASCII may be escaped, and the percent sign before a zone.
+  // In a host, only bytes beyond ASCII and the percent sign before an IPv6 zone may be escaped.
   if (mode === 'host' && value < 0x80 && escape !== '%25') throw refused;
-  if (mode !== 'zone' || escape === '%25' || value === 0x20) return;
-  if (value >= 0x80 || !HOST_CHARACTER.test(String.fromCharCode(value))) throw refused;
 }
 
 /** The message of the UrlFault that `body` throws. */
@@ -145,8 +140,8 @@ function wrong(bytes: string, message: string): GoUrlResult {
 }
 
 /**
- * Host and port as net.SplitHostPort gives them; where it refuses, the whole text is the host and there is no port, which is
- * what the kubelet makes of it (`[::1]` without a port keeps its brackets).
+ * Splits host and port like net.SplitHostPort. Where Go returns an error, the whole text is the host and the port is empty, as in
+ * the kubelet (`[::1]` without a port keeps its brackets).
  */
 export function splitHostPort(hostPort: string): { readonly host: string; readonly port: string } {
   const whole = { host: hostPort, port: '' };
