@@ -35,7 +35,7 @@ interface Load {
   readonly concurrency?: number;
 }
 
-/** What the first go over the clusters sees: nothing, since here events bring them. */
+/** Answer to the first poll of the clusters: an empty list, since events deliver them here. */
 const EMPTY = JSON.stringify({ page: 1, size: 100, total: 0, items: [] });
 
 interface Outcome {

@@ -11,7 +11,7 @@ import { ms, printTable, spread } from './measure.ts';
 const PAD = 'x'.repeat(700);
 const config = Buffer.from('{"auths":{"quay.io/shop":{"auth":"dTpw"}}}').toString('base64');
 
-/** A dump of a cluster: one object in ten is a Secret or a pod, the others are nobody's business here. */
+/** Object of a cluster dump: one in ten is a Secret or a pod, the others are irrelevant here. */
 function object(index: number): string {
   const kind = index % 20 === 0 ? 'Secret' : index % 20 === 1 ? 'Pod' : 'ConfigMap';
   const body =

@@ -11,7 +11,7 @@ export class Merges {
   until(cluster: string, registry: string): Promise<number> {
     const started = performance.now();
     return new Promise((resolve) => {
-      // Whoever skips one that is overtaken has done that too.
+      // A client that skips a superseded rotation has handled that one too.
       const before = this.#expected.get(cluster);
       const done = (): void => {
         before?.done();

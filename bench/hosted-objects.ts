@@ -1,4 +1,4 @@
-/** What the management cluster of a bench serves, and shows of each hosted cluster. */
+/** Objects that a bench's management cluster serves, in general and for each hosted cluster. */
 
 export type Json = Readonly<Record<string, unknown>>;
 

@@ -14,7 +14,7 @@ const BOOKMARK_MS = 60_000;
 const BOOKMARK = '{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}\n';
 
 export class HostedStub {
-  /** How many hosted clusters the management cluster shows. */
+  /** Number of hosted clusters that the management cluster serves. */
   clusters = 1;
   requests = 0;
   /** When each cluster had its merged secret, and what it has to get. */
@@ -28,9 +28,9 @@ export class HostedStub {
   readonly #gone = new Set<string>();
   /** Requests of each hosted cluster by its name. */
   readonly asked: Map<string, number> = new Map();
-  /** Whoever wrote to each hosted cluster, by its name: user agents, in the order of their writes. */
+  /** User agents of the writes to each hosted cluster, in order, by cluster name. */
   readonly writers: Map<string, string[]> = new Map();
-  /** What was rotated, by cluster. */
+  /** Rotated pull secrets by cluster. */
   readonly #pullSecrets = new Map<string, { readonly registry: string; readonly resourceVersion: string }>();
   #version = 1000;
 
@@ -38,7 +38,7 @@ export class HostedStub {
     this.#door = door;
     this.kubeconfig = door.kubeconfig;
     this.config = join(door.folder, 'config.yaml');
-    // As an API server has it. With five seconds, as Node has it, every rotation would begin with a connection, and some with one that ends.
+    // Same as an API server. With Node's default of 5 s, every rotation would open a connection, and some would hit a closing one.
     door.server.keepAliveTimeout = 90_000;
     door.server.on('request', (request, response) => void this.#answer(request, response));
     writeFileSync(
@@ -63,7 +63,7 @@ export class HostedStub {
     this.#pullSecrets.clear();
   }
 
-  /** Watches of a cluster that somebody holds open. */
+  /** Number of open watches of a cluster. */
   watches(cluster: string): number {
     return this.#watches.get(cluster)?.size ?? 0;
   }
@@ -73,7 +73,7 @@ export class HostedStub {
     for (const response of this.#watches.get(cluster) ?? []) response.destroy();
   }
 
-  /** Takes a hosted cluster away, with what was applied to it, or brings it back. */
+  /** Removes a hosted cluster with the objects applied to it, or restores it. */
   show(cluster: string, is: 'there' | 'gone'): void {
     if (is === 'gone') {
       this.#gone.add(cluster);
@@ -147,7 +147,7 @@ export class HostedStub {
   #watch(cluster: string, response: ServerResponse): void {
     const open = this.#watches.get(cluster) ?? new Set();
     this.#watches.set(cluster, open.add(response));
-    // As an API server does it, each in its own time: a watch that says nothing for long is taken for broken.
+    // Bookmarks with jitter, as an API server sends them: clients take a watch that is silent for long as broken.
     const timer = setInterval(() => response.write(BOOKMARK), BOOKMARK_MS * (0.8 + 0.4 * Math.random()));
     response.once('close', () => {
       open.delete(response);
@@ -172,7 +172,7 @@ export class HostedStub {
     });
   }
 
-  /** What is read one by one. */
+  /** Objects that are read with a single GET. */
   #given(cluster: string, path: string): Json | undefined {
     if (path === '/api/v1/namespaces/kube-system')
       return { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system', uid: `of${cluster}` } };

@@ -1,4 +1,4 @@
-/** What the bench of distribution measures with: work by so many at once, a watch of its own that counts writes, and a process from outside. */
+/** Measuring tools of the distribution bench: parallel work, a separate watch that counts writes, and the usage of a process. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { KubeClient } from '../runtime/kube/client.ts';

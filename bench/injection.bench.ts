@@ -42,7 +42,7 @@ const client = new HttpKubeClient({
 });
 const user = await reconcilerUser(plane);
 
-/** As {@link inParallel}, with as many requests under way as the bare client has. */
+/** Same as {@link inParallel}, with as many requests in flight as the bare client has. */
 const parallel = (
   items: readonly string[],
   work: (name: string) => Promise<unknown>,
@@ -55,7 +55,7 @@ async function post(object: TestObject, by: typeof plane.client = plane.client):
   if (status !== 201) throw new Error(`POST ${path}: ${status}`);
 }
 
-/** What the bare client sends for a new copy, and for a changed one: as the reconciler, with its rights, under its guard policy. */
+/** Request of the bare client for a new or changed copy, with the rights of the reconciler and under its guard policy. */
 const postBare = (object: TestObject): Promise<void> => post(object, user.client);
 async function patchBare(object: TestObject): Promise<void> {
   const { namespace, name } = object.metadata;
@@ -64,7 +64,7 @@ async function patchBare(object: TestObject): Promise<void> {
   if (status !== 200) throw new Error(`PATCH ${path}: ${status}`);
 }
 
-/** What the server can do at most: an administrator's creates and updates, under no guard policy and without a look. */
+/** Upper bound of the server: an administrator's creates and updates, without a guard policy and without a read first. */
 async function putBare(object: TestObject): Promise<void> {
   const { namespace, name } = object.metadata;
   const path = `/api/v1/namespaces/${namespace}/secrets/${name}`;

@@ -1,4 +1,4 @@
-/** What the benches on a real node share: a pod timed from its apply until it runs, and the table of rounds. */
+/** Shared by the benches on a real node: time from a pod's apply until it runs, and the table of rounds. */
 import { eventually } from '../test/control-plane/eventually.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
 import { missingNode } from '../test/node/machine/build.ts';

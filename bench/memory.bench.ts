@@ -1,6 +1,6 @@
 /**
- * What a tenant's heavy Secrets cost the reconciler that ships: memory, processor time, and the time that others wait for a rotation.
- * One control plane, the weights one after the other.
+ * Cost of a tenant's large Secrets for the shipped reconciler: memory, CPU time, and the delay of other tenants' rotations.
+ * One control plane; the sizes run one after the other.
  */
 import assert from 'node:assert/strict';
 import { startControlPlane } from '../test/control-plane/control-plane.ts';

@@ -93,7 +93,7 @@ function hostedCluster(name: string): TestObject {
   };
 }
 
-/** Which Deployments carry which round, as the API server tells by a watch of its own. */
+/** Deployments that carry each round, read through a separate watch. */
 const carriers = new Map<string, Set<string>>();
 
 async function watchDeployments(): Promise<void> {
@@ -198,7 +198,7 @@ for (let round = 0; round < ROUNDS; round += 1) {
   bare.push(await parallel((name) => bareWrites(name, round)));
 }
 
-/** What one change costs per hosted cluster: two Deployments, the document, the status. */
+/** Minimal writes of one change per hosted cluster: two Deployments, the document, the status. */
 async function bareWrites(name: string, round: number): Promise<void> {
   const namespace = `clusters-${name}`;
   for (const target of TARGETS) {

@@ -37,7 +37,7 @@ interface BunGlobal {
 const bun = (globalThis as unknown as { Bun: BunGlobal }).Bun;
 const WARM_UP = 3;
 
-/** Nothing is kept: a program that is started counts the memory of the one that starts it as its own, until it has more. */
+/** Keeps no output: a child's peak memory starts at its parent's, so the parent must stay small. */
 async function heard(stream: ReadableStream<Uint8Array>): Promise<{ lines: number; end: string }> {
   let lines = 0;
   let end = '';

@@ -64,7 +64,7 @@ async function latency(program: readonly string[]): Promise<readonly number[]> {
   return times.sort((a, b) => a - b);
 }
 
-/** As long as what the engine puts on each object, and nobody's. */
+/** Metadata of the same length as the engine's marks, without their meaning. */
 const MARKS_ALIKE = {
   labels: { 'app.kubernetes.io/managed-by': 'somebody00', 'bare-client.ex/owner': 'bench-writer' },
   annotations: { 'bare-client.ex/key': 'local||all' },

@@ -1,6 +1,6 @@
 /**
- * What one change costs the API servers: the requests of the reconciler, by verb and resource, as the audit logs of a
- * management and a hosted cluster show them, against the fewest that could do it.
+ * Cost of one change for the API servers: the reconciler's requests by verb and resource, from the audit logs of a
+ * management and a hosted cluster, compared with the minimum.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,9 +18,9 @@ import { furnish } from '../test/soak/changes.ts';
 import { printTable } from './measure.ts';
 
 const NAMESPACES = 10;
-/** That are switched on below. */
+/** Number of systems that are enabled below. */
 const SYSTEMS = 3;
-/** So long without a request, and a change has come to its end: longer than counts of profiles are apart. */
+/** A change is complete after this time without a request; longer than the interval between counts of profiles. */
 const QUIET_MS = 3000;
 
 const missing = missingControlPlane();
@@ -66,7 +66,7 @@ interface AuditLine {
   readonly objectRef?: { readonly resource?: string; readonly subresource?: string; readonly name?: string };
 }
 
-/** How often the reconciler has sent each request so far. What the clock asks for (watches, discovery, the kubeconfig) is left out. */
+/** Number of times that the reconciler has sent each request, without periodic ones (watches, discovery, the kubeconfig). */
 function requests(): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   // The last line may still be on its way to the disk.
@@ -140,7 +140,7 @@ const reconciler = new ReconcilerProcess(PROGRAM, [
   '--metrics-port=0',
 ]);
 const port = await reconciler.port('metrics');
-// Of every controller of the hosted cluster, the last one too.
+// Wait for every controller of the hosted cluster, including the last one.
 await eventually(
   () => {
     if (reconciler.said('caches are filled').length < SYSTEMS)

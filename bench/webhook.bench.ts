@@ -1,6 +1,6 @@
 /**
- * What injection costs a pod that is created: nothing of ours, the admission policy, the webhook, each at the highest rate of
- * creations that the API server sustains here and at half of it. The API server's own metrics stand beside the client's clock.
+ * Cost of injection for pod creation: without Pullwright, with the admission policy, with the webhook, each at the highest rate of
+ * creations that the API server sustains here and at half of it. The table shows the API server's metrics next to client times.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { readProfile } from '../runtime/pull-secret-injection/kinds/profile.ts';

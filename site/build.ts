@@ -22,7 +22,7 @@ export interface SiteOptions {
   readonly to: string;
   /** The path under which it is served, with a slash at both ends. */
   readonly base: string;
-  /** Where the generator says what it does. */
+  /** Output of the generator. */
   readonly stdio?: 'inherit' | 'pipe';
 }
 
@@ -69,7 +69,7 @@ export function installPackages(): void {
 
 function sameVersions(installed: string): boolean {
   const there = packagesOf(installed);
-  // What is for other platforms is not installed.
+  // Packages for other platforms are not installed.
   return Object.entries(packagesOf(join(HERE, 'package-lock.json'))).every(
     ([path, { version, optional }]) => there[path]?.version === version || optional === true || path === '',
   );

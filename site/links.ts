@@ -24,7 +24,7 @@ export function deadLinks(folder: string, base: string): readonly string[] {
 }
 
 function readPage(text: string): Page {
-  // What a script makes is not a link of the page.
+  // Links inside scripts are not links of the page.
   const html = text.replaceAll(/(<script[^>]*>).*?<\/script>/gs, '$1');
   const values = (attribute: string): string[] =>
     [...html.matchAll(new RegExp(`\\s${attribute}="([^"]*)"`, 'g'))].map(([, value = '']) =>

@@ -46,7 +46,7 @@ hero:
 
 `;
 
-/** Where a file of the repository stands among the pages: those of `docs` at the top, others under `files`. */
+/** Path of a repository file in the site: files of `docs` at the top, others under `files`. */
 function staged(path: string): string {
   const [first, ...rest] = path.split('/');
   const inside = first === 'docs' ? rest.join('/') : `files/${path}`;

@@ -1,4 +1,4 @@
-/** A published site is a folder with a folder for each version; what stands above them leads to the newest. */
+/** A published site is a folder with a folder for each version; the pages at its top redirect to the newest. */
 import { globSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 

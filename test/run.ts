@@ -122,7 +122,7 @@ function changedSince([revision = 'HEAD']: readonly string[]): readonly string[]
   ];
 }
 
-/** What is requested, or the exit code when that is answered already. */
+/** The requested run, or the exit code when there is nothing to run. */
 function readArguments(args: readonly string[]): Asked | number {
   try {
     const { values, positionals } = parseArgs({
@@ -168,7 +168,7 @@ function failEarly(message: string): number {
   return 1;
 }
 
-/** So that the workers end together. */
+/** Runs the longest jobs first, so that all workers finish at about the same time. */
 function longestFirst(a: Job, b: Job): number {
   return b.deadlineMs - a.deadlineMs;
 }

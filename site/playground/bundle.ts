@@ -9,7 +9,7 @@ import type { HeldFile } from './messages.ts';
 const HERE = import.meta.dirname;
 const ROOT = resolve(HERE, '../..');
 
-/** What Node gives the program, and what takes its place: a name that is not there ends the build. */
+/** Node modules and their replacements in the page; an import of a missing name fails the build. */
 const IN_PAGE: readonly (readonly [RegExp, string])[] = [
   [/^node:fs(\/promises)?$/, 'node/fs.ts'],
   [/^node:path$/, 'node/path.ts'],
@@ -18,7 +18,7 @@ const IN_PAGE: readonly (readonly [RegExp, string])[] = [
   [/^node:zlib$/, 'node/zlib.ts'],
   [/^node:buffer$/, 'node/buffer.ts'],
 ];
-/** What a page has not: a cluster, a registry, a broker, a disk, a chart to render. What calls it says so. */
+/** Modules that a page cannot support (cluster, registry, broker, disk, chart rendering); their replacement reports that. */
 const ABSENT =
   /^node:|^(cdk8s|cdk8s-plus-28|constructs|prom-client|rabbitmq-client|google-auth-library|dbus-next|@google-cloud\/.*|@kubernetes\/.*)$|\/kube\/(http-client|kubeconfig)\.ts$|\/registry\/probe\.ts$|\/live\.ts$|\/output-folder\.ts$|\/node\/[\w-]+\.ts$|\/addresses\.ts$/;
 
@@ -61,7 +61,7 @@ const inPage: Plugin = {
   },
 };
 
-/** Bundles a file, or a source that stands in a folder, for browsers: one script, with the bytes of Node as `Buffer`. */
+/** Bundles a file, or source text in a folder, into one script for browsers, with Node's `Buffer`. */
 export async function bundleForPage(
   entry: string | { readonly contents: string; readonly folder: string },
 ): Promise<string> {
@@ -124,7 +124,7 @@ export async function playgroundPage(): Promise<string> {
   ]);
   const policy = [
     "default-src 'none'",
-    // A page of the report stands in a frame, under the same policy as this page.
+    // The report page runs in a frame, under the policy of this page.
     `script-src ${sourceHash(script)} ${sourceHash(PAGE_SCRIPT)}`,
     `style-src ${sourceHash(style)} ${sourceHash(PAGE_STYLE)}`,
     'worker-src blob:',
@@ -141,7 +141,7 @@ export async function playgroundPage(): Promise<string> {
     .replace('%SCRIPT%', () => script);
 }
 
-/** JSON that cannot end the element in which it stands. */
+/** JSON that cannot close the element that contains it. */
 function inert(json: string): string {
   return json.replaceAll('<', '\\u003c');
 }

@@ -2,12 +2,12 @@
 import { onOneLine } from '../../runtime/core/text.ts';
 import type { HeldFile } from './messages.ts';
 
-/** What was taken. */
+/** Files that the person added. */
 export interface Taken {
-  /** The folder in which all of it stands. */
+  /** Folder that contains all files. */
   readonly root: string;
   readonly files: readonly HeldFile[];
-  /** One sentence for each thing that is left out, and one for those that are not shown. */
+  /** One sentence for each skipped file, and one for the skipped files that are not listed. */
   readonly leftOut: readonly string[];
 }
 
@@ -83,7 +83,7 @@ function shortened(path: string): string {
 
 /** Files of a drop, those of dropped folders included. */
 export async function droppedFiles(transfer: DataTransfer): Promise<readonly GivenFile[]> {
-  // Entries must be asked for before the first wait: after it the list is empty.
+  // Read all entries before the first await: the list is empty afterwards.
   const items = [...transfer.items].filter(({ kind }) => kind === 'file');
   const entries = items.map((item) => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }));
   const found: GivenFile[] = [];

@@ -1,4 +1,4 @@
-/** What the page and its worker say to each other. */
+/** Messages between the page and its worker. */
 
 /** A file, by its path as the person gave it. */
 export interface HeldFile {
@@ -12,14 +12,14 @@ export interface Question {
   readonly args: readonly string[];
   /** Takes the place of all files before. */
   readonly files?: readonly HeldFile[];
-  /** Whether words are painted, as on a terminal. */
+  /** Whether the output has colours, as on a terminal. */
   readonly colours: boolean;
   readonly columns?: number;
   /** A file that the command writes, to be given back. */
   readonly read?: string;
 }
 
-/** What the program said. */
+/** Output of the program. */
 export interface Answer {
   readonly id: number;
   readonly code: number;

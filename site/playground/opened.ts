@@ -1,4 +1,4 @@
-/** What is shown once there are files: the questions, the command line of the one that is asked, and its answer. */
+/** View after files are added: the questions, the command line of the selected one, and its answer. */
 import { badge, html, type Markup, name } from '../../build/report-page/markup.ts';
 import { VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
 import type { PageReport } from '../../runtime/diagnose/views/html.ts';
@@ -195,7 +195,7 @@ function copyButton(text: string): HTMLElement {
   return button;
 }
 
-/** The data stands in the page that `report` wrote. */
+/** Reads the data from the page that `report` wrote. */
 function reportIn(html: string): PageReport {
   const page = new DOMParser().parseFromString(html, 'text/html');
   return JSON.parse(page.getElementById('data')?.textContent ?? 'null') as PageReport;

@@ -1,4 +1,4 @@
-/** The playground: takes files, asks the worker, and shows what the program says. Keeps nothing, and asks nobody else. */
+/** The playground: takes files, calls the worker, and shows the program's output. Stores nothing and makes no other requests. */
 import { html, name } from '../../build/report-page/markup.ts';
 import { chosenFiles, droppedFiles, type GivenFile, take } from './files.ts';
 import type { HeldFile } from './messages.ts';

@@ -13,7 +13,7 @@ export function made(
   return element;
 }
 
-/** The same, with what stands in it. */
+/** The same element, with its content. */
 export function filled(markup: Markup, ...inside: readonly (Node | string)[]): HTMLElement {
   const element = made(markup);
   element.append(...inside);

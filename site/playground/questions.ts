@@ -1,9 +1,9 @@
-/** What can be asked: for each question what it needs to know, and the command line that answers it. */
+/** Questions of the playground: the fields that each one needs, and the command line that answers it. */
 import type { ReportPull } from '../../runtime/diagnose/model/cluster.ts';
 import type { PageReport } from '../../runtime/diagnose/views/html.ts';
 import type { HeldFile } from './messages.ts';
 
-/** What a person has filled in. */
+/** Values that the person entered. */
 export interface Fields {
   readonly cluster: string;
   /** `Deployment/shop/web` */
@@ -11,7 +11,7 @@ export interface Fields {
   readonly image: string;
 }
 
-/** What is asked about. */
+/** Subject of a question. */
 export interface Subject {
   readonly root: string;
   readonly files: readonly HeldFile[];
@@ -108,7 +108,7 @@ function podArgs(workload: string): readonly string[] {
   return [`${kind.toLowerCase()}/${name}`, '-n', namespace];
 }
 
-/** What is missing for an answer; undefined when nothing is. */
+/** Missing field of a question; undefined when none is missing. */
 export function missing({ needs }: Asking, fields: Fields): string | undefined {
   if (needs.includes('workload') && fields.workload === '' && fields.image === '')
     return 'There is no workload in these files: expected a Deployment, a Pod or another object with containers.';
@@ -123,7 +123,7 @@ export function workloadsOf(report: PageReport | undefined, cluster: string): re
   return [...new Map(pulls.toReversed().map((pull) => [pull.object, pull])).values()].toReversed();
 }
 
-/** As a person would type it. */
+/** Command line as a person would type it. */
 export function commandLine(args: readonly string[]): string {
   const words = args.map((arg) => (/^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", "'\\''")}'`));
   return ['pullwright', ...words].join(' ');

@@ -1,4 +1,4 @@
-/** Where the pull secret adapter answers differently from the existing job, on purpose. */
+/** Deliberate differences between the pull secret adapter and the existing job. */
 import { type Deviation, deviates } from './suite.ts';
 
 interface Fault {

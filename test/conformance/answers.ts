@@ -21,7 +21,7 @@ async function answerTo(suite: ConformanceSuite, one: ConformanceCase): Promise<
   }
 }
 
-/** What JSON has no word for. */
+/** Values that JSON cannot represent. */
 function plain(_key: string, value: unknown): unknown {
   if (value === undefined) return '(undefined)';
   if (value instanceof Map) return { '(map)': [...value] };

@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ConformanceCase, ConformanceSuite } from './suite.ts';
 
-/** Whether `answer` is as good as what the case expects. */
+/** Whether the suite accepts `answer` for the expected answer of the case. */
 export function isAccepted(suite: ConformanceSuite, answer: unknown, one: ConformanceCase): boolean {
   return (
     suite.accepts?.(answer, one.expected, one.input) ??
@@ -10,7 +10,7 @@ export function isAccepted(suite: ConformanceSuite, answer: unknown, one: Confor
   );
 }
 
-/** What counts of an answer: all but its loose fields. */
+/** The compared part of an answer: all but its loose fields. */
 function strict({ loose }: ConformanceSuite, value: unknown): unknown {
   if (loose === undefined || typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(Object.entries(value).filter(([field]) => !loose.includes(field)));
@@ -53,7 +53,7 @@ export function ignoredFields(
   return ignored.length === 0 ? undefined : `nothing compares ${ignored.join(', ')} of the expected answer`;
 }
 
-/** The fields of the row's own answer that have no effect on the case that is made of it: those of `wanted` where there is one. */
+/** Fields of the row's expected answer (`wanted` if present) that have no effect on the resulting case. */
 export function unmappedFields(
   cases: (row: unknown) => readonly ConformanceCase[],
   row: unknown,

@@ -27,7 +27,7 @@ function run(tree: string, ...args: readonly string[]): Promise<ProcessResult> {
   });
 }
 
-/** Of which files something is left in the program, by path from the root. */
+/** Files with code in the bundled program, by path from the root. */
 const { metafile } = await build({
   entryPoints: [join(root, 'runtime/commands/executable.ts'), join(root, 'charts/mod.ts')],
   absWorkingDir: root,

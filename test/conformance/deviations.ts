@@ -1,5 +1,5 @@
 /**
- * Where we answer differently on purpose: for each suite, predicates over the input, with a reason. A case that such a
+ * Deliberate differences from the peer: for each suite, predicates over the input, with a reason. A case that such a
  * predicate selects counts as passed when we answer differently; when we answer the same, the entry is out of date for that
  * input and nothing is excused.
  */

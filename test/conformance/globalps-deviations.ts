@@ -1,7 +1,7 @@
-/** Where the global pull secret is answered differently from HyperShift, on purpose. */
+/** Deliberate differences from HyperShift for the global pull secret. */
 import { type Deviation, deviates, text } from './suite.ts';
 
-/** Whether Go's decoder refuses a docker config because of the type of something in it. */
+/** Whether Go's decoder rejects a docker config because a value has the wrong type. */
 function readersRefuse(content: string): boolean {
   try {
     const { auths } = JSON.parse(content) as { readonly auths?: unknown };
@@ -36,7 +36,7 @@ function entriesIn(content: string): readonly (readonly [string, unknown])[] {
   return typeof auths === 'object' && auths !== null ? Object.entries(auths) : [];
 }
 
-/** Whether a registry is named without any credential for it, or a credential is given for no registry. */
+/** Whether an entry has a registry without a credential, or a credential without a registry. */
 function hasIdleEntry(content: string): boolean {
   return entriesIn(content).some(([key, entry]) => {
     const { auth, username } = (entry ?? {}) as { readonly auth?: unknown; readonly username?: unknown };

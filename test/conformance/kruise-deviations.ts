@@ -1,4 +1,4 @@
-/** Where pull secret injection is answered differently from Kruise, on purpose. */
+/** Deliberate differences from Kruise for pull secret injection. */
 import { type Deviation, deviates } from './suite.ts';
 
 interface Admission {

@@ -1,16 +1,16 @@
-/** Where registry overrides are answered differently from HyperShift, on purpose. */
+/** Deliberate differences from HyperShift for registry overrides. */
 import { type Deviation, deviates, text } from './suite.ts';
 
 function hostOf(place: string): string {
   return place.split('/')[0] ?? '';
 }
 
-/** Whether a place in a mirror set has a tag or a digest. */
+/** Whether a source or mirror of a mirror set has a tag or a digest. */
 function isPinned(place: string): boolean {
   return place.includes('@') || /:[^/:]*[^/:0-9][^/:]*$/.test(place);
 }
 
-/** What a case of a cache asks for: the fields of its expected answer. */
+/** Whether a case of a cache expects an answer for `field`. */
 function asks(input: unknown, field: string): boolean {
   return (input as { asked?: readonly string[] }).asked?.includes(field) === true;
 }

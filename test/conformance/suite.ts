@@ -1,4 +1,4 @@
-/** What a conformance suite is: how a case file becomes cases, and how our code answers one. */
+/** Type of a conformance suite: how it reads a case file, and how our code answers a case. */
 
 /** One case: its name, what is asked, and what the existing system answers. */
 export interface ConformanceCase<I = unknown, E = unknown> {
@@ -35,7 +35,7 @@ export interface ConformanceSuite<I = unknown, E = unknown> {
   cases(document: unknown): readonly ConformanceCase<I, E>[];
   /** Our answer, in the shape of `expected`. */
   answer(input: I): E | Promise<E>;
-  /** Whether `actual` is as good as `expected`; default: deep equality of the whole values. */
+  /** Whether `actual` is acceptable for `expected`; default: deep equality of the whole values. */
   accepts?(actual: E, expected: E, input: I): boolean;
   /** Fields of `expected` that allow more answers instead of naming one, such as an order that upstream leaves open. */
   readonly loosens?: readonly string[];
@@ -48,7 +48,7 @@ export interface ConformanceSuite<I = unknown, E = unknown> {
   finish?(): Promise<void>;
 }
 
-/** The cases of a file whose rows have name, input and answer; where the peer's is a defect, the answer that is `wanted`. */
+/** Cases of a file whose rows have name, input and answer; `wanted` replaces an answer that is a defect of the peer. */
 export function rows<I, E extends object>(document: unknown): readonly ConformanceCase<I, E>[] {
   const { cases } = document as {
     readonly cases: readonly (ConformanceCase<I, E> & { readonly wanted?: E })[];

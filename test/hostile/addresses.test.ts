@@ -1,7 +1,7 @@
 /**
- * A name that somebody else chose leads to no place that is not meant: not as an address in any of its spellings, not by a name, which may
- * change its mind, not by a redirect, a token service or a proxy that looks names up. Every place that takes an address is here, and behind
- * each stands a server that must not be contacted.
+ * An untrusted name never leads to a forbidden address: not in any spelling of the address, not by a DNS name, which may
+ * change its answer, not by a redirect, a token service or a resolving proxy. Every input that takes an address is tested, and behind
+ * each is a server that must not be contacted.
  */
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage } from 'node:http';
@@ -94,7 +94,7 @@ test('a network that is allowed is meant, in each of its forms, and no other is'
     assert.equal(refused(address), true, address);
 });
 
-/** Of this host's loopback address, each with the port of a server. */
+/** Spellings of this host's loopback address, to which the port of a server is added. */
 const LOOPBACK: readonly string[] = [
   '127.0.0.1',
   '127.1',
@@ -215,7 +215,7 @@ table(
   },
 );
 
-/** How many requests reached a server. */
+/** Number of requests that reached a server. */
 async function knocked(body: (server: TestServer, port: string) => Promise<void>): Promise<number> {
   let connections = 0;
   const server = await startServer((_request, response) => {
@@ -315,7 +315,7 @@ test('a name is looked up for each request, and what it was before does not coun
   assert.equal(connections, 1);
 });
 
-/** What a proxy was asked to connect to. */
+/** Targets of the CONNECT requests to a proxy. */
 async function throughProxy(server: string, allow?: readonly string[]): Promise<readonly string[]> {
   const tunnels: string[] = [];
   const proxy = createServer();
@@ -344,7 +344,7 @@ async function throughProxy(server: string, allow?: readonly string[]): Promise<
 test('a kubeconfig whose name leads here is refused behind a proxy too, which could be asked for more', async () => {
   assert.deepEqual(await throughProxy('https://localhost:6443'), []);
   assert.equal((await throughProxy('https://localhost:6443', ['127.0.0.0/8', '::1']))[0], 'localhost:6443');
-  // It may know names that are not known here.
+  // The proxy may resolve names that this host cannot.
   assert.equal((await throughProxy('https://api.invalid:6443'))[0], 'api.invalid:6443');
 });
 

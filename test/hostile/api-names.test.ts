@@ -14,7 +14,7 @@ import { test } from '../support/suite.ts';
 const main = new URL('../../main.ts', import.meta.url).pathname;
 
 const STEPS: readonly string[] = ['', '.', '..', '../../kube-system/secrets/other', 'a%2fb', '%2e%2e', 'a/b'];
-/** Which are other names, and no other paths. */
+/** Unusual names that must not change the path. */
 const ODD: readonly string[] = [
   'a?b=c',
   'a#b',
@@ -27,7 +27,7 @@ const ODD: readonly string[] = [
   'x'.repeat(300),
 ];
 
-/** The paths that an API server is asked for while `body` runs. */
+/** Paths of the requests to an API server while `body` runs. */
 async function paths(body: (client: HttpKubeClient) => Promise<void>): Promise<readonly string[]> {
   const server = await startServer((_request, response) => {
     response.writeHead(404, { 'content-type': 'application/json' }).end('{"kind":"Status","code":404}');

@@ -1,4 +1,4 @@
-/** What a registry may answer at size: everything ends at a bound, and the words of the error stay short. */
+/** Oversized answers of a registry: every read stops at a limit, and the error stays short. */
 import assert from 'node:assert/strict';
 import { RegistryError } from '../../runtime/registry/transport.ts';
 import { client, image } from '../registry/asker.ts';

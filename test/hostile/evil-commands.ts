@@ -1,4 +1,4 @@
-/** The command line, given what somebody chose to do harm. */
+/** Command lines with hostile input. */
 import { join } from 'node:path';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 

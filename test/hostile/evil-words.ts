@@ -1,4 +1,4 @@
-/** Names, keys and messages that somebody chose to do harm to a person's terminal, wherever somebody may choose one. */
+/** Names, keys and messages that attack a person's terminal, in every field that others can set. */
 import { meta, pullSecretObject } from '../support/meta.ts';
 
 /** ESC sequences that clear, write the clipboard and set the title; a carriage return; marks that turn the reading direction. */
@@ -64,7 +64,7 @@ export function dump(word: string = EVIL): string {
   });
 }
 
-/** Rights of an account whose names somebody else chose. */
+/** Rights of an account, with hostile names. */
 function roles(word: string): readonly object[] {
   const apiVersion = 'rbac.authorization.k8s.io/v1';
   const rule = {
@@ -92,7 +92,7 @@ function roles(word: string): readonly object[] {
   ];
 }
 
-/** What an API server says of a cluster's Jobs and events. */
+/** Jobs and events of a cluster as the API server returns them. */
 export function evilAnswer(path: string): object {
   const metadata = { name: 'pullsecret-cls-1-gen1', namespace: 'hyperfleet-system', uid: '1' };
   if (path.includes('/events')) {

@@ -1,4 +1,4 @@
-/** A lock file that somebody changed, so that another package is installed than the one that was looked at, is refused. */
+/** A lock file that was changed to install a different package than the reviewed one is rejected. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

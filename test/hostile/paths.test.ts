@@ -1,4 +1,4 @@
-/** Names that come from documents become paths in one function, and none leads out of the folder that was asked for. */
+/** One function makes paths of names from documents, and no name leads out of the requested folder. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

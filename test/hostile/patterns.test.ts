@@ -19,7 +19,7 @@ interface Pattern {
   readonly place: string;
 }
 
-/** What is wrong with a pattern; empty when nothing is. */
+/** Faults of a pattern; empty when it has none. */
 function faults({ source, flags }: Pick<Pattern, 'source' | 'flags'>): readonly string[] {
   const { reports } = analyse({ source, flags });
   // A sticky pattern is tried from one place only.

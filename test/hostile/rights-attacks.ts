@@ -1,4 +1,4 @@
-/** What somebody tries with a stolen token. */
+/** Attacks with a stolen token. */
 
 import { meta } from '../support/meta.ts';
 import { type Attack, applied, at, changed, made, read, reallyMade, removed } from './rights-requests.ts';
@@ -25,7 +25,7 @@ export const NAMESPACES: readonly string[] = [
   'hyperfleet-system',
 ];
 
-/** The Secret that stands in each of {@link NAMESPACES}. */
+/** Secret in each of {@link NAMESPACES}. */
 export const FOREIGN = 'of-others';
 
 function ofNamespace(namespace: string): readonly Attack[] {
@@ -39,7 +39,7 @@ function ofNamespace(namespace: string): readonly Attack[] {
   };
   const pod = {
     serviceAccountName: namespace === 'kube-system' ? 'clusterrole-aggregation-controller' : 'default',
-    // As PodSecurity wants it where it is strictest, so that only policies of ours are left to refuse it.
+    // Satisfies the restricted level of PodSecurity, so that only our policies can deny it.
     securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
     containers: [
       {
@@ -60,7 +60,7 @@ function ofNamespace(namespace: string): readonly Attack[] {
     applied(at('secrets', namespace, 'thief'), token),
     changed(at('secrets', namespace, FOREIGN), { data: null }),
     removed(at('secrets', namespace, FOREIGN)),
-    // Not as a dry run, which is what the one account that makes pods may do.
+    // A real request: the one account that creates pods may only do so in a dry run.
     reallyMade(at('pods', namespace), { ...whole('v1 Pod'), spec: pod }),
     ...['Deployment', 'DaemonSet', 'StatefulSet'].map((kind) =>
       made(at(`apps/v1 ${kind.toLowerCase()}s`, namespace), { ...whole(`apps/v1 ${kind}`), spec }),
@@ -102,7 +102,7 @@ function bound(namespace: string | undefined, name: string, role: string): Attac
   });
 }
 
-/** Those that have all rights, and many. */
+/** Identities with all or many rights. */
 const IMPERSONATED: readonly (readonly [kind: string, namespace: string | undefined, name: string])[] = [
   ['users', undefined, 'system:kube-controller-manager'],
   ['serviceaccounts', 'kube-system', 'clusterrole-aggregation-controller'],
@@ -195,7 +195,7 @@ function ofCluster({ policies, policyBindings, roles }: Present): readonly Attac
         spec: { config: { ignition: { version: '3.5.0' }, storage: { files: [file] } } },
       }),
     ),
-    // HyperShift brings the MachineConfig in such ConfigMaps to the nodes of a hosted cluster.
+    // HyperShift applies the MachineConfig in such ConfigMaps to the nodes of a hosted cluster.
     ...[
       ['clusters', 'guest-crio-credential-provider'],
       ['clusters-guest', 'registry-overrides'],

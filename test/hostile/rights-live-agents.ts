@@ -1,4 +1,4 @@
-/** A stolen token of an account that brings the agent to nodes: what it writes of the agent is what is rendered, or it is refused. */
+/** A stolen token of an account that deploys the agent: it can write only the rendered agent, all else is denied. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { pullStatusCrd } from '../../runtime/core/kubernetes/pull-status-kind.ts';
@@ -8,10 +8,10 @@ import type { Answer } from '../control-plane/request.ts';
 import { IMAGE } from './rights-fleets.ts';
 
 type Json = { [key: string]: unknown };
-/** Of a pod template, as loosely as a thief sees it. */
+/** Spec of a pod template, loosely typed for attacks. */
 type Spec = Json & { containers: Json[]; volumes: Json[] };
 
-/** What the thief may do with the token. */
+/** Access of the thief with the token. */
 export interface Thief {
   readonly apply: (path: string, object: object, query?: string) => Promise<Answer>;
   /** One field after another; what is let through is what the list of that name says. */
@@ -33,7 +33,7 @@ const ADMIN = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name
 
 const POLICY = /ValidatingAdmissionPolicy 'pullwright-reconciler-agents'/;
 
-/** What would make root on nodes of the agent's DaemonSet, each as a change of its pod. */
+/** Changes of the agent's DaemonSet pod that would give root on nodes. */
 const STOLEN: Readonly<Record<string, (spec: Spec, agent: Json) => void>> = {
   'another image': (_, agent) => (agent['image'] = 'registry.example.com/evil'),
   'an older image of ours': (_, agent) => (agent['image'] = IMAGE.replace(/:[^:]*$/, ':0.0.9')),

@@ -17,7 +17,7 @@ export interface Attack {
   readonly as?: string;
 }
 
-/** How the API server took it; `escalation` is a role or binding that would give more than the account has. */
+/** Outcome of a request; `escalation`: a role or binding would grant more than the account has. */
 export type Taken =
   | { readonly kind: 'unauthorized' | 'escalation' | 'done' }
   | { readonly kind: 'refused'; readonly policy: string };
@@ -35,7 +35,7 @@ export async function taken(account: Requester, attack: Attack): Promise<Taken> 
   if (policy !== undefined) return { kind: 'refused', policy };
   if (answer.status !== 403) return { kind: 'done' };
   if (text.includes('attempting to grant RBAC permissions not currently held')) return { kind: 'escalation' };
-  // What RBAC says has this form, whatever else may forbid a request.
+  // This form comes from RBAC only, not from other 403 answers.
   return { kind: /cannot \S+ resource/.test(text) ? 'unauthorized' : 'done' };
 }
 
@@ -66,7 +66,7 @@ export function made(one: At, body: object): Attack {
   return { ...one, verb: 'create', method: 'POST', path: `${one.path}?dryRun=All`, body };
 }
 
-/** Not in a dry run. */
+/** A create without dry run. */
 export function reallyMade(one: At, body: object): Attack {
   return { ...made(one, body), path: one.path };
 }
@@ -75,7 +75,7 @@ export function changed(one: At, body: object): Attack {
   return { ...one, verb: 'patch', method: 'PATCH', path: `${one.path}?dryRun=All`, body, type: MERGE };
 }
 
-/** What may be there or not, by server-side apply. */
+/** Server-side apply, for an object that may not exist yet. */
 export function applied(one: At, body: object): Attack {
   return { ...one, verb: 'patch', method: 'PATCH', path: `${one.path}?${FORCED}`, body, type: APPLY };
 }

@@ -94,7 +94,7 @@ function ruleText({ verbs, apiGroups = [], resources = [], resourceNames = [] }:
   return `${verbs.join(', ')}: ${kinds}${resourceNames.length === 0 ? '' : ` ${resourceNames.join(', ')}`}`;
 }
 
-/** Every verb on every object that RBAC gives the account, by namespace (`*`: in each); what all accounts may is left out. */
+/** Every verb on every object that RBAC grants the account, by namespace (`*`: in each), without the rights of all accounts. */
 async function rightsOf(
   plane: ControlPlane,
   [namespace, name]: readonly [string, string],
@@ -134,7 +134,7 @@ async function rightsOf(
   return Object.fromEntries([['*', wide] as const, ...own].filter(([, rules]) => rules.length > 0));
 }
 
-/** What is let through of all attacks with the token of that account. */
+/** Attacks that succeed with the token of that account. */
 async function letThrough(
   plane: ControlPlane,
   [namespace, name]: readonly [string, string],

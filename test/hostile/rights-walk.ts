@@ -21,9 +21,9 @@ interface Change {
   readonly value: unknown;
 }
 
-/** What came of all changes of one object; others are refused by validation, before any policy is asked. */
+/** Outcome of all changes of one object, without those that validation rejects before any policy runs. */
 export interface Walked {
-  /** Of those that make another object than the rendered one. */
+  /** Admitted changes whose object differs from the rendered one. */
   readonly admitted: readonly string[];
   readonly refused: number;
 }

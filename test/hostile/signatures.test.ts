@@ -1,4 +1,4 @@
-/** What a release signs is verified by a program that knows nothing of ours, without a network: openssl. */
+/** An independent program, openssl, verifies the signatures of a release without a network. */
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,7 @@ const STATEMENT = provenance({
   materials: [{ name: 'package-lock.json', sha256: 'cd'.repeat(32) }],
 });
 
-/** Whether openssl finds the signature good. */
+/** Whether openssl accepts the signature. */
 async function opensslTakes(publicFile: string, signature: string, content: Uint8Array): Promise<boolean> {
   const [signed, bytes] = [join(work, 'signature'), join(work, 'content')];
   writeFileSync(signed, Buffer.from(signature, 'base64'));

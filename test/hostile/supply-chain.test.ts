@@ -1,7 +1,7 @@
 // deadline: 300 s
 /**
- * What is built is made of what somebody looked at: every package by version and checksum, a bill that says what is inside, and
- * signatures that others' programs verify without a network.
+ * Builds use only reviewed inputs: every package by version and checksum, a bill of materials, and
+ * signatures that independent programs verify without a network.
  */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -64,7 +64,7 @@ else {
     const sources = mirror('good', GOOD);
     assert.equal(pinnedPackage(pin, '', sources), sources.kept);
     assert.deepEqual(readFileSync(sources.kept), GOOD);
-    // What is kept needs no mirror.
+    // A stored package needs no mirror.
     assert.equal(pinnedPackage(pin, '', { ...sources, mirrors: [] }), sources.kept);
   });
 
@@ -91,7 +91,7 @@ else {
   });
 }
 
-/** What another bundler takes in and ours does not: the runtime has its own, or the module only hands on another. */
+/** Modules that another bundler includes and ours does not: the runtime has its own, or the module only re-exports another. */
 const NOT_TAKEN: readonly string[] = [
   'undici',
   'ws',

@@ -1,4 +1,4 @@
-/** A password that somebody wrote into a registry key is shown nowhere, and is a finding. */
+/** A password in a registry key is never printed, and is a finding. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

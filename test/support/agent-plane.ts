@@ -11,7 +11,7 @@ import { pullSecretObject } from './meta.ts';
 
 export interface AgentAccount {
   readonly user: User;
-  /** Where the token is, and where the API server. */
+  /** Flag with the paths of the token and the address of the API server. */
   readonly flag: string;
   readonly env: NodeJS.ProcessEnv;
 }
@@ -42,7 +42,7 @@ export async function agentAccount(
   };
 }
 
-/** A Secret that agents watch. `judged`: with the mark that the reconciler writes beside it. */
+/** A Secret that agents watch. `judged`: with the reconciler's mark. */
 export function agentSecret(name: string, content: string, judged = true): TestObject {
   const object = pullSecretObject({ name, namespace: 'kube-system' }, content);
   const mark = judged ? { 'pullwright-judged': btoa(judgedMark(redact(content))) } : {};

@@ -1,4 +1,4 @@
-/** What tests of a node agent on a private systemd bring to it and wait for. */
+/** Inputs and waits for tests of a node agent on a private systemd. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { plantedAuth } from './canary.ts';
 import { type RunningAgent, TestNode } from './node-agent.ts';

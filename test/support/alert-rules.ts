@@ -7,7 +7,7 @@ import type { Alert } from '../../charts/shared/monitoring.ts';
 import type { Case } from './suite.ts';
 import { tempFolder } from './temp-folder.ts';
 
-/** What is measured, and which alerts are up at one time after the first sample. */
+/** Samples, and the alerts that fire at one time after the first sample. */
 export interface AlertCase extends Case {
   /** Series to their samples in the notation of promtool, one a minute: `0x10 1x5`, `_` for none. */
   readonly series: Readonly<Record<string, string>>;
@@ -24,7 +24,7 @@ export function missingPromtool(): string | undefined {
     : 'promtool is not installed (Debian: prometheus)';
 }
 
-/** What promtool has to say against a case; empty: nothing. */
+/** Faults that promtool reports for a case; empty when it passes. */
 export function alertFaults(alerts: readonly Alert[], { series, at, firing }: AlertCase): string {
   const folder = tempFolder();
   const rules = alerts.map((alert) => ({

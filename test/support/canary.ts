@@ -27,7 +27,7 @@ export function findPlanted(text: string): string | undefined {
   return undefined;
 }
 
-/** The part of the mark's base64 form that does not depend on what stands around it, for a byte offset of 0, 1 or 2. */
+/** The part of the mark's base64 form that does not depend on the bytes around it, for a byte offset of 0, 1 or 2. */
 function base64Core(offset: number): string {
   const text = Buffer.from('x'.repeat(offset) + CANARY_MARK)
     .toString('base64')

@@ -13,7 +13,7 @@ export function makeCertificates(
   options: {
     readonly hosts?: readonly string[];
     readonly notAfter?: Date;
-    /** Of the CA. */
+    /** Expiry of the CA. */
     readonly caNotAfter?: Date;
   } = {},
 ): Certificates {

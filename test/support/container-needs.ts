@@ -1,4 +1,4 @@
-/** What the containers of rendered workloads are given, each as a few words that a table can hold. */
+/** Needs of the containers of rendered workloads, each short enough for a table cell. */
 
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { PodSpec, PodTemplate } from '../../runtime/core/kubernetes/objects.ts';
@@ -11,7 +11,7 @@ export interface ContainerNeeds {
   readonly at: string;
   /** User, capabilities, root, network and token. */
   readonly rights: string;
-  /** What it listens on. */
+  /** Ports that the container listens on. */
   readonly ports: string;
   /** Path, way and source, sorted. */
   readonly mounts: readonly string[];
@@ -78,7 +78,7 @@ function capabilitiesOf({ capabilities = {} }: NonNullable<Container['securityCo
   return drop.includes('ALL') ? add.join(' ') || 'none' : 'default';
 }
 
-/** Those it says, and those that only its probes tell of. */
+/** Declared ports, and ports that only the probes name. */
 function ports(pod: PodSpec, container: Container): string {
   const said = (container.ports ?? []).map(({ name, containerPort }) => `${name} ${containerPort}`);
   const probed = [container.startupProbe, container.livenessProbe, container.readinessProbe].flatMap(

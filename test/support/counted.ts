@@ -1,7 +1,7 @@
 /**
- * What must have happened for a run of random harm to count. A kill that comes when nothing is under way, a mutation that every parser
- * refuses at its first letter, a soak without trouble: such a run passes whatever the program does. Each test of the kind says what it
- * needs to have seen, and fails when it has not.
+ * Events that must occur for a run of random faults to count. A kill while nothing is in progress, a mutation that every parser
+ * rejects at its first byte, a soak without faults: such a run passes whatever the program does. Each such test names the events that it
+ * requires, and fails when one is missing.
  */
 import assert from 'node:assert/strict';
 

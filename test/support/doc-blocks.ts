@@ -9,7 +9,7 @@ const root = new URL('../..', import.meta.url).pathname;
 export interface DocBlock {
   readonly language: string;
   readonly text: string;
-  /** The heading that it stands under. */
+  /** Heading above the block. */
   readonly heading: string;
   /** Why the tests of the page do not run it. */
   readonly skipped: string | undefined;
@@ -70,7 +70,7 @@ export function docBlock(page: string, heading: string, language: string): strin
   return found[0]?.text ?? '';
 }
 
-/** What is typed in the console blocks under a heading, a command each. */
+/** Commands of the console blocks under a heading. */
 export function docCommands(page: string, heading: string): readonly string[] {
   return docBlocks(page)
     .filter((block) => block.heading === heading && block.language === 'console')

@@ -26,7 +26,7 @@ export interface GoTools {
   /** Between `go build` and what is built. @default {[]} */
   readonly flags?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** What is built. @default {['tool']}: every tool of the module */
+  /** Packages to build. @default {['tool']}: every tool of the module */
   readonly packages?: readonly string[];
   /** Files beside go.mod and go.sum that decide what is built. @default {[]} */
   readonly sources?: readonly string[];

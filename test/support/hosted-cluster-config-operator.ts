@@ -50,7 +50,7 @@ export class HostedClusterConfigOperator {
     await this.#upsert(upstreamDaemonSet({ image: OPERATOR_IMAGE }, state));
   }
 
-  /** As `CreateOrUpdate`: an update is sent only when it would change something. */
+  /** Same as `CreateOrUpdate`: sends an update only when the object differs. */
   async #upsert(wanted: TestObject): Promise<void> {
     const { client } = this.#hosted;
     const path = resourcePath(wanted);
@@ -69,7 +69,7 @@ export class HostedClusterConfigOperator {
 
   async #send(request: () => Promise<{ readonly status: number; readonly body: unknown }>): Promise<void> {
     const { status, body } = await request();
-    // Somebody else was faster: the next pass looks again.
+    // Conflict with another writer: the next pass reads the object again.
     if (status === 409) return;
     if (status >= 300) throw new Error(`the operator was refused: ${status} ${JSON.stringify(body)}`);
     this.writes += 1;

@@ -2,15 +2,15 @@
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { meta } from './meta.ts';
 
-/** Where the HostedClusters of tests are. */
+/** Namespace of the HostedClusters of tests. */
 export const CLUSTERS = 'clusters';
 
-/** Where HyperShift puts the control plane of a HostedCluster. */
+/** Namespace in which HyperShift runs the control plane of a HostedCluster. */
 export function controlPlaneNamespace(name: string): string {
   return `${CLUSTERS}-${name}`;
 }
 
-/** What HyperShift has a management cluster serve. */
+/** CRDs that HyperShift installs on a management cluster. */
 export const HYPERSHIFT_CRDS = [
   'hostedcontrolplanes.hypershift.openshift.io',
   'hostedclusters.hypershift.openshift.io',
@@ -28,7 +28,7 @@ export function kubeconfigSecret(name: string, kubeconfig: string): TestObject &
 
 const VERSION = '4.22.0';
 
-/** What both kinds say alike. */
+/** Fields that both kinds share. */
 const SHARED = {
   pullSecret: { name: 'pull-secret' },
   sshKey: { name: 'ssh-key' },

@@ -4,7 +4,7 @@ import type { CommandIo } from '../../runtime/cli/command.ts';
 import { runMain } from '../../runtime/commands/main.ts';
 import { assertPrinted } from './json-output.ts';
 
-/** What a run said. */
+/** Output and exit code of a run. */
 export interface InProcessRun {
   readonly code: number;
   readonly stdout: string;

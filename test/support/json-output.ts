@@ -1,8 +1,8 @@
-/** What a command printed as JSON is checked by every helper that runs the program. */
+/** Check of a command's JSON output, shared by every helper that runs the program. */
 import assert from 'node:assert/strict';
 import { basename } from 'node:path';
 
-/** What a run said. */
+/** Result of a run. */
 interface Ran {
   readonly code: number;
   readonly stdout: string;
@@ -10,7 +10,7 @@ interface Ran {
 
 const PROGRAMS = new Set(['main.ts', 'pullwright', 'kubectl-pullwright']);
 
-/** Whether JSON is requested, and not help. */
+/** Whether the arguments request JSON output, without help. */
 function printsJson(args: readonly string[]): boolean {
   const own = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length);
   const isJson = own.some(
@@ -21,7 +21,7 @@ function printsJson(args: readonly string[]): boolean {
 }
 
 /**
- * Where usage is wrong nothing is printed; where a run fails, nothing or the whole document.
+ * A usage error prints nothing; a failed run prints nothing or the whole document.
  *
  * @throws AssertionError that names the run
  */

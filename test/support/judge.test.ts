@@ -1,4 +1,4 @@
-/** What the runner says of test files that fail, hang, die or leave something open: real files, really run. */
+/** Report of the runner on test files that fail, hang, crash or leave handles open; each is a real file that is run. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

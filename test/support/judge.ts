@@ -1,4 +1,4 @@
-/** What a run of a test file comes to: its counts, its skips, and what is wrong with it, named so that one can act upon it. */
+/** Result of a test file's run: its counts, its skips, and its problem in words that one can act on. */
 import { findPlanted } from './canary.ts';
 import type { ProcessResult } from './process.ts';
 
@@ -18,10 +18,10 @@ export interface FileResult {
   readonly failed: number;
   readonly skips: readonly string[];
   readonly problem?: string;
-  /** What it printed; withheld when it holds a planted secret. */
+  /** Printed output; withheld when it contains a planted secret. */
   readonly output: string;
   readonly seconds: number;
-  /** How it failed, when a second run of it, alone, passed. */
+  /** First failure, when a second run on its own passed. */
   readonly flaky?: string;
 }
 
@@ -48,7 +48,7 @@ export function judge(job: Job, ran: ProcessResult, source = ''): FileResult {
   };
 }
 
-/** As uvu prints them at the end; zero when it did not come to that. */
+/** Totals that uvu prints at the end; zero when it printed none. */
 function totals(output: string): { total: number; passed: number } {
   const pick = (word: string): number =>
     Number(new RegExp(`^ {2}${word}: +(\\d+)$`, 'm').exec(output)?.[1] ?? 0);
@@ -94,7 +94,7 @@ function failedTests(output: string): readonly string[] {
   return [...output.matchAll(/^ +FAIL +(.*?) {2}"(.*)"$/gm)].map((match) => `${match[1]} > ${match[2]}`);
 }
 
-/** Of each failed test its name, the first lines of what it says, and where in the test files that was. */
+/** Name, first lines of the error, and position in the test files, for each failed test. */
 export function failureDetails({ output, problem = '' }: FileResult): readonly string[] {
   const blocks = [...output.matchAll(/^ +FAIL +(.*?) {2}"(.*)"\n([^]*?)(?=^ +FAIL |^ {2}Total: |(?![^]))/gm)];
   if (blocks.length === 0) return problem.split('\n').map((line) => `    ${line.trim()}`);

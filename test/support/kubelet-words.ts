@@ -25,12 +25,12 @@ export function kubeletCredentialHash(credential: KubeletCredential): string {
     .digest('hex');
 }
 
-/** A text in quotes; Go writes U+FFFD, which stands for a byte that is no UTF-8, as an escape. */
+/** A quoted text; Go escapes U+FFFD, which replaces a byte that is not UTF-8. */
 function encode(text: string): string {
   return encodeGoText(text).replaceAll('\ufffd', '\\ufffd');
 }
 
-/** What the kubelet says about an image that does not parse. */
+/** Error of the kubelet for an image that does not parse. */
 export function kubeletImageError(image: string, goText: string): string {
   return `couldn't parse image name ${goQuote(image)}: ${goText}`;
 }

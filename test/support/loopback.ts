@@ -19,7 +19,7 @@ export async function listen(server: Server): Promise<number> {
   return portOf(server);
 }
 
-/** A port that nobody listens on. */
+/** A port without a listener. */
 export async function freePort(): Promise<number> {
   const server = createSocketServer();
   const port = await listen(server);
@@ -27,7 +27,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Ends the server, and whoever still speaks with it. */
+/** Closes the server and its open connections. */
 export async function close(server: HttpServer): Promise<void> {
   const closed = once(server, 'close');
   server.close();

@@ -23,7 +23,7 @@ export class SecretMount {
     return join(this.path, '.dockerconfigjson');
   }
 
-  /** Undefined: the secret is deleted. `judged`: with the mark that the reconciler writes beside it. */
+  /** Replaces the secret, or deletes it for undefined. `judged`: with the reconciler's mark. */
   swap(content: string | Uint8Array | undefined, judged = true): void {
     const folder = join(this.path, `..v${(this.#version += 1)}`);
     const link = join(this.path, '..data_tmp');

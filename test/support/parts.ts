@@ -79,7 +79,7 @@ export function missingOf(file: string, head: string): string | undefined {
 
 type Progress = (line: string) => void;
 
-/** What is built once, before or beside the tests, because no test file's deadline allows for it. */
+/** Build that runs once, before or during the tests, because it would exceed a test file's deadline. */
 interface Build {
   readonly name: string;
   /** A test file that leads to this module waits for the build. */
@@ -162,7 +162,7 @@ export function startBuilds(
   return ready;
 }
 
-/** Of `files`, those that lead to a real program; with the names of the suites that they make. */
+/** The members of `files` that run a real program, each with the name of its suite. */
 export function realOf(files: readonly string[]): ReadonlyMap<string, string> {
   const real = new Map<string, string>();
   for (const file of files) {

@@ -8,7 +8,7 @@ export interface ProcessOptions {
   readonly stdin?: string | Uint8Array;
   /** @default {180000} */
   readonly deadlineMs?: number;
-  /** How long before it is killed at the deadline the program itself is told to stop (SIGTERM). @default {0} not at all */
+  /** Time between SIGTERM and the kill at the deadline, in milliseconds. @default {0} not at all */
   readonly graceMs?: number;
 }
 
@@ -24,7 +24,7 @@ export interface ProcessResult {
 /** Process groups of the programs that run now. */
 const running = new Set<number>();
 
-/** Kills every program that {@link runProcess} started and that has not ended: for whoever is told to stop. */
+/** Kills every program that {@link runProcess} started and that still runs; for callers that are told to stop. */
 export function killRunning(): void {
   for (const group of running) killIfThere(-group, 'SIGKILL');
 }
@@ -74,7 +74,7 @@ export async function runProcess(
   });
   const text = (chunks: readonly Buffer[]): string => Buffer.concat(chunks).toString('utf8');
   const printed = text(stdout);
-  // What was killed may have printed a part.
+  // A killed program may have printed only a part.
   if (!timedOut) assertPrintedBy([program, ...args], { code, stdout: printed });
   return {
     code,

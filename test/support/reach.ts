@@ -1,10 +1,10 @@
-/** Which test files a change can reach, and which need nothing but the processor: read from the import statements. */
+/** Finds the test files that a change can affect, and those that need no process or network, from import statements. */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
 const root = new URL('../..', import.meta.url).pathname;
 
-/** Programs that tests start as processes of their own, by what stands in the code of a test or of what it imports. */
+/** Programs that tests start as child processes, by a pattern in the code of a test or of its imports. */
 const STARTED: readonly (readonly [sign: RegExp, file: string])[] = [
   [/\bmain\.ts['"`]/, 'main.ts'],
   [/\bexecutable\(/, 'runtime/commands/executable.ts'],
@@ -16,11 +16,11 @@ export interface Import {
   readonly target: string;
   /** `import type`: nothing is loaded. */
   readonly isType: boolean;
-  /** `import(...)`: loaded when it is asked for. */
+  /** `import(...)`: loaded on demand. */
   readonly isLazy: boolean;
 }
 
-/** What a source imports, or exports from elsewhere; comments do not count. */
+/** Imports and re-exports of a source, without those in comments. */
 export function importsOf(file: string): readonly Import[] {
   const text = readFileSync(join(root, file), 'utf8').replace(/\/\*[^]*?\*\//g, '');
   const found = text.matchAll(
@@ -39,7 +39,7 @@ export function importsOf(file: string): readonly Import[] {
 /** Files and packages that are loaded when these are; types are erased, and `await import` is not followed. */
 export function loadedBy(files: readonly string[]): ReadonlySet<string> {
   const seen = new Set(files);
-  // What is added meanwhile is looked at, too.
+  // The loop also visits files that it adds.
   for (const file of seen)
     for (const { target, isType, isLazy } of file.endsWith('.ts') ? importsOf(file) : [])
       if (!isType && !isLazy) seen.add(target);
@@ -48,7 +48,7 @@ export function loadedBy(files: readonly string[]): ReadonlySet<string> {
 
 const known = new Map<string, readonly string[]>();
 
-/** What `file` imports, lazily or not, and which programs it starts. */
+/** Files that `file` imports, lazily or not, and programs that it starts. */
 function leadsTo(file: string): readonly string[] {
   const found = known.get(file);
   if (found !== undefined) return found;
@@ -68,13 +68,13 @@ export function closureOf(file: string): ReadonlySet<string> {
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (seen.has(next)) continue;
     seen.add(next);
-    // What the runner builds is for other tests.
+    // The builds of the runner serve other tests.
     if (next !== 'test/run.ts') open.push(...leadsTo(next));
   }
   return seen;
 }
 
-/** Of `tests`, those that start no process and open no connection. (`node:net` is imported for what it says of addresses.) */
+/** The members of `tests` that start no process and open no connection. (`node:net` is allowed: it is used to parse addresses.) */
 export function pureOf(tests: readonly string[]): readonly string[] {
   const outside =
     /^(node:(child_process|cluster|dgram|http|http2|https|tls|worker_threads)|playwright-core)$/;
@@ -82,8 +82,8 @@ export function pureOf(tests: readonly string[]): readonly string[] {
 }
 
 /**
- * Of `tests`, those that a change of `changed` can reach. A file that is no source reaches the tests of its own folder and those
- * that name the file or its folder; what every test stands on (package.json, tsconfig.json, the runner) reaches all.
+ * The members of `tests` that a change of `changed` can affect. A file that is not a source affects the tests of its folder and those
+ * that name the file or its folder; shared files (package.json, tsconfig.json, the runner) affect all.
  *
  * @param changed paths from the root
  */

@@ -1,6 +1,6 @@
 /**
- * Which test of this process runs now. A file that is told to stop, dies in the middle, or does not end after its last test
- * says in which test that was, or what is still open: `test/run.ts` shows it.
+ * Tracks the test that runs in this process. A file that is stopped, crashes, or does not exit after its last test
+ * reports that test, or the handles that are still open; `test/run.ts` shows it.
  */
 
 /** Long enough for connections that are about to close by themselves. */
@@ -9,7 +9,7 @@ const LINGER_MS = 30_000;
 const LINGER_AFTER_FAILURE_MS = 500;
 
 let running: { readonly name: string; readonly since: number } | undefined;
-/** Of those that have run, with the reason: the framework prints them at the end, which a file that is stopped does not reach. */
+/** Failed tests with the reason. The framework prints them at the end, which a stopped file does not reach. */
 const failures: { readonly name: string; readonly reason: string }[] = [];
 
 function say(line: string): void {

@@ -10,9 +10,9 @@ export interface BusScript {
   readonly refused?: readonly [string, string];
   /** The signal comes before the reply to the call. */
   readonly early?: boolean;
-  /** The connection is lost at this call instead of a reply. */
+  /** The connection breaks at this call, without a reply. */
   readonly losesAt?: string;
-  /** What the unit looks like, before the call and after it. */
+  /** State of the unit before and after the call. */
   readonly before?: Unit;
   readonly after?: Unit;
 }
@@ -48,7 +48,7 @@ export function scriptedBus(script: BusScript): ScriptedBus {
         interface: 'org.freedesktop.systemd1.Manager',
         member: 'JobRemoved',
       };
-      // A job of somebody else ends as well.
+      // An unrelated job ends as well.
       for (const tell of listeners)
         tell({ ...signal, body: [6, '/org/freedesktop/systemd1/job/6', 'other.service', 'failed'] });
       for (const tell of listeners) tell({ ...signal, body: [7, JOB, 'kubelet.service', script.result] });

@@ -19,7 +19,7 @@ export interface TestSuite {
   (name: string, body: TestBody): void;
   /** Counts as skipped in the summary, with its reason. In `.ci/run` a skip is a failure. */
   skip(name: string, reason: string): void;
-  /** What only root can do: skipped for anybody else. Root of a machine, which may mount and change owners. */
+  /** Test that needs root on the machine, to mount and to change owners; skipped for other users. */
   asRoot(name: string, body: TestBody): void;
   /** Runs after all tests, in reverse order of registration, and counts like one of them. */
   lastly(name: string, body: TestBody): void;

@@ -26,7 +26,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { killIfThere } from './process.ts';
 
-/** What the kubelet does when it is started. */
+/** Behaviour of the fake kubelet at start. */
 export type Behaviour =
   /** Reads the file, says that it is ready, runs. */
   | 'works'
@@ -95,7 +95,7 @@ export const kubeletUnit = (state: string, extra = ''): string =>
   '[Unit]\nDefaultDependencies=no\nStartLimitIntervalSec=0\n' +
   `[Service]\nType=notify\nNotifyAccess=all\nTimeoutStartSec=2\nTimeoutStopSec=2\n${extra}ExecStart=${state}/kubelet $KUBELET_EXTRA_ARGS\n`;
 
-/** Nothing of them may survive the test. */
+/** Processes that must not outlive the test. */
 const running = new Set<ChildProcess>();
 process.once('exit', () => {
   for (const child of running) child.kill('SIGKILL');
@@ -240,7 +240,7 @@ export class PrivateSystemd {
       try {
         if (this.systemctl('is-active', 'boot.target') === 'active') return;
       } catch {
-        // Not up yet.
+        // The service has not started yet.
       }
       await delay(20);
     }

@@ -163,7 +163,7 @@ export function renderedBy(name: string): readonly KubeObject[] {
   return renderFleet(fleet).clusters.flatMap(({ objects }) => objects);
 }
 
-/** What no fleet renders: the agent as the reconciler applies it, and the Jobs of the adapter. */
+/** Workloads that no fleet renders: the agent as the reconciler applies it, and the Jobs of the adapter. */
 export function madeAtRunTime(): Readonly<Record<string, readonly KubeObject[]>> {
   const own = { image: WORKLOAD_IMAGE, imagePullSecrets: [WORKLOAD_PULL_SECRET] };
   const job = (

@@ -12,7 +12,7 @@ const Layout: DefineComponent = defineComponent({
     const route = useRoute();
     const name = async (): Promise<void> => {
       await nextTick();
-      // What it says is its name, and the keys are part of it.
+      // Its accessible name must be its visible text, which includes the keys.
       document.querySelector('.DocSearch-Button')?.removeAttribute('aria-label');
       const content = document.getElementById('VPContent');
       if (content?.querySelector('main') === null) content.setAttribute('role', 'main');

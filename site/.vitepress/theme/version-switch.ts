@@ -2,7 +2,7 @@
 import { useData } from 'vitepress';
 import { type DefineComponent, defineComponent, h, onMounted, ref } from 'vue';
 
-/** What `versions.js` says, newest first. */
+/** Entry of `versions.js`, newest first. */
 interface Version {
   readonly version: string;
   readonly path: string;

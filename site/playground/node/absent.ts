@@ -1,4 +1,4 @@
-/** What a page has not: a cluster, a registry, a disk to write to, a chart to render. Nothing that the page offers leads here. */
+/** Stubs for what a page lacks: a cluster, a registry, a writable disk, chart rendering. No feature of the page reaches them. */
 import { UsageError } from '../../../runtime/core/errors.ts';
 
 export function absent(): never {

@@ -1,7 +1,7 @@
-/** What Node has for everybody. */
+/** Globals of Node. */
 export { Buffer } from './buffer.ts';
 
-/** The program asks how it was called, and with which environment: as somebody calls it who has it on the path. */
+/** Arguments and environment of the program, as if it was run from the PATH. */
 export const process: { readonly argv: readonly string[]; readonly env: Readonly<Record<string, string>> } = {
   argv: [],
   env: {},

@@ -29,7 +29,7 @@ export function basename(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-/** Of a path that stands below `from`, or is it. */
+/** Relative path; `to` must be `from` or a path below it. */
 export function relative(from: string, to: string): string {
   const [base, target] = [normalize(from), normalize(to)];
   if (base === target) return '';

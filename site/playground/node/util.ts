@@ -1,4 +1,4 @@
-/** What the commands of the playground use of `node:util`. The reader of arguments is that of Node's makers, as a package. */
+/** The part of `node:util` that the commands of the playground use. `parseArgs` is the package of the Node.js project. */
 export { parseArgs } from '@pkgjs/parseargs';
 
 /** Equal by value: plain objects, lists, maps, sets, dates, bytes and what has no parts. */
@@ -9,7 +9,7 @@ export function isDeepStrictEqual(a: unknown, b: unknown): boolean {
   return sameEntries(a, b) ?? sameFields(a, b);
 }
 
-/** Of what keeps its content elsewhere than in fields; undefined of all else. */
+/** Compares objects whose content is not in fields; undefined for any other object. */
 function sameEntries(a: object, b: object): boolean | undefined {
   if (a instanceof Date && b instanceof Date) return a.getTime() === b.getTime();
   if (a instanceof Map && b instanceof Map)

@@ -1,4 +1,4 @@
-/** Unpacks in place of `node:zlib`, within the bound that is asked for. */
+/** Replaces `node:zlib` for decompression, and enforces the requested size limit. */
 import { Buffer } from 'buffer';
 import { Gunzip } from 'fflate';
 

@@ -25,7 +25,7 @@ interface Recorded {
   readonly versions_after: Readonly<Record<string, number>>;
 }
 
-/** What the recording fixes for any good implementation: whether it ends well, what is stored, under which labels. */
+/** The part of the recording that any good implementation shares: success, stored content, labels. */
 interface Answer {
   readonly ok: boolean;
   readonly versions: Readonly<Record<string, number>>;

@@ -116,7 +116,7 @@ export const suite: ConformanceSuite<Input> = {
     if (input.kind === 'search') return searchByLabels(input.selector);
     if (input.kind === 'payload') return payload(input);
     if (input.kind === 'first-release') return firstRelease(input);
-    // What the API sends is read before anything is decided about it.
+    // The resource of the API is parsed before the decision.
     if (input.resource === null)
       return clusterDocument.safeParse(null).success ? 'read' : { publish: false, reason: 'resource is nil' };
     const conditions = (input.resource.conditions ?? []).map(({ age_seconds, ...condition }) => ({

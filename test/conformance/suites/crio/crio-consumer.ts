@@ -1,4 +1,4 @@
-/** What CRI-O does with the file: its name is derived from namespace and repository, and it must be JSON that CRI-O reads. */
+/** CRI-O's use of the file: it derives the name from namespace and repository, and must be able to read the JSON. */
 import { authFilePath } from '../../../../runtime/credential-provider/plugin/run.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 

@@ -130,7 +130,7 @@ interface Judged {
   readonly isMarked: boolean;
 }
 
-/** The namespace's secrets cannot be read, and not because somebody refuses it. */
+/** The namespace's secrets cannot be read, for a reason other than a denied permission. */
 function isUnread(input: Input, { sources }: Reading, { log }: Peer): boolean {
   const isDenied = [403, 404].includes(Number(input.api));
   const isElsewhere = log.some((line) => line.includes('connect: connection refused'));
@@ -139,7 +139,7 @@ function isUnread(input: Input, { sources }: Reading, { log }: Peer): boolean {
 
 function expectation(input: Input, peer: Peer, judged: Judged): Observed {
   const { reading, writes, exitCode, isMarked } = judged;
-  // Recorded files name no writer, so nobody takes them away.
+  // Recorded files name no writer, so no cleanup deletes them.
   const isLeft = !writes && input.existingAuthFile !== null;
   const credentials = isLeft
     ? lookups(authsIn(input.existingAuthFile ?? ''), reading.sources)
@@ -176,7 +176,7 @@ function recordedBytes(
   return bytesOf({ ...recorded, auths: Object.fromEntries(needed.map((key) => [key, auths[key]])) });
 }
 
-/** Whether CRI-O would miss the entry at one of the places, or find another there. */
+/** Whether CRI-O, without the entry, would find no credential or a different one at one of the pull sources. */
 function isNeeded(key: string, auths: Auths, { sources }: Reading): boolean {
   const without = Object.fromEntries(Object.entries(auths).filter(([name]) => name !== key));
   return sources.some((source) => oracleLookup(auths, source) !== oracleLookup(without, source));
@@ -201,7 +201,7 @@ function firstRequest(input: Input, peer: Peer, decidedByReading: boolean): stri
   return decidedByReading ? list : recorded;
 }
 
-/** Whether CRI-O would find in the recorded file what it should: only then are its bytes the wanted ones. */
+/** Whether CRI-O would find the right credentials in the recorded file: only then are its bytes expected. */
 function isRight({ auths }: Peer, credentials: Observed['credentials']): boolean {
   return Object.entries(credentials).every(
     ([source, wanted]) => (oracleLookup(auths ?? {}, source) ?? '(none)') === wanted,

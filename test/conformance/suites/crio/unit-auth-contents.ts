@@ -1,4 +1,4 @@
-/** Which keys of a secret and of the node's file end up in the auth file, for given mirrors. */
+/** Keys of a secret and of the node's file that the auth file contains, for given mirrors. */
 
 import { redact, reveal } from '../../../../runtime/core/redacted.ts';
 import {

@@ -18,7 +18,7 @@ interface Input {
   readonly fileContent: string | null;
   readonly secretContent: string;
   readonly restartResults: readonly string[];
-  /** How often the file is looked at. */
+  /** Number of checks of the file. */
   readonly ticks?: number;
 }
 
@@ -56,7 +56,7 @@ export const suite: ConformanceSuite<Input, Expected> = {
 
 function readCase({ name, input, expected, wanted }: Recorded) {
   const { why: _, ...better } = wanted ?? {};
-  // Of several looks only the first may restart: the content that failed is known then.
+  // Only the first of several checks may restart: the content that failed is recorded afterwards.
   const first =
     input.ticks === undefined || wanted === undefined
       ? {}
@@ -67,7 +67,7 @@ function readCase({ name, input, expected, wanted }: Recorded) {
   return { name, input, expected: all as Expected };
 }
 
-/** Where the meaning is the same already, the file is not touched: its bytes stay those that were there. */
+/** When the content is already equivalent, the file keeps its bytes. */
 function leftAlone(actual: Expected, expected: Expected, input: Input): boolean {
   if (actual.restartCalls !== 0 || actual.final !== input.fileContent) return false;
   return isDeepStrictEqual(JSON.parse(actual.final ?? 'null'), JSON.parse(expected.final ?? 'null'));

@@ -41,7 +41,7 @@ export const suite: ConformanceSuite<Input, Expected> = {
     return { error: end.ok ? null : inTheirWords(end.error) };
   },
   accepts: (actual, expected) => {
-    // What follows the colon are the bus's own words.
+    // The text after the colon is the message of D-Bus.
     const head = (text: string | null): string | null =>
       text === null ? null : text.replace(/^(failed to (?:restart kubelet|connect to dbus)): .*/s, '$1:');
     return head(actual.error) === head(expected.error);

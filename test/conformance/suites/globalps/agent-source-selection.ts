@@ -1,4 +1,4 @@
-/** Which mounted pull secret the node agent takes. */
+/** Selection of the mounted pull secret by the node agent. */
 
 import { PullwrightError } from '../../../../runtime/core/errors.ts';
 import { redact } from '../../../../runtime/core/redacted.ts';

@@ -1,4 +1,4 @@
-/** What the existing node agent takes for a docker config. */
+/** Docker configs that the existing node agent accepts. */
 import { upstreamAgentFault } from '../../../../runtime/core/docker-config/pull-secret.ts';
 import { redact } from '../../../../runtime/core/redacted.ts';
 import { type ConformanceSuite, rows } from '../../suite.ts';

@@ -1,4 +1,4 @@
-/** Which Machines and Nodes get the eligibility label, and on which platforms the controller runs. */
+/** Machines and Nodes that get the eligibility label, and platforms on which the controller runs. */
 import { runOffline } from '../../../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../../../runtime/engine/store.ts';
 import { eligibilityLabels, poolEligibility } from '../../../../runtime/global-pull-secret/eligibility.ts';
@@ -10,7 +10,7 @@ import { type ConformanceSuite, rows } from '../../suite.ts';
 interface Input {
   readonly platform: string;
   readonly upgradeType?: string;
-  /** What the NodePool itself wants on its Machines. */
+  /** Labels that the NodePool sets on its Machines. */
   readonly nodeLabels?: Readonly<Record<string, string>>;
   readonly taints?: readonly unknown[];
   readonly machineOwned?: boolean;

@@ -60,7 +60,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
   },
 };
 
-/** Which of the two documents cannot be used, in their words; why is in ours. */
+/** The peer's name for the document that cannot be used; the reason is in our words. */
 function errorOf(merged: ReturnType<typeof mergePullSecrets>): string | null {
   if (!merged.ok) return `invalid original pull secret format: ${merged.problem.message}`;
   if (merged.additionalProblem === undefined) return null;

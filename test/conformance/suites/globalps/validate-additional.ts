@@ -1,4 +1,4 @@
-/** Whether the additional secret is taken as it is, as the reconciler's plan says it to its owner. */
+/** Whether the reconciler's plan accepts the additional secret, and the message for its owner. */
 
 import { PullSecret } from '../../../../runtime/core/docker-config/pull-secret.ts';
 import type { EntryStatus } from '../../../../runtime/core/kubernetes/pull-status.ts';
@@ -56,7 +56,7 @@ function inTheirWords({ reason, message }: EntryStatus): string {
   return `invalid docker config json format: ${reason} ${message}`;
 }
 
-/** What follows the colon is of Go's parsers. */
+/** The text before the colon: the rest comes from Go's parsers. */
 function head(error: string | null): string | null {
   return error === null ? null : (error.split(':', 1)[0] ?? '');
 }

@@ -18,7 +18,7 @@ interface Answer {
   readonly usernameAnyOf?: readonly string[];
 }
 
-/** What containers/image says of a credential helper where there is none, as on the machine of the cases. */
+/** Error of containers/image for a credential helper that is not installed, as on the machine of the cases. */
 function missingHelper(name: string): string {
   return `error getting credentials - err: exec: "docker-credential-${name}": executable file not found in $PATH, out: \`\``;
 }

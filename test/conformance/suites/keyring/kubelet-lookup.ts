@@ -36,7 +36,7 @@ interface Answer {
   readonly orderUndefined?: boolean;
 }
 
-/** Of an image that is no reference, only why. */
+/** Expected answer; for an image that is not a valid reference, only the error. */
 type Recorded = Answer | (Omit<Answer, 'repo' | 'error'> & { readonly imageError: string });
 
 function answerOf(expected: Recorded): Answer {

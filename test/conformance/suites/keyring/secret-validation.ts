@@ -1,4 +1,4 @@
-/** What the API server takes and what the kubelet can read. */
+/** Secrets that the API server accepts, and Secrets that the kubelet can read. */
 import { kubeletKeyring, lookupForKubelet } from '../../../../runtime/core/docker-config/kubelet-keyring.ts';
 import { pullSecretSource } from '../../../../runtime/core/docker-config/pull-secret.ts';
 import type { SecretObject } from '../../../../runtime/core/kubernetes/object.ts';
@@ -55,7 +55,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
   },
 };
 
-/** As `validate` says it, without its own words around. */
+/** The message of `validate`, without its own prefix and suffix. */
 function refusalOf(secret: SecretObject): string {
   const problem = validateSecret(secret).find(({ code }) => code === 'ApiServerRefuses');
   return problem?.message.replace('is refused by the API server: ', '') ?? '';

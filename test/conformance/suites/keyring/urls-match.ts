@@ -1,4 +1,4 @@
-/** What the two suites of glob matches share. */
+/** Shared by the two suites of glob matches. */
 import { matchesImage, parseSchemelessUrl } from '../../../../runtime/core/docker-config/match-images.ts';
 import type { ConformanceCase, ConformanceSuite } from '../../suite.ts';
 
@@ -35,7 +35,7 @@ function globAnswer({ glob, target }: GlobInput): GlobAnswer {
   return { match: matchesImage(glob, target), error: wrong?.ok === false && wrong.goText };
 }
 
-/** An error text must be the same; `true` stands for any. */
+/** An error text must be equal; `true` accepts any. */
 function globAccepts(actual: GlobAnswer, expected: GlobAnswer): boolean {
   if (actual.match !== expected.match) return false;
   if (typeof expected.error === 'string' && expected.error !== '') return actual.error === expected.error;

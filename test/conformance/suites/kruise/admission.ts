@@ -67,7 +67,7 @@ export const suite: ConformanceSuite<AdmissionCase, Expected> = {
   },
 };
 
-/** What the webhook answers, with the plan that the policy is compiled from too. */
+/** Answer of the webhook, with the plan that the policy is also compiled from. */
 function admit(input: AdmissionCase): Expected {
   const own = (input.pod.spec.imagePullSecrets ?? []).map(({ name }) => name ?? '');
   const untouched = { mutated: false, imagePullSecrets: own, injectedSidecarSets: [] };

@@ -108,7 +108,7 @@ async function admit(on: ControlPlane, input: LiveInput): Promise<Answer> {
   return 'refused' in created ? { error: created.refused } : { imagePullSecrets: created.names };
 }
 
-/** A mirror pod stands on a node and has no account. */
+/** A mirror pod is bound to a node and has no ServiceAccount. */
 function identity({ annotations }: LiveInput, account: string): object {
   if (annotations === undefined) return { account };
   return { annotations: { 'kubernetes.io/config.hash': 'x', ...annotations }, nodeName: 'node' };

@@ -1,4 +1,4 @@
-/** Which CredentialProviderConfig files the kubelet starts with, and what it says about the others. */
+/** CredentialProviderConfig files that the kubelet accepts at start, and its errors for the others. */
 
 import { kubeletRefusal } from '../../../../runtime/credential-provider/config.ts';
 import { parseYaml } from '../../../../runtime/kube/yaml.ts';

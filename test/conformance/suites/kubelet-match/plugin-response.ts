@@ -1,5 +1,5 @@
 /**
- * Which responses the kubelet takes, judged by a strict decoder of the test's own; and that every response that we can give is
+ * Responses that the kubelet accepts, by the test's own strict decoder. Every response that we can give must be
  * one of those.
  */
 import { parseRequest, responseText } from '../../../../runtime/credential-provider/plugin/request.ts';

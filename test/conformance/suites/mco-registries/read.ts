@@ -128,7 +128,7 @@ function pullOf({ loaded }: NodeFiles, image: string): Fields {
   };
 }
 
-/** How containers/image begins what it says of the file. */
+/** Prefix of the errors of containers/image about the file. */
 const LOADING = `loading registries configuration "${REGISTRIES_CONF}"`;
 
 function isOneOf(texts: readonly string[], text: string | undefined): boolean {

@@ -76,7 +76,7 @@ function merged({ template, matchImages }: MergeRow): unknown {
   return { config: config ?? null, overlapped: overlapped.sort() };
 }
 
-/** Where something is wrong, ours is always told a reason and a message; the peer's helper fills them in for an error. */
+/** For an error, our helper always gets a reason and a message; the peer's helper fills them in. */
 function condition({ err, conditionType, reason, args }: ConditionRow): unknown {
   const type = (conditionType || 'MachineConfigRendered') as 'Validated';
   if (err === null && reason === '') return conditionOf(type);

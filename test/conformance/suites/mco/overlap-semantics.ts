@@ -1,4 +1,4 @@
-/** Which pairs of patterns can match one image, by the kubelet's matching. */
+/** Pairs of patterns that can match one image, by the kubelet's matching. */
 import { patternsMeet } from '../../../../runtime/credential-provider/merge.ts';
 import { scopesConflict } from '../../../credential-provider/support/scope-rule.ts';
 import type { ConformanceSuite } from '../../suite.ts';

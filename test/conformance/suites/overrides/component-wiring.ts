@@ -99,7 +99,7 @@ function wiring(component: string, input: Input): unknown {
 
 const IMAGE = 'quay.io/o/r:1';
 
-/** What runs on nodes is resolved by the mirrors alone; what runs in the control plane, by the flag too. */
+/** Images on nodes are resolved by the mirrors alone, images of the control plane also by the flag. */
 function followed(plane: string): unknown {
   const { mirrors } = placesOf({ 'quay.io/o': ['m.example.com/o'] });
   const [first] = resolveMirrors(mirrors, IMAGE).candidates;

@@ -15,12 +15,12 @@ function objects(kind: string, apiVersion: string, list: unknown): readonly Kube
 }
 
 export const suite: ConformanceSuite<Entry> = {
-  // Where neither kind is served upstream gives no map, which makes the same variable as an empty one: ours.
+  // Without either kind, upstream returns no map; it results in the same variable as our empty one.
   cases: (document) =>
     readCases(document).map((one) => toConformance({ ...one, expected: one.expected ?? {} })),
   answer: (input) => {
     const has = { icsp: true, idms: true, ...(input['has'] as object | undefined) };
-    // What a cluster does not serve cannot be listed.
+    // A cluster can only list kinds that it serves.
     const served = [
       ...(has.idms ? objects('ImageDigestMirrorSet', 'config.openshift.io/v1', input['idms']) : []),
       ...(has.icsp

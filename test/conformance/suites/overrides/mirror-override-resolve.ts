@@ -1,7 +1,7 @@
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsErrorHead, firstPlace, placesOf, readCases, textOf, toConformance } from './read.ts';
 
-/** How the existing system calls the match: by the parts that the source has. */
+/** Name of the match in the existing system, by the parts of the source. */
 function kindOf(source: string): string {
   const [first = '', ...path] = source.split('/');
   const isHost = path.length > 0 || /[.:]/.test(first) || first === 'localhost';

@@ -57,7 +57,7 @@ function imagesSet(after: KubeObject | undefined): readonly string[] {
   ];
 }
 
-/** Whether a pass makes the stream. */
+/** Whether a reconcile creates the ImageStream. */
 function makesStream(isServed: boolean, isAnnotated: boolean): boolean {
   const cluster = hostedCluster(isAnnotated ? BY_DIGEST : {});
   const out = run([cluster, ...(isServed ? [OTHER_STREAM] : [])], {

@@ -77,7 +77,7 @@ export function textOf(input: Readonly<Record<string, unknown>>, field: string, 
   return typeof value === 'string' ? value : otherwise;
 }
 
-/** What a look-up follows where the cluster has these mirrors, and the flag has these targets. */
+/** Pull sources of a look-up, for the mirrors of the cluster and the targets of the flag. */
 export function placesOf(mirrors: unknown, targets?: unknown): ReleasePlaces {
   const entries = [...toMap<readonly string[]>(mirrors)].map(([source, places]) => ({
     source,
@@ -92,7 +92,7 @@ export async function firstPlace(image: string, places: ReleasePlaces): Promise<
   return (await lookUpRelease(image, places, (reference) => Promise.resolve(reference))).from;
 }
 
-/** The cases abbreviate digests: `sha256:abc` stands for one that is as long as it must be. */
+/** Expands the abbreviated digests of the cases, such as `sha256:abc`, to full length. */
 export function wholeDigests(document: unknown): unknown {
   const text = JSON.stringify(document).replace(
     /@sha256:([0-9a-f]{1,63})(?![0-9a-f])/g,

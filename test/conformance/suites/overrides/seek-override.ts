@@ -6,7 +6,7 @@ import { acceptsPartial, type OverrideCase, placesOf, readCases, textOf, toConfo
 
 type Input = Readonly<Record<string, unknown>>;
 
-/** Which probes fail: those of a list, all but those of another, or as a map says. Without any, every probe succeeds. */
+/** Whether a probe fails: by a list of failures, a list of successes, or a map. Without any, every probe succeeds. */
 function isDown(input: Input, reference: string): boolean {
   const { unavailable, available } = input;
   if (Array.isArray(unavailable)) return unavailable.includes(reference);
@@ -14,7 +14,7 @@ function isDown(input: Input, reference: string): boolean {
   return typeof available === 'object' && (available as Input | null)?.[reference] === false;
 }
 
-/** As a release image is looked up. */
+/** Looks up a reference in the same way as a release image. */
 async function seek(input: Input): Promise<unknown> {
   const image = textOf(input, 'image');
   const found = await lookUpRelease(image, placesOf(input['overrides']), (reference) =>
@@ -24,7 +24,7 @@ async function seek(input: Input): Promise<unknown> {
   return { result: found.from, ...(await remembered(input, asked)) };
 }
 
-/** What the answers of a reconciler's look-ups come to when the mirrors are asked about several times. */
+/** Results of repeated look-ups by one reconciler, with its cache. */
 async function remembered(input: Input, asked: readonly string[]): Promise<object> {
   const { mirrors } = placesOf(input['overrides']);
   const places = resolveMirrors(mirrors, textOf(input, 'image')).candidates.filter(

@@ -1,4 +1,4 @@
-/** A pod as an API server has it, judged as `doctor` judges it. */
+/** Diagnosis of a pod from the API server, as `doctor` makes it. */
 
 import type { KubeObject } from '../../../../runtime/core/kubernetes/object.ts';
 import { judgePod } from '../../../../runtime/diagnose/checks/chain.ts';
