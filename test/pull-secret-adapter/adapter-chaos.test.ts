@@ -26,9 +26,9 @@ import { NAMESPACE, QUEUE, Stage } from './stage.ts';
 const kills = Number(process.env['PULLWRIGHT_CHAOS'] ?? 20);
 const seed = Number(process.env['PULLWRIGHT_SEED'] ?? 9);
 
-/** What should be the case in the end. */
+/** Desired final state. */
 interface Wanted {
-  /** Contents in the order in which they were asked for. */
+  /** Contents in the order in which they were declared. */
   readonly contents: string[];
   deleted: boolean;
 }
@@ -44,7 +44,7 @@ const wanted = new Map<string, Wanted>();
 const random = randomFrom(seed);
 let victim: RunningProgram;
 
-/** It is ended by us. */
+/** Set when the test itself stops the process. */
 let over = false;
 /** Who loses the lease of one second on a busy machine ends with 1, and is started again, as a kubelet does. */
 const start = (): RunningProgram => {
@@ -92,7 +92,7 @@ interface SeenJob {
   readonly status?: { readonly conditions?: readonly { readonly type: string }[] };
 }
 
-/** Of the state that a cluster was brought into last. */
+/** Job for the latest state of a cluster. */
 async function jobOf(id: string, generation: number): Promise<SeenJob | undefined> {
   const { body } = await stage.plane.client.request('GET', `/apis/batch/v1/namespaces/${NAMESPACE}/jobs`);
   const { items = [] } = body as { readonly items?: readonly SeenJob[] };

@@ -274,7 +274,7 @@ test('five clusters whose dependencies become ready at once: each is found by it
     logger: createLogger({ write: (line) => sentinelLog.push(line), level: () => 'debug' }),
     metrics: createMetrics(),
     signal: over.signal,
-    // Whoever waits for it would be found by nothing but the short pause.
+    // With a long pause, only the event can trigger the reconcile.
     pauseMs: NEVER,
     once: false,
     ports: { health: undefined, metrics: undefined },

@@ -8,7 +8,7 @@ import { table, test } from '../support/suite.ts';
 const DEAD = 'pullwright_adapter_events_total{outcome="dead",pod="a"}';
 const ERRORS = 'controller_runtime_reconcile_total{controller="pull-secret-adapter",result="error"}';
 const POLLED = 'pullwright_sentinel_last_poll_timestamp_seconds';
-/** It polls every minute: samples are at whole minutes. */
+/** Polls every minute: samples are at whole minutes. */
 const POLLING = { [POLLED]: '0+60x60' };
 
 function result(cluster: string, reason: string): string {

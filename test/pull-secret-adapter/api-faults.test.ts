@@ -1,4 +1,4 @@
-/** What the adapter makes of every way in which the HyperFleet API, or its own cluster, can fail, and that it mends. */
+/** Behaviour of the adapter for every fault of the HyperFleet API or of its own cluster, and its recovery. */
 import assert from 'node:assert/strict';
 import { eventually } from '../control-plane/eventually.ts';
 import { findPlanted } from '../support/canary.ts';
@@ -13,13 +13,13 @@ interface ApiFaultCase extends Case {
   readonly undo?: (scene: Scene) => void;
   readonly baseUrl?: (api: HyperfleetDouble) => string;
   readonly timeoutMs?: number;
-  /** What becomes of the message. @default {'again'} */
+  /** What the adapter does with the message. @default {'again'} */
   readonly message?: 'done' | RegExp;
   /** The last line that is logged; absent: none is. */
   readonly log?: RegExp;
   /** Available and Health as reported while it lasts. @default {the Job runs when the message is done, else nothing} */
   readonly reported?: readonly [available: string, health: string];
-  /** A pause that must have been asked for. */
+  /** Checks the pause that the adapter must request. */
   readonly pause?: (ms: number) => boolean;
 }
 
@@ -27,7 +27,7 @@ interface ApiFaultCase extends Case {
 const STARTED = ['False JobInProgress', 'True Healthy'] as const;
 /** No report has arrived. */
 const NOTHING = ['nothing', 'nothing'] as const;
-/** What a proxy or a page to sign in answers; its text must be shown nowhere. */
+/** Answer of a proxy or a sign-in page; its text must never be printed. */
 const HTML = '<html><body>Sign in</body></html>';
 
 /** The fault at every call, not at the first alone. */
@@ -56,7 +56,7 @@ function overloaded(retryAfter: string): ApiFault {
 }
 
 const FAULTS: readonly ApiFaultCase[] = [
-  // It answers as itself, and says no: who we are, what we ask for, how often.
+  // The API itself rejects the request: for identity, content or rate.
   {
     name: '401',
     reason: 'the token is wrong for every cluster',

@@ -33,7 +33,7 @@ test('documents that are too large, and identifiers that are none, are left out;
 });
 
 interface Paged extends Case {
-  /** What the API answers to each page that is asked for. */
+  /** Answer of the API to the request of each page. */
   readonly page: (number: number) => Readonly<Record<string, unknown>>;
   readonly clusters: number;
   readonly requests: number;
@@ -105,7 +105,7 @@ test('a cluster that comes while pages of one are read is no page that comes aga
   const api = await HyperfleetDouble.start();
   api.strict = false;
   for (let index = 0; index < 4; index += 1) api.add(`cls-${index}`, goodSpec('list'));
-  // Pages shrink to one document each where a heavy one stands, and the newest come first.
+  // Pages shrink to one document each around a large one, and the newest come first.
   api.add('cls-heavy', { ...goodSpec('large'), padding: 'x'.repeat(33 * 2 ** 20) });
   const client = clientOf(api.url, { onLeftOut: () => api.add('cls-new', goodSpec('list')) });
   const seen: string[] = [];

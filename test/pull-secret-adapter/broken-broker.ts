@@ -1,6 +1,6 @@
 /**
  * Adapter and Sentinel as programs, each with a line of its own to a real broker, and what becomes of them when the lines break. Every
- * cluster has one event: nothing else brings it to the adapter, so that an event that is lost is seen.
+ * cluster has one event and no other trigger, so a dropped event fails the test.
  */
 import assert from 'node:assert/strict';
 import { type Line, openLine } from '../brokers/line.ts';
@@ -22,7 +22,7 @@ export interface Broker {
     readonly env: Readonly<Record<string, string>>;
   };
   readonly stop: () => Promise<void> | void;
-  /** What runs first: the sources by Node, or the executable. The adapter that takes over is the other one. */
+  /** Program of the first leader: the sources run by Node, or the executable. The adapter that takes over is the other one. */
   readonly first: readonly string[];
   readonly second: readonly string[];
 }
@@ -113,7 +113,7 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
     scene = new Scene(await HyperfleetDouble.start(), await JobCluster.start(), broker);
     [adapter, sentinel] = [await scene.adapter(broker.first), await scene.sentinel()];
     for (const program of [adapter, sentinel]) await is(program, 200);
-    // Who leads has gone over the clusters: from here on only an event brings one.
+    // The leader has finished its sweep: from here on only an event triggers a reconcile.
     await eventually(() => assert.match(adapter.run.log, /this process leads/));
     await eventually(() =>
       assert.ok(scene.api.requests.filter((one) => one.endsWith('/clusters')).length > 1),
@@ -131,7 +131,7 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
       sentinel.line.repair();
       await is(sentinel, 200);
       await eventually(() => assert.equal(published(sentinel), before + 1, sentinel.run.log));
-      // This one waits at the broker for the adapter.
+      // This event waits at the broker for the adapter.
       await scene.add(`cls-${fault}-waits`);
       await eventually(() => assert.equal(published(sentinel), before + 2, sentinel.run.log));
       assert.equal(scene.available(`cls-${fault}-waits`), undefined);
@@ -154,7 +154,7 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
     });
 
   test('killed while it handles a message: the other adapter gets it', async () => {
-    // The other one leads and goes over the clusters no more, so that only the message brings this one.
+    // The other adapter leads and does not sweep again, so only the message triggers this cluster.
     adapter.line.cut();
     await is(adapter, 503);
     const killed = await scene.adapter(scene.broker.second);
@@ -190,7 +190,7 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
 
   test.lastly('everything stops, and nothing was printed that is secret', async () => {
     for (const { run } of [adapter, sentinel]) await run.stop('SIGKILL');
-    // Also those of processes that have ended, which hang until now.
+    // Includes the lines of exited processes, which are still open.
     for (const line of scene.lines) line.close();
     assert.equal(findPlanted(adapter.run.log + sentinel.run.log), undefined);
     assert.deepEqual([scene.api.violations, scene.api.refused], [[], []]);

@@ -1,7 +1,7 @@
 /** One container without a container runtime: mounts of its own, a root of its own, an unprivileged user. Needs root and util-linux. */
 import { missingControlPlane } from '../control-plane/build.ts';
 
-/** What the image holds. */
+/** Content of the image. */
 export interface Program {
   /** Stands for the image's entry point. */
   readonly command: readonly string[];
@@ -82,7 +82,7 @@ export function containerCommand(input: ContainerInput): readonly string[] {
     input.readOnlyRoot ? 'yes' : 'no',
     ...program.folders,
     '--',
-    // What lies above is mounted first.
+    // Parent folders are mounted first.
     ...[...input.mounts]
       .sort((a, b) => a.mountPath.length - b.mountPath.length)
       .flatMap(({ source, mountPath, readOnly }) => [source, mountPath, readOnly === true ? 'ro' : 'rw']),

@@ -21,7 +21,7 @@ function specOf(label: string): Record<string, unknown> {
   };
 }
 
-/** What a person does by `kubectl annotate configmap`. */
+/** Same effect as `kubectl annotate configmap`. */
 async function annotate({ plane }: Stage, name: string, value: string): Promise<void> {
   const { status } = await plane.client.request(
     'PATCH',
@@ -63,7 +63,7 @@ export function customerLiveCase(
     const label = /--update-labels=(pullwright-tenant)=([0-9a-f]{32})/.exec(JSON.stringify(api.last(ID)));
     const [, key = '', value = ''] = label ?? [];
     assert.equal(secret(), undefined, 'nothing is sent before');
-    // Whoever owns it does what the report says, and somebody asks again.
+    // The project's owner follows the report, and a person requests a retry.
     gcp.projects.set(PROJECT, { [key]: value });
     await annotate(stage, 'pullwright.dev/verify', 'the label is set');
     await available();

@@ -15,11 +15,11 @@ type Sentinel = () => Promise<void>;
 
 interface Row extends Case {
   readonly id: string;
-  /** What happens before the deletion. */
+  /** Setup before the deletion. */
   readonly before: (stage: Stage, id: string, sentinel: Sentinel) => Promise<void> | void;
   /** Afterwards, so that nothing of it is left. */
   readonly after?: (stage: Stage, id: string) => Promise<void>;
-  /** What became of each place. */
+  /** Result for each target of the deletion. */
   readonly receipt: Readonly<Record<string, string>>;
 }
 

@@ -89,7 +89,7 @@ test('rule dependencies: no event before the others are ready, then the same flo
   api.clusters.get('cls-7')?.reports.clear();
   const before = api.reported.length;
   await sentinel('--rule', 'dependencies');
-  // The event of a cluster that can never work, which waits for nobody, has been handled.
+  // The event of the invalid cluster has been handled.
   await until(() => api.reported.slice(before).some((one) => one.cluster === 'cls-2'));
   assert.equal(api.last('cls-7'), undefined);
   api.dependenciesReady('cls-7');

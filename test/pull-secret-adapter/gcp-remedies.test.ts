@@ -1,4 +1,4 @@
-/** What the Job says and does about each reason that Google documents for a refusal. */
+/** Message and reaction of the Job for each error reason that Google documents. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { explainGcpError, GcpError, remedyFor } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
@@ -25,7 +25,7 @@ const ROWS: readonly (readonly [info: string, call: string, is: string, says: Re
   // A constraint without a reason, and a state that passes.
   ['FAILED_PRECONDITION', 'CreateSecret', 'PolicyDenied', /organization policies/],
   ['FAILED_PRECONDITION', 'UpdateSecret', 'SecretManagerUnavailable', /refused with FAILED_PRECONDITION/],
-  // A reason that nobody knows, of a call that is denied.
+  // An unknown reason of a denied call.
   ['X', 'CreateSecret', 'IamPermissionDenied', /grant secretmanager\.secrets\.create/],
 ];
 

@@ -1,4 +1,4 @@
-/** What the kubelet gives to the Job, and what the Job controller makes of its exit codes. */
+/** Inputs of the Job from the kubelet, and the Job controller's reaction to its exit codes. */
 import assert from 'node:assert/strict';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -47,7 +47,7 @@ export function jobControllerCases(test: TestSuite, cluster: JobPlane): void {
   });
 
   test('a passing exit code is tried again by the Job controller, and then completes', async () => {
-    // Not bound yet: the same to the Job as a namespace that is not there.
+    // Without a RoleBinding: the Job sees the same as for a missing namespace.
     const name = await cluster.startJob('cls-later');
     await eventually(() => assert.deepEqual(cluster.exitCodes(name), [75]));
     await cluster.bind('cls-later');

@@ -7,7 +7,7 @@ import type { StoredSecret } from './doubles/secret-versions.ts';
 import { OURS, withDouble } from './job-scenarios.ts';
 import { type JobRun, type JobRunner, PATH } from './run-job.ts';
 
-// What Google can answer, or not.
+// Faults of Google's answers.
 
 interface Bad extends Case {
   readonly faults?: readonly Fault[];
@@ -201,7 +201,7 @@ const ANSWERS: readonly Bad[] = [
   },
 ];
 
-// What can be wrong with what is stored, and with what is asked for.
+// Faults of the stored secret and of the requested one.
 
 const CORRUPT = { ends: [76, 'PayloadCorrupted', 1] } as const;
 const NOT_CONFIGURED = { ends: [78, 'InvalidConfiguration', 0], calls: 0 } as const;

@@ -1,4 +1,4 @@
-/** Where the Job's tokens come from, end to end through google-auth-library. Run here and compiled. */
+/** Token sources of the Job, end to end through google-auth-library. Runs from source and compiled. */
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -32,7 +32,7 @@ function federation(
   const token = join(folder, 'token');
   writeFileSync(token, identity.subjectToken, { mode: 0o600 });
   const file = join(folder, 'federation.json');
-  // What the charts render, but for the two places that are elsewhere here.
+  // The file that the charts render, except for two addresses that differ here.
   const credentials = {
     ...federationCredentials(PROVIDER),
     token_url: `${double.url}/v1/token`,

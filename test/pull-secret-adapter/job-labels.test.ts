@@ -1,6 +1,6 @@
 // deadline: 240 s
 // needs: control plane
-/** Labels of a running Job that somebody changes by hand, on a real API server and with the adapter's own rights. */
+/** Manual changes of a running Job's labels, on a real API server and with the adapter's own rights. */
 import assert from 'node:assert/strict';
 import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/chart.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -12,7 +12,7 @@ import { test } from '../support/suite.ts';
 import { HyperfleetDouble } from './doubles/hyperfleet-api.ts';
 import { goodSpec, kubeOf, runHere } from './scene.ts';
 
-/** Of the Deployment and of its Jobs: policies hold them to each other. */
+/** Image of the Deployment and of its Jobs: policies require the same one. */
 const IMAGE = 'registry.example.com/pullwright:0.1.0';
 const NAMESPACE = 'hyperfleet-system';
 const JOB: TestObject = meta('batch/v1 Job', { name: 'pullsecret-cls-1-gen1', namespace: NAMESPACE });

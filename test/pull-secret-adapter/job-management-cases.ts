@@ -15,7 +15,7 @@ interface Row extends Case {
   readonly code: number;
   readonly is: string;
   readonly says?: RegExp;
-  /** Whether the Secret holds the pull secret afterwards. */
+  /** Whether the Secret contains the pull secret afterwards. */
   readonly written: boolean;
   /** A label that is there afterwards. */
   readonly keeps?: readonly [string, string];

@@ -1,4 +1,4 @@
-/** A control plane in which the Job's identity has what the charts grant, Google's double, pods that run, and an audit of what was asked for. */
+/** A control plane with the Job's identity and the rights of the charts, Google's double, running pods, and an audit log. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -28,7 +28,7 @@ export class JobPlane {
   readonly plane: ControlPlane;
   readonly gcp: SecretManagerDouble;
   readonly kubelet: Kubelet;
-  /** Of the Job's ServiceAccount. */
+  /** Kubeconfig of the Job's ServiceAccount. */
   readonly kubeconfig: string;
   readonly #audit: string;
 
@@ -98,7 +98,7 @@ export class JobPlane {
     return this.kubelet.runs.filter((run) => run.pod.startsWith(job)).map((run) => run.code);
   }
 
-  /** What the Job's identity asked of the API server. */
+  /** Requests of the Job's identity to the API server. */
   audit(): readonly AuditLine[] {
     if (!existsSync(`${this.#audit}.log`)) return [];
     return readFileSync(`${this.#audit}.log`, 'utf8')
@@ -143,7 +143,7 @@ function clusterOf(id: string): HyperfleetCluster {
   return clusterDocument.parse({ id, name: id, generation: 1, spec });
 }
 
-/** As the adapter sends it: secrets in clear. */
+/** Object as the adapter sends it: secrets in clear text. */
 function plain(value: unknown): TestObject {
   return clear(value) as TestObject;
 }

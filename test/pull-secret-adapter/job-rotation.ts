@@ -19,7 +19,7 @@ function states(double: SecretManagerDouble): string[] {
   return secretOf(double).versions.map((version) => version.state);
 }
 
-/** As if everything so far had happened that much earlier. */
+/** Moves everything in the double back in time by `ms`. */
 function earlier(double: SecretManagerDouble, ms: number): void {
   for (const version of secretOf(double).versions)
     version.createTime = new Date(Date.parse(version.createTime ?? '') - ms).toISOString();

@@ -1,4 +1,4 @@
-/** What the Job does when all is well, or was left half done: run here and compiled. */
+/** Job runs without faults, and after an interrupted run. Runs from source and compiled. */
 import assert from 'node:assert/strict';
 import { plantedAuth } from '../support/canary.ts';
 import type { TestSuite } from '../support/suite.ts';

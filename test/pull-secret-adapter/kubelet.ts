@@ -46,7 +46,7 @@ export interface ContainerRun {
   readonly container: string;
   readonly code: number;
   readonly env: Readonly<Record<string, string>>;
-  /** Where a token of the pod's ServiceAccount was mounted. */
+  /** Mount paths of the pod's ServiceAccount token. */
   readonly tokens: readonly string[];
 }
 
@@ -162,7 +162,7 @@ export class Kubelet {
     return { code: ran.code, message: readFileSync(log, 'utf8').slice(0, 4096), startedAt };
   }
 
-  /** What every container gets, whatever its spec says. */
+  /** Environment of every container, regardless of its spec. */
   #always(pod: Pod): Readonly<Record<string, string>> {
     const { hostname, port } = new URL(this.#plane.server);
     return {

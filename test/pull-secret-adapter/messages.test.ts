@@ -1,4 +1,4 @@
-/** What Sentinel says by expressions of CEL: refused before anything runs when it can never work, bounded whatever tenants write, counted when it has no value. */
+/** Sentinel's CEL messages: invalid ones are rejected at start, sizes are bounded for any tenant input, missing values are counted. */
 import assert from 'node:assert/strict';
 import { clusterDocument, type HyperfleetCluster } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { celCompiler } from '../../runtime/pull-secret-adapter/sentinel/cel.ts';
@@ -15,7 +15,7 @@ function resource(
   return clusterDocument.parse({ id: 'cls-1', generation: 3, ...fields, status: { conditions } });
 }
 
-/** As `--messages` reads a file. */
+/** Reads a file in the same way as `--messages`. */
 function readMessages(file: object): Messages {
   return sentinelSettings({}, file).messages;
 }

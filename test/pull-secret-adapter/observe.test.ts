@@ -1,4 +1,4 @@
-/** How a Job ended is what its own container says, whatever else stands in the pod. */
+/** The result of a Job comes from its own container, regardless of other containers in the pod. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { viewJob, viewRecord } from '../../runtime/pull-secret-adapter/adapter/observe.ts';

@@ -17,7 +17,7 @@ interface ClientScene {
   readonly client: OfficialClient;
 }
 
-/** What the client throws for a refused call; `code` is the number of the canonical code. */
+/** Error of the client for a rejected call; `code` is the number of the canonical code. */
 interface Refused extends Error {
   readonly code: number;
   readonly reason?: string;
@@ -248,7 +248,7 @@ else {
       await scene.client.updateSecret({ secret: { name: SECRET, ...fields }, updateMask: { paths: [path] } });
     };
   const automatic = { customerManagedEncryption: { kmsKeyName: KEY } };
-  /** What is refused, with which code and words. */
+  /** Rejected calls, each with its code and message. */
   const REFUSED: readonly (readonly [
     name: string,
     code: number,

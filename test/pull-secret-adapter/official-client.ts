@@ -66,7 +66,7 @@ async function install(folder: string): Promise<string | undefined> {
   }
 }
 
-/** Another test file may install it at the same time: whoever is first, wins. */
+/** Another test file may install it at the same time: the first one wins. */
 function moveUnlessThere(from: string, to: string): void {
   try {
     renameSync(from, to);

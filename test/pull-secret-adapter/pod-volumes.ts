@@ -52,7 +52,7 @@ export class VolumeWriter {
 
   async write(volume: Volume, folder: string): Promise<void> {
     mkdirSync(folder, { recursive: true });
-    // As an empty directory is: for every user of the pod.
+    // Same mode as an emptyDir: writable for every user of the pod.
     if (volume.emptyDir !== undefined) chmodSync(folder, 0o777);
     for (const source of volume.projected?.sources ?? [volume]) {
       if (source.serviceAccountToken !== undefined) this.tokens.add(volume.name);

@@ -1,4 +1,4 @@
-/** What is refused before any Job: one table, and that nothing passes which the validator of pull secrets calls an error. */
+/** Specs that are rejected before any Job: a table, and a check that the pull secret validator finds no error in accepted ones. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { redact } from '../../runtime/core/redacted.ts';

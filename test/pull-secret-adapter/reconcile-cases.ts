@@ -1,4 +1,4 @@
-/** What is there, and what the adapter then does and reports: one row per situation in the life of a cluster. */
+/** Current state, and the resulting actions and report of the adapter: one row per situation in the life of a cluster. */
 
 import type { ClusterOutcome } from '../../runtime/pull-secret-adapter/adapter/desired-state.ts';
 import type {
@@ -31,7 +31,7 @@ export interface ReconcileCase extends Case {
   readonly jobs?: readonly JobView[];
   readonly secret?: SecretView;
   readonly record?: RecordView | undefined;
-  /** Of the management namespace. @default {'active'} */
+  /** State of the management namespace. @default {'active'} */
   readonly namespace?: NamespaceState;
   readonly settings?: Partial<AdapterSettings>;
   /** @default none */
@@ -40,7 +40,7 @@ export interface ReconcileCase extends Case {
   /** Phase, and status and reason of `Available`. */
   readonly is: `${ClusterOutcome['phase']}, ${string}`;
   readonly finalized?: string;
-  /** What a Job that deletes goes to. */
+  /** Targets of a deletion Job. */
   readonly starts?: readonly string[];
   readonly receipt?: Readonly<Record<string, string>>;
 }
@@ -226,7 +226,7 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     is: 'deleted, False SecretDeleted',
     finalized: 'True CleanupConfirmed',
   },
-  // What is stored stays available while preconditions, labels and attempts come and go; what keeps work from starting.
+  // A stored secret stays available when preconditions, labels and attempts change; conditions that prevent a start.
   {
     name: 'a dependency flaps after it was stored',
     reason: 'preconditions gate work, not what is stored',

@@ -9,7 +9,7 @@ const STORED = [ownStored(1, '2026-01-01T00:00:00Z')];
 const [MANAGEMENT = '', GOOGLE = ''] = PLACES;
 const OTHER = 'projects/first/secrets/hyperfleet-cls-1-pull-secret';
 
-/** What is so unless a row says otherwise: a Job of the deletion begins. */
+/** Default of each row: a deletion Job starts. */
 const USUAL = {
   of: cluster(DELETING),
   statuses: STORED,

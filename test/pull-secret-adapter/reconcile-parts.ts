@@ -1,4 +1,4 @@
-/** What `reconcile` is given in its tests: a cluster that can work, its statuses, a Job and its Secret; each can be changed. */
+/** Inputs of `reconcile` for its tests: a valid cluster, its statuses, a Job and its Secret; each can be overridden. */
 import { contentHash, targetHash } from '../../runtime/pull-secret-adapter/adapter/desired-state.ts';
 import type { JobView, RecordView, SecretView } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
 import {
@@ -89,7 +89,7 @@ export const SECRET: SecretView = {
   ownerUids: ['u'],
 };
 
-/** What the adapter reported of an attempt that failed. */
+/** Status that the adapter reported for a failed attempt. */
 export function own(reason: string, completed: string): AdapterStatus {
   return {
     adapter: 'pullsecret',

@@ -12,7 +12,7 @@ import { RECONCILE_CASES } from './reconcile-cases.ts';
 import { DELETION_CASES } from './reconcile-deletion-cases.ts';
 import { cluster, failedJob, NOW, own, ownStored, READY, report } from './reconcile-parts.ts';
 
-/** Of a cluster that can work, with nothing made yet, but for what is given. */
+/** Outcome for a valid cluster without any objects, except for the given state. */
 function decided(given: Partial<DesiredState>): ClusterOutcome {
   return reconcile({
     cluster: cluster(),

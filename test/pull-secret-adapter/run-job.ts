@@ -22,7 +22,7 @@ export interface JobRun {
   readonly lines: readonly Record<string, unknown>[];
   /** Everything that the run gave out: log, result file, termination message. */
   readonly text: string;
-  /** What it waited between attempts, in milliseconds; of a program nothing is known. */
+  /** Pauses between attempts, in milliseconds; empty for a program. */
   readonly pauses: readonly number[];
 }
 
@@ -67,7 +67,7 @@ export const runJobHere: JobRunner = async (double, env = {}, options = {}) =>
         text += line;
       },
       openCluster: () => Promise.reject(new Error('no cluster in this test')),
-      // What is waited for is noted, not waited.
+      // Records the pause without waiting.
       pause: (ms, signal) => {
         pauses.push(ms);
         return sleep(20, undefined, { signal });
@@ -77,7 +77,7 @@ export const runJobHere: JobRunner = async (double, env = {}, options = {}) =>
     return { code, text, pauses };
   });
 
-/** Starts `pullwright job`. @param program what stands for `pullwright`, such as `['node', 'main.ts']` */
+/** Starts `pullwright job`. @param program command in place of `pullwright`, such as `['node', 'main.ts']` */
 export function jobProgram(program: readonly string[]): JobRunner {
   return (double, env = {}, options = {}) =>
     inFolder(double, env, async (whole) => {
@@ -97,7 +97,7 @@ export function jobProgram(program: readonly string[]): JobRunner {
         const [code] = (await once(child, 'close')) as [number | null];
         return { code: code ?? -1, text };
       } finally {
-        // Also when the program could not be started, or the test would never end.
+        // Clears the timer even if the program did not start, or the test would never end.
         clearTimeout(timer);
         done();
       }
@@ -108,7 +108,7 @@ function interrupting({ interruptWhen }: JobRunOptions, interrupt: () => void): 
   if (interruptWhen === undefined) return () => undefined;
   const timer = setInterval(() => {
     if (!interruptWhen()) return;
-    // Once, as a kubelet does: a second signal would end the program as it stands.
+    // Sends the signal once, as a kubelet does: a second one would kill the program at once.
     clearInterval(timer);
     interrupt();
   }, 20);

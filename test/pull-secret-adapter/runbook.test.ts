@@ -1,4 +1,4 @@
-/** Whoever is woken up finds every reason in the runbook. That every alert is there is tested for all runbooks at once. */
+/** The runbook lists every reason. Another test checks the alerts of all runbooks. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { OUTCOMES } from '../../runtime/pull-secret-adapter/outcome.ts';

@@ -59,7 +59,7 @@ export function runHere(
   const ended = runAdapter({
     api: clientOf(api.url, { tries: 1 }),
     kube,
-    // The lease is given back when it stops: nobody waits for it to run out, however busy the machine is.
+    // The process releases the Lease when it stops, so a long duration delays no test on a busy machine.
     settings: { ...DEFAULT_SETTINGS, leaseSeconds: 60, ...settings },
     consume: (handler) => {
       given.resolve(handler);
@@ -89,7 +89,7 @@ export class Scene {
   /** Log lines of level warn and above. */
   readonly log: string[] = [];
   readonly counts: Record<string, number> = {};
-  /** Pauses that were asked for, in ms; none is made. */
+  /** Requested pauses in ms; the scene does not wait. */
   readonly pauses: number[] = [];
   readonly queue: ClusterQueue;
   readonly #kube: HttpKubeClient;

@@ -240,7 +240,7 @@ test('pages of one document, as of a page that is too large, are not waited for 
 test('rule dependencies: no event before all are available at the generation, then cluster.create', async () => {
   const rule = { rule: 'dependencies' } as const;
   const stage = await Stage.start(rule, 1, false);
-  // Not a required adapter: the cluster does not show it, only the list of reports does.
+  // The adapter is not required: only the list of reports contains it, not the cluster.
   stage.api.required = ['validation', 'dns', 'pullsecret'];
   await stage.poll(15);
   stage.api.dependenciesReady('cls-0', ['validation', 'dns']);

@@ -33,7 +33,7 @@ export class Stage {
   readonly probe: Connection;
   readonly #programs: RunningProgram[] = [];
   readonly #shared: readonly string[];
-  /** Of the adapter's ServiceAccount. */
+  /** Kubeconfig of the adapter's ServiceAccount. */
   readonly kubeconfig: string;
 
   private constructor(parts: Parts, jobs: readonly string[], kubeconfig: string) {
@@ -79,7 +79,7 @@ export class Stage {
     return started;
   }
 
-  /** What the started programs printed. */
+  /** Output of the started programs. */
   get output(): string {
     return this.#programs.map(({ log }) => log).join('');
   }
@@ -87,11 +87,11 @@ export class Stage {
   adapter(program: readonly string[], flags: Readonly<Record<string, string>> = {}): RunningProgram {
     const all = {
       '--kubeconfig': this.kubeconfig,
-      // As in the Deployment: policies hold the Jobs to it.
+      // Same image as the Deployment: policies require it for the Jobs.
       '--image': IMAGE,
       '--health-port': 'off',
       '--metrics-port': 'off',
-      // What is seen must not come from a sweep.
+      // Prevents sweeps, so that only events trigger a reconcile.
       '--sweep': '100000',
       '--repeat': '0',
       ...flags,
@@ -106,7 +106,7 @@ export class Stage {
     this.api.add(id, spec);
   }
 
-  /** As the broker sees it: nothing that was true before a restart can be taken for something that is true after it. */
+  /** Number of consumers at the broker, so that a state from before a restart does not count. */
   async consumers(): Promise<number> {
     return (await this.probe.queueDeclare({ queue: QUEUE, passive: true })).consumerCount;
   }

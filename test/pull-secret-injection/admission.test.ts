@@ -69,7 +69,7 @@ const admitted = async (input: Omit<PodInput, 'name'>): Promise<unknown> => {
   const created = await createPod(plane, { name: `p-${count}`, ...input });
   return 'names' in created ? created.names : created.refused;
 };
-/** What the pod says of who added its names. */
+/** Annotation of the pod that names the writer of its entries. */
 const told = async (input: Omit<PodInput, 'name'>): Promise<string> => {
   count += 1;
   const made = await postPod(plane, { name: `t-${count}`, ...input });

@@ -1,4 +1,4 @@
-/** Who has the name of a copy, and what a withdrawn, lost or forgotten consent does to it. */
+/** Claims on the name of a copy, and the effect of a withdrawn, deleted or missing consent. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type Case, table, test } from '../support/suite.ts';
@@ -28,7 +28,7 @@ const reason = (seen: Scene, name: string): string | undefined =>
 interface RivalCase extends Case {
   readonly rival: KubeObject;
   readonly sources?: readonly KubeObject[];
-  /** What the rival learns. */
+  /** Message in the rival's status. */
   readonly says: RegExp;
 }
 

@@ -1,4 +1,4 @@
-/** What cannot both be meant is refused or said, and what many have in common is said once. */
+/** Contradicting options are rejected or reported, and a finding that many share is reported once. */
 import assert from 'node:assert/strict';
 import { sectionProblems } from '../../charts/pull-secret-injection/chart.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
@@ -10,7 +10,7 @@ import { conditionOf, grant, namespace, profile, readyMessage, scene, source } f
 const sources = [{ namespace: 'platform', name: 'quay' }];
 const spec = { namespaceSelector: {}, selector: {}, secrets: [{ name: 'reg', sources }] };
 
-/** A profile that brings another Secret as `reg`. */
+/** A profile that distributes another Secret as `reg`. */
 function rival(more: object): { readonly name: string; readonly spec: Readonly<Record<string, unknown>> } {
   const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'other' }] }];
   return { name: 'rival', spec: { ...spec, secrets, ...more } };

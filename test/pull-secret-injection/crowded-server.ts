@@ -1,6 +1,6 @@
 /**
- * As much of an API server as distribution needs, with thousands of namespaces in memory: lists, watches, creates and merge patches of
- * four kinds. For what is counted and weighed; what is allowed and in which order things happen is for the control plane.
+ * The part of an API server that distribution needs, with thousands of namespaces in memory: list, watch, create and merge patch of
+ * four kinds. For tests of request counts and memory; tests of permissions and order use the control plane.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
@@ -26,9 +26,9 @@ const SERVED: Readonly<Record<string, readonly (readonly [string, string, boolea
 
 export class CrowdedServer {
   readonly kubeconfig: string;
-  /** Creates and changes of Secrets that were asked for. */
+  /** Number of requests that create or change Secrets. */
   writes = 0;
-  /** Secrets that were asked for by name. */
+  /** Number of GET requests for Secrets. */
   looks = 0;
   /** Bytes of answers and watches. */
   sent = 0;
@@ -152,11 +152,11 @@ export class CrowdedServer {
   }
 }
 
-/** Which objects somebody reads, and what of them. */
+/** Objects and fields that a request reads. */
 class Asked {
   readonly #labels: readonly string[];
   readonly #metadataAlone: boolean;
-  /** Where the page begins, and how long it may be. */
+  /** Start and size limit of the page. */
   readonly from: number;
   readonly limit: number;
 

@@ -273,7 +273,7 @@ const entry = (value: unknown): string => JSON.stringify({ auths: { 'quay.io': v
 const poison = (HttpHeaders: unknown): string =>
   JSON.stringify({ auths: { 'quay.io': { auth: plantedAuth('x') } }, HttpHeaders });
 
-/** What becomes of a source: its document, or the change itself; and what the profile says then. */
+/** Change of a source (its document, or the change itself), and the resulting message of the profile. */
 const BAD: Readonly<Record<string, readonly [string | KubeObject | { readonly gone: KubeObject }, string]>> =
   {
     deleted: [{ gone: quay }, 'SourceMissing'],

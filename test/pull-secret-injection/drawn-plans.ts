@@ -1,4 +1,4 @@
-/** Plans of injection that are drawn, the same in every run: for whoever compares what answers with the rule. */
+/** Random injection plans, the same in every run, for tests that compare an implementation with the rule. */
 import assert from 'node:assert/strict';
 import { type PullSecretProfile, readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { readSidecarSet, type SidecarSet } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';

@@ -1,4 +1,4 @@
-/** Which keys a change sends through the queue: with thousands of namespaces each needless one counts thousands of times. */
+/** Keys that a change enqueues: with thousands of namespaces, each needless key costs thousands of reconciles. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { Ref } from '../../runtime/engine/contract.ts';

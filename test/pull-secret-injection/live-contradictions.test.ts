@@ -1,6 +1,6 @@
 // deadline: 400 s
 // needs: control plane
-/** Options that contradict each other, and two sources for one name where one of them stands, on a real API server. */
+/** Options that contradict each other, and two sources for one existing name, on a real API server. */
 import assert from 'node:assert/strict';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -54,7 +54,7 @@ test('a name outside of secretNames: the profile says what is refused, and the o
   await soon(async () =>
     assert.deepEqual(await hostsIn(plane, 'shop', 'quay'), ['mirror.example', 'quay.io', 'second.example']),
   );
-  // What is refused no more hides nothing: with its source gone, that is what the profile says.
+  // An accepted profile hides no other fault: it reports its deleted source.
   const gone = { namespace: 'hub', name: 'gone' };
   await plane.apply(profileOf('outside', 'other', [gone], 'shop'));
   await soon(async () => assert.equal(await conditionOf(plane, 'outside', 'Ready'), 'False SourceMissing'));

@@ -19,7 +19,7 @@ import { applySource, conditionOf, hostsIn, secretAt, waiter } from './live-scen
 const MIB = 1024 * 1024;
 
 const plane = await startPlane();
-// As with `secretNames` in the fleet: every write only under these names.
+// Same rights as with `secretNames` in the fleet: writes only for these names.
 const user = await plane.user({
   name: 'reconciler',
   by: 'token',

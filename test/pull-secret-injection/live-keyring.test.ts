@@ -92,7 +92,7 @@ const soon = waiter(reconciler);
 const run = (...args: readonly string[]) => runProcess([process.execPath, main, ...args]);
 const live = ['--kubeconfig', viewer.kubeconfig, '--namespace', 'shop'];
 
-/** What the API server makes of a pod of the template, without storing it. */
+/** Pod of the template after admission, in a dry run. */
 const dryRun = async (template: Template): Promise<readonly string[]> => {
   const { metadata, spec } = podTemplate(template) as { readonly metadata: object; readonly spec: object };
   const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...metadata, generateName: 'try-' }, spec };
@@ -106,14 +106,14 @@ const explained = async (reference: string): Promise<readonly string[]> => {
   const { secrets } = JSON.parse(ran.stdout) as { readonly secrets: readonly { readonly name: string }[] };
   return secrets.map(({ name }) => name);
 };
-/** How many Secrets a pod of the template lists, as doctor says; or what it says that hinders it. */
+/** Number of Secrets of a pod of the template by `doctor`, or the obstacle that `doctor` reports. */
 const doctored = async (reference: string): Promise<string> => {
   const ran = await run('doctor', reference, '--output', 'json', ...live);
   const { findings } = JSON.parse(ran.stdout) as {
     readonly findings: readonly { readonly check: string; readonly message: string }[];
   };
   const of = (name: string): string => findings.find(({ check }) => check === name)?.message ?? '';
-  // What is said of another account of the namespace is none of its business.
+  // Findings about another ServiceAccount of the namespace do not apply to this pod.
   if (reference !== 'deployment/strict') assert.match(of('distribution'), /^nothing that syncs/, reference);
   const message = of('injection');
   return /lists (no|\d+) (?:Secret|imagePullSecret)/.exec(message)?.[1]?.replace('no', '0') ?? message;

@@ -43,7 +43,7 @@ const deploy = async (section: PullSecretInjectionInput): Promise<object> => {
     }),
   );
   writeTree(folder, tree);
-  // What lies in a namespace that is not there yet is refused, and the rest goes on.
+  // Objects in a missing namespace are rejected, and the others are applied.
   await eventually(async () => {
     const { stderr } = await plane.kubectl('apply', '--server-side', '--force-conflicts', '-k', folder);
     const others = stderr.split('\n').filter((line) => line !== '' && !line.includes('"later" not found'));
@@ -144,7 +144,7 @@ test('with secretNames its Secrets are read by name, sources of the fleet includ
     secretNames: ['reg'],
     profiles: [{ name: 'team', spec }],
   });
-  // It lies in the overlay of our kinds.
+  // It is in the overlay of our kinds.
   await plane.apply(team);
   await start(told);
   await soon(async () => assert.deepEqual(await hostsIn(plane, 'shop'), ['quay.io', 'second.example']));

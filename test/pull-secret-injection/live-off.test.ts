@@ -48,7 +48,7 @@ const atWork = async (): Promise<void> => {
   await soon(async () => assert.deepEqual(await made(), EVERYTHING));
   await soon(async () => assert.equal(await conditionOf(plane, 'team', 'Injecting'), 'True Policy'));
 };
-/** What a new pod gets. It goes at once: with a profile of later it would be one that lacks a name. */
+/** Secrets of a new pod. The pod is deleted at once: a later profile would report it as a pod without its name. */
 const pod = async (): Promise<unknown> => {
   const name = `web-${Date.now()}`;
   const made = await createPod(plane, { name, namespace: 'red', own: ['theirs'] });

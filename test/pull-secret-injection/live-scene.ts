@@ -1,4 +1,4 @@
-/** What most live tests of distribution begin with: a source, a profile of team "a" that brings it, and a way to wait for the reconciler. */
+/** Setup of most live tests of distribution: a source, a profile of team "a" that distributes it, and waits for the reconciler. */
 import assert from 'node:assert/strict';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -67,7 +67,7 @@ export async function conditionOf(
   return `${found?.status} ${found?.reason}`;
 }
 
-/** What the condition says. */
+/** Message of the condition. */
 export async function messageOf(
   plane: ControlPlane,
   about: string | TestObject,

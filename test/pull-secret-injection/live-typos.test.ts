@@ -27,7 +27,7 @@ const GOOD = teamProfile()['spec'] as Spec;
 const { selector: _selector, ...WITHOUT_SELECTOR } = GOOD;
 const { namespaceSelector: _namespaces, ...WITHOUT_NAMESPACES } = GOOD;
 
-/** What is slipped, and what our readers say of it: in `validate`, in `synth`, and in the profile's status where it is stored. */
+/** Typos, and our messages for them: in `validate`, in `synth`, and in the status of a stored profile. */
 type Slips = Readonly<Record<string, readonly [spec: Spec, reader: RegExp]>>;
 
 /** Refused by the API server, which the strictness of the definition is tested for. */
@@ -56,7 +56,7 @@ const REFUSED: Slips = {
   ],
 };
 
-/** Stored without what is unknown, where nobody validates. */
+/** Typos that the API server stores without validation, after it drops unknown fields. */
 const STORED: Slips = {
   'source in place of sources': [
     { ...GOOD, secrets: [{ name: 'reg', source: { namespace: 'platform', name: 'quay' } }] },
@@ -135,7 +135,7 @@ const good = async (): Promise<readonly unknown[]> => {
   await soon(async () => assert.equal(await conditionOf(plane, 'team', 'Ready'), 'True Current'));
   return copies();
 };
-/** What the author reads in the profile. */
+/** Message for the author in the profile. */
 const readyMessage = async (): Promise<string> => {
   const path = '/apis/pullwright.dev/v1alpha1/pullsecretprofiles/team';
   const conditions = (await author.client.request('GET', path)).body.status.conditions as readonly {

@@ -72,7 +72,7 @@ export function reconcilerUser(
   });
 }
 
-/** Writes to a file, as a container does: a pipe would be as slow as whoever reads it. */
+/** Writes to a file, as a container does: a pipe would be as slow as its reader. */
 export class RunningReconciler extends RunningProgram {
   readonly #file: string;
 
@@ -112,7 +112,7 @@ export function startReconciler(
   return startCommand(user.kubeconfig, options, command, plane.folder);
 }
 
-/** As {@link startReconciler}, against the API server of `kubeconfig`; what is written lies beside it. */
+/** Same as {@link startReconciler}, against the API server of `kubeconfig`; the output file is in the same folder. */
 export function startCommand(
   kubeconfig: string,
   options: Partial<InjectionOptions>,
@@ -184,7 +184,7 @@ export function podObject(input: PodInput): TestObject {
   };
 }
 
-/** What the API server makes of a POST. */
+/** Answer of the API server to the POST of a pod. */
 export async function createPod(
   plane: ControlPlane,
   input: PodInput,

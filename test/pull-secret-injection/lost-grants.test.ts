@@ -1,4 +1,4 @@
-/** What is withdrawn, and what is unclear: a grant that went with its namespace, or that lost a field on the way. */
+/** Withdrawn and unclear grants: a grant that was deleted with its namespace, or that misses a field. */
 import assert from 'node:assert/strict';
 import { type KubeObject, LAST_APPLIED, type SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { KEY_ANNOTATION } from '../../runtime/engine/contract.ts';
@@ -155,7 +155,7 @@ test('a label that the operator no longer trusts grants nothing any more', () =>
 
 test('a grant that lost a field on the way is no withdrawal: copies stay, and nobody new gets one', () => {
   const first = scene([...LABELLED, everywhere], options);
-  // What kubectl makes of a value that a template left out: the label is taken out of what is there.
+  // kubectl's result when a template renders no value: it removes the label from the existing object.
   const spec = { ...(byLabel.spec as object), namespaceSelector: { matchLabels: {} } };
   const applied = { spec: { ...spec, namespaceSelector: { matchLabels: { tier: null } } } };
   const annotations = { [LAST_APPLIED]: JSON.stringify(applied) };
@@ -208,7 +208,7 @@ test('Secrets that a tenant marks as copies make no removal look large', () => {
   const next = first.after(marked);
   assert.equal(said(next), 'True Current');
   assert.equal(conditionOf(next.status('PullSecretProfile', 'team'), 'RemovalHeld'), undefined);
-  // What was taken along from another namespace, marks included.
+  // A Secret that was copied from another namespace, including its marks.
   const other = { ...annotations, [KEY_ANNOTATION]: 'local|team-9|namespace' };
   const carried = marked.map((one) => ({
     ...one,

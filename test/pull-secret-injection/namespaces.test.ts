@@ -8,7 +8,7 @@ import { grant, namespace, profile, type Scene, scene, source } from './scene.ts
 
 interface ReadRow extends Case {
   readonly options: Partial<InjectionOptions>;
-  /** Of Secrets: `namespace/name`, `*` for all, and whether their values are read. */
+  /** Watched Secrets: `namespace/name`, `*` for all, and whether their values are read. */
   readonly secrets: readonly string[];
 }
 

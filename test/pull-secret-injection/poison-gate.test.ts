@@ -1,6 +1,6 @@
 /**
- * The gate of distribution over random bodies: whatever stands in the sources, what is written is a document that a kubelet
- * takes whole. One that it cannot take stops every pull of a pod, those of public images too.
+ * The gate of distribution with random bodies: for any source content, each written document is one that a kubelet
+ * accepts. A document that it rejects stops every pull of a pod, including those of public images.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -63,7 +63,7 @@ const structured = fc
     ),
   })
   .map(({ auths, rest }) => JSON.stringify({ auths, ...rest }));
-/** A good document of which bytes were lost, doubled or changed. */
+/** A valid document with removed, doubled or changed bytes. */
 const damaged = fc
   .record({
     text: fc.oneof(fc.constant(GOOD), structured),

@@ -1,4 +1,4 @@
-/** What copies carry besides the credential, and what becomes of them when a source is deleted. */
+/** Metadata of copies, and their handling when a source is deleted. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
@@ -14,7 +14,7 @@ const from = (names: readonly string[]): readonly object[] =>
 const team = (copies: unknown, names = ['quay']): KubeObject =>
   profile('team', { secrets: [{ name: 'reg', sources: from(names) }], copies });
 
-/** What is written, and what the reader says. */
+/** Invalid values, and the message of the reader. */
 const BAD: Readonly<Record<string, readonly [copies: unknown, text: string]>> = {
   'a slip': [
     { label: {} },
@@ -96,7 +96,7 @@ function goneSince(seen: Scene, since: string): KubeObject {
 interface GoneCase extends Case {
   readonly copies: unknown;
   readonly names?: readonly string[];
-  /** What the status remembers; the scene is at 2026-11-21T00:00:00Z. */
+  /** Time that the status records; the scene is at 2026-11-21T00:00:00Z. */
   readonly since?: string;
   readonly left: readonly string[] | undefined;
 }

@@ -1,4 +1,4 @@
-/** Which pods are sent to the webhook: the list of its configuration, for plans and for what stands there already. */
+/** Pods that the API server sends to the webhook: the rules of its configuration, for plans and for existing entries. */
 import assert from 'node:assert/strict';
 import { type PullSecretProfile, readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { readSidecarSet } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';

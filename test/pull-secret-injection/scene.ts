@@ -177,7 +177,7 @@ function registriesOf(secret: SecretObject | undefined): readonly string[] | und
   return Object.keys(parsed.auths).sort();
 }
 
-/** What the reconciler sees of a store. */
+/** The reconciler's view of a store. */
 export function worldOf(store: ObjectStore, options: Partial<InjectionOptions> = {}): Reader {
   return worldView({
     scope: SCOPE,
@@ -200,7 +200,7 @@ export function conditionOf(status: ReportedStatus | undefined, type: string): s
   return found === undefined ? undefined : `${found.status} ${found.reason}`;
 }
 
-/** What `Ready` says. */
+/** Message of `Ready`. */
 export function readyMessage(status: ReportedStatus | undefined): string {
   return status?.conditions.find((condition) => condition.type === 'Ready')?.message ?? '';
 }

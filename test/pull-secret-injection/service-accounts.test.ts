@@ -1,4 +1,4 @@
-/** ServiceAccounts that enforce mountable secrets: their pods are left out. */
+/** ServiceAccounts that enforce mountable secrets: their pods are skipped. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { meta } from '../support/meta.ts';

@@ -1,4 +1,4 @@
-/** A SidecarSet that takes many Secrets away by a slip: held as a profile's removal is, whoever writes the status of the set. */
+/** A SidecarSet that removes many Secrets by mistake: held like a profile's removal, for either writer of the set's status. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
@@ -50,7 +50,7 @@ function changed(seen: Scene, next: KubeObject): KubeObject {
 
 const copies = (seen: Scene): number => teamsWith(seen, 'quay', COUNT);
 
-/** What is said of the set: by its own status, or, where Kruise injects, by the PullStatus beside it. */
+/** Status of the set: its own, or, where Kruise injects, the PullStatus of the same name. */
 function saidOf(seen: Scene, by: 'own' | 'kruise'): ReportedStatus | undefined {
   return by === 'own'
     ? seen.status('SidecarSet', 'side')

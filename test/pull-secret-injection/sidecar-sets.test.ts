@@ -1,4 +1,4 @@
-/** What is said of a SidecarSet: the names that pods really get, and what became of the Secrets that it brings. */
+/** Status of a SidecarSet: the names that pods actually get, and the state of the Secrets that it distributes. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { statusRows } from '../../runtime/diagnose/commands/status.ts';

@@ -45,7 +45,7 @@ export async function webhookHost(plane: ControlPlane): Promise<WebhookHost> {
   const certificates = join(plane.folder, 'tls');
   mkdirSync(certificates);
   const caBundle = Buffer.from(authority.certificate).toString('base64');
-  // What the charts grant, and nothing else.
+  // Exactly the rights that the charts grant.
   const objects = webhookObjects(
     { certificates: { kind: 'manual', caBundle } },
     { namespace: 'pullwright-system', image: 'unused' },

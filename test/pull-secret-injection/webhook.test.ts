@@ -168,7 +168,7 @@ test('it does not listen, and is not ready, before it has read everything', asyn
   }
   const port = await webhook.port();
   await eventually(async () => assert.match(await ready(), /^200/));
-  // Somebody who opened a connection and says nothing must not keep it from ending.
+  // A silent open connection must not block the shutdown.
   const silent = connect(port, '127.0.0.1');
   silent.on('error', () => undefined);
   await once(silent, 'connect');
@@ -214,7 +214,7 @@ test('an API server that is killed during 1,000 pod creations: none is refused f
         waiting.push(name);
         await new Promise((resolve) => setTimeout(resolve, 100));
       } else if ('names' in answer || /already exists/.test(answer.refused)) made.add(name);
-      // Not ready yet: admission waits for its own caches after a start.
+      // Admission is not ready: it waits for its own caches after a start.
       else if (/not yet ready|timed out|no admission/i.test(answer.refused)) waiting.push(name);
       else refused.push(answer.refused);
     }

@@ -10,9 +10,9 @@ import { close, listen, portOf } from '../../support/loopback.ts';
 import { type ApiGeneration, misfit, type Operation, operations } from './hyperfleet-document.ts';
 import { HyperfleetState, type Report, shownCluster, shownReport } from './hyperfleet-state.ts';
 
-/** What happens to a request instead of its answer, or before it. */
+/** Fault that replaces or precedes the answer to a request. */
 export interface ApiFault {
-  /** Of `METHOD /path?query`. @default every request */
+  /** Pattern for `METHOD /path?query`. @default every request */
   readonly on?: RegExp;
   /** Requests that it hits. @default {1} */
   readonly times?: number;
@@ -28,7 +28,7 @@ export interface ApiFault {
 type Reply = readonly [status: number, body: unknown];
 
 export class HyperfleetDouble extends HyperfleetState {
-  /** What did not fit the document, of requests and answers: always a defect. */
+  /** Requests and answers that violate the document: always a defect. */
   readonly violations: string[] = [];
   /** Reports that were refused with 400: always a defect of the client. */
   readonly refused: string[] = [];

@@ -1,5 +1,5 @@
 /**
- * What the published OpenAPI documents of the HyperFleet API say about the calls of adapter and Sentinel: version 1.0.2 ("old") and
+ * Calls of adapter and Sentinel in the published OpenAPI documents of the HyperFleet API: version 1.0.2 ("old") and
  * 1.0.25 ("current"). Facts only, as tables. Two things are stricter than the documents, which allow any further field: objects are
  * closed, so that neither the client nor the double can invent a field.
  */
@@ -166,7 +166,7 @@ export function operations(generation: ApiGeneration): ReadonlyMap<string, Opera
       {
         query: z.strictObject({}),
         request: statusRequest,
-        // 204 stands in no document: it is what the API answers to a report that it discards.
+        // 204 is not documented: the API returns it for a report that it discards.
         answers: { 201: adapterStatus, 204: nothing },
         otherwise,
       },
@@ -174,7 +174,7 @@ export function operations(generation: ApiGeneration): ReadonlyMap<string, Opera
   ]);
 }
 
-/** What a value has that the document does not allow; undefined when it fits. Shows paths, never values. */
+/** Violations of the document in a value; undefined when it conforms. Shows paths, never values. */
 export function misfit(schema: z.ZodType, value: unknown): string | undefined {
   const checked = schema.safeParse(value);
   if (checked.success) return undefined;

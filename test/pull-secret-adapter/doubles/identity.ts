@@ -1,6 +1,6 @@
 /**
- * Where tokens come from, on loopback: the metadata server of Workload Identity, the Security Token Service of federation, the token
- * endpoint for key files, and IAM Credentials for taking on a service account. Every token holds a planted secret.
+ * Token sources on loopback: the metadata server of Workload Identity, the Security Token Service of federation, the token
+ * endpoint for key files, and IAM Credentials for impersonation. Every token contains a planted secret.
  */
 import { createPublicKey, createVerify } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
@@ -31,7 +31,7 @@ export class IdentityDouble {
   /** Answers of IAM Credentials before it answers well. */
   impersonationFailures: number[] = [];
   tokenSeconds = 3600;
-  /** What federation must present: the token of the pod, and who it is for. */
+  /** Token of the pod, which federation must present, and its audience. */
   subjectToken = '';
   audience = '';
   /** PEM of the public key that assertions of the key file must be signed with. */
@@ -41,7 +41,7 @@ export class IdentityDouble {
   readonly #issued = new Map<string, Issued>();
   #count = 0;
 
-  /** Where a token came from: `metadata`, `federation`, `key` or `impersonation`; undefined for one that is none or has expired. */
+  /** Where a token came from: `metadata`, `federation`, `key` or `impersonation`; undefined for an unknown or expired token. */
   originOf(authorization: string): string | undefined {
     const issued = this.#issued.get(authorization.replace(/^Bearer /, ''));
     return issued === undefined || issued.expires < Date.now() ? undefined : issued.from;

@@ -25,7 +25,7 @@ const STORED: JobResult = {
   details: { secretVersion: '1' },
 };
 
-/** As a Job ends that found everything in order. */
+/** Result of a successful Job. */
 function endOf(job: KubeObject): JobResult {
   const text = JSON.stringify(job.spec);
   const places = /"PLACES","value":"([^"]*)"/.exec(text)?.[1]?.split(' ') ?? [];
@@ -43,7 +43,7 @@ export class JobCluster {
   readonly ended: Map<string, number> = new Map();
   jobMs = 0;
   end: (job: KubeObject) => JobResult = endOf;
-  /** How each namespace is. */
+  /** State of each namespace. */
   namespace: (name: string) => 'active' | 'terminating' | 'gone' = () => 'active';
   /** Answers a request with this status instead. */
   refuse: ((method: string, path: string) => number | undefined) | undefined;

@@ -19,7 +19,7 @@ export interface Fault {
   /** Canonical code of the answer. */
   readonly code?: string;
   readonly message?: string;
-  /** Which calls; absent: all. */
+  /** Numbers of the calls that fail. @default all */
   readonly on?: readonly number[];
   /** The effect is committed before the failure. */
   readonly after?: boolean;
@@ -48,7 +48,7 @@ export interface RpcCall {
   readonly body: unknown;
   /** Came to the endpoint of a location. */
   readonly regional: boolean;
-  /** Where the token came from; undefined: none, unknown or expired. */
+  /** Source of the token; undefined: missing, unknown or expired. */
   readonly identity: string | undefined;
   readonly at: number;
   code: string;
@@ -69,11 +69,11 @@ export class SecretManagerDouble {
   readonly identity: IdentityDouble = new IdentityDouble();
   readonly calls: RpcCall[] = [];
   faults: readonly Fault[] = [];
-  /** Permissions that nobody has. */
+  /** Permissions that are denied to every caller. */
   denied: ReadonlySet<string> = new Set();
   /** Tokens have to come from {@link identity}. @default {true} */
   authenticates = true;
-  /** Labels of projects; of others nobody may know that they are there. */
+  /** Labels of projects; the existence of any other project is hidden. */
   readonly projects: Map<string, Record<string, string>> = new Map();
   readonly #store = new SecretStore();
   readonly #server: Server;
@@ -107,7 +107,7 @@ export class SecretManagerDouble {
     return `http://${this.host}`;
   }
 
-  /** Regional secrets are asked for under another name, and only there. */
+  /** Regional secrets are served under another host name only. */
   get regionalUrl(): string {
     return `http://localhost:${this.port}`;
   }
@@ -173,7 +173,7 @@ export class SecretManagerDouble {
     return call;
   }
 
-  /** Does what was asked for, as far as the fault lets it. */
+  /** Carries out the call as far as the fault allows. */
   #outcome(call: RpcCall, url: URL, fault: Fault = { rpc: call.rpc }): Outcome {
     try {
       assertIdentity(call);
@@ -205,7 +205,7 @@ export class SecretManagerDouble {
     if (call.rpc.startsWith('Test')) {
       const wanted = (body['permissions'] ?? []) as readonly string[];
       const there = call.rpc === 'TestProjectPermissions' || this.secrets.has(pathOf(target));
-      // Of a secret that is not there the service says nothing, without an error.
+      // For a missing secret the service returns an empty answer, without an error.
       return there ? { permissions: wanted.filter((one) => !this.denied.has(one)) } : {};
     }
     const permission = PERMISSION[call.rpc] ?? '';
@@ -231,7 +231,7 @@ function assertIdentity({ identity }: RpcCall): void {
   });
 }
 
-/** Numbers for enums, if that was asked for. */
+/** Encodes enums as numbers if the request asks for it. */
 function spelled(answer: unknown, url: URL): string {
   const numeric = url.search.includes('enum-encoding');
   return JSON.stringify(answer, (key, value: unknown) =>
@@ -245,7 +245,7 @@ function send(result: Outcome, response: ServerResponse): void {
   response.writeHead(status, { 'content-type': type, ...headers }).end(text);
 }
 
-/** What comes instead of an answer of the service. @throws Refusal */
+/** Answer that replaces the one of the service. @throws Refusal */
 function failed(fault: Fault): Outcome | undefined {
   if (fault.reset === true) return 'cut';
   if (fault.html !== undefined && fault.html !== false) {

@@ -1,4 +1,4 @@
-/** Which call of Secret Manager v1, or of Resource Manager v3, a request is; and the permission that it needs. */
+/** Maps a request to the call of Secret Manager v1 or Resource Manager v3, and to the permission that it needs. */
 import type { Target } from './secret-store.ts';
 
 export const PERMISSION: Readonly<Record<string, string>> = {

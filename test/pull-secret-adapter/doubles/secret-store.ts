@@ -209,7 +209,7 @@ function update(name: string, secret: StoredSecret, mask: string, body: Body): u
     if (field === 'labels') assertLabels(mapOf(body['labels']));
     secret[field] = mapOf(body[field]);
   }
-  // Also when nothing has changed.
+  // The etag changes even if the update changes nothing.
   secret.etag += 1;
   return shown(name, secret);
 }

@@ -116,7 +116,7 @@ export function onVersion(rpc: string, { full, secret, wanted }: OneVersion, bod
   return shownVersion(name, version);
 }
 
-/** Nobody can read it until then. */
+/** Schedules the destruction of a version, which is unreadable until then. */
 function schedule(version: StoredVersion, ttl: string): void {
   version.state = 'DISABLED';
   version.scheduledDestroyTime = new Date(Date.now() + Number.parseInt(ttl, 10) * 1000).toISOString();
@@ -128,7 +128,7 @@ function destroy(version: StoredVersion): void {
   version.data = Buffer.alloc(0);
 }
 
-/** What the service does by itself once the delay has passed. */
+/** Destroys the version once the delay has passed, as the service does by itself. */
 export function destroyDue(version: StoredVersion, until: number): void {
   const { scheduledDestroyTime: due } = version;
   if (due === undefined || Date.parse(due) > until) return;

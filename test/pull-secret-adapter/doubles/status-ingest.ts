@@ -1,5 +1,5 @@
 /**
- * How the HyperFleet API takes a status report: field checks 400, then 404, then discards 204, then mandatory conditions 400, else
+ * Order of the HyperFleet API's checks of a status report: fields 400, then 404, discards 204, mandatory conditions 400, else
  * 201.
  */
 import { scalarText } from '../../../runtime/core/record.ts';
@@ -26,9 +26,9 @@ export interface StoredReport {
 const MANDATORY = ['Available', 'Applied', 'Health'];
 
 /**
- * What the API answers.
+ * Answer of the API.
  *
- * @param existing what the same adapter reported before
+ * @param existing the previous report of the same adapter
  * @example
  * ```ts
  * import { ingestStatus } from './status-ingest.ts';

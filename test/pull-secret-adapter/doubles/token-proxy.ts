@@ -6,7 +6,7 @@ import { makeCertificates } from '../../support/certificates.ts';
 import { listen, portOf } from '../../support/loopback.ts';
 
 export class TokenProxy {
-  /** `host:port` of every tunnel that was asked for. */
+  /** `host:port` of every requested tunnel. */
   readonly connects: string[] = [];
   readonly ca: string;
   readonly #proxy: Server;
