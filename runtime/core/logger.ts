@@ -1,6 +1,6 @@
 /**
- * Log lines: a constant message, everything variable in fields, JSON or logfmt, one line each. A `Redacted` value shows as
- * `[redacted]`, wherever it is, and user info of registries and URLs is left out; that cannot be switched off.
+ * Log lines: a constant message, everything variable in fields, JSON or logfmt, one line each. A `Redacted` value is logged as
+ * `[redacted]` at any depth, and user info of registries and URLs is removed; neither can be switched off.
  */
 import { printable, withoutUserInfo } from './text.ts';
 
@@ -15,7 +15,7 @@ export interface Logger {
   info(message: string, fields?: Fields): void;
   warn(message: string, fields?: Fields): void;
   error(message: string, fields?: Fields): void;
-  /** A logger that adds `fields` to every line. */
+  /** Returns a logger that adds `fields` to every line. */
   child(fields: Fields): Logger;
 }
 
@@ -23,13 +23,12 @@ export interface LoggerOptions {
   readonly write: (line: string) => unknown;
   /** @default {'json'} */
   readonly format?: LogFormat;
-  /** Asked for every line, so that it can be changed while running. @default {() => 'info'} */
+  /** Called for every line, so that the level can change at run time. @default {() => 'info'} */
   readonly level?: () => LogLevel;
   readonly now?: () => Date;
 }
 
-/**
- */
+/** Creates a logger. It drops lines below the current level. */
 export function createLogger(options: LoggerOptions): Logger {
   const { write, format = 'json', level = () => 'info', now = () => new Date() } = options;
   const render = format === 'json' ? renderJson : renderLogfmt;
@@ -52,11 +51,11 @@ export function createLogger(options: LoggerOptions): Logger {
 }
 
 function renderJson(line: Fields): string {
-  // What JSON leaves as it is and a terminal obeys: C1 controls, separators of lines, marks that turn the direction.
+  // JSON does not escape C1 controls, line separators and bidirectional marks, which a terminal would interpret.
   return printable(withoutUserInfo(jsonText(line)));
 }
 
-/** JSON knows no bigint, and a log line must never throw. */
+/** JSON has no bigint, and logging must never throw. */
 function jsonText(value: unknown): string {
   return JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? String(one) : one));
 }
@@ -68,24 +67,24 @@ function renderLogfmt(line: Fields): string {
     .join(' ');
 }
 
-/** Needs no quotes: no blank, no logfmt delimiter, and no terminal control or invisible character. */
+/** Text that needs no quotes: without blanks, logfmt delimiters, control and invisible characters. */
 const PLAIN = /^[^\s"=\\\p{Cc}\p{Cf}\u2028\u2029]+$/u;
 
 function logfmtValue(value: unknown): string {
-  // A Redacted has a toJSON that gives its mark; quotes around that would only be in the way.
+  // JSON first, because it replaces Redacted values by their mark; a text needs no second pair of quotes.
   const json = jsonText(value) ?? 'null';
   const text = withoutUserInfo(json.startsWith('"') ? (JSON.parse(json) as string) : json);
   return PLAIN.test(text) ? text : printable(JSON.stringify(text));
 }
 
-/** Never more than this is held back. */
+/** Characters that are buffered at most. */
 const MOST_HELD = 64 * 1024;
 
 /**
- * Log lines of one turn of the event loop in one write: to a pipe each write is a system call. Gives a function that takes lines. They are written together when the loop comes round, and at the latest when the process
- * exits.
+ * Buffers the log lines of one turn of the event loop, because each write to a pipe is a system call. The returned function takes
+ * lines, which are flushed at the end of the turn, and at the latest when the process exits.
  *
- * @param write takes text, as `process.stdout.write`
+ * @param write takes text, such as `process.stdout.write`
  */
 export function lineBuffer(write: (text: string) => unknown): (line: string) => void {
   let held = '';

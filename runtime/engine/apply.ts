@@ -1,4 +1,4 @@
-/** Sends one change to its cluster. Refusals are returned as problems; the other changes of the outcome are still sent. */
+/** Writes one change to its cluster. Rejections are returned as problems; the other changes of the result are still written. */
 
 import { isDeepStrictEqual } from 'node:util';
 import { PullwrightError } from '../core/errors.ts';
@@ -27,14 +27,14 @@ import {
 import { type Cluster, REMEMBERED, withoutFight } from './cluster.ts';
 import { type Action, OWNER_LABEL, type ReconcileError, type Ref } from './contract.ts';
 
-// Immutable fields are changed by delete and create: the type of a Secret, an immutable one, a selector, the role of a binding.
-// Only what carries our mark or our fields is deleted to be made again, and never a CustomResourceDefinition, a Namespace or a
-// PersistentVolumeClaim: what they hold would go with them.
+// Immutable fields (type of a Secret, data of an immutable one, a selector, role of a binding) are changed by delete and
+// recreate. Only objects with our label or our fields are recreated, and never a CustomResourceDefinition, a Namespace or a
+// PersistentVolumeClaim, because their content would be deleted with them.
 
 /**
- * Makes again the object of a change that the API server refused because a field cannot be changed.
+ * Recreates the object of a change that the API server rejected because a field is immutable.
  *
- * @throws PullwrightError `FieldImmutable` when that is left to a person, `Terminating` while a finalizer holds it
+ * @throws PullwrightError `FieldImmutable` when a person must recreate it, `Terminating` while a finalizer blocks deletion
  */
 async function replaceObject(
   change: Applying & { readonly before: KubeObject },
@@ -58,17 +58,17 @@ async function replaceObject(
   return { verb: 'replaced', ref };
 }
 
-/** A refusal that no other value and no retry fixes. */
+/** Whether the API server rejected the write because a field is immutable. */
 function isImmutable(error: unknown): error is ApiError {
   return isApiError(error, 422) && error.causes.some(({ immutable }) => immutable);
 }
 
-/** Forbidden by RBAC, and not because the namespace is being deleted. */
+/** Whether RBAC or admission forbids the write, as opposed to a namespace that is being deleted. */
 function isForbidden(error: unknown): boolean {
   return isApiError(error, 403) && !error.causes.some(({ reason }) => reason === 'NamespaceTerminating');
 }
 
-/** A person must act: it is not ours to delete, or we may not. */
+/** The object must be recreated by a person: it is not ours, or RBAC forbids to delete it. */
 function cannotChange(
   { before, desired }: Applying & { readonly before: KubeObject },
   refusal: ApiError,
@@ -78,7 +78,7 @@ function cannotChange(
   return new PullwrightError(message, { code: 'FieldImmutable', retryPolicy: 'terminal', hint });
 }
 
-/** Being deleted, with a finalizer pending: created again when it is gone. */
+/** The object is being deleted, with a finalizer pending. It is recreated once it is deleted. */
 function goingAway(ref: Ref, { metadata }: KubeObject): PullwrightError {
   const finalizers = (metadata.finalizers ?? []).join(', ');
   return new PullwrightError(
@@ -87,7 +87,7 @@ function goingAway(ref: Ref, { metadata }: KubeObject): PullwrightError {
   );
 }
 
-/** What became of a change. `replaced`: deleted and created again, because a field is immutable. */
+/** Result of a change. `replaced`: deleted and recreated, because a field is immutable. */
 export type Committed =
   | {
       readonly verb: 'created' | 'configured' | 'replaced' | 'unchanged' | 'removed';
@@ -97,7 +97,7 @@ export type Committed =
 
 type Applying = Extract<ChangeSet, { verb: 'created' | 'configured' | 'unchanged' }>;
 
-/** Carries out `change`. Never rejects. */
+/** Writes `change`. Never rejects. */
 export async function commit(change: ChangeSet, author: Author, cluster: Cluster): Promise<Committed> {
   if (change.verb === 'refused') return { verb: 'failed', ref: change.ref, problem: change.problem };
   if (change.verb === 'unchanged') return { verb: 'unchanged', ref: change.ref };
@@ -119,16 +119,16 @@ async function send(change: Sent, author: Author, cluster: Cluster): Promise<Com
   return withoutFight(correction, cluster, () => configureObject(change, author, cluster));
 }
 
-/** The object has another owner, and no option makes us only observe it. */
+/** Hint for patches of lists of other owners: they have no mode that only observes. */
 const PATCH_FIGHT = 'Let one of both write it: stop the other, or no longer ask for this here';
 
-/** Sends a JSON patch of a list that others write too. Never rejects. */
+/** Sends a JSON patch to a list that has other writers too. Never rejects. */
 export async function commitAction(
   { ref, operations }: Action,
   author: Author,
   cluster: Cluster,
 ): Promise<Committed> {
-  // What is tested first changes with each version; two programs that fight over a list write the same operations again and again.
+  // Test operations differ for each resourceVersion; two programs that fight over a list repeat the same other operations.
   const digest = (): string => digestObject(operations.filter(({ op }) => op !== 'test'));
   const before = cluster.cache.store.get(ref);
   const { uid } = ref;
@@ -145,7 +145,7 @@ export async function commitAction(
   }
 }
 
-/** A version that is written is compared too, and answered by 409; a test that fails by 422, as if the patch were wrong. */
+/** Replacing the resourceVersion compares it too and fails with 409; a failed test gives 422, like an invalid patch. */
 function sent(operation: Action['operations'][number]): object {
   return operation.op === 'test' && operation.path === '/metadata/resourceVersion'
     ? { ...operation, op: 'replace' }
@@ -156,12 +156,12 @@ async function removeObject(
   { ref, before }: Extract<ChangeSet, { verb: 'removed' }>,
   cluster: Cluster,
 ): Promise<Committed> {
-  // Already being deleted; a foreign finalizer may take its time.
+  // Already being deleted; a foreign finalizer may be pending.
   if (before.metadata.deletionTimestamp !== undefined) return { verb: 'unchanged', ref };
   try {
     await cluster.client.remove(ref, { uid: ref.uid });
   } catch (error) {
-    // Another object of the same name: not the one we were to remove.
+    // The uid differs: another object has the same name, and it is not ours to delete.
     if (!isApiError(error, 409)) throw error;
   }
   if ((before.metadata.finalizers ?? []).length === 0) cluster.cache.forget(before);
@@ -169,8 +169,8 @@ async function removeObject(
 }
 
 /**
- * Server-side apply would merge into an object that exists and that the cache does not show yet; so read first, and never take
- * a field from another manager. A plain create is refused by the API server itself.
+ * Server-side apply would merge into an existing object that is not in the cache yet, so read first, and never force ownership of
+ * a field. A plain create needs no read: the API server rejects it when the object exists.
  */
 async function createObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
   const { desired, ref, plain = false } = change;
@@ -186,7 +186,7 @@ async function createObject(change: Applying, author: Author, cluster: Cluster):
     cluster.cache.observe(written, settledFor(change, written, author));
     return { verb: 'created', ref };
   } catch (error) {
-    // RBAC cannot grant a create by name, but an apply: where the names are narrowed, copies begin with one.
+    // RBAC can restrict an apply by resource name, but not a create: with such a Role, copies are created by apply.
     if (plain && isForbidden(error)) return createObject({ ...change, plain: false }, author, cluster);
     if (!isApiError(error, 409)) throw error;
     if (!plain) throw seenLate(ref, cluster);
@@ -196,14 +196,14 @@ async function createObject(change: Applying, author: Author, cluster: Cluster):
   }
 }
 
-/** A plain write whose response is as desired: another pass of its author would find nothing. */
+/** The author of a plain write whose response is as desired: its key needs no further reconcile. */
 function settledFor(change: Applying, written: KubeObject, author: Author): string | undefined {
   if (change.plain !== true) return undefined;
   const isSettled = drift(change.desired, written, fieldManager(author.reconciler), 'written').length === 0;
   return isSettled ? authorText(author) : undefined;
 }
 
-/** An object exists that the cache did not show: our own, created a moment ago, or a foreign one. */
+/** Handles an existing object that was not in the cache: our own, created a moment ago, or a foreign one. */
 async function meetObject(
   change: Applying,
   present: KubeObject,
@@ -211,7 +211,7 @@ async function meetObject(
   cluster: Cluster,
 ): Promise<Committed> {
   cluster.cache.observe(present);
-  // Where only Secrets of one type are read, our label on one of another type proves nothing: any writer can set it.
+  // When only Secrets of one type are cached, our label on a Secret of another type is no proof: any client can set it.
   const isOther = change.desired.kind === 'Secret' && change.desired['type'] !== present['type'];
   if (isOther || !isOurs(present, author)) throw seenLate(change.ref, cluster);
   return configureObject({ ...change, before: present }, author, cluster);
@@ -225,7 +225,7 @@ async function configureObject(change: Applying, author: Author, cluster: Cluste
     const written =
       change.plain === true && before !== undefined
         ? await patchPlainly(cluster, ref, plainPatch(desired, before, manager), manager)
-        : // Objects that we created are ours after any edit; in others, only unclaimed fields, or those a person assigned to us.
+        : // Force ownership in objects that we created; in others only when the user configured it.
           await cluster.client.apply(withUid(desired, before), {
             manager,
             force: !isPart || change.take === true,
@@ -250,7 +250,7 @@ async function patchPlainly(
     return await client.mergePatch(ref, patch, manager);
   } catch (error) {
     if (!isApiError(error, 404)) throw error;
-    // The watch will say so in a moment.
+    // The watch reports the deletion in a moment.
     throw new PullwrightError(`Cannot change "${describeObject(ref)}": it was deleted meanwhile`, {
       code: 'Gone',
       retryPolicy: 'waiting',
@@ -259,7 +259,7 @@ async function patchPlainly(
   }
 }
 
-/** The cache knows it by now, and the next pass handles it; unless no read covers it. */
+/** The object is in the cache by now, so requeue; if no watch covers it, it is foreign. */
 function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
   if (cluster.cache.store.get(ref) === undefined) return foreignObject(ref);
   return new PullwrightError(`Cannot create "${describeObject(ref)}": another client created it meanwhile`, {
@@ -275,7 +275,7 @@ function conflict(error: unknown, ref: Ref): PullwrightError {
         .filter((cause) => cause.manager !== undefined)
         .map((cause) => `${cause.field} belongs to "${cause.manager}"`)
     : [];
-  // Without fields it is the uid: the object was recreated, and the watch will report it.
+  // A conflict without fields is about the uid: the object was recreated, which the watch reports.
   if (fields.length === 0) return asPullwrightError(error);
   return new PullwrightError(`Cannot set fields of "${describeObject(ref)}": ${fields.join(', ')}`, {
     code: 'FieldConflict',
@@ -284,7 +284,7 @@ function conflict(error: unknown, ref: Ref): PullwrightError {
   });
 }
 
-/** The status of an object, by server-side apply; false when there is no status or no object. */
+/** Writes the status of an object by server-side apply. Returns false when it is current or the object does not exist. */
 export async function commitStatus(
   { ref, status }: { readonly ref: Ref; readonly status: Readonly<Record<string, unknown>> },
   author: Author,
@@ -303,19 +303,19 @@ export async function commitStatus(
   return true;
 }
 
-/** What is undefined is absent. */
+/** Fields that are undefined count as absent. */
 function sameStatus(desired: Readonly<Record<string, unknown>>, live: unknown): boolean {
   const wanted = JSON.parse(JSON.stringify(desired)) as Readonly<Record<string, unknown>>;
   const present = recordOf(live);
   return Object.keys(desired).every((key) => isDeepStrictEqual(wanted[key], present[key]));
 }
 
-// Writes that the API server refused for a reason that does not pass by itself, and what the status of their object says then: a
-// reconciler declares its status together with its objects, and `Ready=True` would be a lie when one of them is refused for good.
+// Writes that the API server rejects until a person acts, and the status then: a reconciler declares its status together with its
+// objects, and `Ready=True` would be wrong when one of them is rejected.
 
 /**
- * A foreign object has the name (which no cache shows where no read covers it), or RBAC, a policy or a quota refuses.
- * Forgotten when a later write succeeds.
+ * Writes that failed because a foreign object has the name (which may be in no cache), or because RBAC, a policy or a quota
+ * rejects them. Each entry is deleted when a later write succeeds.
  */
 export class RefusedWrites {
   readonly #refused = new Map<string, ReconcileError>();
@@ -324,13 +324,13 @@ export class RefusedWrites {
     return this.#refused.get(textOf(ref));
   }
 
-  /** Takes in what became of writes. Gives whether something is known now that was not. */
+  /** Records the results of writes. Returns whether a refusal was added or removed. */
   learn(committed: readonly Committed[]): boolean {
     let isNew = false;
     for (const done of committed) {
       const text = textOf(done.ref);
       if (done.verb !== 'failed') isNew = this.#refused.delete(text) || isNew;
-      // By the code: a message that counts (as that of a quota) would be news each time.
+      // Compare codes: a message with a number, such as that of a quota, would be new each time.
       else if (isLasting(done.problem) && this.#refused.get(text)?.code !== done.problem.code) {
         remember(this.#refused, text, done.problem, REMEMBERED);
         isNew = true;
@@ -344,7 +344,7 @@ function textOf({ role, apiVersion, kind, namespace, name }: Ref): string {
   return `${role} ${apiVersion} ${describeObject({ kind, namespace, name })}`;
 }
 
-/** Refusals that last until a person acts, though they are tried again meanwhile. */
+/** Rejections that last until a person acts, although they are retried. */
 const LASTING: readonly string[] = [
   'Forbidden',
   'QuotaExceeded',
@@ -353,16 +353,16 @@ const LASTING: readonly string[] = [
   'ManagedElsewhere',
 ];
 
-/** Whether it does not pass by itself: what is retried says nothing about the declaration. */
+/** Whether a person must act. Other failures are retried and do not affect the status. */
 export function isLasting({ retryPolicy, code }: ReconcileError): boolean {
   return retryPolicy === 'terminal' || LASTING.includes(code);
 }
 
 /**
- * `status` with `Ready=False` and `Stalled=True` by `problem` in place of `Ready=True`, and of `Reconciling=True`: what waits by itself
- * waits in vain. A status that is stalled, or has no condition `Ready`, comes back as it is: it has its own reason.
+ * `status` with `Ready=False` and `Stalled=True` by `problem` in place of `Ready=True` and of `Reconciling=True`: waiting does
+ * not help. A status that is stalled, or has no condition `Ready`, is returned unchanged: it has its own reason.
  *
- * @param present the object as it is now, for the times of transition
+ * @param present the current object, for the transition times
  */
 export function failedStatus(
   status: Readonly<Record<string, unknown>>,

@@ -1,4 +1,4 @@
-/** What one reconciler reads in one scope: its sources, whether all have been seen once, and what is wrong with them. */
+/** The watches of one reconciler in one scope: their sources, whether all are synced, and their errors. */
 import type { PullwrightError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Logger } from '../core/logger.ts';
@@ -21,11 +21,11 @@ export interface ReadingsOptions {
   readonly reads: readonly Watch[];
   readonly scope: ClusterPair;
   readonly clusters: Readonly<Record<Role, Cluster>>;
-  /** Whether the rights reach the namespaces of all hosted clusters: they share their watches. */
+  /** Whether RBAC covers the namespaces of all hosted clusters, which then share their watches. */
   readonly isWide: boolean;
   readonly log: Logger;
   readonly onChange: (role: Role, object: KubeObject, knownTo?: string) => void;
-  /** All has been seen once, or can be read again after it could not. */
+  /** Called when all watches are synced, and when one recovers. */
   readonly onReadable: () => void;
 }
 
@@ -49,12 +49,12 @@ export class CacheSync {
     this.#options = options;
   }
 
-  /** Whether everything has been seen once. */
+  /** Whether all watches have synced once. */
   get synced(): boolean {
     return this.#synced;
   }
 
-  /** What cannot be read at the moment. */
+  /** The first watch that is not synced, and why. */
   get waitingFor(): string | undefined {
     const reading = this.#readings.find((one) => !isSettled(one));
     if (reading === undefined) return undefined;
@@ -62,7 +62,7 @@ export class CacheSync {
     return status.error?.message ?? `${selection.kind} is not read yet`;
   }
 
-  /** What the API server of the hosted cluster answers, or that it does not, where something of it cannot be read. */
+  /** The error of the first failing watch of the hosted cluster. */
   get hostedFailure(): PullwrightError | undefined {
     const failing = this.#readings.find(
       ({ read, source }) =>
@@ -92,7 +92,7 @@ export class CacheSync {
     for (const end of this.#ends.splice(0)) end();
   }
 
-  /** Has these values read from now on (`Reconciler.valuesOf`). */
+  /** Keeps the values of these Secrets in the cache from now on (`Reconciler.secretsToRead`). */
   readValues(wanted: ReadonlySet<string> = NONE): void {
     if (wanted === this.#values) return;
     this.#values = wanted;
@@ -104,7 +104,7 @@ export class CacheSync {
     if (this.#values === wanted) this.#reading = undefined;
   }
 
-  /** Calls back when the needed values were requested: at once, if they already were. */
+  /** Calls `then` once the required values are read: at once, if they are. */
   whenRead(then: () => void): void {
     if (this.#reading === undefined) then();
     else void this.#reading.then(() => this.whenRead(then));
@@ -127,7 +127,7 @@ export class CacheSync {
     }
   }
 
-  /** Whether the cluster of the role serves the kind, as far as it is read. */
+  /** Whether the cluster of the role serves the kind; false for a kind that is not watched. */
   serves({ role, ...kind }: Parameters<Reader['serves']>[0]): boolean {
     const { clusters } = this.#options;
     return this.#readings.some(
@@ -138,7 +138,7 @@ export class CacheSync {
     );
   }
 
-  /** Whether the account may not read the object, and continues without it. */
+  /** Whether RBAC does not allow to read the object, which is optional. */
   isUnreadable(ref: Ref): boolean {
     return this.#readings.some(
       ({ read, source }) =>
@@ -156,7 +156,7 @@ export class CacheSync {
     else this.#checkSynced();
   }
 
-  /** Once per change. */
+  /** Logs the state of a watch, once per change. */
   #say(read: Watch, source: Source): void {
     const { log } = this.#options;
     const { is, error } = source.status;
@@ -164,7 +164,7 @@ export class CacheSync {
     if (this.#said.get(source) === text) return;
     this.#said.set(source, text);
     const { namespace, name } = source.selection;
-    // With the name: a right may be granted by name, and eight reads of one kind would be eight equal lines.
+    // RBAC can be granted by name: without the name, eight watches of one kind would log eight equal lines.
     const fields = {
       kind: read.kind,
       apiVersion: read.apiVersion,
@@ -188,7 +188,9 @@ export class CacheSync {
 
 const PER_CLUSTER: ReadonlySet<string> = new Set([CONTROL_PLANE_NAMESPACE, HOSTED_CLUSTER_NAMESPACE]);
 
-/** Undefined for a read that cannot cover anything in this scope. What every hosted cluster has is read for all of them at once, where the rights reach so far. */
+/**
+ * Undefined for a watch that covers nothing in this scope. Hosted clusters share one watch when RBAC covers all their namespaces.
+ */
 function sourceOf(cache: ClusterCache, read: Watch, scope: ClusterPair, isWide: boolean): Source | undefined {
   const { role: _role, namespace: _namespace, name: _name, ...common } = read;
   const namespace = readNamespace(read, scope);

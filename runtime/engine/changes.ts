@@ -1,6 +1,6 @@
 /**
- * From an outcome to the writes it needs: marks on what is made, refusal to touch what others made, removal of what is no
- * longer desired. Shared by the live and the offline engine.
+ * Computes the writes for the result of a reconcile: adds our label and annotation, rejects writes to foreign objects, deletes
+ * objects that are no longer desired. Shared by the live and the offline engine.
  */
 
 import { PullwrightError } from '../core/errors.ts';
@@ -22,7 +22,7 @@ import {
 } from './contract.ts';
 import type { ObjectStore } from './store.ts';
 
-/** One object, and what happens to it. */
+/** One object and the change to it. */
 export type ChangeSet =
   | {
       readonly verb: 'created' | 'configured' | 'unchanged';
@@ -38,13 +38,13 @@ export type ChangeSet =
   | { readonly verb: 'removed'; readonly ref: Ref & { readonly uid: string }; readonly before: KubeObject }
   | { readonly verb: 'refused'; readonly ref: Ref; readonly problem: ReconcileError };
 
-/** Whose outcome it is. */
+/** The reconciler and the key that a write belongs to. */
 export interface Author {
   readonly reconciler: string;
   readonly key: Request;
 }
 
-/** Name under which a reconciler applies. */
+/** The field manager of a reconciler. */
 export function fieldManager(reconciler: string): string {
   return `pullwright-${reconciler}`;
 }
@@ -59,7 +59,7 @@ export function authorText({ reconciler, key }: Author): string {
   return `${reconciler} ${keyText(key)}`;
 }
 
-/** The writes that `outcome` asks for, given what the caches hold. Order: applies as listed, then removals. */
+/** The writes that turn the cached objects into `result`. Order: applies as listed, then removals. */
 export function changesOf(
   result: Result,
   author: Author,
@@ -122,7 +122,7 @@ function refused(ref: Ref, error: PullwrightError): ChangeSet {
   return { verb: 'refused', ref, problem: problemOf(error, ref) };
 }
 
-/** An object of the name exists that is not ours. */
+/** Fails an apply because an object with the same name exists that is not ours. */
 export function foreignObject(ref: Ref): PullwrightError {
   return new PullwrightError(
     `Cannot apply "${describeObject(ref)}": it exists and was not made by Pullwright`,
@@ -134,7 +134,7 @@ export function foreignObject(ref: Ref): PullwrightError {
   );
 }
 
-/** An error as a problem of `ref`. */
+/** Converts an error to a problem of `ref`. */
 export function problemOf(error: unknown, ref?: Ref): ReconcileError {
   const { retryPolicy, code, message, hint, afterMs } = asPullwrightError(error);
   return { retryPolicy, code, message, hint, afterMs, regarding: ref };
@@ -163,7 +163,7 @@ function partChange(
   return { verb, ref, desired, before, differences, take: apply.forceOwnership };
 }
 
-/** What is sent for a part: identity with the uid, so that it can never create, and the fields. */
+/** The body of the apply of a part: the fields, and the identity with the uid, so that it can never create an object. */
 function partObject(apply: FieldPatch): KubeObject {
   const { role: _role, apiVersion, kind, namespace, name, uid } = apply.part;
   return {
@@ -200,7 +200,7 @@ function prunable(
   );
 }
 
-/** Adds the marks by which ownership is known. */
+/** Adds the label and the annotation that identify our objects. */
 export function marked(object: KubeObject, author: Author): KubeObject {
   const { metadata } = object;
   return {
@@ -217,7 +217,7 @@ export function marked(object: KubeObject, author: Author): KubeObject {
   };
 }
 
-/** Whether `object` carries our mark or fields that we applied. */
+/** Whether `object` has our label or fields that we applied. */
 export function isOurs(object: KubeObject, author: Author): boolean {
   if (object.metadata.labels?.[OWNER_LABEL] === author.reconciler) return true;
   return applyEntry(object, fieldManager(author.reconciler)) !== undefined;
@@ -228,7 +228,7 @@ export function refOf(role: Role, object: KubeObject): Ref {
   return { role, ...objectRef(object) };
 }
 
-/** The same, at that very object and no later one of its name. */
+/** Like {@link refOf}, with the uid: no later object with the same name matches. */
 export function seenRef(role: Role, object: KubeObject): Ref {
   const { uid } = object.metadata;
   return { ...refOf(role, object), ...(uid === undefined ? {} : { uid }) };
@@ -239,7 +239,7 @@ function refText(ref: Ref, stores: Readonly<Record<Role, ObjectStore>>): string 
   return `${role} ${ref.apiVersion} ${ref.kind} ${ref.namespace ?? ''} ${ref.name}`;
 }
 
-/** The key that a marked object of this reconciler and scope was made for. */
+/** The key that an object with our label belongs to; undefined when it is of another reconciler or scope. */
 export function leftBehind(object: KubeObject, reconciler: string, scopeName: string): Request | undefined {
   if (object.metadata.labels?.[OWNER_LABEL] !== reconciler) return undefined;
   const text = object.metadata.annotations?.[KEY_ANNOTATION];

@@ -1,6 +1,6 @@
 /**
- * Detects another writer that undoes our writes: the same object set to the same content again and again. Two programs that
- * correct each other load the API server and roll pods; so the younger one stops and names the other.
+ * Detects another writer that reverts our writes: we set the same object to the same content again and again. Two programs that
+ * revert each other load the API server and roll pods, so ours stops and names the other.
  */
 
 import { PullwrightError } from '../core/errors.ts';
@@ -11,10 +11,10 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { ClusterCache } from './cache.ts';
 import type { Ref } from './contract.ts';
 
-/** Corrections to one content within {@link WINDOW_MS} that are taken for people's edits. */
+/** So many corrections to one content within {@link WINDOW_MS} are attributed to edits by people. */
 const TOLERATED = 5;
 const WINDOW_MS = 120_000;
-/** After giving in, one more try after this time. */
+/** After a fight is found, the write is retried after this time. */
 const HOLD_MS = 600_000;
 /**
  * Objects whose corrections and refused writes are remembered. More than one fleet writes: an object that is forgotten before
@@ -23,10 +23,10 @@ const HOLD_MS = 600_000;
 export const REMEMBERED = 100_000;
 
 interface Corrections {
-  /** Undefined after the first correction: a second one is rare, and digests of thousands are not free. */
+  /** Undefined after the first correction: a second one is rare, and digests of thousands of objects are expensive. */
   readonly digest: string | undefined;
   readonly times: readonly number[];
-  /** Given in until then. */
+  /** No write until then. */
   readonly heldUntil?: number;
 }
 
@@ -38,7 +38,7 @@ export class FightBreaker {
     this.#now = now;
   }
 
-  /** Whether `object` may be set to the content with digest `digestOf`; counts it if so. */
+  /** Whether `object` may be set to the content with digest `digestOf`. Counts the write if so. */
   allows(object: string, digestOf: () => string): boolean {
     const now = this.#now();
     const known = this.#corrections.get(object);
@@ -57,7 +57,7 @@ export class FightBreaker {
     return !givesIn;
   }
 
-  /** The write that was counted last did not get through: it corrected nothing. */
+  /** Removes the write that was counted last: it failed, so it corrected nothing. */
   takeBack(object: string): void {
     const known = this.#corrections.get(object);
     if (known === undefined) return;
@@ -67,7 +67,7 @@ export class FightBreaker {
   }
 }
 
-/** Held, or held before and back within the hold, or corrected a moment ago. */
+/** Whether the object is on hold, was on hold until recently, or was corrected within {@link WINDOW_MS}. */
 function isRecent({ times, heldUntil }: Corrections, now: number): boolean {
   if (heldUntil !== undefined) return now < heldUntil + HOLD_MS;
   return now - (times.at(-1) ?? 0) < WINDOW_MS;
@@ -76,10 +76,10 @@ function isRecent({ times, heldUntil }: Corrections, now: number): boolean {
 const HINT = 'Let one of both manage it: set mode observe here, or stop the other';
 
 /**
- * Writes to an existing object, unless another manager undoes it again and again. A refused write does not count: an API server
- * that refuses for a while is not another manager.
+ * Writes to an existing object, unless another manager reverts it again and again. A failed write does not count: an API server
+ * that fails for a while is not another manager.
  *
- * @param correction `digest`: of what is written, the same for the same; `hint`: what to do about a fight
+ * @param correction `digest`: identifies the written content; `hint`: how to end a fight
  * @throws PullwrightError `ManagedElsewhere`; else what `write` throws
  */
 export async function withoutFight<T>(
@@ -114,7 +114,7 @@ function fight(subject: string, before: KubeObject | undefined, hint: string): P
   );
 }
 
-// One cluster as the engine sees it: a client, a cache, events, and the right to write.
+// One cluster for the engine: client, cache, events, and whether this process may write.
 
 type ClusterParts = Pick<Cluster, 'server' | 'client' | 'cache' | 'events'> & {
   /** Whether this process leads; checked before every write. */
@@ -154,7 +154,7 @@ export class Cluster {
   }
 }
 
-/** Another process may be the leader by now. */
+/** Fails a write of a process that lost the Lease: another one may lead by now. */
 export function notLeader(): PullwrightError {
   return new PullwrightError('Cannot write: this process does not lead any more', { code: 'NotLeader' });
 }

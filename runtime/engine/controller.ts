@@ -1,4 +1,4 @@
-/** One reconciler over one pair of clusters: watches what it reads, keeps its keys in a queue, and works on them. */
+/** Runs one reconciler for one pair of clusters: watches its kinds, queues its keys, and reconciles them. */
 import { jitterMs } from '../core/back-off.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Logger } from '../core/logger.ts';
@@ -34,7 +34,7 @@ import { type ObjectStore, worldView } from './store.ts';
 export interface ControllerOptions {
   readonly reconciler: Reconciler;
   readonly scope: ClusterPair;
-  /** The same cluster twice when it stands alone. */
+  /** The same cluster twice when it is stand-alone. */
   readonly clusters: Readonly<Record<Role, Cluster>>;
   readonly facts: FactCache;
   readonly log: Logger;
@@ -42,12 +42,12 @@ export interface ControllerOptions {
   readonly clock: QueueClock;
 }
 
-/** Unless the reconciler says how many. */
+/** Workers of a reconciler that sets no number. */
 const WORKERS = 2;
-/** Every key is looked at again after this time, up to 5 % later. */
+/** Every key is reconciled again after this time, up to 5 % later. */
 const RESYNC_MS = 600_000;
 
-/** Writes of one kind that follow each other in an outcome are sent so many at a time. */
+/** Consecutive writes of one kind that are sent at the same time. */
 const PARALLEL_WRITES = 16;
 
 export class Controller {
@@ -74,7 +74,7 @@ export class Controller {
       reads: options.reconciler.watches,
       scope: options.scope,
       clusters: options.clusters,
-      // Where the fleet names the hosted clusters, the rights end at their namespaces.
+      // When the fleet lists its hosted clusters, RBAC covers only their namespaces.
       isWide: options.reconciler.only === undefined,
       log: this.#log,
       onChange: (role, object, knownTo) => this.#changed(role, object, knownTo),
@@ -85,23 +85,23 @@ export class Controller {
     this.#trials = new PodTrials(options.clusters, () => options.clock.now());
   }
 
-  /** What it reads: whether all of it has been seen once, and what is in the way. */
+  /** State of the watches: whether all are synced, and which one is not. */
   get readings(): Pick<CacheSync, 'synced' | 'waitingFor' | 'hostedFailure'> {
     return this.#readings;
   }
 
-  /** Starts to watch. */
+  /** Starts the watches. */
   watch(): void {
     this.#readings.start();
   }
 
-  /** Starts to work on keys. */
+  /** Starts the workers. */
   work(): void {
     const { workers = WORKERS } = this.#options.reconciler;
     for (let count = 0; count < workers; count++) this.#workers.push(this.#workLoop());
   }
 
-  /** Lets running passes end, takes no new ones, and stops watching. */
+  /** Waits for running reconciles, starts no new ones, and stops the watches. */
   async stop(): Promise<void> {
     this.#queue.close();
     this.#readings.stop();
@@ -110,12 +110,12 @@ export class Controller {
     this.#reporter.close();
   }
 
-  /** The keys that are known now. */
+  /** The current keys. */
   get keys(): readonly Request[] {
     return [...this.#keys.values()];
   }
 
-  /** Every key with a reason: by the objects that can be read, and by those that an earlier process left behind. */
+  /** Enqueues the keys of all objects in the caches, and of those that an earlier process created. */
   #enqueueAll(): void {
     const { reconciler, scope } = this.#options;
     this.#readings.each((role, object) => {
@@ -136,7 +136,7 @@ export class Controller {
     this.#enqueue(keys);
   }
 
-  /** Once needed values are read: else thousands of keys that wait for one would all run again. */
+  /** Enqueues after required Secret values are read: otherwise thousands of keys that need one would all run twice. */
   #enqueue(keys: readonly Request[]): void {
     this.#readings.whenRead(() => {
       for (const key of keys) {
@@ -186,7 +186,7 @@ export class Controller {
     const author: Author = { reconciler: reconciler.name, key };
     const { outcome: result, problems } = this.#decide(key);
     const changes = problems.length > 0 ? [] : changesOf(result, author, this.#stores);
-    // Before anything is waited for: what comes meanwhile makes the key known again.
+    // Before the first await: an event that arrives later adds the key again.
     if (changes.length + problems.length === 0 && this.#isNothing(result, author)) this.#keys.delete(id);
     const committed = await this.#commitAll(changes, author);
     const unsaid = await this.#writeStatus(result, author, failuresOf(committed));
@@ -194,7 +194,7 @@ export class Controller {
     for (const action of result.actions ?? [])
       patched.push(await commitAction(action, author, clusters[action.ref.role]));
     this.#ask(result, id);
-    // A new refusal is handled in another pass of the key.
+    // The reconciler sees a new refusal in its next reconcile of the key.
     if (this.#refused.learn([...committed, ...patched])) this.#queue.add(id);
     const rest = [...failuresOf(committed), ...unsaid, ...failuresOf(patched)];
     return this.#reporter.report({
@@ -206,26 +206,26 @@ export class Controller {
     });
   }
 
-  /** The key comes again with each answer. */
+  /** Starts look-ups and dry runs. Each answer requeues the key. */
   #ask({ lookups: needs = [], dryRuns: trials = [] }: Result, id: string): void {
     const { facts, reconciler } = this.#options;
     facts.request(needs, () => this.#queue.add(id));
     this.#trials.request(trials, reconciler.name, () => this.#queue.add(id));
   }
 
-  /** Whether the key needs no further pass: nothing is desired, and nothing exists that was made for it. */
+  /** Whether the key needs no further reconcile: nothing is desired, and it owns no object. */
   #isNothing(result: Result, { reconciler, key }: Author): boolean {
     const owned = Object.values(this.#stores).flatMap((store) => store.owned(reconciler, keyText(key)));
     return isEmpty(result) && owned.length === 0;
   }
 
-  /** A reconciler that throws has a defect; it must not take the others with it. */
+  /** A reconciler that throws has a defect, which must not stop the others. */
   #decide(key: Request): { readonly outcome: Result; readonly problems: readonly ReconcileError[] } {
     const { reconciler } = this.#options;
     try {
       return { outcome: reconciler.reconcile(this.#world(), key), problems: [] };
     } catch (error) {
-      // Where, but not what it said: the message of a thrown error may quote what was read.
+      // Only the stack: the message of a thrown error may quote a credential.
       const frames =
         error instanceof Error ? (error.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line)) : [];
       this.#log.error('reconciler threw', {
@@ -240,7 +240,7 @@ export class Controller {
     }
   }
 
-  /** In order; neighbours of one kind together. */
+  /** Writes in order; consecutive changes of one kind in parallel. */
   async #commitAll(changes: readonly ChangeSet[], author: Author): Promise<readonly Committed[]> {
     const { clusters } = this.#options;
     const committed: Committed[] = [];
@@ -253,7 +253,7 @@ export class Controller {
     return committed;
   }
 
-  /** What the reconciler says, unless a write has failed that it takes for done. */
+  /** Writes the status of the reconciler, with `Ready=False` when one of its writes failed. */
   async #writeStatus(
     result: Result,
     author: Author,
@@ -281,7 +281,7 @@ function failuresOf(committed: readonly Committed[]): readonly ReconcileError[] 
   return committed.flatMap((done) => (done.verb === 'failed' ? [done.problem] : []));
 }
 
-/** What is to be kept aside. */
+/** Whether the result has no entries; `retain` does not count. */
 function isEmpty({ retain: _keep, ...lists }: Result): boolean {
   return Object.values(lists).every((list) => Array.isArray(list) && list.length === 0);
 }

@@ -1,6 +1,6 @@
 /**
- * Pods created in a dry run, to see what admission gives them: once for each change of what the result depends on, so that a
- * cluster at rest gets no requests.
+ * Creates pods in dry runs, to see which pull secrets admission adds: once for each change of the inputs, so that an unchanged
+ * cluster gets no requests.
  */
 
 import { setTimeout } from 'node:timers/promises';
@@ -11,9 +11,9 @@ import { fieldManager } from './changes.ts';
 import type { Cluster } from './cluster.ts';
 import type { AdmissionDryRun, AdmissionDryRunResult, Lookup, LookupResult, Role } from './contract.ts';
 
-/** An API server takes a policy or a webhook in a moment after it was stored: who lacks names is tried again after these. */
+/** An API server enforces a new policy or webhook after a moment: a dry run that misses names is retried after these times. */
 const AGAIN_MS: readonly number[] = [250, 500, 1000, 2000, 4000, 8000];
-/** A trial that showed something missing, and one that was refused, are made again after these. */
+/** A dry run with missing names, and one that was rejected, is repeated after these times. */
 const LACKING_MS = 30_000;
 const REFUSED_MS = 600_000;
 const AT_ONCE = 4;
@@ -29,7 +29,7 @@ class Answers<A> {
     this.#now = now;
   }
 
-  /** The last one, whether it may still be believed or not. */
+  /** The last answer, fresh or not. */
   last(id: string): A | undefined {
     return this.#known.get(id)?.answer;
   }
@@ -38,7 +38,7 @@ class Answers<A> {
     return (this.#known.get(id)?.until ?? 0) > this.#now();
   }
 
-  /** Whether it is due now; then it counts as requested. */
+  /** Whether a request is due. If so, it counts as pending. */
   begin(id: string): boolean {
     if (this.isFresh(id) || this.#pending.has(id)) return false;
     this.#pending.add(id);
@@ -68,12 +68,12 @@ export class PodTrials {
     this.#wait = wait;
   }
 
-  /** The last answer, if any: it counts until the next one arrives. */
+  /** The last answer, if any: it is valid until the next one arrives. */
   get(trial: AdmissionDryRun): AdmissionDryRunResult | undefined {
     return this.#answers.last(idOf(trial));
   }
 
-  /** Makes the trials that are due, and calls `answered` after each. */
+  /** Runs the dry runs that are due, and calls `answered` after each. */
   request(trials: readonly AdmissionDryRun[], reconciler: string, answered: () => void): void {
     for (const trial of trials) {
       const id = idOf(trial);
@@ -116,12 +116,12 @@ export class PodTrials {
   }
 }
 
-/** A process that ends does not wait for it. */
+/** A timer that does not keep the process alive. */
 function unwatched(ms: number): Promise<unknown> {
   return setTimeout(ms, undefined, { ref: false });
 }
 
-/** A namespace that was made a moment ago has no service account yet; who may not ask will not be let in a second later. */
+/** A new namespace has no ServiceAccount yet, so an error is retried, except one of RBAC. */
 function isFinal(answer: AdmissionDryRunResult): boolean {
   return answer.ok ? answer.lacks.length === 0 : answer.reason.includes('cannot create resource');
 }
@@ -131,7 +131,7 @@ function lastsMs(answer: AdmissionDryRunResult, trial: AdmissionDryRun): number 
   return answer.lacks.length === 0 ? (trial.lastsMs ?? Number.POSITIVE_INFINITY) : LACKING_MS;
 }
 
-/** Names of the pull secrets of a pod that an API server gave. */
+/** Names of the imagePullSecrets of a pod. */
 export function pullSecretsIn({ spec }: KubeObject): readonly string[] {
   const { imagePullSecrets = [] } = (spec ?? {}) as { imagePullSecrets?: readonly { name?: string }[] };
   return imagePullSecrets.flatMap(({ name }) => name ?? []);
@@ -141,12 +141,12 @@ function idOf({ role, pod, wants, change }: AdmissionDryRun): string {
   return JSON.stringify([role, pod, wants, change]);
 }
 
-// Data that reconcilers need from outside the API server: looked up once, cached, each look-up once at a time.
+// Data that reconcilers need from outside the API server: cached, with one look-up of each at a time.
 
-/** Looks a need up. Never rejects: that it is not known is an answer. */
+/** Looks something up. Never rejects: a failure is an answer too. */
 export type LookUp = (need: Lookup) => Promise<LookupResult>;
 
-/** How long a good and a bad answer are believed. */
+/** How long a success and a failure are cached. */
 const GOOD_MS = 600_000;
 const BAD_MS = 60_000;
 
@@ -159,13 +159,13 @@ export class FactCache {
     this.#answers = new Answers(now);
   }
 
-  /** The answer, if there is one that may still be believed. */
+  /** The answer, if a fresh one is cached. */
   get(need: Lookup): LookupResult | undefined {
     const id = idOfLookup(need);
     return this.#answers.isFresh(id) ? this.#answers.last(id) : undefined;
   }
 
-  /** Looks up what is not known, and calls `answered` for each answer. */
+  /** Looks up what is not cached, and calls `answered` for each answer. */
   request(needs: readonly Lookup[], answered: () => void): void {
     for (const need of needs) {
       const id = idOfLookup(need);
@@ -180,13 +180,13 @@ export class FactCache {
   }
 }
 
-/** Clusters with other credentials get other answers. */
+/** Includes the pull secret: other credentials give other answers. */
 function idOfLookup({ kind, image, pullSecret, asked }: Lookup): string {
   return JSON.stringify([kind, image, pullSecret?.namespace, pullSecret?.name, asked]);
 }
 
-/** The answer where no look-up is configured: nothing is known, and nothing is wrong. */
+/** The reason of an answer when no look-up is configured, which is not a failure. */
 export const NOT_ASKED = 'no look-up of registries is configured';
 
-/** Where no look-up is configured. */
+/** The look-up when none is configured. */
 export const noLookUp: LookUp = () => Promise.resolve({ ok: false, reason: NOT_ASKED });

@@ -1,25 +1,24 @@
 /**
- * The work queue: each key is in it at most once and never with two workers at the same time; the one that was due first comes first;
- * failures wait longer and longer. Semantics of client-go's workqueue.
+ * The work queue: it holds each key at most once and never gives it to two workers at the same time. The key that was due first
+ * comes first; failures back off exponentially. Semantics of client-go's workqueue.
  */
 import { exponentialMs } from '../core/back-off.ts';
 
 // The delays of client-go's default controller rate limiter: per key exponential, overall a token bucket; the longer one counts.
-// A 403 is retried every ten seconds without further back-off: rights are usually missing while they are being installed or
-// repaired.
+// A 403 is retried every ten seconds without back-off: RBAC is usually missing only while it is being installed or fixed.
 const BACK_OFF = { firstMs: 5, maxMs: 1_000_000 };
 const RETRIES_PER_SECOND = 10;
 const BURST = 100;
 
-/** Time for a queue, so that tests own it. */
+/** Time for a queue, so that tests can control it. */
 export interface QueueClock {
   /** Milliseconds that never go back. */
   now(): number;
-  /** Calls `run` after `ms`; gives the way to cancel. */
+  /** Calls `run` after `ms`. Returns a function that cancels it. */
   after(ms: number, run: () => void): () => void;
 }
 
-/** Told what metrics want to know. Times in seconds. */
+/** Receives the events of a queue for metrics. Times in seconds. */
 export interface QueueObserver {
   added(): void;
   retried(): void;
@@ -35,10 +34,10 @@ interface Delayed {
 export class WorkQueue {
   readonly #clock: QueueClock;
   readonly #observer: QueueObserver | undefined;
-  /** Keys that are due, in the order in which they became so, with that time. */
+  /** Keys that are due, in the order of becoming due, with that time. */
   readonly #ready = new Map<string, number>();
   readonly #delayed = new Map<string, Delayed>();
-  /** Keys with a worker, since when. */
+  /** Keys with a worker, with the time when it started. */
   readonly #active = new Map<string, number>();
   readonly #failures = new Map<string, number>();
   #tokens = BURST;
@@ -52,17 +51,17 @@ export class WorkQueue {
     this.#tokensAt = clock.now();
   }
 
-  /** Keys that are due and have no worker. */
+  /** Number of keys that are due and have no worker. */
   get depth(): number {
     return [...this.#ready.keys()].filter((id) => !this.#active.has(id)).length;
   }
 
-  /** Due now. */
+  /** Makes `id` due now. */
   add(id: string): void {
     this.addAfter(id, 0);
   }
 
-  /** Due in `ms`, unless it is due earlier already. */
+  /** Makes `id` due in `ms`, unless it is due earlier. */
   addAfter(id: string, ms: number): void {
     if (this.#closed || this.#ready.has(id)) return;
     const dueAt = this.#clock.now() + Math.max(0, ms);
@@ -79,7 +78,7 @@ export class WorkQueue {
     else this.#delayed.set(id, { dueAt, cancel: this.#clock.after(ms, due) });
   }
 
-  /** Due after the back-off of this key. */
+  /** Makes `id` due after its back-off. */
   addRateLimited(id: string): void {
     this.#observer?.retried();
     const failures = this.failuresOf(id);
@@ -87,7 +86,7 @@ export class WorkQueue {
     this.addAfter(id, Math.max(exponentialMs(BACK_OFF, failures), this.#takeToken()));
   }
 
-  /** Takes a token, on credit if need be; gives the milliseconds until it is available. */
+  /** Takes a token, in advance if there is none. Returns the milliseconds until it is available. */
   #takeToken(): number {
     const now = this.#clock.now();
     const earned = ((now - this.#tokensAt) * RETRIES_PER_SECOND) / 1000;
@@ -96,17 +95,17 @@ export class WorkQueue {
     return Math.max(0, (-this.#tokens * 1000) / RETRIES_PER_SECOND);
   }
 
-  /** Ends the back-off of this key. */
+  /** Resets the back-off of `id`. */
   forget(id: string): void {
     this.#failures.delete(id);
   }
 
-  /** How often `id` failed in a row. */
+  /** Consecutive failures of `id`. */
   failuresOf(id: string): number {
     return this.#failures.get(id) ?? 0;
   }
 
-  /** The next key; undefined once the queue is closed. The caller must say {@link done}. */
+  /** The next key; undefined once the queue is closed. The caller must call {@link done}. */
   next(): Promise<string | undefined> {
     return new Promise((resolve) => {
       this.#takers.push(resolve);
@@ -114,7 +113,7 @@ export class WorkQueue {
     });
   }
 
-  /** The worker is finished with `id`; if it was added meanwhile, it can be handed out again. */
+  /** Ends the work on `id`. If it was added meanwhile, the next worker gets it. */
   done(id: string): void {
     const since = this.#active.get(id);
     if (since === undefined) return;
@@ -123,7 +122,7 @@ export class WorkQueue {
     this.#dispatch();
   }
 
-  /** Nothing is handed out any more. */
+  /** Drops all keys; {@link next} returns undefined from now on. */
   close(): void {
     this.#closed = true;
     for (const { cancel } of this.#delayed.values()) cancel();

@@ -1,4 +1,4 @@
-/** Turns the result of a pass into log lines, events, metrics and the time of the next pass. */
+/** Turns the result of a reconcile into log lines, events, metrics and the time of the next reconcile. */
 
 import { describeObject } from '../core/kubernetes/object.ts';
 import type { Logger } from '../core/logger.ts';
@@ -8,17 +8,17 @@ import type { Cluster } from './cluster.ts';
 import type { EventNote, ReconcileError, Result, Role, Sample } from './contract.ts';
 import type { Metrics, ReconcileResult } from './metrics.ts';
 
-/** What one pass over a key came to. */
+/** The results of one reconcile of a key. */
 export interface Pass {
   readonly author: Author;
   readonly result: Pick<Result, 'events' | 'metrics' | 'requeueAfterMs'>;
   readonly committed: readonly Committed[];
-  /** Also those of the result. */
+  /** Includes the errors of the result. */
   readonly problems: readonly ReconcileError[];
   readonly seconds: number;
 }
 
-/** When the key is due again: `retry` by its back-off, or after a time, or only when something changes. */
+/** When the key is due again: `retry` after its back-off, after a time, or only when something changes. */
 export type Next = 'retry' | { readonly afterMs: number } | 'idle';
 
 export interface ReporterOptions {
@@ -27,12 +27,12 @@ export interface ReporterOptions {
   readonly clusters: Readonly<Record<Role, Cluster>>;
 }
 
-/** What waits and does not say how long. */
+/** Requeue time of a waiting problem that sets none. */
 const DEFAULT_WAIT_MS = 30_000;
 
 export class Reporter {
   readonly #options: ReporterOptions;
-  /** Problems and events of the last pass, by key: said again only when they were gone in between. */
+  /** Problems and events of the last reconcile, by key: only new ones are reported. */
   readonly #saidProblems = new Map<string, ReadonlySet<string>>();
   readonly #saidEvents = new Map<string, ReadonlySet<string>>();
   readonly #sampled = new Set<string>();
@@ -86,7 +86,7 @@ export class Reporter {
     remember(this.#saidProblems, source, now);
   }
 
-  /** Only what the last pass did not say. Events are a courtesy: nothing waits for them, nothing fails with them. */
+  /** Sends events that the last reconcile did not have. Not awaited; a failure is only logged. */
   #sendEvents(events: readonly EventNote[], source: string, log: Logger): void {
     const before = this.#saidEvents.get(source) ?? new Set<string>();
     const fresh = events.filter((event) => !before.has(eventIdentity(event)));
@@ -96,7 +96,7 @@ export class Reporter {
       const cluster = this.#options.clusters[role];
       const uid = regarding.uid ?? cluster.cache.store.get(regarding)?.metadata.uid;
       cluster.events.record({ ...event, regarding: { ...regarding, uid } }).catch((error: unknown) => {
-        // Sent again with the next pass.
+        // Sent again after the next reconcile.
         this.#saidEvents.delete(source);
         const code = error instanceof Error && 'code' in error ? error.code : undefined;
         log.debug('event not sent', { reason: event.reason, code });
@@ -122,7 +122,7 @@ function nextOf(problems: readonly ReconcileError[], requeueAfterMs: number | un
   const waits = problems
     .filter(({ retryPolicy }) => retryPolicy === 'waiting')
     .map(({ afterMs }) => afterMs ?? DEFAULT_WAIT_MS);
-  // Refused a moment ago and not sent again: what an event has changed in the meantime must not wait for the next resync.
+  // A write that was rejected is retried after its `afterMs`: the cause may have been fixed, and the next resync is far.
   for (const { retryPolicy, afterMs } of problems)
     if (retryPolicy === 'terminal' && afterMs !== undefined) waits.push(afterMs);
   if (requeueAfterMs !== undefined) waits.push(requeueAfterMs);
@@ -134,7 +134,7 @@ function resultOf(problems: readonly ReconcileError[], next: Next): ReconcileRes
   return next === 'idle' ? 'success' : 'requeue_after';
 }
 
-/** A person must act: report where that person looks. */
+/** Problems that need a person are also Events of their object. */
 function eventOf(problem: ReconcileError): EventNote[] {
   const { regarding, code, message, hint } = problem;
   if (!isLasting(problem) || regarding === undefined) return [];

@@ -1,6 +1,6 @@
 /**
- * What the program wants of an API server: raw JSON objects, Secrets already wrapped. Every failure is a `PullwrightError`
- * whose text is safe to show.
+ * The client of an API server: raw JSON objects, with Secret values wrapped. Every failure is a `PullwrightError` whose message
+ * contains no credentials.
  */
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Redacted } from '../core/redacted.ts';
@@ -20,17 +20,17 @@ export interface ListPage {
   readonly resourceVersion: string;
   /** Token of the next page. */
   readonly next?: string;
-  /** Of the answer, as it was sent. */
+  /** Size of the response. */
   readonly bytes: number;
 }
 
-/** One line of a watch. A bookmark has only a resource version. */
+/** One event of a watch. A bookmark has only a resource version. */
 export type WatchEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubeObject }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
 export interface GetOptions {
-  /** Of this request, where not answering is an answer too. @default those of the client */
+  /** Tries of this request, for probes of an API server that may be down. @default those of the client */
   readonly tries?: number;
 }
 
@@ -56,42 +56,45 @@ export interface ApplyOptions {
 }
 
 export interface CreateOptions {
-  /** Ask what would be stored, and store nothing. @default {false} */
+  /** Returns what would be stored, and stores nothing. @default {false} */
   readonly dryRun?: boolean;
 }
 
 export interface RemoveOptions {
   /** Only the object with this uid. */
   readonly uid?: string | undefined;
-  /** `Foreground`: the object stays until what it owns has gone. @default {'Background'} */
+  /** `Foreground`: the object stays until its dependents are deleted. @default {'Background'} */
   readonly propagation?: 'Background' | 'Foreground';
 }
 
 export interface KubeClient {
   /** `host:port`, for messages and metrics. */
   readonly host: string;
-  /** The object, or undefined when there is none (or no such kind). */
+  /** The object, or undefined when it or its kind does not exist. */
   get(ref: ObjectRef, options?: GetOptions): Promise<KubeObject | undefined>;
   /** @throws PullwrightError `KindNotServed`; `AnswerTooLarge` for a page of more than 64 MiB */
   list(collection: Collection, options?: ListOptions): Promise<ListPage>;
-  /** Resolves once the server has accepted it; ends when the server ends it. Throws ApiError 410 when the resource version is too old. */
+  /**
+   * Resolves once the server accepts the watch; ends when the server ends it. Throws ApiError 410 when the resource version is
+   * too old.
+   */
   watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>>;
-  /** Server-side apply. Gives the object as stored. */
+  /** Server-side apply. Returns the stored object. */
   apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject>;
-  /** Fails with 409 `AlreadyExists` when there is one. */
+  /** Fails with 409 `AlreadyExists` when the object exists. */
   create(object: KubeObject, manager: string, options?: CreateOptions): Promise<KubeObject>;
-  /** Replaces exactly the `metadata.resourceVersion` that is given. */
+  /** Replaces the object if it still has the `metadata.resourceVersion` of `object`. */
   replace(object: KubeObject, manager: string): Promise<KubeObject>;
   jsonPatch(ref: ObjectRef, operations: readonly object[], manager: string): Promise<KubeObject>;
   mergePatch(ref: ObjectRef, patch: object, manager: string): Promise<KubeObject>;
-  /** Nothing happens when it is gone. */
+  /** Deletes the object. Succeeds when it does not exist. */
   remove(ref: ObjectRef, options?: RemoveOptions): Promise<void>;
   close(): void;
 }
 
-// How to reach one API server: where it is, whom to trust, and who we are.
+// Connection to one API server: address, trusted CAs, and credentials.
 
-/** Who we are, for one request. */
+/** Credentials for one request. */
 export interface Credentials {
   readonly token?: Redacted<string> | undefined;
   /** PEM of the client certificate and its key. */
@@ -103,14 +106,14 @@ export interface Credentials {
 export interface Connection {
   /** `https://host[:port][/path]` */
   readonly server: string;
-  /** PEM of the CAs to trust; absent: those of the system. */
+  /** PEM of the trusted CAs. @default those of the system */
   readonly ca?: string | undefined;
-  /** Name to verify instead of the host of `server`. */
+  /** TLS server name, in place of the host of `server`. */
   readonly serverName?: string | undefined;
-  /** Allowed addresses of the server, when its name is untrusted. @default anywhere */
+  /** Allowed addresses of the server, when its name is untrusted. @default any */
   readonly addresses?: AddressPolicy;
-  /** `http://[user:password@]host:port` to go through. */
+  /** Proxy URL, `http://[user:password@]host:port`. */
   readonly proxy?: Redacted<string> | undefined;
-  /** Read again from their source; `refused` after a 401, so that cached ones are not returned again. */
+  /** Returns the current credentials; `refused` after a 401, so that cached ones are not returned again. */
   readonly credentials: (refused: boolean) => Promise<Credentials>;
 }

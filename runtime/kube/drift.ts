@@ -1,14 +1,14 @@
 /**
- * Server-side apply, evaluated without a server: does `desired`, applied by `manager`, change `live`? Used in a cluster to send
- * nothing when nothing differs, and offline to show what would be sent.
+ * Evaluates server-side apply without a server: whether applying `desired` as `manager` changes `live`. Used in a cluster to
+ * write only on drift, and offline to show what would be written.
  */
 import type { KubeObject, ManagedFieldsEntry } from '../core/kubernetes/object.ts';
 import { isRecord, recordOf, scalarText } from '../core/record.ts';
 import { Redacted, sameSecret } from '../core/redacted.ts';
 import { own } from './decode.ts';
 
-// Which lists of Kubernetes objects are maps in disguise. Server-side apply merges these by key; every other list is taken as
-// one value, also the sets, of which none is written here. Source: `x-kubernetes-list-map-keys` of the built-in types.
+// Lists that server-side apply merges by key. Every other list counts as one value, sets too, because we write none. Source:
+// `x-kubernetes-list-map-keys` of the built-in types.
 
 const BY_NAME: readonly string[] = ['name'];
 
@@ -31,7 +31,9 @@ const LIST_KEYS: Readonly<Record<string, readonly string[]>> = {
   topologySpreadConstraints: ['topologyKey', 'whenUnsatisfiable'],
 };
 
-/** The key fields of the list under `field`, or undefined when the list is one value. `elements` tells the two kinds of `ports` apart. */
+/**
+ * The key fields of the list `field`, or undefined when the list is one value. `elements` distinguishes the two kinds of `ports`.
+ */
 function listKeys(field: string, elements: readonly unknown[]): readonly string[] | undefined {
   if (field === 'ports') {
     const key = ['containerPort', 'port'].find((one) => one in recordOf(elements[0]));
@@ -40,7 +42,7 @@ function listKeys(field: string, elements: readonly unknown[]): readonly string[
   return Object.hasOwn(LIST_KEYS, field) ? LIST_KEYS[field] : undefined;
 }
 
-/** Fields that the server fills in when an element of the list leaves them out. */
+/** Key fields that the server defaults. */
 const KEY_DEFAULTS: Readonly<Record<string, unknown>> = { protocol: 'TCP' };
 
 /** The element of `list` that has the same key fields as `wanted`. */
@@ -53,7 +55,7 @@ function keyValue(element: unknown, key: string): unknown {
   return recordOf(element)[key] ?? KEY_DEFAULTS[key];
 }
 
-// What differs between two states of one object, leaf by leaf, for people to read. Secret values stay wrapped.
+// Differences between two states of one object, leaf by leaf, for people to read. Secret values stay wrapped.
 
 const BOOKKEEPING: ReadonlySet<string> = new Set([
   'managedFields',
@@ -64,7 +66,7 @@ const BOOKKEEPING: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Every leaf that is not the same, in the order of `after`, then what only `before` has. Server bookkeeping is ignored.
+ * Every leaf that differs, in the order of `after`, then leaves that only `before` has. Metadata set by the server is ignored.
  */
 export function diff(before: KubeObject | undefined, after: KubeObject | undefined): readonly Difference[] {
   return compareValue('', bare(after), bare(before), { path: '', isWhole: true });
@@ -89,7 +91,7 @@ export function pathStep(key: string): string {
   return /^[A-Za-z_][\w-]*$/.test(key) ? `.${key}` : `["${key}"]`;
 }
 
-// `metadata.managedFields`, read and written: which fields a manager owns. Source: the FieldsV1 format of the Kubernetes API
+// Reads and writes `metadata.managedFields`: the fields of each manager. Source: the FieldsV1 format of the Kubernetes API
 // (`f:<field>`, `k:<json of the key fields>`, `v:<json value>`, `.`). A path is a list of these tokens.
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -161,8 +163,8 @@ export function managersOf(object: KubeObject, path: readonly string[]): readonl
 }
 
 /**
- * How a manager came to its fields: by server-side apply, whose entry stands for itself, or in whatever way. To the API server an
- * apply and an update of one manager are two owners.
+ * How a manager owns fields: by server-side apply only, or by any kind of write. The API server treats an apply and an update of
+ * one manager as two owners.
  */
 export type Ownership = 'applied' | 'written';
 
@@ -203,7 +205,7 @@ export function givenUp(
   });
 }
 
-/** What `token` leads to below `node`, or undefined. */
+/** The child of `node` at `token`, or undefined. */
 function childOf(node: unknown, token: string): unknown {
   if (token.startsWith('f:')) return own(recordOf(node), token.slice(2));
   const keys = keysOf(token);
@@ -234,8 +236,8 @@ export function withManager(object: KubeObject, manager: string, fields: Fields)
 type Map = Readonly<Record<string, unknown>>;
 
 /**
- * The differences that an apply of `desired` by `manager` would make to `live`: fields that it sets to something else, and
- * fields that this manager alone owns and no longer wants. A field that `desired` leaves out and others set is no difference.
+ * The differences that an apply of `desired` by `manager` would make to `live`: fields that it sets to another value, and fields
+ * that only this manager owns and `desired` no longer has. A field that only others set is no difference.
  */
 export function drift(
   desired: KubeObject,
@@ -256,7 +258,7 @@ export function drift(
   return [...set, ...dropped.filter((difference) => difference.before !== undefined)];
 }
 
-/** What `live` becomes when `manager` applies `desired`: fields merged, given-up fields removed unless others own them too, ownership recorded. */
+/** `live` after `manager` applies `desired`: merged, released fields removed unless others own them too, ownership recorded. */
 export function applied(desired: KubeObject, live: KubeObject | undefined, manager: string): KubeObject {
   const fields = fieldsOf(desired);
   if (live === undefined) return withManager(desired, manager, fields);
@@ -265,9 +267,9 @@ export function applied(desired: KubeObject, live: KubeObject | undefined, manag
 }
 
 /**
- * The JSON merge patch (RFC 7386) that makes `live` what `desired` says, without server-side apply, for objects that are wholly ours:
- * all of `desired`, null for what `manager` alone wrote once and wants no longer, and the uid, so that it can hit no other object of
- * the name. What others added stays. The field manager is recorded either way, so that apply can take over at any time.
+ * The JSON merge patch (RFC 7386) from `live` to `desired`, without server-side apply, for objects that are wholly ours: all of
+ * `desired`, null for fields that only `manager` wrote and `desired` no longer has, and the uid. Fields of others stay. The field
+ * manager is recorded either way, so that apply can take over at any time.
  */
 export function plainPatch(desired: KubeObject, live: KubeObject, manager: string): object {
   return abandoned(live, desired, manager, 'written').reduce<object>(withNull, withUid(desired, live));
@@ -279,14 +281,14 @@ export function withUid(desired: KubeObject, live: KubeObject | undefined): Kube
   return uid === undefined ? desired : { ...desired, metadata: { ...desired.metadata, uid } };
 }
 
-/** `patch` with null at `path`; list elements are left alone. */
+/** `patch` with null at `path`; list elements are not changed. */
 function withNull(patch: object, [token, ...rest]: readonly string[]): object {
   if (token?.startsWith('f:') !== true) return patch;
   const below = childOf(patch, token) ?? {};
   return { ...patch, [token.slice(2)]: rest.length === 0 ? null : withNull(below, rest) };
 }
 
-/** Paths that `manager` alone owns and no longer wants. */
+/** Paths that only `manager` owns and `desired` no longer has. */
 function abandoned(
   live: KubeObject,
   desired: KubeObject,
@@ -297,14 +299,14 @@ function abandoned(
   return givenUp(owned, desired).filter((path) => !isOwnedByAnother(live, path, manager, ownership));
 }
 
-/** Status aside: that is another resource. */
+/** The fields that an apply sets, without the status, which is a subresource. */
 function contentOf(object: KubeObject): Map {
   const { status: _status, metadata, ...rest } = object;
   const { labels, annotations, ownerReferences } = metadata;
   return { ...rest, metadata: { labels, annotations, ownerReferences } };
 }
 
-/** Where values are compared. `isWhole`: what only the live object has is a difference too, and nothing is read as the server reads it. */
+/** `isWhole`: fields that only the live object has are differences too, and omitted values are not equal to empty ones. */
 interface Comparison {
   readonly path: string;
   readonly isWhole: boolean;
@@ -317,7 +319,7 @@ function compareValue(field: string, desired: unknown, live: unknown, at: Compar
   return [{ path: at.path, before: live, after: desired }];
 }
 
-/** Whether the API server may drop the value. */
+/** Whether the API server may omit the value. */
 function isNothing(value: unknown): boolean {
   if (isMap(value)) return Object.values(value).every((child) => child === undefined);
   return value === null || (Array.isArray(value) && value.length === 0);
@@ -354,7 +356,7 @@ function compareLists(
   ];
 }
 
-/** A list that is one value: same length, and each element covered, because the server fills defaults into elements. */
+/** Compares a list that is one value: same length, and each element covered, because the server adds defaults to elements. */
 function sameList(
   field: string,
   desired: readonly unknown[],
@@ -425,7 +427,7 @@ function renderPath(path: readonly string[]): string {
     .join('');
 }
 
-/** One field in which two objects differ. `before` or `after` is undefined where it is absent; secrets stay wrapped. */
+/** One field in which two objects differ. `before` or `after` is undefined when absent; secrets stay wrapped. */
 export interface Difference {
   /** `spec.containers[agent].image`, `metadata.labels["a/b"]`. */
   readonly path: string;

@@ -1,4 +1,4 @@
-/** {@link KubeClient} over HTTP: paths, headers, retries, and errors that hold no body. */
+/** {@link KubeClient} over HTTP: paths, headers, retries, and errors that contain no body. */
 
 import { PullwrightError } from '../core/errors.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
@@ -28,9 +28,9 @@ import {
   ResourceMap,
 } from './resources.ts';
 
-// JSON values out of a stream of lines, each line at most as long as allowed. Linear also for lines of megabytes.
+// Parses a stream of JSON lines with a limit for each line. Takes linear time for lines of megabytes too.
 
-/** A longer line ends the stream: no object of an API server is that large. */
+/** A longer line fails the stream: no object of an API server is that large. */
 const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const NEWLINE = 0x0a;
 
@@ -55,14 +55,14 @@ export async function* jsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
   }
 }
 
-/** Without the parser's words, which quote the text: it may be of a Secret. */
+/** Drops the message of the parser, which quotes the text: it may be of a Secret. */
 function parsed(line: string): unknown {
   const value = jsonOf(line);
   if (value !== undefined) return value;
   throw new PullwrightError('Cannot read the watch: a line is not JSON', { code: 'WatchDamaged' });
 }
 
-/** A page of a list that is larger is to be requested again in smaller ones. */
+/** A larger page of a list fails; the informer requests smaller ones. */
 const MOST_PAGE_BYTES = 64 * 1024 * 1024;
 
 /** See {@link KubeClient}. */
@@ -71,7 +71,7 @@ export class HttpKubeClient implements KubeClient {
   readonly #requester: Requester;
   readonly #resources: ResourceMap;
 
-  /** @param known kinds that need no discovery, beside those that every cluster serves */
+  /** @param known kinds that need no discovery, in addition to those that every cluster serves */
   constructor(options: RequesterOptions, known: Readonly<Record<string, Resource>> = {}) {
     this.host = new URL(options.connection.server).host;
     this.#requester = new Requester(options);
@@ -103,7 +103,7 @@ export class HttpKubeClient implements KubeClient {
     const { items, metadata } = body as RawList;
     const next = metadata.continue ?? '';
     return {
-      // The items of a typed list carry neither version nor kind.
+      // The items of a typed list have neither apiVersion nor kind.
       items: (items ?? []).map((item) => decodeObject({ ...item, apiVersion, kind })),
       resourceVersion: metadata.resourceVersion ?? '',
       bytes,
@@ -155,7 +155,7 @@ export class HttpKubeClient implements KubeClient {
       path: await this.#collectionPath(ref),
       query: { fieldManager: manager, dryRun: options.dryRun === true ? 'All' : undefined },
       body: encodeObject(object),
-      // A second try of a create that got through would be refused as AlreadyExists.
+      // A retry of a create that succeeded would fail with AlreadyExists.
       once: true,
     });
     return decode(body);
@@ -252,7 +252,7 @@ interface RawEvent {
   };
 }
 
-/** One event for each line. @throws ApiError when the server ends the watch with one */
+/** One event for each line. @throws ApiError when the server ends the watch with an error */
 async function* watchEvents(
   lines: AsyncIterable<unknown>,
   collection: Collection,
@@ -263,7 +263,7 @@ async function* watchEvents(
       const subject = describeCollection(collection);
       throw apiErrorOf({ verb: 'watch', subject, status: object.code ?? 500, body: object });
     }
-    // Where only the metadata is read, the server calls it PartialObjectMetadata.
+    // With metadata only, the server sends the kind PartialObjectMetadata.
     const { apiVersion, kind } = collection;
     if (type === 'BOOKMARK') yield { type, resourceVersion: object.metadata?.resourceVersion ?? '' };
     else yield { type: type as 'ADDED', object: decodeObject({ ...object, apiVersion, kind }) };

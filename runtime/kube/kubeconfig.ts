@@ -1,10 +1,9 @@
 /**
- * Finds the cluster and the credentials of the person or pod that runs the program. Reading kubeconfigs, certificates and tokens
- * and running exec plugins is left to @kubernetes/client-node, which is imported only here and only when needed; its requests are
- * not used.
+ * Finds the cluster and the credentials of the person or pod that runs the program. @kubernetes/client-node reads kubeconfigs,
+ * certificates and tokens and runs exec plugins. It is imported only here and only when needed; its requests are not used.
  *
- * The order is that of kubectl (`--kubeconfig`, `KUBECONFIG`, `~/.kube/config`, the pod): as its plugin we would otherwise
- * answer for another cluster than the line before.
+ * The order is that of kubectl (`--kubeconfig`, `KUBECONFIG`, `~/.kube/config`, the pod): otherwise our kubectl plugin would use
+ * another cluster than kubectl itself.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
@@ -19,7 +18,7 @@ import { parseYaml } from './yaml.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Which cluster a person means: as for kubectl. */
+/** The flags that select a cluster, as for kubectl. */
 export interface ClusterChoice {
   readonly kubeconfig?: string | undefined;
   /** @default the current one */
@@ -27,10 +26,10 @@ export interface ClusterChoice {
 }
 
 /**
- * The connection of `file`, or of what kubectl would ask without one.
+ * The connection of `file`, or the default of kubectl without one.
  *
  * @param context a context of the kubeconfig, in place of the current one
- * @throws UsageError when there is none, or it is not usable; a message never holds a value
+ * @throws UsageError when no cluster is found or it is not usable; messages contain no credentials
  */
 export async function loadConnection(
   file: string | undefined,
@@ -48,7 +47,7 @@ export async function loadConnection(
   const problem = problemOf(config);
   if (cluster === null || problem !== undefined)
     throw new UsageError(`Cannot use kubeconfig "${files.join(delimiter)}": ${problem}`);
-  // client-node gives null for what a kubeconfig leaves out, whatever its types say.
+  // client-node returns null for omitted fields, although its types do not allow that.
   const { server, caFile, caData, tlsServerName, proxyUrl } = cluster;
   const ca = caFile ? readCredentialFile(caFile) : caData && Buffer.from(caData, 'base64').toString('utf8');
   return {
@@ -65,7 +64,7 @@ function proxied(proxy: string | undefined): Connection['proxy'] {
 }
 
 /**
- * The namespace that the context names, which is where kubectl looks without `-n`, or that of the pod; `default` when there is none.
+ * The namespace of the context, which kubectl uses without `-n`, or that of the pod; else `default`.
  *
  * @throws UsageError like {@link loadConnection}
  */
@@ -77,23 +76,23 @@ export async function contextNamespace(choice: ClusterChoice, env: Environment):
 }
 
 // Source of the rule: client-go's ClientConfigLoadingRules: the first file that names a cluster, user, context or the current
-// context decides it, and missing files of a list are skipped. @kubernetes/client-node refuses a name that is there
-// twice, and takes the current context of the last file.
+// context wins, and missing files of a list are skipped. @kubernetes/client-node rejects duplicate names, and takes the
+// current context of the last file.
 
 /**
  * The files to read, in order; undefined for the credentials of the pod.
  *
- * @throws UsageError when there is no cluster to be found
+ * @throws UsageError when no cluster is found
  */
 function kubeconfigFiles(file: string | undefined, env: Environment): readonly string[] | undefined {
   if (file !== undefined) return [file];
   const named = (env['KUBECONFIG'] ?? '').split(delimiter).filter((one) => one !== '');
   if (named.length > 0) {
     const there = named.filter((one) => existsSync(one));
-    // What is wrong with the first is said when it is read.
+    // Reading the first file reports that it does not exist.
     return there.length > 0 ? there : named.slice(0, 1);
   }
-  // The latter two are those of Windows.
+  // The second and third are for Windows.
   const homes = [env['HOME'], `${env['HOMEDRIVE'] ?? ''}${env['HOMEPATH'] ?? ''}`, env['USERPROFILE']];
   const own = homes
     .flatMap((home) => (home ? [join(home, '.kube', 'config')] : []))
@@ -107,7 +106,7 @@ function kubeconfigFiles(file: string | undefined, env: Environment): readonly s
 
 type Load = (context?: string) => KubeConfig;
 
-/** Gives what reads the files, each time anew; with `first` as the context, or the one that it is called with. */
+/** Returns a function that reads the files again on each call, with the context `first` unless it gets another. */
 async function loader(files: readonly string[], first: string | undefined): Promise<Load> {
   const { KubeConfig } = await import('@kubernetes/client-node');
   return (context = first) => {
@@ -127,7 +126,7 @@ async function loader(files: readonly string[], first: string | undefined): Prom
   };
 }
 
-/** Makes `context` the current one. @throws UsageError with those that there are */
+/** Makes `context` the current one. @throws UsageError that lists the contexts, when it does not exist */
 function chooseContext(config: KubeConfig, context: string): void {
   if (config.getContextObject(context) === null)
     throw new UsageError(
@@ -140,7 +139,7 @@ function contextNames({ contexts }: KubeConfig): string {
   return contexts.map(({ name }) => `"${name}"`).join(', ');
 }
 
-/** What client-node calls `any`, and what it keeps of a user that its types say is not changed. */
+/** A user, with fields that client-node types as `any` or as read-only. */
 interface LoadedUser {
   readonly name: string;
   token: unknown;
@@ -162,7 +161,9 @@ interface RawUser {
   readonly user?: { readonly tokenFile?: string } | null;
 }
 
-/** Reads one file. What client-node leaves out of it is added: token files, and relative commands of plugins, both from the file's folder. */
+/**
+ * Reads one file. Adds what client-node ignores: token files and relative plugin commands, both resolved from the file's folder.
+ */
 function readInto(config: KubeConfig, path: string): void {
   try {
     config.loadFromFile(path);
@@ -170,16 +171,16 @@ function readInto(config: KubeConfig, path: string): void {
     for (const user of config.users as unknown as readonly LoadedUser[]) {
       const { tokenFile } = raw?.users?.find(({ name }) => name === user.name)?.user ?? {};
       if (tokenFile) {
-        // Where there are both, client-go takes the file.
+        // client-go prefers the file to the token.
         user.token = undefined;
         user.authProvider = { name: 'tokenFile', config: { tokenFile: resolve(dirname(path), tokenFile) } };
       }
       const { command } = user.exec ?? {};
-      // A mere name is looked for in PATH.
+      // A command without a folder is resolved by PATH.
       if (command && basename(command) !== command) user.exec.command = resolve(dirname(path), command);
     }
   } catch (error) {
-    // What a permission model denies has words of its own.
+    // Errors of the Node permission model have their own message.
     if (error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED') throw error;
     throw new UsageError(
       `Cannot read kubeconfig "${path}": ${fileFailure(error, 'it is not a valid kubeconfig')}`,
@@ -213,16 +214,17 @@ function userProblem({ authProvider, username }: User): string | undefined {
   return username ? 'user name and password are not supported by API servers any more' : undefined;
 }
 
-/** Files with a token, certificate or key are read again after this. The kubelet renews tokens long before they end. */
+/** Files with a token, certificate or key are read again after this. The kubelet renews tokens long before they expire. */
 const FRESH_MS = 10_000;
-/** Many requests are refused at once; the answer that the first of them gets is for all. */
+/** Many requests get a 401 at the same time; they share the credentials that the first one loads. */
 const REFUSAL_MS = 1000;
 
 /**
- * The credentials of the current user. client-node keeps the answer of a plugin until the time that it names, also after the API server
- * refused it, so that a refusal has everything read anew.
+ * The credentials of the current user. client-node caches the credential of a plugin until it expires, even after a 401, so a 401
+ * reloads everything.
  *
- * @param load reads the kubeconfig again, whose context and server stay those of `first`: what another one names would be sent there
+ * @param load reads the kubeconfig again. It must name the context and server of `first`, or credentials would go to another
+ *   server
  */
 function credentialsOf(load: Load, first: KubeConfig): Connection['credentials'] {
   let config = first;
@@ -237,13 +239,13 @@ function credentialsOf(load: Load, first: KubeConfig): Connection['credentials']
       readAt = now;
       if (refused) refusedAt = now;
       const before = answer;
-      // A file that is being replaced cannot be read for a moment: its last content is used meanwhile.
+      // A file that is being replaced cannot be read for a moment: use its last content.
       answer = (async () => {
         config = reloaded(load, first);
         return ask(config);
       })().catch((error: unknown) => (isPlugin ? Promise.reject(error) : (before ?? ask(config))));
     }
-    // One run of a plugin for all that ask meanwhile.
+    // Concurrent requests share one run of the plugin.
     const asked = (answer ??= ask(config));
     try {
       return await asked;
@@ -253,7 +255,7 @@ function credentialsOf(load: Load, first: KubeConfig): Connection['credentials']
   };
 }
 
-/** @throws UsageError when the context of `first` is not usable any more, or names another server */
+/** @throws UsageError when the context of `first` is no longer usable, or names another server */
 function reloaded(load: Load, first: KubeConfig): KubeConfig {
   const next = load(first.getCurrentContext());
   const isSame = next.getCurrentCluster()?.server === first.getCurrentCluster()?.server;
@@ -281,12 +283,12 @@ async function ask(config: KubeConfig): Promise<Credentials> {
   };
 }
 
-/** node:https takes PEM as text or bytes. */
+/** node:https accepts PEM as text or bytes. */
 function pemText(value: unknown): string {
   return Buffer.isBuffer(value) ? value.toString('utf8') : (value as string);
 }
 
-/** Source of the rule: client-go's exec plugin. client-node passes it nothing. */
+/** Source of the rule: client-go's exec plugin. client-node does not set this variable. */
 function execInfo(config: KubeConfig, { apiVersion, provideClusterInfo }: ExecConfig): object {
   const cluster = config.getCurrentCluster();
   const info = {
@@ -302,7 +304,7 @@ function execInfo(config: KubeConfig, { apiVersion, provideClusterInfo }: ExecCo
   return { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) };
 }
 
-/** Without the cause: what the plugin printed may hold a credential. */
+/** Has no cause: the output of the plugin may contain a credential. */
 function pluginFailure(command = ''): PullwrightError {
   return new PullwrightError(`Cannot get credentials: the plugin "${command}" of the kubeconfig gave none`, {
     code: 'CredentialPluginFailed',

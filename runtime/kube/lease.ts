@@ -1,6 +1,6 @@
 /**
- * Leader election with a coordination.k8s.io Lease, as client-go does it: who holds it renews it; who sees it unchanged for its
- * whole duration, by its own clock, takes it.
+ * Leader election with a coordination.k8s.io Lease, like client-go: the holder renews it; a candidate that sees it unchanged for
+ * its whole duration, by its own clock, takes it.
  */
 import { jitterMs } from '../core/back-off.ts';
 import type { PullwrightError } from '../core/errors.ts';
@@ -10,11 +10,11 @@ import type { KubeClient } from './client.ts';
 import { microTime } from './events.ts';
 import type { ObjectRef } from './resources.ts';
 
-/** Time for the election, so that tests can make it jump. */
+/** Time for the election, so that tests can control it. */
 export interface LeaseClock {
-  /** Milliseconds since 1970, for the record. */
+  /** Milliseconds since 1970, for the Lease. */
   now(): number;
-  /** Milliseconds that never go back, for durations. */
+  /** Monotonic milliseconds, for durations. */
   monotonic(): number;
   sleep(ms: number, signal: AbortSignal): Promise<unknown>;
 }
@@ -29,7 +29,7 @@ export interface LeaseOptions {
   /** @default {15} */
   readonly leaseSeconds?: number;
   readonly random?: () => number;
-  /** Of the Lease, when it is made here. @default none */
+  /** Labels of a Lease that this process creates. @default none */
   readonly labels?: Readonly<Record<string, string>>;
   /** Called once per change of the failure. */
   readonly onError?: (error: PullwrightError) => void;
@@ -45,7 +45,7 @@ interface LeaseSpec {
 
 const LEASE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
 const MANAGER = 'pullwright-leader-election';
-/** One for each renewal that may be under way, and one more. */
+/** One for each renewal that may be in flight, and one more. */
 const RELEASE_TRIES = 3;
 
 export class LeaderElection {
@@ -53,30 +53,30 @@ export class LeaderElection {
   readonly #leaseMs: number;
   readonly #renewMs: number;
   readonly #retryMs: number;
-  /** The record as last seen, and when it was first seen so. */
+  /** The Lease as last seen, and when it was first seen in that state. */
   #seen: { readonly text: string; readonly at: number } | undefined;
   #renewedAt: number | undefined;
-  /** How often it was released: a renewal under way at that time is void. */
+  /** Number of releases: a renewal in flight during a release does not count. */
   #releases = 0;
   #lastError = '';
 
   constructor(options: LeaseOptions) {
     this.#options = options;
     this.#leaseMs = (options.leaseSeconds ?? 15) * 1000;
-    // As client-go's 15, 10 and 2 seconds.
+    // The ratio of client-go: 15, 10 and 2 seconds.
     this.#renewMs = (this.#leaseMs * 2) / 3;
     this.#retryMs = (this.#leaseMs * 2) / 15;
   }
 
   /**
-   * Whether this process may write now. False as soon as the renewal is overdue: a process that was frozen knows before its
-   * next write, without a request.
+   * Whether this process may write now. False as soon as the renewal is overdue, so that a process that was frozen stops before
+   * its next write, without a request.
    */
   isLeader(): boolean {
     return this.#renewedAt !== undefined && this.#options.clock.monotonic() - this.#renewedAt < this.#renewMs;
   }
 
-  /** Tries until this process leads. False when `signal` ended it before. */
+  /** Retries until this process leads. False when `signal` was aborted before. */
   async acquire(signal: AbortSignal): Promise<boolean> {
     const { clock, random = Math.random } = this.#options;
     while (!signal.aborted) {
@@ -86,7 +86,7 @@ export class LeaderElection {
     return false;
   }
 
-  /** Keeps leading; returns when that is lost or `signal` ends it. */
+  /** Renews the Lease; returns when it is lost or `signal` is aborted. */
   async keep(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.isLeader()) {
       await this.#options.clock.sleep(this.#retryMs, signal);
@@ -94,7 +94,7 @@ export class LeaderElection {
     }
   }
 
-  /** Gives it up, so that another need not wait: also where a renewal of our own comes between. */
+  /** Releases the Lease, so that the next leader need not wait. Retries when a renewal of this process interferes. */
   async release(): Promise<void> {
     if (!this.isLeader()) return;
     this.#renewedAt = undefined;
@@ -128,7 +128,7 @@ export class LeaderElection {
       const started = this.#options.clock.monotonic();
       const releases = this.#releases;
       const mine = await this.#acquireOrRenew();
-      // Counted from before the request: the others may have counted from then.
+      // From before the request: other candidates may count from then.
       if (mine && releases === this.#releases) this.#renewedAt = started;
       this.#lastError = '';
       return mine;
@@ -160,7 +160,7 @@ export class LeaderElection {
     return true;
   }
 
-  /** By our own clock, since the record last changed: clocks of other machines are not believed. */
+  /** By our own clock, since the Lease last changed: clocks of other machines are not trusted. */
   #expired(spec: LeaseSpec): boolean {
     const text = `${spec.holderIdentity} ${spec.renewTime} ${spec.leaseTransitions}`;
     const now = this.#options.clock.monotonic();

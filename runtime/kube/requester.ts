@@ -1,4 +1,4 @@
-/** One request and its repetitions: credentials, deadlines, Retry-After, and connection loss. */
+/** One request with its retries: credentials, deadlines, Retry-After, and connection loss. */
 import { type BackOff, backOffMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
 import { jsonOf } from '../core/record.ts';
@@ -12,13 +12,13 @@ import type { HttpAnswer, HttpRequest } from '../http/request.ts';
 import { apiErrorOf } from './api-error.ts';
 import type { Connection, Credentials } from './client.ts';
 
-// Addresses of an API server from a kubeconfig in a Secret: untrusted, chosen by the writer of that Secret.
+// Addresses of an API server from a kubeconfig in a Secret are untrusted: the writer of the Secret chooses them.
 
-/** What is wrong with an address that is refused. */
+/** Why an address is rejected. */
 export const REFUSED_SERVER =
   'loopback, link-local or the metadata service of a cloud, where no API server is';
 
-/** Refuses loopback, link-local and metadata services: `KubeconfigRefused`. */
+/** Rejects loopback, link-local and metadata services: `KubeconfigRefused`. */
 export function serverGuard(policy: AddressPolicy): AddressGuard {
   return {
     policy,
@@ -34,18 +34,18 @@ export function serverGuard(policy: AddressPolicy): AddressGuard {
 export interface RequesterOptions {
   readonly connection: Connection;
   readonly userAgent: string;
-  /** Told about every answer; `code` is `<error>` when there was none, as in client-go. */
+  /** Called for every response; `code` is `<error>` when there was none, as in client-go. */
   readonly onRequest?: (seen: { readonly code: string; readonly method: string }) => void;
-  /** Without an answer after this time a request has failed. @default {30000} */
+  /** A request fails without a response after this time. @default {30000} */
   readonly timeoutMs?: number;
-  /** Asked each time before a request that may change something is sent, after everything that it waited for; throws where it must not be sent. */
+  /** Called right before a request that may change something is sent, after all waits; throws when it must not be sent. */
   readonly fence?: (call: Pick<Call, 'method' | 'path'>) => void;
-  /** Whom to act as, where our own rights allow it. */
+  /** User to impersonate. */
   readonly actAs?: string;
   /** Tries of one request. @default {5} */
   readonly tries?: number;
   readonly random?: () => number;
-  /** Milliseconds that only grow, for {@link Outage}. */
+  /** Monotonic milliseconds, for {@link Outage}. */
   readonly now?: () => number;
 }
 
@@ -60,37 +60,37 @@ export interface Call {
   readonly contentType?: string;
   /** @default {'application/json'} */
   readonly accept?: string | undefined;
-  /** Statuses from 400 on that are answers, not errors. */
+  /** Statuses from 400 on that are not errors. */
   readonly allow?: readonly number[];
   /** Not to be sent again once it may have been received. */
   readonly once?: boolean;
   readonly signal?: AbortSignal | undefined;
-  /** A longer answer is refused. @default {33554432} */
+  /** A longer response is rejected. @default {33554432} */
   readonly maxBytes?: number;
   /** @default those of the options */
   readonly tries?: number;
 }
 
-/** What was answered. */
+/** A response. */
 export interface JsonAnswer {
   readonly status: number;
   readonly body: unknown;
-  /** Of the body, as it was sent. */
+  /** Size of the body. */
   readonly bytes: number;
 }
 
 const TEXT = new TextDecoder();
 const BACK_OFF: BackOff = { firstMs: 100, maxMs: 5000 };
-/** A server that asks for more patience than this is left to the caller's back-off. */
+/** Longest Retry-After that is waited for here; a longer one is left to the caller's back-off. */
 const LONGEST_WAIT_MS = 10_000;
-/** After so long without an answer, further tries are pointless. */
+/** No more retries after an outage of this time. */
 const SILENCE_MS = 10_000;
-/** More than the largest object that an API server stores has as JSON. */
+/** Larger than the JSON of the largest object that an API server stores. */
 const MOST_BYTES = 32 * 1024 * 1024;
-/** Why something was refused is said in a few words. */
+/** Largest body of an error that is read. */
 const MOST_WORDS_BYTES = 1024 * 1024;
 
-/** Failures in which no API server answered. */
+/** Failures without a response of an API server. */
 const SILENT: ReadonlySet<string> = new Set<HttpFailure>([
   'CertificateNotTrusted',
   'ConnectionLost',
@@ -101,15 +101,15 @@ const SILENT: ReadonlySet<string> = new Set<HttpFailure>([
   'TlsFailed',
   'TlsWanted',
 ]);
-/** From one try to the next lies a fifth of the outage so far, at most ten seconds. */
+/** Retry interval: a fifth of the outage so far, at most ten seconds. */
 const SHARE = 0.2;
 const MOST_WAIT_MS = 10_000;
-/** After a shorter outage each informer ends its own back-off: it may be its own request that fails. */
+/** After a shorter outage each informer keeps its own back-off: the cause may be its own request. */
 const LONG_MS = 5000;
 
 /**
- * One back-off for all that follows a cluster: while its API server does not answer, one of some fifty informers tries for all, and the first
- * answer wakes the others.
+ * One back-off for all informers of a cluster: during an outage of its API server, one of some fifty informers retries, and the
+ * first response wakes the others.
  */
 export class Outage {
   readonly #now: () => number;
@@ -117,12 +117,12 @@ export class Outage {
   #nextTryAt = 0;
   #end = new AbortController();
 
-  /** @param now milliseconds that only grow */
+  /** @param now monotonic milliseconds */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
   }
 
-  /** How long nothing was answered. */
+  /** Duration of the outage. */
   get silentMs(): number {
     return this.#since === undefined ? 0 : this.#now() - this.#since;
   }
@@ -137,7 +137,7 @@ export class Outage {
     this.#end = new AbortController();
   }
 
-  /** Whether `code` says that there was no answer. */
+  /** Whether `code` means that there was no response. If so, the outage begins or goes on. */
   failed(code: string): boolean {
     if (SILENT.has(code)) this.#since ??= this.#now();
     return SILENT.has(code);
@@ -189,7 +189,7 @@ export class Requester {
     );
   }
 
-  /** Through a proxy once: where one is needed, other names often do not resolve, and that takes long to fail. */
+  /** Behind a proxy, addresses are checked once: DNS often does not resolve there, and is slow to fail. */
   async #addressesFor(url: URL, policy: AddressPolicy): Promise<readonly string[] | undefined> {
     if (this.#judged) return undefined;
     const isProxied = this.#options.connection.proxy !== undefined;
@@ -198,13 +198,13 @@ export class Requester {
     return found;
   }
 
-  /** Aborts all requests and watches; nothing is sent any more. */
+  /** Aborts all requests and watches. */
   close(): void {
     this.#closing.abort();
     this.#client.close();
   }
 
-  /** Sends `call` until it is answered, and gives the parsed body. */
+  /** Sends `call` with retries and returns the parsed body. */
   json(call: Call): Promise<JsonAnswer> {
     return retry(() => this.#jsonOnce(call), {
       tries: call.tries ?? this.#options.tries ?? 5,
@@ -216,7 +216,7 @@ export class Requester {
     });
   }
 
-  /** The body of `call` as it arrives; the deadline is for its head only. Not repeated: a watch has its own rhythm. */
+  /** The body of `call` as it arrives; the deadline covers only the head. No retries: an informer has its own. */
   async stream(call: Call): Promise<AsyncIterable<Uint8Array>> {
     const answer = await this.#answered(call, (request) => this.#client.open(request));
     if (answer.status < 400) return answer.body;
@@ -240,7 +240,7 @@ export class Requester {
     return { status: answer.status, body, bytes: answer.text.length };
   }
 
-  /** One answer, with new credentials where those that are kept are refused. */
+  /** One response, with fresh credentials after a 401. */
   async #answered<T extends Pick<HttpAnswer, 'status'> & { discard?(): void }>(
     call: Call,
     send: (request: HttpRequest) => Promise<T>,
@@ -248,7 +248,7 @@ export class Requester {
     const { credentials } = this.#options.connection;
     const answer = await this.#once(call, send, await credentials(false));
     if (answer.status !== 401) return answer;
-    // The token may have been renewed since it was read. An unread body would hold the connection.
+    // The token may have been renewed since it was read. An unread body would block the connection.
     answer.discard?.();
     return this.#once(call, send, await credentials(true));
   }
@@ -276,7 +276,7 @@ export class Requester {
       onRequest?.({ code: String(answer.status), method });
       return answer;
     } catch (error) {
-      // What the fence throws was never sent.
+      // A PullwrightError is from the fence: the request was not sent.
       if (!(error instanceof PullwrightError)) onRequest?.({ code: '<error>', method });
       throw this.#readable(call, error);
     }
@@ -311,15 +311,15 @@ function refusal(call: Call, answer: Pick<HttpAnswer, 'status' | 'header'>, body
   return apiErrorOf({ ...call, status: answer.status, body, retryAfterMs: after });
 }
 
-/** Of a refusal; none where they are too long or break off: the status says the most of it. */
+/** The body of an error; empty when it is too large or incomplete, because the status suffices. */
 function wordsOf(answer: HttpAnswer): Promise<Uint8Array> {
   return answer.bytes(MOST_WORDS_BYTES).catch(() => new Uint8Array());
 }
 
-/** Failures that are the same a moment later. */
+/** Failures that a retry does not fix. */
 const FOR_GOOD: readonly string[] = ['AnswerTooLarge', 'CertificateNotTrusted', 'NotLeader', 'TlsWanted'];
 
-/** Whether another try may help, and when. */
+/** Whether a retry may help, and when. */
 function again<T>(
   call: { readonly once?: boolean },
   tried: Tried<T>,
@@ -331,7 +331,7 @@ function again<T>(
   if (status === undefined)
     return call.once === true && failure.code !== 'ConnectionRefused' ? undefined : {};
   if (!isPassingStatus(status)) return undefined;
-  // Only these two say that nothing was done.
+  // Only these two mean that the server did nothing.
   return call.once === true && status !== 429 && status !== 503 ? undefined : { afterMs: failure.afterMs };
 }
 
