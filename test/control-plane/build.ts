@@ -13,7 +13,7 @@ export interface Binaries {
   readonly kubectl: string;
 }
 
-/** What a cluster with nodes takes as well; `KUBEBUILDER_ASSETS` holds none of it. */
+/** Additional programs of a cluster with nodes; `KUBEBUILDER_ASSETS` contains none of them. */
 export interface ClusterBinaries extends Binaries {
   readonly scheduler: string;
   readonly kubelet: string;
@@ -22,7 +22,7 @@ export interface ClusterBinaries extends Binaries {
 const TOOLS: GoTools = {
   name: 'control plane',
   module: import.meta.dirname,
-  // Without its version, a kubelet says v0.0.0, and whoever checks versions refuses the node.
+  // Without a version, a kubelet reports v0.0.0, and programs that check versions reject the node.
   flags: ['-ldflags', '-X k8s.io/component-base/version.gitVersion=v1.36.3'],
   programs: {
     etcd: 'server',
@@ -47,7 +47,7 @@ export function missingControlPlane(): string | undefined {
   return 'no Go tool chain to build kube-apiserver and etcd with, and KUBEBUILDER_ASSETS is not set';
 }
 
-/** Where the binaries are; builds them when nobody has yet (about ten minutes on two cores). */
+/** Folder of the binaries; builds them if they are missing (about ten minutes on two cores). */
 export async function controlPlaneBinaries(progress: Progress = toStderr): Promise<Binaries> {
   const reason = missingControlPlane();
   if (reason !== undefined) throw new Error(`Cannot start a control plane: ${reason}`);

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 export interface DaemonOptions {
   readonly name: string;
   readonly command: readonly string[];
-  /** Where its log and the list of processes are. */
+  /** Folder of its log and the list of processes. */
   readonly folder: string;
   /** Resolves true once it answers. */
   readonly ready: () => Promise<boolean>;

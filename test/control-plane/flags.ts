@@ -14,7 +14,7 @@ export function etcdFlags(folder: string, client: string, peer: string): readonl
   ];
 }
 
-/** Of Service `kubernetes`: the first of the range. */
+/** Cluster IP of the Service `kubernetes`: the first of the range. */
 export const SERVICE_ADDRESS = '10.96.0.1';
 
 export function apiServerFlags(

@@ -1,4 +1,4 @@
-/** Ports of a control plane are its own, also while nobody listens on them yet. */
+/** Ports of a control plane are reserved, even before a process listens on them. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -11,7 +11,7 @@ interface Range {
 
 const ALL: Range = { first: 20_000, count: 12_000 };
 
-/** Those of this process. */
+/** Ports of this process. */
 const claims = new Set<string>();
 process.once('exit', () => {
   for (const claim of claims) rmSync(claim, { force: true });

@@ -1,4 +1,4 @@
-/** Where an object of a test lives in the API. */
+/** API path of a test object. */
 import type { Requester } from './request.ts';
 
 // Tests look into objects of any kind.

@@ -54,7 +54,7 @@ export interface User {
   grant(): Promise<void>;
 }
 
-/** What {@link makeUser} needs of a control plane. */
+/** The part of a control plane that {@link makeUser} needs. */
 export interface UserHost {
   readonly server: string;
   readonly folder: string;

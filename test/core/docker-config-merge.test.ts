@@ -426,7 +426,7 @@ test('where the platform alone names the host, its credential is the first one t
     fc.property(KEYS, KEYS, fc.constantFrom(...IMAGES), (platform, tenant, image) => {
       const hostOnly = tenant.filter((key) => !registryKey(key).meaning.includes('/'));
       const exact = platform.filter((key) => !key.includes('*') && registryKey(key).identities.length === 1);
-      // What the platform spells twice is random for CRI-O from the start.
+      // If the platform has two spellings of a key, CRI-O's choice is random even before the merge.
       fc.pre(new Set(exact.map((key) => registryKey(key).portable)).size === exact.length);
       const before = users(reveal(merge(exact, []).text), image);
       const after = users(reveal(merge(exact, hostOnly).text), image);

@@ -12,7 +12,7 @@ const entry = (body: string): string => `{"auths":{"r.io":${body}}}`;
 
 interface Row extends Case {
   readonly text: string;
-  /** Of the document, or of its only entry; undefined when there is nothing to say. */
+  /** Finding of the document, or of its only entry; undefined when there is none. */
   readonly found: string | undefined;
   readonly says?: RegExp;
 }

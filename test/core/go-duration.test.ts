@@ -6,7 +6,7 @@ import { type Case, table, test } from '../support/suite.ts';
 interface Row extends Case {
   readonly text: string;
   readonly is: number | undefined;
-  /** What `Duration.String` makes of it. */
+  /** Output of Go's `Duration.String`. */
   readonly written?: string;
 }
 

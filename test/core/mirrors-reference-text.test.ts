@@ -4,7 +4,7 @@ import { formatImageReference, parseImageReference } from '../../runtime/core/im
 import { isCanonical } from '../../runtime/core/mirrors/resolve.ts';
 import { test } from '../support/suite.ts';
 
-/** What stands between two separators, right or nearly so. */
+/** Text between two separators, valid or almost valid. */
 const part = fc.oneof(
   fc.constantFrom('docker.io', 'index.docker.io', 'library', 'localhost', 'a.io', 'a.io:5000', 'a--b.c-d.io'),
   fc.constantFrom('a__b', 'a___b', 'a..b', 'a-', '-a', 'A', '', 'latest', 'x_', 'a.b-c_d', '[::1]:5000'),

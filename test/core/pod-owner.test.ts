@@ -1,4 +1,4 @@
-/** How a pod gets a successor, by its owner. */
+/** Replacement of a pod, by its owner. */
 import assert from 'node:assert/strict';
 import { recreation } from '../../runtime/core/kubernetes/pod-owner.ts';
 import { test } from '../support/suite.ts';

@@ -1,4 +1,4 @@
-/** What is said of a cluster before an installation, and of the installation after it. */
+/** Findings of a cluster before an installation, and of the installation after it. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { judge } from '../../runtime/diagnose/checks/findings.ts';

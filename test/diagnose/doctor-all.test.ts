@@ -1,4 +1,4 @@
-/** `pullwright doctor --all --from`: pods that fail for one cause are one entry; and what is judged of their nodes. */
+/** `pullwright doctor --all --from`: pods with the same cause share one entry; and the findings of their nodes. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

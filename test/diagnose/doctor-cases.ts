@@ -20,7 +20,7 @@ const pod = (spec: object = {}): TestObject => ({
   spec: { containers: [{ name: 'a', image: 'quay.io/shop/web:1' }], ...spec },
 });
 
-/** As a Deployment makes it. */
+/** Pod as a Deployment creates it. */
 const podOfWeb = (spec: object = {}): TestObject => {
   const owner = {
     apiVersion: 'apps/v1',
@@ -76,7 +76,7 @@ export const PROFILE: TestObject = {
   spec: { namespaceSelector: { matchLabels: { profile: 'yes' } }, selector: {}, secrets: [{ name: 'good' }] },
 };
 
-/** It brings what it gives, and nothing has granted it anything. */
+/** Profile that distributes its Secret, without any grant. */
 export const BRINGING: TestObject = {
   ...PROFILE,
   metadata: { name: 'bringing' },
@@ -93,7 +93,7 @@ export interface Row extends Case {
   readonly what?: string;
   readonly broken: string;
   readonly says: RegExp;
-  /** What the printed YAML and commands leave to be fixed; true: nothing. */
+  /** Finding that remains after the printed YAML and commands; true: none. */
   readonly fixes?: true | string;
   readonly advice?: RegExp;
 }

@@ -1,4 +1,4 @@
-/** What `pullwright doctor` tells somebody to do about a pod without its Secrets: who makes another, and whether that one would get them. */
+/** Remedies of `pullwright doctor` for a pod without its Secrets: who replaces the pod, and whether the new one would get them. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
@@ -111,7 +111,7 @@ const secret = (name: string, document: string): KubeObject => ({
   data: { '.dockerconfigjson': redact(Buffer.from(document).toString('base64')) },
 });
 
-/** What is found of a pod whose provider failed, with the printed YAML. */
+/** Finding for a pod whose provider failed, with the printed YAML. */
 function providerFailed(...more: readonly KubeObject[]): Finding | undefined {
   const store = new ObjectStore();
   const metadata = { name: 'web', namespace: 'shop' };

@@ -80,7 +80,7 @@ const shell = async (command: string): Promise<void> => {
   const ran = await runProcess(['sh', '-c', command], { env });
   assert.equal(ran.code, 0, `${command}\n${ran.stderr}`);
 };
-/** As people do: what the fix does not name then belongs to kubectl, and is to stay. */
+/** Same as people do: kubectl then owns the fields that the fix does not name, and they must stay. */
 const applyByKubectl = async (object: TestObject): Promise<void> => {
   const file = join(plane.folder, 'applied.json');
   writeFileSync(file, JSON.stringify(object));
@@ -106,7 +106,7 @@ table(test, rows, async ({ objects, labels, what = 'deploy/web', broken, says, f
   assert.match(found.message, says);
   if (advice !== undefined) assert.match(found.advice ?? '', advice);
   if (fixes === undefined) return;
-  // What is of the whole cluster is printed by itself, after what is the tenant's.
+  // Cluster-wide objects are printed separately, after those of the tenant.
   await fix(found, what, namespace);
   const left = firstBroken(await examined(what, namespace));
   if (left?.check === 'mirror-credential') await fix(left, what, namespace);

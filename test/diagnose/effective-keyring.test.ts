@@ -1,4 +1,4 @@
-/** What a template's pods pull with, from a GitOps repository that no cluster has seen: own list, account, profiles, copies. */
+/** Keyring of a template's pods, from a GitOps repository without a cluster: own list, ServiceAccount, profiles, copies. */
 import assert from 'node:assert/strict';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

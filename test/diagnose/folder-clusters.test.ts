@@ -1,4 +1,4 @@
-/** What every command says of a folder: which of several clusters is meant, and which mirrors are passed over. */
+/** Messages of every command about a folder: the selected one of several clusters, and ignored mirrors. */
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -13,7 +13,7 @@ export function set(kind: string, name: string, entries: readonly object[]): obj
 export const idms = (name: string, source: string, ...mirrors: readonly string[]): object =>
   set('ImageDigestMirrorSet', name, [{ source, mirrors }]);
 
-/** As a cluster gives it: what the API server let in, or what is older than its schema. */
+/** Object from a cluster: admitted by the API server, or older than its schema. */
 export const ofCluster = (object: object): object => {
   const { metadata, ...rest } = object as { readonly metadata: object };
   return { ...rest, metadata: { ...metadata, creationTimestamp: '2023-05-01T00:00:00Z' } };

@@ -33,7 +33,7 @@ interface Action {
 const readYaml = (path: string): unknown => parse(readFileSync(join(root, path), 'utf8'));
 const action = readYaml('.github/actions/check/action.yml') as Action;
 
-/** What the runner fills in: an input, or an input with something to fall back to. */
+/** Replaces the expressions of the CI runner: an input, or an input with a fallback. */
 function filled(text: string, inputs: Readonly<Record<string, string>>): string {
   return text.replace(/\$\{\{ inputs\.([\w-]+).*?\}\}/g, (_, name: string) => inputs[name] ?? '');
 }

@@ -1,4 +1,4 @@
-/** Reports for tests: of the troubled example, of a large fleet, and of names that somebody chose to do harm. */
+/** Reports for tests: the example with faults, a large fleet, and hostile names. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
@@ -98,7 +98,7 @@ export function writeContainerdFolder(folder: string): void {
   ]);
 }
 
-/** So many hosted clusters, each with so many nodes, four workloads and six registry keys. */
+/** Writes `clusters` hosted clusters, each with `nodes` nodes, four workloads and six registry keys. */
 export function writeLargeFolder(folder: string, clusters: number, nodes: number): void {
   write(
     join(folder, 'management'),

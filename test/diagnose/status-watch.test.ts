@@ -62,7 +62,7 @@ function watch(command: string, args: readonly string[]): Watched {
   return { child, said: () => text, ended };
 }
 
-/** Whether what was said holds no character that a terminal obeys, but for what redraws. */
+/** Whether the output contains no control characters except those that redraw the screen. */
 function isPlain(text: string): boolean {
   return !/[\p{Cc}\p{Cf}]/u.test(
     text
@@ -118,7 +118,7 @@ test('a file that breaks while it is watched is named, and read again once it is
   await eventually(() => assert.match(said(), /FirstReason/), LONG);
   writeFileSync(join(dir, 'status.json'), '{ "apiVersion": ');
   await eventually(() => assert.match(said(), /status\.json:1: /), LONG);
-  // What could not be read may well be managed.
+  // Objects that could not be read may be managed.
   assert.doesNotMatch(said(), /Nothing here is managed/);
   write(dir, 'SecondReason');
   await eventually(() => assert.match(said(), /SecondReason/), LONG);

@@ -1,4 +1,4 @@
-/** What is said of a SidecarSet before it is applied. */
+/** Findings of a SidecarSet before it is applied. */
 import assert from 'node:assert/strict';
 import { sidecarSetProblems } from '../../runtime/diagnose/checks/documents.ts';
 import { type Case, table, test } from '../support/suite.ts';

@@ -57,7 +57,7 @@ export async function asked(
   return { code: ran.code, report: JSON.parse(ran.stdout) as VerifyReport, stderr: ran.stderr };
 }
 
-/** What else is to be stopped. */
+/** Other servers that must be stopped. */
 export const others: { stop(): void }[] = [];
 
 /** Stops all servers, and removes the folders. */

@@ -1,4 +1,4 @@
-/** What `verify` prints where a table cannot be read, and what it says beside the end of a credential. */
+/** Output of `verify` when a table is not readable, and its notes about the expiry of a credential. */
 import assert from 'node:assert/strict';
 import type { VerifyReport } from '../../runtime/diagnose/model/verification.ts';
 import { verifyText } from '../../runtime/diagnose/views/text.ts';

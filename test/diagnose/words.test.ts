@@ -1,4 +1,4 @@
-/** What each command says of one dump, as a person reads it: held as a whole, for the words and their order. */
+/** Output of each command for one dump, compared as a whole for its words and their order. */
 import { join } from 'node:path';
 import { golden } from '../support/golden.ts';
 import { runInProcess } from '../support/in-process.ts';
@@ -23,7 +23,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
 for (const [name, args] of Object.entries(COMMANDS))
   test(name, async () => {
     const ran = await runInProcess(args, { cwd: root });
-    // Of the day on which it runs nothing is held.
+    // The output must not depend on the date of the run.
     const text = `$ pullwright ${args.join(' ')}\n${ran.stdout}${ran.stderr}exit code ${ran.code}\n`;
     golden(`words/${name}.txt`, text.replaceAll(/\d{4}-\d\d-\d\dT[\d:]+Z/g, 'TIME'));
   });

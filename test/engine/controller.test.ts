@@ -1,4 +1,4 @@
-/** When a key is looked at again: what the engine wrote itself is news to others, and to nobody twice. */
+/** Requeue of keys: the engine's own writes trigger other keys, and each key only once. */
 import assert from 'node:assert/strict';
 import type { Readable } from 'node:stream';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';

@@ -17,10 +17,10 @@ interface Scene {
   /** Hosted clusters that do not answer although they were opened. */
   readonly down: Set<string>;
   held: boolean;
-  /** Whether the management cluster has said which hosted clusters there are. */
+  /** Whether the management cluster has listed its hosted clusters. */
   isKnown: boolean;
   writes: number;
-  /** What the API server answers to a write. */
+  /** Error of the API server for a write. */
   refuses: Error | undefined;
   look(times?: number): Promise<void>;
   /** Condition and verdicts of the PullStatus beside the Lease. */
@@ -40,7 +40,7 @@ function scene(followers: ReadonlyMap<string, Partial<Follower>>): Scene {
     look: async (times = 1) => {
       for (; times > 0; times -= 1) {
         report.look(one.isKnown);
-        // As many turns as its requests take here, and some more.
+        // More turns of the event loop than its requests need here.
         for (let turn = 0; turn < 100; turn += 1) await Promise.resolve();
       }
     },

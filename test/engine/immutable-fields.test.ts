@@ -66,7 +66,7 @@ interface Row {
   readonly name: string;
   readonly there: KubeObject;
   readonly wanted: KubeObject;
-  /** What a person reads where the object is not ours to delete. */
+  /** Message when the object is not ours to delete. */
   readonly says: RegExp;
 }
 

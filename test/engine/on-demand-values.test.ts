@@ -1,4 +1,4 @@
-/** What is kept of which Secret by a wide read: values that are needed; and that whoever reads one by name has all of it. */
+/** Cached values of Secrets from a wide watch: only needed ones; a read by name returns the whole Secret. */
 import assert from 'node:assert/strict';
 import type { KubeObject, SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
@@ -113,7 +113,7 @@ test('a wide read alone keeps the name', async () => {
   cache.close();
 });
 
-/** A cluster with one Secret, of which a list has the metadata alone, and what was asked for by name. */
+/** A cluster with one Secret that lists only metadata, and the names of its GET requests. */
 function metadataCluster(
   size: number,
   refused = 0,

@@ -1,4 +1,4 @@
-/** What is read alike in many namespaces costs one watch. */
+/** Equal reads in many namespaces share one watch. */
 import assert from 'node:assert/strict';
 import type { Readable } from 'node:stream';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
@@ -32,7 +32,7 @@ class Server {
     return [...this.#watches.keys()].sort();
   }
 
-  /** Of the watch of this namespace, and the one of all. */
+  /** Streams of the watch of this namespace, and of the watch of all namespaces. */
   streams(namespace: string): readonly Readable[] {
     return [namespace, '*'].flatMap((one) => this.#watches.get(one) ?? []);
   }

@@ -125,7 +125,7 @@ export class ArgoCd {
     return ((await this.#application(name))?.['status'] ?? {}) as ApplicationStatus;
   }
 
-  /** What each Application says, and the end of the logs: for a test that fails. */
+  /** Status of each Application, and the end of the logs, for a failed test. */
   async report(): Promise<string> {
     const { stdout } = await this.#plane.kubectl(
       '-n',
@@ -168,7 +168,7 @@ async function install(plane: ControlPlane): Promise<void> {
   const metadata = (name: string): TestObject['metadata'] => ({ name, namespace: NAMESPACE, labels });
   for (const file of argoDefinitions())
     await plane.apply(parse(readFileSync(file, 'utf8')) as TestObject, 'argocd');
-  // What somebody has set there already must survive our part of it.
+  // Our part must keep existing settings of others.
   const theirs = { 'timeout.reconciliation': '180s' };
   await plane.apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: metadata('argocd-cm'), data: theirs });
   await plane.apply({

@@ -35,7 +35,7 @@ export function missingFlux(): string | undefined {
   return missingGit();
 }
 
-/** Path of kustomize-controller; builds it when nobody has yet (about two minutes on two cores). */
+/** Path of kustomize-controller; builds it if it is missing (about two minutes on two cores). */
 export async function fluxProgram(progress: Progress = toStderr): Promise<string> {
   return join(await goTools(FLUX, progress), 'kustomize-controller');
 }
@@ -60,7 +60,7 @@ export function missingArgo(): string | undefined {
   return missingGit();
 }
 
-/** The programs; builds them when nobody has yet (about eight minutes on two cores). */
+/** The programs; builds them if they are missing (about eight minutes on two cores). */
 export async function argoPrograms(progress: Progress = toStderr): Promise<ArgoPrograms> {
   const folder = await goTools(ARGO_CD, progress);
   return { argo: join(folder, 'argo-cd'), kustomize: join(folder, 'kustomize') };
@@ -76,7 +76,7 @@ function missingGit(): string | undefined {
   return existsSync('/usr/bin/git') ? undefined : 'a repository takes /usr/bin/git (package git)';
 }
 
-/** Where Go keeps the files of a module that the tools are built from; fetches it when only the programs are kept. */
+/** Folder of a module that the tools are built from; downloads it when only the programs are cached. */
 function moduleFolder(tools: GoTools, path: string): string {
   const version = execFileSync('go', ['list', '-m', '-f', '{{.Version}}', path], {
     cwd: tools.module,

@@ -42,7 +42,7 @@ export class DeliveredCluster {
     return cluster;
   }
 
-  /** What the reconciler has said since it started last. */
+  /** Log of the reconciler since its last start. */
   get log(): string {
     return this.#program?.process.log ?? 'the reconciler does not run';
   }

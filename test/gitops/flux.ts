@@ -75,12 +75,12 @@ export class Flux {
     return conditions.find(({ type }) => type === 'Ready')?.status;
   }
 
-  /** What of the repository a Kustomization has brought and found healthy. */
+  /** Revision of the repository that a Kustomization has applied and found healthy. */
   async revision(name: string): Promise<string | undefined> {
     return (await this.#status(name))?.lastAppliedRevision;
   }
 
-  /** What every Kustomization says, and the end of the controller's log: for a test that fails. */
+  /** Status of every Kustomization, and the end of the controller's log, for a failed test. */
   async report(): Promise<string> {
     const { stdout } = await this.#plane.kubectl(
       '-n',

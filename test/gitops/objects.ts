@@ -1,4 +1,4 @@
-/** What is in a cluster, for comparing before and after, and who wrote it. */
+/** Objects of a cluster and their writers, to compare before and after. */
 import assert from 'node:assert/strict';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -33,7 +33,7 @@ export async function objectNames(plane: ControlPlane): Promise<ReadonlySet<stri
   return new Set((await objects(plane)).map(nameOf));
 }
 
-/** What a field manager wrote, and when: by object, its entries. Status is left out. */
+/** Managed fields of a field manager with their times, by object, without status. */
 export async function writtenBy(plane: ControlPlane, manager: string): Promise<ReadonlyMap<string, string>> {
   const written = (await objects(plane)).flatMap((object): [string, string][] => {
     const entries = fieldsOf(object).filter(

@@ -9,9 +9,9 @@ import { type ProcessResult, runProcess } from '../support/process.ts';
 const root = new URL('../..', import.meta.url).pathname;
 
 export class Repository {
-  /** What others fetch from. */
+  /** Repository that others fetch from. */
   readonly bare: string;
-  /** Where the user works. */
+  /** Working copy of the user. */
   readonly work: string;
   readonly #home: string;
   readonly #kubeconfig: string;
@@ -24,7 +24,7 @@ export class Repository {
   }
 
   /**
-   * @param folder is removed by somebody else
+   * @param folder is removed by the caller
    * @param program the beginning of a command line: what `pullwright` is in the shell
    */
   static async create(

@@ -1,4 +1,4 @@
-/** What Flux and Argo CD have to do alike: tests of two clusters, one delivered from git, one by its reconciler. */
+/** Shared tests of Flux and Argo CD: two clusters, one delivered from git, one by its reconciler. */
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export interface Clusters {
   readonly prod: DeliveredCluster;
   readonly lab: DeliveredCluster;
   readonly repository: Repository;
-  /** Where more files of a test may lie. */
+  /** Folder for additional files of a test. */
   readonly folder: string;
 }
 

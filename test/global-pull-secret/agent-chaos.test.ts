@@ -37,7 +37,7 @@ interface Kill {
   readonly delayMs: number;
 }
 
-/** What the killed agent had done. */
+/** Progress of the killed agent. */
 interface Done {
   readonly text: string;
   readonly wrote: boolean;
@@ -57,7 +57,7 @@ async function kill(node: TestNode, { content, aimed, delayMs }: Kill): Promise<
   };
 }
 
-/** Nothing may be left, and it has read the good content last. */
+/** No temporary files remain, and the kubelet's last read is the good content. */
 function judge(node: TestNode, good: string, context: string): void {
   assert.equal(readFileSync(node.machine.config, 'utf8'), good, context);
   assert.equal(node.machine.starts().at(-1), digestOf(good), context);
@@ -78,7 +78,7 @@ test(`${KILLS} kills, seed ${SEED}`, async (node) => {
   let good = OLD;
   const count = { aimed: 0, wrote: 0, between: 0, startedTwice: 0 };
   for (let at = 0; at < KILLS; at += 1) {
-    // Of each two kills the first is aimed, whatever the seed.
+    // The first of each two kills is aimed, for any seed.
     const poison = at % 2 === 1 && roll() < 0.3;
     const content = secret(poison ? `POISON-${at}.example.com` : `registry-${at}.example.com`);
     const before = node.machine.starts().length;
@@ -93,7 +93,7 @@ test(`${KILLS} kills, seed ${SEED}`, async (node) => {
     count.aimed += Number(aimed);
     count.wrote += Number(done.wrote);
     count.between += Number(done.wrote && !done.restarted);
-    // What the kubelet refuses is tried several times on purpose.
+    // The agent retries content that the kubelet rejects, on purpose.
     if (poison) continue;
     const starts = node.machine.starts().slice(before);
     const ofContent = starts.filter((one) => one === digestOf(content)).length;
@@ -105,7 +105,7 @@ test(`${KILLS} kills, seed ${SEED}`, async (node) => {
     );
     count.startedTwice += Number(ofContent === 2);
   }
-  // At most one start too many for each kill is judged above; how many there were depends on the machine.
+  // The check above allows one extra start for each kill; their number depends on the machine.
   process.stdout.write(`started twice: ${count.startedTwice}\n`);
   counted(
     {

@@ -216,7 +216,7 @@ table(
     const source = read(given);
     assert.match(source.faults.join('; '), says);
     assert.ok(!source.faults.join().includes(planted));
-    // A file with this text is given up by its readers, so that it is not what is wanted.
+    // Readers reject a file with this text, so it is not the desired content.
     const wanted = wantedDocument(source, source, { foreign: 'drop', ledger: {} });
     assert.equal(text(wanted.document), rest);
     assert.notEqual(wanted.document.digest, source.digest);

@@ -90,7 +90,7 @@ test('nothing but the folder of the file is written: the whole file system is re
   const confined = [
     `mount --bind ${node.machine.state} ${node.machine.state}`,
     'mount -o remount,ro,bind /',
-    // What is mounted below the root keeps its own switch.
+    // Mounts below the root have their own read-only flag.
     'for place in /tmp /dev/shm /run /var; do mountpoint -q $place && mount -o remount,ro,bind $place; done',
     `touch ${join(node.machine.state, '../probe')} 2>/dev/null && exit 77`,
     'exec "$@"',

@@ -25,12 +25,12 @@ test('keep: what others put there stays, what we put there goes, and the bytes a
   );
   assert.deepEqual(next.foreign, ['auths/theirs', 'field/credsStore']);
   assert.equal(next.removes, true);
-  // Once written, it is what is wanted.
+  // After the write, the file has the desired content.
   const again = wantedDocument(source, next.document, { foreign: 'keep', ledger: next.ledgerAfter });
   assert.equal(again.document.digest, next.document.digest);
   const ledger = next.ledgerDuring;
   assert.deepEqual(wantedDocument(source, there, { foreign: 'keep', ledger }).ledgerDuring, ledger);
-  // A rollback brings the old entries back: they are still known to be ours.
+  // A rollback restores the old entries: the ledger still lists them as ours.
   const rolledBack = wantedDocument(source, there, { foreign: 'keep', ledger: next.ledgerDuring });
   assert.equal(text(rolledBack.document), text(next.document));
 });

@@ -1,4 +1,4 @@
-/** What a source removes whose writer has not judged that: held on the node, against the file that its kubelet reads. */
+/** Removals of a source without the reconciler's mark: held on the node, compared with the kubelet's file. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,7 +16,7 @@ const FOUR = ['a.io', 'b.io', 'c.io', 'd.io'];
 const mark = (text: string): string => judgedMark(redact(text));
 let nodes = 0;
 
-/** A node that has all four, by a source that nobody has judged. */
+/** A node that has all four entries from a source without the reconciler's mark. */
 function nodeOf(options: ConstructorParameters<typeof TaskNode>[2] = {}): TaskNode {
   const node = new TaskNode(root, `n${(nodes += 1)}`, { removals: {}, ...options });
   node.set('global', configOf(...FOUR));
@@ -129,7 +129,7 @@ test('it goes on with its hash, and with no other', () => {
   node.restart({ confirmed: ['0123456789ab', hash] });
   assert.deepEqual(node.keys(), []);
   node.settle();
-  // Nothing is remembered of it.
+  // The ledger keeps no record of it.
   node.set('global', configOf(...FOUR));
   node.settle();
   assert.equal(node.look().problem, undefined);

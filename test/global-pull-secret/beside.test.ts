@@ -2,7 +2,7 @@
 // needs: control plane
 /**
  * Beside HyperShift's operator, with each mode and each delivery, and with the rendered tree applied again and again as a GitOps
- * tool does: whatever comes first, the operator's objects stay as it made them, and all comes to rest.
+ * tool does: in either order, the operator's objects stay unchanged, and all writes stop.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -119,7 +119,7 @@ const round = async (objects: readonly TestObject[]): Promise<void> => {
   await process?.looksAfter(() => hosted.apply(touched(value), 'somebody'));
 };
 
-/** Nothing moves any more, whoever looks, and it is the operator's. */
+/** No reconciler changes the objects any more, and the operator owns them. */
 const assertRest = async (objects: readonly TestObject[]): Promise<void> => {
   for (let count = 0; count < 2; count += 1) await round(objects);
   const before = await versions();

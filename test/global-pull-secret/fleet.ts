@@ -105,7 +105,7 @@ interface ReportedStatus {
   readonly summary: Readonly<Record<string, string>>;
 }
 
-/** A node that somebody labelled by hand. */
+/** A node with a manual label. */
 export const eligibleNode: KubeObject = meta('v1 Node', {
   name: 'labelled',
   uid: 'labelled',

@@ -101,7 +101,7 @@ test('both secrets and the agent are made', async () => {
 
 table(test, COMES_BACK, async ({ harm, whole }) => {
   await harm(plane);
-  // Far from the resync of ten minutes: the watch brought it back. How fast, is measured in bench/reconcile.bench.ts.
+  // Well before the resync of ten minutes: the watch triggered the repair. bench/reconcile.bench.ts measures the delay.
   await eventually(() => whole(plane));
 });
 
@@ -119,7 +119,7 @@ test('a merge that no Secret can hold leaves out what is too much, says so, and 
   const entry = (index: number): { readonly auth: string } => ({
     auth: btoa(`robot:${'x'.repeat(40)}${index}`),
   });
-  // As much as a Secret takes.
+  // The maximum size of a Secret.
   for (let size = '{"auths":{}}'.length, index = 10_000; size < 1_048_400; index += 1) {
     auths[`r${index}.example.com`] = entry(index);
     size += JSON.stringify({ [`r${index}.example.com`]: entry(index) }).length - 1;
@@ -161,12 +161,12 @@ test('another program that undoes every write is not fought: it is named, and th
       'application/merge-patch+json',
     );
   const version = async (): Promise<unknown> => (await plane.get(ROLE))?.metadata['resourceVersion'];
-  // Once it has given in, an undone write changes nothing any more, and nobody looks.
+  // After it has yielded to the other writer, a reverted write triggers no reconcile.
   for (let round = 0; round < 12 && !/ManagedElsewhere/.test(process.log); round += 1)
     await process.looksAfter(undo);
   await undo();
   const settled = await version();
-  // It looks at everything once more, and does what has nothing to do with the Role.
+  // It reconciles everything again, and applies changes that do not concern the Role.
   await plane.apply(additional('fence.example.com'));
   await merged('quay.io', 'fence.example.com');
   assert.equal(await version(), settled, 'the resource version stops moving');

@@ -1,4 +1,4 @@
-/** Which nodes take part where no NodePool says so: by the selector of the fleet, and never against the Machine Config Operator. */
+/** Selected nodes without a NodePool: by the selector of the fleet, and never against the Machine Config Operator. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { runOffline } from '../../runtime/engine/offline/offline.ts';

@@ -1,4 +1,4 @@
-/** Beside HyperShift's own operator: what is reported is what it made, and what nobody says is not guessed. */
+/** Next to HyperShift's own operator: the status reports its objects, and does not guess unknown state. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';

@@ -1,11 +1,11 @@
-/** What `reconcile --config` refuses of the options of this system, and what it says. Nothing wrong reaches a DaemonSet. */
+/** Options of this system that `reconcile --config` rejects, and the messages. No invalid option reaches a DaemonSet. */
 import assert from 'node:assert/strict';
 import { parseOptions } from '../../runtime/global-pull-secret/options.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 interface Row extends Case {
   readonly agent: unknown;
-  /** What is said, without the name of the option; absent: it is taken. */
+  /** Error without the name of the option; absent: the option is valid. */
   readonly wanted?: string;
 }
 

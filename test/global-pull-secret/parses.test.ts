@@ -1,4 +1,4 @@
-/** How often pull secrets are parsed: once for each Secret, and not again until it changes. */
+/** Pull secrets are parsed once for each Secret, and not again until it changes. */
 import assert from 'node:assert/strict';
 import { Session } from 'node:inspector/promises';
 import { worldView } from '../../runtime/engine/store.ts';
@@ -26,7 +26,7 @@ test('a steady pass parses each of the four Secrets once, and none that it has s
   const options = { agent: { report: true } };
   const settled = fleet(PLATFORM, TENANT, options);
   settled.reconcile();
-  // As they come from the API server: objects that no pass has seen.
+  // New objects, as from the API server, that no reconcile has cached.
   for (const store of [settled.hosted, settled.management])
     for (const secret of store.list({ apiVersion: 'v1', kind: 'Secret' })) store.set({ ...secret });
   const [reconciler] = reconcilers(options);

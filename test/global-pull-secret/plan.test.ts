@@ -106,7 +106,7 @@ const COPY = { apiVersion: 'v1', kind: 'Secret', namespace: 'kube-system', name:
 const of = (...names: readonly string[]): string =>
   config(Object.fromEntries(names.map((name) => [name, auth(name)])));
 
-/** What the mount of a node has of a Secret, its mark too. */
+/** Mounts a Secret on a node, including its mark. */
 function mount(one: Fleet, node: TaskNode): void {
   for (const which of ['global', 'original'] as const) {
     const data = one.secret(`${which}-pull-secret`)?.data ?? {};

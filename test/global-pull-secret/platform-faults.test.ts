@@ -200,7 +200,7 @@ table(
     const one = removing(after, options);
     assert.equal(one.condition('original', 'RemovalHeld'), held);
     assert.deepEqual(copied(one), keys);
-    // What is held does not stop what is added or rotated.
+    // A held removal does not block additions or rotations.
     if (keys.includes('new.io'))
       assert.deepEqual(one.auths('original-pull-secret')?.['quay.io'], auth('q-2'));
     if (held !== undefined) assert.equal(one.condition('original'), 'False RemovalHeld');
@@ -222,7 +222,7 @@ test('a removal goes on with the annotation that names it, and only that one', (
   one.reconcile();
   assert.deepEqual(copied(one), []);
   assert.equal(one.condition('original', 'RemovalHeld'), undefined);
-  // It speaks of that removal alone: the next one is held again.
+  // The confirmation applies to that removal only: the next one is held again.
   one.management.set(platform(config(FOUR)));
   one.reconcile();
   one.management.set(platform(config({ 'a.io': auth('a') })));
@@ -294,7 +294,7 @@ test('11,000 entries of a tenant leave the annotations small, and each is known 
   assert.deepEqual(one.auths('global-pull-secret'), before);
 });
 
-// A platform pull secret that is not there: a fault where it is missed, none where nobody ever had one.
+// A missing platform pull secret: a fault if it existed before, none if it never existed.
 
 const COPY = config({ 'quay.io': auth('quay') });
 

@@ -136,7 +136,7 @@ test('a takeover that ended halfway goes on: what is left of the plan is confirm
   const codes = codesIn(readiness(one));
   confirm(one, codes);
   one.reconcile();
-  // As if the process had been killed after the first write.
+  // State after a process was killed after its first write.
   one.hosted.set(theirSecret('global-pull-secret', STALE));
   one.reconcile();
   one.reconcile();

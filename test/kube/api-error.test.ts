@@ -1,4 +1,4 @@
-/** What becomes of refusals, and that nothing of a body gets into a text. */
+/** Errors for rejected requests, which contain no text of the response body. */
 import assert from 'node:assert/strict';
 import { describeError } from '../../runtime/core/errors.ts';
 import { apiErrorOf } from '../../runtime/kube/api-error.ts';

@@ -75,7 +75,7 @@ test('takes what came in one piece in turns, between which others are served', a
   let turns = 0;
   let seen = 0;
   sink.set = (one) => {
-    // As much as a change costs whoever looks after it.
+    // Simulates the cost of handling a change.
     for (const began = performance.now(); performance.now() - began < 1; );
     seen += 1;
     set(one);

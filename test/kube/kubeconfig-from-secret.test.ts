@@ -1,4 +1,4 @@
-/** What a kubeconfig out of a Secret may hold. */
+/** Allowed content of a kubeconfig from a Secret. */
 import assert from 'node:assert/strict';
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import { redact, reveal } from '../../runtime/core/redacted.ts';

@@ -1,4 +1,4 @@
-/** Which cluster, user and namespace count: files, KUBECONFIG with several, the home folder, contexts. */
+/** Selection of cluster, user and namespace: files, KUBECONFIG with several, the home folder, contexts. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -117,7 +117,7 @@ table(test, rows, async ({ file, env, context, server, namespace = `of-${server}
 });
 
 test('reads the token file of a user beside the file that names the user', async () => {
-  // Where there are both, client-go takes the file.
+  // If both are set, client-go uses the file.
   const users = [{ name: 'gamma', user: { tokenFile: 'token', token: plantedPassword('gamma') } }];
   const c = written('elsewhere/c', 'gamma', { users });
   const token = plantedPassword('token');

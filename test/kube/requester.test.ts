@@ -10,7 +10,7 @@ interface Row extends Case {
   /** Statuses in order; the last one goes on. */
   readonly answers: readonly number[];
   readonly act: (client: HttpKubeClient) => Promise<unknown>;
-  /** Of each request: its method, and the token that it carries. */
+  /** Method and token of each request. */
   readonly arrive: readonly string[];
   /** @default {the request succeeds} */
   readonly status?: number;

@@ -21,7 +21,7 @@ export function object(name: string, resourceVersion: string): KubeObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, resourceVersion } };
 }
 
-/** What the server does at each request, in order; then it repeats the last. */
+/** Behaviour of the server for each request, in order; the last one repeats. */
 export interface Script {
   readonly lists: readonly (() => ListPage)[];
   readonly watches: readonly ((from: string) => AsyncGenerator<WatchEvent>)[];
@@ -46,7 +46,7 @@ export class Recorder implements InformerSink {
     this.names.delete(metadata.name);
   }
 
-  /** What it told of itself, in order. */
+  /** States that the informer reported, in order. */
   said(): readonly InformerState['is'][] {
     return this.states.map(({ is }) => is);
   }
@@ -56,7 +56,7 @@ export class Recorder implements InformerSink {
   }
 }
 
-/** It does not know the version that it has just given. */
+/** The server rejects the version that it has just returned. */
 export function expired(): AsyncGenerator<WatchEvent> {
   throw new ApiError('expired', { code: 'Expired', status: 410, causes: [], retryPolicy: 'retry' });
 }

@@ -1,4 +1,4 @@
-/** What thousands of copies have in common is kept once. */
+/** Values that thousands of copies share are stored once. */
 import assert from 'node:assert/strict';
 import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { reveal } from '../../runtime/core/redacted.ts';

@@ -48,12 +48,12 @@ export class ReportingNodes extends Fleet {
     this.hosted.set({ ...object, status });
   }
 
-  /** What the agent says when it has nothing more to do. */
+  /** Report of an agent that has converged. */
   settled(name: string): void {
     this.report(name, stateOf({ do: 'rest', ready: true, reason: 'Settled' }, this.agent(name).look()));
   }
 
-  /** The agent brings it to its node, and says so. */
+  /** The agent applies the content to its node, and reports it. */
   bring(name: string): void {
     this.mount(name);
     if (this.agent(name).look().wanted?.digest !== this.agent(name).look().present) this.agent(name).settle();

@@ -1,4 +1,4 @@
-/** A node as the task of the agent sees it: two mounts, one file, a ledger, and a clock that stands still. */
+/** A node as the task of the agent sees it: two mounts, one file, a ledger, and a fixed clock. */
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,7 +55,7 @@ export class TaskNode {
     return this.#task.look(readWhole(this.file), this.#ledger);
   }
 
-  /** Does what is wanted. */
+  /** Applies the desired content. */
   settle(): void {
     const { wanted } = this.look();
     assert.ok(wanted !== undefined, 'something is wanted');
