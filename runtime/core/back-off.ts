@@ -1,4 +1,4 @@
-/** Waiting times: exponential, bounded, and spread where many would otherwise knock in step. */
+/** Waiting times: exponential, bounded, and with jitter, so that clients do not retry at the same time. */
 
 export interface BackOff {
   readonly firstMs: number;

@@ -1,12 +1,12 @@
 /**
  * Errors that say what to do next.
  *
- * Every error that leaves a rule or a shell is a {@link PullwrightError}: a stable `code`, a message of one form
- * (`Cannot <action> "<subject>": <present state>, <expected state>`), and what the engine should do with it.
- * A message never holds a value of a Secret, a token or a response body.
+ * Most errors are a {@link PullwrightError}: a stable `code`, a message of one form (`Cannot <action> "<subject>": <present
+ * state>, <expected state>`), and the retry policy of the engine. A message never contains a value of a Secret, a token or a
+ * response body.
  */
 
-/** What the engine does: stop until a person acts, wait for something named, or retry with back-off. */
+/** The engine stops until a person acts, waits for `afterMs`, or retries with back-off. */
 export type RetryPolicy = 'terminal' | 'waiting' | 'retry';
 
 /** Options of {@link PullwrightError}. */
@@ -19,13 +19,12 @@ export interface ErrorOptions {
   readonly afterMs?: number | undefined;
   /** What the reader should do, in one sentence. Shown after the message. */
   readonly hint?: string | undefined;
-  /** What is wrong, one by one: a line for each below the message. Only these begin lines of their own; what they hold is on one line already. */
+  /** Details of the message, each on a line of its own below it. Each must be a single line. */
   readonly details?: readonly string[] | undefined;
   readonly cause?: unknown;
 }
 
-/**
- */
+/** An error with a code, a hint and a retry policy. Its message is safe to show. */
 export class PullwrightError extends Error {
   readonly code: string;
   readonly retryPolicy: RetryPolicy;

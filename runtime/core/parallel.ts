@@ -1,7 +1,7 @@
-/** Doing many things at once, but not too many, and waiting for one, but not too long. */
+/** Limited concurrency, and deadlines. */
 
 /**
- * Runs `work` on every item, at most `limit` at the same time. Gives the results in the order of the items.
+ * Runs `work` on every item, at most `limit` at the same time. Returns the results in the order of the items.
  */
 export async function inParallel<T, R>(
   items: readonly T[],

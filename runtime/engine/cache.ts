@@ -12,10 +12,10 @@ import { Outage } from '../kube/requester.ts';
 import { objectRef } from '../kube/resources.ts';
 import { impliedFields, kindKey, matchesSelectors, ObjectStore } from './store.ts';
 
-/** What the informers of one cluster have in common. */
+/** Options that the informers of one cluster share. */
 type SharedOfCluster = Required<Pick<InformerOptions, 'timing' | 'outage'>>;
 
-/** Secrets whose values are requested at once, by name. */
+/** Secrets that are read by name at the same time. */
 const PARALLEL_LOOKS = 16;
 /** A failed read is retried after this time, as long as its values are needed. */
 const LOOK_AGAIN_MS = 5000;
@@ -32,11 +32,11 @@ export class CachedSource implements Source, InformerSink {
   status: SourceStatus = { is: 'new' };
   readonly #shared: ClusterCache;
   readonly #onDemand: OnDemandValues | undefined;
-  /** The objects that this source has, by name. */
+  /** The objects of this source, by kind, namespace and name. */
   readonly #objects = new Map<string, KubeObject>();
   /** The watch can report a deletion before the response to our last write of the object is read. */
   readonly #deletedUids = new Map<string, true>();
-  /** By what they subscribe to: '' for everything, else a {@link watchPlaceOf}. */
+  /** Listeners by subscription: '' for everything, else a {@link watchPlaceOf}. */
   readonly #listeners = new Map<string, Set<ChangeListener>>();
   readonly #statusListeners = new Set<() => void>();
   #informer: Informer | undefined;
@@ -90,7 +90,7 @@ export class CachedSource implements Source, InformerSink {
     return this.#subscribeAt('', listener);
   }
 
-  /** The source as readers of one namespace see it: they are notified of its objects only. */
+  /** The source limited to one namespace: its subscribers are notified only of objects there. */
   within({ namespace, name }: { readonly namespace: string; readonly name?: string }): Source {
     const place = watchPlaceOf(namespace, name);
     const status = (): SourceStatus => this.status;
@@ -122,7 +122,7 @@ export class CachedSource implements Source, InformerSink {
     return this.#objects.has(idOf(object));
   }
 
-  /** Whether the object is of the kind, namespace and name that are read here; selectors aside. */
+  /** Whether the source watches the object's kind, namespace and name; selectors are ignored. */
   concerns(object: KubeObject): boolean {
     const { namespace, name } = this.selection;
     if (kindKey(object) !== kindKey(this.selection)) return false;
@@ -166,7 +166,7 @@ export class CachedSource implements Source, InformerSink {
     this.#objects.delete(idOf(object));
   }
 
-  /** The version was already received in a response, before its watch event: not notified again. */
+  /** The known object when this version was already received in a response, before its watch event. */
   #seen(object: KubeObject): KubeObject | undefined {
     const known = this.#objects.get(idOf(object));
     const { uid, resourceVersion } = object.metadata;
@@ -208,21 +208,21 @@ export class CachedSource implements Source, InformerSink {
     if (known !== undefined && this.#onDemand?.wants(known) === true) await this.#lookAt(known);
   }
 
-  /** Whether this source has all of the object, or will have it. */
+  /** Whether this source holds the whole object, or will hold it. */
   hasWhole(object: KubeObject): boolean {
     return this.#onDemand === undefined && this.concerns(object) && matchesSelectors(this.selection, object);
   }
 
   state(state: Parameters<InformerSink['state']>[0]): void {
     if (state.is === 'failing') this.status = { is: this.status.is, error: state.error };
-    // A kind that was there and is not found any more: an API server that starts says so for a moment. What is known stays.
+    // An API server that starts may not serve a kind for a moment, so keep the known objects.
     else if (state.is === 'missing' && this.status.is === 'synced')
       this.status = { is: 'synced', error: noLongerServed(this.selection) };
     else this.status = { is: state.is };
     for (const listener of this.#statusListeners) listener();
   }
 
-  /** Takes the object if this source has it or would get it: what a selector does not match must not slip in. Gives what it keeps. */
+  /** Stores the object if this source has it or its selectors match it. Returns the stored object. */
   observe(object: KubeObject): KubeObject | undefined {
     if (!this.concerns(object) || this.#deletedUids.has(object.metadata.uid ?? '')) return undefined;
     if (!this.has(object) && !matchesSelectors(this.selection, object)) return undefined;
@@ -248,7 +248,7 @@ function idOf({ apiVersion, kind, metadata }: KubeObject): string {
   return `${apiVersion} ${kind} ${metadata.namespace ?? ''} ${metadata.name}`;
 }
 
-// Cache of one cluster: informers that several reconcilers and scopes share, over one store.
+// Cache of one cluster: informers and one store that several reconcilers and scopes share.
 
 export class ClusterCache {
   readonly store: ObjectStore = new ObjectStore();
@@ -268,10 +268,10 @@ export class ClusterCache {
   }
 
   /**
-   * As {@link source}, for what is read alike in hundreds of namespaces: they share one watch of `wide`. With a watch each, 500 hosted
-   * clusters were 4,500 connections to one API server.
+   * Like {@link source}, for equal watches in hundreds of namespaces, which share one watch of `wide`. With a watch each, 500
+   * hosted clusters opened 4,500 connections to one API server.
    *
-   * @param wide the same without the namespace, and without the name where it differs by namespace
+   * @param wide `selection` without the namespace, and without the name if it differs by namespace
    */
   sharedSource(selection: Selection & { readonly namespace: string }, wide: Selection): Source {
     return this.#cached(wide).within(selection);
@@ -287,7 +287,7 @@ export class ClusterCache {
     return source;
   }
 
-  /** Ends the sources without subscribers. */
+  /** Stops the sources without subscribers. */
   sweep(): void {
     for (const [id, source] of this.#sources) {
       if (source.listeners > 0) continue;
@@ -305,7 +305,7 @@ export class ClusterCache {
   observe(answer: KubeObject, knownTo?: string): void {
     const object = leanObject(answer);
     let kept: KubeObject | undefined;
-    // A source whose selectors match holds more of it than one that is about to drop it.
+    // A source whose selectors match holds more of the object than one that is about to drop it.
     const sources = [...this.#sources.values()].filter((source) => source.concerns(object));
     const losing = sources.filter(({ selection }) => !matchesSelectors(selection, object));
     for (const source of losing.length === 0 ? sources : [...losing, ...sources]) {
@@ -315,7 +315,7 @@ export class ClusterCache {
     if (kept !== undefined && this.#storeNewer(kept)) this.#tell(kept, knownTo);
   }
 
-  /** The object is gone by our own hand. */
+  /** Removes an object that this process deleted. */
   forget(object: KubeObject): void {
     for (const source of this.#sources.values()) source.drop(object);
     this.store.delete(objectRef(object));
@@ -326,21 +326,21 @@ export class ClusterCache {
     this.#sources.clear();
   }
 
-  // What sources do with the store that they share.
+  // Methods for sources, which share the store.
 
   /**
-   * Sources of one object are not in step: the newest version wins, and all subscribers are notified, whichever source saw it. Gives what is
-   * stored now: what was known of the same version already, so that nothing is kept twice.
+   * Stores `object` unless a newer version is stored: sources of one object are not in step. All subscribers are notified,
+   * whichever source saw it. Returns the stored object, so that equal versions are not kept twice.
    */
   keep(object: KubeObject): KubeObject {
-    // Readers of the whole object must never get less, not even until the event of their own watch.
+    // Readers of the whole object must never see only the metadata, not even until their own watch event.
     const isLess =
       isLightened(object) && [...this.#sources.values()].some((source) => source.hasWhole(object));
     if (!isLess && this.#storeNewer(object)) this.#tell(object);
     return this.store.get(objectRef(object)) ?? object;
   }
 
-  /** Has less of the same version from now on, without notification: the fields that remaining subscribers read are the same. */
+  /** Stores less of the same version, without notification: the fields that the remaining subscribers read do not change. */
   replace(before: KubeObject, less: KubeObject): KubeObject {
     const known = this.store.get(objectRef(before));
     const isRead = [...this.#sources.values()].some((source) => source.hasWhole(before));
@@ -349,7 +349,7 @@ export class ClusterCache {
     return less;
   }
 
-  /** @param whole the object is gone, and does not only match a selector no more */
+  /** @param whole the object is deleted; else it only no longer matches a selector */
   release(object: KubeObject, whole: boolean): void {
     if (whole) for (const source of this.#sources.values()) source.drop(object);
     if (![...this.#sources.values()].some((source) => source.has(object)))
@@ -357,7 +357,7 @@ export class ClusterCache {
     this.#tell(object);
   }
 
-  /** False for what is known already, and for an echo of the time before. */
+  /** Returns false when this version or a newer one is stored. */
   #storeNewer(object: KubeObject): boolean {
     const before = this.store.get(objectRef(object));
     if (before?.metadata.uid === object.metadata.uid && before !== undefined) {
@@ -382,7 +382,7 @@ function sameVersion(a: KubeObject, b: KubeObject): boolean {
   return a.metadata.resourceVersion === b.metadata.resourceVersion;
 }
 
-/** Resource versions of one kind are ordered numbers (KEP-5504); where they are not, every other one counts as newer. */
+/** Resource versions of one kind are ordered numbers (KEP-5504); otherwise, every different one counts as newer. */
 function isNewer(a: KubeObject, b: KubeObject): boolean {
   const [x, y] = [a.metadata.resourceVersion ?? '', b.metadata.resourceVersion ?? ''];
   if (!/^\d+$/.test(x) || !/^\d+$/.test(y)) return x !== y || x === '';
@@ -429,30 +429,30 @@ export interface SourceStatus {
   readonly error?: PullwrightError;
 }
 
-// What a wide read keeps of Secrets that are not ours: names, versions and what is said to us. Values only of those that are needed.
+// A wide watch keeps names, versions and our labels and annotations of foreign Secrets, and values only of required ones.
 
 const IDENTITY: ReadonlySet<string> = new Set(['namespace', 'uid', 'resourceVersion', 'deletionTimestamp']);
-/** Labels and annotations that say something to us. */
+/** Prefix of our labels and annotations. */
 const OURS = 'pullwright.dev/';
 
 const lightened = new WeakSet<KubeObject>();
 
-/** Whether the object is less than the API server has. A read by name gives all of it. */
+/** Whether fields of the object were dropped. A read by name returns the whole object. */
 export function isLightened(object: KubeObject): boolean {
   return lightened.has(object);
 }
 
-/** The Secrets of one wide read whose values are needed. */
+/** The Secrets of one wide watch whose values are required. */
 export class OnDemandValues {
   readonly #wanted = new Map<object, ReadonlySet<string>>();
 
-  /** The Secrets whose values `who` needs from now on, as `<namespace>/<name>`. */
+  /** Sets the Secrets whose values `who` requires from now on, as `<namespace>/<name>`. */
   want(who: object, names: ReadonlySet<string>): void {
     if (names.size === 0) this.#wanted.delete(who);
     else this.#wanted.set(who, names);
   }
 
-  /** What is kept of the Secret. */
+  /** The part of the Secret that is kept. */
   keep(object: KubeObject): KubeObject {
     const kept = saidToUs(object);
     const { data } = object as SecretObject;
@@ -461,12 +461,12 @@ export class OnDemandValues {
     return kept;
   }
 
-  /** Whether the values of a Secret are to be read that are not kept. */
+  /** Whether the values of the Secret are required and not kept. */
   wants(kept: KubeObject): boolean {
     return isLightened(kept) && this.#isWanted(kept);
   }
 
-  /** Whether the values of a Secret are kept that are not needed any more. */
+  /** Whether the values of the Secret are kept and no longer required. */
   isIdle(kept: KubeObject): boolean {
     return !isLightened(kept) && !this.#isWanted(kept);
   }
@@ -476,7 +476,7 @@ export class OnDemandValues {
   }
 }
 
-/** Who it is, and what is said to us: nothing else that a tenant may make as large as it likes. */
+/** Identity, type, and our labels and annotations. Drops everything else, which a tenant can make arbitrarily large. */
 function saidToUs(secret: KubeObject): KubeObject {
   const { apiVersion, kind, type, metadata } = secret as SecretObject;
   const { name, labels, annotations } = metadata;

@@ -1,9 +1,9 @@
 /**
  * The contract between the engine and a reconciler.
  *
- * A reconciler is a pure function of the observed world: `(world, key) -> outcome`. It reads from caches, decides, and
- * says what should be true; the engine watches, applies, prunes, reports and retries. The same function runs offline over
- * folders of manifests and against live API servers.
+ * A reconciler is a pure function of the observed state: `(reader, key) -> result`. It reads from caches and returns the desired
+ * state; the engine watches, applies, prunes, reports and retries. The same function runs offline over folders of manifests and
+ * against live API servers.
  */
 
 import { createHash } from 'node:crypto';
@@ -13,13 +13,13 @@ import type { KubeObject } from '../core/kubernetes/object.ts';
 /** Which cluster of a pair. In a stand-alone cluster both roles are the same cluster. */
 export type Role = 'hosted' | 'management';
 
-/** Stands in {@link Watch.namespace} for the namespace of the hosted control plane, which differs per scope. */
+/** Placeholder in {@link Watch.namespace} for the namespace of the hosted control plane, which differs per scope. */
 export const CONTROL_PLANE_NAMESPACE = '{controlPlaneNamespace}';
 
-/** Stands in {@link Watch.namespace} for the namespace of the HostedCluster and its NodePools. */
+/** Placeholder in {@link Watch.namespace} for the namespace of the HostedCluster and its NodePools. */
 export const HOSTED_CLUSTER_NAMESPACE = '{hostedClusterNamespace}';
 
-/** Stands in {@link Watch.name}, also within it, for the name of the HostedCluster. */
+/** Placeholder in {@link Watch.name}, for all or a part of it, for the name of the HostedCluster. */
 export const HOSTED_CLUSTER_NAME = '{hostedClusterName}';
 
 /** Label and annotation that the engine puts on every object it creates; pruning requires both. */
@@ -27,7 +27,7 @@ export const OWNER_LABEL = 'pullwright.dev/owner';
 /** Holds `<scope>|<namespace>|<name>` of the key that created the object. */
 export const KEY_ANNOTATION = 'pullwright.dev/key';
 
-/** What is reconciled: one name within one scope. */
+/** The key of a reconcile: one name within one scope. */
 export interface Request {
   /** `<namespace>/<HostedCluster>`, or `local` for a stand-alone cluster. */
   readonly scope: string;
@@ -35,7 +35,7 @@ export interface Request {
   readonly name: string;
 }
 
-/** Points at one object. With `uid`, at that very object and no later one of the same name. */
+/** Reference to one object. With `uid`, only to that object and no later one of the same name. */
 export interface Ref {
   readonly role: Role;
   readonly apiVersion: string;
@@ -57,13 +57,13 @@ export interface Watch {
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
   /**
-   * Of Secrets: the values of those that {@link Reconciler.secretsToRead} names are read, of the others the metadata alone. Not of a namespace
-   * that differs by scope.
+   * For Secrets: reads the values of those in {@link Reconciler.secretsToRead}, and only the metadata of the others. Unsupported
+   * with a namespace that differs by scope.
    */
   readonly values?: 'on-demand';
   /** The kind may be missing from the cluster: reported once, discovered again, the rest continues. */
   readonly optional?: boolean;
-  /** The account may lack the right to it: reported once, see {@link Reader.isUnreadable}, and the rest continues. */
+  /** RBAC may not allow the watch: reported once, see {@link Reader.isUnreadable}, and the rest continues. */
   readonly dispensable?: boolean;
 }
 
@@ -89,9 +89,9 @@ export interface ClusterPair {
 export interface Lookup {
   readonly kind: 'registry-digest';
   readonly image: string;
-  /** Secret of the management cluster whose credentials are tried first: those of the cluster that the look-up is for. */
+  /** Secret of the management cluster with the credentials to try first: those of the cluster that needs the look-up. */
   readonly pullSecret?: { readonly namespace: string; readonly name: string };
-  /** Ask although the process was given no credentials. */
+  /** Look up even if the process has no credentials. */
   readonly asked?: true;
 }
 
@@ -104,20 +104,20 @@ export type LookupResult =
 export interface AdmissionDryRun {
   readonly role: Role;
   readonly pod: KubeObject;
-  /** Names of pull secrets that it should come back with. */
+  /** Names of imagePullSecrets that admission should add. */
   readonly wants: readonly string[];
-  /** What the result depends on beside the pod: a change repeats the dry run. */
+  /** Other inputs of the result than the pod: a change repeats the dry run. */
   readonly change: string;
   /** The result can also expire without a change in the cluster: the dry run is repeated after this. @default {never} */
   readonly lastsMs?: number;
 }
 
-/** Answer to a {@link AdmissionDryRun}: the names that the pod came back without, or why it could not be tried. */
+/** Answer to an {@link AdmissionDryRun}: the names that admission did not add, or why the dry run failed. */
 export type AdmissionDryRunResult =
   | { readonly ok: true; readonly lacks: readonly string[] }
   | { readonly ok: false; readonly reason: string };
 
-/** What can be seen, synchronously, from caches. Objects are raw JSON; Secret values are `Redacted`. */
+/** Synchronous view of the caches. Objects are raw JSON; Secret values are `Redacted`. */
 export interface Reader {
   readonly scope: ClusterPair;
   readonly now: Date;
@@ -128,11 +128,11 @@ export interface Reader {
   /** The last answer; undefined when there is none yet, and in a folder. */
   dryRun(one: AdmissionDryRun): AdmissionDryRunResult | undefined;
   /**
-   * Why the last write of the object was refused, where that does not pass by itself. Code `ForeignObject`: a foreign object has the name,
-   * which no read shows.
+   * Why the last write of the object was rejected, when a person must act. Code `ForeignObject`: a foreign object has the name,
+   * and no watch covers it.
    */
   refusal(ref: Ref): ReconcileError | undefined;
-  /** Whether the account may not read the object of a dispensable {@link Watch}: that it is not seen says nothing then. */
+  /** Whether RBAC does not allow a dispensable {@link Watch} of the object: then it may exist although {@link get} finds none. */
   isUnreadable(ref: Ref): boolean;
   /** Whether the cluster knows the kind (an optional {@link Watch} whose CRD is missing answers false). */
   serves(kind: { readonly role: Role; readonly apiVersion: string; readonly kind: string }): boolean;
@@ -145,24 +145,24 @@ export interface ApplyObject {
   /** Take over a foreign object of this name. Without it, such an object is a `ForeignObject` problem. */
   readonly forceOwnership?: boolean;
   /**
-   * Made by a plain create and changed by a merge patch, under the same field manager, which costs the API server two thirds of
-   * server-side apply. For objects by the thousand that are wholly ours and hold no lists.
+   * Writes by plain create and merge patch, with the same field manager, at two thirds of the API server's cost for server-side
+   * apply. For thousands of objects that are wholly ours and contain no lists.
    */
   readonly plain?: boolean;
 }
 
-/** A few fields of a foreign object. Carries the uid that was seen, so that it never creates. */
+/** Some fields of a foreign object. Includes its uid, so that the apply never creates an object. */
 export interface FieldPatch {
   readonly part: Ref & { readonly uid: string };
   /** apiVersion, kind and metadata are filled in by the engine; fields that were ours and are no longer here are released. */
   readonly fields: { readonly metadata?: Partial<KubeObject['metadata']>; readonly spec?: unknown };
-  /** Take the fields from managers that claim them. Only where a person said that they are ours. */
+  /** Take the fields from other managers. Only when the user configured it. */
   readonly forceOwnership?: boolean;
 }
 
 export type Apply = ApplyObject | FieldPatch;
 
-/** A change of a list that others write too. */
+/** A change of a list that has other writers too. */
 export interface Action {
   readonly action: 'json-patch';
   readonly ref: Ref;
@@ -179,18 +179,18 @@ export interface StatusPatch {
   readonly status: Readonly<Record<string, unknown>>;
 }
 
-/** An event for a person who looks at `regarding`. Sent once per change of (regarding, reason, note). */
+/** An Event of the object `regarding`. Sent once per change of (regarding, reason, note). */
 export interface EventNote {
   readonly regarding: Ref;
   readonly type: 'Normal' | 'Warning';
   /** CamelCase, stable. */
   readonly reason: string;
-  /** What was being done: `Merge`, `Validate`, `Label`. */
+  /** The action of the Event: `Merge`, `Validate`, `Label`. */
   readonly action: string;
   readonly note: string;
 }
 
-/** A gauge of this key; gone when a later outcome of the key no longer has it. */
+/** A gauge of this key; removed when a later result of the key no longer has it. */
 export interface Sample {
   readonly name: `pullwright_${string}`;
   readonly help: string;
@@ -198,7 +198,7 @@ export interface Sample {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** Why the key is not as it should be. */
+/** Why the key is not in the desired state. */
 export interface ReconcileError {
   readonly retryPolicy: RetryPolicy;
   readonly code: string;
@@ -208,12 +208,12 @@ export interface ReconcileError {
   readonly regarding?: Ref | undefined;
 }
 
-/** What should be true now. Absent lists are empty. */
+/** The desired state. Absent lists are empty. */
 export interface Result {
   readonly apply?: readonly Apply[];
   /** Owned objects that stay as they are although they are not in `apply`: the last good result while input is bad. `all`: remove nothing. */
   readonly retain?: readonly Ref[] | 'all';
-  /** With the uid that was seen. */
+  /** Objects to delete, with their uid. */
   readonly remove?: readonly (Ref & { readonly uid: string })[];
   readonly actions?: readonly Action[];
   readonly lookups?: readonly Lookup[];
@@ -228,30 +228,30 @@ export interface Result {
 export interface Reconciler {
   /** Folder, field manager (`pullwright-<name>`), metric label and owner label. */
   readonly name: string;
-  /** Names of the scopes it works on. Absent: on all of them. Set by the configuration, not by the system. */
+  /** Names of the scopes to reconcile, from the configuration. @default all */
   readonly only?: ReadonlySet<string>;
   readonly watches: readonly Watch[];
-  /** How many keys are worked on at once. For many small keys that wait for the server. @default {2} */
+  /** Keys that are reconciled at the same time. More for many small keys that wait for the server. @default {2} */
   readonly workers?: number;
-  /** Milliseconds after a change until `key` is due: for keys that sum up what the others do. @default {0} */
+  /** Milliseconds after a change until `key` is due, for keys that summarize other keys. @default {0} */
   debounceMs?(key: Request): number;
   /**
-   * `<namespace>/<name>` of the Secrets whose values it reads, of those that are read without (`Read.values`). The same set as
-   * long as it says the same.
+   * `<namespace>/<name>` of the Secrets whose values it needs, for watches with {@link Watch.values}. Must return the same set
+   * object while the content is the same.
    */
   secretsToRead?(reader: Reader): ReadonlySet<string>;
   /** Keys to reconcile after `changed` changed. */
   requestsFor(changed: Ref, reader: Reader): readonly Request[];
-  /** Total: never throws for anything that can be in a cluster. */
+  /** Never throws, whatever is in the cluster. */
   reconcile(reader: Reader, key: Request): Result;
 }
 
-// The uid that a server would give, for objects of a folder: the same in every run, and recognisable.
+// Synthetic uids for objects of a folder: the same in every run, and recognisable.
 
-/** Version digit of a UUID that no API server hands out. */
+/** UUID version 8, which no API server assigns. */
 const MARK = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/;
 
-/** `object` with a uid, made from its name when it has none. */
+/** `object` with a uid, which is derived from its name when it has none. */
 export function withIdentity(object: KubeObject): KubeObject {
   if (object.metadata.uid !== undefined) return object;
   const { kind, apiVersion, metadata } = object;
