@@ -1,6 +1,6 @@
 /**
- * Flags as data: what each is called, takes, means and touches. Parsing, `--help`, completion, the man page, the reference in
- * `docs/reference/cli.md` are made from it; nothing is read out of prose.
+ * Flags as data: name, value, meaning, and the files that each reads or writes. Parsing, `--help`, completion, the man page and
+ * the reference in `docs/reference/cli.md` are generated from it.
  */
 
 import { hostname } from 'node:os';
@@ -12,16 +12,16 @@ import { isNetwork } from '../http/addresses.ts';
 
 // One grammar for each unit, as Kubernetes writes them.
 
-/** In the unit of the value: milliseconds, bytes, or plainly. */
+/** Bounds in the unit of the value, such as milliseconds. */
 export interface Bounds {
   readonly least?: number;
   readonly most?: number;
 }
 
-/** A value that a flag does not take. */
+/** An invalid value of a flag. */
 export class FlagFault extends Error {
   readonly value: string;
-  /** What it must be, such as `a duration such as 30s`. */
+  /** The expected value, such as `a duration such as 30s`. */
   readonly wanted: string;
 
   constructor(value: string, wanted: string) {
@@ -59,7 +59,7 @@ export function wholeNumber(text: string, bounds: Bounds = {}): number {
   throw new FlagFault(text, `a whole number${bounded(bounds, String)}`);
 }
 
-/** Undefined: off. @throws FlagFault */
+/** The port, or undefined for `off`. @throws FlagFault */
 export function portNumber(text: string): number | undefined {
   if (text === 'off') return undefined;
   if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
@@ -88,7 +88,7 @@ const UNITS = [
   [1000, 's'],
 ] as const;
 
-/** What a shell offers for a value. */
+/** Source of the shell completion of a value. */
 export type Completion =
   | 'nothing'
   | 'files'
@@ -104,19 +104,19 @@ export type Completion =
 export interface Flag<T> {
   /** Placeholder of the value in help, such as `FILE`; empty for a switch, which takes none. */
   readonly value: string;
-  /** What it does, without a final period. Names no default: {@link default} does. */
+  /** Description without a final period and without the default, which {@link default} holds. */
   readonly help: string;
   /** One letter. */
   readonly short?: string;
-  /** It may be given more than once. */
+  /** Whether the flag may be repeated. */
   readonly many: boolean;
-  /** As a person would write it. */
+  /** Default value, as on the command line. */
   readonly default?: string;
   readonly choices?: readonly string[];
   readonly completes: Completion;
-  /** What the file or folder that it names is for. */
+  /** Whether the file or folder is read or written. */
   readonly touches?: 'reads' | 'writes';
-  /** The value of what was given, which is nothing when the flag is absent. @throws FlagFault */
+  /** Parses the values, which are empty when the flag is absent. @throws FlagFault */
   readonly read: (given: readonly string[]) => T;
 }
 
@@ -139,19 +139,19 @@ interface Valued extends Common {
   readonly completes?: Completion;
 }
 
-/** On when given. */
+/** A switch. */
 export function toggle(about: Common): Flag<boolean> {
   return { ...about, value: '', many: false, completes: 'nothing', read: (given) => given.at(-1) === 'true' };
 }
 
-/** What a flag gives: with a default, always a value. */
+/** The type of a flag's value: with a default, never undefined. */
 type Read<T, Default> = Default extends string ? T : T | undefined;
 
 interface Defaulted<Default> extends Valued {
   readonly default?: Default;
 }
 
-/** Any text; of several the last counts. */
+/** Any text. The last one of several wins. */
 export function text<Default extends string | undefined = undefined>(
   about: Defaulted<Default>,
 ): Flag<Read<string, Default>> {
@@ -172,7 +172,7 @@ export function folder<Default extends string | undefined = undefined>(
   return text({ value: 'DIR', completes: 'folders', touches: 'reads', ...about });
 }
 
-/** The same flag, given any number of times; absent it is undefined. */
+/** The same flag, which may be repeated; undefined when absent. */
 export function several<T>(flag: Flag<T | undefined>): Flag<readonly T[] | undefined> {
   return {
     ...flag,
@@ -193,7 +193,7 @@ export function choice<
   return { ...flag, choices, completes: 'choices' };
 }
 
-/** The same flag, whose value must also hold: `wanted` says what it must be, or undefined when it is. @throws FlagFault */
+/** The same flag with a check: `wanted` returns the expected value, or undefined when the value is valid. @throws FlagFault */
 export function checked<T>(flag: Flag<T>, wanted: (value: T) => string | undefined): Flag<T> {
   return {
     ...flag,
@@ -206,7 +206,7 @@ export function checked<T>(flag: Flag<T>, wanted: (value: T) => string | undefin
   };
 }
 
-/** The same flag, which takes a word instead of such a value too. */
+/** The same flag, which also accepts `word`. */
 export function orWord<const W extends string, T>(word: W, flag: Flag<T>): Flag<T | W> {
   return {
     ...flag,
@@ -222,7 +222,7 @@ export function absolute<T extends string | undefined>(flag: Flag<T>): Flag<T> {
   );
 }
 
-/** A flag whose value is read from one text; undefined without it, unless it has a default. */
+/** A flag with one value; undefined when absent, unless it has a default. */
 function measured<T>(value: string, read: (text: string, bounds: Bounds) => T) {
   return <Default extends string | undefined = undefined>(about: Defaulted<Default> & Bounds) => {
     const flag = {
@@ -251,9 +251,9 @@ export const count = measured('N', wholeNumber);
 /** A port to listen on; undefined for `off`. */
 export const port = measured('PORT|off', portNumber);
 
-// Flags that mean in every command what they mean for kubectl.
+// Flags with the same meaning as in kubectl.
 
-/** Which cluster is read, and as which user. */
+/** Flags that select the cluster and the user. */
 export const CLUSTER_FLAGS = {
   kubeconfig: file({ help: 'the kubeconfig of the cluster; without it, as kubectl finds it' }),
   context: text({
@@ -268,7 +268,7 @@ export const CLUSTER_FLAGS = {
   as: text({ value: 'USER', help: 'the user to act as, such as system:serviceaccount:shop:web' }),
 };
 
-/** The namespace that is meant. */
+/** The namespace of a command. */
 export const namespaceFlag: Flag<string | undefined> = text({
   value: 'NAME',
   short: 'n',
@@ -284,7 +284,7 @@ export const fromFlag: Flag<readonly string[] | undefined> = several(
   }),
 );
 
-/** In which form results are printed; the first is the default. */
+/** The output format; the first one is the default. */
 export function outputFlag<const C extends readonly [string, ...string[]]>(
   forms: C,
   help = 'the form of the result',
@@ -304,8 +304,6 @@ export const LOG_FLAGS = {
   'log-format': choice(['json', 'logfmt'], { default: 'json', help: 'the form of the log' }),
 };
 
-// The flag for networks that are meant.
-
 /** Networks that may be contacted even under untrusted host names. */
 export const ALLOW_ADDRESS: Flag<readonly string[] | undefined> = several(
   checked(
@@ -318,11 +316,11 @@ export const ALLOW_ADDRESS: Flag<readonly string[] | undefined> = several(
   ),
 );
 
-// Flags that the programs on a node share: what they restart, how they learn of its health, and how they end.
+// Flags that the node programs share: restarts, health checks, and reports.
 
 export const DAY_MS: number = 24 * 3_600_000;
 
-/** Both programs have these, with the same meaning and the same defaults. */
+/** Flags with the same meaning and default in both node programs. */
 export const NODE_FLAGS = {
   unit: text({ value: 'NAME', default: 'kubelet.service', help: 'the unit that is restarted' }),
   'bus-socket': text({
@@ -393,7 +391,7 @@ type NodeGiven = Given<
     }
 >['flags'];
 
-/** What the flags of a node program say to its daemon. Times are milliseconds. */
+/** Converts the flags of a node program to the settings of its daemon. Times are milliseconds. */
 export function nodeSettings(flags: NodeGiven, env: Readonly<Record<string, string | undefined>>) {
   return {
     unit: flags.unit,
@@ -418,7 +416,7 @@ export function nodeSettings(flags: NodeGiven, env: Readonly<Record<string, stri
 
 // The one argument parser: flags by their table, and positional arguments.
 
-/** What a command was given. */
+/** Parsed arguments of a command. */
 export interface Given<F extends Flags> {
   readonly flags: ValuesOf<F>;
   /** Arguments that are not flags, in their order. */
@@ -473,7 +471,7 @@ function textOf({ name, rawName, value, inlineValue }: OptionToken, flags: Flags
   const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
   if (flag === undefined) throw unknownFlag(rawName, flags);
   if (flag.value !== '') {
-    // The next flag is not a value.
+    // A flag that follows is not the value.
     if (value !== undefined && (inlineValue === true || !/^-./.test(value))) return value;
     throw new UsageError(`Option "${rawName}" needs a value: ${flag.value}`);
   }
@@ -502,7 +500,7 @@ function read<T>(name: string, value: () => T): T {
   }
 }
 
-/** `-o=json` is `-o json`: Node's parser takes the `=` for a part of the value. */
+/** Splits `-o=json` into `-o json`: Node's parser would take `=json` as the value. */
 function withoutShortEquals(args: readonly string[]): string[] {
   const end = args.indexOf('--');
   return args.flatMap((arg, index) => {

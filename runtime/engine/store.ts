@@ -1,5 +1,5 @@
 /**
- * Objects of one cluster in memory, by kind, namespace and name. What caches and offline folders share.
+ * Objects of one cluster in memory, by kind, namespace and name. Used by caches and by offline folders.
  *
  * All watches of a cluster share one store: several narrow watches of one object are not in step, so the newest resource
  * version of a uid wins whatever its source, and an object whose deletion was seen is never restored by the response to a write.
@@ -21,7 +21,7 @@ import {
   type Watch,
 } from './contract.ts';
 
-// Objects in sorted order, updated one change at a time: a list of thousands is not sorted again for each.
+// Objects in sorted order, updated one change at a time, because sorting thousands of objects for each change is slow.
 
 /** Sort key of an object within its kind. A space cannot occur in either part and sorts before every character that can. */
 export function place(namespace: string | undefined, name: string): string {
@@ -31,7 +31,7 @@ export function place(namespace: string | undefined, name: string): string {
 export class SortedObjects {
   #places: string[];
   #objects: KubeObject[];
-  /** A reader holds the array: the next change goes into a copy. */
+  /** A reader has the array, so the next change copies it. */
   #lent = false;
   readonly #byNamespace = new Map<string, readonly KubeObject[]>();
 
@@ -41,13 +41,13 @@ export class SortedObjects {
     this.#objects = entries.map(([, object]) => object);
   }
 
-  /** All of them. The same array until something changes, and never changed itself. */
+  /** All objects. The same array until an object changes; the array itself is never modified. */
   get all(): readonly KubeObject[] {
     this.#lent = true;
     return this.#objects;
   }
 
-  /** Those of one namespace; as {@link all}. */
+  /** The objects of one namespace, like {@link all}. */
   of(namespace: string): readonly KubeObject[] {
     const known = this.#byNamespace.get(namespace);
     if (known !== undefined) return known;
@@ -137,8 +137,8 @@ export class ObjectStore {
   }
 
   /**
-   * Objects of a kind, of one namespace or of all, sorted by namespace, then name. The array is shared, do not change it: it
-   * stays the same one until something in it changes, and what was given out stays as it is.
+   * Objects of a kind, of one namespace or of all, sorted by namespace, then name. The array is shared, do not modify it: it is
+   * the same one until an object changes, and returned arrays are never modified.
    */
   list(kind: Collection, namespace?: string): readonly KubeObject[] {
     const table = this.#kinds.get(kindKey(kind));
@@ -147,7 +147,7 @@ export class ObjectStore {
     return namespace === undefined ? table.sorted.all : table.sorted.of(namespace);
   }
 
-  /** Objects that carry the marks of this owner and key. */
+  /** Objects with the label of `owner` and the annotation of `key`. */
   owned(owner: string, key: string): readonly KubeObject[] {
     return [...(this.#owned.get(`${owner} ${key}`) ?? [])];
   }
@@ -172,17 +172,17 @@ function ownerKey(object: KubeObject): string | undefined {
   return owner === undefined || typeof key !== 'string' ? undefined : `${owner} ${key}`;
 }
 
-// Which objects a {@link Read} covers. A reconciler sees nothing else, offline as in a cluster.
+// Objects that a {@link Watch} covers. A reconciler sees no others, offline as in a cluster.
 
-/** The namespace that `read` means in `scope`, or undefined for all. */
+/** The namespace of `read` in `scope`, or undefined for all. */
 export function readNamespace(read: Watch, scope: ClusterPair): string | undefined {
   if (read.namespace === CONTROL_PLANE_NAMESPACE) return scope.controlPlaneNamespace;
-  // A stand-alone cluster has no HostedCluster: the name of no namespace, so that nothing is covered.
+  // A stand-alone cluster has no HostedCluster: `-` is no namespace, so nothing is covered.
   if (read.namespace === HOSTED_CLUSTER_NAMESPACE) return scope.hostedCluster?.namespace ?? '-';
   return read.namespace;
 }
 
-/** The name that `read` means in `scope`, or undefined for all. */
+/** The name of `read` in `scope`, or undefined for all. */
 export function readName(read: Watch, scope: ClusterPair): string | undefined {
   return read.name?.replace(HOSTED_CLUSTER_NAME, scope.hostedCluster?.name ?? '-');
 }
@@ -233,7 +233,7 @@ export function impliedFields(selector: string | undefined): Readonly<Record<str
   );
 }
 
-/** Selectors are those of the reads: few, and used with every read of an object. */
+/** Parsed selectors of the watches, which are few and used for every object. */
 const knownTerms = new Map<string, readonly Term[]>();
 
 /** Terms `a=b,c,d!=e`, as reads use them; `c` alone means: exists. */
@@ -253,9 +253,9 @@ function readTerms(selector: string): readonly Term[] {
     });
 }
 
-// A {@link World} over object stores: what one reconciler may see of one scope.
+// A {@link Reader} over object stores: the objects of one scope that one reconciler watches.
 
-/** What {@link worldView} is made of; without the optional ones nothing was looked up, tried or refused. */
+/** Input of {@link worldView}; without the optional functions there are no look-ups, dry runs and refusals. */
 export interface WorldInput
   extends Pick<Reader, 'scope' | 'now' | 'serves'>,
     Partial<Pick<Reader, 'lookup' | 'dryRun' | 'refusal' | 'isUnreadable'>> {
@@ -263,7 +263,9 @@ export interface WorldInput
   readonly reads: readonly Watch[];
 }
 
-/** Gives the view. An object outside the reads is not found, so that a missing `Read` shows in the first test, not in a cluster. */
+/**
+ * Creates the reader. It does not find objects that no watch covers, so that a missing watch fails in tests, not in a cluster.
+ */
 export function worldView({ stores, reads, ...rest }: WorldInput): Reader {
   const { scope } = rest;
   const readsOf = (role: Role, kind: string): readonly Watch[] => {
@@ -293,10 +295,10 @@ export function worldView({ stores, reads, ...rest }: WorldInput): Reader {
   };
 }
 
-/** In a stand-alone cluster both roles are one store, and a read of either role covers it. */
+/** In a stand-alone cluster both roles share a store, and a watch of either role covers it. */
 const byKind = oncePer((reads: readonly Watch[]) => Map.groupBy(reads, kindKey));
 
-/** Whether a read has nothing that narrows it: the list is then the store's own, the same one until something changes. */
+/** Whether the watch covers all objects of its kind: the list is then the store's own array. */
 function coversAll({ namespace, name, labelSelector, fieldSelector }: Watch): boolean {
   return [namespace, name, labelSelector, fieldSelector].every((bound) => bound === undefined);
 }

@@ -1,8 +1,8 @@
 /**
- * A client of the distribution specification that only reads manifests, their digests checked.
+ * A client of the distribution specification that only reads manifests and verifies their digests.
  *
- * Where a credential goes: to the registry's own host, and over TLS to the token realm that this host names in its Bearer
- * challenge. Never to the target of a redirect.
+ * It sends a credential to the registry's own host, and over TLS to the token realm in the Bearer challenge of that host. Never
+ * to the target of a redirect.
  *
  * Source of the rule: the OCI distribution specification 1.1 and the distribution token specification.
  */
@@ -27,13 +27,13 @@ export interface ManifestInfo {
 
 export interface ClientOptions {
   readonly transport: RegistryTransport;
-  /** The credential for a repository (`host/path`); undefined to go without. */
+  /** The credential for a repository (`host/path`); undefined for anonymous requests. */
   readonly credentialFor: (repository: string) => RegistryCredentials | undefined;
-  /** Who named the host of an image. @default {always the platform} */
+  /** Who chose the host of an image. @default {always the platform} */
   readonly chosenBy?: ((reference: ImageReference) => AddressPolicy['chosenBy']) | undefined;
-  /** For one answer, in milliseconds. @default {15_000} */
+  /** Timeout of a request, in milliseconds. @default {15_000} */
   readonly timeoutMs?: number | undefined;
-  /** Milliseconds; for the life of tokens. @default {Date.now} */
+  /** Milliseconds, for the expiry of tokens. @default {Date.now} */
   readonly now?: () => number;
 }
 
@@ -79,7 +79,8 @@ export class RegistryClient {
   }
 
   /**
-   * The digest of the manifest, its bytes checked against the requested digest, else against the one that the registry names.
+   * The digest of the manifest. Its bytes are verified against the requested digest, else against the digest of the response
+   * header.
    *
    * @throws RegistryError; `Damaged` when the digests differ or the body breaks off
    */
@@ -95,7 +96,7 @@ export class RegistryClient {
     return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   }
 
-  /** Asks once without, then once with what the challenge wants; a known token is used at once. */
+  /** Sends the request with a cached token or none, and after a challenge once more, with authorization. */
   async #ask(ask: Ask): Promise<Response> {
     const { reference } = ask;
     const credential = this.#options.credentialFor(reference.repository);
@@ -142,7 +143,7 @@ export class RegistryClient {
     return header;
   }
 
-  /** One request, and the redirects that it leads to: another origin gets no credential. */
+  /** Sends one request and follows its redirects: another origin gets no credential. */
   #send({ reference, method, path, signal }: Ask, header: Redacted<string> | undefined): Promise<Response> {
     const { transport } = this.#options;
     const host = endpointOf(reference.domain);
@@ -203,7 +204,7 @@ function manifestAsk(reference: ImageReference, method: 'GET' | 'HEAD', signal: 
   return { reference, method, path, signal };
 }
 
-/** Docker Hub's registry has another name than its images. */
+/** The registry of Docker Hub has another host name than its images. */
 function endpointOf(domain: string): string {
   return domain === 'docker.io' ? 'registry-1.docker.io' : domain;
 }

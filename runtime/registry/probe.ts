@@ -1,4 +1,4 @@
-/** Asks registries whether images are there: in parallel up to a limit, each with its own deadline. */
+/** Asks registries whether images exist: in parallel up to a limit, each with its own deadline. */
 import { parseImageReference } from '../core/image-reference.ts';
 import { inParallel } from '../core/parallel.ts';
 import type { AddressPolicy } from '../http/addresses.ts';
@@ -11,11 +11,11 @@ export type ProbeVerdict = 'Valid' | RegistryFailure;
 export interface ProbeResult {
   readonly reference: string;
   readonly verdict: ProbeVerdict;
-  /** One sentence for a person; never a value of a credential. */
+  /** One sentence for people, without credentials. */
   readonly message: string;
   readonly digest?: string;
   readonly retryAfterSeconds?: number;
-  /** The host did not answer at all. */
+  /** The host did not respond at all. */
   readonly silence?: true;
 }
 
@@ -48,7 +48,7 @@ export async function probe(
   }
 }
 
-/** Questions at once. */
+/** Probes at the same time. */
 const AT_ONCE = 16;
 
 /** Asks for each reference once. @returns the answers by reference */
@@ -64,13 +64,13 @@ export async function probeAll(
   return answers;
 }
 
-// Spares a registry that cannot answer, and us the waiting for it: after a "too many requests", and after some silence in a
-// row, the next questions for the same host and credential are answered from memory, for a bounded time.
+// After "too many requests", and after some consecutive requests without a response, further probes of the same host and
+// credential are answered from memory, for a bounded time.
 // Source of the rule: `Retry-After` of RFC 9110, bounded, because a tenant's registry may ask for any time.
-// A registry that is down would cost a deadline for each of hundreds of images, and one that limits requests would be pressed
-// further by our asking. Nothing is remembered between runs.
+// Otherwise a registry that is down would cost a timeout for each of hundreds of images, and a registry that limits requests
+// would get more of them. Nothing is stored between runs.
 
-/** Failures to connect in a row, after which a host counts as silent. */
+/** Consecutive failures to connect, after which a host counts as silent. */
 const SILENT_AFTER = 3;
 const REMEMBER_MS = 60_000;
 const DEFAULT_WAIT_MS = 10_000;
@@ -91,7 +91,7 @@ export class HostMemory {
     return known.find((one) => one !== undefined && one.until > this.#now())?.answer;
   }
 
-  /** Takes notice of an answer. */
+  /** Records an answer. */
   set(host: string, fingerprint: string, answer: ProbeResult): void {
     if (answer.verdict === 'RateLimited') {
       const waitMs =
@@ -109,20 +109,20 @@ export class HostMemory {
 
 // Probes registries with credentials: each credential at each repository once, in parallel up to a limit.
 
-/** One question. */
+/** One image to probe with one credential. */
 export interface Question {
   readonly reference: string;
-  /** Absent: without a credential. */
+  /** @default {none: anonymous} */
   readonly credential?: RegistryCredentials;
 }
 
 export interface VerifyOptions {
   readonly transport: RegistryTransport;
-  /** Who named a host (`host[:port]`). @default {always the platform} */
+  /** Who chose a host (`host[:port]`). @default {always the platform} */
   readonly chosenBy?: (host: string) => AddressPolicy['chosenBy'];
-  /** Questions at once. @default {16} */
+  /** Probes at the same time. @default {16} */
   readonly concurrency?: number;
-  /** For one answer, in milliseconds. @default {15_000} */
+  /** Timeout of a request, in milliseconds. @default {15_000} */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
   /** Called after each answer with the number of answers so far. */
@@ -135,7 +135,7 @@ export function questionKey({ reference, credential }: Question): string {
 }
 
 /**
- * Asks. Never rejects; each question has an answer, under its {@link questionKey}.
+ * Probes each question. Never rejects; each question has an answer, under its {@link questionKey}.
  *
  * A token is requested once per repository and credential; a host that is rate limiting or silent is skipped.
  */
@@ -172,7 +172,7 @@ async function answer(question: Question, run: Run): Promise<ProbeResult> {
   return result;
 }
 
-/** One client a credential: its tokens are its own. */
+/** One client for each credential, because tokens belong to a credential. */
 function clientFor(credential: RegistryCredentials | undefined, { options, clients }: Run): RegistryClient {
   const id = credential?.fingerprint ?? '';
   const known = clients.get(id);

@@ -1,4 +1,4 @@
-/** Tokens of the distribution token specification: who may get the credential, and how long a token is used. */
+/** Tokens of the distribution token specification: which realms get the credential, and how long a token is used. */
 import { createHash } from 'node:crypto';
 import { jsonOf, recordOf, remember } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
@@ -6,17 +6,17 @@ import type { AddressPolicy } from '../http/addresses.ts';
 import { retryAfterMs } from '../http/client.ts';
 import { RegistryError, type RegistryTransport, type Response, readLimited } from './transport.ts';
 
-/** A credential in the forms in which registries take it. */
+/** A credential in the forms that registries accept. */
 export interface RegistryCredentials {
   /** Base64 of `user:password`. */
   readonly basic?: Redacted<string>;
-  /** Refresh token (`identitytoken`), which goes before the password. */
+  /** Refresh token (`identitytoken`), preferred to the password. */
   readonly identityToken?: Redacted<string>;
-  /** Tells credentials apart without showing them. */
+  /** Identifies the credential without revealing it. */
   readonly fingerprint: string;
 }
 
-/** Makes a credential of a user and a password, or of an identity token. */
+/** Creates a credential from a user and a password, or from an identity token. */
 export function credentialsOf(input: {
   readonly username: string;
   readonly password: Redacted<string>;
@@ -34,26 +34,26 @@ export function credentialsOf(input: {
 
 export interface TokenRequest {
   readonly challenge: Extract<Challenge, { scheme: 'bearer' }>;
-  /** Registry that named the realm. */
+  /** Registry whose challenge contains the realm. */
   readonly domain: string;
   readonly scope: string;
   readonly credential: RegistryCredentials | undefined;
-  /** Who named the registry. */
+  /** Who chose the registry. */
   readonly chosenBy: AddressPolicy['chosenBy'];
   readonly signal: AbortSignal;
 }
 
 export interface Token {
   readonly value: Redacted<string>;
-  /** How long it counts. */
+  /** Seconds until it expires. */
   readonly seconds: number;
 }
 
 const MAX_TOKEN = 64 * 1024;
 
 /**
- * Asks the realm for a token. The realm gets the credential only over TLS (or when it is the plain registry itself), and a
- * redirect from it is not followed.
+ * Requests a token from the realm. The realm gets the credential only over TLS (or when it is the plain registry itself), and its
+ * redirects are not followed.
  *
  * @throws RegistryError
  */
@@ -106,7 +106,7 @@ function formOf(
   }
   const asked = new URL(url);
   if (challenge.service !== undefined) asked.searchParams.set('service', challenge.service);
-  // At once: each change of a URL's parameters writes all of them anew, and the registry chose how many there are.
+  // All at once: each change of a URL's parameters serializes all of them again, and the registry chooses their number.
   const query = new URLSearchParams(asked.search);
   for (const one of new Set(scope.split(' '))) if (one !== '') query.append('scope', one);
   asked.search = query.toString();
@@ -127,7 +127,7 @@ async function readToken(response: Response, domain: string): Promise<Token> {
   return { value: redact(value), seconds: typeof seconds === 'number' && seconds > 0 ? seconds : 60 };
 }
 
-/** A token is not used in its last seconds: it could end on the way. */
+/** A token is not used in its last seconds: it could expire in transit. */
 const MARGIN_MS = 5000;
 const MAX_TOKENS = 1000;
 
@@ -150,7 +150,7 @@ export class TokenCache {
   }
 }
 
-// The header `WWW-Authenticate` of a registry. Source of the rule: RFC 9110, and the distribution token specification.
+// The `WWW-Authenticate` header of a registry. Source of the rule: RFC 9110, and the distribution token specification.
 
 export type Challenge =
   | { readonly scheme: 'basic' }
@@ -162,7 +162,7 @@ export type Challenge =
     };
 
 /**
- * The first challenge that we can answer: Bearer before Basic. Undefined when there is none.
+ * The first supported challenge: Bearer before Basic. Undefined when there is none.
  */
 export function parseChallenge(header: string): Challenge | undefined {
   const bearer = /(?:^|,\s*)bearer\s+/i.exec(header);

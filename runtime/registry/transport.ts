@@ -1,6 +1,6 @@
 /**
- * Requests to registries: addresses guarded, no environment read, failures in words about registries. The rest is the one HTTP
- * client's.
+ * Requests to registries over the shared HTTP client: validates addresses, reads no environment, and maps failures to
+ * {@link RegistryError}.
  */
 
 import { createHash } from 'node:crypto';
@@ -19,13 +19,12 @@ import { HttpsEngine } from '../http/engine.ts';
 import { HttpError } from '../http/http-error.ts';
 import type { HttpAnswer } from '../http/request.ts';
 
-// What a registry, or the way to it, said instead of an answer.
+// Failures of registries and of the connection to them.
 
 /**
- * `Invalid`: the credential is wrong, or one is missing. `Forbidden`: it is right and not enough. `Untrusted`: its certificate
- * does not verify. `Refused`: the address or the redirect is one that we do not follow. `NotAsked`: a tenant's name led to an address
- * that we do not contact for tenants, and nodes may. `Damaged`: what came is not what was
- * asked for.
+ * `Invalid`: the credential is wrong or missing. `Forbidden`: the credential is valid, but has no permission. `Untrusted`: the
+ * certificate does not verify. `Refused`: the address or the redirect is not allowed. `NotAsked`: the name is chosen by a tenant
+ * and resolves to an address that we do not contact for tenants, although nodes may. `Damaged`: the response is not as requested.
  */
 export type RegistryFailure =
   | 'Invalid'
@@ -38,12 +37,12 @@ export type RegistryFailure =
   | 'NotAsked'
   | 'Damaged';
 
-/** Never holds a credential, a token or a body. */
+/** A failed request to a registry. Contains no credential, token or body. */
 export class RegistryError extends Error {
   readonly failure: RegistryFailure;
   /** For `RateLimited`: the registry's Retry-After, in seconds. */
   readonly retryAfterSeconds: number | undefined;
-  /** Whether the host did not answer at all, so that further requests to it are pointless. */
+  /** Whether the host did not respond at all, so that further requests to it are pointless. */
   readonly silence: boolean;
 
   constructor(failure: RegistryFailure, message: string, retryAfterSeconds?: number, silence = false) {
@@ -55,12 +54,12 @@ export class RegistryError extends Error {
   }
 }
 
-// Which addresses a registry may have: its name comes from an image, and so often from a tenant.
+// Allowed addresses of a registry: its name comes from an image, and so often from a tenant.
 
 /**
- * The guard for hosts of registries. No policy: the host is one that a person allowed. The address that a tenant's name has is not
- * said: the text reaches the tenant, who could ask the cluster's DNS by it. Gives RegistryError `Refused`, or `NotAsked` where a
- * tenant chose the name.
+ * The address guard for hosts of registries. No policy: the user allowed the host. The message does not contain the address of a
+ * tenant's name, because the tenant reads it and could query the cluster's DNS that way. Fails with RegistryError `Refused`, or
+ * `NotAsked` when a tenant chose the name.
  */
 export function registryGuard(policy: AddressPolicy | undefined): AddressGuard {
   return {
@@ -81,13 +80,13 @@ export function registryGuard(policy: AddressPolicy | undefined): AddressGuard {
 }
 
 export interface TransportOptions {
-  /** `host` or `host:port` that a person named: the guard of addresses does not apply to them. */
+  /** `host` or `host:port` that the user configured: their addresses are not validated. */
   readonly allowHosts?: readonly string[];
   /** Networks that may be contacted even under untrusted host names. */
   readonly allowNetworks?: Networks;
-  /** `host:port` contacted without TLS. Only for hosts that a person named. */
+  /** `host:port` contacted without TLS. Only for hosts that the user configured. */
   readonly plainHosts?: readonly string[];
-  /** Certificates (PEM) trusted beside the system's. */
+  /** Certificates (PEM) trusted in addition to the system's. */
   readonly ca?: readonly string[];
   readonly resolve?: Resolve;
   /** The proxy for an origin (`https://host:port`); undefined to go without. */
@@ -100,11 +99,11 @@ export interface Request {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal: AbortSignal;
-  /** How many redirects are followed. Another origin gets no credential. @default {none: a redirect is an answer} */
+  /** Redirects that are followed; another origin gets no credential. @default {none: a redirect is returned} */
   readonly redirects?: number;
-  /** Who named the host: it decides to which addresses the name may lead. @default {'platform'} */
+  /** Who chose the host, which determines its allowed addresses. @default {'platform'} */
   readonly chosenBy?: AddressPolicy['chosenBy'];
-  /** Whether a second copy does no harm. @default {GET and HEAD} */
+  /** Whether the request may be sent twice. @default {GET and HEAD} */
   readonly repeatable?: boolean;
 }
 
@@ -123,7 +122,7 @@ export class RegistryTransport {
         plain: (host) => this.isPlain(host),
         addressesFor: (url) => this.#addressesFor(url, chosenBy),
       });
-    // A redirect is followed by the same rules as the request that it answers.
+    // A redirect follows the rules of its request.
     this.#clients = { tenant: clientFor('tenant'), platform: clientFor('platform') };
   }
 
@@ -197,7 +196,7 @@ function proxyHost(proxy: Redacted<string>): string {
   return URL.canParse(text) ? new URL(text).host : 'the proxy';
 }
 
-// Bytes are what their digest says, or they are not used.
+// Bodies are used only if their digest matches.
 
 /** Reads a body of at most `limit` bytes. @throws RegistryError `Damaged` */
 export async function readLimited(response: Response, limit: number): Promise<Uint8Array> {
@@ -213,9 +212,10 @@ export async function readLimited(response: Response, limit: number): Promise<Ui
 }
 
 /**
- * A digest as part of a path: a registry's own documents name the next ones, and whatever else they say leads elsewhere on its host.
+ * Validates a digest for use in a URL path: it may come from a document of the registry, and any other text could change the
+ * path.
  *
- * @throws RegistryError `Damaged` when it is none
+ * @throws RegistryError `Damaged` when it is no digest
  */
 export function digestInPath(digest: string): string {
   const fault = digestFault(digest);
