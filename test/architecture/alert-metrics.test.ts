@@ -20,7 +20,7 @@ const OF_OTHERS: ReadonlySet<string> = new Set([
 const METRIC =
   /\b(?:pullwright|controller_runtime|workqueue|rest_client|leader_election|kubelet|kube)_[a-z0-9_]+/g;
 
-/** Names in `# TYPE` lines: what a scrape of the page brings. */
+/** Names in `# TYPE` lines: the metrics of a scrape. */
 function namesIn(page: string): readonly string[] {
   return [...page.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
 }

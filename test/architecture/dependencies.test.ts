@@ -1,4 +1,4 @@
-/** What comes from others: exact versions with checksums, licences that may be shipped, no scripts, and nothing undeclared. */
+/** Third-party packages: exact versions with checksums, allowed licences, no scripts, and no undeclared ones. */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { builtinModules } from 'node:module';

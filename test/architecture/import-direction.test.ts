@@ -1,4 +1,4 @@
-/** The dependency rule: a folder imports what stands left of it. Read from the import statements, circles included. */
+/** The dependency rule: a folder imports only folders to its left. Read from the import statements, with a check for cycles. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -108,7 +108,7 @@ test("a system's root imports no program of it, and no other system", () => {
   assert.deepEqual(wrong, []);
 });
 
-/** Sub-folders that hold rules and kinds, which the root stands on. */
+/** Sub-folders with rules and kinds that the root imports. */
 const PARTS = ['kinds', 'plan', 'mirror-sets', 'machine-config', 'sentinel', 'broker'];
 
 function isProgram(target: string, system: string): boolean {
@@ -118,7 +118,7 @@ function isProgram(target: string, system: string): boolean {
 }
 
 test('no file imports itself by way of others, types included', () => {
-  // A command that is loaded when it is asked for makes no circle.
+  // A command that is loaded on demand makes no cycle.
   const all = new Map(
     sources().map((file) => [
       file,

@@ -1,4 +1,4 @@
-/** What the README says is what the program does: its outputs, the commands, the version. */
+/** The README agrees with the program: its outputs, the commands, the version. */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

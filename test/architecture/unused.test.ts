@@ -1,4 +1,4 @@
-/** What nothing shipped reaches is deleted: files, exports and dependencies, by knip. A use in a test is no use. */
+/** No unused files, exports and dependencies, by knip. A use in a test does not count. */
 import assert from 'node:assert/strict';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';

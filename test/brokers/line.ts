@@ -4,17 +4,17 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 export interface Line {
   /** `127.0.0.1:<port>` */
   readonly host: string;
-  /** Connections that were ever made over it. */
+  /** Number of connections since the start. */
   readonly connections: () => number;
-  /** Resets what runs over it, and refuses everything new. */
+  /** Resets existing connections, and refuses new ones. */
   readonly cut: () => void;
-  /** Not a byte passes any more, in what runs and in what is new; nobody is told. */
+  /** Drops every byte of existing and new connections, without closing them. */
   readonly hang: () => void;
-  /** What runs has ended for the server, and the client is never told, as by a router that forgot it; what is new passes. */
+  /** Closes existing connections for the server only, like a router that lost its state; new connections pass. */
   readonly forget: () => void;
-  /** The server seems to have finished speaking in what runs, and hears on; what is new passes. */
+  /** Half-closes existing connections from the server's side; new connections pass. */
   readonly halfClose: () => void;
-  /** Ends `cut` and `hang`; what hung goes on. */
+  /** Ends `cut` and `hang`; hung connections continue. */
   readonly repair: () => void;
   readonly close: () => void;
 }
@@ -50,7 +50,7 @@ export async function openLine(target: string): Promise<Line> {
       from.on('end', () => to.end());
       from.on('error', () => undefined);
       from.on('close', () => {
-        // Who is gone tells nobody over a line that passes nothing.
+        // Over a hung line, the other side never learns that a connection is closed.
         if (hangs || pair.isForgotten) return;
         to.destroy();
         pairs.delete(pair);

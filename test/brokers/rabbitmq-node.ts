@@ -18,7 +18,7 @@ export function missingRabbitMq(): string | undefined {
 
 export interface RabbitMqNode {
   readonly url: string;
-  /** As a machine that loses power, and comes back with the same data. */
+  /** Simulates a power loss, and restarts with the same data. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -102,7 +102,7 @@ test('a broker that is killed loses nothing that it has confirmed, and is found 
   const broker = Promise.withResolvers<void>();
   const consumer = consumeRabbitMq(options('killed'), async (message) => {
     taken += 1;
-    // What is taken is still being handled when the broker goes.
+    // The consumed message is still in progress when the broker stops.
     await broker.promise;
     got.add(text(message));
     return { outcome: 'done' };

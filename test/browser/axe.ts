@@ -7,7 +7,7 @@ const SCRIPT = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe
 
 /** Every rule that the page breaks, with the elements that break it: what `axe.run` calls violations. Contrast is one of them. */
 export async function accessibilityProblems(page: Page): Promise<readonly string[]> {
-  // As an expression of the driver: the policy of the page forbids it every script but its own.
+  // Runs as an expression of the driver, because the policy of the page allows only its own scripts.
   await page.evaluate(SCRIPT);
   return await page.evaluate(async () => {
     const { axe } = globalThis as unknown as { readonly axe: Axe };

@@ -6,10 +6,10 @@ import { existsSync } from 'node:fs';
 import { type Browser, chromium, firefox, type Page } from 'playwright-core';
 import type { TestSuite } from '../support/suite.ts';
 
-/** Which colours the person prefers. */
+/** Preferred colour scheme. */
 export type Theme = 'light' | 'dark';
 
-/** How a page is opened. */
+/** Options of a new page. */
 export interface PageOptions {
   /** @default {light} */
   readonly theme?: Theme;

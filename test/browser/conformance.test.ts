@@ -11,7 +11,7 @@ import { inBrowsers, type TestBrowser } from './browsers.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
-/** What is no rule: these suites start processes, open sockets or write files, which no page can. */
+/** Suites that start processes, open sockets or write files, which a page cannot do. */
 const NOT_IN_A_PAGE: Readonly<Record<string, string>> = {
   'adapter/job-peer-recorded': 'asks a server',
   'adapter/secretmanager-rest-wire': 'asks a server',

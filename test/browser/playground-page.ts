@@ -1,4 +1,4 @@
-/** What tests ask of an open playground. */
+/** Queries of tests to an open playground. */
 import type { Page } from 'playwright-core';
 import type { Answer, HeldFile } from '../../site/playground/messages.ts';
 
@@ -20,7 +20,7 @@ export function asked(page: Page, args: readonly string[], files: readonly HeldF
   );
 }
 
-/** All that the page holds where somebody could find it. */
+/** All content of the page that a person could read. */
 export function held(page: Page): Promise<string> {
   return page.evaluate(async () => {
     const frames = [...document.querySelectorAll('iframe')].map(({ srcdoc }) => srcdoc);

@@ -1,5 +1,5 @@
 // deadline: 600 s
-/** The playground in real browsers: it answers as the command line does, asks nobody, shows no value, and says what it cannot read. */
+/** The playground in real browsers: it answers like the command line, sends no requests, shows no value, and lists bad files. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ const address = `${served.url}playground.html`;
 
 interface Opened {
   readonly page: Page;
-  /** What it asked for beside itself, and what went wrong. */
+  /** Requests beyond the page itself, and errors. */
   readonly heard: readonly string[];
 }
 
@@ -46,7 +46,7 @@ async function open(browser: TestBrowser, options: Parameters<TestBrowser['page'
   return { page, heard };
 }
 
-/** Command lines, each with what the program says to it, and the time of the report left out. */
+/** Command lines whose output is compared with the program's, without the time of the report. */
 const QUESTIONS: readonly (readonly string[])[] = [
   ['report', '--from', 'examples/troubled', '--output', 'json'],
   ['report', '--from', 'examples/fleet', '--markdown'],
@@ -75,7 +75,7 @@ const QUESTIONS: readonly (readonly string[])[] = [
 
 const said = new Map<string, ReturnType<typeof runProcess>>();
 
-/** What the program says, asked once for all browsers. */
+/** Output of the program, shared by all browsers. */
 function programSays(args: readonly string[]): ReturnType<typeof runProcess> {
   const key = args.join(' ');
   const known = said.get(key) ?? runProcess([process.execPath, 'main.ts', ...args], { cwd: root });

@@ -19,7 +19,7 @@ const VIEWS = [
   ],
 ] as const;
 
-/** What is there when the view is drawn. */
+/** Selector that exists once the view is rendered. */
 const VIEW_SIGNS = { overview: '#headline', cluster: '.cluster-head', pull: '#pull' } as const;
 
 /** Parts that a person would name, in document order. */

@@ -1,5 +1,5 @@
 // deadline: 300 s
-/** The report's page with names that somebody chose to do harm, and with more clusters than anybody reads, in real browsers. */
+/** The report's page with hostile names, and with a very large number of clusters, in real browsers. */
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';

@@ -16,7 +16,7 @@ import { inBrowsers } from './browsers.ts';
 const root = new URL('../..', import.meta.url).pathname;
 const site = tempFolder();
 
-/** An older version is there before: it stays, and the newest stands above it. */
+/** An older version exists before the build: it stays, and the site's top redirects to the newest. */
 mkdirSync(join(site, '0.0.9'));
 writeFileSync(join(site, '0.0.9/index.html'), '<!doctype html><title>old</title><h1>The old one</h1>');
 await buildSite({ to: site, base: '/' });

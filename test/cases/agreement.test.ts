@@ -58,14 +58,14 @@ test('there are thirty dumps', () => assert.ok(dumps.length >= 30, `${dumps.leng
 /** Workloads and pods that are asked about one by one. */
 const MOST = 12;
 
-/** What is wrong in the report with objects of a cluster. */
+/** Problems of a cluster's objects in the report. */
 function casesOf({ problems }: Report, { name }: ReportCluster) {
   return problems.flatMap(({ cases }) => cases).filter(({ cluster }) => cluster === name);
 }
 
 interface Asked {
   readonly cluster: ReportCluster;
-  /** Whether a Secret has its name in one cluster alone. */
+  /** Whether the Secret's name exists in one cluster only. */
   readonly isOnly: boolean;
   /** The flags that lead to it. */
   readonly where: readonly string[];

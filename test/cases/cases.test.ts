@@ -8,11 +8,11 @@ import { test } from '../support/suite.ts';
 const here = import.meta.dirname;
 
 interface Run {
-  /** Its arguments; `FOLDER` stands for the folder of the case. */
+  /** Arguments of the command; `FOLDER` is replaced by the folder of the case. */
   readonly args: string;
   readonly code: number;
   readonly says: RegExp;
-  /** What must not be said. */
+  /** Text that the output must not contain. */
   readonly never?: RegExp;
 }
 

@@ -20,7 +20,7 @@ interface Grant {
   readonly rule: PolicyRule;
 }
 
-/** What the ServiceAccount of the reconciler may do by these objects. */
+/** Rights that these objects grant to the ServiceAccount of the reconciler. */
 function grantsOf(objects: readonly KubeObject[]): readonly Grant[] {
   return objects.flatMap((binding) => {
     const subjects = (binding['subjects'] ?? []) as readonly { name: string }[];

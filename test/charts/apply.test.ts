@@ -20,7 +20,7 @@ import { TRICKY } from './tricky-texts.ts';
 const root = new URL('../..', import.meta.url).pathname;
 const IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
 
-/** What systems that cannot do without say. */
+/** Required options of the systems that have some. */
 const SECTIONS: Readonly<Record<string, unknown>> = {
   'global-pull-secret': { createConfigNamespace: true },
   'pull-secret-adapter': {

@@ -1,4 +1,4 @@
-/** What Argo CD is told about the health of objects, in its own language. */
+/** Health checks of objects for Argo CD, in Lua. */
 import assert from 'node:assert/strict';
 import { DEFINITION_HEALTH_LUA, HEALTH_LUA, syncWave } from '../../charts/gitops/argo-cd.ts';
 import { meta } from '../support/meta.ts';

@@ -1,5 +1,5 @@
 // needs: promtool
-/** Dashboards: rendered where they are asked for, one for each system, and each query is one that Prometheus takes. */
+/** Dashboards: rendered on request, one for each system, and Prometheus accepts each query. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';

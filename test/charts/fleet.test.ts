@@ -1,4 +1,4 @@
-/** What people may write into a fleet, and what they are told when it is wrong. */
+/** Valid options of a fleet, and the errors for invalid ones. */
 import assert from 'node:assert/strict';
 import { parseFleet, readFleet } from '../../charts/fleet.ts';
 import { FleetError } from '../../charts/fleet-problems.ts';

@@ -207,7 +207,7 @@ test('options that are equal, said or not, are no mistake; nor are those of anot
 });
 
 const HOSTED: Partial<Cluster> = { kind: 'hosted', management: 'hub' };
-/** How many files are named as HyperShift's objects are, and how many are admission policies. */
+/** Number of files with names of HyperShift's objects, and number of admission policies. */
 const NAMED = [
   ['stand-alone', 'git is alone', {}, undefined, 8, 2],
   ['stand-alone, observed', 'somebody else makes them', {}, 'observe', 0, 0],

@@ -16,7 +16,7 @@ export const OPENSHIFT_OBJECTS: readonly KubeObject[] = [
   machineConfig('worker', [{ path: '/etc/a', text: 'a' }]),
 ];
 
-/** What strict validation has to refuse. */
+/** Object that strict validation must reject. */
 export const MISSPELT_MIRROR_SET: KubeObject = {
   ...mirrorSetObject(set),
   spec: { imageTagMirrors: [entry] },

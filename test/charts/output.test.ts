@@ -130,7 +130,7 @@ test('what is no longer wanted goes with its folder, what is not ours stays', ()
   const foreign = {
     'README.md': 'hello',
     'b/notes.yaml': 'kept: true\n',
-    // A copy of a rendered file belongs to whoever made it.
+    // A copy of a rendered file belongs to the user.
     'c-copy/role-syncer.yaml': readFileSync(join(folder, 'c/role-syncer.yaml'), 'utf8'),
     '.git/a.yaml': headerOf('.git/a.yaml'),
   };

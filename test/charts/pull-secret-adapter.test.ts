@@ -1,4 +1,4 @@
-/** What the adapter's section of a fleet says and renders, and the Job that the adapter makes: whole in golden files, promises one by one. */
+/** The adapter's section of a fleet, its rendered objects, and the adapter's Job: as golden files and as single assertions. */
 import assert from 'node:assert/strict';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

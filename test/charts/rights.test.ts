@@ -148,7 +148,7 @@ test('in a management cluster, for the hosted clusters of the fleet and their sy
   ]);
   await eventually(async () => {
     for (const hosted of [one, two]) assert.deepEqual(registriesOf(await hosted.get(ORIGINAL)), ['quay.io']);
-    // Whoever brings the rest, the agent comes by the reconciler: git cannot see whether HyperShift has one there.
+    // The reconciler always applies the agent: git cannot see whether HyperShift has one in the cluster.
     for (const hosted of [one, two]) assert.ok((await hosted.get(SYNCER)) !== undefined);
   }).catch((error: unknown) => {
     throw new Error(`${String(error)}\n${process?.log.slice(-3000)}`);

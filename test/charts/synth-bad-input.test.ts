@@ -1,4 +1,4 @@
-/** What `pullwright synth` says of wrong input: where, what is there, what is wanted; and how it exits. */
+/** Errors of `pullwright synth` for invalid input: position, present value, expected value, and exit code. */
 import assert from 'node:assert/strict';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** Each object that is rendered says what the L1 class of its kind would say: no field is lost, misspelt or of another type. */
+/** Each rendered object equals the output of its kind's L1 class: no field is missing, misspelt or of another type. */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

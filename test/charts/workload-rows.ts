@@ -1,4 +1,4 @@
-/** What each container of ours needs, and why. Tables of `workloads.test.ts`. */
+/** Needs of each of our containers, with the reasons. Tables of `workloads.test.ts`. */
 import type { ContainerNeeds } from '../support/container-needs.ts';
 
 export interface Row extends ContainerNeeds {
@@ -50,7 +50,7 @@ export const ROWS: readonly Row[] = [
           ...AGENT_MOUNTS.slice(2),
         ],
       },
-      // Nothing is asked of the API server, so that there is no token to steal.
+      // The container sends no request to the API server, so it has no token to steal.
       others: { rights: ON_NODE },
     },
   },

@@ -113,7 +113,7 @@ interface Schema {
   readonly oneOf?: readonly Schema[];
 }
 
-/** Of every value, without what stands below lists and maps of anything. */
+/** Paths of every value, without those below lists and free-form maps. */
 function paths({ properties = {}, anyOf = [], oneOf = [] }: Schema): readonly string[] {
   const own = Object.entries(properties).flatMap(([name, below]) => {
     const further = paths(below);
@@ -122,7 +122,7 @@ function paths({ properties = {}, anyOf = [], oneOf = [] }: Schema): readonly st
   return [...own, ...[...anyOf, ...oneOf].flatMap(paths)];
 }
 
-/** Of what is set, at every depth. */
+/** Paths of all values that are set, at every depth. */
 function leaves(value: unknown): readonly string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return [];
   return Object.entries(value).flatMap(([name, below]) => [

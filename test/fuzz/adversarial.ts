@@ -7,7 +7,7 @@ export interface Search {
   readonly pieces: readonly string[];
 }
 
-/** What loops stumble over when there is a lot of it. Those that close nothing leave the rest of a document valid. */
+/** Pieces that slow down loops when repeated. Pieces that close nothing leave the rest of a document valid. */
 export const WHOLE: Search = { mostPlaces: 12, pieces: ['\\n', ...'/ \0a0.=:-,\\\n[{"%@'.split('')] };
 
 /** A text of any length, with what is repeated in it and where. */

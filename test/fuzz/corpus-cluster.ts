@@ -69,7 +69,7 @@ const SIDECARS: KubeObject = {
 };
 const FILE = '/etc/kubernetes/credential-providers/ecr-credential-provider.yaml';
 const made = machineConfig('worker', [{ path: FILE, text: PROVIDER }]);
-/** What the kubelets of a pool are started with. */
+/** Rendered kubelet configuration of a pool. */
 const RENDERED: KubeObject = {
   ...made,
   metadata: { name: 'rendered-worker-1' },
@@ -90,7 +90,7 @@ const RENDERED: KubeObject = {
 };
 const ROLLED = { configuration: { name: RENDERED.metadata.name } };
 
-/** What the examples lack, or have too late for the cut: the tenant's Secret and a pod that waits. */
+/** Objects that the examples lack, or have after the cut: the tenant's Secret and a waiting pod. */
 const FIRST: readonly KubeObject[] = [
   meta('v1 Secret', { name: 'additional-pull-secret', namespace: 'kube-system' }),
   {
@@ -114,7 +114,7 @@ export const STANDALONE: string = dump([
   ...examples('credential-tests/manifests/profile.yaml'),
   SIDECARS,
 ]);
-/** What is the platform's: mirror sets, pools of nodes, the credential provider. */
+/** Objects of the platform: mirror sets, node pools, the credential provider. */
 export const PLATFORM: string = dump([
   ...examples('fleet/management/mirror-sets.yaml'),
   ...examples('credential-provider/*.yaml').map((object) =>
@@ -131,7 +131,7 @@ const KEPT = ['DaemonSet', 'PullStatus', 'Secret', 'ServiceAccount'];
 const results = reconcileDumps(STANDALONE, PLATFORM).objects.flatMap(({ after }) =>
   after !== undefined && KEPT.includes(after.kind) ? [after] : [],
 );
-/** What earlier runs have made, but for what is long. */
+/** Objects of earlier runs, without the long ones. */
 export const MADE: string = dump(results);
 /** One of them, with what the engine noted on it. */
 export const MANAGED: string = jsonOf(

@@ -1,4 +1,4 @@
-/** What the first pass over readers that nobody had fuzzed found, made small, with what is answered since. */
+/** Minimal inputs that the first fuzzing of these readers found, with the fixed answers. */
 import assert from 'node:assert/strict';
 import { readFleetYaml } from '../../charts/fleet-yaml.ts';
 import { matchesGlob, matchesImage } from '../../runtime/core/docker-config/match-images.ts';

@@ -12,7 +12,7 @@ import { PARSERS } from './parsers.ts';
 interface Row extends Case {
   readonly parser: string;
   readonly text: string;
-  /** What the answer, or the error, says. */
+  /** Pattern of the answer or the error. */
   readonly says: RegExp;
 }
 

@@ -28,7 +28,7 @@ function used(): number {
   return (user + system) / 1000;
 }
 
-/** What was found, and how many texts the parser took: of one that refuses all, nothing was seen. */
+/** Findings, and the number of accepted texts: a parser that rejects every text was not tested. */
 export interface Fuzzed {
   readonly findings: readonly Finding[];
   readonly taken: number;
@@ -51,7 +51,7 @@ export async function fuzz(
   return { findings, taken };
 }
 
-/** What is wrong with how `parser` takes `text`; undefined when nothing is. */
+/** Fault of `parser` for `text`; undefined when there is none. */
 export async function wrongWith(parser: Parser, text: string): Promise<string | undefined> {
   return (await judged(parser, text)).what;
 }

@@ -16,7 +16,7 @@ const { values } = parseArgs({
 const seed = Number(process.env['SEED'] ?? Date.now() % 0x7fff_ffff);
 process.stdout.write(`seed ${seed}\n`);
 let [wrong, parsers, took] = [0, 0, 0];
-// Of libraries too.
+// Counts the work of libraries, too.
 const counter = new WorkCounter(['file:']);
 await counter.start();
 

@@ -1,6 +1,6 @@
 /** Makes texts that are almost what a parser expects: good ones, cut, doubled, spliced, and sprinkled with what breaks parsers. */
 
-/** What has broken parsers before: names that every object inherits, huge numbers, control characters, half surrogates, markers. */
+/** Tokens that have broken parsers: inherited names, huge numbers, control characters, lone surrogates, markers. */
 const TOKENS: readonly string[] = [
   '__proto__',
   'constructor',
@@ -116,7 +116,7 @@ function pick<T>(list: readonly T[], random: () => number): T {
   return list[Math.floor(random() * list.length)] as T;
 }
 
-/** Values that stand where others are wanted. */
+/** Values of unexpected types. */
 const ODD: readonly unknown[] = [
   null,
   true,
@@ -140,7 +140,7 @@ const ODD: readonly unknown[] = [
   { toString: 1 },
 ];
 
-/** The same JSON with one value replaced, left out, doubled or moved; the text itself when it is not JSON. */
+/** The same JSON with one value replaced, removed, doubled or moved; the text itself when it is not JSON. */
 function reshaped(text: string, random: () => number): string {
   let root: { value: unknown };
   try {

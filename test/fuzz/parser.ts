@@ -1,4 +1,4 @@
-/** What the fuzzer knows of a parser. */
+/** Description of a parser for the fuzzer. */
 import { UsageError } from '../../runtime/core/errors.ts';
 import { HttpClient } from '../../runtime/http/client.ts';
 import { findPlanted } from '../support/canary.ts';
@@ -13,7 +13,7 @@ export interface Parser {
   readonly unit?: string;
   /**
    * Parses, and throws `Error('round trip ...')` when what must hold of the answer does not. The answer must not show a value.
-   * A promise where the parser reads from a stream or asks somebody.
+   * Returns a promise if the parser reads from a stream or sends requests.
    */
   run(text: string): unknown;
 }

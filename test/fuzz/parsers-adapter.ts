@@ -1,4 +1,4 @@
-/** What the adapter's programs read: environments of Jobs, places, receipts, and the messages of Sentinel. */
+/** Inputs of the adapter's programs: environments of Jobs, targets, receipts, and the messages of Sentinel. */
 
 import { recordOf } from '../../runtime/core/record.ts';
 import { redact } from '../../runtime/core/redacted.ts';

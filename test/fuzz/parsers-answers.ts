@@ -1,4 +1,4 @@
-/** What the programs in a cluster are asked and answered: admission reviews, the HyperFleet API, Google's APIs, Jobs, watches. */
+/** Requests and answers that cluster programs read: admission reviews, the HyperFleet API, Google's APIs, Jobs, watches. */
 
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
@@ -190,7 +190,7 @@ export const ANSWER_PARSERS: readonly Parser[] = [
     run: (text) => {
       const object = valueOf(text) as KubeObject;
       const { managedFields } = (object as { metadata?: KubeObject['metadata'] } | null)?.metadata ?? {};
-      // The API server writes this list; only what stands in `fieldsV1` is free.
+      // The API server writes this list; only the content of `fieldsV1` is free.
       if (
         !Array.isArray(managedFields) ||
         managedFields.some((one) => typeof one !== 'object' || one === null)

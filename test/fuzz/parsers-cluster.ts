@@ -56,7 +56,7 @@ async function command(text: string, args: readonly string[], rest: string): Pro
   );
   holds(Number.isInteger(code) && code >= 0 && code <= 2, 'the exit code');
   const whole = said.join('');
-  // What nobody foresaw is said so, with the name of the error.
+  // An unexpected error must be reported as such, with its name.
   holds(
     !/\b(?:Type|Range|Reference)Error\b|Cannot read properties|is not a function|not iterable/.test(whole),
     `"${args[0] ?? ''}" (${whole.slice(0, 200)})`,

@@ -1,4 +1,4 @@
-/** What is looked up by the name of an image, in files of nodes and in Secrets: both sides are somebody's text. */
+/** Look-ups by the name of an image, in files of nodes and in Secrets: both sides are untrusted text. */
 
 import { lookupForContainers } from '../../runtime/core/docker-config/containers-keyring.ts';
 import { kubeletKeyring, lookupForKubelet } from '../../runtime/core/docker-config/kubelet-keyring.ts';
@@ -23,7 +23,7 @@ import { isSelected } from '../../runtime/registry-overrides/reconciler/mirror-s
 import { AUTHS, IMAGES, jsonOf, KUBECONFIG, REGISTRIES } from './corpus.ts';
 import { holds, type Parser, valueOf } from './parser.ts';
 
-/** As large as the file of a node with mirrors, so that it is read in parts. */
+/** A file as large as that of a node with mirrors, so that it is read in chunks. */
 const LARGE_CONF = Array.from(
   { length: 60 },
   (_, index) =>

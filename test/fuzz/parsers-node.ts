@@ -1,4 +1,4 @@
-/** What the programs on nodes read: the API server's answers, the kubelet's token, units, state files, the system bus. */
+/** Inputs of the programs on nodes: the API server's answers, the kubelet's token, units, state files, the system bus. */
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -54,7 +54,7 @@ export const PULL_SECRET_PARSERS: readonly Parser[] = readersOf(
       `{"quay.io":{"auth":"${plantedAuth('cfg')}"}}`,
       `{"credHelpers":{"r.io":"x"},"auths":{"r.io":{"auth":"${plantedAuth('node')}"}}}`,
       jsonOf({ auths: { '*.example.com': { auth: plantedAuth('star') }, 'https://quay.io/v2/': {} } }),
-      // What is no pull secret, but is taken for one.
+      // Texts that are mistaken for pull secrets.
       '"e30="',
       '<html>',
       jsonOf(jsonOf({ auths: {} })),

@@ -1,4 +1,4 @@
-/** What programs have written down for each other, and what others say of what they did: reports, annotations, refusals. */
+/** Records that programs write for each other, and answers about them: reports, annotations, error responses. */
 
 import { UsageError } from '../../runtime/core/errors.ts';
 import { readValue } from '../../runtime/core/kubernetes/read-spec.ts';

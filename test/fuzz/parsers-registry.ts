@@ -1,4 +1,4 @@
-/** What registries and their token services answer: headers, tokens, manifests. All of it is chosen by whoever runs them. */
+/** Answers of registries and their token services: headers, tokens, manifests. All of it is untrusted. */
 import { createHash } from 'node:crypto';
 import { parseImageReference } from '../../runtime/core/image-reference.ts';
 import { redact } from '../../runtime/core/redacted.ts';

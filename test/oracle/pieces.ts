@@ -1,4 +1,4 @@
-/** Of what random questions are put together. */
+/** Parts of random questions. */
 import fc from 'fast-check';
 
 /** One of the words of a text. */

@@ -20,7 +20,7 @@ const LEASE: TestObject = meta('coordination.k8s.io/v1 Lease', {
   namespace: 'default',
 });
 
-/** What the reconciler brings to the cluster, object by object. */
+/** Objects that the reconciler applies to the cluster. */
 const AGENT = [
   SYNCER,
   { apiVersion: 'v1', kind: 'ServiceAccount', metadata: SYNCER.metadata },

@@ -201,4 +201,4 @@ function machine(): TestObject {
   };
 }
 
-/** As small as the real definition allows. */
+/** The smallest object that the real definition allows. */

@@ -79,7 +79,7 @@ export class ReconcilerProcess extends RunningProgram {
       .reduce((sum, one) => sum + Number(one.split(' ').at(-1)), 0);
   }
 
-  /** How many requests to change something it has sent. */
+  /** Number of write requests that it has sent. */
   writes(): Promise<number> {
     return this.metric(/^rest_client_requests_total\{.*method="(PATCH|POST|PUT|DELETE)"/);
   }

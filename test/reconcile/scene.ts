@@ -1,4 +1,4 @@
-/** What the live tests share: pull secrets with planted credentials, and what became of them in a cluster. */
+/** Shared by the live tests: pull secrets with planted credentials, and their state in a cluster. */
 import assert from 'node:assert/strict';
 import type { ControlPlane } from '../control-plane/control-plane.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
@@ -33,7 +33,7 @@ export const additional = (...registries: string[]): TestObject =>
 export const platform = (...registries: string[]): TestObject =>
   pullSecret('pull-secret', 'openshift-config', registries);
 
-/** Part of the additional secret that means nothing: applying the next value makes whoever watches it look again. */
+/** Part of the additional secret without meaning: a new value triggers the secret's watchers. */
 export const touched = (value: number): TestObject =>
   meta('v1 Secret', {
     name: 'additional-pull-secret',

@@ -170,7 +170,7 @@ export function choose(changes: readonly Change[], random: () => number): Change
   return changes[0] as Change;
 }
 
-/** What the changes are made to, beside what is in the namespaces of teams. */
+/** Creates the objects that the changes modify, except those in the namespaces of teams. */
 export async function furnish({ management, hosted }: Planes): Promise<void> {
   for (const crd of [pullSecretProfileCrd(), pullSecretGrantCrd()]) await installCrd(hosted.client, crd);
   for (const name of ['openshift-config', 'sources']) await hosted.apply(namespaceObject(name));

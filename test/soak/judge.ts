@@ -1,4 +1,4 @@
-/** Whether a series of samples is flat: the slope after the warm-up, by medians, so that a few wild samples decide nothing. */
+/** Checks that a series of samples is flat: the slope after the warm-up, by medians, so that outliers have no effect. */
 
 /** One look at the process and its surroundings. */
 export interface Sample {
@@ -7,7 +7,7 @@ export interface Sample {
   readonly values: Readonly<Record<string, number>>;
 }
 
-/** How much a value may grow in an hour, as a share of its median, or as a number. */
+/** Allowed growth of a value per hour, as a share of its median, or as a number. */
 export interface Limit {
   readonly share?: number;
   readonly absolute?: number;
@@ -21,7 +21,7 @@ export interface Verdict {
   readonly largest: number;
   /** Growth per hour after the warm-up. */
   readonly slope: number;
-  /** Growth per hour that is allowed; undefined: shown, not judged. */
+  /** Allowed growth per hour; undefined: shown without a limit. */
   readonly allowed: number | undefined;
   readonly ok: boolean;
 }

@@ -24,7 +24,7 @@ import { soakReport } from './report.ts';
 
 const SAMPLE_EVERY_S = 10;
 const TROUBLE_EVERY_S = 150;
-/** Allowed growth per hour. What is not here is shown, not judged. */
+/** Allowed growth per hour. Other values are shown without a limit. */
 const LIMITS: Readonly<Record<string, Limit>> = {
   'resident memory (MiB)': { share: 0.15 },
   'heap in use (MiB)': { share: 0.25 },
@@ -83,7 +83,7 @@ function isSocket(path: string): boolean {
   }
 }
 
-/** Of all clients; those of the controller manager stay the same. Undefined while a server is down. */
+/** Number of watches of all clients; the controller manager's share is constant. Undefined while a server is down. */
 async function watchesOf({ management, hosted }: Planes): Promise<number | undefined> {
   let sum = 0;
   for (const { client } of [management, hosted]) {
@@ -194,7 +194,7 @@ function tooLittle(samples: number, counts: Counts): readonly string[] {
   }
 }
 
-/** What was declared last is there, and nothing of it waits. */
+/** Checks that the last declared state is applied, and that nothing is pending. */
 async function atTheEnd(
   { management, hosted }: Planes,
   child: ReconcilerProcess,

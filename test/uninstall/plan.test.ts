@@ -1,4 +1,4 @@
-/** What goes, in which order, and what stays: over everything that can be rendered, and case by case. */
+/** Deleted objects, their order, and kept objects: for everything that can be rendered, and case by case. */
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
@@ -7,7 +7,7 @@ import { nameOf, planUninstall, STAGES } from '../../runtime/commands/uninstall/
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
-/** What systems render most of. */
+/** Options with which the systems render the most objects. */
 const SECTIONS: Readonly<Record<string, unknown>> = {
   'global-pull-secret': {
     createConfigNamespace: true,
@@ -38,7 +38,7 @@ function rendered(): readonly KubeObject[] {
     .map(([, text]) => parse(text) as KubeObject);
 }
 
-/** What the platform has under these names too, or what belongs to whoever made it. */
+/** Kept objects: the platform uses the same names, or another owner created them. */
 const STAYS: readonly string[] = [
   'Namespace/hyperfleet-system',
   'ExternalSecret/kube-system/additional-pull-secret',

@@ -98,7 +98,7 @@ export async function everySystem(plane: ControlPlane, kubelet: StandIn): Promis
     throw new Error(`${String(error)}\n${reconciler.log.slice(-3000)}`, { cause: error });
   }
   assert.equal(await reconciler.stop(), 0);
-  // As the reconciler makes it where it may; whether it may is not what is tested here.
+  // The object that the reconciler creates if permitted; permissions are not tested here.
   const labels = { 'pullwright.dev/owner': 'credential-provider' };
   const spec = { config: { ignition: { version: '3.5.0' } } };
   await plane.apply({ ...MACHINE_CONFIG, metadata: { ...MACHINE_CONFIG.metadata, labels }, spec });

@@ -21,7 +21,7 @@ const LISTS: readonly string[] = [
   '/apis/pullwright.dev/v1alpha1/pullstatuses',
 ];
 
-/** What reconcilers keep, as text: who it is and what it says, without what every write changes. */
+/** Objects that reconcilers keep, as text: identity and content, without fields that every write changes. */
 async function kept(plane: ControlPlane): Promise<readonly string[]> {
   const lists = await Promise.all(
     LISTS.map(async (path) => {

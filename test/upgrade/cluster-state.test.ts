@@ -1,4 +1,4 @@
-/** What a reconciler of another version left in a cluster, under the reconciler of today. */
+/** State of another version's reconciler in a cluster, under the current reconciler. */
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,4 +1,4 @@
-/** What an agent of another version left on a node, under the agent of today. */
+/** State of another version's agent on a node, under the current agent. */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ const work = tempFolder();
 
 type Document = Record<string, unknown>;
 
-/** A node on which the agent of today has brought {@link OLD} to rest. */
+/** A node on which the current agent has applied {@link OLD}. */
 class Node {
   readonly folder: string = mkdtempSync(join(work, 'node-'));
   /** The journal on disk when the unit was last restarted. */

@@ -1,4 +1,4 @@
-/** Selectors cannot be changed in place: whoever upgrades would read "field is immutable". They stay as they were first stored. */
+/** Selectors cannot be changed in place: an upgrade would fail with "field is immutable". They stay as first stored. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

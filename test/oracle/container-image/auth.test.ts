@@ -15,7 +15,7 @@ import { askContainersImage } from './oracle.ts';
 
 const cases = caseCount(1500);
 
-/** What one look-up gives: a credential (empty for none), a helper, or an error. */
+/** Result of a look-up: a credential (empty for none), a helper, or an error. */
 interface Found {
   readonly error?: string;
   readonly helper?: string;

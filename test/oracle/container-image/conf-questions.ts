@@ -117,7 +117,7 @@ const FILE = record({
   registry: typed(fc.array(REGISTRY, { maxLength: 5 })),
 });
 
-/** How a text is written: quotes, spaces, comments, inline tables. Drawn per place from a list of numbers. */
+/** Random TOML style: quotes, spaces, comments, inline tables. Each choice comes from a list of numbers. */
 type Roll = () => number;
 
 const COMMENTS: readonly string[] = ['', '', '', ' # why', '\t#"[[registry]]"', ' '];

@@ -64,7 +64,7 @@ function comparable(registry: Listed): object {
 
 const byPrefix = (a: Listed, b: Listed): number => (a.prefix < b.prefix ? -1 : 1);
 
-/** Where the mirror rules say that the image is pulled from, blocked places included: those are a later question. */
+/** Pull sources of the image by the mirror rules, including blocked ones, which are checked later. */
 function pullOf(registries: readonly Registry[], image: string): Pull {
   const parsed = parseImageReference(image);
   if (!parsed.ok) return { error: parsed.goText };
@@ -90,7 +90,7 @@ function withoutTags(pull: Pull): Pull {
 function compare(question: ConfQuestion, theirs: Answer): void {
   const own = ours(question);
   const wanted = reasonOf(theirs.error);
-  // They look at all types before anything else, and two parsers say in their own words what is no TOML.
+  // The peer checks all types first, and the two parsers have different messages for invalid TOML.
   if (wanted === 'unreadable' && own.error !== '') return;
   assert.equal(reasonOf(own.error), wanted, `${own.error} | ${theirs.error}`);
   if (theirs.error !== '') return;

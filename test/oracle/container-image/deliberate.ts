@@ -1,5 +1,5 @@
 /**
- * Where we read something differently from containers/image on purpose: a predicate over the input, and why. What such a
+ * Deliberate differences from containers/image: a predicate over the input, with a reason. An input that such a
  * predicate selects is not compared.
  */
 export interface Deliberate {
@@ -7,7 +7,7 @@ export interface Deliberate {
   readonly reason: string;
 }
 
-/** Of images. */
+/** Deliberate differences for images. */
 export const IMAGES: readonly Deliberate[] = [
   {
     when: (image) => image.startsWith('['),
@@ -16,7 +16,7 @@ export const IMAGES: readonly Deliberate[] = [
   },
 ];
 
-/** Whether something is not compared. */
+/** Whether an input is excluded from the comparison. */
 export function isDeliberate(list: readonly Deliberate[], asked: string): boolean {
   return list.some(({ when }) => when(asked));
 }

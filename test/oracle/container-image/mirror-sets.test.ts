@@ -124,7 +124,7 @@ interface Plan {
   readonly wanted: readonly string[];
 }
 
-/** What `mirrors` says, held against the file that is rendered; undefined where the operator or the runtime refuses. */
+/** Plan of `mirrors`, compared with the rendered file; undefined if the operator or the runtime rejects the sets. */
 function planOf(scene: Scene): Plan | undefined {
   const rendering = renderNodeFiles(scene.sets);
   const cluster = { name: 'local', objects: scene.sets };

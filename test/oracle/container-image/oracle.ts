@@ -1,7 +1,7 @@
 /** Asks the Go program beside this file, which runs the code that CRI-O, podman and skopeo pull with. */
 import { askGo } from '../kubernetes/oracle.ts';
 
-/** What containers/image needs to be built without C. */
+/** Build tags of containers/image for a build without C. */
 const TAGS = 'containers_image_openpgp exclude_graphdriver_btrfs exclude_graphdriver_devicemapper';
 
 /** One question: files of configuration (main first), an auth file, and what is asked about. */

@@ -62,7 +62,7 @@ function ours({ conf, image }: PullQuestion, credential: (repository: string) =>
   });
 }
 
-/** What an auth file gives for a repository; undefined where the look-up fails, and the place is not asked. */
+/** Credential of an auth file for a repository; undefined if the look-up fails, and the pull source is skipped. */
 function lookedUp(text: string, repository: string): string | undefined {
   const files = [{ name: 'auth.json', format: 'config.json', text: redact(text) }] as const;
   const found = lookupForContainers(files, repository);

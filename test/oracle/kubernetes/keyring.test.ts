@@ -118,7 +118,7 @@ function lookup(question: Lookup): Answer {
   };
 }
 
-/** What is wrong with an address between brackets, the kubelet says more exactly. */
+/** The kubelet's message for an invalid address in brackets is more detailed. */
 const ADDRESS_FAULT = /invalid host: ParseAddr\((?:[^"\\]|\\.)*|invalid IP-literal/g;
 
 function withoutAddressFaults(answer: Answer): Answer {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 
 const MODULE = join(import.meta.dirname, '../../control-plane');
 
-/** How many questions a test asks: `fallback` in the gate, `PULLWRIGHT_CASES` by hand. */
+/** Number of questions of a test: `fallback` in the gate, `PULLWRIGHT_CASES` in manual runs. */
 export function caseCount(fallback: number): number {
   return Number(process.env['PULLWRIGHT_CASES'] ?? fallback);
 }

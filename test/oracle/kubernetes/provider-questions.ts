@@ -20,7 +20,7 @@ export const DURATION: fc.Arbitrary<string> = fc.oneof(
 
 const JSON_TEXT = (text: string): string => JSON.stringify(text);
 const WRONG = words('null 1 true [] {} 1.5 ""');
-/** Most of the time what is wanted, at times something else. */
+/** Usually the given value, sometimes a wrong one. */
 const mostly = (wanted: fc.Arbitrary<string>) => fc.oneof({ weight: 12, arbitrary: wanted }, WRONG);
 const list = (item: fc.Arbitrary<string>, maxLength = 3) =>
   fc.array(item, { maxLength }).map((items) => `[${items.join(',')}]`);
@@ -127,7 +127,7 @@ const AUTH = fc
   .map((members) => `{${members.map(([key, value]) => `${JSON_TEXT(key)}:${value}`).join(',')}}`);
 const CACHED = words('0s 1h -1s 1x 0 1h30m').map(JSON_TEXT);
 
-/** What a plugin prints. */
+/** Output of a plugin. */
 export const RESPONSE: fc.Arbitrary<string> = fc
   .tuple(
     object([

@@ -22,7 +22,7 @@ export const PLAIN: fc.Arbitrary<string> = fc.oneof(
 const QUOTED = PLAIN.chain((text) => fc.constantFrom(`"${text}"`, `'${text}'`));
 const TAGGED = PLAIN.map((text) => `!!str ${text}`);
 const SCALAR = fc.oneof({ weight: 6, arbitrary: PLAIN }, QUOTED, TAGGED, fc.constant(''));
-/** Fractions and numbers beyond 64 bits as keys are left out: Go rounds the one to 32 bits and refuses the other. */
+/** Keys without fractions and numbers beyond 64 bits: Go rounds the first to 32 bits and rejects the second. */
 const KEY = fc.oneof(
   { weight: 3, arbitrary: words('a b name value data x-y k8s.io/z') },
   PLAIN.filter((text) => !/^[-+0-9.].*[.eE]|^\.|[0-9]{16}|f{16}/.test(text)),
@@ -31,7 +31,7 @@ const KEY = fc.oneof(
 
 interface Lines {
   readonly lines: readonly string[];
-  /** Whether they may stand behind `key: `. */
+  /** Whether they may follow `key: ` on one line. */
   readonly inline: boolean;
 }
 

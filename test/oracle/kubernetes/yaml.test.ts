@@ -20,8 +20,8 @@ function ours(text: string): { readonly value?: unknown; readonly error?: string
 }
 
 /**
- * A key that stands twice is lost without a word by Go's loose reading: we refuse it, as its strict reading does. But strict
- * reading refuses a merged key that is written out as well, which is what merging is for.
+ * Go's loose reading silently drops a duplicate key: we reject it, as its strict reading does. But strict
+ * reading also rejects an explicit key that overrides a merged one, which is the purpose of merging.
  */
 function theirs(text: string, answer: Answer): { readonly value?: unknown; readonly error?: string } {
   const error = textOf(answer, 'error') || (text.includes('<<: ') ? '' : textOf(answer, 'strictError'));
