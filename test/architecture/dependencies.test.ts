@@ -103,7 +103,7 @@ test('only declared packages are imported, and by the program none that only tes
 });
 
 test('no dependency is declared that nothing imports', () => {
-  // What is for charts of one's own, an example uses.
+  // An example imports the packages that are meant for the user's own charts.
   const imported = new Set(
     packagesOf(['main.ts', 'charts/**/*.ts', 'runtime/**/*.ts', 'examples/**/main.ts']).map(
       ({ name }) => name,

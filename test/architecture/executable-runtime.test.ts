@@ -1,6 +1,6 @@
 /**
- * What the sources take from Node is there in the runtime that the executable brings along. Tests run in Node, and what is missing in
- * the other fails on a user's node alone.
+ * The Node APIs that the sources use exist in the runtime of the executable. Tests run in Node, so an API that is missing in
+ * the other runtime would fail only on a user's node.
  */
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync } from 'node:fs';

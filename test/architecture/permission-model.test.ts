@@ -33,7 +33,7 @@ interface Row {
 
 const FLEET = join(root, 'examples/fleet');
 
-/** A pull secret that is copied by annotation, and a workload without images that anybody has to be asked for. */
+/** A pull secret that is copied by annotation, and a workload without images that need a registry request. */
 const SCENE = join(work, 'scene');
 mkdirSync(SCENE);
 writeFileSync(

@@ -1,6 +1,6 @@
 /**
- * What the repository weighs, held in `budget.json`. A figure may only fall from one push to the next: a rise fails, and so does a
- * fall that the file does not show yet. `UPDATE_GOLDEN=1 node test/run.ts architecture/weight` writes what is lower.
+ * Size of the repository, limited by `budget.json`. A figure may only fall from one push to the next: a rise fails, and so does a
+ * fall that the file does not show yet. `UPDATE_GOLDEN=1 node test/run.ts architecture/weight` writes lower figures.
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';

@@ -113,7 +113,7 @@ if (missing.length > 0 || process.getuid?.() !== 0) {
         packages.some((one) => one.name === name),
         name,
       );
-    // What a tool of the repository brings is not in the image.
+    // Development tools of the repository are not in the image.
     assert.ok(!packages.some((one) => one.name === 'uvu' || one.name === 'cdk8s-plus-28'));
   });
 
@@ -134,7 +134,7 @@ if (missing.length > 0 || process.getuid?.() !== 0) {
     assert.ok(!existsSync(join(rootfs, 'bin/sh')));
     assert.equal(statSync(join(rootfs, 'usr/bin/pullwright')).mode & 0o022, 0);
     await isAsBilled(rootfs);
-    // What a container runtime brings: a process table and devices.
+    // Mounts of a container runtime: a process table and devices.
     const inside =
       'mkdir -p "$1/proc" "$1/dev" && mount -t proc proc "$1/proc" && mount --rbind /dev "$1/dev" && exec chroot --userspec=65532:65532 "$1" /usr/bin/pullwright --version';
     const ran = await runProcess(['unshare', '--mount', 'sh', '-c', inside, 'sh', rootfs]);

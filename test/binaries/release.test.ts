@@ -1,5 +1,5 @@
 // deadline: 600 s
-/** A release: what stands in its way, what is in the folder, and that two runs give the same bytes. */
+/** A release: conditions that block it, files in its folder, and equal bytes of two runs. */
 import assert from 'node:assert/strict';
 import { createHash, generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';

@@ -18,7 +18,7 @@ export async function startPubSub(): Promise<PubSubNode> {
   const source = new URL('./pubsub-server', import.meta.url).pathname;
   const built = await runProcess(['go', 'build', '-o', program, '.'], { cwd: source, deadlineMs: 360_000 });
   assert.equal(built.code, 0, built.stderr);
-  // It ends when its standard input does, so it does not outlive the test.
+  // The emulator exits when its standard input closes, so it does not outlive the test.
   const server = spawn(program, { stdio: ['pipe', 'pipe', 'inherit'] });
   const [address] = (await once(server.stdout, 'data')) as [Buffer];
   return {

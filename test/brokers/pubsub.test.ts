@@ -33,7 +33,7 @@ test('delivery, redelivery and dead letters', async () => {
   for (const body of ['good', 'bad', 'again']) await publisher.publish({ id: body, body });
   await eventually(() => assert.deepEqual(got.toSorted(), ['again', 'again', 'bad', 'good']));
   await eventually(() => assert.ok(notes.includes('A message was moved to the dead letters')));
-  // The dead letter is kept, and can be read by whoever looks for it.
+  // The dead letter is stored, and can be read.
   const { PubSub } = await import('@google-cloud/pubsub');
   const reader = new PubSub({ projectId: 'proj' });
   const buried = Promise.withResolvers<string>();

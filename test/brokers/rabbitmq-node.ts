@@ -47,7 +47,7 @@ export async function startRabbitMq(): Promise<RabbitMqNode> {
     RABBITMQ_LOGS: '-',
     RABBITMQ_ENABLED_PLUGINS_FILE: join(folder, 'enabled_plugins'),
     RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS: '+S 1:1',
-    // What Erlang leaves when it is killed stays in the node's own folder: this, and MnesiaCore.* where it was started.
+    // Files that a killed Erlang leaves stay in the node's own folder: this one, and MnesiaCore.* in its working folder.
     ERL_CRASH_DUMP: join(folder, 'erl_crash.dump'),
   };
   const settings = Object.entries(env).map(([key, value]) => `${key}=${value ?? ''}`);

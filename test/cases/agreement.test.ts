@@ -89,7 +89,7 @@ async function doctorAgrees({ where, cases }: Asked): Promise<void> {
     );
 }
 
-/** What is reported as trouble is in the report, and nothing else that is reported, or is to be, is trouble there. */
+/** The problems of `status` are in the report, and the report marks no other status as a problem. */
 async function statusAgrees({ where, cases }: Asked): Promise<void> {
   const rows = await json<readonly StatusRow[]>('status', ...where);
   for (const { subject, check, severity, message } of rows) {
@@ -146,7 +146,7 @@ async function objectAgrees(object: string, { where, cases }: Asked): Promise<vo
   const firsts = (told as readonly Explanation[]).map(({ findings: all }) =>
     all.find((it) => it.subject === object),
   );
-  // Of the other images of a pod only what is so for them too.
+  // Other images of the pod show only findings that also apply to them.
   if (broken === undefined) assert.ok(firsts.every((first) => first === undefined));
   else
     assert.ok(

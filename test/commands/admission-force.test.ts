@@ -1,4 +1,4 @@
-/** What admission adds to the pods of a template goes by what stands in the cluster: policy, webhook or Kruise, and what they take. */
+/** Entries that admission adds to the pods of a template, by the cluster's policy, webhook or Kruise and their selectors. */
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { injectedNames, plannedNames } from '../../runtime/diagnose/model/admission.ts';

@@ -1,4 +1,4 @@
-/** What a user of kubectl types without thinking: the same flags, forms and names in every command that has a use for them. */
+/** Habits of kubectl users: the same flags, forms and names in every command that has a use for them. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
@@ -11,7 +11,7 @@ import { type Case, table, test } from '../support/suite.ts';
 import { CLUSTER, EMPTY, nowhere, put, tidy } from './output-scene.ts';
 
 const specs = await Promise.all(Object.values(COMMANDS).map(async (entry) => (await entry.load()).spec()));
-/** What people run by hand. */
+/** Commands that people run manually. */
 const byHand = specs.filter(({ name }) => GROUPS.run[name] === undefined || name === 'reconcile');
 
 /** The short form of a flag wherever a command has it. */

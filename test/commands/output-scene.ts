@@ -1,4 +1,4 @@
-/** What commands are run on for the test of their JSON: a cluster in a folder, and a server that stands in for an API server. */
+/** Inputs for the test of the commands' JSON: a cluster in a folder, and a double of an API server. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';

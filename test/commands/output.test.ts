@@ -14,7 +14,7 @@ const kubeconfig = await emptyCluster();
 
 interface Run extends Case {
   readonly args: readonly string[];
-  /** Of the command's forms. @default {0} */
+  /** Index of the command's form. @default {0} */
   readonly form?: number;
   readonly code: number;
   readonly stdin?: string;
@@ -89,7 +89,7 @@ function noteFields(value: unknown, path: string, fields: Map<string, Set<string
   const type = Array.isArray(value) ? 'list' : value === null ? 'null' : typeof value;
   fields.set(path, (fields.get(path) ?? new Set()).add(type));
   if (typeof value !== 'object' || value === null) return;
-  // What is in an object of Kubernetes is its kind's.
+  // Fields of a Kubernetes object belong to its kind.
   if ('apiVersion' in value && 'kind' in value && 'metadata' in value) return;
   for (const [name, inner] of Object.entries(value))
     noteFields(inner, Array.isArray(value) ? `${path}[]` : `${path}.${name}`, fields);

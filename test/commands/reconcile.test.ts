@@ -93,7 +93,7 @@ test('--to writes files that can be compared, with keyed digests in place of val
   writeFileSync(join(to, 'notes.txt'), 'mine');
   assert.equal((await reconcile(args)).code, 0);
   assert.equal(readFileSync(file, 'utf8'), first);
-  // The tenant's secret goes, and with it the file; what somebody else put there stays.
+  // Deleting the tenant's secret deletes its file; files of others stay.
   writeFileSync(join(dir, 'all.yaml'), PLATFORM);
   await reconcile(args);
   assert.ok(!readdirSync(join(to, 'hosted/kube-system')).includes('secret-global-pull-secret.yaml'));

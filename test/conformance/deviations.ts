@@ -12,7 +12,7 @@ import { KRUISE_DEVIATIONS } from './kruise-deviations.ts';
 import { OVERRIDES_DEVIATIONS } from './overrides-deviations.ts';
 import type { Deviation } from './suite.ts';
 
-/** Whether some entry and some pattern of the platform's providers are judged differently by the kubelet and by text. */
+/** Whether the kubelet's matching and a text comparison differ for an entry and a pattern of the platform's providers. */
 function conflictRulesDiffer(matchImages: readonly string[], template: unknown): boolean {
   const { providers = [] } = (template ?? {}) as {
     providers?: readonly { matchImages?: readonly string[] }[];

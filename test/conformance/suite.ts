@@ -4,7 +4,7 @@
 export interface ConformanceCase<I = unknown, E = unknown> {
   readonly name: string;
   readonly input: I;
-  /** The right answer: `better` or `wanted` where the case is marked as a defect of the peer, else what the peer did. */
+  /** The right answer: `better` or `wanted` if the case is marked as a defect of the peer, else the peer's answer. */
   readonly expected: E;
 }
 

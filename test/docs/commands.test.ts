@@ -141,7 +141,7 @@ for (const page of HERE)
     }
   });
 
-/** What a command of a runbook reads besides the API server. */
+/** Inputs of a runbook's command besides the API server. */
 const BESIDES =
   /\b(journalctl|crictl|curl|rabbitmqadmin) | logs |\/proxy\/|pullwright (verify|mirrors .*--probe)|pullwright status /;
 
@@ -153,7 +153,7 @@ const READERS: readonly (readonly [string, string])[] = [
   ['IMAGE', 'registry.example.com/payments/api:1.4.2'],
 ];
 
-/** What an alert would have found: PullStatuses with the verdicts that the runbooks ask for. */
+/** State at an alert: PullStatuses with the verdicts that the runbooks query. */
 const ALERTED = [
   ...[
     ['kube-system', 'Secret', 'original-pull-secret'],

@@ -1,4 +1,4 @@
-/** Every block of the steps for disconnected clusters that needs nothing but files, run as it stands, in the order of the page. */
+/** Runs every block of the steps for disconnected clusters that needs only files, unchanged and in the order of the page. */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { docBlocks, putPullwright, runBlock, saveBlock } from '../support/doc-blocks.ts';

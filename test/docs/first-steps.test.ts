@@ -63,7 +63,7 @@ function systemPath(): NodeJS.ProcessEnv {
 }
 
 test('the commands for an own cluster run against an API server, as a kubectl plugin too', async () => {
-  // As kubectl starts a plugin.
+  // Starts a plugin in the same way as kubectl.
   putProgram(join(prefix, 'bin'), 'kubectl', 'plugin=$1; shift; exec "kubectl-$plugin" "$@"');
   const KUBECONFIG = await emptyCluster();
   await runBlock(docBlock(PAGE, 'Your own cluster', 'sh'), work, { ...env, KUBECONFIG });

@@ -6,7 +6,7 @@ import { test } from '../support/suite.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
 
-/** Targets of the relative links of a page, code left out. */
+/** Targets of the relative links of a page, without those in code. */
 function linksOf(file: string): readonly { readonly path: string; readonly anchor: string }[] {
   const text = readFileSync(join(root, file), 'utf8')
     .replace(/^```[\s\S]*?^```/gm, '')

@@ -1,4 +1,4 @@
-/** `docs/reference` is what the program says of itself, and nothing that it can say is left out. */
+/** `docs/reference` agrees with the program's own descriptions, and is complete. */
 import assert from 'node:assert/strict';
 import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -42,7 +42,7 @@ const OF_OTHERS: ReadonlySet<string> = new Set([
   'InternalError',
   // A policy of OpenShift's mirror sets.
   'NeverContactSource',
-  // What a sample of the format says, and a double that refuses.
+  // Reasons of a sample of the format, and of a double that rejects requests.
   'Bad',
   'Added',
   'EVIL',
@@ -59,7 +59,7 @@ test('every reason that a test has seen stands in the pages', () => {
   const listed = ['conditions.md', 'events.md', 'errors.md'].map((name) => pages.get(name) ?? '').join('\n');
   const seen = new Map<string, string>();
   for (const file of globSync('test/**/*.{ts,json,yaml}', { cwd: root }).filter(
-    // What kubelets and others say.
+    // Messages of kubelets and other programs.
     (path) => !/^test\/(?:conformance\/)?cases\//.test(path),
   ))
     for (const [, , reason = ''] of readFileSync(join(root, file), 'utf8').matchAll(
@@ -88,7 +88,7 @@ test('every metric that the sources name stands in its page', () => {
       ([, name = '']) => name,
     ),
   );
-  // What begins the names of the programs on a node.
+  // Metric prefixes of the programs on a node.
   const prefixes = new Set(['pullwright_agent', 'pullwright_installer']);
   const missing = [...new Set(named)].filter((name) => !prefixes.has(name) && !page.includes(`\`${name}\``));
   assert.deepEqual(missing, []);

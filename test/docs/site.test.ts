@@ -1,4 +1,4 @@
-/** What the documentation site is made from: packages, pages, links and versions. The built site is opened in test/browser. */
+/** Inputs of the documentation site: packages, pages, links and versions. test/browser opens the built site. */
 import assert from 'node:assert/strict';
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

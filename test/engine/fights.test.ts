@@ -1,4 +1,4 @@
-/** commit(): who undoes our writes is given way to; an API server that refuses them is nobody of the kind. */
+/** commit() yields to a writer that reverts our writes; an API server that rejects them is not such a writer. */
 import assert from 'node:assert/strict';
 import { commit, commitAction, commitStatus } from '../../runtime/engine/apply.ts';
 import type { Author, ChangeSet } from '../../runtime/engine/changes.ts';
@@ -39,7 +39,7 @@ function clusterWith(statuses: readonly number[]): Cluster {
 
 interface Row extends Case {
   readonly statuses: readonly number[];
-  /** What became of the last. */
+  /** Result of the last write. */
   readonly last: string;
 }
 
@@ -96,7 +96,7 @@ test('a field that is undefined is one that is absent: a status that has no more
   assert.equal(await said([{ type: 'Ready', status: 'True' }], {}), true);
 });
 
-// JSON patches of objects that are not ours: no more where somebody changes them back.
+// JSON patches of objects that we do not own: they stop when another writer reverts them.
 
 const ref: Ref = {
   role: 'hosted',
@@ -106,7 +106,7 @@ const ref: Ref = {
 };
 const { role: _role, name, ...kind } = ref;
 
-/** The list as it is wanted, whatever version it was read in. */
+/** Replaces the list with the desired one, for an object read at `version`. */
 const replace = (version: number, wanted: readonly string[] = ['ours']): Action => ({
   action: 'json-patch',
   ref,

@@ -24,7 +24,7 @@ const ARGO_CD: GoTools = {
 };
 
 export const REDIS = '/usr/bin/redis-server';
-/** Of Debian's package git, as git itself. */
+/** Part of Debian's package git. */
 export const HTTP_BACKEND = '/usr/lib/git-core/git-http-backend';
 
 const toStderr: Progress = (line) => process.stderr.write(`${line}\n`);

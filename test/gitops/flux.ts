@@ -53,7 +53,7 @@ export class Flux {
         '--metrics-addr=127.0.0.1:0',
         `--health-addr=127.0.0.1:${health}`,
         '--log-encoding=json',
-        // How soon an overlay looks again whether its base is ready: 30 s of nothing but waiting.
+        // Retry interval of an overlay whose base is not ready; the default of 30 s only delays the tests.
         '--requeue-dependency=2s',
       ],
       ready: async () =>

@@ -4,7 +4,7 @@ import type { TestObject } from '../control-plane/resource-path.ts';
 import { grantObject } from '../pull-secret-injection/live.ts';
 import { pullSecret } from '../reconcile/scene.ts';
 
-/** As much of an object as names it. */
+/** The part of an object that identifies it. */
 export function named(apiVersion: string, kind: string, name: string, namespace?: string): TestObject {
   return { apiVersion, kind, metadata: { name, ...(namespace === undefined ? {} : { namespace }) } };
 }
@@ -21,7 +21,7 @@ export const ROLE: TestObject = named(
   'ClusterRole',
   'pullwright-global-pull-secret',
 );
-/** Of the documents' fleet, and the copy that it brings to a namespace. */
+/** Profile of the documents' fleet, and the copy that it distributes to a namespace. */
 export const PROFILE: TestObject = named('pullwright.dev/v1alpha1', 'PullSecretProfile', 'team-registry');
 export const COPY: TestObject = named('v1', 'Secret', 'team-registry', 'team-a');
 

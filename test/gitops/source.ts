@@ -15,7 +15,7 @@ const REQUESTED = 'reconcile.fluxcd.io/requestedAt';
 const DURATION = { type: 'string', pattern: '^([0-9]+(\\.[0-9]+)?(ms|s|m|h))+$' };
 const ANYTHING = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
 
-/** What the controller refuses in a GitRepository's `spec` of ours: the rules that its Go types carry. */
+/** Validation of our GitRepository's `spec`: the rules of the controller's Go types. */
 const GIT_REPOSITORY = {
   type: 'object',
   required: ['interval', 'url'],

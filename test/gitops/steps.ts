@@ -42,7 +42,7 @@ export interface Delivery extends Clusters {
   readonly before: ReadonlySet<string>;
 }
 
-/** Runs a block of a page as it stands; gives what it prints. */
+/** Runs a block of a page unchanged, and returns its output. */
 export async function runBlock(
   { repository, report }: Delivery,
   heading: string,

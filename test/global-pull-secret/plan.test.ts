@@ -97,7 +97,7 @@ test('one that had a pull secret misses it, and so does a hosted cluster', () =>
   }
 });
 
-// A removal is held on a copy that somebody deletes, and there is no merge that has its entries: only nodes know them.
+// A removal is held on a copy that is then deleted, and no merge has its entries: only nodes have them.
 
 const root = tempFolder();
 

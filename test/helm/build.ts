@@ -5,7 +5,7 @@ import { canBuild, type GoTools, goTools, type Progress } from '../support/go-to
 const TOOLS: GoTools = {
   name: 'helm',
   module: import.meta.dirname,
-  // Without its version, Helm says v4.0: charts that name a kubeVersion or a version of Helm would be judged by it.
+  // Without a version, Helm reports v4.0, and charts with a kubeVersion or a Helm version would be checked against it.
   flags: ['-ldflags', '-X helm.sh/helm/v4/internal/version.version=v4.3.1'],
   env: { CGO_ENABLED: '0' },
   programs: { helm: 'helm' },
@@ -18,7 +18,7 @@ export function missingHelm(): string | undefined {
   return canBuild(TOOLS) ? undefined : 'no Go tool chain to build helm with';
 }
 
-/** Path of the program; builds it when nobody has yet (about two minutes on two cores). */
+/** Path of the program; builds it if it is missing (about two minutes on two cores). */
 export async function helmProgram(progress: Progress = toStderr): Promise<string> {
   return join(await goTools(TOOLS, progress), 'helm');
 }

@@ -88,7 +88,7 @@ test('replicas, resources and options of the reconciler; and the Namespace of th
   assert.ok(!found.has('Namespace//pullwright-system'));
 });
 
-/** What `synth` renders without definitions, with the annotation that a chart adds. */
+/** Objects that `synth` renders, without CRDs, with the annotation that a chart adds. */
 function synth(input: FleetInput): Objects {
   const fleet = readFleet(input);
   const objects = fleet.clusters.flatMap((cluster) => renderCluster(fleet, cluster).objects);

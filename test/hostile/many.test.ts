@@ -36,7 +36,7 @@ await counter.start();
 const NAMESPACE = 'web';
 const SHAPED = { name: 'b', namespace: NAMESPACE };
 
-/** As a block, and as a flow: the library has two readers. */
+/** YAML block and flow style: the library has a reader for each. */
 const block = (keys: number): string =>
   numbers(keys)
     .map((one) => `k${one}: 1\n`)
@@ -104,7 +104,7 @@ function usesOf(from: string): Promise<unknown> {
   return readWorldOfUse(flags, [], IO);
 }
 
-/** What a token service is asked for `scope`. */
+/** URL of the request to a token service for `scope`. */
 async function askedFor(scope: string): Promise<URL | undefined> {
   let asked: URL | undefined;
   const transport = {

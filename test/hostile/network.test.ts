@@ -45,7 +45,7 @@ function templateOf(
 const adapter = renderedBy('defaults');
 const workloads = [
   ...Object.keys(CLUSTERS).map((name) => [name, renderedBy(name)] as const),
-  // Jobs are made where the adapter is, and its installation brings their policy.
+  // Jobs run in the adapter's namespace, and its installation contains their policy.
   ...Object.entries(madeAtRunTime()).map(
     ([name, objects]) => [name, [...objects, ...policiesOf(adapter)]] as const,
   ),

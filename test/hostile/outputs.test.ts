@@ -36,7 +36,7 @@ const CLUSTER = [
 interface Place {
   readonly work: string;
   readonly to: string;
-  /** Somebody else's folder, with one file in it. */
+  /** Another owner's folder with one file. */
   readonly elsewhere: string;
 }
 

@@ -1,4 +1,4 @@
-/** What is printed to be pasted into a shell or applied: a name in it stays a name, and a right is one by name. */
+/** Output for a shell or `kubectl apply`: a name in it stays a name, and rights are limited by resourceNames. */
 import assert from 'node:assert/strict';
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

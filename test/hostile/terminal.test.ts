@@ -1,5 +1,5 @@
 /**
- * Nothing that somebody else chose is obeyed by a terminal, begins a line of ours, or is a command to the CI system that keeps the log:
+ * Untrusted text never controls a terminal, starts a line of our output, or is a command to the CI system that stores the log:
  * names, keys, images and messages with control characters and with lines of their own.
  */
 import assert from 'node:assert/strict';
@@ -35,7 +35,7 @@ const from = join(folder, 'dump');
 const run = (args: readonly string[], isTTY: boolean) =>
   runInProcess(args, { isTTY, env: isTTY ? {} : { NO_COLOR: '1' }, cwd: folder });
 
-/** What the command's own colours and moves leave behind is what others could have put there. */
+/** Control characters that remain after the command's own colours and cursor moves come from untrusted text. */
 function obeyed(text: string): string | undefined {
   return OBEYED.exec(text.replace(/\p{Cc}\[[0-9;]*m/gu, ''))?.[0];
 }
@@ -132,7 +132,7 @@ test('a thousand documents that cannot be read fill no screen, and each is said 
   }
 });
 
-/** What people are shown of `text`. */
+/** `text` as it is displayed. */
 function shown(text: string): string {
   let said = '';
   const stream = { write: (part: string) => (said += part) };

@@ -1,4 +1,4 @@
-/** Which requests go through a proxy. */
+/** Selection of requests that go through a proxy. */
 import assert from 'node:assert/strict';
 import { proxyFor } from '../../runtime/http/proxy.ts';
 import { type Case, table, test } from '../support/suite.ts';

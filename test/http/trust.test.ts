@@ -1,4 +1,4 @@
-/** What a request carries and where: redirects, other identities, how long a server may ask for patience, what is a network. */
+/** Credentials of requests and their targets: redirects, other identities, limits of Retry-After, network addresses. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:https';

@@ -16,7 +16,7 @@ export function missingJudge(): string | undefined {
   return canBuild(TOOLS) ? undefined : 'no Go tool chain to build operator-verify with';
 }
 
-/** Path of the program; builds it when nobody has yet. */
+/** Path of the program; builds it if it is missing. */
 export async function bundleJudge(progress: Progress = toStderr): Promise<string> {
   return join(await goTools(TOOLS, progress), 'operator-verify');
 }

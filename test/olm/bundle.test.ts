@@ -1,6 +1,6 @@
 // deadline: 600 s
 // needs: operator-verify
-/** A bundle for the Operator Lifecycle Manager: nothing of the fleet is lost in it, and the judge of OperatorHub takes it. */
+/** A bundle for the Operator Lifecycle Manager: it contains the whole fleet, and OperatorHub's validator accepts it. */
 import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -111,7 +111,7 @@ test('every object of the fleet is in the bundle, in its service version or besi
       !there.has(describe(object)) &&
       !there.has(describe({ ...object, metadata: { name: object.metadata.name } })),
   );
-  // What is left is what OLM makes by itself of the service version.
+  // The other objects are those that OLM creates from the ClusterServiceVersion.
   assert.deepEqual([...new Set(lost.map(({ kind }) => kind))].sort(), [
     'ClusterRole',
     'ClusterRoleBinding',
@@ -227,7 +227,7 @@ test('docs/olm.md: its fleet becomes a bundle by its command', async () => {
     'bundle.Dockerfile',
   ])
     assert.ok(files.includes(path), path);
-  // What would delete somebody else's namespace with `oc delete -k` is not there.
+  // No namespace of another owner, which `oc delete -k` would delete.
   assert.deepEqual(
     files.filter((path) => path.includes('namespace-')),
     ['beside/_cluster/namespace-pullwright-system.yaml'],

@@ -141,7 +141,7 @@ export class InstallerNode {
     return join(this.units, 'kubelet.service.d/40-kubelet-crio-image-credential-provider.conf');
   }
 
-  /** Where the kubelet's files are. */
+  /** Folder of the kubelet's files. */
   get folder(): string {
     return join(this.machine.state, 'providers');
   }

@@ -80,7 +80,7 @@ export interface PluginCall {
 }
 
 /**
- * Which of the calls run the plugin: a response is cached for its duration (or the default) by image, registry or globally, and
+ * Calls that run the plugin: a response is cached for its duration (or the default) by image, registry or globally, and
  * by the pod's token.
  */
 export function executions(

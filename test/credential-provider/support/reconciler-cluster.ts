@@ -15,7 +15,7 @@ import { CR, configOf, furnishPools, type OperatorStandIn } from './machine-conf
 
 /** Longer deadline for busy machines. */
 export const SLOW = { withinMs: 60_000, everyMs: 100 };
-/** Where the reconciler reports. */
+/** Object in which the reconciler reports. */
 export const STATUS: TestObject = {
   apiVersion: 'pullwright.dev/v1alpha1',
   kind: 'PullStatus',

@@ -47,7 +47,7 @@ test(`${cases} random files are taken or refused alike, with the same words`, ()
   });
 });
 
-/** What Go writes for "nothing" differs by field; the version is the one it was asked to write. */
+/** Go's empty values differ by field; the version is the requested one. */
 function withoutEmpty(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutEmpty);
   if (typeof value !== 'object' || value === null) return value;

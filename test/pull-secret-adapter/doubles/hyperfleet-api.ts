@@ -183,7 +183,7 @@ function disturbed(fault: ApiFault, request: IncomingMessage, response: ServerRe
 }
 
 interface Route {
-  /** As in the document. */
+  /** Name in the document. */
   readonly name: string;
   readonly id: string | undefined;
   readonly statuses: boolean;

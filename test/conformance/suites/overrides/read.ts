@@ -17,7 +17,7 @@ export interface OverrideCase {
   readonly wanted?: Readonly<Record<string, unknown>>;
 }
 
-/** A wanted answer names only what matters: everything it names must be right. */
+/** The answer must match every field of `wanted`, which may be partial. */
 export const PARTIAL = '(partial)';
 
 export function readCases(document: unknown, list = 'cases'): readonly OverrideCase[] {
