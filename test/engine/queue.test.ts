@@ -80,10 +80,18 @@ test('waits longer after each failure, and from the beginning after a success', 
   assert.deepEqual(waits, [5, 10, 20, 5]);
 });
 
-test('a back-off ends at 1000 seconds', () => {
-  const queue = new WorkQueue(new ManualClock());
+test('a back-off ends at 1000 seconds', async () => {
+  const clock = new ManualClock();
+  const queue = new WorkQueue(clock);
   for (let round = 0; round < 100; round++) queue.addRateLimited('a');
-  assert.equal(queue.failuresOf('a'), 100);
+  clock.advance(5);
+  await queue.next();
+  queue.done('a');
+  queue.addRateLimited('a');
+  clock.advance(999_999);
+  assert.equal(queue.depth, 0);
+  clock.advance(1);
+  assert.equal(queue.depth, 1);
 });
 
 test('closed, it lets workers go and takes nothing', async () => {
