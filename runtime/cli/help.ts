@@ -1,22 +1,22 @@
-/** `--help` out of the table of flags. */
+/** Renders `--help` from the table of flags. */
 import { wrapped } from '../core/text.ts';
 import type { Completion, Flag, Flags } from './flags.ts';
 
-/** What a command says about itself. */
+/** Description of a command. */
 export interface CommandSpec<F extends Flags = Flags> {
   readonly name: string;
-  /** What is called, where it is another name than `pullwright <name>`. */
+  /** The program to run. @default {'pullwright <name>'} */
   readonly program?: string;
-  /** What it does: paragraphs, one line each. */
+  /** Description: paragraphs, one line each. */
   readonly about: readonly string[];
   /** Arguments that are not flags, in their order. */
   readonly args?: readonly Argument[];
   readonly flags: F;
-  /** Variables of the environment that are read. */
+  /** Environment variables. */
   readonly environment?: readonly Argument[];
-  /** What is worth knowing besides: paragraphs, below the flags. */
+  /** Notes below the flags: paragraphs, one line each. */
   readonly notes?: readonly string[];
-  /** What an exit code says, where it is more than done, failed and wrong usage. */
+  /** Meaning of the exit codes, when there are more than done, failed and wrong usage. */
   readonly exitCodes?: string;
   /** Command lines. */
   readonly examples: readonly string[];
@@ -26,7 +26,7 @@ export interface Argument {
   /** `POD`, `[DIR...]`, `GCP_PROJECT_ID` */
   readonly name: string;
   readonly help: string;
-  /** What a shell offers for it. @default {'files'} */
+  /** Source of its shell completion. @default {'files'} */
   readonly completes?: Completion;
 }
 
@@ -52,13 +52,13 @@ export function helpText(spec: CommandSpec): string {
   ].join('\n');
 }
 
-/** What is typed: the program, its arguments, and whether there are flags. */
+/** The usage line: program, arguments, and `[flags]` if there are any. */
 function usage({ name, program = `pullwright ${name}`, args = [], flags }: CommandSpec): string {
   const more = Object.keys(flags).length === 0 ? [] : ['[flags]'];
   return [program, ...args.map((arg) => arg.name), ...more].join(' ');
 }
 
-/** What each exit code says. */
+/** Meaning of each exit code. */
 function exitCodes(spec: Pick<CommandSpec, 'exitCodes'>): string {
   return spec.exitCodes ?? '0 done, 1 failed, 2 wrong usage';
 }
@@ -81,7 +81,7 @@ function flagUsage(name: string, { value }: Pick<Flag<unknown>, 'value'>): strin
   return value === '' ? `--${name}` : `--${name} ${value}`;
 }
 
-/** What it does, its default, and whether there may be more than one. */
+/** Help of a flag, with its default, and whether it may be repeated. */
 function flagHelp({ help, many, default: fallback }: Flag<unknown>): string {
   const more = many ? '; may be given more than once' : '';
   return `${help}${fallback === undefined || fallback === '' ? '' : ` (default ${fallback})`}${more}`;

@@ -12,15 +12,15 @@ const MARK = `\u001b]${globalThis.crypto.randomUUID()}\u0007`;
 /** Moves of the cursor and colours, at the start of a text. */
 const SEQUENCES = /^(?:\r|\p{Cc}\[[0-9;]*[A-Za-z])+/u;
 
-/** A sequence of control characters that this program means, e.g. `\r\u001b[K`. */
+/** Marks a sequence of control characters as our own, e.g. `\r\u001b[K`. */
 export function control(sequence: string): string {
   return `${MARK}${sequence}`;
 }
 
 /**
  * The same streams, with untrusted control characters escaped: only sequences made by {@link control}
- * stay, and nothing passes for a command to the CI system that keeps the log. What is JSON or our YAML stays the same value, since the
- * escapes are those of both.
+ * stay, and no text is a command for the CI system that stores the log. The values of JSON and of our YAML do not change, because
+ * the escapes are valid in both.
  */
 export function forPeople(io: CommandIo): CommandIo {
   return {
@@ -28,7 +28,7 @@ export function forPeople(io: CommandIo): CommandIo {
     env: io.env,
     cwd: io.cwd,
     signal: io.signal,
-    // Streams are made on first use, as each slows the provider's start-up.
+    // Created on first use, because each stream slows the start of the credential provider.
     get stdin() {
       return io.stdin;
     },
@@ -60,17 +60,17 @@ function shown(text: string): string {
   return harmless(first) + rest.join('');
 }
 
-/** For terminals, and for CI systems, which read a log for commands. */
+/** Escapes text for terminals, and for CI systems, which run commands in a log. */
 function harmless(text: string): string {
   return withoutCommands(printable(text));
 }
 
-// Long lists for people: the beginning, and how many more there are.
+// Long lists for people: the first lines, and the number of the others.
 
 /**
  * The first `most` of `lines`, then one that counts the rest.
  *
- * @param hint how to see them all, e.g. `--output json shows them`
+ * @param hint how to see all lines, e.g. `--output json shows them`
  */
 export function capped(lines: readonly string[], most: number, hint: string): readonly string[] {
   if (lines.length <= most) return lines;
@@ -78,37 +78,37 @@ export function capped(lines: readonly string[], most: number, hint: string): re
   return [...kept, `... and ${lines.length - kept.length} more: ${hint}`];
 }
 
-// What was found wrong beside the answer of a command.
+// Problems that a command reports in addition to its result.
 
-/** On a terminal; 2>FILE keeps all lines. */
+/** Lines on a terminal; 2>FILE keeps all lines. */
 const MOST_LINES = 200;
 
 /**
- * Writes a line for each problem to stderr. On a terminal, one broken document must not fill a person's screen: the first are shown, with how
- * many more there are. Elsewhere each line may be looked for, and all are written.
+ * Writes a line for each problem to stderr. A terminal shows only the first ones and the number of the others, so that one broken
+ * document does not fill the screen. Files and pipes get all of them.
  */
 export function writeProblems({ stderr }: Pick<CommandIo, 'stderr'>, problems: Iterable<string>): void {
-  // What is said of an object holds its names; a newline in one must begin no line.
+  // Problems contain names of objects; a newline in a name must not start a line.
   const lines = [...problems].map(onOneLine);
   const shown = stderr.isTTY === true ? capped(lines, MOST_LINES, '2>FILE keeps them all') : lines;
   if (shown.length > 0) stderr.write(`${shown.join('\n')}\n`);
 }
 
-/** Whether `problems` are warnings alone, so that all that was given could be read. */
+/** Whether all `problems` are warnings, so that all input was read. */
 export function areWarnings(problems: readonly string[]): boolean {
   return problems.every((line) => line.startsWith('warning: '));
 }
 
-/** Paints a text for a terminal; `plain` gives it back as it is. */
+/** Styles a text for a terminal; {@link plain} returns it unchanged. */
 export type Paint = (style: 'bold' | 'dim' | 'red' | 'yellow' | 'green', text: string) => string;
 
 export const plain: Paint = (_style, text) => text;
 
-// What is known about who reads: colours and width.
+// Colours and width of the terminal.
 
 type Style = Parameters<Paint>[0];
 
-/** How a style begins, and how it ends. */
+/** Codes that start and end a style. */
 type Codes = readonly [open: string, close: string];
 
 const SHAPES = { bold: ['1', '22'], dim: ['2', '22'] } as const satisfies Partial<Record<Style, Codes>>;
@@ -120,13 +120,13 @@ const SHAPES = { bold: ['1', '22'], dim: ['2', '22'] } as const satisfies Partia
  */
 const PALETTE = { red: 202, yellow: 226, green: 39 } as const;
 
-/** Of terminals with eight colours. */
+/** Colours of terminals with eight colours. */
 const FEW = { red: '31', yellow: '33', green: '36' } as const;
 
 /**
- * Colours on a terminal only, and not when NO_COLOR is set, whatever it says, or where the terminal is called dumb.
+ * Colours on a terminal only, and not when NO_COLOR is set to any value or TERM is `dumb`.
  *
- * @param io `COLORTERM` and `TERM` say how many colours there are
+ * @param io `COLORTERM` and `TERM` determine the number of colours
  */
 export function paintFor({ stdout, env }: CommandIo): Paint {
   const { NO_COLOR = '', TERM = '', COLORTERM = '' } = env;
@@ -143,7 +143,7 @@ function codesOf(style: Style, hasMany: boolean): Codes {
   return [hasMany ? `38;5;${PALETTE[style]}` : FEW[style], '39'];
 }
 
-/** Width to wrap or cut at: what COLUMNS says, else that of the terminal; undefined without either. */
+/** Width to wrap or cut at: COLUMNS, else the width of the terminal; undefined without either. */
 export function columnsOf({ env, stdout }: CommandIo): number | undefined {
   const said = Number(env['COLUMNS'] ?? Number.NaN);
   if (Number.isInteger(said) && said > 0) return said;
@@ -153,12 +153,12 @@ export function columnsOf({ env, stdout }: CommandIo): number | undefined {
 // Columns of text for people.
 
 /**
- * Lines up `cells`, the first row being the head; each line is cut to `columns`. Ends with a newline.
+ * Aligns `cells` in columns. The first row is the header; each line is cut to `columns`. Ends with a newline.
  *
  * @param columns width of the terminal; undefined: nothing is cut
  */
 export function textTable(given: readonly (readonly string[])[], columns: number | undefined): string {
-  // A name with a newline in it could pass for a row of ours.
+  // A name with a newline could fake a row.
   const cells = given.map((line) => line.map(onOneLine));
   const count = Math.max(...cells.map((line) => line.length));
   const widths = Array.from({ length: count }, (_, index) =>
@@ -179,14 +179,14 @@ function cut(line: string, columns: number | undefined): string {
     : `${line.slice(0, Math.max(1, columns - 1))}…`;
 }
 
-// Rows for a terminal: a table where its last column can be read, else one record below the other.
+// Rows for a terminal: a table if its last column fits, else one record below the other.
 
-/** The last column, which holds the sentences, needs so much room. */
+/** Minimum width of the last column, which contains sentences. */
 const ROOM = 24;
 
 /**
- * Lines up `cells`, the first row being the head. Where the terminal is too narrow for that, each row becomes a record: its first
- * two cells, then the others on lines of their own under the name of their column, the last one without. Ends with a newline.
+ * Aligns `cells` in columns; the first row is the header. On a narrow terminal each row becomes a record: its first two cells,
+ * then the others on a line each, after the name of their column, the last one without a name. Ends with a newline.
  *
  * @param columns width of the terminal; undefined: a table, and nothing is cut
  */
