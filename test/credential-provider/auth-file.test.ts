@@ -130,7 +130,7 @@ test('a secret that says the same is not passed over', () => {
   assert.deepEqual(chosen(secrets), [{ key: KEY, from: 'a', passedOver: ['c'], auth: plantedAuth('one') }]);
 });
 
-test('two spellings in one secret: the canonical one counts, wherever it stands', () => {
+test('two spellings in one secret: the canonical one counts, in any position', () => {
   const odd = `https://${KEY}/`;
   for (const entries of [
     { [odd]: 'odd', [KEY]: 'plain' },

@@ -130,7 +130,7 @@ test('a verdict is short, because there may be a hundred', () => {
   assert.match(message, /x\.\.\.$/);
 });
 
-test('the Event stands on the pod, once for each cause', () => {
+test('the pod gets one Event for each cause', () => {
   const note = { namespace: 'a', serviceAccount: 'app', pod: 'web-0', podUid: 'u1', message: 'm' };
   const { regarding, ...said } = failureEvent(note);
   assert.deepEqual(regarding, { apiVersion: 'v1', kind: 'Pod', namespace: 'a', name: 'web-0', uid: 'u1' });

@@ -202,7 +202,7 @@ test('a command without a variable of its own is never repeated', () => {
   assert.ok(planInstall(input({ unit: [{ ...UNIT, text: named }] })).ok);
 });
 
-test('providers that are there stay, in their folder; what they serve is left out', () => {
+test('existing providers stay in their folder; the images that they serve are excluded', () => {
   const plan = planInstall(
     input({
       pointers: pointed,

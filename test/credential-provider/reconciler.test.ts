@@ -23,7 +23,7 @@ test('one MachineConfig per built-in pool, owned by the object', () => {
   assert.equal(conditions.get('Validated')?.observedGeneration, 3);
 });
 
-test('nothing wanted renders nothing, whatever the nodes run', () => {
+test('an empty desired state renders nothing, whatever the nodes run', () => {
   const { configs, conditions } = reconcile({
     matchImages: null,
     nodes: [{ name: 'n', pool: 'worker', kubelet: 'v1.30.0' }],
@@ -32,7 +32,7 @@ test('nothing wanted renders nothing, whatever the nodes run', () => {
   assert.equal(conditions.get('MachineConfigRendered')?.status, 'True');
 });
 
-test('deleted: nothing is wanted any more, so that the engine prunes', () => {
+test('deleted: the desired state is empty, so that the engine prunes', () => {
   assert.deepEqual(reconcile({ deleted: true }).outcome, {});
 });
 
@@ -108,7 +108,7 @@ test('where the Machine Config Operator manages it, nothing is written, its stat
   assert.equal(owned.configs.length, 1);
 });
 
-test('an object of a dump without managedFields that somebody wrote a status to is not planned for', () => {
+test('an object of a dump without managedFields and with a status is not planned for', () => {
   const spec = { matchImages: ['docker.io'] };
   const shape = { pools: ['worker'], deleted: true };
   const observed = reconcile({ ...shape, more: [dumped(spec, { conditions: [] })] });

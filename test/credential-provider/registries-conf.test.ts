@@ -10,7 +10,7 @@ import { makeNode } from './support/node-double.ts';
 
 const IMAGE = 'a.example.com/team/app';
 const filler = '[[registry]]\nlocation = "filler.example.net"\n';
-test('a prefix that stands twice counts the first time; a wildcard needs no location', () => {
+test('the first entry of a duplicate prefix counts; a wildcard needs no location', () => {
   const read = parseRegistriesConf(
     '[[registry]]\nprefix = "x.io"\nlocation = "first.io"\n[[registry]]\nprefix = "x.io"\nlocation = "second.io"\n[[registry]]\nprefix = "*.y.io"\n',
   );

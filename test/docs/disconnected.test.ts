@@ -8,7 +8,7 @@ import { tempFolder } from '../support/temp-folder.ts';
 const blocks = docBlocks('docs/registry-overrides.md').filter(({ heading }) => /^\d\. /.test(heading));
 const work = tempFolder();
 
-test('only what needs a registry or a cluster is left out', () => {
+test('only blocks that need a registry or a cluster are skipped', () => {
   assert.deepEqual(
     blocks.flatMap(({ skipped }) => skipped ?? []),
     ['needs a registry', 'needs a cluster', 'needs a cluster', 'needs a cluster'],

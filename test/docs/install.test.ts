@@ -14,7 +14,7 @@ const root = new URL('../..', import.meta.url).pathname;
 
 const blocks = docBlocks('docs/install.md');
 
-test('every block says its language, and only what needs others is left out', () => {
+test('every block says its language, and only blocks that need other systems are skipped', () => {
   assert.ok(blocks.length > 10);
   for (const { language } of blocks) assert.ok(['json', 'sh', 'yaml'].includes(language), language);
   assert.deepEqual(

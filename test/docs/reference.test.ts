@@ -55,7 +55,7 @@ test('the schema of the fleet file is the one that the program has', () => {
   assert.ok(readFileSync(FLEET_SCHEMA, 'utf8') === fleetSchemaText(), 'it is old: npm run reference');
 });
 
-test('every reason that a test has seen stands in the pages', () => {
+test('the pages contain every reason that a test has seen', () => {
   const listed = ['conditions.md', 'events.md', 'errors.md'].map((name) => pages.get(name) ?? '').join('\n');
   const seen = new Map<string, string>();
   for (const file of globSync('test/**/*.{ts,json,yaml}', { cwd: root }).filter(
@@ -81,7 +81,7 @@ test('few reasons stand without their words', () => {
   assert.ok(bare.length <= 53, bare.join('\n'));
 });
 
-test('every metric that the sources name stands in its page', () => {
+test('its page contains every metric that the sources name', () => {
   const page = pages.get('metrics.md') ?? '';
   const named = globSync('runtime/**/*.ts', { cwd: root }).flatMap((file) =>
     [...readFileSync(join(root, file), 'utf8').matchAll(/'(pullwright_[a-z0-9_]+)'/g)].map(

@@ -210,7 +210,7 @@ test('applied objects are looked at once more, whatever their number, and not ag
     assert.equal(passes.length, before);
   }));
 
-test('what somebody else makes of our object is news', () =>
+test('a change of our object by another writer is reconciled', () =>
   withEngine(copier(true), async ({ server, passes, settled }) => {
     await server.tell();
     const out = server.objects.get('out') as KubeObject;

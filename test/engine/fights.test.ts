@@ -174,7 +174,7 @@ test('a list that is set back each time is left after the fifth time, and who se
   assert.deepEqual(await one.run(replace(7)), [], 'tried again later');
 });
 
-test('an object that somebody changed in between is a conflict, and not a patch that is wrong', async () => {
+test('an object that was changed in between is a conflict, and not an invalid patch', async () => {
   const one = scene();
   await one.run(replace(3));
   assert.deepEqual(one.last[0], { op: 'replace', path: '/metadata/resourceVersion', value: '3' });

@@ -137,7 +137,7 @@ test('one that cannot be opened is told of after five looks, one that is refused
   assert.deepEqual(seen.says(), ['False HostedClustersFailing', 'c/a Unreachable', 'c/b SameCluster']);
 });
 
-test('what somebody deletes or overwrites is written again: at the next change, or after ten minutes', async () => {
+test('deleted or overwritten objects are written again: at the next change, or after ten minutes', async () => {
   const seen = scene(new Map([follower('c/a')]));
   await seen.look();
   seen.stored.clear();

@@ -157,7 +157,7 @@ table(test, rows, (row) => {
   }
 });
 
-test('kinds that nobody reads are not parsed', () => {
+test('kinds that no system reads are not parsed', () => {
   const parsed = parseManifests(
     `${map('a')}---\nkind: Pod\nmetadata: [broken\n---\n${map('s', 'Secret')}`,
     'f.yaml',

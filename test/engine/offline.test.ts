@@ -98,7 +98,7 @@ test('keeps what it made when the outcome says so', () => {
   assert.deepEqual(run([keeper], [...store]).verbs, []);
 });
 
-test('never touches an object of the same name that somebody else made', () => {
+test('never touches an object of the same name that another owner created', () => {
   const { result, store } = run(
     [copier],
     [configMap('source', { a: '1' }), configMap('source-copy', { mine: 'yes' })],

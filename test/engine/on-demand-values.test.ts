@@ -39,7 +39,7 @@ test('of what is not ours only what is said to us is kept', () => {
   assert.ok(isKept(kept));
 });
 
-test('what nobody wants is not kept, and is wanted no more when the last one lets go', () => {
+test('an unneeded value is not cached, and a value is dropped when its last user releases it', () => {
   const values = new OnDemandValues();
   assert.equal((values.keep(secret('a/1', 10)) as SecretObject).data, undefined);
   const [one, other] = [{}, {}];

@@ -75,7 +75,7 @@ export function testDrift(
   { prod: { plane } }: Delivery,
   look: () => Promise<unknown>,
 ): void {
-  test('drift: what somebody changed or deleted is put back, and Secrets are not touched', async () => {
+  test('drift: changed or deleted objects are restored, and Secrets are not touched', async () => {
     const secrets = await Promise.all([GLOBAL, COPY, SOURCE].map((one) => plane.get(one)));
     const { name, namespace = '' } = DEPLOYMENT.metadata;
     await plane.kubectl('-n', namespace, 'scale', 'deployment', name, '--replicas=5');

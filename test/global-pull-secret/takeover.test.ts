@@ -144,7 +144,7 @@ test('a takeover that ended halfway goes on: what is left of the plan is confirm
   assert.ok('r.io' in (one.auths('global-pull-secret') ?? {}));
 });
 
-test('an object that its maker writes again has to be confirmed again, so that nobody fights', () => {
+test('an object that its creator writes again has to be confirmed again, so that no writers fight', () => {
   const one = beside(config({ 'r.io': auth('tenant') }));
   one.reconcile();
   confirm(one, codesIn(readiness(one)));

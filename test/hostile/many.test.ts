@@ -231,7 +231,7 @@ test('a scope that is named twice, and blanks around them, are asked for once', 
   assert.equal(asked?.searchParams.get('service'), 'r.io');
 });
 
-test('whoever looks briefly gets the entries that are near, and the number of the others', () => {
+test('a short look-up gets the nearest entries, and the number of the others', () => {
   const keys = [
     'r.io/other',
     '*.r.io',

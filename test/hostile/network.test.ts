@@ -106,7 +106,7 @@ test('metrics are for the monitoring namespaces alone; probes need no rule, and 
   }
 });
 
-test('the webhook speaks to the API server and to nobody else, where that is said', () => {
+test('the webhook connects to the API server only, if the fleet says so', () => {
   const said = ruled({ apiServer: ['10.0.0.1', '172.30.0.1/32', 'fd00::1'] })['pullwright-webhook'];
   const peers = ['10.0.0.1/32', '172.30.0.1/32', 'fd00::1/128'].map(block);
   assert.deepEqual(said?.ingress?.[0]?.from, peers);

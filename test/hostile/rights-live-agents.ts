@@ -84,7 +84,7 @@ export function agentThefts(test: (name: string, body: () => Promise<void>) => v
   const at = (plural: string, namespaced: boolean): string =>
     `/apis/rbac.authorization.k8s.io/v1/${namespaced ? 'namespaces/kube-system/' : ''}${plural}/${NAME}`;
 
-  test('binds the role of the agents alone, and to nobody else', async () => {
+  test('binds only the role of the agents, and to no other account', async () => {
     const binding = rbac('RoleBinding');
     const role = await thief.apply(at('roles', true), rbac('Role'));
     assert.ok(role.status === 200 || role.status === 201, role.body.message);

@@ -156,7 +156,7 @@ export function deploymentThefts(
     );
   });
 
-  test('changes of what stands beside the fields of a Deployment the triggers of catalogs alone', async () => {
+  test('changes only the triggers of catalogs besides the fields of a Deployment', async () => {
     const annotated = (value: string) => ({ metadata: { annotations: { [TRIGGERS_ANNOTATION]: value } } });
     const own = JSON.stringify(catalogTriggers('redhat-operators'));
     done(await strategic(at(catalog), annotated(own)));

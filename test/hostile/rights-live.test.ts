@@ -77,7 +77,7 @@ test('makes no Secret that gets the token of a service account', async () => {
     );
 });
 
-test('changes no pull secret of somebody else, in no namespace', async () => {
+test('changes no pull secret of another owner, in any namespace', async () => {
   for (const namespace of ['kube-system', 'default', 'openshift-config', 'pullwright-system']) {
     const secret = {
       ...meta('v1 Secret', { name: 'of-others', namespace }),

@@ -66,7 +66,7 @@ for (const args of COMMANDS)
           for (const command of [CI_OBEYED, BEGUN]) assert.doesNotMatch(said, command);
     });
 
-test('the page of a report says what somebody chose, and holds no character that is obeyed', async () => {
+test('the page of a report shows untrusted names, without control characters', async () => {
   const page = join(folder, 'page.html');
   const { stdout } = await run(['report', '--from', from, '--html', page], true);
   assert.equal(obeyed(stdout), undefined);

@@ -111,7 +111,7 @@ table(test, rows, (row) =>
   ),
 );
 
-test('gives up a label that was ours and is no longer wanted, and keeps those of others', () => {
+test('removes a label that was ours and is no longer desired, and keeps those of others', () => {
   const others = { ...object({}), metadata: { name: 'a', labels: { theirs: '1' } } };
   const first = applied({ ...object({}), metadata: { name: 'a', labels: { ours: '1' } } }, others, ME);
   assert.deepEqual(first.metadata.labels, { theirs: '1', ours: '1' });
@@ -122,7 +122,7 @@ test('gives up a label that was ours and is no longer wanted, and keeps those of
   assert.deepEqual(applied(wanted, first, ME).metadata.labels, { theirs: '1' });
 });
 
-test('a field that another manager owns too stays when it is given up, as an API server keeps it', () => {
+test('a field with another owner stays when we release it, as an API server keeps it', () => {
   const shared = { ...object({}), metadata: { name: 'a', labels: { both: '1', ours: '1' } } };
   const fieldsV1 = { 'f:metadata': { 'f:labels': { 'f:both': {} } } };
   const made = applied(shared, object({}), ME);

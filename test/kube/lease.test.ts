@@ -93,7 +93,7 @@ test('a lease that does not change for its duration is taken, by the clock of th
   assert.equal(lease().spec.leaseTransitions, 1);
 });
 
-test('a renewal that is under way when the lease is given up neither holds it nor brings it back', async () => {
+test('a renewal that is in flight when the lease is released neither holds it nor takes it again', async () => {
   const { client, lease, leader } = await led();
   const late = leader.acquire(forever);
   const read = client.get.bind(client);
@@ -133,7 +133,7 @@ test('a leader that cannot reach the server gives up when its renewal is overdue
   assert.ok(clock.mono >= 10_000 && clock.mono < 15_000, 'before anybody else can take it');
 });
 
-test('a Lease that another one has taken meanwhile is not given up', async () => {
+test('a Lease that another holder has acquired meanwhile is not released', async () => {
   const { client, lease, leader } = await led();
   await client.replace({ ...lease(), spec: { ...lease().spec, holderIdentity: 'second' } }, 'test');
   await leader.release();

@@ -111,7 +111,7 @@ test('a cluster that answers, and refuses, is asked by each list in its own time
   }
 });
 
-test('whoever stops waits for nothing', async () => {
+test('a stop waits for nothing', async () => {
   const stop = new AbortController();
   const waiting = new Outage().wait(LOST.code, 60_000, stop.signal);
   stop.abort();

@@ -14,7 +14,7 @@ import { fakeClock } from '../support/fake-clock.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-test('a heart that stands still is found within five seconds of its patience', async () => {
+test('a missing heartbeat is found within five seconds of its timeout', async () => {
   const clock = fakeClock();
   const heart = { at: clock.monotonic(), patienceMs: 90_000 };
   await assert.rejects(watchHeart(heart, clock, new AbortController().signal), {
@@ -46,7 +46,7 @@ test('a watch that has no client yet is begun again each minute, until the signa
   assert.deepEqual(clock.slept, [60_000, 60_000]);
 });
 
-test('a program whose work stands still exits at once, and says why', async () => {
+test('a program whose work hangs exits at once, and says why', async () => {
   const clock = { ...systemClock };
   Object.assign(systemClock, fakeClock());
   const [codes, lines]: [number[], string[]] = [[], []];

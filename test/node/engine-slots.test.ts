@@ -143,7 +143,7 @@ test('the turn is asked for before the file is written, and given back after the
   ]);
 });
 
-test('a turn that has not come keeps the file from nobody', async () => {
+test('a waiting turn does not block the file', async () => {
   const { rest, calls, turns } = await run({ grants: false });
   assert.equal(rest.state.reason, 'Spread');
   assert.deepEqual(calls, ['asked, old file', 'written']);

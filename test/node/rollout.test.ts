@@ -42,7 +42,7 @@ function steps(
 const works = (step: Step): Ended =>
   step.do === 'write' ? { step: 'write', ok: true, invocation: 'i' } : ({ step: step.do, ok: true } as Ended);
 
-test('the file is as wanted: nothing is done, and the node is ready', () => {
+test('the file has the desired content: nothing is done, and the node is ready', () => {
   const { step } = decide(EMPTY_JOURNAL, seen('a', 'a'), policy);
   assert.deepEqual(step, { do: 'rest', ready: true, reason: 'Settled' });
 });
@@ -103,7 +103,7 @@ test('the window delays the restart, not the write', () => {
   });
 });
 
-test('a restart that has not begun when the unit has read the file by itself is left out, unless something was removed', () => {
+test('a pending restart is skipped when the unit has read the file by itself, unless something was removed', () => {
   const late: Policy = {
     ...policy,
     window: { windowMs: 3_600_000, delayMs: () => 600_000 },
@@ -124,7 +124,7 @@ test('a restart that has not begun when the unit has read the file by itself is 
   }
 });
 
-test('a restart that covers a removal is not left out for newer content that only adds', () => {
+test('a restart that covers a removal is not skipped for newer content that only adds', () => {
   const late: Policy = {
     ...policy,
     window: { windowMs: 3_600_000, delayMs: () => 600_000 },
@@ -227,7 +227,7 @@ test('two programs that fight over the file do not restart the unit for ever', (
   assert.deepEqual(next.last, { do: 'wait', ms: 540_000, reason: 'RateLimit' });
 });
 
-test('content that was never written is not blamed for the restart of what stands in the file', () => {
+test('content that was never written is not blamed for the restart with the current file', () => {
   const bad = decide(EMPTY_JOURNAL, seen('bad', 'a'), policy).journal;
   const newer = decide(bad, seen('good', 'bad'), policy);
   assert.equal(newer.step.do, 'write');
@@ -351,7 +351,7 @@ test('a source named like a member of Object has no breaker of its own', () => {
 
 const content = fc.constantFrom('good-1', 'good-2', 'good-3', 'bad-1', 'bad-2', undefined);
 
-test('whatever the order of contents and kills: the kubelet runs, with the wanted content or the last good one', () => {
+test('in any order of contents and kills, the kubelet runs with the desired content or the last good one', () => {
   fc.assert(
     fc.property(
       fc.array(fc.tuple(content, fc.array(fc.nat({ max: 3 }), { maxLength: 6 })), {
@@ -375,7 +375,7 @@ test('whatever the order of contents and kills: the kubelet runs, with the wante
   );
 });
 
-test('bad content restarts the kubelet a bounded number of times, however long it is wanted', () => {
+test('bad content restarts the kubelet a bounded number of times, however long it is desired', () => {
   const node = restingNode('good-1');
   for (let hour = 0; hour < 24 * 30; hour += 1) {
     while (agentStep(node, 'bad-1', 3) === 'on');

@@ -167,7 +167,7 @@ test('the recorded cases of a live policy', async () => {
   await recorded('policy');
 });
 
-test('accounts that enforce mountable secrets are left out by the policy, unless they list what is added', async () => {
+test('the policy skips accounts that enforce mountable secrets, unless they list the added ones', async () => {
   const account = (name: string, listed: readonly string[]): EnforcingAccount => ({
     namespace: 'two',
     name,

@@ -187,7 +187,7 @@ test('nothing is written into a namespace that goes away', () => {
   assert.equal(scene([leaving, one, quay]).secret('shop', 'reg'), undefined);
 });
 
-test('a profile that cannot be read is reported and stops nobody else', () => {
+test('an invalid profile is reported and does not block others', () => {
   const broken = profile('broken', { secrets: [{ name: 'No Name' }], mode: 'inject' });
   const seen = scene([shop, one, broken, quay]);
   assert.ok(seen.secret('shop', 'reg') !== undefined);

@@ -27,7 +27,7 @@ const soon = waiter(reconciler);
 const containers = [{ name: 'side', image: 'registry.example.com/side:1' }];
 await plane.apply(namespaceObject('kruise-system'));
 
-test('a SidecarSet is injecting once a pod came back with its names; one that selects nobody claims nothing', async () => {
+test('a SidecarSet is injecting once a pod came back with its names; one that selects no pods claims nothing', async () => {
   const set = (name: string, namespace: string): TestObject => ({
     ...meta('apps.kruise.io/v1beta1 SidecarSet', { name }),
     spec: {
@@ -134,7 +134,7 @@ const brings = (spec: object): TestObject => ({
 });
 const pinnedTo = (revision: object): TestObject => brings({ injectionStrategy: { revision } });
 const copy = secretAt('shop', 'quay');
-test('nobody has a Secret brought through a pinned revision without being allowed to get it', async () => {
+test('a pinned revision distributes no Secret to an account that may not get it', async () => {
   await eventually(async () => {
     const { status, body } = await nobody.client.request(
       'POST',

@@ -153,7 +153,7 @@ test('a label that the operator no longer trusts grants nothing any more', () =>
   assert.equal(said(next), 'False NotGranted');
 });
 
-test('a grant that lost a field on the way is no withdrawal: copies stay, and nobody new gets one', () => {
+test('a grant that lacks a field is no withdrawal: copies stay, and no other namespace gets one', () => {
   const first = scene([...LABELLED, everywhere], options);
   // kubectl's result when a template renders no value: it removes the label from the existing object.
   const spec = { ...(byLabel.spec as object), namespaceSelector: { matchLabels: {} } };

@@ -71,7 +71,7 @@ test('beyond 50 sets of namespaces one entry takes all, and its condition goes b
   assert.match(profilesIn(entry) ?? '', /of-p50/);
 });
 
-test('a condition that no API server would take is left out: the webhook decides', () => {
+test('a condition that no API server would accept is omitted: the webhook decides', () => {
   const long = 'x'.repeat(60);
   const many = Array.from({ length: 900 }, (_, at) => profileOf(`${long}${at}`, 'a'));
   const [, entry] = mirroredHooks(injectionPlan(many), [base]) ?? [];

@@ -28,7 +28,7 @@ function account(
   };
 }
 
-test('an account that enforces mountable secrets is left out, and its owner and the profile say so', () => {
+test('an account that enforces mountable secrets is skipped, and its owner and the profile say so', () => {
   const plain = profile('team', { secrets });
   const seen = scene([shop, quay, plain, account('strict', [], STRICT), account('lists', ['reg'], STRICT)]);
   const policy = seen.store.list({
@@ -58,7 +58,7 @@ test('an account that enforces mountable secrets is left out, and its owner and 
   assert.equal(conditionOf(later.status('PullSecretProfile', 'team'), 'AccountsServed'), undefined);
 });
 
-test('pods of an account that is left out are not reported as lacking names: a new one would lack them too', () => {
+test('pods of a skipped account are not reported as lacking names: a new one would lack them too', () => {
   const pod = (serviceAccountName: string): KubeObject => ({
     ...meta('v1 Pod', {
       name: serviceAccountName,

@@ -172,7 +172,7 @@ for (const by of ['own', 'kruise'] as const) {
   });
 }
 
-test('a PullStatus that somebody deletes takes the old confirmation along, and no copy', () => {
+test('deleting a PullStatus deletes the old confirmation, and no copy', () => {
   const before = scene([...teams(COUNT), set(), quay, KRUISE, namespace('pullwright-system')]);
   const held = before.after([changed(before, set(mistake))]);
   const hash = hashIn(saidOf(held, 'kruise'));

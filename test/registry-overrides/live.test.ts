@@ -123,7 +123,7 @@ test('a kind that is installed later is followed without a restart', async () =>
   );
 });
 
-test('an image that somebody else claims is not taken, and the status says so', async () => {
+test('an image that another owner claims is not taken, and the status says so', async () => {
   for (const name of CATALOG_NAMES) await plane.apply(catalogDeployment(name), 'somebody');
   await plane.apply(hostedCluster('prod', GOOD_CATALOGS));
   await restart('only: [clusters/prod]');

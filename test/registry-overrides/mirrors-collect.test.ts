@@ -60,7 +60,7 @@ test('collectMirrors() gives the same for every order of the objects', () => {
   );
 });
 
-test('one entry that never contacts the source blocks it for all of them, wherever it stands', () => {
+test('one entry that never contacts the source blocks it for all of them, in any position', () => {
   const set = (name: string, mirrorSourcePolicy: string): object => ({
     ...meta('config.openshift.io/v1 ImageDigestMirrorSet', { name }),
     spec: {

@@ -181,7 +181,7 @@ test('own is explicit: by option or by annotation', () => {
   assert.equal(variable(run([asked, DIGESTS, ...written]), 'ignition-server'), value);
 });
 
-test('Deployments of a dump without managedFields are not planned for, because nobody says whose they are', () => {
+test('Deployments of a dump without managedFields are not planned for, because their owner is unknown', () => {
   const bare = DEPLOYMENTS.map((object) => {
     const { managedFields: _fields, ...metadata } = object.metadata;
     return { ...object, metadata };
