@@ -44,9 +44,6 @@ function inRange(range: string, host: string): boolean {
   return networksOf([range]).check(host, family === 4 ? 'ipv4' : 'ipv6');
 }
 
-// The proxy settings of the environment, read by us and not by the runtime.
-
-/** The variables that matter. A runtime that obeys them by itself must not see them any more. */
 const PROXY_VARIABLES: readonly string[] = [
   'HTTPS_PROXY',
   'https_proxy',
@@ -57,8 +54,8 @@ const PROXY_VARIABLES: readonly string[] = [
 ];
 
 /**
- * Keeps the proxy settings for us alone. Bun's fetch obeys the environment on its own, also where NO_PROXY as Go reads it says
- * otherwise.
+ * The environment, with its proxy variables removed from Bun's own: its fetch obeys them, even where NO_PROXY as Go reads it excludes
+ * the host. Only for the credential provider: `node:https` ignores them, and Google's libraries need them.
  */
 export function takeProxySettings(env: Environment): Environment {
   const taken = { ...env };

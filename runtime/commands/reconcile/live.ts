@@ -23,7 +23,7 @@ import { runOffline } from '../../engine/offline/offline.ts';
 import { systemQueueClock } from '../../engine/queue.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { networksOf } from '../../http/addresses.ts';
-import { proxyFor, takeProxySettings } from '../../http/proxy.ts';
+import { proxyFor } from '../../http/proxy.ts';
 import type { Connection } from '../../kube/client.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
@@ -281,7 +281,7 @@ function print(run: LiveRun, reports: readonly RunReport[]): void {
 
 export async function reconcileLive(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {
   const settings = liveSettings(flags);
-  const run = await prepareRun(settings, { ...io, env: takeProxySettings(io.env) });
+  const run = await prepareRun(settings, io);
   try {
     return settings['dry-run'] ? await dryRunLive(run) : await serve(run);
   } finally {

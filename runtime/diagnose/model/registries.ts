@@ -13,7 +13,7 @@ import type { Lookup, LookupResult } from '../../engine/contract.ts';
 import { type LookUp, NOT_ASKED } from '../../engine/lookups.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { networksOf } from '../../http/addresses.ts';
-import { proxyFor, takeProxySettings } from '../../http/proxy.ts';
+import { proxyFor } from '../../http/proxy.ts';
 import { asPullwrightError } from '../../kube/api-error.ts';
 import { RegistryClient } from '../../registry/client.ts';
 import { probe, type Question, questionKey, verifyAll } from '../../registry/probe.ts';
@@ -89,10 +89,9 @@ export async function registryTransport(
   env: CommandIo['env'],
 ): Promise<{ readonly transport: RegistryTransport; readonly timeoutMs: number }> {
   const ca = values.ca === undefined ? undefined : [await readGiven(values.ca, 'file with certificates')];
-  const settings = takeProxySettings(env);
   const transport = new RegistryTransport({
     proxyFor: (url) => {
-      const proxy = proxyFor(url, settings);
+      const proxy = proxyFor(url, env);
       return proxy === undefined ? undefined : redact(proxy);
     },
     allowHosts: values['allow-host'] ?? [],

@@ -10,7 +10,6 @@ import { trimEndOf } from '../../core/text.ts';
 import { VERSION } from '../../core/version.ts';
 import type { Metrics } from '../../engine/metrics.ts';
 import { openHttpClient } from '../../http/open.ts';
-import { takeProxySettings } from '../../http/proxy.ts';
 import { HyperfleetApi } from '../hyperfleet-api.ts';
 import { type BrokerNote, type Handler, pubSubTopology, rabbitMqTopology } from './broker.ts';
 
@@ -76,7 +75,7 @@ function apiOf(
       metrics.request({ code: status === 0 ? '<error>' : String(status), method: verb, host }),
     onLeftOut: (fields) => logger.warn('A document of a list is too large and is skipped', fields),
     pause: (ms) => sleep(ms, undefined, { signal: io.signal }),
-    http: openHttpClient(takeProxySettings(io.env), [api]),
+    http: openHttpClient(io.env, [api]),
   });
 }
 
