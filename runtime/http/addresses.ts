@@ -1,7 +1,7 @@
 /**
  * Which addresses may be contacted under an untrusted host name: a registry in an image's name, an API server in a
- * kubeconfig. Without a guard such a name could make us knock at the node's own ports, at the services of a cluster or at the metadata
- * service of a cloud, and reveal the response.
+ * kubeconfig. Without a guard such a name could make us contact the node's own ports, the services of a cluster or the metadata service of
+ * a cloud, and reveal the response.
  */
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
@@ -13,7 +13,7 @@ import { httpErrorOf } from './http-error.ts';
  */
 export type AddressKind = 'metadata' | 'own' | 'private' | 'public';
 
-/** Networks that are meant, whatever kind they are of. */
+/** A set of networks. */
 export type Networks = Pick<BlockList, 'check'>;
 
 /** Which addresses a name may lead to. */
@@ -54,13 +54,13 @@ const KINDS: readonly (readonly [AddressKind, Networks])[] = [
       '10.0.0.0/8',
       '172.16.0.0/12',
       '192.168.0.0/16',
-      // Between providers, protocols, tests of speed.
+      // Carrier-grade NAT, IETF protocol assignments, benchmarking.
       '100.64.0.0/10',
       '192.0.0.0/24',
       '198.18.0.0/15',
       'fc00::/7',
       'fec0::/10',
-      // Ways to IPv4 that only some network knows: its own NAT64, Teredo.
+      // Local-use NAT64 and Teredo, which lead to IPv4 addresses.
       '64:ff9b:1::/48',
       '2001::/32',
     ]),
@@ -76,7 +76,7 @@ export function isNetwork(text: string): boolean {
 }
 
 /**
- * The networks that are written, each as {@link isNetwork} takes it.
+ * Parses networks, each in a form that {@link isNetwork} accepts.
  *
  * @example
  * ```ts
@@ -118,8 +118,8 @@ export function addressKind(address: string): AddressKind {
 }
 
 /**
- * The first of `addresses` that the policy refuses. A name is contacted only when there is none: it could lead to another the next
- * time.
+ * The first of `addresses` that the policy refuses. A name is contacted only if the policy allows all of them: the next lookup may return
+ * another one.
  *
  * @example
  * ```ts
@@ -195,7 +195,7 @@ export interface AddressGuard {
 
 /**
  * The addresses to connect to for the host of `url`; undefined where a proxy connects. The caller connects to these and not to the
- * name, so that a name that changes its mind in between does not matter. A name that only the proxy knows is the proxy's affair.
+ * name, so that a second lookup cannot return another address. A name that only the proxy can resolve is not checked.
  *
  * @throws what `refused` gives, or HttpError `HostNotFound`
  */

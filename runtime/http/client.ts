@@ -10,22 +10,22 @@ export interface HttpClientOptions {
   /** Whether `host[:port]` may be contacted without TLS. @default {TLS everywhere} */
   readonly plain?: (host: string) => boolean;
   /**
-   * The addresses to connect to, in their order; undefined for those of the host itself. Asked for every request, that of a
-   * redirect as well; rejects for what must not be contacted.
+   * The addresses to connect to, in their order; undefined for those of the host itself. Called for every request, including redirects;
+   * rejects for hosts that must not be contacted.
    */
   readonly addressesFor?: ((url: URL) => Promise<readonly string[] | undefined>) | undefined;
 }
 
-/** Without a state of its own: what is decoded is whole. */
+/** Stateless: every text is decoded in one call. */
 const TEXT = new TextDecoder();
 
 /** A turn of the event loop counts as one step, however long it took. */
 const STEPS = 10;
 
 /**
- * Calls `run` after `ms`, and after ten turns of the event loop at least. Gives the way to cancel. What counts is the time in which this process
- * attended to what came: where it has too little processor, a turn of its event loop may take seconds. What was answered meanwhile lies there unread,
- * and counting those seconds would take a healthy server for a silent one, and retry with even less time.
+ * Calls `run` after `ms`, and after at least ten turns of the event loop. Returns a function that cancels it. On a throttled CPU a turn of
+ * the event loop may take seconds while responses wait unread. Counting those seconds would make a healthy server look silent, and the
+ * retry would have even less time.
  */
 export function afterAttended(ms: number, run: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>;
@@ -69,9 +69,9 @@ export class HttpClient {
   }
 
   /**
-   * What `take` makes of the answer, within the deadline.
+   * The result of `take` for the response, within the deadline.
    *
-   * @param take reads the body to its end, or leaves it
+   * @param take may read the body to its end
    * @throws HttpError as {@link ask}, or what `take` throws
    */
   read<T>(request: HttpRequest, take: (answer: HttpAnswer) => Promise<T>): Promise<T> {
@@ -81,7 +81,7 @@ export class HttpClient {
     });
   }
 
-  /** Aborts all requests and bodies; nothing is sent any more. */
+  /** Aborts all requests and bodies, and rejects new requests. */
   close(): void {
     this.#closing.abort();
     this.#engine.close();
@@ -175,8 +175,7 @@ const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 const FOR_ONE_ORIGIN: readonly string[] = ['authorization', 'cookie', 'proxy-authorization'];
 
 /**
- * The request for a redirect; undefined when the response is none. Only GET and HEAD are followed: what else was asked
- * stays unasked elsewhere.
+ * The request that follows a redirect; undefined when the response is not a redirect. Only GET and HEAD are followed.
  *
  * @throws HttpError `RedirectRefused` for a target that is not a URL or names a user
  */
@@ -197,23 +196,23 @@ export function redirectOf(
   return { ...request, url: target.href, headers: Object.fromEntries(kept) };
 }
 
-// Trying again what may come right by itself, as late as the server asks. Pauses are arguments, so that a test owns them.
+// Retries of passing failures, not before the time that the server requests. Pauses are arguments, so that tests need no clock.
 
 /** Statuses after which the same request may succeed. */
 const PASSING: readonly number[] = [408, 429, 500, 502, 503, 504];
 
-/** Whether the same request may be answered otherwise a moment later. */
+/** Whether a retry of the same request may succeed. */
 export function isPassingStatus(status: number): boolean {
   return PASSING.includes(status);
 }
 
-/** One try: what it gave, or what it threw. */
+/** The value or the error of one try. */
 export type Tried<T> = { readonly value: T } | { readonly error: unknown };
 
 export interface RetryOptions<T> {
   /** Calls in all. */
   readonly tries: number;
-  /** Pause after try `round` (0 is the first), on top of what the server asks for; see `rules/back-off.ts`. */
+  /** Pause after try `round` (0 is the first), on top of what the server asks for; see `core/back-off.ts`. */
   readonly waitMs: (round: number) => number;
   /** A longer Retry-After is not waited for here: the caller has its own schedule. */
   readonly longestWaitMs: number;
@@ -243,7 +242,7 @@ export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions<
   }
 }
 
-/** Thirty years: so long no answer is waited for, and a number of any length is still one. */
+/** Thirty years: an upper bound for header values of any length. */
 const MOST_SECONDS = 1_000_000_000;
 
 /**

@@ -63,7 +63,7 @@ export class HttpsEngine implements HttpEngine {
     };
     return new Promise((resolve, reject) => {
       const call = (secure ? httpsRequest : httpRequest)(options);
-      // As the option `signal` does, at a part of its cost.
+      // Does the same as the option `signal`, at lower cost.
       const abort = (): void => void call.destroy(new Error('aborted'));
       for (const halt of halts) halt.addEventListener('abort', abort, { once: true });
       call.once('close', () => {
@@ -95,7 +95,7 @@ export class HttpsEngine implements HttpEngine {
 
 class StaleConnection extends Error {}
 
-/** Names its connections by where they lead. The usual name is made of all certificates as well, anew for each request; here an agent has but one set. */
+/** Keys connections by host, port and server name. Node's default key also contains all certificates, but each agent here has one set. */
 class OneTrustAgent extends HttpsAgent {
   override getName(options: RequestOptions = {}): string {
     return `${options.host} ${options.port} ${options.servername ?? ''}`;
@@ -105,7 +105,7 @@ class OneTrustAgent extends HttpsAgent {
 function newAgent({ ca, serverName }: Route, identity: Identity | undefined, proxy: string): HttpsAgent {
   return new OneTrustAgent({
     ...KEPT,
-    // Said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not count.
+    // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
     ...(ca === undefined ? {} : { ca: typeof ca === 'string' ? ca : [...ca] }),
@@ -116,7 +116,7 @@ function newAgent({ ca, serverName }: Route, identity: Identity | undefined, pro
   });
 }
 
-/** Of TLS, the name is that of the URL. An address has none; the certificate is then checked against the address. */
+/** TLS verifies the host name of the URL. If that host is an address, the certificate is checked against the address. */
 function addressed(address: string, target: ReturnType<typeof urlToHttpOptions>): RequestOptions {
   const host = (target.hostname ?? '').replace(/^\[|\]$/g, '');
   return {
@@ -135,7 +135,7 @@ function pathOf(url: string, origin: string): string {
   return path.startsWith('/') ? path : `/${path}`;
 }
 
-/** Rests of answers that are read to their end, so that the connection can be used again. */
+/** Unread bodies up to this size are drained, so that the connection can be reused. */
 const SMALL_REST = 64 * 1024;
 
 class MessageAnswer implements HttpAnswer {
@@ -147,7 +147,7 @@ class MessageAnswer implements HttpAnswer {
     this.status = message.statusCode ?? 0;
     this.body = message;
     this.#method = method;
-    // The reader of a body sees that it breaks off; an unread body must not end the process.
+    // An error of a body that has no reader must not end the process.
     message.on('error', () => undefined);
   }
 
@@ -170,7 +170,7 @@ class MessageAnswer implements HttpAnswer {
       });
       message.once('end', () => resolve(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)));
       message.once('error', (error) => reject(torn(error)));
-      // An error costs as much as the rest of reading a small answer; every answer closes.
+      // Creating an error is expensive, and every response closes: create one only for truncated bodies.
       message.once('close', () => {
         if (!message.readableEnded) reject(torn(undefined));
       });

@@ -1,6 +1,6 @@
 /**
- * Requests by the fetch of Bun, for the credential provider alone: it is there when the program starts, while loading `node:https`
- * takes half as long again as a whole run. It has at most 256 requests under way, which is nothing for a run and too few for watches.
+ * Requests by the fetch of Bun, for the credential provider alone: it needs no loading, while loading `node:https`
+ * adds half the time of a whole run. It allows at most 256 concurrent requests: enough for a run, too few for watches.
  */
 import { reveal } from '../core/redacted.ts';
 import type { EngineRequest, HttpAnswer, HttpEngine, Route } from './request.ts';
@@ -15,7 +15,7 @@ interface BunRequestInit extends RequestInit {
   readonly proxy?: string;
   /** Without it, Bun ends a request after five minutes. */
   readonly timeout: false;
-  /** The size of an answer counts as it arrives. */
+  /** The size limit applies to the bytes on the wire. */
   readonly decompress: false;
 }
 
@@ -41,7 +41,7 @@ export class FetchEngine implements HttpEngine {
       timeout: false,
       decompress: false,
       tls: {
-        // Said aloud: NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment must not count.
+        // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
         rejectUnauthorized: true,
         ...(ca === undefined ? {} : { ca }),
         ...(serverName === undefined ? {} : { serverName }),

@@ -1,4 +1,4 @@
-/** Why there was no answer, in words that hold neither a URL nor a password: a runtime's own may quote both. */
+/** Why there was no response, in messages without URL and password: those of a runtime may quote both. */
 
 export type HttpFailure =
   | 'Aborted'
@@ -14,7 +14,7 @@ export type HttpFailure =
   | 'TlsFailed'
   | 'TlsWanted';
 
-/** Of one address of a host; another one may answer. */
+/** Failures after which another address of the host may answer. */
 export const MAY_WORK_ELSEWHERE: readonly HttpFailure[] = [
   'ConnectionLost',
   'ConnectionRefused',
@@ -23,7 +23,7 @@ export const MAY_WORK_ELSEWHERE: readonly HttpFailure[] = [
 
 export class HttpError extends Error {
   readonly failure: HttpFailure;
-  /** What the runtime calls it, such as `ECONNRESET`. */
+  /** Code of the runtime, such as `ECONNRESET`. */
   readonly code: string | undefined;
   /** `host[:port]` of the request; after a redirect it is another one. */
   readonly host: string | undefined;
@@ -37,12 +37,12 @@ export class HttpError extends Error {
   }
 }
 
-/** The limit of an answer was passed. */
+/** The error for a response above its size limit. */
 export function tooLarge(limitBytes: number): HttpError {
   return new HttpError('AnswerTooLarge', `the answer is longer than ${limitBytes} bytes`);
 }
 
-/** What cut off a body. */
+/** The error for a truncated body. */
 export function torn(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   const known = httpErrorOf(error);

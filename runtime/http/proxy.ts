@@ -1,4 +1,4 @@
-/** Which proxy the environment asks for, as Go programs (kubectl, oc) understand it: NO_PROXY with names, suffixes, addresses and CIDR ranges. */
+/** The proxy settings of the environment, read as Go programs (kubectl, oc) read them: NO_PROXY with names, suffixes, addresses and CIDR ranges. */
 
 import { isIP } from 'node:net';
 import { bareHost, isNetwork, networksOf } from './addresses.ts';

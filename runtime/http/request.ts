@@ -1,7 +1,7 @@
 /** Request, response, and the engine that carries both. */
 import type { Redacted } from '../core/redacted.ts';
 
-/** Who we are to a server that asks for a client certificate. */
+/** The client certificate. */
 export interface Identity {
   /** PEM. */
   readonly certificate?: string | undefined;
@@ -22,9 +22,9 @@ export interface HttpRequest {
   readonly identity?: Identity;
   /** How many redirects are followed; without, a redirect is an answer like any other. @default {0} */
   readonly redirects?: number;
-  /** Whether a second copy does no harm: it is sent when a kept connection turns out to be closed. @default {GET and HEAD} */
+  /** Whether the request is idempotent: it is sent again when a kept connection turns out to be closed. @default {GET and HEAD} */
   readonly repeatable?: boolean;
-  /** Called at the last moment before it is sent, after everything that it waited for; what it throws is thrown, and nothing is sent. */
+  /** Called right before the request is sent, after all waiting; if it throws, nothing is sent. */
   readonly fence?: (() => void) | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface HttpRequest {
 export interface HttpAnswer {
   readonly status: number;
   readonly header: (name: string) => string | undefined;
-  /** The body as it arrives, as the server packed it. */
+  /** The body as it arrives, in the encoding of the server. */
   readonly body: AsyncIterable<Uint8Array>;
   /** The whole body. Rejects, and ends the connection, as soon as more than `limitBytes` have arrived. */
   bytes(limitBytes: number): Promise<Uint8Array>;
@@ -65,7 +65,7 @@ export interface HttpEngine {
   close(): void;
 }
 
-/** Whom to trust, and which way to go. TLS is always verified; there is no switch, and the environment has none. */
+/** Trusted authorities and proxy. TLS is always verified: no option and no variable turns that off. */
 export interface Route {
   /** PEM of the authorities to trust; absent: those of the system. */
   readonly ca?: string | readonly string[] | undefined;

@@ -1,6 +1,6 @@
 /**
- * Validates a pull secret before it is used. How it is read is the rule of `rules/docker-config.ts`, as everywhere; what
- * the existing job refuses keeps the job's texts (JSON object, non-empty `auths`). The requirement is stricter than the consumers:
+ * Validates a pull secret before it is used. It is parsed as everywhere, by `core/docker-config`; errors that
+ * the existing job reports keep the job's texts (JSON object, non-empty `auths`). The requirement is stricter than the consumers:
  * at most 64 KiB, and every entry must hold a base64 `auth` that both the kubelet and CRI-O can use, because a secret that works
  * in part would be reported as available.
  */

@@ -30,6 +30,7 @@ else
     const asked = Promise.withResolvers<string>();
     const proxy = createServer();
     proxy.on('connect', (request, socket) => {
+      socket.on('error', () => undefined);
       if (request.url?.startsWith('kube.invalid') === true) asked.resolve(request.url);
       socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
     });

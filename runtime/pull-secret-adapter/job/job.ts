@@ -1,6 +1,6 @@
 /**
- * One run of the Job: judge, store at Google, store for HyperShift; or, on deletion, remove both. Whatever happens, the end is a
- * result with a reason.
+ * One run of the Job: validate the pull secret, store it in Secret Manager and for HyperShift; or, on deletion, remove both. Every run ends
+ * with a result and a reason.
  */
 import { type BackOff, backOffMs } from '../../core/back-off.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -34,12 +34,8 @@ async function assertTenant(
   );
 }
 
-// What a run of the Job is given, how it can end, and how often it tries.
-
 export interface JobShell {
-  /** Of its project and location. */
   readonly managerOf: (place: GooglePlace) => SecretManager;
-  /** Of its namespace. */
   readonly managementOf: (place: KubernetesPlace) => ManagementSecretInput;
   readonly runner: string;
   readonly now: () => number;
@@ -56,7 +52,7 @@ export interface JobExit {
   readonly result: JobResult;
 }
 
-/** Any failure, as one with a reason. */
+/** Any error as a JobError with a reason. */
 function explained(project: string, error: unknown): JobError {
   if (error instanceof JobError) return error;
   if (error instanceof GcpError) return explainGcpError(error, project);
@@ -73,12 +69,11 @@ function explained(project: string, error: unknown): JobError {
   );
 }
 
-/** A good end. */
 function done(reason: JobResult['reason'], message: string, details: JobResult['details']): JobExit {
   return { exitCode: 0, result: { status: 'success', reason, message, details } };
 }
 
-/** The whole exchange again: what a lost answer left behind is then seen. */
+/** Retries the whole exchange, so that the effects of a lost response are read. */
 async function retried<T>(shell: JobShell, operation: () => Promise<T>): Promise<T> {
   return retry(operation, {
     tries: TRIES,
@@ -92,7 +87,7 @@ async function retried<T>(shell: JobShell, operation: () => Promise<T>): Promise
 /** As the existing job: 1 s, 2 s, 4 s, 20 % more or less. */
 export const JOB_BACK_OFF: BackOff = { firstMs: 1000, maxMs: 60_000, spread: [0.8, 1.2] };
 const TRIES = 3;
-/** A pod that waits longer than this only costs: the Job is made again later. */
+/** For longer pauses the pod ends, and the Job is created again later. */
 const LONGEST_WAIT_MS = 30_000;
 
 /** Whether another try may succeed, and when. */
@@ -105,7 +100,7 @@ export function againAfter(error: unknown): { readonly afterMs?: number | undefi
 // Deletion: every location is tried, even if others fail, and the receipt of the result records the outcome of each. A location counts
 // as removed only when it was seen to be gone, or to have another owner.
 
-/** Never throws for a place: the first that failed is what the run ends with, after all were tried. */
+/** Tries every location; the first failure becomes the result of the run. */
 async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobExit> {
   const receipt: Record<string, string> = {};
   let failure: JobError | undefined;
@@ -192,7 +187,7 @@ export function failedEnd(
   return failed(config, known);
 }
 
-/** Refuses what can never work. @throws JobError InvalidPullSecret */
+/** @throws JobError InvalidPullSecret */
 export function assertPullSecret(secret: Redacted<string>): void {
   const problems = judgePullSecret(secret);
   if (problems.length > 0) {
@@ -203,7 +198,7 @@ export function assertPullSecret(secret: Redacted<string>): void {
   }
 }
 
-/** The place at Google, which a run that stores has, and the one for HyperShift, if there is one. */
+/** The location in Secret Manager, and the one for HyperShift if there is one. */
 function targetsOf({ places, gcpProjectId: project, secretName: secret }: JobConfig): {
   readonly google: GooglePlace;
   readonly kubernetes: KubernetesPlace | undefined;
@@ -276,7 +271,7 @@ function policyName(replication: Replication | undefined): string {
   return replication?.userManaged === undefined ? 'automatic' : 'user-managed';
 }
 
-// What a run would do, after really authenticating and asking for the permissions. Writes nothing.
+// Dry run: authenticates and tests the permissions, and writes nothing.
 
 /** Storing fails without one of these. */
 const NEEDED = ['secretmanager.secrets.get', 'secretmanager.versions.add', 'secretmanager.versions.access'];
@@ -320,7 +315,7 @@ export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<Job
   return done('DryRunPassed', message, details);
 }
 
-/** What is planned, as a word of the log, and what was found out about permissions. */
+/** The planned action as a word for the log, and the result of the permission test. */
 async function planned(
   config: JobConfig,
   manager: SecretManager,

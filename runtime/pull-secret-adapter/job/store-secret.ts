@@ -56,7 +56,7 @@ export function assertOurs(
   }
 }
 
-/** How a secret is kept, wherever it says so. */
+/** Replication of a secret, global or regional. */
 function replicationOf(secret: GcpSecret): Replication | undefined {
   const { name, replication, customerManagedEncryption: key } = secret;
   if (!name.includes('/locations/')) return replication;
@@ -96,9 +96,9 @@ export function keptBy({
 const WRITER_ANNOTATION = 'pullwright-writer';
 /** Highest generation that has written. */
 const GENERATION_KEY = 'hyperfleet-generation';
-/** There when older versions have not been gone through yet since the last one was added. */
+/** Set while older versions have not been retired since the last version was added. */
 const CLEANUP_ANNOTATION = 'pullwright-cleanup';
-/** How many versions were enabled after that. */
+/** Number of versions that were enabled after the last clean-up. */
 const ENABLED_ANNOTATION = 'pullwright-enabled-versions';
 /** A holder older than this is considered dead: no run takes as long, see `RUN_TIMEOUT`. */
 export const HOLD_MS = 60_000;
@@ -294,7 +294,7 @@ async function addAndVerify(
   const number = versionNumber(added.name);
   const stored = await accessIntact(input, number);
   if (stored === undefined || !sameSecret(stored.text, content)) {
-    // Better no "latest" than a wrong one.
+    // No "latest" is better than a wrong one.
     await permitted(input, undefined, () => manager.disable(secretName, number));
     throw new JobError(
       'PayloadCorrupted',
@@ -335,12 +335,7 @@ async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Pro
   return { enabledVersions: enabled, previousUntil };
 }
 
-// Older versions: some stay enabled while both credentials are in use, the others are disabled, and destroyed by Google once the policy's
-// time has passed; repetitions are destroyed.
-//
-// What was done, and when the next version is due, stands in annotations of the secret: so a run that changes nothing needs no list.
-
-// Reads payloads of versions, and never takes a damaged one for what is stored.
+// Payloads of versions: one with a wrong checksum is never taken for the stored content.
 
 type ReadInput = Pick<StoreInput, 'secretName' | 'pause'> & {
   readonly manager: Pick<SecretManager, 'access'>;
@@ -383,9 +378,11 @@ export function versionNumber(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-// Which older versions go, and when the next one is due: two credentials are valid for a time after a rotation, or until
-// the older ones are revoked. Source of the rule: the rotation design of HyperFleet (a window in which both credentials work;
-// `force_immediate`), and Google's documentation of delayed destruction (`versionDestroyTtl`).
+// Older versions: some stay enabled while both credentials are in use, or until they are revoked. The others are disabled, and Google
+// destroys them after the time that the policy sets; versions with the current content are destroyed. Annotations of the secret record
+// what was done and when the next version is due, so a run that changes nothing lists no versions. Source of the rule: the rotation design
+// of HyperFleet (a window in which both credentials work; `force_immediate`), and Google's documentation of delayed destruction
+// (`versionDestroyTtl`).
 
 /**
  * Which older versions go now, and when the next of those that stay has to. A version counts as replaced when the next one that can be read
@@ -422,9 +419,7 @@ function endOf({ previousForSeconds }: RetirementPolicy, next: GcpVersion | unde
   return (Number.isNaN(madeAt) ? now : madeAt) + previousForSeconds * 1000;
 }
 
-/**
- * The policy in short, so that a change of it is seen.
- */
+/** The policy in short, to detect a change of it. */
 function policyText({ keepVersions, previousForSeconds, destroyAfterSeconds }: RetirementPolicy): string {
   return `keep-${keepVersions}.for-${previousForSeconds ?? 'ever'}.destroy-${destroyAfterSeconds}`;
 }
@@ -497,7 +492,7 @@ async function withoutRepetitions(
   return left;
 }
 
-/** Those that were disabled before the policy said what becomes of them. */
+/** Destroys versions that were disabled before the policy set a delay of destruction. */
 async function destroyDisabled(
   { manager, secretName }: StoreInput,
   mine: number,
@@ -524,7 +519,7 @@ function requestHash(request: string): string {
   return createHash('sha256').update(request).digest('hex').slice(0, 16);
 }
 
-/** Whether older versions have to be gone through again: the next one is due, or the policy is another one. */
+/** Whether older versions have to be checked again: the next one is due, or the policy has changed. */
 function isRetirementDue(input: StoreInput, secret: GcpSecret): boolean {
   const { policy } = input;
   const said = secret.annotations?.[RETIREMENT_ANNOTATION];
@@ -534,13 +529,13 @@ function isRetirementDue(input: StoreInput, secret: GcpSecret): boolean {
   return text !== policyText(policy) || Date.parse(next) <= input.now();
 }
 
-/** When the next version is due, by what stands on the secret. */
+/** When the next version is due, by the annotation of the secret. */
 function retirementOf(secret: GcpSecret): string | undefined {
   const next = (secret.annotations?.[RETIREMENT_ANNOTATION] ?? '').split(' ')[1] ?? '-';
   return Number.isNaN(Date.parse(next)) ? undefined : next;
 }
 
-/** What stands on the secret once older versions were gone through. */
+/** Annotations of the secret after older versions were retired. */
 function retirementNotes(
   { policy, revoke }: Pick<StoreInput, 'policy' | 'revoke'>,
   previousUntil: string | undefined,
@@ -555,8 +550,6 @@ function retirementNotes(
 function delayOf({ policy }: Pick<StoreInput, 'policy'>): Pick<GcpSecret, 'versionDestroyTtl'> {
   return policy.destroyAfterSeconds === 0 ? {} : { versionDestroyTtl: `${policy.destroyAfterSeconds}s` };
 }
-
-// What the steps of storing a pull secret work with.
 
 interface StoreInput
   extends Pick<JobConfig, 'secretName' | 'replication' | 'generation' | 'policy' | 'revoke' | 'adopt'> {
