@@ -3,7 +3,6 @@
  * pattern through it, so what it accepts, unescapes and rejects decides which credential is used.
  *
  * Source of the rule: url.Parse of Go 1.26 for texts that begin with `https://` or `http://`; net.SplitHostPort.
- * Escapes within an IPv6 zone are not supported: a zone is a name such as `eth0`.
  */
 import { goQuoteBytes, toByteText } from './text.ts';
 
@@ -25,7 +24,7 @@ export type GoUrlResult =
   | { readonly ok: true; readonly url: GoUrl }
   | { readonly ok: false; readonly goText: string };
 
-type Mode = 'host' | 'other';
+type Mode = 'host' | 'zone' | 'other';
 
 class UrlFault extends Error {}
 
@@ -88,7 +87,11 @@ function parseIpLiteral(host: string): string {
   if (close < 0) throw new UrlFault("missing ']' in host");
   checkPort(host.slice(close + 1));
   const inside = host.slice(1, close);
-  const name = unescape(inside, 'host');
+  const zone = inside.indexOf('%25');
+  const name =
+    zone < 0
+      ? unescape(inside, 'host')
+      : unescape(inside.slice(0, zone), 'host') + unescape(inside.slice(zone), 'zone');
   if (!isIpLiteral(name)) throw new UrlFault(`invalid host: ParseAddr(${goQuoteBytes(name)})`);
   return `[${name}]${host.slice(close + 1)}`;
 }
@@ -122,6 +125,8 @@ function checkEscape(escape: string, mode: Mode): void {
   const value = Number.parseInt(escape.slice(1), 16);
   // In a host, only bytes beyond ASCII and the percent sign before an IPv6 zone may be escaped.
   if (mode === 'host' && value < 0x80 && escape !== '%25') throw refused;
+  if (mode !== 'zone' || escape === '%25' || value === 0x20) return;
+  if (value >= 0x80 || !HOST_CHARACTER.test(String.fromCharCode(value))) throw refused;
 }
 
 /** The message of the UrlFault that `body` throws. */
