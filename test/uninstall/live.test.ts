@@ -144,6 +144,11 @@ test('a namespace of ours that holds something of others stays, and it says what
   await plane.apply({ ...OWN_NAMESPACE, metadata: { name: 'pullwright-system', labels } });
   const foreign = meta('v1 ConfigMap', { name: 'theirs', namespace: 'pullwright-system' });
   await eventually(() => plane.apply(foreign));
+  // More than a page of what the platform makes, before it.
+  for (let count = 10; count < 70; count += 1)
+    await plane.apply(
+      meta('v1 ConfigMap', { name: `default-token-${count}`, namespace: 'pullwright-system' }),
+    );
   const left = await uninstall('--yes');
   assert.equal(left.code, 0, left.stderr);
   assert.match(

@@ -278,11 +278,11 @@ async function holderOf(
 ): Promise<string | undefined> {
   if (what !== 'Namespace') return undefined;
   const namespace = metadata.name;
-  for (const collection of CONTENTS) {
-    const { items } = await client.list({ ...collection, namespace }, { limit: 50 });
-    const other = items.find(({ metadata }) => !USUAL.includes(metadata.name) && !isMinted(metadata.name));
-    if (other !== undefined) return nameOf({ ...other, kind: collection.kind });
-  }
+  for (const collection of CONTENTS)
+    for await (const { items } of pagesOf(client, { ...collection, namespace }, { limit: 50 })) {
+      const other = items.find(({ metadata }) => !USUAL.includes(metadata.name) && !isMinted(metadata.name));
+      if (other !== undefined) return nameOf({ ...other, kind: collection.kind });
+    }
   return undefined;
 }
 
