@@ -20,7 +20,7 @@ export interface CompileOptions {
 /**
  * The flags, each for a reason:
  * - `--bytecode --format=esm --splitting`: each command is a chunk that is read on demand;
- * - `--compile-jit-policy`: see tuning.ts;
+ * - `--compile-jit-policy`: see `SHORT_LIVED_JIT_POLICY`;
  * - `--no-compile-autoload-*`: a `.env`, `bunfig.toml`, `tsconfig.json` or `package.json` in the working folder must not
  *   change what a root process does;
  * - `--external`: optional parts of dbus-next that are never reached with a `unix:` address.

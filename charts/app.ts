@@ -1,9 +1,6 @@
 /**
- * From a checked fleet to a tree of files. One App per cluster: every look at a construct tree walks the whole of it, so that
- * one App for a thousand clusters would take time by the square.
- *
- * Each cluster has an App of its own: every toJson() walks the App it belongs to, so that a thousand charts in one take time by
- * the square.
+ * From a checked fleet to a tree of files. Each cluster has an App of its own: toJson() walks the whole App, so that one App
+ * for a thousand clusters would take quadratic time.
  */
 import { App, Chart } from 'cdk8s';
 import type { Construct } from 'constructs';

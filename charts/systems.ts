@@ -2,8 +2,7 @@
  * The systems that a fleet file can switch on.
  *
  * To add a system:
- * 1. `charts/<system>/objects.ts`: plain functions (import only `runtime/rules`, `runtime/core/kubernetes/account-bounds.ts` and files of the
- *    same folder that do the same), so that `runtime/<system>` can apply the very same objects.
+ * 1. Objects that a program also applies: plain functions in the root of `runtime/<system>`.
  * 2. `charts/<system>/chart.ts`: a strict zod schema of the section, each field with `.describe()`, the type made of it
  *    (`export type Input = Frozen<z.input<typeof schema>>`), and
  *    `export const <system>System: ChartSystem<Config, Input>`; for users of the library also a construct, which is
