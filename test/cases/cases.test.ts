@@ -10,7 +10,8 @@ const here = import.meta.dirname;
 interface Run {
   /** Arguments of the command; `FOLDER` is replaced by the folder of the case. */
   readonly args: string;
-  readonly code: number;
+  /** Exit code. @default {1} */
+  readonly code?: number;
   readonly says: RegExp;
   /** Text that the output must not contain. */
   readonly never?: RegExp;
@@ -25,22 +26,19 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   '01-empty-name': [
     {
       args: 'explain --pod deploy/web -n shop --from FOLDER/all.yaml',
-      code: 1,
       says: ANONYMOUS,
       never: /1\. robot/,
     },
     {
       args: 'doctor deploy/web -n shop --from FOLDER/all.yaml',
-      code: 1,
       says: ROBOT_IN_TEMPLATE,
       never: /kind: ServiceAccount/,
     },
   ],
   '02-mirror-pod': [
-    { args: 'explain --pod haproxy-node1 -n kube-system --from FOLDER/all.yaml', code: 1, says: ANONYMOUS },
+    { args: 'explain --pod haproxy-node1 -n kube-system --from FOLDER/all.yaml', says: ANONYMOUS },
     {
       args: 'doctor haproxy-node1 -n kube-system --from FOLDER/all.yaml',
-      code: 1,
       says: /broken +credential .*the registry requires one\n\nA static pod cannot list Secrets: put an entry for registry\.acme\.example/,
       never: /create it again|kind: ServiceAccount/,
     },
@@ -56,52 +54,45 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   '06-short-name-enforced': [
     {
       args: 'doctor web -n shop --from FOLDER/all.json',
-      code: 1,
       says: /broken +registry .*short name[\s\S]*docker\.io\/library\/alpine/,
     },
     {
       args: 'doctor --all -n shop --from FOLDER/all.json',
-      code: 1,
       says: /^1 pod in namespace "shop" fails/,
     },
   ],
   '07-plain-http': [
     {
       args: 'doctor web -n shop --from FOLDER/all.json',
-      code: 1,
       says: /broken +registry .*registry\.lab\.example:5000 speaks HTTP[\s\S]*insecure/,
       never: /does not trust/,
     },
     {
       args: 'doctor --all -n shop --from FOLDER/all.json',
-      code: 1,
       says: /registry\.lab\.example:5000 speaks HTTP/,
     },
   ],
   '09-newline': [
     { args: 'validate FOLDER/config.json', code: 0, says: /warning: .*line feed/ },
-    { args: 'validate --strict FOLDER/config.json', code: 1, says: /warning: .*line feed/ },
+    { args: 'validate --strict FOLDER/config.json', says: /warning: .*line feed/ },
     { args: 'validate FOLDER/crlf.json', code: 0, says: /warning: .*line feed/ },
     { args: 'validate FOLDER/up.json', code: 0, says: /warning: .*line feed/ },
     { args: 'validate FOLDER/space.json', code: 0, says: /warning: .*blank at an end/ },
     // The kubelet refuses the whole document.
-    { args: 'validate FOLDER/twice.json', code: 1, says: /error: .*can pull no image at all/ },
+    { args: 'validate FOLDER/twice.json', says: /error: .*can pull no image at all/ },
     { args: 'validate FOLDER/secret.yaml', code: 0, says: /warning: .*line feed/ },
   ],
   '19-allowed-registries': [
     {
       args: 'explain deploy/op -n shop --from FOLDER/all.yaml',
-      code: 1,
       says: /error: .*no usable pull source for "[^"]+": registry\.redhat\.io\/\S+ is not tried: rejected by the policy/,
     },
     {
       args: 'doctor deploy/op -n shop --from FOLDER/all.yaml',
-      code: 1,
       says: /broken +places .*registry\.redhat\.io\/\S+ is not tried: rejected by the policy/,
     },
     {
       args: `mirrors ${DENIED} --for node --from FOLDER/all.yaml`,
-      code: 1,
       says: /mirror, not tried: rejected by the policy/,
     },
     {
@@ -113,40 +104,34 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   '22-pull-verification-crio': [
     {
       args: 'explain --pod web-0 -n shop --node node1 --from FOLDER/all.yaml',
-      code: 1,
       says: /a pod without the Secret can use it, as CRI-O 1\.35\.1 \(before 1\.36\)/,
     },
   ],
   '24-x509-in-name': [
     {
       args: 'doctor web -n shop --from FOLDER/all.json',
-      code: 1,
       says: /broken +registry .*quay\.io refused/,
       never: /certificate of|does not trust/,
     },
   ],
   '25-no-search-registries': ['empty', 'missing', 'swallowed'].map((name) => ({
     args: `mirrors kicbase/echo-server:1.0 --registries-conf FOLDER/${name}.conf`,
-    code: 1,
     says: /pulls from nowhere: short-name "kicbase\/echo-server:1\.0" did not resolve to an alias/,
     never: /docker\.io|registry\.access/,
   })),
   '26-without-namespace': ['', ' -n team'].flatMap((namespace) => [
     {
       args: `explain deploy/ais${namespace} --from FOLDER/out.yaml`,
-      code: 1,
       says: /Secret regcred, listed by ServiceAccount\/\w+\/ais-client/,
     },
     {
       args: `doctor deploy/ais${namespace} --from FOLDER/out.yaml`,
-      code: 1,
       says: /broken +secrets-there .*"regcred", listed by ServiceAccount\/\w+\/ais-client, does not exist/,
     },
   ]),
   '40-hostedclusters-same-name': [
     {
       args: 'validate FOLDER/fleet.yaml',
-      code: 1,
       says: /fleet\.yaml:24:\d+: error: .*"prod" is also the name of clusters\[1\][\s\S]*"management" is also/,
     },
     {
@@ -158,7 +143,6 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   '41-sops': [
     {
       args: 'validate FOLDER/in',
-      code: 1,
       says: /enc\.yaml:6: warning: .*encrypted by SOPS[\s\S]*masked\.yaml:5: error: .*\*\*SOPS\*\*[\s\S]*ghcr.*encrypted by SOPS/,
       never: /base64|not JSON|API server/,
     },
@@ -178,14 +162,12 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     { args: 'validate --ignore-others FOLDER/in/templates/pullsecret.yaml', code: 0, says: /0 errors/ },
     {
       args: 'validate FOLDER/in/templates/pullsecret.yaml',
-      code: 1,
       says: /template of Helm: render it first/,
       never: /quote it|no text/,
     },
-    { args: 'validate FOLDER/in', code: 1, says: /Helm chart: render it first/, never: /no kind|no text/ },
+    { args: 'validate FOLDER/in', says: /Helm chart: render it first/, never: /no kind|no text/ },
     {
       args: 'reconcile --from FOLDER/in --dry-run',
-      code: 1,
       says: /Helm chart: render it first/,
       never: /no kind|no text/,
     },
@@ -193,29 +175,25 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   '44-doctor-sa-fix': [
     {
       args: 'doctor web -n demo --from FOLDER/in',
-      code: 1,
       says: /\nkubectl patch serviceaccount default -n demo --type=json -p '\[{"op":"add","path":"\/imagePullSecrets\/-","value":{"name":"partner"}}\]'/,
       never: /server-side/,
     },
     {
       args: 'explain pod/web -n demo --from FOLDER/in',
-      code: 1,
       says: /error: .*Secret "partner"[\s\S]*kubectl patch/,
     },
-    { args: 'explain pods/web -n demo --from FOLDER/in', code: 1, says: /^registry\.example\.com/ },
-    { args: 'explain po web -n demo --from FOLDER/in', code: 1, says: /^registry\.example\.com/ },
-    { args: 'report --from FOLDER/in', code: 1, says: /Secret "partner"[\s\S]*kubectl patch/ },
+    { args: 'explain pods/web -n demo --from FOLDER/in', says: /^registry\.example\.com/ },
+    { args: 'explain po web -n demo --from FOLDER/in', says: /^registry\.example\.com/ },
+    { args: 'report --from FOLDER/in', says: /Secret "partner"[\s\S]*kubectl patch/ },
   ],
   '50-port-mismatch': ['doctor web-0', 'explain --pod web-0'].map((command) => ({
     args: `${command} -n shop --from FOLDER/all.yaml`,
-    code: 1,
     says: /Entry "registry\.acme\.io" of Secret\/shop\/regcred[\s\S]*An entry "registry\.acme\.io:5000"/,
   })),
   '51-live-pod-empty-list': [
-    { args: 'explain --pod job-1 -n team --from FOLDER/all.yaml', code: 1, says: ANONYMOUS },
+    { args: 'explain --pod job-1 -n team --from FOLDER/all.yaml', says: ANONYMOUS },
     {
       args: 'doctor job-1 -n team --from FOLDER/all.yaml',
-      code: 1,
       says: /broken +injection .*"quay-robot" to such pods, but this one does not list it/,
     },
   ],
@@ -227,7 +205,6 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     },
     {
       args: 'doctor web-6d5f-abcde -n shop --from FOLDER/all.yaml',
-      code: 1,
       says: /broken +secrets-readable .*"regcred"[\s\S]*kubectl get secret regcred -n shop -o yaml \| sed .* \| kubectl replace --force -f -/,
     },
   ],
@@ -239,25 +216,21 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     },
     ...['doctor app-0', 'explain --pod app-0'].map((command) => ({
       args: `${command} -n mac --from FOLDER/all.yaml`,
-      code: 1,
       says: /holds no password: credsStore "osxkeychain"/,
     })),
   ],
   '54-ecr-expired': [
     {
       args: 'explain --pod train-0 -n ml --from FOLDER/all.yaml',
-      code: 1,
       says: /has expired at 2026-11-23T11:20:18Z/,
     },
     {
       args: 'doctor train-0 -n ml --from FOLDER/all.yaml',
-      code: 1,
       says: /broken +credential .*Secret\/ml\/ecr.*has expired at 2026-11-23T11:20:18Z/,
     },
     { args: 'validate FOLDER/all.yaml', code: 0, says: /warning: .*has expired at 2026-11-23T11:20:18Z/ },
     {
       args: 'report --from FOLDER/all.yaml --output json',
-      code: 1,
       says: /has expired at 2026-11-23T11:20:18Z/,
     },
   ],
@@ -269,7 +242,7 @@ for (const folder of readdirSync(here)
   test(folder, async () => {
     const runs = RUNS[folder] ?? [];
     assert.ok(runs.length > 0, 'a folder without a run proves nothing');
-    for (const { args, code, says, never } of runs) {
+    for (const { args, code = 1, says, never } of runs) {
       const ran = await runInProcess(args.replaceAll('FOLDER', join(here, folder)).split(' '));
       const said = `${ran.stdout}${ran.stderr}`;
       assert.match(said, says, args);

@@ -40,7 +40,8 @@ function users(text: string, repository: string): { kubelet: readonly string[]; 
 }
 
 interface Row extends Case {
-  readonly platform: string;
+  /** @default {'quay.io'} */
+  readonly platform?: string;
   readonly tenant: string;
   readonly verdict: string;
   /** Key under which the tenant's entry is written. */
@@ -51,49 +52,42 @@ const ROWS: readonly Row[] = [
   {
     name: 'the same key',
     reason: 'original wins',
-    platform: 'quay.io',
     tenant: 'quay.io',
     verdict: 'Shadowed OriginalWins',
   },
   {
     name: 'a scheme',
     reason: 'the kubelet drops it',
-    platform: 'quay.io',
     tenant: 'https://quay.io',
     verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'a scheme in capitals',
     reason: 'a spelling all the same',
-    platform: 'quay.io',
     tenant: 'HTTP://quay.io',
     verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'a slash',
     reason: 'the kubelet drops it',
-    platform: 'quay.io',
     tenant: 'quay.io/',
     verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'the API path',
     reason: 'the kubelet drops it',
-    platform: 'quay.io',
     tenant: 'quay.io/v2/',
     verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'capitals',
     reason: 'the same host',
-    platform: 'quay.io',
     tenant: 'Quay.IO',
     verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'the default port',
     reason: 'the same host',
-    platform: 'quay.io',
     tenant: 'quay.io:443',
     verdict: 'Shadowed SpellingVariant',
   },
@@ -106,7 +100,6 @@ const ROWS: readonly Row[] = [
   {
     name: 'user info',
     reason: 'the kubelet drops it',
-    platform: 'quay.io',
     tenant: 'x@quay.io',
     verdict: 'Shadowed SpellingVariant',
   },
@@ -141,7 +134,6 @@ const ROWS: readonly Row[] = [
   {
     name: 'a namespace below',
     reason: 'allowed on purpose',
-    platform: 'quay.io',
     tenant: 'quay.io/team',
     verdict: 'Accepted Added',
     as: 'quay.io/team',
@@ -157,7 +149,6 @@ const ROWS: readonly Row[] = [
   {
     name: 'another port',
     reason: 'another registry',
-    platform: 'quay.io',
     tenant: 'quay.io:8443',
     verdict: 'Accepted Added',
     as: 'quay.io:8443',
@@ -165,7 +156,6 @@ const ROWS: readonly Row[] = [
   {
     name: 'a host that begins alike',
     reason: 'another registry',
-    platform: 'quay.io',
     tenant: 'quay.io.evil.example',
     verdict: 'Accepted Added',
     as: 'quay.io.evil.example',
@@ -173,13 +163,12 @@ const ROWS: readonly Row[] = [
   {
     name: 'a key that matches nothing',
     reason: 'images have no tag in a look-up',
-    platform: 'quay.io',
     tenant: 'quay.io/team/app:1',
     verdict: 'Rejected KeyInvalid',
   },
 ];
 
-table(test, ROWS, ({ platform, tenant, verdict, as }) => {
+table(test, ROWS, ({ platform = 'quay.io', tenant, verdict, as }) => {
   const merged = merge([platform], [tenant]);
   assert.deepEqual(
     merged.verdicts.map((one) => `${one.verdict} ${one.reason}`),

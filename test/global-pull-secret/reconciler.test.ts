@@ -56,8 +56,8 @@ test('removes the merge when the additional secret goes', () => {
 
 interface BadRow extends Case {
   readonly text: string;
-  /** Keys of the merge afterwards. */
-  readonly keys: readonly string[];
+  /** Keys of the merge afterwards. @default {all three} */
+  readonly keys?: readonly string[];
 }
 
 const rows: readonly BadRow[] = [
@@ -65,31 +65,26 @@ const rows: readonly BadRow[] = [
     name: 'empty',
     reason: 'a failed kubectl create',
     text: '',
-    keys: ['new.example', 'other.example', 'quay.io'],
   },
   {
     name: 'truncated',
     reason: 'a half-written file',
     text: '{"auths":{"new.exa',
-    keys: ['new.example', 'other.example', 'quay.io'],
   },
   {
     name: 'not JSON',
     reason: 'YAML pasted in',
     text: 'auths:\n  a: b\n',
-    keys: ['new.example', 'other.example', 'quay.io'],
   },
   {
     name: 'auths an array',
     reason: 'a wrong generator',
     text: '{"auths":[]}',
-    keys: ['new.example', 'other.example', 'quay.io'],
   },
   {
     name: 'one entry broken',
     reason: 'the good one goes on being followed',
     text: config({ 'new.example': { auth: '!' }, 'other.example': auth('rotated') }),
-    keys: ['new.example', 'other.example', 'quay.io'],
   },
   {
     name: 'one entry removed',
@@ -101,6 +96,7 @@ const rows: readonly BadRow[] = [
 
 for (const row of rows) {
   test(`a tenant secret that turns bad: ${row.name}`, () => {
+    const { keys = ['new.example', 'other.example', 'quay.io'] } = row;
     const one = fleet(
       config({ 'quay.io': auth('old') }),
       config({ 'new.example': auth('new'), 'other.example': auth('other') }),
@@ -109,7 +105,7 @@ for (const row of rows) {
     one.hosted.set(additional(row.text));
     one.management.set(platform(config({ 'quay.io': auth('rotated-platform') })));
     one.reconcile();
-    assert.deepEqual(Object.keys(one.auths('global-pull-secret') ?? {}).sort(), row.keys, row.reason);
+    assert.deepEqual(Object.keys(one.auths('global-pull-secret') ?? {}).sort(), keys, row.reason);
     assert.deepEqual(
       one.auths('global-pull-secret')?.['quay.io'],
       auth('rotated-platform'),

@@ -91,31 +91,3 @@ function roles(word: string): readonly object[] {
     },
   ];
 }
-
-/** Jobs and events of a cluster as the API server returns them. */
-export function evilAnswer(path: string): object {
-  const metadata = { name: 'pullsecret-cls-1-gen1', namespace: 'hyperfleet-system', uid: '1' };
-  if (path.includes('/events')) {
-    const regarding = { kind: 'Job', name: metadata.name, namespace: metadata.namespace };
-    const event = { metadata, regarding, involvedObject: regarding, reason: EVIL, note: EVIL, message: EVIL };
-    return { kind: 'EventList', metadata: {}, items: [{ ...event, type: 'Warning' }] };
-  }
-  if (path.includes('/jobs')) {
-    const failed = { type: 'Failed', status: 'True', reason: EVIL, message: EVIL };
-    return {
-      kind: 'JobList',
-      metadata: {},
-      items: [{ metadata, spec: {}, status: { conditions: [failed] } }],
-    };
-  }
-  if (path.includes('/pods')) return { kind: 'PodList', metadata: {}, items: [] };
-  const condition = { type: 'Available', status: 'False', reason: EVIL, message: EVIL };
-  return {
-    id: 'cls-1',
-    name: EVIL,
-    generation: 1,
-    metadata,
-    items: [{ adapter: 'pullsecret', observed_generation: 1, conditions: [condition] }],
-    conditions: [condition],
-  };
-}

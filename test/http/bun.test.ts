@@ -1,65 +1,66 @@
-/** The HTTP client under Bun, which runs the compiled executable: the same cases, by both engines. */
+// deadline: 240 s
+/** The HTTP and registry clients under Bun, which runs the compiled executable: the same cases. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { existsSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { close, listen, portOf } from '../support/loopback.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
 const arch = process.arch === 'arm64' ? 'aarch64' : 'x64';
+const folder = tempFolder();
 const bun = new URL(`../../node_modules/@oven/bun-linux-${arch}/bin/bun`, import.meta.url).pathname;
+const underBun = existsSync(bun)
+  ? test
+  : (name: string) => test.skip(name, 'Bun is not installed for this machine');
 
-if (!existsSync(bun)) test.skip('client', 'Bun is not installed for this machine');
-else
-  test('every case of client.test.ts', async () => {
-    const path = new URL('client.test.ts', import.meta.url).pathname;
+for (const file of ['http/client', 'registry/client', 'registry/client-faults', 'registry/proxy'])
+  underBun(`every case of ${file}.test.ts`, async () => {
+    const path = new URL(`../${file}.test.ts`, import.meta.url).pathname;
     const ran = await runProcess([bun, path], { deadlineMs: 55_000 });
     assert.equal(ran.code, 0, ran.stdout.slice(-3000) + ran.stderr.slice(-1000));
-    assert.match(ran.stdout, /engines: node:https, fetch/);
+    const passed = /Passed:\s+(\d+)/.exec(ran.stdout)?.[1];
+    assert.ok(Number(passed) > 5, `${passed} cases ran`);
+    if (file === 'http/client') assert.match(ran.stdout, /engines: node:https, fetch/);
   });
 
-if (!existsSync(bun)) test.skip('the proxy of the adapter', 'Bun is not installed for this machine');
-else
-  test('the adapter reaches the cluster of its kubeconfig by the proxy of the environment', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'adapter-proxy-'));
-    const asked = Promise.withResolvers<string>();
-    const proxy = createServer();
-    proxy.on('connect', (request, socket) => {
-      socket.on('error', () => undefined);
-      if (request.url?.startsWith('kube.invalid') === true) asked.resolve(request.url);
-      socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
-    });
-    await listen(proxy);
-    const kubeconfig = {
-      clusters: [{ name: 'c', cluster: { server: 'https://kube.invalid:6443' } }],
-      users: [{ name: 'u', user: { token: 'abc' } }],
-      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-      'current-context': 'x',
-    };
-    const [config, broker] = [join(folder, 'config'), join(folder, 'broker')];
-    await writeFile(config, JSON.stringify(kubeconfig));
-    await writeFile(broker, 'amqp://127.0.0.1:1');
-    const main = new URL('../../main.ts', import.meta.url).pathname;
-    const args = ['--api', 'https://api.invalid', '--broker-url-file', broker, '--kubeconfig', config];
-    const ports = ['--health-port', '0', '--metrics-port', '0'];
-    const env = { PATH: process.env['PATH'], HTTPS_PROXY: `http://127.0.0.1:${portOf(proxy)}` };
-    const adapter = spawn(bun, [main, 'adapter', ...args, ...ports], {
-      env,
-      stdio: 'ignore',
-      timeout: 20_000,
-    });
-    const ended = once(adapter, 'exit').then(() => 'the adapter has ended');
-    try {
-      assert.equal(await Promise.race([asked.promise, ended]), 'kube.invalid:6443');
-    } finally {
-      adapter.kill('SIGKILL');
-      await ended;
-      await close(proxy);
-      await rm(folder, { recursive: true });
-    }
+underBun('the adapter reaches the cluster of its kubeconfig by the proxy of the environment', async () => {
+  const asked = Promise.withResolvers<string>();
+  const proxy = createServer();
+  proxy.on('connect', (request, socket) => {
+    socket.on('error', () => undefined);
+    if (request.url?.startsWith('kube.invalid') === true) asked.resolve(request.url);
+    socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
   });
+  await listen(proxy);
+  const kubeconfig = {
+    clusters: [{ name: 'c', cluster: { server: 'https://kube.invalid:6443' } }],
+    users: [{ name: 'u', user: { token: 'abc' } }],
+    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+    'current-context': 'x',
+  };
+  const [config, broker] = [join(folder, 'config'), join(folder, 'broker')];
+  writeFileSync(config, JSON.stringify(kubeconfig));
+  writeFileSync(broker, 'amqp://127.0.0.1:1');
+  const main = new URL('../../main.ts', import.meta.url).pathname;
+  const args = ['--api', 'https://api.invalid', '--broker-url-file', broker, '--kubeconfig', config];
+  const ports = ['--health-port', '0', '--metrics-port', '0'];
+  const env = { PATH: process.env['PATH'], HTTPS_PROXY: `http://127.0.0.1:${portOf(proxy)}` };
+  const adapter = spawn(bun, [main, 'adapter', ...args, ...ports], {
+    env,
+    stdio: 'ignore',
+    timeout: 50_000,
+  });
+  const ended = once(adapter, 'exit').then(() => 'the adapter has ended');
+  try {
+    assert.equal(await Promise.race([asked.promise, ended]), 'kube.invalid:6443');
+  } finally {
+    adapter.kill('SIGKILL');
+    await ended;
+    await close(proxy);
+  }
+});

@@ -133,7 +133,7 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   ],
   [
     'format-unsupported',
-    /no longer supported since containerd|mismatched image rootfs and manifest layers|schema ?(?:version )?1\b|unsupported docker v2s2 media type|(?:unsupported|unknown|unexpected|unrecognized|invalid) (?:manifest |image |layer |config )?(?:media|mime) ?type|(?:unsupported|unknown) (?:manifest|image|schema)(?: image)?(?: format| version| type)|encountered unknown type|mediaType in manifest should be|manifest\.v1\+(?:json|prettyjws)/i,
+    /no longer supported since containerd|mismatched image rootfs and manifest layers|layers from manifest don't match|schema ?(?:version )?1\b|unsupported docker v2s2 media type|(?:unsupported|unknown|unexpected|unrecognized|invalid) (?:manifest |image |layer |config )?(?:media|mime) ?type|(?:unsupported|unknown) (?:manifest|image|schema)(?: image)?(?: format| version| type)|encountered unknown type|mediaType in manifest should be|manifest\.v1\+(?:json|prettyjws)/i,
   ],
   [
     'digest-mismatch',
@@ -146,7 +146,7 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   ['cancelled', /failed to (?:extract layer|prepare extraction snapshot).*context canceled/is],
   [
     'node-storage',
-    /failed to extract layer|lchown|read-only file system|image pull (?:intent|record|credential)|pulled record|failed to register layer|input\/output error|mount callback failed|failed to prepare extraction snapshot|failed to (?:stat|commit|create) snapshot|: commit failed: |snapshot \S+ does not exist|failed to unpack image on snapshotter|layer not known|adding layer with blob|(?:creating|error) (?:overlay|read-write layer)|structure needs cleaning|insufficient UIDs|too many open files|failed to create (?:temp|ingest)|metadata\.db|mkdir PATH: |locked: unavailable|database (?:not open|is locked)|archive\/tar/i,
+    /failed to extract layer|convert whiteout|lchown|read-only file system|image pull (?:intent|record|credential)|pulled record|failed to register layer|input\/output error|mount callback failed|failed to prepare extraction snapshot|failed to (?:stat|commit|create) snapshot|: commit failed: |snapshot \S+ does not exist|failed to unpack image on snapshotter|layer not known|adding layer with blob|(?:creating|error) (?:overlay|read-write layer)|structure needs cleaning|insufficient UIDs|too many open files|failed to create (?:temp|ingest)|metadata\.db|mkdir PATH: |locked: unavailable|database (?:not open|is locked)|archive\/tar/i,
   ],
   [
     'rate-limited',
