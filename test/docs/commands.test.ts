@@ -24,7 +24,7 @@ const ELSEWHERE: Readonly<Record<string, readonly [heading: RegExp, by: string]>
   'docs/gitops.md': [/^(Argo CD|Flux)/, 'test/gitops/steps.ts'],
   'docs/olm.md': [/^Operator/, 'test/olm/bundle.test.ts'],
   'docs/operations.md': [/^Out of/, 'test/gitops/steps.ts'],
-  'docs/pull-secret-injection.md': [/^(The walk|Who changes the pod)$/, 'test/node/injection-webhook.ts'],
+  'docs/pull-secret-injection.md': [/^(Example|Who changes the pod)$/, 'test/node/injection-webhook.ts'],
   'docs/registry-overrides.md': [/^(\d\. |Where an image comes from)/, 'test/docs/disconnected.test.ts'],
 };
 

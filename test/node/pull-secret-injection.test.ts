@@ -37,11 +37,11 @@ async function walk(): Promise<void> {
   const image = node.image(HOST, 'team/web', '1');
   const changed = await journey.snapshot();
   const walk = docBlocks(PAGE)
-    .filter(({ heading, language }) => heading === 'The walk' && language === 'yaml')
+    .filter(({ heading, language }) => heading === 'Example' && language === 'yaml')
     .map(({ text }) => text);
   /** The page's command with this prefix, with this machine's registry and image. */
   const command = (begin: string): string => {
-    const found = docCommands(PAGE, 'The walk').find((one) => one.startsWith(begin));
+    const found = docCommands(PAGE, 'Example').find((one) => one.startsWith(begin));
     assert.ok(found !== undefined, `the page has no command that begins with "${begin}"`);
     return found
       .replaceAll('quay.io/team/web', `${image} --image-pull-policy=Always`)
