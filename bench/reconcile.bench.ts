@@ -192,6 +192,7 @@ async function cost(stub: HostedStub, program: readonly string[], clusters: numb
     'reconcile',
     `--kubeconfig=${stub.kubeconfig}`,
     '--discover',
+    '--allow-address=127.0.0.0/8',
     `--config=${stub.config}`,
   ];
   const child = spawn(command, args, { stdio: 'ignore' });

@@ -136,6 +136,7 @@ writeFileSync(
 const reconciler = new ReconcilerProcess(PROGRAM, [
   `--kubeconfig=${management.kubeconfig}`,
   '--discover',
+  '--allow-address=127.0.0.0/8',
   `--config=${config}`,
   '--metrics-port=0',
 ]);
