@@ -126,7 +126,7 @@ function keysPart({ keys, nodes }: ReportCluster): Markup {
 function endOf({ expiresAt, ends }: ReportCluster['keys'][number]): Value {
   if (expiresAt === undefined) return 'does not say';
   const time = html`<time datetime="${expiresAt}">${expiresAt.replace('T', ' ').replace('Z', ' UTC')}</time>`;
-  return ends === undefined ? time : [badge(ends === 'ended' ? 'broken' : 'attention', ends), ' ', time];
+  return ends === undefined ? time : [badge(ends === 'expired' ? 'broken' : 'attention', ends), ' ', time];
 }
 
 function namespacesPart({ namespaces }: ReportCluster): Value {

@@ -149,7 +149,7 @@ inBrowsers(test, (browser, title) => {
       .getByRole('heading', { level: 1, name: /8 problems in 3 of 4 clusters/ })
       .waitFor();
     await page.getByRole('tab', { name: 'Report' }).press('ArrowRight');
-    await page.locator('.out', { hasText: 'secrets-there' }).waitFor();
+    await page.locator('.out', { hasText: 'secrets-exist' }).waitFor();
     for (const [tab, wanted] of [
       ['All that fail', 'fail to pull'],
       ['Explain', 'CRI-O'],

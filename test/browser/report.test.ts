@@ -70,10 +70,10 @@ inBrowsers(test, (browser, title) => {
     await keyboard.press('Escape');
     assert.equal(await page.locator('.matrix tbody tr').count(), 4);
 
-    const summary = page.locator('[data-cause="secrets-there"] > summary');
+    const summary = page.locator('[data-cause="secrets-exist"] > summary');
     await summary.focus();
     await keyboard.press('Enter');
-    const link = page.locator('[data-cause="secrets-there"] .path-link').first();
+    const link = page.locator('[data-cause="secrets-exist"] .path-link').first();
     await link.waitFor();
     for (let tabs = 0; tabs < 5 && (await focused()) !== 'Show the pull path'; tabs += 1)
       await keyboard.press('Tab');

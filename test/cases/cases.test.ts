@@ -89,7 +89,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     },
     {
       args: 'doctor deploy/op -n shop --from FOLDER/all.yaml',
-      says: /broken +places .*registry\.redhat\.io\/\S+ is not tried: rejected by the policy/,
+      says: /broken +pull-sources .*registry\.redhat\.io\/\S+ is not tried: rejected by the policy/,
     },
     {
       args: `mirrors ${DENIED} --for node --from FOLDER/all.yaml`,
@@ -126,7 +126,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     },
     {
       args: `doctor deploy/ais${namespace} --from FOLDER/out.yaml`,
-      says: /broken +secrets-there .*"regcred", listed by ServiceAccount\/\w+\/ais-client, does not exist/,
+      says: /broken +secrets-exist .*"regcred", listed by ServiceAccount\/\w+\/ais-client, does not exist/,
     },
   ]),
   '40-hostedclusters-same-name': [
@@ -222,16 +222,16 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   '54-ecr-expired': [
     {
       args: 'explain --pod train-0 -n ml --from FOLDER/all.yaml',
-      says: /has expired at 2026-11-23T11:20:18Z/,
+      says: /expired at 2026-11-23T11:20:18Z/,
     },
     {
       args: 'doctor train-0 -n ml --from FOLDER/all.yaml',
-      says: /broken +credential .*Secret\/ml\/ecr.*has expired at 2026-11-23T11:20:18Z/,
+      says: /broken +credential .*Secret\/ml\/ecr.*expired at 2026-11-23T11:20:18Z/,
     },
-    { args: 'validate FOLDER/all.yaml', code: 0, says: /warning: .*has expired at 2026-11-23T11:20:18Z/ },
+    { args: 'validate FOLDER/all.yaml', code: 0, says: /warning: .*expired at 2026-11-23T11:20:18Z/ },
     {
       args: 'report --from FOLDER/all.yaml --output json',
-      says: /has expired at 2026-11-23T11:20:18Z/,
+      says: /expired at 2026-11-23T11:20:18Z/,
     },
   ],
 };

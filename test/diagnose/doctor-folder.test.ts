@@ -104,8 +104,58 @@ test('never says that all is there when a Secret is missing which another one st
   const ran = await runInProcess(['doctor', 'two', '-n', 'shop', '--from', folder]);
   rmSync(file);
   assert.equal(ran.code, 0, ran.stdout);
-  assert.match(ran.stdout, /ok +secrets-there +Secret "robot", listed by Pod\/shop\/two, does not exist/);
+  assert.match(ran.stdout, /ok +secrets-exist +Secret "robot", listed by Pod\/shop\/two, does not exist/);
   assert.match(ran.stdout, /ok +distribution +PullSecretProfile\/team has not synced Secret "robot"/);
+});
+
+test('does not call a credential good or missing if its Secret is encrypted or created by another tool', async () => {
+  const pod = {
+    ...meta('v1 Pod', { name: 'hidden', namespace: 'shop' }),
+    spec: { imagePullSecrets: [{ name: 'robot' }], containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },
+  };
+  const secret = {
+    ...meta('v1 Secret', { name: 'robot', namespace: 'shop' }),
+    type: 'kubernetes.io/dockerconfigjson',
+    data: { '.dockerconfigjson': 'ENC[AES256_GCM,data:YQ==,iv:YQ==,tag:YQ==,type:str]' },
+    sops: {},
+  };
+  const maker = (kind: string, name: string, rest: object): object => ({
+    ...meta(kind, { name, namespace: 'shop' }),
+    ...rest,
+  });
+  const external = 'external-secrets.io/v1 ExternalSecret';
+  const failed = { type: 'Ready', status: 'False', reason: 'SecretSyncedError', message: 'no such key' };
+  for (const [object, check, message] of [
+    [secret, 'secrets-readable', 'is encrypted with SOPS'],
+    [maker(external, 'robot', {}), 'secrets-exist', 'ExternalSecret/shop/robot creates it'],
+    [
+      maker(external, 'x', { spec: { target: { name: 'robot' } } }),
+      'secrets-exist',
+      'ExternalSecret/shop/x creates',
+    ],
+    [
+      maker('bitnami.com/v1alpha1 SealedSecret', 'robot', {}),
+      'secrets-exist',
+      'SealedSecret/shop/robot creates',
+    ],
+    [
+      maker(external, 'robot', { status: { conditions: [failed] } }),
+      'secrets-exist',
+      'SecretSyncedError: no such key',
+    ],
+    [maker(external, 'other', {}), 'secrets-exist', 'does not exist$'],
+  ] as const) {
+    writeFileSync(
+      join(folder, 'hidden.json'),
+      JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [pod, object] }),
+    );
+    const { code, stdout } = await runInProcess(['doctor', 'hidden', '-n', 'shop', '--from', folder]);
+    rmSync(join(folder, 'hidden.json'));
+    const isKnown = /Error|exist/.test(message);
+    assert.equal(code, 1);
+    assert.match(stdout, new RegExp(`${isKnown ? 'broken' : 'unknown'} +${check} .*${message}`, 'm'));
+    if (!isKnown) assert.match(stdout, /unknown +credential .*the content of Secret "robot" is unknown/);
+  }
 });
 
 test('names the node that the pull secret of the cluster is not brought to', async () => {

@@ -66,7 +66,7 @@ const ROWS: readonly Row[] = [
     change: [digests(OLD)],
     code: 0,
     says: [
-      /^change nothing changes on nodes\nin use 5 images: 0 change, 0 lose their last place, 0 gain a mirror without/,
+      /^change nothing changes on nodes\nin use 5 images: 0 change, 0 lose their last pull source, 0 gain a mirror without/,
     ],
   },
   {
@@ -77,7 +77,7 @@ const ROWS: readonly Row[] = [
     says: [
       /^change nodes reload CRI-O, without a drain/,
       /5 images: 2 change/,
-      /places {6}quay\.io\/ocp\/shop@.* {2}\(Deployment\/web\/shop, for node\)\n {12}before: m\.example\.com\/ocp\/shop@.*, quay\.io\/ocp\/shop@.*\n {12}after: {2}m\.example\.com\/new\/shop@/,
+      /sources {5}quay\.io\/ocp\/shop@.* {2}\(Deployment\/web\/shop, for node\)\n {12}before: m\.example\.com\/ocp\/shop@.*, quay\.io\/ocp\/shop@.*\n {12}after: {2}m\.example\.com\/new\/shop@/,
       /ClusterVersion\/version/,
     ],
   },
@@ -93,7 +93,7 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
-    name: 'a tag loses its last place',
+    name: 'a tag loses its last pull source',
     reason: 'the set serves digests only, and forbids the source',
     change: [
       digests(OLD, {
@@ -104,7 +104,7 @@ const ROWS: readonly Row[] = [
     ],
     code: 1,
     says: [
-      /1 loses its last place/,
+      /1 loses its last pull source/,
       /lost {8}docker\.io\/library\/till:1 {2}\(Deployment\/web\/till, for node\)\n.*\n {12}after: {2}nothing/,
     ],
   },
@@ -115,7 +115,7 @@ const ROWS: readonly Row[] = [
     code: 0,
     says: [
       /^change every node drains and reloads CRI-O/,
-      /places {6}registry\.redhat\.io\/redhat\/redhat-operator-index:v4\.20 {2}\(CatalogSource\//,
+      /sources {5}registry\.redhat\.io\/redhat\/redhat-operator-index:v4\.20 {2}\(CatalogSource\//,
     ],
   },
   {
@@ -125,7 +125,7 @@ const ROWS: readonly Row[] = [
     code: 0,
     says: [
       /5 images: 1 changes, 0 lose/,
-      /places {6}till:2 {2}\(Deployment\/web\/short, for node\)\n {12}before: registry\.access\.redhat\.com\/till:2, docker\.io\/library\/till:2\n {12}after: {2}m\.example\.com\/till:2, docker\.io\/library\/till:2/,
+      /sources {5}till:2 {2}\(Deployment\/web\/short, for node\)\n {12}before: registry\.access\.redhat\.com\/till:2, docker\.io\/library\/till:2\n {12}after: {2}m\.example\.com\/till:2, docker\.io\/library\/till:2/,
     ],
   },
   {

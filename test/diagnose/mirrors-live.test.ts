@@ -78,7 +78,7 @@ test('doctor says that the image has no usable pull source', async () => {
   assert.equal(ran.code, 1, ran.stderr);
   assert.match(
     ran.stdout,
-    /broken {3}places .*no usable pull source for "blocked\.invalid\/x:1"[\s\S]*image\.config\.openshift\.io\/cluster/,
+    /broken {3}pull-sources .*no usable pull source for "blocked\.invalid\/x:1"[\s\S]*image\.config\.openshift\.io\/cluster/,
   );
 });
 

@@ -30,12 +30,12 @@ test('says of every cluster what is wrong, the worst first', async () => {
   );
   assert.deepEqual(report.problems.map(({ check }) => check).toSorted(), [
     'credential',
-    'credential/ended',
+    'credential/expired',
     'entry/rejected',
     'entry/shadowed',
     'mirrors/MirrorInvalid',
     'node',
-    'secrets-there',
+    'secrets-exist',
   ]);
 });
 
@@ -57,7 +57,7 @@ test('tells of every registry key who wins, who loses and when it ends', async (
     'https://quay.io/ shadowed additional-pull-secret quay.io  0',
     'mirror.example.com used pull-secret   3',
     'quay.io used pull-secret   3',
-    'registry.example.com used additional-pull-secret  ended 3',
+    'registry.example.com used additional-pull-secret  expired 3',
     'registry.redhat.io used pull-secret   3',
   ]);
 });
@@ -116,7 +116,7 @@ test('every problem says what to do', async () => {
 
 test('gives the command that fixes it', async () => {
   const { problems } = await reportOf('--from', 'examples/troubled');
-  const missing = problems.find(({ check }) => check === 'secrets-there');
+  const missing = problems.find(({ check }) => check === 'secrets-exist');
   assert.match(
     missing?.cases[0]?.commands?.[0] ?? '',
     /^kubectl patch serviceaccount default -n ci --type=json .*"value":\{"name":"ci-robot-2026"\}/,

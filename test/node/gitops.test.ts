@@ -56,7 +56,7 @@ async function journey(): Promise<void> {
       for (const owner of OWNERS)
         await scene.doctor(
           scene.pod(owner, 'web'),
-          /secrets-there .*team-registry should create it: SourceMissing/,
+          /secrets-exist .*team-registry should create it: SourceMissing/,
         );
       await scene.within(async () => assert.equal(await flux.ready(PROFILES), 'False', await flux.report()));
       assert.match(await scene.run('Flux: look'), /PullSecretProfile\/team-registry status: 'Failed'/);

@@ -76,7 +76,7 @@ async function walk(): Promise<void> {
     await make(pod('team-a', 'early'), WAITS);
     await doctor(
       pod('team-a', 'early'),
-      /broken +secrets-there .*PullSecretProfile\/team-registry should create it: NotGranted: /,
+      /broken +secrets-exist .*PullSecretProfile\/team-registry should create it: NotGranted: /,
     );
   });
 
@@ -128,7 +128,7 @@ async function walk(): Promise<void> {
     });
     await profileSays(/False/);
     await make(pod('team-a', 'late'), WAITS);
-    await doctor(pod('team-a', 'late'), /broken +secrets-there .*team-registry should create it: /);
+    await doctor(pod('team-a', 'late'), /broken +secrets-exist .*team-registry should create it: /);
     assert.match(await journey.state(pod('team-a', 'web')), RUNS);
   });
 

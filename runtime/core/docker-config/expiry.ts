@@ -54,7 +54,7 @@ export function credentialExpiry({
 export function credentialDoubt(credential: ExpiringCredential, now?: Date): string | undefined {
   const { expiresAt } = credentialExpiry(credential);
   if (expiresAt !== undefined && now !== undefined && Date.parse(expiresAt) <= now.getTime())
-    return `has expired at ${expiresAt}: renew it`;
+    return `expired at ${expiresAt}: renew it`;
   const texts = [credential.username, reveal(credential.password)];
   const ends = texts.map((text) => `${text.slice(0, 1)}${text.slice(-1)}`).join('');
   if (/[\r\n]/.test(ends))

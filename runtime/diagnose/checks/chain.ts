@@ -59,8 +59,8 @@ function saidOf(
 function noPlace(input: DoctorInput): Told | undefined {
   const cause = input.failure?.cause;
   const hasFailed = isBelowHttp(cause) || isRefusal(cause) || cause === 'not-found';
-  const passed = hasFailed ? saidOf(failing(input), 'places', 'warning') : undefined;
-  return passed === undefined ? saidOf(input, 'places') : { ...passed, severity: 'error' };
+  const passed = hasFailed ? saidOf(failing(input), 'pull-sources', 'warning') : undefined;
+  return passed === undefined ? saidOf(input, 'pull-sources') : { ...passed, severity: 'error' };
 }
 
 function accountMissing({ account, namespace, isPod }: DoctorInput): Told | undefined {
@@ -115,7 +115,7 @@ const PENDING = 'it is Ready, so the copy is pending or was rejected here';
 
 function secretMissing(input: DoctorInput): Told | undefined {
   const missing = listedAs(input, 'missing');
-  if (missing === undefined || !isNeeded(input)) return undefined;
+  if (missing === undefined || !isNeeded(input)) return unknownSecret(input, 'pending');
   const { name: about, listedBy, why } = missing;
   const message = `Secret "${about}", listed by ${listedBy}, does not exist`;
   const better = betterFor(input);
@@ -129,7 +129,7 @@ function secretMissing(input: DoctorInput): Told | undefined {
   return {
     about: by,
     message: `${message}; ${by} should create it: ${says}`,
-    advice: `Fix what its status reports, or contact its owner: ${kubectl(['describe', by.toLowerCase()], [by.split('/')[1] ?? '']) ?? 'see its status'}`,
+    advice: `Fix what its status reports, or contact its owner: ${kubectl(['describe', by.toLowerCase(), ...(INJECTS.test(by) ? [] : ['-n', input.namespace])], [by.split('/')[1] ?? '', input.namespace]) ?? 'see its status'}`,
   };
 }
 
@@ -154,13 +154,29 @@ function secretUnreadable(input: DoctorInput): Told | undefined {
   }
   const ignored = listedAs(input, 'ignored');
   const said = saidOf(input, 'secrets-readable', 'warning');
-  if (ignored === undefined || said === undefined || !isNeeded(input)) return undefined;
+  if (ignored === undefined || said === undefined || !isNeeded(input))
+    return unknownSecret(input, 'encrypted');
   const fix = better.length > 0 ? fixAccount(input, ignored.name, better) : retyped(input.namespace, ignored);
   return { ...said, severity: 'error', ...fix };
 }
 
+/** A Secret of unknown content, if no other credential matches: it may have one. */
+function unknownSecret(input: DoctorInput, ...states: readonly ListedSecret['state'][]): Told | undefined {
+  const [one] = states.flatMap((state) => listedAs(input, state) ?? []);
+  if (one === undefined || !isNeeded(input)) return undefined;
+  const told = explanations(input)
+    .flatMap(({ findings }) => findings)
+    .find(({ about }) => about === one.name);
+  return told && { ...told, subject: input.pod, severity: 'unknown' };
+}
+
 function noCredential(input: DoctorInput): Told | undefined {
   if (!mayNeedCredential(input)) return undefined;
+  const unknown = unknownSecret(input, 'encrypted', 'pending', 'unknown');
+  if (unknown !== undefined) {
+    const message = `no listed credential that can be read matches: the content of Secret "${unknown.about}" is unknown`;
+    return { ...unknown, check: 'credential', message };
+  }
   const doubtful = doubtfulCredential(input);
   if (doubtful !== undefined) return doubtful;
   for (const { explanation, elsewhere, leftOutNode } of failing(input).images) {
@@ -326,7 +342,7 @@ function refused(input: DoctorInput): Told | undefined {
  */
 export const POD_CHECKS: readonly Check<DoctorInput>[] = [
   { id: 'image', needs: 'nothing', run: unreadableImage, ok: 'every image name is valid' },
-  { id: 'places', needs: 'nothing', run: noPlace, ok: 'every image has a pull source' },
+  { id: 'pull-sources', needs: 'nothing', run: noPlace, ok: 'every image has a pull source' },
   {
     id: 'service-account',
     run: accountMissing,
@@ -336,7 +352,7 @@ export const POD_CHECKS: readonly Check<DoctorInput>[] = [
         : 'the ServiceAccount exists',
   },
   { id: 'injection', run: notInjected, ok: injectionText },
-  { id: 'secrets-there', run: secretMissing, ok: missingText },
+  { id: 'secrets-exist', run: secretMissing, ok: missingText },
   {
     id: 'secrets-readable',
     run: secretUnreadable,

@@ -92,10 +92,10 @@ export const VERDICTS: Readonly<Record<Severity, ReportVerdict>> = {
 /** What findings of a check are called together, and whose they are unless they say it. */
 const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSystemName]>> = {
   image: ['An image name is invalid', 'pulls'],
-  places: ['No usable pull source for an image', 'registry-overrides'],
+  'pull-sources': ['No usable pull source for an image', 'registry-overrides'],
   'service-account': ['The ServiceAccount of a workload does not exist', 'pulls'],
   injection: ['Pods lack a Secret that a profile adds', 'pull-secret-injection'],
-  'secrets-there': ['A pull secret that pods list does not exist', 'pulls'],
+  'secrets-exist': ['A pull secret that pods list does not exist', 'pulls'],
   'secrets-readable': ['A pull secret that pods list cannot be read', 'pulls'],
   credential: ['No usable credential for an image', 'pulls'],
   'mirror-credential': ['No credential that a mirror accepts', 'credential-provider'],
@@ -105,8 +105,8 @@ const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSys
   'pull-secret/unusable': ['A pull secret of the nodes cannot be used', 'global-pull-secret'],
   'entry/rejected': ['An entry of a pull secret is rejected', 'global-pull-secret'],
   'entry/shadowed': ['An entry of a pull secret is shadowed', 'global-pull-secret'],
-  'credential/ended': ['A credential has expired', 'global-pull-secret'],
-  'credential/soon': ['A credential expires soon', 'global-pull-secret'],
+  'credential/expired': ['A credential has expired', 'global-pull-secret'],
+  'credential/expiring': ['A credential expires soon', 'global-pull-secret'],
   'mirrors/error': ['Mirror sets are rejected', 'registry-overrides'],
   'mirrors/warning': ['A mirror set does not work as written', 'registry-overrides'],
   'mirrors/state': ['Nodes do not follow the mirror sets', 'registry-overrides'],

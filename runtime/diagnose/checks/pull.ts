@@ -28,12 +28,12 @@ interface Explained extends Omit<Places, 'places'>, Pick<Explanation, 'places' |
   readonly input: ExplainInput;
 }
 
-const PLACES_CHECK = { id: 'places', run: noPlace };
+const PLACES_CHECK = { id: 'pull-sources', run: noPlace };
 
 /** Of one image; what `doctor` looks at too has the name of its check. */
 const IMAGE_CHECKS: readonly Check<Explained>[] = [
   { id: 'secrets-readable', run: blocked },
-  { id: 'secrets-there', run: ({ input }) => input.secrets.flatMap(listedSecret) },
+  { id: 'secrets-exist', run: ({ input }) => input.secrets.flatMap(listedSecret) },
   { id: 'node-file', run: unreadableNode },
   PLACES_CHECK,
   { id: 'short-name', run: shortName },
@@ -71,7 +71,7 @@ function listedSecret({ name, listedBy, state, why, retype }: ListedSecret): rea
   if (state === 'found') return [];
   const [said, advice] = NOT_FOUND[state];
   const { type = 'kubernetes.io/dockerconfigjson', key = '.dockerconfigjson' } = retype ?? {};
-  const check = state === 'ignored' ? 'secrets-readable' : 'secrets-there';
+  const check = state === 'ignored' || state === 'encrypted' ? 'secrets-readable' : 'secrets-exist';
   const message = `Secret "${name}", listed by ${listedBy}, ${said}${why === undefined ? '' : `: ${why}`}`;
   return [
     {
@@ -87,6 +87,7 @@ const NOT_FOUND: Readonly<
 > = {
   missing: ['does not exist', 'Create Secret "NAME", or remove it from the list'],
   encrypted: ['is encrypted with SOPS, so its content is unknown', 'Decrypt it first, or read the cluster'],
+  pending: ['is not in the input, so its content is unknown', 'Read the cluster, or a dump of it'],
   ignored: [
     'is skipped',
     'The type of a Secret cannot be changed: create it again as TYPE, with the key KEY',

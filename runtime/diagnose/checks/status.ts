@@ -87,9 +87,9 @@ function leftOut({ key, source, state, why = '', winner }: ReportKey): readonly 
 /** Of a credential that has expired, or expires soon. */
 export function endingTold(
   { key, source, expiresAt = '' }: Pick<ReportKey, 'key' | 'source'> & { readonly expiresAt?: string },
-  ends: 'ended' | 'soon',
+  ends: 'expired' | 'expiring',
 ): Told {
-  const isOver = ends === 'ended';
+  const isOver = ends === 'expired';
   return {
     check: `credential/${ends}`,
     severity: isOver ? 'error' : 'warning',

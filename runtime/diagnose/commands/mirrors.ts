@@ -175,7 +175,7 @@ function used(image: string, usedBy: string, planes: readonly Plane[]): readonly
 function inUseText({ images, changed, rejected }: InUse): string {
   const lost = changed.filter((change) => change.lost);
   const without = changed.filter(({ withoutCredential }) => withoutCredential.length > 0);
-  const head = `in use ${counted(images, 'image')}: ${counted(changed.length, 'changes', 'change')}, ${counted(lost.length, 'loses its', 'lose their')} last place, ${counted(without.length, 'gains', 'gain')} a mirror without a credential`;
+  const head = `in use ${counted(images, 'image')}: ${counted(changed.length, 'changes', 'change')}, ${counted(lost.length, 'loses its', 'lose their')} last pull source, ${counted(without.length, 'gains', 'gain')} a mirror without a credential`;
   const lines = [...new Set([...lost, ...without, ...changed])].map(lineOf);
   const refused = rejected.map(
     ({ image, usedBy, for: planes, why }) =>
@@ -186,7 +186,7 @@ function inUseText({ images, changed, rejected }: InUse): string {
 
 function lineOf({ image, usedBy, for: planes, before, after, lost, withoutCredential }: InUseChange): string {
   const [first = '', ...more] = usedBy;
-  const what = lost ? 'lost' : withoutCredential.length > 0 ? 'credential' : 'places';
+  const what = lost ? 'lost' : withoutCredential.length > 0 ? 'credential' : 'sources';
   const users = more.length === 0 ? first : `${first} and ${more.length} more`;
   return [
     `${what.padEnd(10)}  ${image}  (${users}, for ${planes.join(', ')})`,

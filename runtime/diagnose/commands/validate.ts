@@ -83,7 +83,7 @@ async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: Comma
     inputs.flatMap((input) => input.namespaces),
   ];
   for (const note of selectionNotes(manifests, namespaces)) io.stderr.write(`${note}\n`);
-  const isEmpty = judged === 0 && !values['ignore-others'];
+  const isEmpty = judged + problems.length === 0 && !values['ignore-others'];
   if (isEmpty) io.stderr.write('Nothing in the input is of a kind that can be validated\n');
   return errors > 0 || isEmpty || (values.strict && problems.length > 0) ? 1 : 0;
 }

@@ -123,7 +123,7 @@ interface Entry {
 export interface ReportKey extends Entry {
   /** RFC 3339. */
   readonly expiresAt?: string;
-  readonly ends?: 'ended' | 'soon';
+  readonly ends?: 'expired' | 'expiring';
   /** Number of nodes that are known to have it. */
   readonly onNodes: number;
 }
@@ -206,7 +206,8 @@ function endsOf(source: AuthSource, now: Date) {
     const { expiresAt } = kubelet === undefined ? {} : credentialExpiry(kubelet);
     if (expiresAt === undefined) return [];
     const left = Date.parse(expiresAt) - now.getTime();
-    const ends = left <= 0 ? ('ended' as const) : left <= SOON_DAYS * DAY_MS ? ('soon' as const) : undefined;
+    const ends =
+      left <= 0 ? ('expired' as const) : left <= SOON_DAYS * DAY_MS ? ('expiring' as const) : undefined;
     return [[`${source.name}\n${key.written}`, { expiresAt, ...(ends && { ends }) }] as const];
   });
 }

@@ -61,6 +61,8 @@ import {
   podSpecOf,
   providedImages,
   SECRET,
+  SECRET_MAKERS,
+  secretMakers,
   WORKLOAD_KINDS,
 } from './pull.ts';
 import type { Explanation } from './types.ts';
@@ -221,8 +223,15 @@ export function lookAt(
   };
 }
 
-/** Profiles that inject a name into such pods and sync its Secret, each with the message of `Ready` if it is not True. */
+/** Objects that create a Secret for such pods, each with the message of `Ready` if it is not True. */
 function giversOf(store: ObjectStore, pod: KubeObject) {
+  const makers = secretMakers(store, pod.metadata.namespace ?? '').map(({ secret, object }) => {
+    return { secret, by: `${object.kind}/${object.metadata.name}`, says: readyText(object) };
+  });
+  return [...profilesOf(store, pod), ...makers];
+}
+
+function profilesOf(store: ObjectStore, pod: KubeObject) {
   return plannedNames(store, pod, []).flatMap(({ name: secret, by }) => {
     const [sort, name = ''] = by.split('/');
     if (sort !== 'profile') return [];
@@ -371,6 +380,7 @@ export async function locateAll(
 /** Namespaced kinds: they get a default if the file has no namespace. */
 const NAMESPACED: ReadonlySet<string> = new Set([
   ...[...WORKLOAD_KINDS, SECRET, SERVICE_ACCOUNT, PULL_STATUS, ROLE, ROLE_BINDING].map(({ kind }) => kind),
+  ...SECRET_MAKERS.map(({ kind }) => kind),
   'Event',
   'PullSecretGrant',
 ]);

@@ -526,8 +526,19 @@ function listedSecret(
   { name, listedBy, absent }: { name: string; listedBy: string; absent: 'missing' | 'unknown' },
 ): ListedSecret {
   const found = store.get({ ...SECRET, namespace, name });
-  if (found === undefined)
+  if (found === undefined) {
+    const maker = secretMakers(store, namespace).find(
+      ({ secret, object }) => secret === name && object['status'] === undefined,
+    );
+    if (maker !== undefined)
+      return {
+        name,
+        listedBy,
+        state: 'pending',
+        why: `${describeObject({ ...maker.object, ...maker.object.metadata })} creates it`,
+      };
     return { name, listedBy, state: absent, ...(absent === 'missing' && inAnother(store, name)) };
+  }
   const { type, data = {} } = found as SecretObject;
   const value = data[pullSecretKey(type) ?? ''];
   if (value !== undefined && isEncrypted(value)) return { name, listedBy, state: 'encrypted' };
@@ -535,6 +546,22 @@ function listedSecret(
   if (source !== undefined) return { name, listedBy, state: 'found', source };
   const why = secretFault(found as SecretObject) ?? 'holds no pull secret';
   return { name, listedBy, state: 'ignored', why, ...retypeOf(found as SecretObject) };
+}
+
+/** Kinds of other tools that create a Secret. They are read from folders and dumps; no right to read them in a cluster is needed. */
+export const SECRET_MAKERS: readonly SourceKind[] = [
+  { apiVersion: 'external-secrets.io/v1', kind: 'ExternalSecret' },
+  { apiVersion: 'external-secrets.io/v1beta1', kind: 'ExternalSecret' },
+  { apiVersion: 'bitnami.com/v1alpha1', kind: 'SealedSecret' },
+];
+
+/** Objects of other tools that create a Secret in `namespace`, each with the name of the Secret. */
+export function secretMakers(store: ObjectStore, namespace: string) {
+  return SECRET_MAKERS.flatMap((kind) => store.list(kind, namespace)).map((object) => {
+    const { target, template } = recordOf(object['spec']);
+    const { name = recordOf(recordOf(template)['metadata'])['name'] } = recordOf(target);
+    return { secret: name ?? object.metadata.name, object };
+  });
 }
 
 /** The type that makes a pull secret of what a Secret of another type holds, whatever its key is called. */

@@ -409,7 +409,7 @@ function secretKinds(
 }
 
 /** Checks of `explain` whose findings hold whatever the registries answer. */
-const BEFORE_REGISTRIES = ['secrets-readable', 'places'];
+const BEFORE_REGISTRIES = ['secrets-readable', 'pull-sources'];
 
 function attemptsOf(store: ObjectStore, { puller, images, usedBy }: ImageUser, options: WorldOptions) {
   const reader = findWorld(store, puller, options);

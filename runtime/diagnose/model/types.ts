@@ -153,9 +153,9 @@ export interface ListedSecret {
   /** Who lists it: `Pod/web/shop`, `ServiceAccount/web/default`. */
   readonly listedBy: string;
   /**
-   * `ignored`: of another type, or without data. `encrypted`: by SOPS. `unknown`: not all could be read, so it may be there or not.
+   * `ignored`: of another type, or without data. `encrypted`: by SOPS. `pending`: an object of the input creates it. `unknown`: not all could be read, so it may be there or not.
    */
-  readonly state: 'found' | 'missing' | 'ignored' | 'encrypted' | 'unknown';
+  readonly state: 'found' | 'missing' | 'ignored' | 'encrypted' | 'pending' | 'unknown';
   /** For `found`. */
   readonly source?: AuthSource;
   /** For `ignored`, and for `missing` where another namespace has it. */

@@ -167,7 +167,7 @@ export function judgeCredentials(report: VerifyReport, warnDays: number): readon
     advice: renewing(source),
   }));
   const ending = endingSoon(report, warnDays).map((one) =>
-    endingTold(one, Date.parse(one.expiresAt ?? '') <= Date.parse(report.checkedAt) ? 'ended' : 'soon'),
+    endingTold(one, Date.parse(one.expiresAt ?? '') <= Date.parse(report.checkedAt) ? 'expired' : 'expiring'),
   );
   return judge([{ id: 'credential', run: () => [...refused, ...ending] }], report, { subject: '' });
 }

@@ -111,7 +111,7 @@ export function explanationText(
 }
 
 /** Checks of what the runtime does; what others find stands in the way of the kubelet. */
-const OF_RUNTIME = ['places', 'mirror-credential', 'registry'];
+const OF_RUNTIME = ['pull-sources', 'mirror-credential', 'registry'];
 
 function drawn(branches: readonly Branch[], indent: string, columns: number | undefined): readonly string[] {
   return branches.flatMap(([text, below = []], index) => {
