@@ -1,4 +1,4 @@
-/** `pullwright check`: whether a cluster can take what a fleet renders, and whether it has it. */
+/** `pullwright check`: whether a cluster meets the prerequisites of a fleet, and whether the fleet is installed. */
 
 import type { Fleet, FleetCluster } from '../../../charts/mod.ts';
 import { loadFleet } from '../../../charts/synth.ts';
@@ -20,12 +20,12 @@ import type { Finding } from '../model/types.ts';
 import { answer, COLOUR_OF } from '../views/text.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
 
-// What `check` reads of a cluster: the objects of the plan by name, and what decides whether they work.
+// Objects that `check` reads: those of the plan by name, and those that they depend on.
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 
-/** Kinds of which all are read; of Secrets none. */
+/** Kinds that are listed completely. Secrets are not read. */
 const WHOLE: readonly SourceKind[] = [
   { apiVersion: 'v1', kind: 'Node' },
   { apiVersion: 'v1', kind: 'Namespace' },
@@ -38,7 +38,7 @@ const WHOLE: readonly SourceKind[] = [
   { apiVersion: ADMISSION, kind: 'ValidatingWebhookConfiguration' },
 ];
 
-/** Kinds of a folder that are looked at. A dump has Secrets too, whose annotations say which tool keeps them. */
+/** Kinds to read from a folder, including Secrets, whose annotations name the tool that manages them. */
 export function folderKinds(plan: readonly KubeObject[]): ReadonlySet<string> {
   return new Set([
     ...[...WHOLE, ...STATUS_KINDS].map(({ kind }) => kind),
@@ -53,7 +53,7 @@ export function folderKinds(plan: readonly KubeObject[]): ReadonlySet<string> {
   ]);
 }
 
-/** Requests to a cluster. */
+/** Kinds to read from a live cluster. */
 export function clusterRequests(plan: readonly KubeObject[]): readonly SourceKind[] {
   const namespaces = [...new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []))];
   const whole = new Set(WHOLE.map(({ kind }) => kind));
@@ -75,12 +75,12 @@ export function clusterRequests(plan: readonly KubeObject[]): readonly SourceKin
   ];
 }
 
-// Reviews the rights of the calling account in a cluster.
+// Permissions of the calling account.
 
-/** Questions at once. */
+/** Maximum number of parallel requests. */
 const CONCURRENCY = 8;
 
-/** One question for each verb, kind and namespace of the plan: what server-side apply needs. */
+/** Reviews the permissions for server-side apply: one request per verb, kind and namespace of the plan. */
 export async function askRights(
   client: KubeClient,
   plan: readonly KubeObject[],
@@ -101,7 +101,7 @@ export async function askRights(
   return answers.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 }
 
-/** Every kind that is rendered forms its plural by these rules. */
+/** Plural of a kind, by rules that hold for all rendered kinds. */
 function pluralOf(kind: string): string {
   const name = kind.toLowerCase();
   if (name.endsWith('y')) return `${name.slice(0, -1)}ies`;
@@ -112,7 +112,7 @@ async function isAllowed(client: KubeClient, right: Omit<AskedRight, 'allowed'>)
   const review: KubeObject = {
     apiVersion: 'authorization.k8s.io/v1',
     kind: 'SelfSubjectAccessReview',
-    // Nothing is stored, so the API server requires no name.
+    // Reviews are not stored, so they need no name.
     metadata: { name: '' },
     spec: { resourceAttributes: right },
   };
@@ -181,10 +181,10 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   });
 }
 
-/** @throws UsageError */
+/** Selects the cluster of the fleet. @throws UsageError */
 function chosen({ clusters }: Fleet, name: string, { cluster: wanted, from }: Values): FleetCluster {
   const names = clusters.map(({ context }) => context.name).join(', ');
-  // Of a fleet of one, it chooses among those of the folder.
+  // For a fleet with one cluster, --cluster selects a cluster of the folder.
   const isOnly = wanted === undefined || (clusters.length === 1 && from !== undefined);
   const found = isOnly ? clusters[0] : clusters.find(({ context }) => context.name === wanted);
   if (found === undefined)
@@ -196,13 +196,13 @@ function chosen({ clusters }: Fleet, name: string, { cluster: wanted, from }: Va
   return found;
 }
 
-/** What the fleet switches on, and which nodes it takes. */
+/** Systems that the fleet enables, and the nodes that it selects. */
 function askedOf({ sections, context }: FleetCluster): Pick<CheckInput, 'systems' | 'nodes'> {
   const section = sections.find(({ system }) => system.name === 'global-pull-secret');
   const read = readSelector(recordOf(section?.config)['nodes']);
   const otherwise = context.kind === 'standalone' ? 'linux' : 'pools';
   return {
-    // Sections of a management cluster speak of the hosted ones: none of its own nodes is eligible.
+    // Sections of a management cluster apply to its hosted clusters: its own nodes are not eligible.
     systems: context.kind === 'management' ? [] : sections.map(({ system }) => system.name),
     nodes: read.ok ? read.requirements : otherwise,
   };
@@ -229,11 +229,11 @@ async function look(
 }
 
 /**
- * Several folders are parts of one dump. Of its clusters that of `--cluster` counts, else the one that has the name of the
- * fleet's, else what is in the folder of no other.
+ * Selects a cluster of the folders, which are parts of one dump: that of `--cluster`, else the one named like the fleet's
+ * cluster, else the only one, else the objects outside the folders of hosted clusters.
  *
- * @param isOnly whether the fleet has no other cluster
- * @throws UsageError where it is not clear which is meant
+ * @param isOnly true if the fleet has no other cluster
+ * @throws UsageError if the cluster is ambiguous
  */
 function folderOf(
   all: readonly FoundCluster[],
@@ -252,7 +252,7 @@ function folderOf(
   );
 }
 
-/** What could not be read is not in order: nothing is concluded from its absence. */
+/** Read errors become findings, because missing objects prove nothing then. */
 function unreadFindings(problems: readonly string[]): readonly Finding[] {
   return problems.map((message) => ({
     check: 'read',

@@ -1,4 +1,4 @@
-/** `pullwright doctor POD`: the first thing that stands between a pod and its images, and the YAML that fixes it. */
+/** `pullwright doctor POD`: the first problem that blocks the image pulls of a pod, and the YAML that fixes it. */
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { type Given, namespaceFlag, outputFlag, toggle } from '../../cli/flags.ts';
 import { type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
@@ -15,12 +15,12 @@ import type { Cause, Finding } from '../model/types.ts';
 import { type Answer, answer, COLOUR_OF, causesText, fixText, OUTPUT_FORMS } from '../views/text.ts';
 import { chosenPods, examine } from './report.ts';
 
-// `pullwright doctor --all`: every pod that fails to pull, and pods that fail for the same cause together.
+// `pullwright doctor --all`: all pods that fail to pull, grouped by cause.
 
 /**
- * Examines, and prints one entry for each cause.
+ * Examines the failing pods, and prints one entry per cause.
  *
- * @throws UsageError for flags that do not go together; PullwrightError where nothing can be read
+ * @throws UsageError for an invalid combination of flags; PullwrightError if nothing can be read
  */
 async function examineAll(flags: Values, args: readonly string[], io: CommandIo): Promise<ExitCode> {
   if (!flags.all) throw new UsageError('Cannot examine all namespaces: --all-namespaces goes with --all');
@@ -44,7 +44,7 @@ async function examineAll(flags: Values, args: readonly string[], io: CommandIo)
   });
 }
 
-/** @param isComplete whether all could be read */
+/** @param isComplete false if some objects could not be read */
 function allText(
   causes: readonly Cause[],
   namespace: string | undefined,
@@ -63,7 +63,7 @@ function allText(
   return causesText(head, causes, paint, columns).join('\n');
 }
 
-/** As YAML, only what fixes `findings`. */
+/** Prints the answer; for `-o yaml`, only the objects that fix `findings`. */
 function print(
   io: CommandIo,
   form: (typeof OUTPUT_FORMS)[number],
@@ -77,7 +77,7 @@ function print(
   return told.failed ? 1 : 0;
 }
 
-/** YAML that fixes `findings`: never what is cluster-wide beside objects of namespaces. What it does not fix is said beside it. */
+/** Returns YAML that fixes `findings`, and notes on the rest. It never mixes cluster-scoped and namespaced objects. */
 function fixOf(findings: readonly Finding[]): {
   readonly yaml: string;
   readonly beside: ReadonlySet<string>;
@@ -177,10 +177,10 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
 
 const isTold = ({ severity }: Finding): boolean => severity !== 'ok';
 
-/** With a manager of its own: an apply as `kubectl` would take away what kubectl has applied and the fix does not name. */
+/** Uses a separate field manager: an apply as `kubectl` would remove fields that kubectl owns and the fix does not set. */
 const APPLY = 'kubectl apply --server-side --field-manager=pullwright-fix -f -';
 
-/** The chain up to the first finding; later checks depend on it. */
+/** Formats the checks up to the first broken one; later checks depend on it. */
 function asText(pod: string, findings: readonly Finding[], paint: Paint): string {
   const broken = firstBroken(findings);
   const shown = broken === undefined ? findings : findings.slice(0, findings.indexOf(broken) + 1);

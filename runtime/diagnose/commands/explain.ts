@@ -1,4 +1,4 @@
-/** `pullwright explain IMAGE`: every credential that would be tried for an image, where, in which order, and why not others. */
+/** `pullwright explain IMAGE`: the credentials tried for an image at each pull source, in order, and why others are not. */
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import {
   file,
@@ -91,7 +91,7 @@ type Values = ValuesOf<typeof TABLE.flags>;
 
 async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const { values, images: positionals } = askedOf(given);
-  // Before any request: an invalid name needs no cluster.
+  // Validate names before any request.
   positionals.forEach(imageOf);
   needFolderForCluster(values);
   const namespace = await namespaceOf(values, io);
@@ -110,12 +110,12 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
     return parsed.ok ? [{ written, image: parsed.reference }] : [];
   });
   const file = await nodeConfig(values['node-config']);
-  // Problems of a folder are its author's; what a cluster denies may hold the answer.
+  // Objects that the cluster denies may be relevant. Problems of a folder are reported only.
   const unread = values.from === undefined ? problems.length : 0;
   const known = { unread: problems, hosted, live: values.from === undefined };
   const pod = puller.pod === undefined ? undefined : lookAt(store, puller, known);
   const broken = pod === undefined ? undefined : firstBroken(judgePod(pod));
-  // An unreadable object is the first problem, and the only one that can be reported of it.
+  // Without a valid image, the first problem is all that can be reported.
   if (broken !== undefined && images.length === 0)
     throw new PullwrightError(`Cannot explain ${broken.subject}: ${broken.message}`, {
       code: 'ImageUnreadable',
@@ -150,7 +150,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   });
 }
 
-/** `explain deploy/api` asks for a workload, as everywhere else; the image of Docker Hub is `docker.io/deploy/api`. */
+/** Treats `deploy/api` as a workload, as other commands do; the image on Docker Hub is `docker.io/deploy/api`. */
 function askedOf({ flags, args: given }: Given<typeof TABLE.flags>): {
   readonly values: Values;
   readonly images: readonly string[];
@@ -166,8 +166,8 @@ function askedOf({ flags, args: given }: Given<typeof TABLE.flags>): {
 }
 
 /**
- * What is broken for one image of a pod. Only what is broken first for the pod has a fix: lists and rules are atomic, so that two
- * fixes would undo each other. An image that cannot be read has no explanation of its own.
+ * Returns the first error for one image of a pod. Only the pod's first error keeps its fix: lists and rules are atomic, so that
+ * two fixes would undo each other. An unparsable image, which has no explanation, is reported with every other image.
  */
 function brokenFor(
   pod: DoctorInput,
@@ -183,8 +183,8 @@ function brokenFor(
 }
 
 /**
- * With what `doctor` finds of the pod before what is to be said of its images. "Anonymous" would be wrong where the Secrets could not
- * be read.
+ * Puts the pod's error of `doctor` before the findings of the image. Warns if objects are unreadable, because an unread Secret
+ * may have the credential.
  */
 function withFindings(explanation: Explanation, broken: Finding | undefined, unread: number): Explanation {
   const what = unread === 1 ? 'One thing' : `${unread} things`;
@@ -200,7 +200,7 @@ function withFindings(explanation: Explanation, broken: Finding | undefined, unr
   return { ...explanation, findings: [broken ?? [], told].flat() };
 }
 
-/** @throws UsageError for a text that is neither the name of a pod nor a workload */
+/** @throws UsageError for text that is neither a pod name nor a workload */
 export function pullerOf(
   {
     namespace = 'default',
@@ -227,7 +227,7 @@ async function nodeConfig(path: string | undefined): Promise<AuthSource | undefi
   return { name: path, format: 'config.json', text: redact(await readGiven(path, 'docker config')) };
 }
 
-/** Where the sources of an explanation stand. */
+/** File and line of each source in the explanation. */
 function filesOf(
   explanation: Explanation,
   places: ReadonlyMap<string, string>,

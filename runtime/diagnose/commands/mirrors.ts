@@ -1,4 +1,4 @@
-/** `pullwright mirrors IMAGE`: where an image is really pulled from, in which order, and why. */
+/** `pullwright mirrors IMAGE`: the actual pull sources of an image, in order, and why. */
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { choice, file, type Given, outputFlag, several, text, toggle } from '../../cli/flags.ts';
 import { areWarnings, writeProblems } from '../../cli/terminal.ts';
@@ -60,12 +60,12 @@ import {
 } from '../model/registries.ts';
 import { answer, documentsText, OUTPUT_FORMS } from '../views/text.ts';
 
-// `mirrors --what-if FILE --in-use`: what a change does to every image of a cluster.
+// `mirrors --what-if FILE --in-use`: effects of a change on every image in use.
 
 const CATALOG_SOURCE = { apiVersion: 'operators.coreos.com/v1alpha1', kind: 'CatalogSource' } as const;
 const NODE_POOL = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'NodePool' } as const;
 
-/** Kinds that name images, and the Secret that says for which places there is a credential. */
+/** Kinds with images, and the pull secret of the cluster. */
 const IN_USE_KINDS: readonly SourceKind[] = [
   ...USING_KINDS,
   CATALOG_SOURCE,
@@ -73,11 +73,11 @@ const IN_USE_KINDS: readonly SourceKind[] = [
   { apiVersion: 'v1', kind: 'Secret', ...pullSecretPlace(undefined) },
 ];
 
-/** @param given an auth file beside the cluster's own secret */
+/** @param given auth files in addition to the cluster's pull secret */
 function changesInUse({ cluster }: MirrorInput, supposed: WhatIf, given: readonly AuthSource[]): InUse {
   const own = ownPullSecret(cluster.management ?? cluster.objects, cluster.hostedCluster);
   const sources = [...(own === undefined ? [] : [own]), ...given];
-  // Where the operator refuses the change, nodes keep what they have: only what reads the objects by itself follows them.
+  // If the operator rejects the change, nodes keep their files: only components that read the objects are affected.
   const follows = (plane: Plane): boolean =>
     supposed.disruption !== undefined || (plane !== 'node' && plane !== 'control-plane');
   const asked = usedImages(cluster).map((one) => ({ ...one, for: one.for.filter(follows) }));
@@ -88,7 +88,7 @@ function changesInUse({ cluster }: MirrorInput, supposed: WhatIf, given: readonl
   });
 }
 
-/** Resolves short names too: all places of all images that a node tries for one, in order. */
+/** Also resolves short names, to the pull sources of all candidate images in order. */
 function resolverOf(cluster: ClusterObjects): PlaneResolver {
   const resolve = planeResolver({ cluster });
   const own = searchOf(cluster.objects);
@@ -106,7 +106,7 @@ function resolverOf(cluster: ClusterObjects): PlaneResolver {
   };
 }
 
-/** As the runtime sees it; undefined for an invalid reference, which has no pull source. */
+/** The image as the runtime pulls it; undefined for an invalid reference, which has no pull source. */
 function asPulled(image: string): string | undefined {
   const parsed = parseImageReference(image);
   return parsed.ok ? fullImage(parsed.reference) : undefined;
@@ -117,7 +117,7 @@ function hasCredential(sources: readonly AuthSource[], place: string): boolean {
   return parsed.ok && lookupForContainers(sources, parsed.reference.repository).found === 'credential';
 }
 
-/** Images of pods and templates, releases and catalogs, with the users of each. */
+/** Images of pods, templates, releases and catalogs, with their users and the components that pull them. */
 function usedImages(cluster: ClusterObjects): readonly UsedImage[] {
   const { hostedCluster: hosted, inside: guest = [] } = cluster;
   if (hosted === undefined)
@@ -149,7 +149,7 @@ function podImages(objects: readonly KubeObject[], planes: readonly Plane[]): re
   );
 }
 
-/** Images that objects name outside of pods. */
+/** Images in objects other than pods and pod templates. */
 function namedImages(objects: readonly KubeObject[], planes: readonly Plane[]): readonly UsedImage[] {
   return objects.flatMap(({ kind, metadata, spec, status }) => {
     const { image, release } = (spec ?? {}) as { image?: unknown; release?: { image?: unknown } | null };
@@ -165,13 +165,13 @@ function namedImages(objects: readonly KubeObject[], planes: readonly Plane[]): 
   });
 }
 
-/** A short name stays as it is written: what it stands for may change with the cluster's search registries. */
+/** Keeps a short name as written, because the search registries that resolve it may change. */
 function used(image: string, usedBy: string, planes: readonly Plane[]): readonly UsedImage[] {
   const pulled = asPulled(image);
   return pulled === undefined ? [] : [{ image: isShortName(image) ? image : pulled, usedBy, for: planes }];
 }
 
-/** The answer for people: what is worst comes first. */
+/** Formats the changes, most severe first. */
 function inUseText({ images, changed, rejected }: InUse): string {
   const lost = changed.filter((change) => change.lost);
   const without = changed.filter(({ withoutCredential }) => withoutCredential.length > 0);
@@ -344,7 +344,7 @@ async function showInUse(
   });
 }
 
-/** What a change would do, for programs. */
+/** The effects of a change, as data. */
 function changeOf({ summary, disruption }: WhatIf): object {
   return { summary, ...disruption };
 }
@@ -356,7 +356,7 @@ function isUsable(report: MirrorReport): boolean {
   );
 }
 
-/** A short name stands for several images, as the files of the node, the Image object or the operator's template say. */
+/** Resolves a short name to candidate images by the node's files, the Image object or the operator's template. */
 function namesOf(written: string, cluster: ClusterObjects, conf: NodeConf | undefined): readonly string[] {
   const search = conf === undefined ? searchOf(cluster.objects) : (conf.search ?? []);
   const names = isShortName(written)
@@ -365,7 +365,7 @@ function namesOf(written: string, cluster: ClusterObjects, conf: NodeConf | unde
   return names.map((name) => fullImage(imageOf(name)));
 }
 
-/** In the words of containers/image `shortnames.Resolve`. */
+/** Error text of containers/image `shortnames.Resolve`. */
 function nowhere(image: string, conf: NodeConf | undefined): MirrorReport {
   const refusal = `short-name "${image}" did not resolve to an alias and no unqualified-search registries are defined in "${conf?.from ?? '/etc/containers/registries.conf'}"`;
   return {
@@ -379,7 +379,7 @@ function nowhere(image: string, conf: NodeConf | undefined): MirrorReport {
   };
 }
 
-/** What nodes pull with: the file that is synced to them, else the pull secret that they booted with. */
+/** Credentials of the nodes: the synced pull secret, then the one that they booted with. */
 function nodeSecrets({
   objects,
   inside = [],
@@ -397,7 +397,7 @@ function nodeSecrets({
   return sources.filter((source) => source !== undefined);
 }
 
-/** The reports with the registries' answers for each allowed pull source, and for mirrors that serve digests only. */
+/** Adds probe results for each allowed pull source, and for mirrors that serve only digests or only tags. */
 async function probed(
   reports: readonly MirrorReport[],
   access: AccessValues,
@@ -421,7 +421,7 @@ async function probed(
   return Promise.all(withProbes.map((report) => lookedUp(report, input)));
 }
 
-/** Where HyperShift's operators find the image, by what the registries said. */
+/** Adds where HyperShift's operators find the image, according to the probes. */
 async function lookedUp(report: MirrorReport, input: PlaneInput): Promise<MirrorReport> {
   const { image, candidates } = report;
   if (!report.for.some((plane) => plane === 'control-plane-operator' || plane === 'ignition-server'))

@@ -1,4 +1,4 @@
-/** What a report is made from: every cluster of folders, or the one of a kubeconfig, with its workloads examined. */
+/** Builds a report of all clusters in folders, or of the cluster of a kubeconfig. */
 
 import { writeFile } from 'node:fs/promises';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
@@ -40,20 +40,20 @@ import {
 import { answer, OUTPUT_FORMS, reportMarkdown, reportText } from '../views/text.ts';
 import { type ClusterWorld, readEach, STATUS_KINDS, statusRows } from './status.ts';
 
-// Which workloads and pods of a cluster are examined: each workload once, and of the pods that fail alike one.
+// Selection of the workloads and pods to examine: each workload once, and one of several pods with the same failure.
 
-/** One that is examined, and the pods that it stands for. */
+/** An object to examine, and the number of pods that it represents. */
 interface ChosenPod {
   readonly object: KubeObject;
   readonly pods: number;
 }
 
 /**
- * Of each workload the template, which stands for its pods, since they can be made anew; of its pods that fail alike on one node one,
- * because only it has what the kubelet says.
+ * Selects the template of each workload, which represents its pods, and one of several pods with the same failure on the same
+ * node, because only pods have the kubelet's message.
  *
- * @param failing only those that fail, and templates that have no pod although some are desired
- * @param namespace the one that is looked at; all where it is undefined
+ * @param failing select only failing pods, and templates without the desired pods
+ * @param namespace the only namespace to examine; undefined for all
  */
 export function chosenPods(store: ObjectStore, failing: boolean, namespace?: string): readonly ChosenPod[] {
   return [...familiesIn(store, namespace).values()].flatMap(({ template, pods }): readonly ChosenPod[] => {
@@ -100,20 +100,20 @@ function familiesIn(store: ObjectStore, namespace?: string): ReadonlyMap<string,
   return families;
 }
 
-/** Whether all of it is past its pulls, as its status says; without a status it is not known, and counts as no. */
+/** Reports whether all pods are past their image pulls, according to the status. Without a status, returns false. */
 function isRunning(object: KubeObject): boolean {
   if (object.kind === 'Pod') return runs(object);
   const { ready, desired } = readinessOf(object);
   return desired > 0 && ready >= desired;
 }
 
-/** Of all namespaces. */
+/** Kinds to read, in all namespaces. */
 const LIVE_KINDS: readonly NextKinds[] = clusterKinds(
   undefined,
   STATUS_KINDS.filter(({ kind }) => kind !== 'DaemonSet'),
 );
 
-/** Checks each. */
+/** Runs the pod checks on each selected object. */
 export function examine(
   store: ObjectStore,
   chosen: readonly ChosenPod[],
@@ -127,16 +127,16 @@ export function examine(
   });
 }
 
-// The way of an image from a pod to a registry, out of what `doctor` and `explain` say.
+// The pulls of a report, from the results of `doctor` and `explain`.
 
-/** One for each image. */
+/** Returns one pull per image. */
 function reportPulls({ cluster, input, findings, pods, runs }: ExaminedPod): readonly ReportPull[] {
   const { pod: object, namespace } = input;
   return input.images.map(({ text: image, explanation, fault = 'cannot be read' }): ReportPull => {
     const base = { id: pullId(cluster, object, image), namespace, object, pods, image };
     if (explanation === undefined) return { ...base, verdict: 'broken', fault };
     const { secrets, kubelet, places, skipped, containerd, findings: own } = explanation;
-    // The verdict of `explain` on the image counts too.
+    // Include the findings of `explain` for the image.
     const verdict = worstOf(
       [...(input.images.length === 1 ? findings : judgeImage(input, image)), ...own].map(
         ({ severity }) => VERDICTS[severity],
@@ -145,7 +145,7 @@ function reportPulls({ cluster, input, findings, pods, runs }: ExaminedPod): rea
     );
     return {
       ...base,
-      // What is broken for the next pull keeps nothing from running that runs.
+      // Running pods already have the image: only the next pull would fail.
       verdict: runs && verdict === 'broken' ? 'attention' : verdict,
       explanation: withoutUsers({ secrets, kubelet, places, skipped, containerd, findings: own }),
     };
@@ -157,10 +157,10 @@ function withoutUsers<T>(value: T): WithoutUsers<T> {
   return JSON.parse(text) as WithoutUsers<T>;
 }
 
-/** Pulls that are in order and shown, for each cluster; what is not in order is always there. */
+/** Maximum number of pulls per cluster before healthy ones are omitted. Unhealthy pulls are always shown. */
 const MOST_PULLS = 100;
 
-/** One cluster, and what is wrong in it. */
+/** Builds the report of one cluster, and its problems. */
 function reportOn(
   world: ClusterWorld,
   now: Date,
@@ -219,7 +219,7 @@ function systemsOf(parts: Parts): readonly ReportSystem[] {
   });
 }
 
-/** Further input to the state of a system, beside problems and reporters; undefined where it is not in use. */
+/** Evidence for the state of a system, besides problems and reporters; undefined if the system is not in use. */
 const EVIDENCE: Readonly<
   Partial<Record<ReportSystemName, (parts: Parts) => Omit<ReportSystem, 'system'> | undefined>>
 > = {
@@ -227,7 +227,7 @@ const EVIDENCE: Readonly<
     pulls.length === 0
       ? undefined
       : {
-          // The worst first.
+          // Sorted, worst first.
           verdict: pulls[0]?.verdict ?? 'unknown',
           summary: `${counted(pulls.length, 'image')} examined`,
         },
@@ -248,7 +248,7 @@ const EVIDENCE: Readonly<
       : { verdict: mirrors.state === 'rendered' ? 'ok' : 'attention', summary: mirrors.summary },
 };
 
-// `pullwright report`: one page that shows what is wrong in a fleet, where, and what to do.
+// `pullwright report`: the problems of a fleet and their fixes, as text, Markdown or a web page.
 
 const TABLE = {
   name: 'report',
@@ -320,7 +320,7 @@ async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
 }
 
 async function writePage(path: string, report: Report): Promise<void> {
-  // Loaded on demand: it holds the script of the page.
+  // Loaded on demand, because it contains the script of the page.
   const { reportHtml } = await import('../views/html.ts');
   await writeFile(path, reportHtml(report)).catch((error: unknown) => {
     throw new PullwrightError(

@@ -1,4 +1,4 @@
-/** `pullwright status`: what is in order and what is not, in one table. */
+/** `pullwright status`: the health of all managed objects in one table. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
@@ -47,7 +47,7 @@ const reportOn = (secret: string): SourceKind & { readonly name: string } => ({
 });
 const PLATFORM_REPORT = reportOn(GLOBAL_PULL_SECRET.original);
 const ADDITIONAL_REPORT = reportOn(GLOBAL_PULL_SECRET.additional);
-/** Read where Secrets are read anyway. */
+/** Not in {@link STATUS_KINDS}: evaluated only if Secrets are read for another purpose. */
 const ADDITIONAL = {
   apiVersion: 'v1',
   kind: 'Secret',
@@ -62,7 +62,7 @@ const DEPLOYMENTS: readonly SourceKind[] = ['pullwright-system', 'hyperfleet-sys
 }));
 const JOB: SourceKind = { apiVersion: 'batch/v1', kind: 'Job', namespace: 'hyperfleet-system' };
 
-/** Kinds that report by conditions, and the system that each belongs to. */
+/** Kinds with conditions, and their system. */
 const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
   { ...PULL_STATUS, system: 'pullwright' },
   ...['PullSecretProfile', 'PullSecretGrant'].map((kind) => ({
@@ -80,7 +80,7 @@ const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
 
 const NAMESPACED: ReadonlySet<string> = new Set([PULL_STATUS.kind, 'PullSecretGrant']);
 
-/** What {@link statusRows} is made from. */
+/** Kinds to read for {@link statusRows}. */
 export const STATUS_KINDS: readonly SourceKind[] = [NODE, DAEMON_SET, JOB, ...DEPLOYMENTS, ...REPORTING];
 
 const TABLE = {
@@ -116,7 +116,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   const namespace = values['all-namespaces'] ? undefined : values.namespace;
   for (;;) {
     const { rows: all, problems } = await look(values, namespace, io).catch((error: unknown) => {
-      // Keep watching until the cluster answers again.
+      // Keep watching until the cluster is reachable again.
       if (values.watch && error instanceof PullwrightError)
         return { rows: [], problems: [describeError(error)] };
       throw error;
@@ -124,7 +124,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
     const isMeant = ({ subject }: StatusRow): boolean =>
       namespace === undefined || subject.split('/').at(-2) === namespace;
     const rows = all.filter(isMeant);
-    // That nothing is managed is known only of what could be read.
+    // Without rows, "nothing is managed" holds only if everything was read.
     const isKnown = rows.length > 0 || problems.length === 0;
     // On a terminal a new table replaces the old one; elsewhere it follows.
     if (values.watch && io.stdout.isTTY === true) io.stdout.write(control('\u001b[H\u001b[2J'));
@@ -144,7 +144,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
 
 type Values = Given<typeof TABLE.flags>['flags'];
 
-/** Clusters of a folder are counted apart. */
+/** Reads the rows of each cluster; a folder may contain several. */
 async function look(
   values: Values,
   namespace: string | undefined,
@@ -159,17 +159,17 @@ async function look(
   return { rows: byUrgency(rows), problems: [...new Set(found.flatMap(({ problems }) => problems))] };
 }
 
-/** A cluster with all that was read of it. */
+/** A cluster with its objects. */
 export interface ClusterWorld extends ReadWorld, Omit<Known, 'hosted'> {
   readonly name: string;
   readonly hostedCluster?: KubeObject;
 }
 
 /**
- * The cluster of a kubeconfig, or every one of folders.
+ * Reads the cluster of a kubeconfig, or all clusters in folders.
  *
- * @param steps what to read of a kubeconfig's
- * @throws UsageError, PullwrightError where nothing can be read
+ * @param steps kinds to read from a live cluster
+ * @throws UsageError, PullwrightError if nothing can be read
  */
 export async function readEach(
   { from, ...access }: LookValues,
@@ -189,7 +189,7 @@ export async function readEach(
   }));
 }
 
-/** A tenant may not list more than what is in its namespace. Nodes are compared with what is in that of their agents. */
+/** Restricts kinds to the namespace, because tenants may not list others. Nodes belong to the namespace of their agents. */
 function kindsOf(namespace: string | undefined): readonly SourceKind[] {
   if (namespace === undefined) return STATUS_KINDS;
   return STATUS_KINDS.filter((kind) =>
@@ -199,7 +199,7 @@ function kindsOf(namespace: string | undefined): readonly SourceKind[] {
   ).map((kind) => (kind === NODE ? kind : { ...kind, namespace }));
 }
 
-/** The rows of `store`, the most severe first. */
+/** Returns the rows of `store`, most severe first. */
 export function statusRows(store: ObjectStore): readonly StatusRow[] {
   const nodes = nodesRow(
     store.list(NODE),
@@ -216,7 +216,7 @@ export function statusRows(store: ObjectStore): readonly StatusRow[] {
     ...REPORTING.flatMap((kind) =>
       store
         .list(kind)
-        // Where Kruise is installed its status is Kruise's, and a PullStatus speaks of it.
+        // If Kruise is installed, it owns the status of SidecarSets, and a PullStatus reports instead.
         .filter((object) => kind.kind !== 'SidecarSet' || conditionOf(object, 'Ready') !== undefined)
         .map((object) => conditionRow(kind.system, object)),
     ),
@@ -225,7 +225,7 @@ export function statusRows(store: ObjectStore): readonly StatusRow[] {
       .filter((job) => job.metadata.name.startsWith('pullsecret-'))
       .map(jobRow),
   ];
-  // A cluster gives an object in each version that it serves.
+  // Deduplicate: a cluster returns an object in each served version.
   return byUrgency([...new Map(rows.map((row) => [row.subject, row])).values()]);
 }
 
@@ -233,12 +233,12 @@ function ourDeployments(store: ObjectStore): readonly KubeObject[] {
   return DEPLOYMENTS.flatMap((kind) => store.list(kind, kind.namespace).filter(isOurs));
 }
 
-/** A folder is not filtered by labels. */
+/** Checks the label, because folders are read without label selectors. */
 function isOurs({ metadata }: KubeObject): boolean {
   return metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
 }
 
-/** Objects of a system that are in order and listed one by one. */
+/** Maximum number of healthy objects of a system that are listed individually. */
 const MANY = 20;
 
 const LOOK_AGAIN_MS = 5000;

@@ -1,4 +1,4 @@
-/** `pullwright test FILE...`: unit tests for pull credentials, checked offline by the code of `explain`. */
+/** `pullwright test FILE...`: unit tests for pull credentials, evaluated offline with the code of `explain`. */
 import assert from 'node:assert/strict';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
@@ -20,13 +20,13 @@ import type { EntryPlace, Explanation, Finding } from '../model/types.ts';
 import { FILE_FORMS, fixLines, inForm } from '../views/text.ts';
 import { pullerOf } from './explain.ts';
 
-// Expectations about pull credentials: read from a document, and compared with an explanation.
+// Expectations about pull credentials, read from a document and compared with an explanation.
 
 const text = z.string().optional();
-/** What an image should be pulled with. */
+/** Expected credential of a pull. */
 const EXPECTED = z
   .strictObject({
-    /** `Secret/namespace/name`, or a part of it from its end; the file of a node counts as well as the Secret behind it. */
+    /** `Secret/namespace/name` or a suffix of it. For an entry of the node's file, the file or the source Secret matches. */
     secret: text,
     key: text,
     username: text,
@@ -40,15 +40,15 @@ const EXPECTATION = z.strictObject({
   pod: text,
   serviceAccount: text,
   node: text,
-  /** A pull source of CRI-O, by the start of its reference; without it, the kubelet's first credential is checked. */
+  /** Prefix of a CRI-O pull source. @default {check the kubelet's first credential} */
   at: text,
-  /** `denied`: no credential is offered. `anonymous`: none is, and an attempt without one is made. */
+  /** `denied`: no credential is sent. `anonymous`: an attempt without a credential is made. */
   expect: z.union([z.enum(['denied', 'anonymous']), EXPECTED], {
     error: 'must be denied, anonymous, or an object with secret, key or username',
   }),
 });
 const FILE = z.strictObject({
-  /** Folders. */
+  /** Folders of manifests. */
   from: z
     .union([z.string().transform((dir) => [dir]), z.array(z.string())], {
       error: 'must be a folder or a list of folders',
@@ -58,7 +58,7 @@ const FILE = z.strictObject({
 });
 type Expectation = z.infer<typeof EXPECTATION>;
 
-/** Reads a document: `{ from?: [...], tests: [{ image, expect, ... }] }`; problems have their paths. */
+/** Reads a document `{ from?: [...], tests: [{ image, expect, ... }] }`. Problems name the field's path. */
 export function readExpectations(document: unknown): {
   readonly value: z.infer<typeof FILE> | undefined;
   readonly problems: readonly string[];
@@ -66,12 +66,12 @@ export function readExpectations(document: unknown): {
   return readValue(document, FILE, '');
 }
 
-/** What would be sent, as far as an expectation can tell. */
+/** The credential that would be sent, or why there is none. */
 type Found =
   | { readonly what: 'entry'; readonly entry: EntryPlace; readonly username: string }
   | { readonly what: 'anonymous' | 'blocked'; readonly why: string };
 
-/** Why `expect` does not hold; undefined when it does. */
+/** Returns why `expect` is not met; undefined if it is. */
 export function judgeExpectation(
   { at, expect }: Pick<Expectation, 'at' | 'expect'>,
   explanation: Explanation,
@@ -141,13 +141,13 @@ export const command: Command = defineCommand(TABLE, run);
 
 type Values = Given<typeof TABLE.flags>['flags'];
 
-/** Of one expectation. */
+/** Result of one expectation. */
 export interface TestOutcome {
   readonly file: string;
   readonly name: string;
-  /** Why it does not hold; absent when it does. */
+  /** Why the expectation is not met; absent if it is. */
   readonly failure?: string;
-  /** What `explain` finds of the image, where it does not hold. */
+  /** Findings of `explain` for the image, if the expectation is not met. */
   readonly findings?: readonly Finding[];
 }
 
@@ -240,45 +240,45 @@ function asText(outcomes: readonly TestOutcome[]): string {
   return `${[...lines, `${outcomes.length - failed} passed, ${failed} failed`].join('\n')}\n`;
 }
 
-// Test helpers of `@pullwright/charts/testing`: which credential a pod of a chart would pull an image with, judged by the code of
-// `pullwright test`. For unit tests of one's own YAML; works with every test runner, for what does not hold is thrown.
+// Test helpers of `@pullwright/charts/testing`: assert the pull credential of a chart's pod, with the code of `pullwright test`.
+// They work with every test runner, because failed expectations throw.
 
-/** What is looked at: a chart of cdk8s, a list of objects and charts, or the files that `renderTree` gives. */
+/** Objects to test: a cdk8s chart, a list of objects and charts, or the files returned by `renderTree`. */
 export type PullSources = { toJson(): readonly unknown[] } | readonly unknown[] | ReadonlyMap<string, string>;
 
-/** An image that a pod pulls. Each method throws an `AssertionError` when it does not hold. */
+/** Assertions about an image pull of a pod. Each method throws an `AssertionError` if it fails. */
 export interface ExpectedPull {
-  /** The kubelet's first credential is of this Secret: `team`, or `Secret/shop/team`. */
+  /** Asserts that the kubelet's first credential is from this Secret: `team`, or `Secret/shop/team`. */
   with(secret: string): void;
-  /** The kubelet's first credential is of this key, such as `quay.io/team`. */
+  /** Asserts that the kubelet's first credential has this key, such as `quay.io/team`. */
   withKey(key: string): void;
-  /** No credential is offered, and one attempt without is made. */
+  /** Asserts that no credential is sent and one anonymous attempt is made. */
   anonymously(): void;
-  /** CRI-O asks the place whose reference begins with `at`, such as a mirror, with the credential of this Secret. */
+  /** Selects the CRI-O pull source whose reference starts with `at`, such as a mirror, for the assertion. */
   at(at: string): Pick<ExpectedPull, 'with' | 'withKey' | 'anonymously'>;
 }
 
-/** Pods that pull. */
+/** A pod under test. */
 export interface PullingPod {
-  /** `image` need not be one that the pod names. */
+  /** Selects an image, which the pod spec need not contain. */
   pulls(image: string): ExpectedPull;
 }
 
-/** What a chart is asked for. */
+/** Entry point of the assertions. */
 export interface ExpectedPulls {
   /**
-   * A pod or what makes pods: `web` for whatever has that name, or `deploy/web`; with a namespace where there are several.
+   * Selects a pod or workload: `web` for any kind, or `deploy/web`. Several matches need a namespace.
    *
-   * @throws AssertionError when there is none, or more than one
+   * @throws AssertionError if none or several match
    */
   pod(name: string, namespace?: string): PullingPod;
 }
 
 /**
- * Reads `sources` as one cluster. Secrets that are not in git have stand-ins by {@link standInSecret}.
+ * Reads `sources` as one cluster. For Secrets that are not in Git, pass a {@link standInSecret}.
  *
- * @throws AssertionError when an object cannot be read
- * @throws TypeError when an argument is none of these
+ * @throws AssertionError if an object is invalid
+ * @throws TypeError if an argument has an unsupported type
  */
 export function expectPull(...sources: readonly PullSources[]): ExpectedPulls {
   const reader = readSources(sources);
@@ -290,7 +290,7 @@ export function expectPull(...sources: readonly PullSources[]): ExpectedPulls {
   };
 }
 
-/** A pull secret with an entry for each of `keys` and an invented password, for what a store or an operator brings. */
+/** Creates a pull secret with an entry for each of `keys` and a fake password, in place of one that an operator syncs. */
 export function standInSecret(namespace: string, name: string, keys: readonly string[]): object {
   const auth = Buffer.from(`${name}:stand-in`).toString('base64');
   const config = JSON.stringify({ auths: Object.fromEntries(keys.map((key) => [key, { auth }])) });

@@ -1,4 +1,4 @@
-/** `pullwright validate FILE...`: what is wrong in pull secrets, mirror sets, profiles and fleets, before they are applied. */
+/** `pullwright validate FILE...`: finds errors in pull secrets, mirror sets, profiles and fleets before they are applied. */
 import { readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
@@ -88,14 +88,14 @@ async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: Comma
   return errors > 0 || isEmpty || (values.strict && problems.length > 0) ? 1 : 0;
 }
 
-/** A text that holds none of the kinds may be anything, and need not be a manifest at all. */
+/** Reports whether the input has, or may have, objects to validate. Text without any of the kinds is ignored. */
 function isOfOurs(input: Input): boolean {
   const { text } = input;
   if (judgedIn(input) > 0 || text === undefined) return true;
   return !isTemplate(text) && (text.match(/\w+/g) ?? []).some((word) => VALIDATED_KINDS.has(word));
 }
 
-/** Namespaces are not validated: selectors of profiles are matched against them. */
+/** Namespaces are not validated, but matched with the selectors of profiles. */
 const READ_KINDS: ReadonlySet<string> = new Set([...VALIDATED_KINDS, 'Namespace']);
 
 function apart(
@@ -109,7 +109,7 @@ function apart(
   };
 }
 
-/** Such as the Image of image.openshift.io, which is in every dump. */
+/** Kinds of other API groups, such as the Image of image.openshift.io, which is in every dump. */
 function isForeign({ object }: Manifest): boolean {
   if (object.kind === SIDECAR_SET) return !object.apiVersion.startsWith('apps.kruise.io/');
   return NODE_MIRROR_KINDS.includes(object.kind) && !isNodeMirrorKind(object);
@@ -119,9 +119,9 @@ interface Input {
   readonly manifests: readonly Manifest[];
   readonly namespaces: readonly KubeObject[];
   readonly problems: readonly Finding[];
-  /** Of a single file of manifests. */
+  /** Content of a single file of manifests. */
   readonly text?: string;
-  /** A file that is one document of its own: no manifest. */
+  /** Path of a file that is not a manifest, such as a docker config. */
   readonly file?: string;
 }
 
@@ -133,7 +133,7 @@ function judgedIn({ manifests, file }: Input): number {
 async function readInput(path: string, io: CommandIo): Promise<Input> {
   const text = path === '-' ? await textOf(io.stdin) : await readFile(path, 'utf8').catch(() => undefined);
   if (text !== undefined) return inputOf(path, text);
-  // A folder, or a path whose error the folder reader words. Clusters of a fleet have a folder each, with objects of the same names.
+  // A folder, or a path whose error `readFolder` reports. Folders of several clusters may repeat objects.
   const folder = await readFolder(path, READ_KINDS);
   const all = folder.manifests.map((manifest) => ({ ...manifest, file: `${path}/${manifest.file}` }));
   const { manifests, namespaces } = apart(all);
@@ -151,25 +151,25 @@ async function inputOf(file: string, text: string): Promise<Input> {
   return { ...apart(folder.manifests), problems, text };
 }
 
-/** Of a file that is one document of its own; undefined for manifests. */
+/** Problems of a file that is not a manifest; undefined for manifests. */
 async function documentProblems(file: string, text: string): Promise<readonly Finding[] | undefined> {
   if (isDockerConfig(text))
     return validateDockerConfig(redact(text), 'config.json', new Date()).map((one) => inFile(one, { file }));
   if (isFleet(text)) return judgeFleet(file, text);
-  // The kubelet's own file: it has no name, so it is not an object of a cluster.
+  // The kubelet's configuration file: it has no name, so it is not an API object.
   if (!/^kind:\s*["']?CredentialProviderConfig\b/m.test(text)) return undefined;
   const message = kubeletRefusal(text, parseYaml);
   if (message === undefined) return [];
   return [inFile({ severity: 'error', code: 'KubeletRefuses', path: '', message }, { file })];
 }
 
-/** A fleet says so, or is not a manifest and lists clusters. */
+/** Detects a fleet by its kind, or by a list of clusters without a kind. */
 function isFleet(text: string): boolean {
   const kind = /^kind:[ \t]*["']?([A-Za-z]+)/m.exec(text)?.[1];
   return kind === 'Fleet' || (kind === undefined && /^clusters:/m.test(text));
 }
 
-/** A JSON text other than a manifest: what `docker login` writes, or what should have been one. */
+/** Detects JSON that is neither a manifest nor a fleet: the output of `docker login`, valid or not. */
 function isDockerConfig(text: string): boolean {
   return /^\s*[{[]/.test(text) && !/"kind"\s*:/.test(text) && !/"clusters"\s*:/.test(text);
 }
@@ -183,7 +183,7 @@ function inFile(
   return { ...where, ...at, check, subject: '', ...told };
 }
 
-/** Of a text that is read as manifests. */
+/** Converts a read error of manifests. */
 function unreadable({ message, first }: ManifestProblem): ValidationProblem {
   return { severity: 'error', code: first === undefined ? 'Unreadable' : 'GivenTwice', path: '', message };
 }
@@ -202,7 +202,7 @@ function compare(a: Finding, b: Finding): number {
   return (a.line ?? 0) - (b.line ?? 0);
 }
 
-/** The charts are loaded only for a fleet: they load their own libraries. */
+/** Loads the charts on demand, because they load large libraries. */
 async function judgeFleet(name: string, text: string): Promise<readonly Finding[]> {
   const { parseFleet } = await import('../../../charts/fleet.ts');
   const { FleetError, pathText } = await import('../../../charts/fleet-problems.ts');
@@ -224,7 +224,7 @@ async function judgeFleet(name: string, text: string): Promise<readonly Finding[
   }
 }
 
-/** A case for each problem, and one for each file that has none. A warning fails where warnings do. */
+/** Returns a case for each problem, and one for each file without problems. Warnings fail if `strict`. */
 function casesOf(
   problems: readonly Finding[],
   inputs: readonly Input[],
@@ -245,7 +245,7 @@ function casesOf(
   return [...wrong, ...[...well].map((classname) => ({ classname, name: 'no problem' }))];
 }
 
-/** @param isTTY whether a person's screen gets it, which one broken document must not fill; elsewhere each line may be looked for */
+/** @param isTTY limits the number of lines on a terminal; other outputs may be searched and get all */
 function asText(problems: readonly Finding[], judged: number, isTTY: boolean): string {
   const lines = oneLined(problems).map((problem) => {
     const { severity, file, line, column, check } = problem;

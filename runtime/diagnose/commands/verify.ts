@@ -1,4 +1,4 @@
-/** A verification as a PullStatus about the CronJob that made it, with events for those who own the credentials. */
+/** Verifies pull credentials at registries. Reports the results as a PullStatus, Events on Secrets, and gauges. */
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
@@ -33,23 +33,23 @@ import {
 } from '../model/verification.ts';
 import { answer, OUTPUT_FORMS, verifyText } from '../views/text.ts';
 
-/** What was verified. */
+/** Result of a verification. */
 interface Verification {
   readonly report: VerifyReport;
-  /** What could not be read. */
+  /** Read errors. */
   readonly problems: readonly string[];
-  /** Credentials that end within the days of `--warn-days`. */
+  /** Credentials that expire within `--warn-days`. */
   readonly soon: ReadonlySet<VerifiedCredential>;
 }
 
-/** A message for the owner of a Secret. */
+/** An Event on a Secret, for its owner. */
 type VerifyEvent = Parameters<EventRecorder['record']>[0];
 
 /**
- * What to write: never a value, and never which of several passwords it was.
+ * Builds the PullStatus and the Events. They contain no credential value, and do not tell several passwords of a key apart.
  *
  * @param about the CronJob
- * @param present the PullStatus as it is, so that what was once taken stays known
+ * @param present the current PullStatus, from which `lastOk` is kept
  */
 function verifyStatus(
   input: Verification,
@@ -86,7 +86,7 @@ function verifyStatus(
   return { ...made, events };
 }
 
-/** The verdicts that a PullStatus holds. */
+/** Verdicts of a PullStatus. */
 function verdictsOf(object: KubeObject | undefined): readonly EntryStatus[] {
   return (object?.status as { readonly verdicts?: readonly EntryStatus[] } | undefined)?.verdicts ?? [];
 }
@@ -145,7 +145,7 @@ function conditionsOf({ report, problems, soon }: Verification): readonly Condit
   ];
 }
 
-/** Only for a change: what is wrong for weeks is in the status. */
+/** Returns an Event only for a change: lasting problems are in the status. */
 function eventOf(
   one: VerifiedCredential,
   now: EntryStatus,
@@ -169,15 +169,15 @@ function eventOf(
 function isNews(one: VerifiedCredential, now: EntryStatus, before: EntryStatus | undefined): boolean {
   if (now.reason === before?.reason) return false;
   if (now.verdict === 'Accepted') return before !== undefined;
-  // A registry that is away says nothing about the Secret.
+  // An unreachable registry proves nothing about the Secret.
   return isRefused(one) || now.reason === 'EndsSoon';
 }
 
-// Writes a verification into a cluster: a PullStatus about the CronJob, and events about Secrets whose credentials changed.
+// Writes a verification to the cluster: a PullStatus for the CronJob, and Events on Secrets whose verdict changed.
 
 const MANAGER = 'pullwright-verify';
 
-/** @throws PullwrightError when the status cannot be written; an event that cannot be written is a line on stderr */
+/** Writes status and Events; a failed Event is reported on stderr. @throws PullwrightError if the status cannot be written */
 async function publish(
   verified: Verification,
   about: { readonly namespace: string; readonly name: string },
@@ -206,7 +206,7 @@ async function publish(
   });
 }
 
-// `pullwright verify`: asks the registries whether the credentials that are tried for images are taken, and the images there.
+// `pullwright verify`: checks at the registries whether credentials are accepted and images exist.
 
 const TABLE = {
   name: 'verify',
@@ -301,11 +301,11 @@ async function run(
   });
   if (cronJob === undefined) return code;
   await publish({ report, problems, soon: new Set(endingSoon(report, warnDays)) }, cronJob, values, io);
-  // A CronJob that reports has done its work; a failed Job would hide that behind retries.
+  // With --report the Job succeeds, because the result is in the PullStatus: a failed Job would be retried.
   return 0;
 }
 
-/** @throws UsageError for flags that do not go together */
+/** Validates combinations of flags. @throws UsageError */
 function refuse(values: Values, images: readonly string[]): void {
   if (values['all-in-use'] === images.length > 0)
     throw new UsageError('Cannot verify: name images, or say --all-in-use, and not both');
@@ -322,16 +322,14 @@ function cronJobOf(text: string): { readonly namespace: string; readonly name: s
   return { namespace: found[1] ?? '', name: found[2] ?? '' };
 }
 
-// Makes gauges of what the CronJob `pullwright-verify` reports. Nothing is written: a Job that has ended cannot be scraped, and
-// this process can.
-// A pod that has ended cannot be scraped, and a push gateway is one more thing to run and to trust: the Job writes one
-// PullStatus, and the reconciler makes gauges of it.
+// Gauges from the PullStatus of the CronJob `pullwright-verify`. A finished pod cannot be scraped, and a push gateway would be
+// one more component to run and trust.
 
 const NAME = pullStatusName('CronJob', VERIFY);
 
 const OPTIONS = z.strictObject({ namespace: z.string().min(1).default('pullwright-system') });
 
-/** Makes the reconciler; the one option is the namespace of the CronJob. */
+/** Creates the reconciler; its only option is the namespace of the CronJob. */
 export function reconcilers(options: Readonly<Record<string, unknown>>): readonly Reconciler[] {
   return [verifyReconciler(readOptions('verify', options, OPTIONS)('').namespace)];
 }

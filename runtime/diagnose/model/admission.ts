@@ -1,4 +1,4 @@
-/** What admission adds to the pull secrets of a pod that is made from a template, by the profiles and SidecarSets at hand. */
+/** Predicts the pull secrets that admission injects into a new pod, from the available profiles and SidecarSets. */
 
 import {
   type Labels,
@@ -35,8 +35,8 @@ import {
 } from '../../pull-secret-injection/reconciler/view.ts';
 import { conditionOf, podMetadataIn, type SourceKind } from './objects.ts';
 
-// Who changes such a pod at the moment, by what stands in the store: our policy with its binding, our webhook, or the webhook of
-// Kruise; each only for the namespaces and pods that its selectors take.
+// What currently mutates such a pod, by the objects in the store: our policy with its binding, our webhook, or Kruise's webhook,
+// each only for the namespaces and pods that its selectors match.
 
 const GROUP = 'admissionregistration.k8s.io';
 const WEBHOOKS = { apiVersion: `${GROUP}/v1`, kind: 'MutatingWebhookConfiguration' } as const;
@@ -47,7 +47,7 @@ const DECLARATIONS = [
   ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
 ];
 
-/** What to read of a cluster. */
+/** Policies and webhooks to read. */
 const FORCE_KINDS: readonly SourceKind[] = [
   ...POLICY_VERSIONS.flatMap((apiVersion) =>
     ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) => ({
@@ -60,7 +60,7 @@ const FORCE_KINDS: readonly SourceKind[] = [
   { ...WEBHOOKS, name: KRUISE_WEBHOOK_CONFIGURATION },
 ];
 
-/** Looks. A folder of declarations is taken to be applied to a cluster whose admission is on; a cluster, and a dump of one, says itself. */
+/** Finds what injects into the pod. Manifests count as applied with injection on; live policies and webhooks are evaluated. */
 function forceOf(store: ObjectStore, pod: PlannedFor['pod']) {
   const hooks = (name: string) => recordsIn(store.get({ ...WEBHOOKS, name })?.['webhooks']);
   const isDeclared = DECLARATIONS.some((kind) =>
@@ -68,9 +68,9 @@ function forceOf(store: ObjectStore, pod: PlannedFor['pod']) {
   );
   const kruise = hooks(KRUISE_WEBHOOK_CONFIGURATION).filter(({ name }) => name === 'mpod.kb.io');
   return {
-    /** Profiles, and SidecarSets where Kruise is not installed, are injected into the pod. */
+    /** Profiles are injected into the pod, and SidecarSets if Kruise is not installed. */
     ours: isDeclared || policyTakes(store, pod) || hooks(WEBHOOK_NAME).some((hook) => takes(hook, pod)),
-    /** Kruise injects SidecarSets into the pod; undefined where Kruise is not installed. */
+    /** Kruise injects SidecarSets into the pod; undefined if Kruise is not installed. */
     kruise: kruise.length === 0 ? undefined : kruise.some((hook) => takes(hook, pod)),
   };
 }
@@ -84,7 +84,7 @@ function policyTakes(store: ObjectStore, pod: PlannedFor['pod']): boolean {
   });
 }
 
-/** Without a selector everything is taken. */
+/** A missing selector matches everything. */
 function takes(
   { namespaceSelector, objectSelector }: Readonly<Record<string, unknown>>,
   { labels, namespaceLabels }: PlannedFor['pod'],
@@ -114,7 +114,7 @@ function toldIn(store: ObjectStore): Partial<InjectionOptions> {
 }
 
 const { excludedNamespaces, namespaces, secretNames, sources } = optionsSchema.shape;
-/** Each is read by itself: a wrong one says nothing of the others. */
+/** Validated one by one, so that an invalid option does not discard the others. */
 const TOLD_OPTIONS = { excludedNamespaces, namespaces, secretNames, sources };
 
 /** Invalid YAML counts as empty. */
@@ -126,7 +126,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** What to read of a cluster for a pod that does not exist yet. */
+/** Kinds to read to predict injection into a new pod. */
 export function injectionKinds(namespace: string): readonly SourceKind[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', name: namespace },
@@ -136,14 +136,14 @@ export function injectionKinds(namespace: string): readonly SourceKind[] {
   ];
 }
 
-/** The pod that an object is or makes, as the plan sees it, and what there is for it. */
+/** Input of the injection plan: the pod (or the template's pod), options, profiles and SidecarSets. */
 export type PlannedFor = ReturnType<typeof plannedFor>;
 
 export function plannedFor(store: ObjectStore, object: KubeObject) {
   const { namespace = 'default' } = object.metadata;
   const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name: namespace });
   const namespaceLabels = { ...found?.metadata.labels, [NAMESPACE_NAME_LABEL]: namespace };
-  // Our own namespace has the name that the fleet gave it.
+  // The fleet configures the name of our own namespace: identify it by its label.
   const isOwn = found?.metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
   const options: InjectionOptions = {
     ...DEFAULT_OPTIONS,
@@ -158,11 +158,11 @@ export function plannedFor(store: ObjectStore, object: KubeObject) {
     serves: () => true,
   });
   const pod = { namespace, ...podMetadataIn(object), namespaceLabels: namespaceLabels as Labels };
-  /** Every profile and SidecarSet at hand, also those that are switched off. */
+  /** All profiles and SidecarSets, including inactive ones. */
   return { pod, options, profiles: profilesIn(reader), sets: pinnedSetsIn(reader) };
 }
 
-/** Everything that profiles and SidecarSets would add to `listed`, what would add it (`profile/team`), and whether that injects now. */
+/** Names that profiles and SidecarSets would add to `listed`, with the source (`profile/team`), and whether it injects now. */
 export function plannedNames(store: ObjectStore, object: KubeObject, listed: readonly string[]) {
   const { pod, options, profiles, sets } = plannedFor(store, object);
   const force = forceOf(store, pod);
@@ -170,7 +170,7 @@ export function plannedNames(store: ObjectStore, object: KubeObject, listed: rea
   const seen = new Set(listed);
   return planInjection(injectionPlan(profiles, sets), pod).by.flatMap(({ source, names }) => {
     const byKruise = force.kruise !== undefined && source.startsWith('sidecarset/');
-    // Our label for opting out is nothing to Kruise.
+    // Kruise ignores our exemptions.
     if (isExempt && !byKruise) return [];
     const inForce = byKruise ? force.kruise : force.ours;
     return names
@@ -179,7 +179,7 @@ export function plannedNames(store: ObjectStore, object: KubeObject, listed: rea
   });
 }
 
-/** What a pod that is made now will have beside its own list, by objects: `PullSecretProfile/team`. */
+/** Names injected into a new pod, with the object: `PullSecretProfile/team`. None if the ServiceAccount would reject them. */
 export function injectedNames(
   store: ObjectStore,
   object: KubeObject,
@@ -198,12 +198,10 @@ function sourceObject(source: string): string {
   return `${sort === 'profile' ? PROFILE_KIND : 'SidecarSet'}/${rest.join('/')}`;
 }
 
-/**
- * Adds to the store the copies that profiles will sync, as the reconciler would. Returns what prevents some copies.
- */
+/** Adds the copies that profiles will sync to the store, as the reconciler would. Returns a warning for each failing profile. */
 export function bringCopies(store: ObjectStore): readonly string[] {
   if (DECLARATIONS.every((kind) => store.list(kind).length === 0)) return [];
-  // Configured to write no policy, the reconciler would remove the present one, which says what is injected.
+  // With `admission: 'none'` the reconciler deletes the present policy, which shows what is injected: restore it.
   const inForce = FORCE_KINDS.flatMap((kind) => store.list(kind));
   const reported = [...store].filter(({ kind, status }) => kind !== 'Pod' && status !== undefined);
   runOffline({
@@ -221,7 +219,7 @@ export function bringCopies(store: ObjectStore): readonly string[] {
         : [];
     }),
   );
-  // A dump says itself what was reported; what would be is for manifests that nothing has reported on.
+  // Restore statuses of a dump. Simulated statuses are for manifests without one.
   for (const object of reported) store.set(object);
   return notes;
 }

@@ -1,12 +1,12 @@
 /**
- * Which credentials are tried for an image, in which order, at every place that it is pulled from: for the kubelet, which
- * chooses them, and for CRI-O and containerd, which send them.
+ * Explains which credentials are tried for an image at each pull source, in order: by the kubelet, which selects them, and by
+ * CRI-O and containerd, which send them.
  *
- * - The kubelet tries every credential whose key matches; none means one anonymous attempt.
- * - CRI-O sends the kubelet's credential to the image's own host only. A mirror on another host gets the one credential that
- *   containers/image finds in the node's file, never one of the pod's secrets.
- * - containerd sends the kubelet's credential wherever it pulls from; it knows no mirror sets, and reads no auth file.
- * Source of the rule: auth-lookup, mirrors.ts; CRI-O's use of both; containerd's `ParseAuth`, which checks no host.
+ * - The kubelet tries every credential whose key matches. Without a match it makes one anonymous attempt.
+ * - CRI-O sends the kubelet's credential to the image's own host only. For a mirror on another host, containers/image selects one
+ *   credential from the node's file, never from the pod's secrets.
+ * - containerd sends the kubelet's credential to every host. It has no mirror sets, and reads no auth file.
+ * Source of the rule: CRI-O's use of containers/image; containerd's `ParseAuth`, which checks no host without a server address.
  */
 
 import { type ContainersLookup, lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
@@ -48,9 +48,9 @@ import type {
   UnusedEntry,
 } from './types.ts';
 
-// Why the kubelet does not use an entry for an image, in words: what an answer to "why does this not pull?" consists of.
+// Reasons why the kubelet does not use an entry for an image.
 
-/** What is compared of a key and of an image to know whether they are about one registry; without a `url` nothing can match. */
+/** Parts of a key or an image that are compared to match registries; without a `url` nothing matches. */
 type About = Pick<Ring['entries'][number], 'registry' | 'url'>;
 
 function aboutImage(repository: string): About {
@@ -59,13 +59,13 @@ function aboutImage(repository: string): About {
   return { registry: registryKey(host).meaning, url: target.ok ? target.url : undefined };
 }
 
-/** Whether a key is about the registry of an image, so that it is worth showing first. */
+/** Reports whether a key is, or was probably meant, for the registry of an image. */
 function isAbout({ registry, url: key }: About, { registry: own, url: target }: About): boolean {
   if (key === undefined || target === undefined) return false;
   const [host, imageHost] = [hostOf(key), hostOf(target)];
-  // One of the two names a port and the other none.
+  // Only one of the two has a port.
   const isWithoutPort = host === imageHost && (key.port === '') !== (target.port === '');
-  // `*.example.com` was probably meant for this host too: a deeper one, or the domain itself.
+  // `*.example.com` was probably meant to match a deeper subdomain or the domain too.
   const suffix = host.slice(host.lastIndexOf('*') + 1);
   const isMeant = host.includes('*') && suffix.includes('.') && `.${imageHost}`.endsWith(suffix);
   return registry === own || isWithoutPort || isMeant;
@@ -75,7 +75,7 @@ function hostOf({ labels }: SchemelessUrl): string {
   return fromByteText(labels.join('.'));
 }
 
-/** Why a key that does not match an image does not. */
+/** Explains why a key does not match an image. */
 function difference({ url: key }: About, { url: target }: About, near: boolean): string {
   if (key === undefined || target === undefined)
     return 'the key is not a host with an optional path, so the kubelet ignores it';
@@ -90,7 +90,7 @@ function difference({ url: key }: About, { url: target }: About, near: boolean):
   return near ? `the image is not below "${fromByteText(key.path)}"` : 'another registry';
 }
 
-/** What differs between two spellings of one host. */
+/** Explains how two spellings of a host differ; undefined if they are equal. */
 function hostDifference(host: string, imageHost: string, path: string): string | undefined {
   if (host === imageHost) return undefined;
   if (host === 'index.docker.io' && path === '') {
@@ -102,15 +102,13 @@ function hostDifference(host: string, imageHost: string, path: string): string |
   return `the host is compared as it is written: "${host}" is not "${imageHost}"`;
 }
 
-/** The image as the runtime sees it. */
+/** Formats the reference as the runtime pulls it, with a default tag. */
 export function fullImage(reference: ImageReference): string {
   const tag = pullTag(reference);
   return formatImageReference(tag === undefined ? reference : { ...reference, tag });
 }
 
-/**
- * Explains. Total.
- */
+/** Explains the pull of an image. Never throws. */
 export function explainImage(input: ExplainInput): Explanation {
   const { repository } = input.image;
   const image = fullImage(input.image);
@@ -146,7 +144,7 @@ export function explainImage(input: ExplainInput): Explanation {
   };
 }
 
-/** Rules are those of a cluster, and there may be thousands of images. */
+/** Cached, because thousands of images share the rules of a cluster. */
 const compiled = oncePer((rules: readonly MirrorRule[]) => compileMirrors(rules));
 
 function explainKubelet(input: ExplainInput): KubeletView {
@@ -182,7 +180,7 @@ function explainKubelet(input: ExplainInput): KubeletView {
 
 const NO_PASSWORD = redact('');
 
-/** Where the password of an entry is, if its document says so. */
+/** Names the credential helper with the entry's password, if the document configures one. */
 function elsewhere(
   sources: readonly (AuthSource | undefined)[],
   name: string,
@@ -200,10 +198,10 @@ function placeOf(input: ExplainInput, source: string, key: string, position: Tex
   return { source, key: withoutUserInfo(key), ...(origin === undefined ? {} : { origin }), position };
 }
 
-/** Entries that are not used are listed up to here, where it is to be brief. */
+/** Maximum number of unused entries with `brief`. */
 const MOST_UNUSED = 6;
 
-/** Entries about the same registry first. */
+/** Lists unused entries, those for the same registry first. */
 function unusedEntries(
   input: ExplainInput,
   rings: readonly Ring[],
@@ -226,7 +224,7 @@ function unusedEntries(
   return { unused: shown, ...(input.brief === true ? { others: entries.length - shown.length } : {}) };
 }
 
-/** The kubelet's credential goes to the image's own host; an empty user name falls through to the file. */
+/** CRI-O sends the kubelet's credential to the image's own host. For other hosts or an empty user name it uses the auth file. */
 function sentByCrio(input: ExplainInput, kubelet: KubeletView, reference: string): Sent {
   if (kubelet.blockedBy !== undefined)
     return { what: 'failure', why: 'the kubelet does not get as far as a pull' };
@@ -255,23 +253,22 @@ function sentFromFile(input: ExplainInput, found: ContainersLookup): Sent {
   };
 }
 
-// The attempts behind an explanation: which credential goes to which place, with the credential itself, so that a registry can
-// be tested with each.
-// Source of the rule: explain.ts, which says who sends what where; nothing is decided here a second time.
+// The attempts of an explanation: the credential for each pull source, so that `verify` can probe the registries. They are
+// derived from the explanation only.
 
-/** One credential (or none) at one place. */
+/** One credential (or none) at one pull source. */
 export interface PullAttempt {
-  /** Where: host, path, tag or digest. */
+  /** The pull source with tag or digest. */
   readonly reference: string;
   readonly kind: 'mirror' | 'source';
   /** The entry that is sent; absent for an anonymous attempt. */
   readonly entry?: EntryPlace;
   readonly credential?: ExpiringCredential | undefined;
-  /** Why there is nothing to try: a credential helper, an unreadable Secret. */
+  /** Why the registry is not probed: a credential helper, an unreadable Secret. */
   readonly notAsked?: string;
 }
 
-/** What the entries of explanations hold, which no explanation does itself. */
+/** Credentials of entries, stored apart so that explanations contain none. */
 const credentials = new WeakMap<EntryPlace, ExpiringCredential>();
 
 /** All attempts of an explanation, in the order in which CRI-O makes them. */
@@ -286,7 +283,7 @@ function sentTo(sent: Sent, { tried }: KubeletView): readonly Omit<PullAttempt, 
   if (sent.what === 'failure') return [{ notAsked: sent.why }];
   if (sent.what === 'helper')
     return [{ notAsked: `the credential helper "${sent.helper}" of the node cannot be run from here` }];
-  // An entry without a user falls through to the file, which has an attempt of its own.
+  // CRI-O does not send an entry without a user name: it falls through to the auth file.
   const entries = sent.what === 'entry' ? [sent.entry] : tried.filter(({ username }) => username !== '');
   return entries.map((entry) => ({ entry, credential: credentials.get(entry) }));
 }

@@ -1,5 +1,5 @@
 /**
- * Contents of a cluster in `report`: registry keys of its nodes, mirror sets and namespaces; and the kinds that are read for it.
+ * Collects the data of a cluster for `report`: registry keys of its nodes, mirror sets and namespaces; and the kinds to read.
  */
 
 import { credentialExpiry } from '../../core/docker-config/expiry.ts';
@@ -34,8 +34,8 @@ import {
 } from './pull.ts';
 import { type Cause, type Explanation, type ReportSystemName, type ReportVerdict, worstOf } from './types.ts';
 
-// The data of a report. It holds no values of credentials, only the registry's key, its location and its expiry: no password,
-// token or user name.
+// The data of a report. Of a credential it contains only the registry key, the location and the expiry: no password, token or
+// user name.
 
 export interface Report {
   /** Version of this format; other versions are incompatible. */
@@ -86,7 +86,7 @@ export interface ReportPull {
   readonly pods: number;
   readonly image: string;
   readonly verdict: ReportVerdict;
-  /** Why the image cannot be parsed; there is then no explanation. */
+  /** Why the image cannot be parsed, in which case there is no explanation. */
   readonly fault?: string;
   readonly explanation?: ReportExplanation;
 }
@@ -103,7 +103,7 @@ export type WithoutUsers<T> = T extends readonly (infer One)[]
     ? { readonly [Name in keyof T as Exclude<Name, 'username'>]: WithoutUsers<T[Name]> }
     : T;
 
-/** A credential that expires within this number of days expires soon. */
+/** Credentials that expire within this number of days are reported as expiring soon. */
 const SOON_DAYS = 14;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -124,7 +124,7 @@ export interface ReportKey extends Entry {
   /** RFC 3339. */
   readonly expiresAt?: string;
   readonly ends?: 'expired' | 'expiring';
-  /** Number of nodes that are known to have it. */
+  /** Number of nodes known to have the entry. */
   readonly onNodes: number;
 }
 
@@ -163,7 +163,7 @@ export function reportKeys(store: ObjectStore, nodes: ReportNodes, now: Date) {
   };
 }
 
-/** The platform's entries, of which all valid ones are used, then the tenant's. */
+/** The platform's entries, whose valid ones are all used, then the tenant's. */
 function entriesOf(
   { entries, originalVerdicts, verdicts, conflicts }: Extract<MergeResult, { readonly ok: true }>,
   platform: string,
@@ -212,7 +212,7 @@ function endsOf(source: AuthSource, now: Date) {
   });
 }
 
-// The kinds to read for examining many pods: each once, in one namespace or in all.
+// Kinds to read for examining many pods, in one namespace or in all.
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
 const OWN = 'pullwright.dev/v1alpha1';
@@ -283,7 +283,7 @@ export function reportMirrors(nodes: NodeMirrors, place: (origin: RuleOrigin) =>
   };
 }
 
-// Namespaces with their pull secrets and grants, and which of the Secrets are copies.
+// Namespaces with their pull secrets, grants and copied Secrets.
 
 export type ReportNamespace = ReturnType<typeof reportNamespaces>[number];
 

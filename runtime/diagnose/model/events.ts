@@ -1,4 +1,4 @@
-/** The kubelet's messages about the pulls of a pod that does not run. */
+/** Finds failing pulls in the container statuses and events of a pod. */
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { oncePer, recordOf, recordsIn, textOf } from '../../core/record.ts';
@@ -11,16 +11,16 @@ import { type ContainerWait, type PodEvent, pullFailure } from './pull-failure.t
 
 interface Said extends PodEvent {
   readonly at: string;
-  /** The container that it is about; of an image volume and of the sandbox none. */
+  /** Undefined for events about an image volume or the sandbox. */
   readonly container: string | undefined;
 }
 
-/** What to read of events: of a template, those about its pods, whose names it does not have. */
+/** Field selector for events of a pod. For a template, whose pod names are unknown, selects warnings of all pods. */
 export function eventsAbout(pod: PodPuller['pod']): string {
   return pod?.kind === 'Pod' ? `involvedObject.name=${pod.name}` : 'involvedObject.kind=Pod,type=Warning';
 }
 
-/** What to read for {@link podsOf}. */
+/** Kinds to read for {@link podsOf}. */
 export function podKinds(object: KubeObject): readonly SourceKind[] {
   const labels = object.kind === 'Pod' ? {} : podMetadataIn(object).labels;
   const terms = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
@@ -30,7 +30,7 @@ export function podKinds(object: KubeObject): readonly SourceKind[] {
   return [{ apiVersion: 'v1', kind: 'Pod', namespace, labelSelector: terms.join(',') }, ...jobs];
 }
 
-/** Pods that belong to a template and have an image of it; a pod stands for itself. */
+/** Pods of a workload that use an image of its template; for a pod, the pod itself. */
 export function podsOf(store: ObjectStore, object: KubeObject): readonly KubeObject[] {
   const { kind, metadata } = object;
   if (kind === 'Pod') return [object];
@@ -45,7 +45,7 @@ export function podsOf(store: ObjectStore, object: KubeObject): readonly KubeObj
 /** The failing pull of a container. */
 export type PodFailure = NonNullable<ReturnType<typeof failureIn>>;
 
-/** The first container of a pod whose pull fails; none when all are past their pull. */
+/** Returns the first failing pull of a pod's containers; undefined if no pull fails. */
 export function failureIn(store: ObjectStore, pod: KubeObject) {
   const { phase } = recordOf(pod.status);
   if (pod.kind !== 'Pod' || runs(pod) || phase === 'Succeeded' || phase === 'Failed') return undefined;
@@ -65,7 +65,7 @@ export function failureIn(store: ObjectStore, pod: KubeObject) {
   return undefined;
 }
 
-/** Events that name the container; of the others, those of the pod and those about its images. */
+/** Matches events of the container, and events without a container unless they name another container's image. */
 function isAbout(spec: PlainPodSpec, { name, image }: Container): (event: Said) => boolean {
   const others = new Set(containersOf(spec).flatMap((one) => (one.image === image ? [] : [one.image])));
   return ({ container, message }) => {
@@ -75,7 +75,7 @@ function isAbout(spec: PlainPodSpec, { name, image }: Container): (event: Said) 
   };
 }
 
-/** What the installer of the node says about the provider's runs for a pod that does not run; the newest. */
+/** Newest event of the node's installer about a failed run of the credential provider for a pod that is not running. */
 export function providerFailure(store: ObjectStore, pod: KubeObject): string | undefined {
   if (pod.kind !== 'Pod' || runs(pod)) return undefined;
   return eventsOf(store, pod).find(({ reason }) => reason === PROVIDER_FAILED)?.message;
@@ -84,7 +84,7 @@ export function providerFailure(store: ObjectStore, pod: KubeObject): string | u
 const SPECS = ['initContainers', 'ephemeralContainers', 'containers'];
 const STATUSES = ['initContainerStatuses', 'ephemeralContainerStatuses', 'containerStatuses'];
 
-/** Lists that are null are none. */
+/** A null list counts as empty. */
 function allIn(
   from: Readonly<Record<string, unknown>>,
   fields: readonly string[],
@@ -104,7 +104,7 @@ function containersOf(spec: PlainPodSpec): readonly Container[] {
   }));
 }
 
-/** What containers wait for that neither run nor have terminated; without any status, all of them. */
+/** Containers that neither run nor have terminated, with their waiting state; all containers if the pod has no status. */
 function waitsOf(pod: KubeObject): readonly (Container & ContainerWait)[] {
   const containers = containersOf(podSpecIn(pod));
   const statuses = allIn(recordOf(pod.status), STATUSES);
@@ -122,7 +122,7 @@ function waitsOf(pod: KubeObject): readonly (Container & ContainerWait)[] {
   });
 }
 
-/** Whether all of a pod's containers are past their pull. */
+/** Reports whether the pod is running, with no container waiting. */
 export function runs({ status }: KubeObject): boolean {
   const { phase } = recordOf(status);
   const isWaiting = (one: Readonly<Record<string, unknown>>): boolean =>
@@ -130,7 +130,7 @@ export function runs({ status }: KubeObject): boolean {
   return phase === 'Running' && !allIn(recordOf(status), STATUSES).some(isWaiting);
 }
 
-/** The newest first; of the same time, those that are given last. */
+/** Newest first; events of the same time in reverse order of the list. */
 function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[] {
   return ['v1', 'events.k8s.io/v1']
     .flatMap((apiVersion) => {
@@ -142,8 +142,8 @@ function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[]
 }
 
 /**
- * What events say, by the pods that they are about. The events of a namespace are one list until something in it changes: there
- * may be thousands, and as many pods.
+ * Events by pod name. Cached by the namespace's list of events, which is the same object until an event changes: there may be
+ * thousands of events and pods.
  */
 const saidOf = oncePer((events: readonly KubeObject[]): ReadonlyMap<string, readonly Said[]> => {
   const byPod = new Map<string, Said[]>();

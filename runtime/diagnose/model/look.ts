@@ -1,4 +1,4 @@
-/** Inputs of `doctor`: the pod, its lists, the injected names, reported problems, and the kubelet's messages. */
+/** Collects the inputs of `doctor`: the pod, its imagePullSecrets, injected names, reported problems and kubelet messages. */
 
 import { dirname } from 'node:path';
 import type { CommandIo } from '../../cli/command.ts';
@@ -68,8 +68,8 @@ import {
 import type { Explanation } from './types.ts';
 
 /**
- * Reports whether the credential provider may read Secrets of the namespace. It requests them as the pod's ServiceAccount.
- * ClusterRoles are not read and count as sufficient.
+ * Reports whether the credential provider, which authenticates as the pod's ServiceAccount, may read Secrets of the namespace.
+ * ClusterRoles are not read: a binding to one counts as sufficient.
  */
 function providerMayRead(store: ObjectStore, namespace: string, account: string): boolean {
   const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
@@ -97,8 +97,8 @@ const ROLE_BINDING = { ...ROLE, kind: 'RoleBinding' } as const;
 const SERVICE_ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
 /**
- * Kinds to read for the pulls of `puller`, in three steps: ten requests for an image if nothing is blocked or refused. For a pod
- * also the kinds that decide about injection, and those that report problems.
+ * Kinds to read for the pulls of `puller`, in three steps: ten requests for an image if no registry is blocked and the mirrors
+ * render. A pod also needs the kinds that control injection and the kinds that report problems.
  */
 export function pullKinds(puller: PodPuller): readonly NextKinds[] {
   const { namespace, serviceAccount, pod, node: named } = puller;
@@ -155,7 +155,7 @@ export interface Known {
   readonly live?: boolean;
 }
 
-/** The facts about a pod, or an object with a pod template, for the checks of its pulls. */
+/** Facts about a pod, or an object with a pod template, for the pull checks. */
 export type DoctorInput = ReturnType<typeof lookAt>;
 
 /**
@@ -302,7 +302,7 @@ function imageIn(store: ObjectStore, world: PullModel, puller: PodPuller, image:
         world.mirrors.length === 0 ? readAuthSource(source).ok : bare.some((mirror) => holds(source, mirror)),
       )
       .map(({ name }) => name),
-    /** The pod's node, if it has no pull secret only because of its label, and the pull secret has a credential for the image. */
+    /** The pod's node, if only its missing label withholds a global pull secret with a credential for the image. */
     leftOutNode: isBare(explanation) && node !== undefined && !isBare(synced()) ? node : undefined,
   };
 }
@@ -352,7 +352,7 @@ export async function readWorld(
   return { ...found, given: found.store, places: new Map(), notes: [], hosted: false };
 }
 
-/** A cluster in the folders, which is read on demand. */
+/** A cluster in the folders, read on demand. */
 export type FoundCluster = Awaited<ReturnType<typeof readClusters>>[number];
 
 /** All clusters in the folders. */
@@ -414,7 +414,7 @@ function worldOf(
   { objects, inside = [], hostedCluster }: ClusterObjects,
   ofNone: string = 'default',
 ) {
-  // Mirror sets in the folder of a hosted cluster do not count: HyperShift writes its own.
+  // Ignore mirror sets in the folder of a hosted cluster: HyperShift writes its own.
   const own = inside.filter((object) => !NODE_KINDS.some((kind) => isOf(object, kind)));
   const meant = new Set([...objects, ...own]);
   const placed = (object: KubeObject): KubeObject => {
@@ -463,7 +463,7 @@ function worldOf(
   };
 }
 
-/** A folder whose objects have their file and line. */
+/** A folder with the file and line of each object. */
 export type LocatedFolder = ReturnType<typeof locate>;
 
 /** A single file is its own folder. If `dir` is the only one, cluster names are relative to it. */

@@ -1,6 +1,6 @@
 /**
- * What `mirrors` goes by: the mirror sets of a folder, of standard input or of a cluster, the files of a node, and
- * which of several clusters is meant.
+ * Reads the inputs of `mirrors`: mirror sets from a folder, standard input or a cluster, and the files of a node. Selects the
+ * cluster.
  */
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -58,7 +58,7 @@ export const INPUT_FLAGS = {
   kubeconfig: file({ help: 'read them from a cluster instead' }),
 };
 
-/** Rights on a cluster, for the permissions of commands. */
+/** Required permissions on a cluster, for the help of commands. */
 export const INPUT_API: readonly string[] = [
   'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, hostedclusters',
   'get images.config.openshift.io/cluster, clusterversions/version',
@@ -71,12 +71,12 @@ const KINDS: readonly SourceKind[] = [
   ...['worker', 'master'].map((pool) => ({ ...MACHINE_CONFIG, name: `99-${pool}-generated-registries` })),
 ];
 
-/** Kinds of a folder that decide where nodes pull from. */
+/** Kinds that determine the nodes' pull sources. */
 export const MIRROR_KINDS: ReadonlySet<string> = new Set(KINDS.map(({ kind }) => kind));
 
 export type MirrorInput = Awaited<ReturnType<typeof readMirrorInput>>;
 
-/** @throws UsageError where it is not clear which cluster is meant; PullwrightError where nothing can be read */
+/** Reads one cluster. @throws UsageError if the cluster is ambiguous; PullwrightError if nothing can be read */
 export async function readMirrorInput(
   { from = [], cluster: name, ...access }: LookValues,
   io: CommandIo,
@@ -101,25 +101,25 @@ export async function readMirrorInput(
     cluster: chooseCluster(clustersIn(folders.flatMap(({ manifests }) => manifests)), name),
     problems: folders
       .flatMap((folder) => folder.problems)
-      // An object of another cluster has its name again; which cluster is meant is asked.
+      // Ignore duplicates: other clusters may have objects of the same name.
       .filter(({ first }) => first === undefined)
       .map(({ within, line, message }) => `error: ${within}:${line}: ${message}`),
   };
 }
 
-/** `unqualified-search-registries` of the nodes, as the Image object or the operator's template says. */
+/** `unqualified-search-registries` of the nodes, from the Image object or the operator's template. */
 export function searchOf(objects: readonly KubeObject[]): readonly string[] {
   const rendering = renderNodeFiles(objects);
   return rendering.refused ? ['docker.io'] : rendering.search;
 }
 
-/** Files of a node. */
+/** Parsed registries.conf files of a node. */
 export type NodeConf = NonNullable<Awaited<ReturnType<typeof readNodeConf>>>;
 
 /**
- * Reads `registries.conf` and drop-ins, in this order; a folder (`registries.conf.d`) stands for its `*.conf` in name order.
+ * Reads `registries.conf`, then drop-ins. A folder (`registries.conf.d`) is read as its `*.conf` files, sorted by name.
  *
- * @throws UsageError, PullwrightError where the runtime would refuse a file
+ * @throws UsageError if a file cannot be read; PullwrightError if the runtime would reject it
  */
 export async function readNodeConf(paths: readonly string[] | undefined) {
   if (paths === undefined || paths.length === 0) return undefined;
@@ -134,7 +134,7 @@ export async function readNodeConf(paths: readonly string[] | undefined) {
     from: files.join(', '),
     rules: mergeRegistries(tables.map(({ rules }) => rules)),
     aliases: new Map(tables.flatMap(({ table }) => [...aliasesOf(table)])),
-    /** `unqualified-search-registries`; undefined where no file has it. */
+    /** `unqualified-search-registries`; undefined if no file sets it. */
     search: search && (listOf(search.table, 'unqualified-search-registries') as readonly string[]),
   };
 }
@@ -149,7 +149,7 @@ async function confFiles(path: string): Promise<readonly string[]> {
     .map((name) => join(path, name));
 }
 
-/** Where the pull secret of a cluster is: named by its HostedCluster, else the platform's. */
+/** Namespace and name of the cluster's pull secret: the HostedCluster's reference, or else the platform's Secret. */
 export function pullSecretPlace(hosted: KubeObject | undefined) {
   if (hosted === undefined) return { namespace: 'openshift-config', name: 'pull-secret' };
   const named = recordOf(recordOf(hosted.spec)['pullSecret'])['name'];
@@ -157,7 +157,7 @@ export function pullSecretPlace(hosted: KubeObject | undefined) {
   return { namespace: hosted.metadata.namespace ?? '', name };
 }
 
-/** The pull secret that the HostedCluster `wanted` names. */
+/** The pull secret referenced by the HostedCluster `wanted`, as `namespace/name`. */
 export function hostedSecrets(wanted: string | undefined): NextKinds {
   return (store) =>
     store
@@ -166,7 +166,7 @@ export function hostedSecrets(wanted: string | undefined): NextKinds {
       .map((hosted) => ({ apiVersion: 'v1', kind: 'Secret', ...pullSecretPlace(hosted) }));
 }
 
-/** The cluster's own pull secret among `objects`; undefined where it is missing or invalid. */
+/** Finds the cluster's pull secret in `objects`; undefined if it is missing or invalid. */
 export function ownPullSecret(
   objects: readonly KubeObject[],
   hosted: KubeObject | undefined,
@@ -178,37 +178,35 @@ export function ownPullSecret(
   return secret && pullSecretSource(secret as SecretObject);
 }
 
-// What a change of mirror sets does to the images that are in use: another order, no pull source left, a mirror without a credential.
+// Effects of a mirror set change on images in use: another order, no pull source left, a mirror without a credential.
 
 /** An image in use. */
 export interface UsedImage {
   readonly image: string;
   /** `Deployment/web/shop` */
   readonly usedBy: string;
-  /** The users of it. */
+  /** Components that pull it. */
   readonly for: readonly Plane[];
 }
 
-/** Whether there is a credential for a place, and who asks before and after the change. */
+/** Resolvers before and after the change, and the credential lookup. */
 interface ChangeInput {
   readonly before: PlaneResolver;
   readonly after: PlaneResolver;
-  /** @default {no pull secret is known} */
+  /** Reports whether a pull source has a credential. @default {always true, because the pull secret is unknown} */
   readonly hasCredential?: (reference: string) => boolean;
 }
 
 export type InUse = ReturnType<typeof inUseChanges>;
 export type InUseChange = InUse['changed'][number];
 
-/**
- * Compares the places of each image, for each that asks for it.
- */
+/** Compares the pull sources of each image before and after the change, for each component that pulls it. */
 export function inUseChanges(used: readonly UsedImage[], input: ChangeInput) {
   const byImage = Map.groupBy(used, ({ image }) => image);
   return {
     images: byImage.size,
     changed: [...byImage].flatMap(([image, users]) => changesOf(image, users, input)),
-    /** What the policy of nodes rejects after the change, and why. */
+    /** Images that the nodes' policy rejects after the change, with the reason. */
     rejected: used.flatMap((one) => {
       const skipped = input.after(one.image, one.for).flatMap(({ resolution }) => resolution.skipped);
       const why = skipped.find(({ reason }) => reason === 'PolicyRejected')?.message;
@@ -217,7 +215,7 @@ export function inUseChanges(used: readonly UsedImage[], input: ChangeInput) {
   };
 }
 
-/** One for those users of an image that see the same change. */
+/** Groups the components that pull an image by identical change. */
 function changesOf(
   image: string,
   users: readonly UsedImage[],
@@ -247,57 +245,57 @@ function changesOf(
         /** Pull sources, in the order in which they are tried. */
         before,
         after,
-        /** No usable pull source is left. */
+        /** True if no usable pull source is left. */
         lost: before.length > 0 && after.length === 0,
-        /** New mirrors for which the cluster's pull secret has no entry; empty where no secret is known. */
+        /** New mirrors without an entry in the cluster's pull secret; empty if no pull secret is known. */
         withoutCredential: after.filter((place) => !before.includes(place) && !hasCredential(place)),
       };
     },
   );
 }
 
-// What `mirrors IMAGE` answers, as a value and as text.
+// Output of `mirrors IMAGE`, as data and as text.
 
-/** One line of the answer. */
+/** One pull source. */
 export interface MirrorLine {
   readonly reference: string;
   readonly kind: 'mirror' | 'source';
-  /** Place of the rule that names it, for a person. */
+  /** Object and field of the rule that names the pull source, as text. */
   readonly from?: string;
-  /** Why it is not tried. */
+  /** Why the pull source is not tried. */
   readonly skipped?: { readonly reason: string; readonly message: string };
-  /** What a probe found; absent when none was made. */
+  /** Result of the probe; absent if none was made. */
   readonly probe?: { readonly verdict: string; readonly message: string; readonly digest?: string };
 }
 
 export interface MirrorReport {
   readonly image: string;
-  /** As requested, where that is a short name. */
+  /** The requested short name; absent for a full reference. */
   readonly written?: string;
-  /** For whom this is the answer. */
+  /** Components that pull the image from these sources. */
   readonly for: readonly Plane[];
-  /** Whether any mirror set or node's file was there to go by. */
+  /** True if a mirror set or a node's file was supplied. */
   readonly given: boolean;
-  /** By what nodes go; absent where no nodes pull. */
+  /** State of the nodes' mirror configuration; absent if no nodes pull. */
   readonly nodes?: Pick<NodeMirrors, 'state' | 'summary'>;
-  /** The source that decides, and where it is written. */
+  /** The matching rule's source, and the objects and fields that define it. */
   readonly rule?: { readonly source: string; readonly from: readonly string[] };
-  /** In the order in which they are tried; what is not tried comes last. */
+  /** Pull sources in the order tried, then those that are not tried. */
   readonly candidates: readonly MirrorLine[];
-  /** Why the runtime pulls from nowhere, in its own words. */
+  /** The runtime's error if there is no usable pull source. */
   readonly refusal?: string;
   readonly findings: readonly Finding[];
   readonly problems: readonly string[];
-  /** With a probe, for the control plane operator and the ignition server. */
+  /** Results of the lookups of the control plane operator and the ignition server; only with a probe. */
   readonly lookUp?: {
-    /** The first mirror that has it, asked in turn: for a release image. Absent where none has it. */
+    /** For a release image: the first pull source that has it. Absent if none has it. */
     readonly release?: string;
-    /** The first mirror, whether it has it or not: for a component of a release. */
+    /** For a component of a release: the first mirror, even if it lacks the image. */
     readonly component: string;
   };
 }
 
-/** One report for those planes that get the same answer. */
+/** Resolves `image` for each plane; planes with the same pull sources share a report. */
 export function mirrorReports(
   image: string,
   planes: readonly Plane[],
@@ -325,7 +323,7 @@ export function mirrorReports(
         ...(rule && { rule: { source: rule.prefix, from: (rule.origins ?? []).map(place) } }),
         candidates: linesOf(resolution, place),
         ...(refusal !== undefined && { refusal }),
-        // Each of the candidates says why it is skipped.
+        // The candidates already have the reason why each is skipped.
         findings: judgePlaces({ image, places, skipped: [], mirrorFix }),
         problems: [...first.problems, ...warnings].map((problem) => problemText(problem, place)),
       },
@@ -333,17 +331,17 @@ export function mirrorReports(
   });
 }
 
-/** Where a rule is written, for a person. */
+/** Describes the object and field of a rule. */
 export type PlaceOfRule = (origin: RuleOrigin) => string;
 
-/** Nodes of a hosted cluster get an ImageDigestMirrorSet that HyperShift makes of a list of the HostedCluster. */
+/** For a hosted cluster, names the HostedCluster field from which HyperShift generates the nodes' ImageDigestMirrorSet. */
 export function placesOf(hosted: KubeObject | undefined): PlaceOfRule {
   if (hosted === undefined) return originText;
   const name = `HostedCluster/${hosted.metadata.namespace ?? ''}/${hosted.metadata.name}`;
   return ({ path }) => `${name} ${hostedPath(path)}`;
 }
 
-/** Where a HostedCluster has what its guest gets as a mirror set or as the Image object. */
+/** Maps a field of the guest's mirror set, Image or ClusterVersion to the HostedCluster field that it comes from. */
 export function hostedPath(path: string): string {
   return path
     .replace('spec.imageDigestMirrors', 'spec.imageContentSources')
@@ -370,8 +368,8 @@ function linesOf({ candidates, skipped }: Resolution, place: PlaceOfRule): reado
 }
 
 /**
- * The report for people: one line per place, in the order in which they are tried, and one for what its registry says. Where a
- * line would be longer than `columns`, what is to be said of the place goes below it.
+ * Formats the report: one line per pull source in the order tried, and one for its probe. If a line exceeds `columns`, the note
+ * moves to the next line.
  *
  * @param columns width of the terminal. @default {Infinity}
  */
@@ -410,7 +408,6 @@ function lookUpLines({ lookUp }: MirrorReport): readonly string[] {
   return [`as a release image      ${release}`, `as a release component  ${component}`];
 }
 
-/** What is wrong, and what to do. */
 function findingLines({ message, advice = '' }: Finding): readonly string[] {
   return [`wrong  ${message}`, `fix    ${advice}`];
 }
@@ -422,11 +419,11 @@ function noteOf(line: MirrorLine): string {
   return `${line.kind}${line.from === undefined ? '' : `  ${line.from}`}`;
 }
 
-// What would happen to nodes if mirror sets were applied: which files change, and whether nodes drain or reboot.
+// Effects on nodes if mirror sets were applied: changed files, drains and reboots.
 
 export type WhatIf = ReturnType<typeof whatIf>;
 
-/** `applied` take the place of objects of the same kind and name. */
+/** Computes the effects of applying `applied`, which replace objects of the same kind, namespace and name. */
 export function whatIf(cluster: ClusterObjects, applied: readonly KubeObject[]) {
   const after = afterwards(cluster, applied);
   const [old, next] = [renderNodeFiles(cluster.objects), renderNodeFiles(after.objects)];
@@ -434,7 +431,7 @@ export function whatIf(cluster: ClusterObjects, applied: readonly KubeObject[]) 
   return {
     /** The cluster with the objects applied. */
     cluster: after,
-    /** Absent where the operator refuses what is there, or what would be. */
+    /** Undefined if the Machine Config Operator rejects the mirror sets before or after the change. */
     disruption,
     /** One sentence. */
     summary: next.refused
@@ -445,7 +442,7 @@ export function whatIf(cluster: ClusterObjects, applied: readonly KubeObject[]) 
   };
 }
 
-/** Of a hosted cluster, mirror sets are applied to the cluster that runs its control plane; its own are in the HostedCluster. */
+/** For a hosted cluster, `applied` go to the management cluster; the nodes' mirror sets come from the HostedCluster. */
 function afterwards(cluster: ClusterObjects, applied: readonly KubeObject[]): ClusterObjects {
   const { hostedCluster, management } = cluster;
   if (hostedCluster === undefined) return { ...cluster, objects: replaced(cluster.objects, applied) };

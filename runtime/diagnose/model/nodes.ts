@@ -1,4 +1,4 @@
-/** State of the node of a pod: whether an agent runs there, and whether it has delivered the current pull secret. */
+/** State of a pod's node: whether an agent runs there, and whether it has delivered the current pull secret. */
 import { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, startsReporting } from '../../core/kubernetes/object.ts';
@@ -17,7 +17,7 @@ import { conditionOf, nodeInfoOf, readinessOf, type SourceKind } from './objects
 import { GLOBAL_SECRET, podSpecIn } from './pull.ts';
 import type { Explanation } from './types.ts';
 
-/** The agents, and what starts them. */
+/** The DaemonSet of the agents. */
 export const DAEMON_SET = {
   apiVersion: 'apps/v1',
   kind: 'DaemonSet',
@@ -32,7 +32,7 @@ export const AGENT_PODS = {
 } as const;
 export const NODE = { apiVersion: 'v1', kind: 'Node' } as const;
 
-/** What to read about the agent of a node, where pull secrets are delivered to nodes. */
+/** Kinds to read about the agent of a node; none if the node gets no global pull secret. */
 export function agentKinds(store: ObjectStore, node: string): readonly SourceKind[] {
   if (store.get(GLOBAL_SECRET) === undefined || !takesPart(store, node)) return [];
   return [DAEMON_SET, { ...AGENT_PODS, fieldSelector: `spec.nodeName=${node}` }];
@@ -44,9 +44,9 @@ function takesPart(store: ObjectStore, node: string): boolean {
 }
 
 /**
- * Collects; undefined where no image is pulled with credentials of the node.
+ * Collects facts about the agent; undefined if no image is pulled with a credential that the agent delivers.
  *
- * @param complete the whole cluster could be read: what was not found does not exist
+ * @param complete true if the whole cluster was read, so that an object that is not found does not exist
  */
 export function nodeFacts(
   store: ObjectStore,
@@ -62,7 +62,7 @@ export function nodeFacts(
   return {
     name: node,
     ...agentOn(store, node, daemonSet, complete),
-    /** What the agent's report lacks of the Secret that is there; undefined where agents do not report. */
+    /** How the agent's report differs from the current Secret; `none` if in sync, undefined if agents do not report. */
     behind:
       reports && source?.value !== undefined
         ? (lackOf(store.get(nodeReport(node)), source.digest) ?? ('none' as const))
@@ -73,7 +73,7 @@ export function nodeFacts(
 /** State of a node that is eligible for the global pull secret. */
 export type NodeEvidence = NonNullable<ReturnType<typeof nodeFacts>>;
 
-/** Whether the kubelet or CRI-O takes an entry of the file that the agent writes. */
+/** Reports whether the kubelet or CRI-O uses an entry of the file that the agent writes. */
 function usesGlobal({ kubelet, places }: Explanation): boolean {
   const name = describeObject({ kind: 'Secret', namespace: NAMES.namespace, name: NAMES.global });
   return (
@@ -88,9 +88,9 @@ function agentOn(
   daemonSet: KubeObject | undefined,
   complete: boolean,
 ): {
-  /** `unknown`: neither the DaemonSet nor a pod of it is among the objects of a folder. */
+  /** `unknown`: the objects contain neither a pod nor a status of the DaemonSet. */
   readonly agent: 'ready' | 'not-ready' | 'absent' | 'no-daemon-set' | 'unknown';
-  /** Of an agent that is there and not ready: its pod, and what it waits for. */
+  /** For `not-ready`: the pod of the agent, and what it waits for. */
   readonly agentSays?: string;
 } {
   const agents = agentsIn(store).filter((pod) => nodeOf(pod) === node);
@@ -99,7 +99,7 @@ function agentOn(
   const [first] = waits;
   if (first !== undefined) return { agent: 'not-ready', agentSays: whyNotReady(first) };
   if (daemonSet === undefined) return { agent: complete ? 'no-daemon-set' : 'unknown' };
-  // A manifest has no status: that none of its pods are in the folder says nothing.
+  // A DaemonSet without a status is a manifest: missing pods prove nothing.
   return { agent: complete || daemonSet.status !== undefined ? 'absent' : 'unknown' };
 }
 
@@ -128,26 +128,26 @@ function whyNotReady(pod: KubeObject): string {
   return `${pod.metadata.name} waits: ${said ?? 'it has no status yet'}`;
 }
 
-// What `doctor` reads of the reports about the pod's node: those of its agent and installer, and what the reconciler makes of them.
+// Reports about the pod's node, for `doctor`: those of its agent, its installer and the reconciler.
 
-/** Where the reconciler says which nodes lack what it wrote, and why. */
+/** The reconciler's report, with the nodes that are out of sync. */
 const SYNC_REPORT: ObjectRef = {
   ...PULL_STATUS,
   namespace: NAMES.namespace,
   name: pullStatusName('Secret', NAMES.original),
 };
 
-/** What the agent of a node reports. */
+/** The report of a node's agent. */
 function nodeReport(node: string): ObjectRef {
   return { ...SYNC_REPORT, name: pullStatusName('Node', node) };
 }
 
-/** The reports in which something stands about a node: of the reconciler, of its agent and of its installer. */
+/** Reports about a node: of the reconciler, of the node's agent and of its installer. */
 export function reportsAbout(node: string): readonly ObjectRef[] {
   return [SYNC_REPORT, nodeReport(node), { ...SYNC_REPORT, name: installerStatusName(node) }];
 }
 
-/** What reports trouble, and whether it is about the node. */
+/** An unhealthy report, and whether it is about the node. */
 export interface Trouble {
   /** `PullStatus/web/...` */
   readonly object: string;
@@ -156,7 +156,7 @@ export interface Trouble {
 }
 
 /**
- * Unhealthy reports: of the namespace about synced Secrets and this account, and of the node.
+ * Unhealthy reports in the namespace (about synced Secrets and this ServiceAccount), and about the node.
  *
  * @param account name of the pod's ServiceAccount
  */
@@ -179,7 +179,7 @@ export function troublesIn(
   ];
 }
 
-/** A node that has not what the cluster's pull secret says by now. */
+/** Reports a node that lacks the current version of the cluster's pull secret. */
 function behindIn(report: KubeObject | undefined, node: string): readonly Trouble[] {
   const { verdicts = [] } = (report?.status ?? {}) as { readonly verdicts?: readonly EntryStatus[] };
   return verdicts
@@ -199,11 +199,11 @@ function troubleOf(object: KubeObject, onNode: boolean): readonly Trouble[] {
   ];
 }
 
-// Which nodes of a cluster have the pull secret that is meant for them, as far as anything has shown it.
+// Nodes of a cluster that have the global pull secret, as far as evidence shows.
 
 /**
- * Counts. A node is in sync when its own report says so, when the agent's pod on it is ready (it is ready when the file is in
- * place), or when the DaemonSet counts every desired node as ready; else it is not known.
+ * Counts nodes by state. A node is in sync if its report is Ready, its agent's pod is ready (that is, the file is written), or
+ * all pods of the DaemonSet are ready. Otherwise its state is unknown.
  */
 export function nodeCoverage(store: ObjectStore) {
   const daemonSet = store.get(DAEMON_SET);
@@ -221,7 +221,7 @@ export function nodeCoverage(store: ObjectStore) {
   const ineligible = count('ineligible');
   return {
     total: list.length,
-    /** Carry the label, regardless of what they report. */
+    /** Nodes with the label, regardless of their reports. */
     eligible: list.length - ineligible,
     inSync: count('in-sync'),
     outOfSync: count('out-of-sync'),
@@ -239,7 +239,7 @@ interface NodeState {
 
 export type ReportNodes = ReturnType<typeof nodeCoverage>;
 
-/** What the controller of a workload has counted: `uncounted` before it has seen the last change, `none` where it is to have no pod. */
+/** Rollout state: `uncounted` if the controller has not observed the latest generation, `none` if no pod is desired. */
 export function rolledOut(workload: KubeObject): 'uncounted' | 'none' | 'progressing' | 'ready' {
   const { ready, desired, observed } = readinessOf(workload);
   if (observed < (workload.metadata.generation ?? 0)) return 'uncounted';
@@ -247,7 +247,7 @@ export function rolledOut(workload: KubeObject): 'uncounted' | 'none' | 'progres
   return ready >= desired ? 'ready' : 'progressing';
 }
 
-/** The container runtimes that Nodes name. */
+/** Container runtimes in the status of Nodes, sorted. */
 export function runtimesOf(store: ObjectStore): readonly string[] {
   const named = store.list(NODE).map((node) => nodeInfoOf(node).runtime.split('://')[0] ?? '');
   return [...new Set(named.filter((name) => name === 'containerd' || name === 'cri-o'))].toSorted();

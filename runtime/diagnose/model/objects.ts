@@ -1,6 +1,4 @@
-/**
- * The cluster of a kubeconfig, as a command that only looks reads it: what could not be read is said, and the rest is there.
- */
+/** Reads objects of a cluster for read-only commands: unreadable kinds are reported, and the others are returned. */
 
 import { readFile } from 'node:fs/promises';
 import type { CommandIo } from '../../cli/command.ts';
@@ -18,12 +16,12 @@ import { pagesOf } from '../../kube/informer.ts';
 import { type ClusterChoice, contextNamespace, loadConnection } from '../../kube/kubeconfig.ts';
 import type { Collection } from '../../kube/resources.ts';
 
-/** A kind to look at. */
+/** A kind to read, or a single object with `name`. */
 export interface SourceKind extends Collection, Omit<Selector, 'metadataOnly'> {
   readonly name?: string;
 }
 
-/** A condition of an object; in a folder anything can stand there. */
+/** Returns a condition of an object. Objects of a folder are unvalidated. */
 export function conditionOf({ status }: KubeObject, type: string) {
   const found = recordsIn(recordOf(status)['conditions']).find((one) => one['type'] === type);
   return (
@@ -35,20 +33,20 @@ export function conditionOf({ status }: KubeObject, type: string) {
   );
 }
 
-/** What a Node says of the programs that run on it: `cri-o://1.35.1`, `v1.35.0`; empty where it does not. */
+/** Runtime and kubelet versions in a Node's status, such as `cri-o://1.35.1` and `v1.35.0`; empty if missing. */
 export function nodeInfoOf(node: KubeObject | undefined) {
   const { containerRuntimeVersion, kubeletVersion } = recordOf(recordOf(node?.status)['nodeInfo']);
   return { runtime: textOf(containerRuntimeVersion), kubelet: textOf(kubeletVersion) };
 }
 
-/** The pod template of an object; undefined for a pod and for what has none. */
+/** The pod template of an object; undefined for a pod and for kinds without a template. */
 export function podTemplateIn({ spec }: KubeObject): Readonly<Record<string, unknown>> | undefined {
   const { template, jobTemplate } = recordOf(spec);
   const found = recordOf(template ?? recordOf(recordOf(jobTemplate)['spec'])['template']);
   return found['spec'] === undefined ? undefined : found;
 }
 
-/** Labels and annotations of the pod that the object is, or that its template makes. */
+/** Labels and annotations of a pod, or of an object's pod template. */
 export function podMetadataIn(object: KubeObject) {
   const template = podTemplateIn(object);
   const { labels, annotations } = template === undefined ? object.metadata : recordOf(template['metadata']);
@@ -63,23 +61,23 @@ function stringsIn(value: unknown): Readonly<Record<string, string>> {
   );
 }
 
-/** Which cluster, how long to wait for an answer of it, and as whom: what flags of `flags/common.ts` say. */
+/** Cluster, request timeout and identity: the values of CLUSTER_FLAGS in `runtime/cli/flags.ts`. */
 export interface ClusterAccess extends ClusterChoice {
-  /** Milliseconds; 0 for as long as it takes. @default {10_000} */
+  /** Milliseconds; 0 for no timeout. @default {10_000} */
   readonly 'request-timeout'?: number;
   readonly as?: string | undefined;
-  /** @default {2: enough to report a failure to a person} */
+  /** Attempts per request. @default {2: enough for an interactive command} */
   readonly tries?: number;
 }
 
-/** A file that a flag names. @throws UsageError */
+/** Reads a file named by a flag. @throws UsageError */
 export async function readGiven(path: string, what: string): Promise<string> {
   return readFile(path, 'utf8').catch(() => {
     throw new UsageError(`Cannot read "${path}": expected a readable ${what}`);
   });
 }
 
-/** The namespace that is meant when none is named: that of the context, as for kubectl; of a folder `default`. */
+/** Returns the namespace of the flag, or else that of the context as kubectl does; `default` for a folder. */
 export async function namespaceOf(
   flags: ClusterChoice & { readonly namespace?: string | undefined; readonly from?: unknown },
   io: CommandIo,
@@ -88,18 +86,17 @@ export async function namespaceOf(
   return flags.from === undefined ? contextNamespace(flags, io.env) : 'default';
 }
 
-/** What was found. */
 export interface SourceObjects {
   readonly store: ObjectStore;
-  /** One sentence for each thing that could not be read. A kind that the cluster does not serve is not a problem. */
+  /** One sentence per read error. A kind that the cluster does not serve is not a problem. */
   readonly problems: readonly string[];
 }
 
-/** What to read next, in view of the objects so far. */
+/** Returns the kinds to read next, given the objects read so far. */
 export type NextKinds = (store: ObjectStore) => readonly SourceKind[];
 
 /**
- * Reads what each of `steps` names in turn.
+ * Reads the kinds of `steps` in turn from the cluster of a kubeconfig.
  *
  * @throws UsageError, PullwrightError when no cluster is configured
  */
@@ -111,7 +108,7 @@ export async function readObjects(
   return withClient(access, io, async (client) => readSteps(client, steps));
 }
 
-/** Kinds of OpenShift: where they are served, they are served so, and elsewhere the answer is 404. */
+/** OpenShift kinds with known plural and scope, which need no discovery. Other clusters respond with 404. */
 const NO_DISCOVERY: Readonly<Record<string, { readonly plural: string; readonly namespaced: boolean }>> =
   Object.fromEntries(
     Object.entries({
@@ -126,10 +123,10 @@ const NO_DISCOVERY: Readonly<Record<string, { readonly plural: string; readonly 
     }).map(([kind, plural]) => [kind, { plural, namespaced: false }]),
   );
 
-/** The longest time that a timer knows. */
+/** Maximum delay of a JavaScript timer. */
 const FOR_EVER_MS = 2 ** 31 - 1;
 
-/** Opens the cluster of a kubeconfig for `work`. */
+/** Runs `work` with a client for the cluster of a kubeconfig, then closes the client. */
 export async function withClient<T>(
   { kubeconfig, context, as, tries = 2, 'request-timeout': timeoutMs = 10_000 }: ClusterAccess,
   io: CommandIo,
@@ -151,7 +148,7 @@ export async function withClient<T>(
   }
 }
 
-/** Reads what each of `steps` names, in view of the ones before, and nothing twice. */
+/** Reads the kinds of `steps` in turn, each kind once. A step sees the objects of the previous ones. */
 export async function readSteps(client: KubeClient, steps: readonly NextKinds[]): Promise<SourceObjects> {
   const store = new ObjectStore();
   const problems: string[] = [];
@@ -166,10 +163,10 @@ export async function readSteps(client: KubeClient, steps: readonly NextKinds[])
   return { store, problems: [...new Set(problems)].sort() };
 }
 
-/** Requests at once. */
+/** Maximum number of parallel requests. */
 const CONCURRENCY = 16;
 
-/** The cluster as a whole does not answer or does not know us: nothing else can be read either. */
+/** Error codes of an unreachable cluster or a rejected identity: every other request would fail too. */
 const HOPELESS: readonly string[] = [
   'Timeout',
   'ConnectionRefused',
@@ -180,9 +177,9 @@ const HOPELESS: readonly string[] = [
 ];
 
 /**
- * One request a kind (more where a list has pages). Gives what could not be read.
+ * Reads `kinds` into `store`, lists page by page. Returns the read errors.
  *
- * @throws PullwrightError when the cluster does not answer
+ * @throws PullwrightError if the cluster is unreachable or rejects the identity
  */
 async function readKinds(
   client: KubeClient,
@@ -213,19 +210,19 @@ async function* objectsOf(client: KubeClient, kind: SourceKind) {
   if (found !== undefined) yield found;
 }
 
-// Which of the clusters of a folder is meant.
+// Selection of a cluster in a folder.
 
 export const clusterFlag = text({
   value: 'NAME',
   help: 'which of several clusters: NAMESPACE/NAME of a HostedCluster, management, or a folder',
 });
 
-/** Where objects are read from. */
+/** Flags that select the source of objects. */
 export const LOOK_FLAGS = { from: fromFlag, cluster: clusterFlag, ...CLUSTER_FLAGS };
 
 export type LookValues = Partial<ValuesOf<typeof LOOK_FLAGS>>;
 
-/** The one that is named, or the only one. @throws UsageError that names them all */
+/** Returns the cluster `name`, or the only one. @throws UsageError that lists the clusters */
 export function chooseCluster<Cluster extends { readonly name: string }>(
   clusters: readonly Cluster[],
   name: string | undefined,
@@ -244,13 +241,13 @@ export function chooseCluster<Cluster extends { readonly name: string }>(
   return found;
 }
 
-/** A kubeconfig is of one cluster. @throws UsageError */
+/** Rejects --cluster without --from, because a kubeconfig selects one cluster. @throws UsageError */
 export function needFolderForCluster(flags: LookValues): void {
   if (flags.cluster !== undefined && flags.from === undefined)
     throw new UsageError('--cluster chooses among the clusters of --from: name the folder too');
 }
 
-/** Pods of a workload that are ready and desired, and the generation that its controller has observed, as its status says. */
+/** Numbers of ready and desired pods of a workload, and the generation observed by its controller. */
 export function readinessOf({ kind, spec, status }: KubeObject) {
   const number = (value: unknown): number => (typeof value === 'number' ? value : 0);
   const { numberReady, desiredNumberScheduled, readyReplicas, observedGeneration } = recordOf(status);

@@ -1,16 +1,16 @@
 /**
- * What a container's status and a pod's events say of a failing pull: the cause out of a closed list, the host that it is about, and
- * the cause at each mirror. What is not understood is a failure with an unknown cause, and never none.
+ * Parses a failing pull from the container status and the pod's events: the cause (from a closed list), the host at fault, and
+ * the cause at each mirror. An unrecognized pull error has the cause `unknown`.
  *
- * Source of the rule: texts of kubelet 1.25 to 1.36, CRI-O, containerd, docker, containers/image and registries.
+ * Source of the rule: messages of kubelet 1.25 to 1.36, CRI-O, containerd, docker, containers/image and registries.
  */
 
 import { trimEndOf } from '../../core/text.ts';
 
 /**
- * What is at fault: the `node` or the pod, and no host; the `network` below HTTP, a response that is not valid HTTP included; the registry,
- * for what is `without` a credential (which a missing Secret explains), or for the `credential` that it got; and how far a
- * credential got before that.
+ * Category of each cause, and how far the pull got (to choose among the errors of several credentials). `node`: the node or pod
+ * fails, no host. `network`: no valid HTTP response. `without`: access denied, which a missing Secret may explain. `credential`:
+ * the credential is rejected. `registry`: any other response.
  */
 const CAUSES = {
   'no-credential': ['without', 4],
@@ -54,7 +54,7 @@ const CAUSES = {
 
 export type PullCause = keyof typeof CAUSES;
 
-/** What a container waits for; without a reason it does not wait. */
+/** Waiting state of a container; without a reason the container is not waiting. */
 export interface ContainerWait {
   readonly image: string;
   readonly reason?: string;
@@ -66,19 +66,19 @@ export interface PodEvent {
   readonly message: string;
 }
 
-/** What one text says. */
+/** Cause found in one message. */
 interface Reading {
   readonly cause: PullCause;
-  /** The registry, token service, blob store or proxy that it is about; undefined where the node or the pod is at fault. */
+  /** The registry, token service, blob store or proxy at fault; undefined if the node or the pod is at fault. */
   readonly host?: string | undefined;
-  /** The mirrors and the source, in the order in which they were tried, as far as the text has them. */
+  /** The mirrors and the source in the order tried, as far as the message lists them. */
   readonly places?: readonly { readonly place: string; readonly cause: PullCause }[];
 }
 
 export interface PullFailure extends Reading {
-  /** The image that is pulled: of the container, of a volume of it, or of the sandbox. */
+  /** The image of the container, of an image volume, or of the pod sandbox. */
   readonly image: string;
-  /** What was said, without what stands around it. */
+  /** The error without the prefixes of kubelet and runtime, and without tokens. */
   readonly text: string;
   /** Secrets that the kubelet could not read. */
   readonly missing?: readonly string[];
@@ -94,10 +94,10 @@ const FAILING = new Set([
   'ErrImageNeverPull',
 ]);
 
-/** After its pull a container gets one of these; what went before is over. */
+/** Event reasons that follow a successful pull: earlier events are obsolete. */
 const PAST_PULL = new Set(['Pulled', 'Created', 'Started']);
 
-/** Words that prove a cause, the special before the general. Names and hosts are taken out before, and `{401}` stands for the status of an answer. */
+/** Patterns of causes, most specific first. They match text from {@link withoutNames}, with the HTTP status as `{401}`. */
 const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   [
     'runtime-unavailable',
@@ -177,7 +177,7 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   ['proxy', /proxyconnect tcp|Proxy Authentication Required|\{407\}|socks connect/i],
 ];
 
-/** Below HTTP: where an answer came, none of these is the cause. */
+/** Patterns of failures below HTTP. They are skipped if the message has an HTTP status. */
 const NETWORK: readonly (readonly [PullCause, RegExp])[] = [
   [
     'proxy',
@@ -213,7 +213,7 @@ const NETWORK: readonly (readonly [PullCause, RegExp])[] = [
   ],
 ];
 
-/** What words without a subject mean. */
+/** Generic patterns, used if no specific one matches. */
 const GENERAL: readonly (readonly [PullCause, RegExp])[] = [
   [
     'not-found',
@@ -236,23 +236,23 @@ const GENERAL: readonly (readonly [PullCause, RegExp])[] = [
   ],
 ];
 
-/** A proxy may answer with these instead of the registry. */
+/** For these causes the contacted host is at fault: not only the registry responds with them. */
 const OF_WHO_ANSWERS: ReadonlySet<PullCause> = new Set(['registry-error', 'unexpected-answer']);
 
-/** Whether a registry rejects the pull for lack of a valid credential. */
+/** Reports whether a registry rejects the pull for lack of a valid credential. */
 export function isRefusal(cause: PullCause | undefined): boolean {
   return cause !== undefined && ['without', 'credential'].includes(CAUSES[cause][0]);
 }
 
-/** Whether the registry gave no answer that could be read. */
+/** Reports whether the pull failed without a valid HTTP response. */
 export function isBelowHttp(cause: PullCause | undefined): boolean {
   return cause !== undefined && CAUSES[cause][0] === 'network';
 }
 
 /**
- * The failing pull of a container; undefined where no pull fails, whatever else does. Total.
+ * Returns the failing pull of a container; undefined if no pull fails, even if the container fails otherwise. Never throws.
  *
- * @param events those of the container and those of the whole pod, oldest first
+ * @param events events of the container and of the pod, oldest first
  */
 export function pullFailure(wait: ContainerWait, events: readonly PodEvent[]): PullFailure | undefined {
   const { image, reason = '', message = '' } = wait;
@@ -274,7 +274,7 @@ export function pullFailure(wait: ContainerWait, events: readonly PodEvent[]): P
   return failureOf([...(isProven ? [own] : []), ...texts], image, missingSecrets(said), reason);
 }
 
-/** Go's error for a Secret of invalid JSON; from a registry the same words mean something else. */
+/** Go's error for a Secret with invalid JSON; in a registry's response the same text has another cause. */
 const SECRET_JSON = /^(?:json: |invalid character|unexpected end of JSON|illegal base64)/;
 
 function tellsOfPull({ reason, message }: PodEvent): boolean {
@@ -298,7 +298,7 @@ function missingSecrets(events: readonly PodEvent[]): readonly string[] {
     .filter((name) => name !== '');
 }
 
-/** The first text with a cause counts; without any, the first that says something is quoted. */
+/** Uses the first text with a known cause; without one, quotes the first non-empty text. */
 function failureOf(
   texts: readonly string[],
   image: string,
@@ -330,7 +330,7 @@ function failureOf(
   };
 }
 
-/** Reasons that are a cause, whatever the text. */
+/** Waiting reasons that determine the cause if no text does. */
 const OF_REASON: Readonly<Record<string, PullCause>> = {
   InvalidImageName: 'image-name',
   ErrImageNeverPull: 'never-pull',
@@ -345,7 +345,7 @@ function pulledImage(text: string): string | undefined {
   return found?.[1] ?? found?.[2] ?? found?.[3];
 }
 
-/** What the kubelet and the runtime put around an error. */
+/** Prefixes that the kubelet and the runtime add to an error. */
 const WRAPPERS: readonly RegExp[] = [
   /^Error: /,
   /^Back-off pulling image "[^"]*"(?:: )?/,
@@ -364,9 +364,9 @@ function unwrapped(text: string): string {
   return rest.split('; artifact err:', 1)[0] ?? '';
 }
 
-/** An error, several of several credentials, or those of mirrors and the source. */
+/** Parses one error, a list with one error per credential, or the errors of the mirrors and the source. */
 function readingOf(text: string, image: string): Reading {
-  // An event ends after 1024 bytes, and without the bracket then.
+  // Event messages are truncated at 1024 bytes, so the closing bracket may be missing.
   if (text.startsWith('[')) {
     const each = text
       .slice(1)
@@ -383,7 +383,7 @@ const NEXT_ERROR =
 
 const MIRRORS = '(Mirrors also failed: [';
 
-/** Between the parts of two sources: `A: E] [B: E`, also with a line feed there. */
+/** Separates the errors of two pull sources: `A: E] [B: E`, optionally with a line feed. */
 const NEXT_SOURCE = /\](?:(?=\s*\n)\s*\[| \[(?=[^"\s\]:.]*[.:][^"\s\]]*: ))/;
 
 function mirrorsReading(text: string, image: string): Reading | undefined {
@@ -409,7 +409,7 @@ function mirrorsReading(text: string, image: string): Reading | undefined {
   };
 }
 
-/** An answer says more than that nothing is there, and that more than that nothing was reached. */
+/** Ranks causes: other registry errors over not-found, not-found over unreachable, unreachable over unknown. */
 function rankOf(cause: PullCause): number {
   if (cause === 'unknown') return 0;
   if (cause === 'not-found') return 2;
@@ -422,7 +422,7 @@ function plainReading(text: string, image: string): Reading {
   const cause = causeIn(words);
   const asked = [...text.matchAll(ASKED)].at(-1);
   const host = hostFor(cause, text, image, asked?.[1]);
-  // A mirror serves the images of another registry.
+  // containerd adds `ns=`, the image's registry, to requests to a mirror.
   if (asked?.[2]?.includes('ns=') !== true || asked[1] === undefined) return { cause, host };
   return {
     cause,
@@ -437,11 +437,11 @@ function causeIn(words: string): PullCause {
   return rows.find(([, pattern]) => pattern.test(words))?.[0] ?? 'unknown';
 }
 
-/** Contacted addresses, not those that a response recommends. */
+/** URLs that were requested, as opposed to URLs that a response mentions. */
 const ASKED =
   /(?:\b(?:Get|Head|Post|Put|request to|status code|last URL|content at|status from \w+ request to) "?)https?:\/\/([^/\s"?]+)([^\s"]*)/g;
 
-/** @param asked the address that was contacted last */
+/** @param asked host of the last request */
 function hostFor(
   cause: PullCause,
   text: string,
@@ -458,7 +458,7 @@ function hostFor(
 
 const PROXY =
   /proxyconnect tcp: .*?(?:lookup |dial \w+ (?!lookup))(\[[^\]]+\]:\d+|[^\s:]+(?::\d+)?)(?: on |: )/;
-/** Where CRI-O read: a mirror, without more words, if it is the only pull source. */
+/** Repository that CRI-O read from. A mirror that is the only pull source appears only here. */
 const READ_IN = /\breading manifest \S+ in ([^\s/]+\/[^\s:]+)/;
 const PINGED = /pinging (?:container|docker) registry (\S+?):\s/;
 
@@ -471,7 +471,7 @@ function hostBelow(
   if (cause === 'proxy') return PROXY.exec(text)?.[1] ?? asked ?? registryOf(image);
   const name = cause === 'dns' ? /\blookup ([^\s:]+)/.exec(text)?.[1] : undefined;
   if (name !== undefined && asked?.startsWith(name) !== true) return name;
-  // Without a name it is the kubelet's own call that ran out of time.
+  // A timeout or cancellation without a registry or image is that of the kubelet's CRI call.
   const isOwnCall =
     ['timeout', 'cancelled'].includes(cause) &&
     !/dial |docker:\/\/|image "|reference "|in \S+\/\S+|blob|layer|registry/.test(text);
@@ -480,7 +480,7 @@ function hostBelow(
 
 const HUB = new Set(['registry-1.docker.io', 'index.docker.io']);
 
-/** The registry of an image as it is written. */
+/** Registry host of an image reference; `docker.io` by default. */
 function registryOf(image: string): string {
   const [first = '', ...rest] = image.split('/');
   const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
@@ -490,14 +490,14 @@ function registryOf(image: string): string {
 const STATUS =
   /\bStatusCode: ([1-5]\d\d)\b|\bstatus(?: code)?:? "?([1-5]\d\d)\b|[:\s"]([1-5]\d\d) (?=\(?[A-Z][a-z])|\bstatus code from registry ([1-5]\d\d)\b/;
 
-/** To be shown: an address may hold a token. */
+/** Removes user info and query strings from URLs, because they may contain tokens. */
 function withoutTokens(text: string): string {
   return text
     .replace(/(https?:\/\/)(?:[^\s"@/]*@)?([^\s"?]*)\?[^\s"]*/g, '$1$2')
     .replace(/(https?:\/\/)[^\s"@/]*@/g, '$1');
 }
 
-/** What is left to look for words in: names, hosts, paths and digests may hold any of them. */
+/** Replaces names, hosts, paths and digests, which may contain any pattern, and appends the HTTP status. */
 function withoutNames(text: string, image: string): string {
   const hosts = new Set([registryOf(image)]);
   let rest = text
@@ -537,7 +537,7 @@ function withoutNames(text: string, image: string): string {
   return status === undefined ? rest : `${rest} {${status}}`;
 }
 
-/** A word with a slash whose first part can be a host: it has a dot or a port, or is localhost. */
+/** Words to check for an image reference: a host (with a dot or a port, or localhost), a slash and a path. */
 const WORD = /[\w.:[\]@/-]+/g;
 
 function withoutReferences(text: string): string {
@@ -553,7 +553,7 @@ function withoutReferences(text: string): string {
   });
 }
 
-/** The forms in which an image is named, the longest first; one plain word would be found in other words. */
+/** Names of the image in messages, longest first. Plain words are skipped: they may be part of other words. */
 function namesOf(image: string): readonly string[] {
   const registry = registryOf(image);
   const path = image.startsWith(`${registry}/`) ? image.slice(registry.length + 1) : image;

@@ -1,4 +1,4 @@
-/** Inputs of one pod's pull from the objects: the Secrets that it lists, the file of its node, and the mirrors. */
+/** Collects the inputs of a pod's pull: its imagePullSecrets, the docker config of its node, and the mirrors. */
 
 import { matchesImage } from '../../core/docker-config/match-images.ts';
 import { mergePullSecrets } from '../../core/docker-config/merge.ts';
@@ -41,7 +41,7 @@ import { explainImage } from './attempts.ts';
 import { nodeInfoOf, podTemplateIn, type SourceKind } from './objects.ts';
 import type { ExplainInput, Explanation, ListedSecret, NodeVersions, PullFile } from './types.ts';
 
-// Pods and workloads: the images that they run, and the Secrets that they list.
+// Pods and workloads: their images and imagePullSecrets.
 
 /** The pod, workload or ServiceAccount whose pull is explained. */
 export interface PodPuller {
@@ -118,25 +118,25 @@ export function imageOf(text: string): ImageReference {
 /** An unvalidated pod spec: any field may have any type. */
 export type PlainPodSpec = Readonly<Record<string, unknown>>;
 
-/** The texts under `field` of a list of objects. */
+/** Non-empty strings under `field` in a list of objects. */
 function texts(list: unknown, field: string): readonly string[] {
   return textsIn(recordsIn(list).map((item) => item[field])).filter((text) => text !== '');
 }
 
-/** Reference to the object that `puller` names; undefined if it names none. */
+/** Reference to the pod or workload of `puller`; undefined if `puller` has none. */
 export function podRef({ namespace, pod }: PodPuller): ObjectRef | undefined {
   const kind = WORKLOAD_KINDS.find((one) => one.kind === pod?.kind);
   return kind && pod && { ...kind, namespace, name: pod.name };
 }
 
-/** The object that `puller` names; undefined if it names none, or the object is not found. */
+/** The pod or workload of `puller`; undefined if `puller` has none, or the object is not found. */
 export function findPod(store: ObjectStore, puller: PodPuller): KubeObject | undefined {
   const ref = podRef(puller);
   return ref && store.get(ref);
 }
 
 /**
- * The pod spec of the object that `puller` names; undefined if it names none.
+ * Pod spec of the pod or workload of `puller`; undefined if `puller` has none.
  *
  * @throws PullwrightError when the object is not found
  */
@@ -152,13 +152,13 @@ export function podSpecOf(store: ObjectStore, puller: PodPuller): PlainPodSpec |
   });
 }
 
-/** The pod spec of an object: that of its template, if it has one. */
+/** Pod spec of an object, from its pod template if it has one. */
 export function podSpecIn(object: KubeObject): PlainPodSpec {
   return recordOf(podTemplateIn(object)?.['spec'] ?? object.spec);
 }
 
 /**
- * Images that the kubelet pulls for the pod, each once: of init containers, image volumes, containers and ephemeral containers.
+ * Distinct images that the kubelet pulls for the pod: init containers, image volumes, containers, ephemeral containers.
  * Image volumes use the pod's pull secrets too (Kubernetes 1.31 and newer).
  */
 export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
@@ -174,17 +174,17 @@ export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
   return [...new Set(images.map(maskedUserInfo))];
 }
 
-/** Reports whether the pod has passed admission, so that its list is complete. Admission skips static pods. */
+/** Reports whether the pod has passed admission, so that its imagePullSecrets are final. Admission skips static pods. */
 export function isAdmitted(object: KubeObject): boolean {
   return object.kind === 'Pod' && (object.metadata.creationTimestamp !== undefined || isStatic(object));
 }
 
-/** Reports whether a kubelet created it from a file: a static pod may reference neither Secrets nor a ServiceAccount. */
+/** Reports whether the kubelet created the pod from a file. A static pod may reference neither Secrets nor a ServiceAccount. */
 export function isStatic({ kind, metadata }: KubeObject): boolean {
   return kind === 'Pod' && metadata.annotations?.['kubernetes.io/config.mirror'] !== undefined;
 }
 
-/** The pod's own list, even if its only name is empty; else the ServiceAccount's list, which admission copies. */
+/** The pod's imagePullSecrets, even if the only name is empty; otherwise those of the ServiceAccount, which admission copies. */
 export function listedNames(
   store: ObjectStore,
   puller: PodPuller,
@@ -206,14 +206,12 @@ export function listedNames(
   }));
 }
 
-/** Names of the Secrets in the pod's own list. */
+/** Names in the pod's own imagePullSecrets. */
 export function ownSecrets(spec: PlainPodSpec | undefined): readonly string[] {
   return texts(spec?.['imagePullSecrets'], 'name');
 }
 
-/**
- * Reports whether the pod has a list, which admission then keeps. An entry without a name counts here, but the kubelet skips it.
- */
+/** Reports whether the pod has imagePullSecrets, which admission keeps. An entry without a name counts; the kubelet skips it. */
 export function hasOwnList(spec: PlainPodSpec | undefined): boolean {
   const list = spec?.['imagePullSecrets'];
   return Array.isArray(list) && list.length > 0;
@@ -270,7 +268,7 @@ export function nodeNameOf(store: ObjectStore, puller: PodPuller): string | unde
   return typeof name === 'string' && name !== '' ? name : undefined;
 }
 
-/** The content of the node's file: the synced Secret, else the pull secret from the boot of the node. */
+/** Content of the node's docker config: the synced Secret, or else the pull secret that the node booted with. */
 export function nodeFile(
   store: ObjectStore,
   puller: PodPuller,
@@ -287,9 +285,7 @@ export function nodeFile(
   return { node: merge.source, merge: merge.facts };
 }
 
-/**
- * The reconciler's merge, for the origins and verdicts of entries. Cached by both Secrets, because it is the same for every pod.
- */
+/** The reconciler's merge, with the origin and verdict of each entry. Cached by both Secrets, because all pods share it. */
 const mergeWith = oncePer((original: AuthSource) =>
   oncePer((additional: AuthSource) => {
     const result = mergePullSecrets({ original: original.text, additional: additional.text });
@@ -310,7 +306,7 @@ const mergeWith = oncePer((original: AuthSource) =>
   }),
 );
 
-/** The inputs of the node's file: the platform's pull secret, the tenant's, and the reconciler's merge of both. */
+/** The platform's pull secret, the tenant's, and the reconciler's merge of both. */
 export function nodeDocuments(store: ObjectStore) {
   const read = (namespace: string, name: string): AuthSource | undefined => {
     const found = store.get({ ...SECRET, namespace, name });
@@ -339,13 +335,13 @@ export function isSynced(store: ObjectStore, puller: PodPuller, notes: string[])
 
 // The mirror configuration of a cluster's nodes, and the kinds that are read for it.
 
-/** In all served versions: OpenShift's technology preview serves only v1alpha1. */
+/** One per served version: OpenShift's technology preview serves v1alpha1 only. */
 export const PROVIDER_CONFIGS: readonly SourceKind[] = ['v1', 'v1alpha1'].map((version) => ({
   apiVersion: `config.openshift.io/${version}`,
   kind: 'CRIOCredentialProviderConfig',
 }));
 
-/** Custom pools use the same file. */
+/** Custom pools inherit the registries.conf of the worker pool. */
 const WORKER_CONFIG: SourceKind = { ...MACHINE_CONFIG, name: '99-worker-generated-registries' };
 
 /** Kinds that affect every pull of a cluster: six requests. */
@@ -366,7 +362,7 @@ function nodeObjects(store: ObjectStore): readonly KubeObject[] {
 }
 
 /**
- * Kinds to read after {@link CLUSTER_KINDS}: the release if a registry is blocked, and the last rendered file if rendering fails.
+ * Kinds to read after {@link CLUSTER_KINDS}: ClusterVersion if a registry is blocked, the MachineConfig if rendering fails.
  */
 export function nextNodeKinds(store: ObjectStore): readonly SourceKind[] {
   const isBlocking = readNodeInput(nodeObjects(store)).sources.blocked.length > 0;
@@ -377,9 +373,9 @@ export function nextNodeKinds(store: ObjectStore): readonly SourceKind[] {
 // The auth file that the credential provider would write for one pull.
 
 /**
- * Undefined if the provider does not run for the image, or adds no entry.
+ * Builds the auth file; undefined if the provider does not run for the image, or adds no entry.
  *
- * @param order Secrets that the pod lists: they come first
+ * @param order names of the pod's imagePullSecrets, which take precedence
  */
 function pullFile(
   store: ObjectStore,
@@ -479,7 +475,7 @@ function versionsOf(store: ObjectStore, puller: PodPuller): NodeVersions {
   };
 }
 
-/** Warns about a list with only empty names: it suppresses the ServiceAccount's list, and has no Secret itself. */
+/** Warns about imagePullSecrets with only empty names: they name no Secret, and admission does not add the ServiceAccount's. */
 function listNotes({ namespace, pod }: PodPuller, spec: PlainPodSpec | undefined): readonly string[] {
   if (!hasOwnList(spec) || ownSecrets(spec).length > 0) return [];
   return [
@@ -487,7 +483,7 @@ function listNotes({ namespace, pod }: PodPuller, spec: PlainPodSpec | undefined
   ];
 }
 
-/** The pull secrets of the pod: its own list or its account's, and the names that admission adds to a new pod. */
+/** Pull secrets of the pod: its own or its ServiceAccount's, and the names that admission injects into a new pod. */
 export function effectiveNames(
   store: ObjectStore,
   puller: PodPuller,
@@ -507,7 +503,7 @@ export function effectiveNames(
 /**
  * Explains a pull of `image`.
  *
- * @param asked the image as the pod names it, whether to be brief, and a file to use instead of the node's
+ * @param asked the image as written in the pod, whether to be brief, and an auth file that replaces the node's
  */
 export function explainIn(
   reader: PullModel,
@@ -548,14 +544,14 @@ function listedSecret(
   return { name, listedBy, state: 'ignored', why, ...retypeOf(found as SecretObject) };
 }
 
-/** Kinds of other tools that create a Secret. They are read from folders and dumps; no right to read them in a cluster is needed. */
+/** Kinds of other tools that create Secrets. They are read from folders and dumps only, so that no cluster permission is needed. */
 export const SECRET_MAKERS: readonly SourceKind[] = [
   { apiVersion: 'external-secrets.io/v1', kind: 'ExternalSecret' },
   { apiVersion: 'external-secrets.io/v1beta1', kind: 'ExternalSecret' },
   { apiVersion: 'bitnami.com/v1alpha1', kind: 'SealedSecret' },
 ];
 
-/** Objects of other tools that create a Secret in `namespace`, each with the name of the Secret. */
+/** Objects of other tools that create Secrets in `namespace`, each with the name of its Secret. */
 export function secretMakers(store: ObjectStore, namespace: string) {
   return SECRET_MAKERS.flatMap((kind) => store.list(kind, namespace)).map((object) => {
     const { target, template } = recordOf(object['spec']);
@@ -564,7 +560,7 @@ export function secretMakers(store: ObjectStore, namespace: string) {
   });
 }
 
-/** The type that makes a pull secret of what a Secret of another type holds, whatever its key is called. */
+/** Finds a docker config under any key of the Secret, and the type and key that would make it a pull secret. */
 function retypeOf({ data = {}, ...secret }: SecretObject): Pick<ListedSecret, 'retype'> {
   for (const [from, value] of Object.entries(data)) {
     const type = from === '.dockercfg' ? 'kubernetes.io/dockercfg' : 'kubernetes.io/dockerconfigjson';
@@ -575,7 +571,7 @@ function retypeOf({ data = {}, ...secret }: SecretObject): Pick<ListedSecret, 'r
   return {};
 }
 
-/** Names another namespace that has a pull secret of this name, because a pod cannot use it. */
+/** Reports a pull secret of this name in another namespace, which the pod cannot use. */
 function inAnother(store: ObjectStore, name: string): Pick<ListedSecret, 'why'> {
   const there = store
     .list(SECRET)

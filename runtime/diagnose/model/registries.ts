@@ -1,4 +1,4 @@
-/** Flags by which commands reach registries, and the client they make. */
+/** Flags for registry access, the registry client, and the registry requests of `verify`. */
 import type { CommandIo } from '../../cli/command.ts';
 import { ALLOW_ADDRESS, duration, file, several, text, type ValuesOf } from '../../cli/flags.ts';
 import { control } from '../../cli/terminal.ts';
@@ -42,7 +42,7 @@ import {
 import type { EntryPlace } from './types.ts';
 import type { ImageInUse, RegistryAnswer } from './verification.ts';
 
-/** How registries are reached. */
+/** Flags for connections to registries. */
 export const REACH_FLAGS = {
   timeout: duration({
     default: '15s',
@@ -61,7 +61,7 @@ export const REACH_FLAGS = {
   'plain-host': several(text({ value: 'HOST:PORT', help: 'a host to speak to without TLS' })),
 };
 
-/** The same, with credentials out of a file. */
+/** {@link REACH_FLAGS}, and a file with credentials. */
 export const ACCESS_FLAGS = {
   authfile: file({
     help: 'docker config.json with credentials; the longest key that covers a repository is used, as CRI-O does',
@@ -71,7 +71,7 @@ export const ACCESS_FLAGS = {
 
 export type AccessValues = Partial<ValuesOf<typeof ACCESS_FLAGS>>;
 
-/** Makes the client, which looks for credentials in `secrets` and then in the file of the flags. Of the environment, `HTTPS_PROXY` and `NO_PROXY` count, as Go reads them; what would weaken TLS does not. */
+/** Creates a client with the credentials of `secrets`, then `--authfile`. Honors `HTTPS_PROXY` and `NO_PROXY` as Go does. */
 export async function registryClient(
   values: AccessValues,
   env: CommandIo['env'],
@@ -83,7 +83,7 @@ export async function registryClient(
   return new RegistryClient({ transport, credentialFor, timeoutMs });
 }
 
-/** The way to registries, and how long to wait for an answer. */
+/** Creates the transport from the flags, and returns it with the request timeout. */
 export async function registryTransport(
   values: AccessValues,
   env: CommandIo['env'],
@@ -102,7 +102,7 @@ export async function registryTransport(
   return { transport, timeoutMs: values.timeout ?? 15_000 };
 }
 
-/** A docker config.json that can be read. @throws UsageError */
+/** Reads and validates a docker config.json. @throws UsageError */
 export async function readAuthFile(path: string): Promise<AuthSource> {
   const file = {
     name: path,
@@ -114,13 +114,13 @@ export async function readAuthFile(path: string): Promise<AuthSource> {
   throw new UsageError(`Cannot read "${path}": ${fault}`);
 }
 
-/** Why nothing can be looked up in a file; undefined when it can. */
+/** Returns why credentials cannot be looked up in a file; undefined if they can. */
 export function authFault(file: AuthSource): string | undefined {
   const probe = lookupForContainers([file], 'localhost/any');
   return probe.found === 'error' ? probe.goText : undefined;
 }
 
-/** Credentials by repository, from files in order of precedence. */
+/** Returns a lookup of credentials by repository; `files` are in order of precedence. */
 export function credentialsFrom(
   files: readonly AuthSource[],
 ): (repository: string) => RegistryCredentials | undefined {
@@ -130,25 +130,25 @@ export function credentialsFrom(
   };
 }
 
-// Answers of registries for reconcilers: whether an image is there, and its digest.
+// Digest lookups for reconcilers.
 
 export interface RegistryLookUpOptions {
   /** docker config.json for all clusters, used after the pull secret of each. */
   readonly authfile: string | undefined;
-  /** The Secret as it is now; undefined when there is none. */
+  /** Reads the current Secret; undefined if not found. */
   readonly readSecret: (ref: PullSecretRef) => Promise<SecretObject | undefined>;
   readonly env: CommandIo['env'];
-  /** How registries are reached. @default as the flags of `mirrors` by default */
+  /** Connection settings. @default {the defaults of the flags} */
   readonly access?: Omit<AccessValues, 'authfile'>;
 }
 
 type PullSecretRef = NonNullable<Lookup['pullSecret']>;
 
 /**
- * Looks digests up with what the nodes of the cluster will use, its own pull secret, and with the file for what that does not cover.
- * Each cluster has a client of its own: no token of one serves another.
+ * Looks up digests with the cluster's pull secret, which its nodes use too, and then with `authfile`. Each cluster has a separate
+ * client, so that tokens are not shared.
  *
- * @throws UsageError when the file cannot be used
+ * @throws UsageError if `authfile` is unusable
  */
 export async function registryLookUp(options: RegistryLookUpOptions): Promise<LookUp> {
   const { authfile, readSecret, env, access = {} } = options;
@@ -166,7 +166,7 @@ export async function registryLookUp(options: RegistryLookUpOptions): Promise<Lo
       transport,
       credentialFor,
       timeoutMs,
-      // Mirror sets of a hosted cluster are its tenant's; a registry that there is a credential for is the platform's.
+      // The tenant controls mirror sets of a hosted cluster. A registry with a credential is the platform's choice.
       chosenBy: ({ repository }) => (credentialFor(repository) === undefined ? 'tenant' : 'platform'),
     });
     clients.set(place, { own, client });
@@ -179,7 +179,7 @@ export async function registryLookUp(options: RegistryLookUpOptions): Promise<Lo
       const own = pullSecret === undefined ? undefined : await ownSource(place, pullSecret, readSecret);
       return await answer(clientFor(place, own), image);
     } catch (error) {
-      // The file speaks for all, so that it does for one whose own Secret cannot be used.
+      // Fall back to `authfile`, which applies to all clusters, if the cluster's Secret is unusable.
       if (file.length > 0) return answer(clientFor(`${place} (without it)`, undefined), image);
       const { code, message } = asPullwrightError(error);
       return { ok: false, reason: `${code}: ${message}` };
@@ -204,7 +204,7 @@ async function ownSource(
       code: 'PullSecretUnusable',
       cause,
     });
-  // What the API server says of the Secret must not be taken for the answer of a registry.
+  // Do not report an API server error as a registry error.
   const secret = await readSecret(ref).catch((error: unknown) => {
     throw unusable(asPullwrightError(error).message, error);
   });
@@ -220,9 +220,9 @@ function isSame(a: AuthSource | undefined, b: AuthSource | undefined): boolean {
   return a === undefined || b === undefined ? a === b : sameSecret(a.text, b.text);
 }
 
-// Puts the questions of `verify` to the registries, and shows how far it is.
+// Registry requests of `verify`, with a progress display.
 
-/** Probes every attempt; the same credential at the same pull source is probed once. With `all-in-use` tenants chose the images. */
+/** Probes every attempt, once per credential and pull source. With `all-in-use`, non-platform hosts are the tenants' choice. */
 export async function askRegistries(
   users: readonly ImageInUse[],
   flags: AccessValues & { readonly 'all-in-use': boolean; readonly concurrency: number },
@@ -256,7 +256,7 @@ export async function askRegistries(
   );
 }
 
-/** Hosts that the platform names: its mirrors, and what its own credentials are for. */
+/** Hosts that the platform configures: mirrors, and pull sources with one of its credentials. */
 function platformHosts(users: readonly ImageInUse[]): ReadonlySet<string> {
   const attempts = users.flatMap((user) => user.attempts);
   const own = attempts.filter(
@@ -270,7 +270,7 @@ function isOfPlatform({ source }: EntryPlace): boolean {
   return kind !== 'Secret' || PLATFORM_NAMESPACES.includes(namespace);
 }
 
-/** Of the Secrets that nodes' files are made from. */
+/** Namespaces of the Secrets from which the nodes' docker config is generated. */
 const PLATFORM_NAMESPACES: readonly string[] = [GLOBAL_PULL_SECRET.namespace, 'openshift-config'];
 
 function questionOf({ reference, credential, notAsked }: PullAttempt): Question | undefined {
@@ -279,10 +279,10 @@ function questionOf({ reference, credential, notAsked }: PullAttempt): Question 
 }
 
 const BAR = 30;
-/** Without a terminal, so many lines at most. */
+/** Maximum number of progress lines without a terminal. */
 const LINES = 10;
 
-/** A bar that is drawn over on a terminal; some lines elsewhere; nothing for a handful of questions. */
+/** Progress bar on a terminal. Elsewhere prints a line at most every 50 requests. */
 function progressOn({ stderr }: CommandIo, total: number): (done: number) => void {
   const step = Math.max(50, Math.ceil(total / LINES));
   return (done) => {
@@ -294,14 +294,14 @@ function progressOn({ stderr }: CommandIo, total: number): (done: number) => voi
   };
 }
 
-// Which images are in use, and by whom: pods, and the templates that pods are made from.
+// Images in use by pods and pod templates.
 
-/** Templates that make pods: ReplicaSets are skipped, because the old ones of a Deployment stay behind. */
+/** Pods and kinds with a pod template, without ReplicaSets, because a Deployment keeps its old ones. */
 export const USING_KINDS: typeof WORKLOAD_KINDS = WORKLOAD_KINDS.filter(({ kind }) => kind !== 'ReplicaSet');
 
 /**
- * Everything in `store` that uses images. What has terminated uses none. An image is given once per namespace and list of Secrets,
- * with the first that uses it.
+ * Lists the pods and workloads in `store` with their images, without finished ones. Each image is listed once per namespace and
+ * list of pull secrets, under its first user.
  */
 export function imageUsers(store: ObjectStore): readonly ImageUser[] {
   const seen = new Set<string>();
@@ -317,7 +317,7 @@ export function imageUsers(store: ObjectStore): readonly ImageUser[] {
     });
 }
 
-/** A user of images; several that pull alike are one. */
+/** A pod or workload with its images. */
 type ImageUser = ReturnType<typeof userOf>;
 
 function userOf(store: ObjectStore, object: KubeObject) {
@@ -329,7 +329,7 @@ function userOf(store: ObjectStore, object: KubeObject) {
     images: imagesOf(spec),
     /** `Deployment/web/shop` */
     usedBy: describeObject({ kind: object.kind, namespace, name }),
-    /** Names of the Secrets that it lists, in order. */
+    /** Names in its imagePullSecrets, in order. */
     secrets: listedNames(store, puller, spec).map((secret) => secret.name),
   };
 }
@@ -339,21 +339,21 @@ function hasEnded({ kind, status }: KubeObject): boolean {
   return kind === 'Pod' ? phase === 'Succeeded' || phase === 'Failed' : completionTime !== undefined;
 }
 
-// What `verify` asks about: the images, who pulls them, and the credentials that would be tried.
+// Inputs of `verify`: images, the pods and workloads that pull them, and the credentials that would be tried.
 
 interface Flags extends LookValues {
-  /** Absent: all; for named images, the one. */
+  /** Namespaces to read, the first one for named images. @default {all; `default` for named images} */
   readonly namespace: readonly string[] | undefined;
   readonly 'service-account': string;
-  /** Absent: whatever is listed. */
+  /** The only Secrets to read. @default {all listed ones} */
   readonly 'secret-name'?: readonly string[] | undefined;
 }
 
 /**
- * Reads a cluster or folders. `images` empty: all that are in use.
+ * Reads a cluster or folders. Without `images`, verifies all images in use.
  *
- * @returns who pulls, and what could not be read or is no image
- * @throws UsageError, PullwrightError
+ * @returns the images with their users and attempts, and problems: unreadable objects, invalid image names
+ * @throws UsageError if an image name is invalid or the cluster is ambiguous; PullwrightError if nothing can be read
  */
 export async function readWorldOfUse(flags: Flags, images: readonly string[], io: CommandIo) {
   images.forEach(imageOf);
@@ -391,7 +391,7 @@ function askedUser(store: ObjectStore, flags: Flags, images: readonly string[]):
   return { puller, images, usedBy: `ServiceAccount/${namespace}/${serviceAccount}`, secrets };
 }
 
-/** The Secrets that are listed, by name; all of a namespace only where the credential provider looks at all of them. */
+/** The listed Secrets by name, or all Secrets of the namespace if the credential provider is configured. */
 function secretKinds(
   store: ObjectStore,
   users: readonly ImageUser[],
@@ -408,7 +408,7 @@ function secretKinds(
   return [...kinds, ...(store.get(GLOBAL_SECRET) === undefined ? [PLATFORM_SECRET] : [])];
 }
 
-/** Checks of `explain` whose findings hold whatever the registries answer. */
+/** Checks of `explain` whose findings do not depend on registry responses. */
 const BEFORE_REGISTRIES = ['secrets-readable', 'pull-sources'];
 
 function attemptsOf(store: ObjectStore, { puller, images, usedBy }: ImageUser, options: WorldOptions) {

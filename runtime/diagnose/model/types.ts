@@ -1,4 +1,4 @@
-/** What checks find, and how an explanation of a pull reads. Of a credential it has the registry's key and the user name, no password. */
+/** Types of findings and pull explanations. Of a credential they contain the registry key and the user name, no password. */
 
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import type { ImageReference } from '../../core/image-reference.ts';
@@ -10,10 +10,10 @@ import type { PolicyDocument } from '../../registry-overrides/machine-config/ren
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
 import type { PullCause } from './pull-failure.ts';
 
-/** `broken`: pods or nodes go without. `unknown`: nothing has shown that it is in order. */
+/** `broken`: pods lack images or nodes lack credentials. `unknown`: no evidence that all is well. */
 export type ReportVerdict = 'broken' | 'attention' | 'unknown' | 'ok';
 
-/** The systems, and `pulls`: whether pods get their images. */
+/** The systems, and `pulls` for the image pulls of pods. */
 export const REPORT_SYSTEMS = [
   'pulls',
   'global-pull-secret',
@@ -25,63 +25,63 @@ export const REPORT_SYSTEMS = [
 
 export type ReportSystemName = (typeof REPORT_SYSTEMS)[number];
 
-/** Findings of one cause. */
+/** Findings with the same cause. */
 export interface Cause {
-  /** That of its findings. */
+  /** Check ID of the findings. */
   readonly check: string;
   readonly system: ReportSystemName;
   readonly verdict: ReportVerdict;
-  /** In our words. */
+  /** Description without names of objects. */
   readonly title: string;
-  /** What it is about, in the words of others: a host, a Secret, a profile, a node. */
+  /** The affected host, Secret, profile or node. */
   readonly about?: string;
   readonly clusters: readonly string[];
-  /** That fail for it; none where it is not about pods. */
+  /** Number of pods that fail for this cause; 0 if it does not affect pods. */
   readonly pods: number;
   readonly cases: readonly FoundIn[];
 }
 
-/** A finding of one of several clusters. */
+/** A finding with its cluster. */
 export interface FoundIn extends Finding {
   readonly cluster: string;
-  /** Pods that the subject stands for. @default {none: it is not about pods} */
+  /** Number of pods grouped under this finding. @default {none: the finding is not about pods} */
   readonly pods?: number;
-  /** The pull that shows it. */
+  /** ID of the affected {@link ReportPull}. */
   readonly pull?: string | undefined;
 }
 
-/** `unknown`: nothing has shown that it is in order. */
+/** `unknown`: no evidence that all is well. */
 export type Severity = 'error' | 'warning' | 'unknown' | 'info' | 'ok';
 
-/** What a check found: the same object in the JSON of every command. */
+/** Result of a check, with the same JSON in every command. */
 export interface Finding {
-  /** The check: stable, for programs. */
+  /** ID of the check: stable, for programs. */
   readonly check: string;
   readonly severity: Severity;
-  /** The object: `Pod/web/shop-1`; empty where it is the cluster or the file as a whole. */
+  /** The object, such as `Pod/web/shop-1`; empty for the whole cluster or file. */
   readonly subject: string;
   readonly message: string;
-  /** What keeps mirrors from being tried. */
+  /** Why no mirror is tried. */
   readonly code?: MirrorFix['code'];
-  /** The system that it concerns, where a check serves several. */
+  /** The affected system, if a check serves several. */
   readonly system?: ReportSystemName;
-  /** What it is about, by which findings of one cause are grouped: a host, a Secret, a profile, a node. */
+  /** The affected host, Secret, profile or node, by which findings are grouped. */
   readonly about?: string | undefined;
   /** What to do, in one sentence. */
   readonly advice?: string | undefined;
-  /** To be applied with `kubectl apply --server-side --field-manager=pullwright-fix`. */
+  /** Objects to apply with `kubectl apply --server-side --field-manager=pullwright-fix`. */
   readonly fix?: readonly KubeObject[] | undefined;
-  /** To be run, as it is. */
+  /** Complete commands to run. */
   readonly commands?: readonly string[];
-  /** Of a failing pull: why, as far as the kubelet says it. */
+  /** Cause of a failing pull, if the kubelet reports one. */
   readonly cause?: PullCause;
-  /** The registry, token service or proxy that refused or was not reached. */
+  /** The registry, token service or proxy that denied access or was unreachable. */
   readonly host?: string | undefined;
-  /** The pull sources in the order in which they were tried, as far as the kubelet says it. */
+  /** Pull sources in the order tried, as far as the kubelet reports them. */
   readonly sources?: readonly { readonly source: string; readonly cause: PullCause }[] | undefined;
-  /** What the kubelet said. */
+  /** The kubelet's message. */
   readonly evidence?: string | undefined;
-  /** Of what a file says: the file, the place in its text, and the field of the object. */
+  /** For a finding in a file: the file, the position in its text, and the field of the object. */
   readonly file?: string;
   readonly line?: number;
   readonly column?: number;
@@ -90,36 +90,36 @@ export interface Finding {
 
 // Input and output of an explanation.
 
-/** What is known about the pull of an image. */
+/** Facts about the pull of an image. */
 export interface ExplainInput {
-  /** In the order of the pod. */
+  /** In the order of the pod's imagePullSecrets. */
   readonly secrets: readonly ListedSecret[];
   /** The node's file, which the kubelet and CRI-O both read. */
   readonly node?: AuthSource | undefined;
-  /** Of a file that was merged. */
+  /** Result of the reconciler's merge, if `node` is a merged file. */
   readonly merge?:
     | {
-        /** Key in the file to the Secret that it came from. */
+        /** Key in the file to its source Secret. */
         readonly origins: ReadonlyMap<string, string>;
-        /** On the entries of the additional secret. */
+        /** Verdicts on the entries of the additional secret. */
         readonly verdicts: readonly EntryStatus[];
         /** Name of the additional secret. */
         readonly additional: string;
       }
     | undefined;
   readonly mirrors: readonly MirrorRule[];
-  /** Which images nodes may pull at all. @default {all} */
+  /** Images that the nodes' policy admits. @default {all} */
   readonly policy?: PolicyDocument | undefined;
-  /** Versions of the node that pulls. @default {they are not known} */
+  /** Versions of the pulling node. @default {unknown} */
   readonly versions?: NodeVersions;
-  /** Whether the nodes are those of a hosted cluster, which have no mirror sets of their own. @default {false} */
+  /** True for nodes of a hosted cluster, whose mirror sets come from the HostedCluster. @default {false} */
   readonly hosted?: boolean;
   readonly image: ImageReference;
-  /** As the pod names it; a name without a registry means something else to CRI-O than to everybody else. */
+  /** The image as written in the pod. CRI-O resolves a short name differently from the kubelet and containerd. */
   readonly written?: string | undefined;
   readonly pullFile?: PullFile | undefined;
   /**
-   * Entries for other registries, and more than a few for this one, are only counted: a thousand pods may each list a thousand of them.
+   * Only count entries for other registries, and all but a few for this one: a thousand pods may each list a thousand entries.
    *
    * @default {false}
    */
@@ -131,7 +131,7 @@ export interface ExplainInput {
 export interface ExplainedPlace {
   readonly reference: string;
   readonly kind: 'mirror' | 'source';
-  /** The object and field that names the place. */
+  /** The object and field that names the pull source. */
   readonly from?: string;
   readonly crio: Sent;
 }
@@ -141,33 +141,34 @@ export interface KubeletView {
   readonly blockedBy?: { readonly source: string; readonly why: string };
   readonly tried: readonly ExplainedCredential[];
   readonly unused: readonly UnusedEntry[];
-  /** Entries that are omitted from `unused`. @default {none} */
+  /** Number of entries omitted from `unused`. @default {none} */
   readonly others?: number;
-  /** Whether an attempt without credential is made. */
+  /** True if the kubelet pulls without a credential. */
   readonly anonymous: boolean;
 }
 
-/** A Secret that the pod lists, found or not. */
+/** A Secret in the pod's imagePullSecrets, found or not. */
 export interface ListedSecret {
   readonly name: string;
-  /** Who lists it: `Pod/web/shop`, `ServiceAccount/web/default`. */
+  /** The object that lists it: `Pod/web/shop`, `ServiceAccount/web/default`. */
   readonly listedBy: string;
   /**
-   * `ignored`: of another type, or without data. `encrypted`: by SOPS. `pending`: an object of the input creates it. `unknown`: not all could be read, so it may be there or not.
+   * `ignored`: unsupported type or no data. `encrypted`: by SOPS. `pending`: created by an object of the input. `unknown`: some
+   * objects are unreadable, so it may exist.
    */
   readonly state: 'found' | 'missing' | 'ignored' | 'encrypted' | 'pending' | 'unknown';
   /** For `found`. */
   readonly source?: AuthSource;
-  /** For `ignored`, and for `missing` where another namespace has it. */
+  /** For `ignored`, and for `missing` if another namespace has it. */
   readonly why?: string;
-  /** For `ignored`: the key of its data that holds a docker config, and the type and key that it needs. */
+  /** For `ignored`: the data key with a docker config, and the required type and key. */
   readonly retype?: { readonly from: string; readonly type: string; readonly key: string };
 }
 
-/** The file that the credential provider writes for one pull; CRI-O reads it in place of the node's. */
+/** The auth file that the credential provider writes for one pull. CRI-O reads it instead of the node's file. */
 export interface PullFile {
   readonly source: AuthSource;
-  /** Key in the file to the Secret of the namespace that it came from. */
+  /** Key in the file to its source Secret in the namespace. */
   readonly origins: ReadonlyMap<string, string>;
 }
 
@@ -175,20 +176,20 @@ export interface PullFile {
 export interface ExplainedCredential extends EntryPlace {
   readonly username: string;
   readonly by: 'match' | 'hub';
-  /** Neither user nor password: it is tried all the same. */
+  /** True without user name and password: the kubelet tries the entry anyway. */
   readonly empty: boolean;
-  /** Why a registry will refuse it, as far as the entry itself says so. */
+  /** Why a registry will reject it, if the entry itself shows that. */
   readonly doubt?: string;
 }
 
 /** An entry that is not used for the image. */
 export interface UnusedEntry extends EntryPlace {
   readonly why: string;
-  /** About the same registry: worth showing first. */
+  /** True for an entry of the same registry, which is shown first. */
   readonly near: boolean;
 }
 
-/** What is sent to one place. */
+/** Credential sent to a pull source. */
 export type Sent =
   /** The kubelet's credentials, one after the other. */
   | { readonly what: 'kubelet' }
@@ -202,13 +203,13 @@ export type Sent =
   | { readonly what: 'nothing'; readonly why: string }
   | { readonly what: 'failure'; readonly why: string };
 
-/** An entry, by where it stands. No password, ever. */
+/** Location of an entry. Never contains a password. */
 export interface EntryPlace {
   readonly source: string;
   readonly key: string;
-  /** For an entry of a merged file, the Secret that it came from. */
+  /** For an entry of a merged file, its source Secret. */
   readonly origin?: string;
-  /** In the decoded document. */
+  /** Position in the decoded document. */
   readonly position: TextPosition;
 }
 
@@ -221,7 +222,7 @@ export interface Explanation {
   readonly repository: string;
   readonly secrets: readonly Omit<ListedSecret, 'source'>[];
   readonly node?: string;
-  /** Of the pod's node; undefined: not known. */
+  /** Runtime of the pod's node; undefined if unknown. */
   readonly runtime?: NodeVersions['runtime'];
   readonly kubelet: KubeletView;
   /** In the order in which CRI-O tries them. */
@@ -229,37 +230,33 @@ export interface Explanation {
   readonly skipped: readonly SkippedPlace[];
   readonly containerd: Sent;
   readonly verification: string;
-  /** What is wrong where no mirror is tried although there are some. */
+  /** Set if the image has mirrors, but none is tried. */
   readonly mirrorFix?: MirrorFix;
   readonly findings: readonly Finding[];
 }
 
 // The order of verdicts by severity, and their descriptions.
 
-/** A cause in one line. */
+/** Formats a cause as one line. */
 export function causeText({ title, about }: Pick<Cause, 'title' | 'about'>): string {
   return about === undefined ? title : `${title}: ${about}`;
 }
 
 const WORST_FIRST: readonly ReportVerdict[] = ['broken', 'attention', 'unknown', 'ok'];
 
-/**
- * Orders verdicts, the worst first.
- */
+/** Compares verdicts, to sort the worst first. */
 export function byVerdict(a: ReportVerdict, b: ReportVerdict): number {
   return WORST_FIRST.indexOf(a) - WORST_FIRST.indexOf(b);
 }
 
-/**
- * The worst; `otherwise` where there is none.
- */
+/** Returns the worst verdict, or `otherwise` if there is none. */
 export function worstOf(verdicts: Iterable<ReportVerdict>, otherwise: ReportVerdict): ReportVerdict {
   let worst: ReportVerdict | undefined;
   for (const verdict of verdicts) if (worst === undefined || byVerdict(verdict, worst) < 0) worst = verdict;
   return worst ?? otherwise;
 }
 
-/** One sentence: how many problems there are, and in how many clusters. */
+/** Returns one sentence with the number of problems and of affected clusters. */
 export function headline({
   problems,
   clusters,
@@ -277,7 +274,7 @@ export function headline({
     : `No problem is known in ${all}; of ${unknown} nothing has shown that they are in order`;
 }
 
-/** What a verdict is called where people read it. */
+/** Display names of verdicts. */
 export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
   broken: 'Broken',
   attention: 'Attention',
@@ -285,7 +282,7 @@ export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
   ok: 'In order',
 };
 
-/** From the Node's status: `1.35.1`; undefined for a runtime other than CRI-O. */
+/** Versions in the Node's status, such as `1.35.1`; `crio` is undefined for other runtimes. */
 export interface NodeVersions {
   readonly runtime?: 'CRI-O' | 'containerd';
   readonly crio?: string;

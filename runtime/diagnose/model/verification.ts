@@ -1,8 +1,8 @@
 /**
- * What asking the registries comes to: a verdict for each credential at each place, for each credential, and for each image.
+ * Evaluates the registries' answers: a verdict for each credential at each pull source, for each credential, and for each image.
  *
- * A pull source without the image is not a fault as long as another one has it: mirrors may be incomplete. A credential
- * that a registry refuses is one even when the pull works by another: it is still sent, and counts against rate limits.
+ * A pull source without the image is acceptable if another one has it: mirrors may be incomplete. A rejected credential is a
+ * fault even if another one works: it is still sent, and counts against rate limits.
  */
 
 import { credentialExpiry } from '../../core/docker-config/expiry.ts';
@@ -23,29 +23,29 @@ export const VERDICTS = [
   'Valid',
 ] as const;
 
-/** The worst first. */
+/** Worst first. */
 export type PullVerdict = (typeof VERDICTS)[number];
 
-/** What a registry said, or what stood in the way. */
+/** A registry's answer, or the error that prevented one. */
 export interface RegistryAnswer {
   readonly verdict: string;
-  /** Never a value of a credential. */
+  /** Never contains a credential value. */
   readonly message: string;
 }
 
-/** An image in use, with all that is tried for it. */
+/** An image in use, with all attempts to pull it. */
 export interface ImageInUse {
   readonly image: string;
-  /** `Deployment/web/shop`; one of several is enough. */
+  /** One of its users, such as `Deployment/web/shop`. */
   readonly usedBy: string;
   readonly attempts: readonly PullAttempt[];
-  /** What `explain` finds, whatever the registries answer. */
+  /** Findings of `explain` that do not depend on registry answers. */
   readonly findings: readonly Finding[];
 }
 
 /** An attempt with its answer. */
 export interface VerifiedAttempt extends Pick<PullAttempt, 'reference' | 'kind'> {
-  /** Where it stands: `Secret/web/pull`, or the file of the node; the Secret of an entry that was merged. */
+  /** Key and source: `Secret/web/pull`, or the node's file. For a merged entry, its source Secret. */
   readonly credential?: Pick<EntryPlace, 'source' | 'key'>;
   readonly verdict: PullVerdict;
   readonly message: string;
@@ -55,7 +55,7 @@ export type VerifyReport = ReturnType<typeof verifyReport>;
 export type VerifiedImage = VerifyReport['images'][number];
 export type VerifiedCredential = VerifyReport['credentials'][number];
 
-/** Rates all answers at the time `now`. Total. */
+/** Evaluates all answers as of `now`. Never throws. */
 export function verifyReport(
   users: readonly ImageInUse[],
   answers: ReadonlyMap<PullAttempt, RegistryAnswer>,
@@ -68,7 +68,7 @@ export function verifyReport(
     /** RFC 3339, whole seconds. */
     checkedAt: `${now.toISOString().slice(0, 19)}Z`,
     images: users.map((user) => verifiedImage(user, verified)),
-    /** The worst first. */
+    /** Worst first. */
     credentials: [...byCredential.values()]
       .flatMap(worstOf)
       .toSorted(
@@ -110,9 +110,9 @@ function verifiedImage(
   return {
     ...user,
     attempts,
-    /** Whether some place gives it. `unknown` when no answer says so either way. */
+    /** Whether a pull source has the image; `unknown` if none is known to, and some were not asked or rate-limited. */
     pullable,
-    /** Those of `explain`, and where nothing else says why it cannot be pulled, that no place gives it. */
+    /** Findings of `explain`; if none is an error, also one for an image without a working pull source. */
     findings: pullable === 'no' && !isBroken ? [...user.findings, none] : user.findings,
   };
 }
@@ -124,7 +124,7 @@ function pullableBy(attempts: readonly VerifiedAttempt[]): 'yes' | 'no' | 'unkno
     : 'no';
 }
 
-/** A credential with its worst answer, the first of these, not counting a missing image. */
+/** Returns a credential with its worst answer by {@link rank}; empty for anonymous attempts. */
 function worstOf(attempts: readonly (readonly [PullAttempt, VerifiedAttempt])[]) {
   const [worst] = attempts.toSorted(([, a], [, b]) => rank(a.verdict) - rank(b.verdict));
   if (worst?.[1].credential === undefined) return [];
@@ -142,7 +142,7 @@ function worstOf(attempts: readonly (readonly [PullAttempt, VerifiedAttempt])[])
   ];
 }
 
-/** That an image is absent says that the credential was taken: `Valid` says more, all else is worse. */
+/** Ranks `NotFound` last: it only shows that the credential was accepted. */
 function rank(verdict: PullVerdict): number {
   return verdict === 'NotFound' ? VERDICTS.length : VERDICTS.indexOf(verdict);
 }
@@ -151,7 +151,7 @@ function key({ source, key: written }: Pick<EntryPlace, 'source' | 'key'>): stri
   return `${source}\n${written}`;
 }
 
-/** The command that says why the image is not pulled: of the workload that uses it, else of the ServiceAccount. */
+/** Returns the command that explains the failing pull, for the workload or ServiceAccount that uses the image. */
 export function whyCommand({ image, usedBy }: Pick<ImageInUse, 'image' | 'usedBy'>): string {
   const [kind = '', namespace = '', name = ''] = usedBy.split('/').map(shellWord);
   return kind === 'ServiceAccount'
@@ -159,7 +159,7 @@ export function whyCommand({ image, usedBy }: Pick<ImageInUse, 'image' | 'usedBy
     : `pullwright doctor ${kind.toLowerCase()}/${name} -n ${namespace}`;
 }
 
-/** What is wrong with credentials: refused, expired, or about to expire within so many days. */
+/** Finds credentials that are rejected, have expired, or expire within `warnDays` days. */
 export function judgeCredentials(report: VerifyReport, warnDays: number): readonly Finding[] {
   const refused = report.credentials.filter(isRefused).map(({ key, source, message }) => ({
     subject: source,
@@ -172,12 +172,12 @@ export function judgeCredentials(report: VerifyReport, warnDays: number): readon
   return judge([{ id: 'credential', run: () => [...refused, ...ending] }], report, { subject: '' });
 }
 
-/** Whether a registry does not take it. */
+/** Reports whether a registry rejects the credential. */
 export function isRefused({ verdict }: { readonly verdict: PullVerdict }): boolean {
   return ['Expired', 'Invalid', 'Forbidden'].includes(verdict);
 }
 
-/** Whether a person should act: a credential is refused, or an image cannot be pulled. */
+/** Reports whether action is required: a credential is rejected, or an image cannot be pulled. */
 export function wantsAttention({ images, credentials }: VerifyReport): boolean {
   return images.some((image) => image.pullable === 'no') || credentials.some(isRefused);
 }

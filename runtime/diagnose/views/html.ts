@@ -1,6 +1,6 @@
 /**
- * A report as one page that needs nothing else: no network, no file beside it. What is shown is drawn by the script from the data
- * at the end of the page, which no browser runs; names in it are text wherever they are put.
+ * Renders a report as a self-contained page, without network access or other files. The script renders the view from the JSON at
+ * the end of the page, and inserts names as text only.
  */
 import { createHash } from 'node:crypto';
 import { plain } from '../../cli/terminal.ts';
@@ -11,16 +11,16 @@ import type { Cause, FoundIn } from '../model/types.ts';
 import { PAGE_SCRIPT, PAGE_STYLE } from './page.ts';
 import { fixText, reportText } from './text.ts';
 
-/** A report as the page has it. */
+/** Report data of the page. */
 export type PageReport = Omit<Report, 'problems'> & { readonly problems: readonly PageCause[] };
 
-/** Findings of one cause as the page has them. */
+/** A cause in the data of the page. */
 export type PageCause = Omit<Cause, 'cases'> & { readonly cases: readonly PageCase[] };
 
-/** A case as the page has it: with what fixes it as text. */
+/** A case in the data of the page, with the fix as YAML. */
 export type PageCase = Omit<FoundIn, 'fix'> & { readonly fix?: string };
 
-/** The page. */
+/** Renders the page. */
 export function reportHtml(report: Report): string {
   const policy = [
     "default-src 'none'",
@@ -45,7 +45,7 @@ export function reportHtml(report: Report): string {
     '<header><div><a class="brand" href="#">Pull credentials</a><span id="made"></span>',
     '<input id="search" type="search" placeholder="Search (press /)" aria-label="Search clusters, images, registries, namespaces" autocomplete="off" spellcheck="false"></div></header>',
     '<main id="view" tabindex="-1">',
-    // For viewers that run no script.
+    // For viewers without scripts.
     `<noscript><pre>${escaped(reportText(report, plain))}</pre></noscript>`,
     '</main>',
     '<footer>Made by pullwright report. It holds no password and no token, and asks no server.<p id="address" class="address"></p></footer>',
@@ -62,8 +62,8 @@ function hashOf(text: string): string {
 }
 
 /**
- * With fixes as text, since the script of the page writes no YAML. Nothing in it can end the element, open a comment, be obeyed by a
- * terminal, or be a line break of old JavaScript.
+ * Serializes the report, with fixes as YAML text. Escapes characters that could close the element, open a comment, control a
+ * terminal, or break a line in old JavaScript.
  */
 function jsonInHtml(report: Report): string {
   const json = JSON.stringify(report, (name, value: unknown) =>

@@ -1,4 +1,4 @@
-/** What commands print: in the form that `-o` names, and as text for people. */
+/** Output of commands: in the format of `-o`, and as text. */
 
 import type { CommandIo, ExitCode } from '../../cli/command.ts';
 import { type FileFinding, type JunitCase, junitXml, sarifText } from '../../cli/findings.ts';
@@ -26,24 +26,24 @@ import {
   type VerifyReport,
 } from '../model/verification.ts';
 
-// The answer of a command in the form that `-o` names, the same for all of them.
+// Output in the format of `-o`, the same for all commands.
 
-/** For `outputFlag`: the forms of kubectl. */
+/** Formats for `outputFlag`, as in kubectl. */
 export const OUTPUT_FORMS = ['text', 'wide', 'name', 'json', 'yaml'] as const;
 
 export interface Answer {
-  /** For programs. */
+  /** Data for `-o json` and `-o yaml`. */
   readonly data: unknown;
   /** Objects, for `-o name`. */
   readonly names?: readonly string[];
-  /** For people, in so many columns; undefined: nothing is cut. */
+  /** Formats the text for a terminal width; undefined for no limit. */
   readonly text: (columns: number | undefined) => string;
-  /** Why no object is named. @default {the text for people} */
+  /** Message for `-o name` without objects. @default {the text} */
   readonly nothing?: string;
   readonly failed: boolean;
 }
 
-/** Prints; where there is no object to name, stderr says why. */
+/** Prints the answer in `form`. If `-o name` has no objects, stderr says why. */
 export function answer(
   io: CommandIo,
   form: (typeof OUTPUT_FORMS)[number],
@@ -61,19 +61,19 @@ export function answer(
 
 type Branch = readonly [text: string, below?: readonly Branch[]];
 
-/** Keys for other registries that the text names; the JSON has all, each with its reason. */
+/** Maximum number of keys of other registries in the text. The JSON has all, with reasons. */
 const MAX_NAMES = 8;
 
 export interface TextLook {
   /** @default plain text */
   readonly paint?: Paint;
-  /** Where a Secret or file stands, such as `secrets.yaml:12`; undefined when it is not known. */
+  /** Returns the file and line of a Secret or file, such as `secrets.yaml:12`; undefined if unknown. */
   readonly locate?: (source: string) => string | undefined;
-  /** Longer lines go on in the next one, below their own text. @default they do not end */
+  /** Width at which lines wrap. @default {no wrapping} */
   readonly columns?: number | undefined;
 }
 
-/** The tree. Ends with a newline. */
+/** Formats the explanation as a tree, with a final newline. */
 export function explanationText(
   explanation: Explanation,
   { paint = plain, locate = () => undefined, columns }: TextLook = {},
@@ -110,7 +110,7 @@ export function explanationText(
   return `${[`${paint('bold', explanation.image)}${verdict}`, ...drawn(branches, '', columns)].join('\n')}\n`;
 }
 
-/** Checks of what the runtime does; what others find stands in the way of the kubelet. */
+/** Checks whose errors affect the runtime; those of all other checks affect the kubelet. */
 const OF_RUNTIME = ['pull-sources', 'mirror-credential', 'registry'];
 
 function drawn(branches: readonly Branch[], indent: string, columns: number | undefined): readonly string[] {
@@ -118,7 +118,7 @@ function drawn(branches: readonly Branch[], indent: string, columns: number | un
     const last = index === branches.length - 1;
     const under = `${indent}${last ? '   ' : '│  '}`;
     const [first = '', ...rest] = wrapped(text, columns === undefined ? undefined : columns - under.length);
-    // What follows of a text stands beside the branches below it.
+    // Continuation lines align with the branches below.
     const bar = below.length > 0 ? '│  ' : '   ';
     return [
       `${indent}${last ? '└─' : '├─'} ${first}`,
@@ -184,7 +184,7 @@ function containerd({ containerd: sent, kubelet: view }: Explanation): string {
     : 'one anonymous attempt';
 }
 
-/** Of a severity; it stands beside the word, never alone. */
+/** Color of each severity, always shown with the word. */
 export const COLOUR_OF = {
   error: 'red',
   warning: 'yellow',
@@ -193,16 +193,16 @@ export const COLOUR_OF = {
   ok: 'green',
 } as const satisfies Record<Severity, string>;
 
-/** What to do. A command stands alone, to be copied. */
+/** Advice and commands, one per line, so that commands can be copied. */
 export function fixLines({ advice, commands = [] }: Finding): readonly string[] {
   return [advice ?? [], ...commands].flat().map((fix) => `fix: ${fix}`);
 }
 
-// What checks of files print: reports that CI systems read, beside text and data.
+// Output of file checks: also reports for CI systems.
 
 export const FILE_FORMS = ['text', 'json', 'yaml', 'sarif', 'junit'] as const;
 
-/** One result in each form. */
+/** A result in every format. */
 export interface FileAnswer {
   readonly data: unknown;
   readonly findings: readonly FileFinding[];
@@ -211,7 +211,7 @@ export interface FileAnswer {
   readonly text: () => string;
 }
 
-/** The result in the form that `-o` names. */
+/** Formats the result as `form`. */
 export function inForm(
   form: (typeof FILE_FORMS)[number],
   { data, findings, suite, cases, text }: FileAnswer,
@@ -221,13 +221,13 @@ export function inForm(
   return form === 'text' ? text() : dataText(form, data);
 }
 
-// A verification for people: the most severe first, then every credential, then the sums.
+// A verification as text: attempts and findings, then credentials, then totals.
 
 /**
- * The text. Ends with a newline.
+ * Formats a verification, with a final newline.
  *
- * @param warnDays credentials that expire within so many days are pointed out
- * @param columns width of the terminal; undefined: nothing is cut
+ * @param warnDays marks credentials that expire within this number of days
+ * @param columns width of the terminal; undefined for no limit
  */
 export function verifyText(report: VerifyReport, warnDays: number, paint: Paint, columns?: number): string {
   const soon = new Set(endingSoon(report, warnDays));
@@ -248,13 +248,13 @@ export function verifyText(report: VerifyReport, warnDays: number, paint: Paint,
   return `${tables.map((table) => painted(table, paint)).join('\n')}\n${sums(report)}\n`;
 }
 
-/** Beside a time that has come, or comes soon; the verdict says it already where the registry refused for it. */
+/** Marks a time in the past or near future, unless the verdict already is `Expired`. */
 function noteOf({ verdict, expiresAt = '' }: VerifiedCredential, { checkedAt }: VerifyReport): string {
   if (verdict === 'Expired') return '';
   return Date.parse(expiresAt) <= Date.parse(checkedAt) ? ' (expired)' : ' (soon)';
 }
 
-/** What is tried for an image, and what is found of it. */
+/** Rows for the attempts and findings of an image. */
 function rowsOf({ image, usedBy, attempts, findings }: VerifiedImage): readonly (readonly string[])[] {
   const found = findings.map(({ severity, message, advice }) => [
     severity === 'error' ? 'Broken' : 'Warning',
@@ -289,17 +289,17 @@ function sums({ images, credentials }: VerifyReport): string {
   return `${counted(images.length, 'image')}: ${count('yes')} can be pulled, ${count('no')} cannot${unknown}; credentials: ${judged}`;
 }
 
-// Causes: what is wrong, where, and what to do; alone, or with the clusters of a report.
+// Causes with their cases and fixes, alone or with the clusters of a report.
 
-/** With the colour, never the colour alone. */
+/** Always shown with the color, for readers who cannot see it. */
 const SIGNS = { broken: '✕', attention: '!', unknown: '?', ok: '✓' } as const;
 
 const TEXT_COLOURS = { broken: 'red', attention: 'yellow', unknown: 'dim', ok: 'green' } as const;
 
-/** Cases of one cause that are listed. */
+/** Maximum number of cases listed per cause. */
 const MOST_CASES = 5;
 
-/** For people at a terminal, under a `head`. Longer lines than `columns` go on in the next one; what is to be copied is left as it is. */
+/** Formats causes under a `head`. Lines wrap at `columns`, except commands and YAML. */
 export function causesText(
   head: string,
   causes: readonly Cause[],
@@ -310,20 +310,20 @@ export function causesText(
   return [...wrapped(head, columns).map((line) => paint('bold', line)), '', ...lines];
 }
 
-/** A report for people at a terminal. */
+/** Formats a report for a terminal. */
 export function reportText(report: Report, paint: Paint, columns?: number): string {
   const head = ['CLUSTER', 'VERDICT', 'NODES IN SYNC', 'KEYS', 'IMAGES', 'SYSTEMS'];
   const table = textTable([head, ...report.clusters.map(clusterCells)], columns);
   return `${causesText(headline(report), report.problems, paint, columns).join('\n')}\n${table}`;
 }
 
-/** Lines of a report in the comment of a change, and characters of each: GitHub takes 65,536 in all. */
+/** Maximum lines and characters per line in a pull request comment: GitHub accepts 65,536 characters in total. */
 const MOST_LINES = 150;
 const MOST_CHARACTERS = 400;
 
 /**
- * A report as Markdown, for the comment of a change: as the text of a terminal, so that nothing in a name is Markdown or HTML. The
- * fence is longer than any run of backticks within.
+ * Formats a report as Markdown, for a pull request comment. A code fence, longer than any run of backticks inside, keeps names
+ * from being read as Markdown or HTML.
  */
 export function reportMarkdown(report: Report): string {
   const { source, madeAt, unread } = report;
@@ -336,7 +336,7 @@ export function reportMarkdown(report: Report): string {
   return `## ${head}\n\n${fence}text\n${text}\n${fence}\n`;
 }
 
-/** Each line at its own depth, in so many columns. */
+/** Wraps `text` at `columns`, with an indentation of `depth`. */
 function indented(depth: number, text: string, columns: number | undefined): readonly string[] {
   const lines = wrapped(onOneLine(text), columns === undefined ? undefined : columns - depth);
   return lines.map((line) => `${' '.repeat(depth)}${line}`);
@@ -362,7 +362,7 @@ function causeLines(
     ]),
     ...(more === 0 ? [] : [`  and ${more} more`]),
   ];
-  // A fix is for its cluster: in another one the same object may need another fix.
+  // Group fixes by cluster: the same object may need another fix in another cluster.
   const fixes = [...Map.groupBy(shown, ({ cluster }) => cluster)].map(
     ([cluster, its]) => [cluster, fixOf(its, columns)] as const,
   );
@@ -386,14 +386,14 @@ function fixOf(findings: readonly Finding[], columns: number | undefined): reado
   ];
 }
 
-/** Objects of fixes as documents, ready to be applied. */
+/** Objects of fixes as YAML documents to apply. */
 export function documentsText(findings: readonly Finding[]): string {
   return fixesOf(findings)
     .map((object) => `---\n${toYaml(object)}`)
     .join('');
 }
 
-/** Objects as YAML, without a newline at its end. */
+/** Objects as YAML, without a final newline. */
 export function fixText(objects: readonly KubeObject[]): string {
   return objects
     .map((object) => toYaml(object, { lineWidth: 0 }))
