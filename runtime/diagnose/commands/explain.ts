@@ -110,7 +110,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
     return parsed.ok ? [{ written, image: parsed.reference }] : [];
   });
   const file = await nodeConfig(values['node-config']);
-  // Objects that the cluster denies may be relevant. Problems of a folder are reported only.
+  // Only a live cluster counts: an object that it denies may be the cause.
   const unread = values.from === undefined ? problems.length : 0;
   const known = { unread: problems, hosted, live: values.from === undefined };
   const pod = puller.pod === undefined ? undefined : lookAt(store, puller, known);

@@ -161,7 +161,7 @@ export type DoctorInput = ReturnType<typeof lookAt>;
 /**
  * Collects the facts. Lists are empty if nothing is known.
  *
- * @param known unreadable objects, whether the nodes belong to a hosted cluster, and their mirrors if known
+ * @param known see {@link Known}
  * @throws PullwrightError when the pod is not found
  */
 export function lookAt(

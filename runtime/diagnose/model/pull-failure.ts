@@ -409,7 +409,7 @@ function mirrorsReading(text: string, image: string): Reading | undefined {
   };
 }
 
-/** Ranks causes: other registry errors over not-found, not-found over unreachable, unreachable over unknown. */
+/** Ranks causes: other errors over not-found, not-found over unreachable, cancelled or blocked, those over unknown. */
 function rankOf(cause: PullCause): number {
   if (cause === 'unknown') return 0;
   if (cause === 'not-found') return 2;

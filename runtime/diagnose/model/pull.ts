@@ -544,7 +544,7 @@ function listedSecret(
   return { name, listedBy, state: 'ignored', why, ...retypeOf(found as SecretObject) };
 }
 
-/** Kinds of other tools that create Secrets. They are read from folders and dumps only, so that no cluster permission is needed. */
+/** Kinds of other tools that create Secrets. Read from folders and dumps only, so that no cluster permission is needed. */
 export const SECRET_MAKERS: readonly SourceKind[] = [
   { apiVersion: 'external-secrets.io/v1', kind: 'ExternalSecret' },
   { apiVersion: 'external-secrets.io/v1beta1', kind: 'ExternalSecret' },

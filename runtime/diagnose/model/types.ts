@@ -159,7 +159,7 @@ export interface ListedSecret {
   readonly state: 'found' | 'missing' | 'ignored' | 'encrypted' | 'pending' | 'unknown';
   /** For `found`. */
   readonly source?: AuthSource;
-  /** For `ignored`, and for `missing` if another namespace has it. */
+  /** For `ignored` and `pending`, and for `missing` if another namespace has it. */
   readonly why?: string;
   /** For `ignored`: the data key with a docker config, and the required type and key. */
   readonly retype?: { readonly from: string; readonly type: string; readonly key: string };
