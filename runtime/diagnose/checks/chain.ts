@@ -1,4 +1,4 @@
-/** What breaks each link of the chain from an image to its credential. */
+/** Checks of each link in the chain from an image to its credential. */
 
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { kubectl } from '../../core/kubernetes/object.ts';
@@ -31,18 +31,18 @@ function unreadableImage({ images }: DoctorInput): Told | undefined {
   };
 }
 
-/** The images that the pull which failed was of; all, where none is known to have failed. */
+/** The images whose pull failed; all images if no failed pull is known. */
 function failing({ failure, images }: Pick<DoctorInput, 'failure' | 'images'>): Pick<DoctorInput, 'images'> {
   const failed = images.filter((one) => failure !== undefined && isOf(failure, one));
   return { images: failed.length === 0 ? images : failed };
 }
 
-/** By the name in the template, or the full one, as runtimes write it. */
+/** Matches the name in the template, or the full name that runtimes report. */
 function isOf({ image }: PodFailure, { text, explanation }: DoctorImage): boolean {
   return image === text || image === explanation?.image;
 }
 
-/** What the explanation of an image says of a check, the worst first. */
+/** First finding for `check` with this severity in the explanations of the images. */
 function saidOf(
   input: Pick<DoctorInput, 'images'>,
   check: string,
@@ -55,7 +55,7 @@ function saidOf(
     .find((told) => told.check === check && told.severity === severity);
 }
 
-/** Configured mirrors that are skipped, where there is no other pull source: the cause, rather than DNS or a firewall. */
+/** If a pull failed, skipped mirrors are the cause, rather than DNS, a firewall or a rejected credential. */
 function noPlace(input: DoctorInput): Told | undefined {
   const cause = input.failure?.cause;
   const hasFailed = isBelowHttp(cause) || isRefusal(cause) || cause === 'not-found';
@@ -94,7 +94,7 @@ function notInjected({ notInjected: missing, isPod, template }: DoctorInput): To
   };
 }
 
-/** A Secret that the pod lists, in such a state. */
+/** First Secret listed by the pod that is in this state. */
 function listedAs(
   input: DoctorInput,
   wanted: ListedSecret['state'],
@@ -104,7 +104,7 @@ function listedAs(
     .find(({ state }) => state === wanted);
 }
 
-/** The first Secret of the namespace that the pod does not list, and that has a credential for its image. */
+/** The first Secret of the namespace that has a credential for the pod's image but is not listed; at most one name. */
 function betterFor(input: DoctorInput): readonly string[] {
   return failing(input)
     .images.flatMap(({ elsewhere }) => elsewhere)
@@ -139,7 +139,7 @@ function isNeeded(input: DoctorInput): boolean {
   return mayNeedCredential(input) && explanations(failing(input)).some(({ kubelet }) => kubelet.anonymous);
 }
 
-/** Whether a credential could help: no credential makes a certificate valid, or a name resolve. */
+/** Whether a credential could help. It cannot fix an invalid certificate or a DNS failure. */
 function mayNeedCredential({ failure }: DoctorInput): boolean {
   const cause = failure?.cause ?? 'unknown';
   return isRefusal(cause) || ['unknown', 'not-found', 'rate-limited'].includes(cause);
@@ -200,10 +200,10 @@ function noCredential(input: DoctorInput): Told | undefined {
         ...fixAccount(input, undefined, [better]),
       };
     const near = explanation.findings.find(({ check }) => check === 'entry/near');
-    // A public image needs none: only when it is refused, or with an entry that nearly matches, is it a fault.
+    // A public image needs no credential: report a fault only if the pull was rejected or an entry nearly matches.
     if (near !== undefined)
       return { about, message: `${message}: ${near.message}`, advice: near.advice ?? '' };
-    // Where the node's provider failed, the credential is a mirror's, and the refusal says nothing about the pod's list.
+    // If the node's provider failed, a mirror's credential is missing; the rejection says nothing about imagePullSecrets.
     if (isRefusal(input.failure?.cause) && input.provider.failure === undefined)
       return {
         about,
@@ -214,7 +214,7 @@ function noCredential(input: DoctorInput): Told | undefined {
   return undefined;
 }
 
-/** There is a reason that a Secret of the namespace is not injected, which a manual list would hide. */
+/** A profile or SidecarSet skips the pod: report why, as a manually listed Secret would hide the reason. */
 function withheld(
   { isPod, template }: DoctorInput,
   { secret, by, why }: DoctorInput['notGiven'][number],
@@ -228,7 +228,7 @@ function withheld(
   };
 }
 
-/** Where every credential for an image says itself that it will be refused. */
+/** An entry that will be rejected, for an image that has only such entries. */
 function doubtfulCredential(input: DoctorInput): Told | undefined {
   const doubtful = explanations(failing(input)).find(
     ({ kubelet: { tried } }) => tried.length > 0 && tried.every(({ doubt }) => doubt !== undefined),
@@ -253,7 +253,7 @@ function mirrorBare(input: DoctorInput): Told | undefined {
   const message = `CRI-O contacts mirror "${mirror}" without a credential, although a Secret of the namespace has one: pull secrets of pods never reach mirrors`;
   return {
     about: host,
-    // Another image failed, for another cause.
+    // The mirror belongs to an image that did not fail.
     severity: failed.length === 0 ? 'warning' : 'error',
     message: mayRead ? message : `${message}; the credential provider may not read it`,
     ...fixProvider(input),
@@ -261,12 +261,12 @@ function mirrorBare(input: DoctorInput): Told | undefined {
   };
 }
 
-/** The node has tried: what it says is the cause, and the registry's refusal is only what follows. */
+/** The provider's error on the node is the cause; the registry's rejection only follows from it. */
 function providerFailed(input: DoctorInput, failure: string): Told {
   const { mayRead } = input.provider;
   const message = `the credential provider of the node failed for this pod: ${failure}`;
   if (mayRead) return { about: failure, message, advice: 'The end of its message says what to do' };
-  // Without a known mirror, any readable Secret may be the one for it.
+  // If the mirrors are unknown, any readable Secret may be for one of them.
   const guessed = input.images.flatMap(({ mirrors, mirrorSecrets }) =>
     mirrors.length === 0 ? mirrorSecrets : [],
   );
@@ -275,7 +275,7 @@ function providerFailed(input: DoctorInput, failure: string): Told {
   return { about: failure, message, advice: names === '' ? undefined : advice, ...fixProvider(input) };
 }
 
-/** What reports trouble, of the node or of the namespace. */
+/** First problem reported for the node (`ofNode`) or for the namespace. */
 function trouble({ troubles }: DoctorInput, ofNode: boolean): Told | undefined {
   const { object, message } = troubles.find(({ onNode }) => onNode === ofNode) ?? {};
   return object === undefined ? undefined : { about: object, message: `${object}: ${message}` };
@@ -320,7 +320,7 @@ function refused(input: DoctorInput): Told | undefined {
   if (failure === undefined) return undefined;
   const { cause, host, image, places, text, container } = failure;
   const pull = input.images.find((one) => isOf(failure, one))?.explanation;
-  // CRI-O sends a mirror no credential of the pod, containerd does.
+  // CRI-O never sends a pod's credential to a mirror; containerd does.
   const isSent = pull !== undefined && (host === hostOf(pull.repository) || pull.runtime === 'containerd');
   const sent = isSent ? pull.kubelet.tried : [];
   const { said, advice } = pullRemedy(failure, namespace, sent);
@@ -337,8 +337,8 @@ function refused(input: DoctorInput): Told | undefined {
 }
 
 /**
- * The chain from an image's name to a credential that a registry takes: the first check that finds something is what to fix first,
- * because everything behind it depends on it.
+ * The chain from the image name to a credential that the registry accepts. Later links depend on earlier ones: fix the first
+ * failing check first.
  */
 export const POD_CHECKS: readonly Check<DoctorInput>[] = [
   { id: 'image', needs: 'nothing', run: unreadableImage, ok: 'every image name is valid' },
@@ -369,31 +369,31 @@ export const POD_CHECKS: readonly Check<DoctorInput>[] = [
   { id: 'registry', run: refused, ok: registryText },
 ];
 
-/** Checks a pod or a template by every one of {@link POD_CHECKS}. Total. */
+/** Runs all {@link POD_CHECKS} on a pod or a template. Never throws. */
 export function judgePod(input: DoctorInput): readonly Finding[] {
   return judge(POD_CHECKS, input, { subject: input.pod, unread: input.unread });
 }
 
-/** The findings that are so for the pod's image `text`, whatever is wrong with its other images. Total. */
+/** Findings for the pod's image `text`, regardless of its other images. Never throws. */
 export function judgeImage({ failure, ...input }: DoctorInput, text: string): readonly Finding[] {
   const images = input.images.filter((one) => one.text === text);
   const isOfIt = failing({ failure, ...input }).images.some((one) => one.text === text);
   return judgePod({ ...input, images, failure: isOfIt ? failure : undefined });
 }
 
-/** One workload or pod that was examined. */
+/** An examined workload or pod. */
 export interface ExaminedPod {
   readonly cluster: string;
   readonly input: DoctorInput;
-  /** Of `input`. */
+  /** Findings for `input`. */
   readonly findings: readonly Finding[];
-  /** Pods that it stands for. */
+  /** Number of pods grouped under this entry. */
   readonly pods: number;
-  /** Whether all of it runs now: then what is wrong shows with the next pull on a node that lacks the image. */
+  /** Whether all of them run. If so, a fault shows only at the next pull on a node without the image. */
   readonly runs: boolean;
 }
 
-/** What of a pod is broken first. What is broken for the next pull keeps nothing from running that runs. */
+/** The first failing check of a pod. It is only a warning while the pod runs, as it affects the next pull. */
 export function brokenIn({ cluster, input, findings, pods, runs }: ExaminedPod): readonly FoundIn[] {
   const broken = firstBroken(findings);
   if (broken === undefined) return [];
@@ -402,14 +402,12 @@ export function brokenIn({ cluster, input, findings, pods, runs }: ExaminedPod):
   return [{ ...broken, severity: runs ? 'warning' : 'error', cluster, pods, pull }];
 }
 
-/**
- * Names one pull in a report: for permalinks.
- */
+/** Identifies a pull in a report, for permalinks. */
 export function pullId(cluster: string, object: string, image: string): string {
   return `${cluster} ${object} ${image}`;
 }
 
-/** A public image needs neither a match nor a credential. */
+/** A public image needs no credential, so an anonymous pull is not an error. */
 function credentialText({ images }: DoctorInput): string {
   const bare = images.find(({ explanation }) => explanation?.kubelet.anonymous === true);
   return bare === undefined
@@ -417,7 +415,7 @@ function credentialText({ images }: DoctorInput): string {
     : `no listed credential matches "${bare.text}": it is pulled anonymously, which works for public images only`;
 }
 
-/** A template was never pulled itself. */
+/** A template is never pulled itself; its pods are. */
 function registryText({ isPod, pods }: DoctorInput): string {
   if (isPod) return 'no status or event reports a failed pull';
   return pods === 0
@@ -425,7 +423,7 @@ function registryText({ isPod, pods }: DoctorInput): string {
     : `no event of its ${pods === 1 ? 'pod' : `${pods} pods`} reports a failed pull`;
 }
 
-/** What is known of the node, and what is not. */
+/** State of the node's agent, or that it is unknown. */
 function nodeText({ name, agent, behind }: NodeEvidence): string {
   if (agent === 'unknown') return `not checked: no data on the agent of node "${name}"`;
   const has = `the agent of node "${name}" is ready`;
@@ -434,7 +432,7 @@ function nodeText({ name, agent, behind }: NodeEvidence): string {
     : `${has}, and reports the current pull secret`;
 }
 
-/** What was seen of the list, and not that nothing was missed. */
+/** Counts the listed imagePullSecrets, and those that profiles and SidecarSets add. */
 function injectionText({ images, isPod }: DoctorInput): string {
   const listed = images.flatMap(({ explanation }) => explanation?.secrets ?? []);
   const names = new Set(listed.map(({ name }) => name));
@@ -445,7 +443,7 @@ function injectionText({ images, isPod }: DoctorInput): string {
   return `${who} lists ${counted(names.size, 'imagePullSecret')}${given}, none missing`;
 }
 
-/** Of a Secret that is listed and missing, where the chain holds without it. */
+/** For a listed Secret that is missing but not needed for the pull. */
 function missingText(input: DoctorInput): string {
   const missing = listedAs(input, 'missing');
   if (missing === undefined) return 'every listed Secret exists';

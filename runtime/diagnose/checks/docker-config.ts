@@ -1,8 +1,8 @@
 /**
- * What is wrong with a pull secret, or not as its author thinks, before it is applied: each problem with its path and place.
+ * Validates pull secrets before they are applied: each problem has its path and position.
  *
- * Errors make a consumer give up the whole document or are refused by the API server; warnings are entries that are not used,
- * or that the kubelet and CRI-O read differently.
+ * Errors: a consumer rejects the whole document, or the API server rejects the Secret. Warnings: entries that are not used, or
+ * that the kubelet and CRI-O read differently.
  */
 
 import { credentialDoubt } from '../../core/docker-config/expiry.ts';
@@ -29,15 +29,15 @@ export interface ValidationProblem {
   readonly severity: 'error' | 'warning';
   /** CamelCase, stable. */
   readonly code: string;
-  /** Within the document: `auths["quay.io"]`, or empty. */
+  /** Within the document, such as `auths["quay.io"]`; may be empty. */
   readonly path: string;
-  /** In the decoded document; absent for what has no place there. */
+  /** In the decoded document; undefined if the problem has no position there. */
   readonly position?: TextPosition | undefined;
-  /** The end of a sentence that begins with the path. */
+  /** Completes a sentence that starts with the path. */
   readonly message: string;
 }
 
-/** A problem, field by field. */
+/** Creates a problem. */
 export function problem(
   severity: ValidationProblem['severity'],
   code: string,
@@ -48,9 +48,7 @@ export function problem(
   return { severity, code, path, message, position };
 }
 
-/**
- * Validates a document.
- */
+/** Validates a docker config. Without `now`, expiry is not checked. */
 export function validateDockerConfig(
   text: Redacted<string>,
   format: DockerConfigFormat = 'config.json',
@@ -100,7 +98,7 @@ function entryProblems(
   ];
 }
 
-/** Where the kubelet and CRI-O read a good entry differently. */
+/** Where the kubelet and CRI-O read a valid entry differently. */
 function differences({ key, containers }: DockerConfigEntry): readonly string[] {
   const found: string[] = [];
   if (key.portable.includes('*')) found.push('is a wildcard, which CRI-O does not know');
@@ -115,16 +113,16 @@ function differences({ key, containers }: DockerConfigEntry): readonly string[] 
   return found;
 }
 
-/** Why a consumer cannot read a document at all, as the end of a sentence, in the words of `validate`. Shows no value. */
+/** Why consumers cannot read the document, as `validate` words it. Completes a sentence and contains no value. */
 export function documentFault({ text, format }: Pick<AuthSource, 'text' | 'format'>): string {
   const found = validateDockerConfig(text, format).find(({ severity }) => severity === 'error');
   return found === undefined ? 'cannot be read' : faultText(found);
 }
 
-/** Warnings of `validate` after which nothing of a Secret can be used as it stands. */
+/** Warnings of `validate` that make the whole Secret unusable. */
 const NO_USE: ReadonlySet<string> = new Set(['WrongType', 'Encrypted', 'Masked']);
 
-/** Why a pod that lists a Secret gets nothing of it; undefined where it gets something. In the words of `validate`. */
+/** Why a pod that lists the Secret gets no credential from it, as `validate` words it; undefined if it gets one. */
 export function secretFault(secret: SecretObject): string | undefined {
   const found = validateSecret(secret, true).find(
     ({ severity, code }) => severity === 'error' || NO_USE.has(code),
@@ -138,10 +136,10 @@ function faultText({ path, message, position }: ValidationProblem): string {
 }
 
 /**
- * Validates a Secret, if it is or should be a pull secret; the path begins with the key of the data.
+ * Validates a Secret that is or should be a pull secret; paths start with the key of the data.
  *
- * @param wanted the Secret is used as a pull secret, whatever its type
- * @param now when its credentials are to be used; without it, expiry is not checked
+ * @param wanted validate it as a pull secret regardless of its type
+ * @param now time of use; without it, expiry is not checked
  */
 export function validateSecret(
   secret: SecretObject,
@@ -170,7 +168,7 @@ function dataProblems(secret: SecretObject, key: string, now?: Date): readonly V
   const text = secretDataText(value);
   const inner = validateDockerConfig(text, key === '.dockercfg' ? 'dockercfg' : 'config.json', now);
   const isHidden = inner.some(({ code }) => code === 'Encrypted' || code === 'Masked');
-  // Such a Secret cannot be created, whatever else is wrong with it.
+  // Reported in addition to other problems: the API server rejects such a Secret.
   const refused = apiServerSecretFault({ type: secret.type ?? 'Opaque', data: { [key]: text } });
   return [
     ...inner.map((one) => ({ ...one, path: one.path === '' ? data : `${data}: ${one.path}` })),
@@ -180,7 +178,7 @@ function dataProblems(secret: SecretObject, key: string, now?: Date): readonly V
   ];
 }
 
-/** Copies of the platform's pull secret, which node agents read whatever their type is. */
+/** Copies of the platform's pull secret, which node agents read regardless of type. */
 function isOfNodes({ metadata: { namespace, name } }: SecretObject): boolean {
   const { original, global, additional } = NAMES;
   return namespace === NAMES.namespace && [original, global, additional].includes(name as never);

@@ -49,17 +49,17 @@ import { hostedPath } from '../model/mirrors.ts';
 import type { Finding } from '../model/types.ts';
 import { problem, type ValidationProblem, validateSecret } from './docker-config.ts';
 
-// Validates mirror sets and image configurations as the API server, the operator and the runtime read them: cluster by cluster.
+// Validates mirror sets and image configurations per cluster, as the API server, the operator and the runtime read them.
 
 /** Kinds that decide where nodes pull from. */
 export const NODE_MIRROR_KINDS: readonly string[] = [...NODE_KINDS, HOSTED_CLUSTER].map(({ kind }) => kind);
 
-/** Whether an object is validated here: other groups have kinds of the same names. */
+/** Whether this module validates the object: other API groups have kinds with the same names. */
 export function isNodeMirrorKind(object: KubeObject): boolean {
   return [...NODE_KINDS, HOSTED_CLUSTER].some((kind) => isOf(object, kind));
 }
 
-/** Mirror sets are validated together, as the nodes of each cluster read them; shared findings are reported once. */
+/** Validates mirror sets together, as the nodes of each cluster read them; shared findings are reported once. */
 function mirrorsTold(manifests: readonly Manifest[]): readonly Finding[] {
   const sets = manifests.filter(({ object }) => isNodeMirrorKind(object));
   const byObject = new Map(sets.map((manifest) => [manifest.object, manifest]));
@@ -83,9 +83,9 @@ function toldIn(cluster: ClusterObjects, byObject: ReadonlyMap<KubeObject, Manif
   });
 }
 
-// What a SidecarSet says that keeps its pull secrets from pods, before it is applied.
+// SidecarSet settings that keep its pull secrets from pods.
 
-/** Nothing of it is injected, unless another set adds a container. */
+/** The set adds no container: Kruise injects nothing, unless another set adds one. */
 const NO_CONTAINERS = 'NoContainers';
 
 const SELECTORS = ['selector', 'namespaceSelector', 'updateStrategy.selector'];
@@ -93,8 +93,8 @@ const ANNOTATION = `metadata.annotations["${SOURCE_NAMESPACE_ANNOTATION}"]`;
 const LIST = 'spec.imagePullSecrets';
 
 /**
- * Errors: what an API server with Kruise's definitions and webhook rejects, or what cannot be applied. Warnings: accepted, without effect on pods.
- * A set without pull secrets and source is ignored.
+ * Errors: Kruise's definition or webhook rejects the object, or it cannot be applied. Warnings: accepted, but no effect on pods.
+ * A set without pull secrets and source namespace is ignored.
  *
  * Source of the rule: Kruise's definition and webhook, and the conditions of the reconciler.
  */
@@ -161,7 +161,7 @@ function wrongVersion(
   ];
 }
 
-/** The path that a text begins with, and what it says of it. */
+/** Splits `path: message`. */
 function parted(text: string): readonly [path: string, message: string] {
   const [path = '', ...rest] = text.split(': ');
   return [path, rest.join(': ')];
@@ -169,7 +169,7 @@ function parted(text: string): readonly [path: string, message: string] {
 
 const SELECTOR = labelSelectorSchema();
 
-/** A field that is spelled wrong is dropped by the API server, and the selector then selects everything. */
+/** The API server drops a misspelled field, and the selector then matches everything. */
 function brokenSelector(spec: unknown, path: string): readonly ValidationProblem[] {
   const value = valueAt(spec, path);
   const shape = shapeProblems(value, SELECTOR, `spec.${path}`);
@@ -187,29 +187,29 @@ function wrongName(entry: unknown, at: number): readonly ValidationProblem[] {
   ];
 }
 
-/** Of Kruise, in whichever version. */
+/** The kind of Kruise, in any version. */
 export const SIDECAR_SET = 'SidecarSet';
 
 type Judge = (object: KubeObject, manifests: readonly Manifest[]) => readonly ValidationProblem[];
 
-/** What is wrong with each object of a kind. */
+/** Validators by kind. */
 const PROBLEMS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ['Secret', secretProblems],
   [PROFILE_KIND, profileProblems],
   [GRANT_KIND, grantProblems],
   [
     SIDECAR_SET,
-    // One set may add the container beside which the Secrets of another are injected.
+    // Another set may add the container that injection requires.
     (set, manifests) =>
       sidecarSetProblems(set).filter(({ code }) => code !== NO_CONTAINERS || !bringsContainer(manifests)),
   ],
   ['CRIOCredentialProviderConfig', providerProblems],
 ]);
 
-/** Kinds that can be validated. */
+/** Kinds that `pullwright validate` supports. */
 export const VALIDATED_KINDS: ReadonlySet<string> = new Set([...PROBLEMS.keys(), ...NODE_MIRROR_KINDS]);
 
-/** All findings of manifests, validated together. Total. */
+/** All findings for manifests, validated together. Never throws. */
 export function judgeManifests(manifests: readonly Manifest[]): readonly Finding[] {
   return [
     ...manifests.flatMap((manifest) => {
@@ -228,9 +228,9 @@ function bringsContainer(manifests: readonly Manifest[]): boolean {
 
 function secretProblems(secret: KubeObject): readonly ValidationProblem[] {
   const { apiVersion, metadata } = secret;
-  // A kind of the same name in a group of its own is none of ours; the core group has no other version.
+  // Other API groups may define a kind named Secret; the core group has only v1.
   if (apiVersion !== 'v1') return apiVersion.includes('/') ? [] : wrongVersion(apiVersion, 'Secret', ['v1']);
-  // The additional pull secret is read whatever its type is.
+  // The additional pull secret is read regardless of its type.
   const isAdditional = metadata.namespace === NAMES.namespace && metadata.name === NAMES.additional;
   return validateSecret(secret as SecretObject, isAdditional, new Date());
 }
@@ -241,7 +241,7 @@ function profileProblems(object: KubeObject): readonly ValidationProblem[] {
   return read.problems.map((text) => problem('error', 'ProfileInvalid', ...parted(text)));
 }
 
-/** Which label keys are trusted is the cluster's affair, so that a selector over others is a warning here. */
+/** Trusted label keys are configured per cluster, so a selector on other keys is only a warning here. */
 function grantProblems(object: KubeObject): readonly ValidationProblem[] {
   const read = readSelector(recordOf(object.spec)['namespaceSelector']);
   const keys = read.ok ? selectorKeys(read.requirements) : [];
@@ -269,8 +269,8 @@ function grantProblems(object: KubeObject): readonly ValidationProblem[] {
 }
 
 /**
- * What the selectors of profiles come to among the namespaces at hand. Everything is seldom a typing error and always worth knowing; so is
- * nothing.
+ * Notes how many of the given namespaces each profile selects. Selecting all of them is seldom a typo but worth knowing; the same
+ * holds for none.
  */
 export function selectionNotes(
   manifests: readonly Manifest[],
@@ -304,7 +304,7 @@ function providerProblems(object: KubeObject): readonly ValidationProblem[] {
   return [
     ...refused
       .map((text) => problem('error', 'RefusedByDefinition', ...parted(text)))
-      // What the kubelet refuses is in its own words.
+      // For these entries, the kubelet's own message is reported instead.
       .filter((one) => !images.some(({ severity, path }) => severity === 'error' && path === one.path)),
     ...(message === undefined ? [] : [problem('error', 'RefusedByDefinition', path, message)]),
     ...images,
@@ -331,7 +331,7 @@ function located(manifest: Manifest, { code: check, position, path, ...told }: V
   return { ...told, check, file, line: lineOf(manifest, path), subject, path: `${path}${inValue ?? ''}` };
 }
 
-/** What the merge would leave out, when both pull secrets of a cluster are at hand. */
+/** Entries that the merge would ignore, if both pull secrets of a cluster are given. */
 function mergeTold(manifests: readonly Manifest[]): readonly Finding[] {
   return secretsOf(manifests, NAMES.namespace, NAMES.additional).flatMap((additional) => {
     const near = (namespace: string, name: string): Manifest | undefined =>
@@ -348,7 +348,7 @@ function secretsOf(manifests: readonly Manifest[], namespace: string, name: stri
   );
 }
 
-/** In a repository of many clusters that of the same cluster: the one with which it shares most of its path. */
+/** In a repository of many clusters, picks the Secret of the same cluster: the one that shares the longest path prefix. */
 function nearest(to: Manifest, among: readonly Manifest[]): Manifest | undefined {
   const parts = to.file.split('/');
   const shared = ({ file }: Manifest): number => {
@@ -370,7 +370,7 @@ function mergeToldOf(additional: Manifest, original: Manifest): readonly Finding
     });
 }
 
-/** The line of `path` in the text of an object, which may have a thousand entries; of a deeper one that of the last part that is there. */
+/** Line of `path` in the text of an object, or of its deepest existing parent. */
 export function lineOf({ line, document, at = [] }: Manifest, path: string): number {
   if (path === '' || document === undefined) return line;
   const { contents, lines } = parsedOnce(document);
@@ -383,14 +383,14 @@ const parsedOnce = oncePer(({ text }: NonNullable<Manifest['document']>) => {
   return { contents: yamlDocument(text, lines).contents, lines };
 });
 
-/** `spec.list[1].mirrors` and `data[".dockerconfigjson"]`, up to what is not such a part. */
+/** Splits `spec.list[1].mirrors` or `data[".dockerconfigjson"]` into parts, up to the first text with another syntax. */
 function partsOf(path: string): readonly (string | number)[] {
   return [...path.matchAll(/\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\["([^"]*)"\]/gy)].map(
     ([, name, index, key = '']) => (index === undefined ? (name ?? key) : Number(index)),
   );
 }
 
-/** Where the last part begins that the text has: its key, or the item. */
+/** Offset of the deepest part that exists: of its key, or of the list item. */
 function startOf(root: Node | null, parts: readonly (string | number)[]): number | undefined {
   let node: unknown = root;
   let start = root?.range?.[0];

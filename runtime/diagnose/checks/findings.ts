@@ -1,4 +1,4 @@
-/** What a check is, how a list of them examines a model, and how findings of one cause come together. */
+/** Checks, running them on a model, and grouping findings by cause. */
 
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import {
@@ -11,48 +11,48 @@ import {
   type Severity,
 } from '../model/types.ts';
 
-/** What a check says of what it found; {@link judge} fills the rest in. */
+/** Result of a check; {@link judge} fills in the rest. */
 export type Told = Omit<Finding, Filled> & Partial<Pick<Finding, Filled>>;
 type Filled = 'check' | 'severity' | 'subject';
 
-/** What is in order. */
+/** Result of a passed check. */
 export function ok(message: string): Told {
   return { severity: 'ok', message };
 }
 
-/** What works, and should be known. */
+/** Result: works, but should be known. */
 export function warning(message: string, advice?: string): Told {
   return { severity: 'warning', message, advice };
 }
 
-/** What does not work, and what to do. */
+/** Result: does not work, with the fix. */
 export function error(message: string, advice: string): Told {
   return { severity: 'error', message, advice };
 }
 
-/** One thing that is looked at. */
+/** A check of a model. */
 export interface Check<Model> {
-  /** Stable: that of its findings, unless they have a finer one. */
+  /** Stable; findings may set a finer one. */
   readonly id: string;
   /**
-   * Where a part could not be read and nothing is found, the answer is `unknown`, and never `ok`; unless it needs `nothing`.
+   * If input was unreadable and nothing is found, the result is `unknown`, never `ok`. With `nothing`, the check ignores this.
    *
    * @default {all}
    */
   readonly needs?: 'nothing';
-  /** Pure and total. A finding without a severity is an error. */
+  /** Pure; never throws. A finding without a severity is an error. */
   readonly run: (model: Model) => Told | readonly Told[] | undefined;
-  /** What to say where nothing is found. @default nothing is said */
+  /** Message if nothing is found. @default no message */
   readonly ok?: string | ((model: Model) => string);
 }
 
-/** What a model is about, and what of it could not be read. */
+/** The subject of a model, and the parts that could not be read. */
 export interface Judged {
   readonly subject: string;
   readonly unread?: readonly string[];
 }
 
-/** The findings of all `checks`, in their order. Total. */
+/** Runs all `checks` and returns their findings in order. Never throws. */
 export function judge<Model>(
   checks: readonly Check<Model>[],
   model: Model,
@@ -80,7 +80,7 @@ export function bySeverity(a: Finding, b: Finding): number {
   return WORST_FIRST.indexOf(a.severity) - WORST_FIRST.indexOf(b.severity);
 }
 
-/** What a finding makes of its object. */
+/** Verdict on an object, by the severity of its finding. */
 export const VERDICTS: Readonly<Record<Severity, ReportVerdict>> = {
   error: 'broken',
   warning: 'attention',
@@ -89,7 +89,7 @@ export const VERDICTS: Readonly<Record<Severity, ReportVerdict>> = {
   ok: 'ok',
 };
 
-/** What findings of a check are called together, and whose they are unless they say it. */
+/** Titles for findings of a check, and their system unless they set one. */
 const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSystemName]>> = {
   image: ['An image name is invalid', 'pulls'],
   'pull-sources': ['No usable pull source for an image', 'registry-overrides'],
@@ -122,10 +122,7 @@ export function systemOf(finding: Finding): ReportSystemName {
   return finding.system ?? titleOf(finding)?.[1] ?? 'pulls';
 }
 
-/**
- * Findings of one check, severity and thing that they are about together: the worst and the most frequent first. Linear in the
- * findings.
- */
+/** Groups findings by check, severity, system and `about`; the worst and the most frequent first. */
 export function groupedByCause(findings: readonly FoundIn[]): readonly Cause[] {
   const groups = Map.groupBy(findings, (one) =>
     JSON.stringify([one.check, one.severity, systemOf(one), one.about]),
@@ -156,13 +153,13 @@ function causeOf(cases: readonly FoundIn[]): Cause {
   };
 }
 
-/** `EntriesRejected`: "Entries rejected". */
+/** Splits a reason into words: `EntriesRejected` becomes "Entries rejected". */
 function wordsOf(reason: string): string {
   const words = reason.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
   return words === '' ? 'Not in order' : words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** What fixes all of them: of objects that differ under one name the first, as applying the second would undo it. */
+/** All fixes. Of different objects with one name only the first, as applying the second would undo it. */
 export function fixesOf(findings: readonly Finding[]): readonly KubeObject[] {
   const seen = new Set<string>();
   return findings

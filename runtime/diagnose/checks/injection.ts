@@ -1,4 +1,4 @@
-/** Rights that pulls and this command need. */
+/** Why a pod lacks a Secret that a profile, a SidecarSet or its ServiceAccount lists. */
 
 import { selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -24,7 +24,7 @@ import {
   podSpecIn,
 } from '../model/pull.ts';
 
-// Profiles and SidecarSets that name a Secret for pods of a namespace and do not give it to one pod, and why.
+// Profiles and SidecarSets that name a Secret for pods of a namespace but skip this pod, and why.
 
 export interface NotGiven {
   readonly secret: string;
@@ -33,12 +33,12 @@ export interface NotGiven {
   readonly why: string;
 }
 
-/** Of each name the first one that could give it to such a pod. What serves other namespaces alone is not spoken of. */
+/** For each Secret, the first profile or SidecarSet that could add it to the pod. Those for other namespaces are ignored. */
 export function notGivenIn(store: ObjectStore, template: KubeObject): readonly NotGiven[] {
   const { pod, profiles, sets } = plannedFor(store, template);
   const labels = pod.namespaceLabels;
   const ofProfiles = profiles
-    // One that only distributes means its Secrets to be listed by hand.
+    // Secrets of a profile that only distributes are to be listed manually.
     .filter(({ injects, namespaceSelector }) => injects && selects(namespaceSelector, labels))
     .flatMap((profile) =>
       said(profile.secrets, `PullSecretProfile/${profile.name}`, optedOut(pod) ?? profileSays(profile, pod)),
@@ -80,16 +80,16 @@ function optedOut({ labels, namespaceLabels }: PlannedFor['pod']): string | unde
   return isOut ? `${who} has the label ${INJECT_LABEL}: "false"` : undefined;
 }
 
-// Names that a pod should list, and does not.
+// Secrets that a pod should list but does not.
 
 type NotInjected = readonly {
   readonly secret: string;
   readonly by: string;
-  /** The pod of a template that lacks it, where its next one would not. */
+  /** For a template: a pod that lacks the Secret, although a new pod would list it. */
   readonly pod?: string;
-  /** How to get another pod in place of one that exists. */
+  /** How to replace an existing pod. */
   readonly remedy?: string;
-  /** Why a new pod would lack it too, as the profile says. */
+  /** Why a new pod would lack it too, from the conditions of the profile. */
   readonly hindrance?: string;
 }[];
 
@@ -102,13 +102,13 @@ interface Examined {
   readonly template: KubeObject;
   readonly world: PullModel;
   readonly account: Account;
-  /** The template's. */
+  /** Pods of the template. */
   readonly pods: readonly KubeObject[];
-  /** In a folder, admission is what our reconciler would find there, not the state of a cluster. */
+  /** False for a folder, where admission is computed as the reconciler would find it, and no condition is observed. */
   readonly live: boolean;
 }
 
-/** Of a pod that exists, what it lacks; of a template, what its next pod would lack, else what the one lacks that fails. */
+/** For a pod: what it lacks. For a template: what its next pod would lack; if nothing, what its failing pod lacks. */
 export function notInjectedIn(store: ObjectStore, examined: Examined): NotInjected {
   const lacking = namesLacking(store, examined);
   return examined.live ? lacking.map((one) => ({ ...one, ...hindranceOf(store, one.by) })) : lacking;
@@ -117,7 +117,7 @@ export function notInjectedIn(store: ObjectStore, examined: Examined): NotInject
 function namesLacking(store: ObjectStore, { template, world: reader, account, pods }: Examined): NotInjected {
   if (isStatic(template)) return [];
   if (template.kind === 'Pod') return lackingOf(store, template, account);
-  // Pods of a template come with what admission adds: what is left when nothing injects, or the account forbids.
+  // The template's Secrets include what admission adds. Names remain if nothing injects, or the account forbids it.
   const next = notInjectedInto(
     store,
     template,
@@ -139,12 +139,12 @@ function lackingOf(store: ObjectStore, pod: KubeObject, account: Account): NotIn
   return lacking.map((one) => ({ ...one, remedy }));
 }
 
-/** Names that profiles and SidecarSets give such pods, and that are not in the list. */
+/** Secrets that profiles and SidecarSets add to such pods and that are not in the list. */
 function notInjectedInto(store: ObjectStore, object: KubeObject, listed: readonly string[]): NotInjected {
   return plannedNames(store, object, listed).map(({ name, by }) => ({ secret: name, by }));
 }
 
-/** The profile's conditions about admission, unless in progress. */
+/** The profile's condition about admission, unless still in progress. */
 function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: string } {
   const [sort, name = ''] = by.split('/');
   if (sort !== 'profile') return {};
@@ -154,7 +154,7 @@ function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: str
   return { hindrance: `${said.reason}: ${said.message}` };
 }
 
-/** Admission copies the list of the ServiceAccount when a pod is made, and never again. */
+/** Admission copies the list of the ServiceAccount when a pod is created, and never updates it. */
 function notCopied(spec: PlainPodSpec, { name, object }: Account): NotInjected {
   if (hasOwnList(spec)) return [];
   const ofAccount = ownSecrets({ imagePullSecrets: object?.['imagePullSecrets'] });

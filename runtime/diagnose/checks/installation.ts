@@ -1,4 +1,4 @@
-/** Whether a cluster can take what is rendered, and whether what was applied is there, served and at work. */
+/** Checks whether a cluster accepts the rendered manifests, and whether applied objects exist, are served and work. */
 
 import { GLOBAL_PULL_SECRET, operatorOf } from '../../core/kubernetes/hypershift.ts';
 import { type LabelRequirement, selects } from '../../core/kubernetes/label-selector.ts';
@@ -12,7 +12,7 @@ import { imagesOf, podSpecIn } from '../model/pull.ts';
 import { type Check, error, ok, type Told, warning } from './findings.ts';
 import type { StatusRow } from './status.ts';
 
-/** A right of the calling account. */
+/** A permission of the calling account. */
 export interface AskedRight {
   readonly verb: string;
   readonly group: string;
@@ -21,23 +21,23 @@ export interface AskedRight {
   readonly allowed: boolean;
 }
 
-/** What is looked at. */
+/** Input of the checks. */
 export interface CheckInput {
   /** Objects of the cluster. */
   readonly objects: readonly KubeObject[];
-  /** What the fleet renders for it. */
+  /** Manifests that the fleet renders for the cluster. */
   readonly plan: readonly KubeObject[];
-  /** Names of the systems that the fleet switches on. */
+  /** Names of the systems enabled in the fleet. */
   readonly systems: readonly string[];
-  /** Nodes that the fleet takes into the global pull secret; all Linux nodes where it says nothing of a stand-alone cluster. */
+  /** Nodes eligible for the global pull secret: by labels, all Linux nodes (default if stand-alone), or those NodePools label. */
   readonly nodes: readonly LabelRequirement[] | 'linux' | 'pools';
-  /** Of the API server, such as `v1.36.2`; undefined in a folder. */
+  /** Version of the API server, such as `v1.36.2`; undefined for a folder. */
   readonly serverVersion?: string;
-  /** What `status` says. */
+  /** Rows of `pullwright status`. */
   readonly rows: readonly StatusRow[];
-  /** Undefined for a folder, which has no account. */
+  /** Undefined for a folder, which has no calling account. */
   readonly rights?: readonly AskedRight[];
-  /** A cluster, where what is not found does not exist; a folder may hold a part of one. */
+  /** True for a cluster, where an object that is not found does not exist. A folder may hold only a part. */
   readonly live: boolean;
 }
 
@@ -56,16 +56,16 @@ const shownName = ({ kind, metadata: { namespace, name } }: KubeObject): string 
 
 const idOf = (object: KubeObject): string => `${groupOf(object)} ${shownName(object)}`;
 
-/** Objects of the plan as the cluster has them. */
+/** Objects of the plan that exist, as the cluster has them. */
 function presentOf({ objects, plan }: CheckInput, ...kinds: readonly string[]): readonly KubeObject[] {
   const there = new Map(ofKind(objects, ...kinds).map((one) => [idOf(one), one]));
   return ofKind(plan, ...kinds).flatMap((one) => there.get(idOf(one)) ?? []);
 }
 
-/** The newest release that the suites run on. */
+/** The newest release that the tests cover. */
 const NEWEST_MINOR = 36;
 
-/** What a kind of the plan needs of the API server, by the release in which it became v1; the newest last. */
+/** Minor release in which a kind of the plan became v1; the newest last. */
 const SINCE: Readonly<Record<string, number>> = {
   ValidatingAdmissionPolicy: 30,
   MutatingAdmissionPolicy: 36,
@@ -74,7 +74,7 @@ const SINCE: Readonly<Record<string, number>> = {
 /** The oldest release, unless a kind of the plan requires a newer one. */
 const OLDEST_MINOR = 25;
 
-/** The API server. */
+/** Checks the version of the API server. */
 function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): Told {
   const minor = minorOf(serverVersion)?.minor;
   const kinds = Object.keys(SINCE).filter((kind) => ofKind(plan, kind).length > 0);
@@ -91,7 +91,7 @@ function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): Told {
     : ok(`${message}${wanted}`);
 }
 
-/** Property names by path, of each served version: defaults that an API server adds make no difference. */
+/** Property paths of each served version. Only paths are compared, as API servers add defaults. */
 function schemasOf({ spec }: KubeObject): ReadonlyMap<string, string> {
   const served = recordsIn(recordOf(spec)['versions']).filter((version) => version['served'] === true);
   return new Map(
@@ -137,7 +137,7 @@ function paths(schema: Readonly<Record<string, unknown>>, at = ''): readonly str
   return [...properties, ...inside].sort();
 }
 
-/** Kinds of the plan that another operator defines: without its definition, what stands in an overlay cannot be applied. */
+/** Kinds of the plan that another operator defines: without its CRD, their overlay cannot be applied. */
 function kindLines({ objects, plan, live }: CheckInput): readonly Told[] {
   const known = ofKind([...objects, ...plan], CRD).map(({ spec }) => {
     const { group, names } = recordOf(spec);
@@ -154,10 +154,10 @@ function kindLines({ objects, plan, live }: CheckInput): readonly Told[] {
   });
 }
 
-/** What every API server makes for itself; a dump often lacks them. */
+/** Namespaces that every API server creates; dumps often lack them. */
 const BUILT_IN = ['default', 'kube-node-lease', 'kube-public', 'kube-system'];
 
-/** Namespaces that the plan writes into and does not create. */
+/** Namespaces that the plan writes to but does not create. */
 function namespaceLine({ objects, plan, live }: CheckInput): Told {
   const there = new Set([...BUILT_IN, ...ofKind([...objects, ...plan], 'Namespace').map(nameOf)]);
   const wanted = new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []));
@@ -171,7 +171,7 @@ function namespaceLine({ objects, plan, live }: CheckInput): Told {
   );
 }
 
-/** Priority classes that pods of the plan name. */
+/** Priority classes that pods of the plan use. */
 function priorityLines({ objects, plan, live }: CheckInput): readonly Told[] {
   const names = new Set(plan.flatMap((object) => textOf(podSpecIn(object)['priorityClassName']) || []));
   const there = ofKind([...objects, ...plan], 'PriorityClass').map(nameOf);
@@ -185,7 +185,7 @@ function priorityLines({ objects, plan, live }: CheckInput): readonly Told[] {
   });
 }
 
-/** Rights to apply the plan that the calling account lacks. */
+/** Permissions for applying the plan that the calling account lacks. */
 function rightsLine({ rights }: CheckInput): Told {
   if (rights === undefined) return warning('not checked: a folder has no account');
   const denied = rights.filter(({ allowed }) => !allowed);
@@ -201,7 +201,7 @@ function rightsLine({ rights }: CheckInput): Told {
   );
 }
 
-/** Objects of the plan whose names other owners use. */
+/** Objects of the plan that exist with another owner. */
 function foreignLine(input: CheckInput): Told | undefined {
   const foreign = presentOf(input, ...new Set(input.plan.map(({ kind }) => kind))).filter(
     ({ kind, metadata }) =>
@@ -216,15 +216,15 @@ function foreignLine(input: CheckInput): Told | undefined {
   );
 }
 
-// Other tools that write the same objects: which are there, and what to settle before ours runs beside them.
+// Other tools that write the same objects: which are installed, and what to settle before Pullwright runs beside them.
 
 interface Tool {
   readonly name: string;
-  /** API groups of its own definitions. */
+  /** API groups that the tool defines. */
   readonly groups?: readonly string[];
-  /** Names of its images, behind the last slash. */
+  /** Image names, after the last slash. */
   readonly image?: RegExp;
-  /** Annotations that it reads or leaves on Secrets. */
+  /** Annotations that the tool reads or sets on Secrets. */
   readonly annotation?: RegExp;
   readonly does: string;
   /** @default {STOP} */
@@ -280,7 +280,7 @@ const TOOLS: readonly Tool[] = [
   },
 ];
 
-/** The tools that are there, by their definitions, Deployments or annotations. */
+/** Reports installed tools, found by their definitions, Deployments or annotations. */
 function ownerLines({ objects }: CheckInput): readonly Told[] {
   const found = TOOLS.flatMap((tool): Told | [] => {
     const seen = objects.find((object) => shows(tool, object));
@@ -292,7 +292,7 @@ function ownerLines({ objects }: CheckInput): readonly Told[] {
   return found.length > 0 ? found : [ok('no other tool that writes pull secrets was found')];
 }
 
-/** Whether an object is a definition of the tool's group or of such a kind, runs the tool, or is a Secret that it marks. */
+/** Whether an object is a definition or a resource of the tool, its Deployment, or a Secret that it annotates. */
 function shows({ groups = [], image, annotation }: Tool, object: KubeObject): boolean {
   const { kind, spec, metadata } = object;
   if (groups.includes(kind === CRD ? scalarText(recordOf(spec)['group']) : groupOf(object))) return true;
@@ -301,7 +301,7 @@ function shows({ groups = [], image, annotation }: Tool, object: KubeObject): bo
   return kind === 'Secret' && Object.keys(metadata.annotations ?? {}).some((key) => annotation?.test(key));
 }
 
-/** HyperShift's Hosted Cluster Config Operator, where it deploys the agent itself. */
+/** Warns if HyperShift's Hosted Cluster Config Operator deploys the agent itself. */
 function hypershiftLine({ objects }: CheckInput): Told | undefined {
   const { namespace, syncer } = GLOBAL_PULL_SECRET;
   const daemonSet = ofKind(objects, 'DaemonSet').find(
@@ -315,7 +315,7 @@ function hypershiftLine({ objects }: CheckInput): Told | undefined {
   );
 }
 
-/** Objects of the plan that are not there. */
+/** Objects of the plan that are missing. */
 function presentLine({ objects, plan }: CheckInput): Told {
   const there = new Set(objects.map(idOf));
   const missing = plan.filter((one) => !there.has(idOf(one))).map(shownName);
@@ -340,7 +340,7 @@ function servedLine(crd: KubeObject): Told {
   );
 }
 
-/** As many pods ready as desired. */
+/** Whether all desired pods are ready. */
 function workloadLine(workload: KubeObject): Told {
   const { metadata, kind } = workload;
   const { namespace = '' } = metadata;
@@ -362,7 +362,7 @@ function workloadLine(workload: KubeObject): Told {
   return ok(`${name} has all ${desired} pods ready`);
 }
 
-/** Admission: policies whose expressions the API server has checked, with a binding; webhooks with a CA and an answering service. */
+/** Policies need a binding and expressions that the API server accepts; webhooks need a CA and a ready endpoint. */
 function admissionLines(input: CheckInput): readonly Told[] {
   const { objects } = input;
   const hooks = ofKind(objects, 'MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration').filter(
@@ -420,7 +420,7 @@ function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): Told {
   return ok(`${name} has a CA, and its service a ready pod`);
 }
 
-/** What reports by conditions, nodes among it: one line for all that is in order, and one for each that is not. */
+/** Conditions of objects and nodes: one line for all that are ready, and one for each that is not. */
 function statusLines({ rows }: CheckInput): readonly Told[] {
   if (rows.length === 0) return [warning('nothing reports yet', 'pullwright status --watch')];
   const bad = rows.filter(({ state }) => state !== 'Ready');
@@ -436,12 +436,12 @@ function statusLines({ rows }: CheckInput): readonly Told[] {
   ];
 }
 
-// Whether the nodes of a cluster can take part: which are eligible, what they run, and whether their pods are let in.
+// Whether nodes can take part: which are eligible, what they run, and whether their pods are admitted.
 
 const isOfMco = ({ metadata }: KubeObject): boolean =>
   metadata.annotations?.['machineconfiguration.openshift.io/currentConfig'] !== undefined;
 
-/** Nodes that are eligible for node components of the fleet. */
+/** Counts the nodes that are eligible for the node components of the fleet. */
 function eligibleLine({ systems, objects, live, nodes: wanted }: CheckInput): Told | undefined {
   if (!systems.includes('global-pull-secret')) return undefined;
   const nodes = ofKind(objects, 'Node');
@@ -470,7 +470,7 @@ function isTaken({ metadata: { labels = {} } }: KubeObject, wanted: CheckInput['
   return selects(requirements, labels);
 }
 
-/** The Machine Config Operator. */
+/** Warns about nodes that the Machine Config Operator manages. */
 function mcoLine({ objects }: CheckInput): Told | undefined {
   const nodes = ofKind(objects, 'Node').filter(isOfMco);
   if (nodes.length === 0) return undefined;
@@ -480,7 +480,7 @@ function mcoLine({ objects }: CheckInput): Told | undefined {
   );
 }
 
-/** Runtimes and kubelets, for what runs on nodes. */
+/** Runtimes and kubelet versions, for the components that run on nodes. */
 function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
   const provider = systems.includes('credential-provider');
   const system = ['credential-provider', 'registry-overrides'].find((one) => systems.includes(one));
@@ -508,7 +508,7 @@ function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
 
 const ENFORCE = 'pod-security.kubernetes.io/enforce';
 
-/** Whether the namespaces of the plan let its pods in: pod security, and SecurityContextConstraints where the cluster has them. */
+/** Whether namespaces admit the plan's pods: pod security, and SecurityContextConstraints if the cluster has them. */
 function podSecurityLines({ objects, plan }: CheckInput): readonly Told[] {
   const namespaces = new Map(ofKind([...plan, ...objects], 'Namespace').map((one) => [nameOf(one), one]));
   const openshift = ofKind(objects, 'SecurityContextConstraints').length > 0;
@@ -541,7 +541,7 @@ function isPrivileged(workload: KubeObject): boolean {
   );
 }
 
-/** In namespaces of run level 0 and 1 SecurityContextConstraints do not apply. */
+/** SecurityContextConstraints do not apply in namespaces with run level 0 or 1. */
 function sccLine(
   workload: KubeObject,
   labels: Readonly<Record<string, string>>,
@@ -569,7 +569,7 @@ function sccLine(
   );
 }
 
-/** Whether the cluster can take what is rendered. */
+/** Checks before apply: whether the cluster accepts the rendered manifests. */
 export const BEFORE_CHECKS: readonly Check<CheckInput>[] = [
   { id: 'kubernetes', run: kubernetesLine },
   { id: 'crds', run: crdLines },
@@ -586,7 +586,7 @@ export const BEFORE_CHECKS: readonly Check<CheckInput>[] = [
   { id: 'rights', run: rightsLine },
 ];
 
-/** Whether what was applied is there and at work. */
+/** Checks after apply: whether all objects exist and work. */
 export const AFTER_CHECKS: readonly Check<CheckInput>[] = [
   { id: 'objects', run: presentLine },
   { id: 'crds', run: (input) => presentOf(input, CRD).map(servedLine) },

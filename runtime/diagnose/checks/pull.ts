@@ -1,4 +1,4 @@
-/** What stands in the way of a pull, what will surprise, and what to change: the findings of an explanation. */
+/** Findings of a pull explanation: what blocks the pull, what behaves unexpectedly, and how to fix it. */
 
 import { readAuthSource } from '../../core/docker-config/pull-secret.ts';
 import { registryKey } from '../../core/docker-config/registry-key.ts';
@@ -16,10 +16,10 @@ import type {
 import { documentFault } from './docker-config.ts';
 import { bySeverity, type Check, judge, type Told, warning } from './findings.ts';
 
-/** Where an image is pulled from, and where not. */
+/** The pull sources of an image, and the skipped ones. */
 interface Places extends Pick<Explanation, 'image' | 'skipped'> {
   readonly places: readonly unknown[];
-  /** What is wrong where no mirror is tried although there are some. */
+  /** Why configured mirrors are not tried, with the fix. */
   readonly mirrorFix: MirrorFix | undefined;
 }
 
@@ -30,7 +30,7 @@ interface Explained extends Omit<Places, 'places'>, Pick<Explanation, 'places' |
 
 const PLACES_CHECK = { id: 'pull-sources', run: noPlace };
 
-/** Of one image; what `doctor` looks at too has the name of its check. */
+/** Checks of one image; those that `doctor` runs too have the same id. */
 const IMAGE_CHECKS: readonly Check<Explained>[] = [
   { id: 'secrets-readable', run: blocked },
   { id: 'secrets-exist', run: ({ input }) => input.secrets.flatMap(listedSecret) },
@@ -52,7 +52,7 @@ export function judgeImage(explained: Explained): readonly Finding[] {
   return judge(IMAGE_CHECKS, explained, { subject: explained.image }).toSorted(bySeverity);
 }
 
-/** What is wrong with the pull sources of an image, for every consumer. */
+/** Findings about the pull sources of an image, which apply to every consumer. */
 export function judgePlaces(places: Places): readonly Finding[] {
   return judge([PLACES_CHECK], places, { subject: places.image });
 }
@@ -109,10 +109,10 @@ function unreadableNode({ input: { node } }: Explained): Told | undefined {
   };
 }
 
-/** The textbook fault of a disconnected cluster. Where the source can be reached, it costs the mirrors only. */
+/** Typical of disconnected clusters: no usable pull source. If the source itself is usable, only the mirrors are skipped. */
 function noPlace({ mirrorFix, places, skipped: [why], image }: Places): Told | undefined {
   if (mirrorFix !== undefined) {
-    // Mirrors that are there and not tried, and what changes that.
+    // Mirrors are configured but not tried: report what enables them.
     const { code, message, fix: advice, object } = mirrorFix;
     const severity = places.length === 0 ? 'error' : 'warning';
     return { code, message, advice, fix: object && [object], severity };
@@ -127,10 +127,10 @@ function noPlace({ mirrorFix, places, skipped: [why], image }: Places): Told | u
 }
 
 /**
- * The kubelet looks for credentials of Docker Hub, and hands CRI-O the name as it is written.
+ * The kubelet looks up credentials for Docker Hub, but passes the short name to CRI-O as written.
  *
- * Source of the rule: applyDefaultImageTag of the kubelet; CandidatesForPotentiallyShortImageName of CRI-O, whose candidates are
- * all pulled with the credential that the kubelet gave.
+ * Source of the rule: applyDefaultImageTag of the kubelet; CandidatesForPotentiallyShortImageName of CRI-O. CRI-O pulls every
+ * candidate with the credential from the kubelet.
  */
 function shortName({ input: { written, image }, kubelet: { tried } }: Explained): Told | undefined {
   if (written === undefined || !isShortName(written)) return undefined;
@@ -143,7 +143,7 @@ function shortName({ input: { written, image }, kubelet: { tried } }: Explained)
   };
 }
 
-/** Registries of clouds, whose kubelets mostly have a credential provider for them. */
+/** Cloud registries, for which kubelets on that cloud usually have a credential provider. */
 const CLOUD_REGISTRIES: readonly RegExp[] = [
   /\.dkr[.-]ecr(-fips)?\.[a-z0-9-]+\.(amazonaws\.com(\.cn)?|on\.aws)$/,
   /\.azurecr\.(io|cn|us)$/,
@@ -151,7 +151,7 @@ const CLOUD_REGISTRIES: readonly RegExp[] = [
   /-docker\.pkg\.dev$/,
 ];
 
-/** What a node's kubelet is configured with is not known here. */
+/** The kubelet's credential provider configuration is unknown here, so this only informs. */
 function platformProvider({ input: { image }, kubelet }: Explained): Told | undefined {
   if (!kubelet.anonymous || !CLOUD_REGISTRIES.some((pattern) => pattern.test(image.domain))) return undefined;
   return {
@@ -228,8 +228,8 @@ function rivals({ places }: Explained): readonly Told[] {
 }
 
 /**
- * Entries of the additional secret for a contacted registry that are not used as written. An ignored
- * one is an error where the kubelet has nothing else for the registry of the image: that is why it does not pull.
+ * Entries of the additional pull secret for a contacted registry that are not used as written. A rejected entry is an error
+ * if the kubelet has no other credential for the image's registry: the pull fails because of it.
  */
 function heldBack({ input: { merge, image }, kubelet, places }: Explained): readonly Told[] {
   if (merge === undefined) return [];
@@ -254,7 +254,7 @@ function isBefore(version: string | undefined, minor: number): boolean {
   return version !== undefined && (minorOf(version)?.minor ?? minor) < minor;
 }
 
-/** What a later pod needs to use the image once it is on the node, from Kubernetes 1.35 on by default. */
+/** What a later pod needs to use the image once it is on the node: pull verification, on by default from Kubernetes 1.35. */
 export function verificationOf(
   kubelet: KubeletView,
   node: string | undefined,

@@ -1,6 +1,6 @@
 /**
- * What fixes a link of the chain: the least YAML for a server-side apply, or commands; and what to do first about a failing pull, by
- * its cause. No value of a Secret is ever among them.
+ * Fixes for broken links of the chain: minimal YAML for a server-side apply, or commands. Also the first remedy for a failing pull, by
+ * cause. They never contain a value of a Secret.
  */
 
 import { isObjectName, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
@@ -15,11 +15,11 @@ import { isRefusal, type PullCause } from '../model/pull-failure.ts';
 import type { EntryPlace, Explanation, ListedSecret } from '../model/types.ts';
 import type { Told } from './findings.ts';
 
-/** The values stand in the environment, and in no list of commands. */
+/** The shell expands the credential from the environment: the printed command never contains it. */
 const CREATE_SECRET =
   'kubectl create secret docker-registry {secret} -n {namespace} --docker-server={server} --docker-username="$USERNAME" --docker-password="$PASSWORD"';
 
-/** What a cause means, what to do first, and a command for it; `{host}` and the like are filled in. */
+/** Meaning of each cause, first remedy, and a command for it; placeholders such as `{host}` are filled in. */
 const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: string, command?: string]>> = {
   'no-credential': [
     '{host} requires a credential and got none',
@@ -154,13 +154,13 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
   ],
 };
 
-/** What to do instead where the kubelet offers a credential. */
+/** Advice that replaces the general one if the kubelet has a matching credential. */
 const WITH_CREDENTIAL: Partial<Readonly<Record<PullCause, string>>> = {
   'rate-limited': 'Use an account with a higher limit, or a mirror',
   'no-credential': 'The kubelet offers {entry} now: wait for its next try, or create the pod again',
 };
 
-/** The key under which a Secret for `host` is looked up by every client. */
+/** The key under which every client looks up a credential for `host`. */
 function serverOf(host: string | undefined): string | undefined {
   return host === 'docker.io' ? 'https://index.docker.io/v1/' : host;
 }
@@ -169,7 +169,7 @@ type Known = Readonly<Record<string, string | undefined>>;
 
 const NAMED = /\{(\w+)\}/g;
 
-/** A command with its names; undefined where one of them is not known, or is a name that no object can have. */
+/** Fills in a command; undefined if a name is unknown or is not a valid object name. */
 function commandOf(template: string, known: Known): string | undefined {
   const isComplete = [...template.matchAll(NAMED)].every(([, name = '']) =>
     name === 'server' ? known[name] !== undefined : isObjectName(known[name]),
@@ -178,15 +178,15 @@ function commandOf(template: string, known: Known): string | undefined {
   return template.replace(NAMED, (_whole, name: string) => shellWord(known[name] ?? ''));
 }
 
-/** Creates a Secret for `host` in `namespace`; undefined where no name can be made of it. */
+/** Command that creates a Secret for `host`; undefined if a name is invalid. */
 function creation(host: string, namespace: string, secret: string): string | undefined {
   return commandOf(CREATE_SECRET, { secret, namespace, server: serverOf(host) });
 }
 
 /**
- * What a failure means and what to do, with names filled in; a command only where all its names are known. Total.
+ * Meaning of a failure and the remedy, with names filled in. A command is added only if all its names are known. Never throws.
  *
- * @param sent what the kubelet offers for the image
+ * @param sent entries that the kubelet offers for the image
  */
 export function pullRemedy(
   failure: PodFailure,
@@ -216,8 +216,8 @@ export function pullRemedy(
 }
 
 /**
- * Takes `bad` out of the list of Secrets and puts `good` in: in the template when it has a list of its own, which hides that of
- * the ServiceAccount, else in the ServiceAccount.
+ * Replaces `bad` by `good` in imagePullSecrets: of the template if it has a list, which overrides that of the ServiceAccount,
+ * otherwise of the ServiceAccount.
  */
 export function fixAccount(
   input: Pick<DoctorInput, 'account' | 'namespace' | 'ownList' | 'isPod' | 'template' | 'images'>,
@@ -228,7 +228,7 @@ export function fixAccount(
   const listed = input.images[0]?.explanation?.secrets.map(({ name }) => name) ?? [];
   const names = [...listed.filter((name) => name !== bad && !good.includes(name)), ...good];
   const imagePullSecrets = names.map((name) => ({ name }));
-  // The list of a pod, and of the template of a Job, cannot be changed.
+  // imagePullSecrets of a Pod, and of the template of a Job, are immutable.
   if (ownList && ['Pod', 'Job'].includes(template.kind))
     return {
       advice: `Write imagePullSecrets: ${JSON.stringify(imagePullSecrets)} into the ${originOf(template)}, and ${recreation(template)}`,
@@ -242,7 +242,7 @@ export function fixAccount(
   const { name } = metadata;
   const path = LIST_IN[kind] ?? ['spec', 'template', 'spec'];
   const own = (ownList ? podSpecIn(template) : account.object)?.['imagePullSecrets'];
-  // Another field manager can add to the list of a template, but not take a name out; the list of a ServiceAccount it replaces.
+  // Another field manager can add to a template's list but not remove a name. It replaces the list of a ServiceAccount.
   if (ownList ? good.length > 0 : isEmptyList(account)) {
     const spec = path.reduceRight<object>((inner, key) => ({ [key]: inner }), { imagePullSecrets });
     return { ...again, fix: [{ apiVersion, kind, metadata: { name, namespace }, ...spec }] };
@@ -265,7 +265,7 @@ export function fixAccount(
   return { ...again, ...(commands.length > 0 && { commands: [commands.join(' || ')] }) };
 }
 
-/** JSON patches of a list: what follows the first is for where that fails. */
+/** JSON patches of a list; each is the fallback if the one before fails. */
 function listPatches(
   path: string,
   list: unknown,
@@ -273,7 +273,7 @@ function listPatches(
   good: readonly string[],
 ): readonly (readonly object[])[] {
   const own = recordsIn(list).map(({ name }) => textOf(name));
-  // A list may have a name twice. From the end, so that no index moves.
+  // A list may repeat a name. Remove from the end, so that the other indexes stay valid.
   const at = own.flatMap((name, index) => (name === bad ? [`${path}/${index}`] : [])).toReversed();
   const added = good.filter((name) => !own.includes(name)).map((name) => ({ name }));
   const patch = [
@@ -286,11 +286,11 @@ function listPatches(
     { op: 'test', path, value: null },
     { op: 'add', path, value: added },
   ];
-  // Of a list that was not read: it is added to, or made where there is none. What is missing equals null in a test.
+  // The list was not read: append, or create it if absent. A JSON patch `test` treats a missing value as null.
   return list === undefined ? [patch, made] : [patch];
 }
 
-/** Whether the ServiceAccount is known to list no Secret: then there is none that a list would replace. */
+/** Whether the ServiceAccount is known to list no Secret, so that applying a list replaces nothing. */
 const isEmptyList = ({ object, known }: DoctorInput['account']): boolean =>
   object === undefined ? known : recordsIn(object['imagePullSecrets']).length === 0;
 
@@ -303,7 +303,7 @@ const LIST_IN: Readonly<Record<string, readonly string[]>> = {
   CronJob: ['spec', 'jobTemplate', 'spec', 'template', 'spec'],
 };
 
-/** Lets the credential provider serve the images, and read the Secrets of the namespace. */
+/** Adds the images' hosts to the credential provider's matchImages if it may read the Secrets; otherwise grants that access. */
 export function fixProvider(input: DoctorInput): Pick<Told, 'fix' | 'commands'> {
   const { namespace, images, account, provider } = input;
   const { matchImages, mayRead } = provider;
@@ -324,30 +324,30 @@ export function fixProvider(input: DoctorInput): Pick<Told, 'fix' | 'commands'> 
     ...(explanation?.secrets ?? []).flatMap(({ name, state }) => (state === 'found' ? [name] : [])),
   ]);
   const secrets = [...new Set(names)];
-  // A rule without names would be one for every Secret.
+  // An RBAC rule without resourceNames would grant access to every Secret.
   if (secrets.length === 0) return { fix: [] };
   const access = providerAccess(namespace, account.name, secrets);
-  // By name it reads only what pod and account list.
+  // By name, the provider reads only Secrets listed by the pod and its ServiceAccount.
   if (images.some(({ explanation }) => explanation?.secrets.length !== 0)) return { fix: access };
   const { fix = [], commands = [] } = fixAccount({ ...input, ownList: false }, undefined, secrets);
   return { fix: [...access, ...fix], commands };
 }
 
-/** What the provider requests with the token of the pod's ServiceAccount. */
+/** Role and RoleBinding for what the provider requests with the token of the pod's ServiceAccount. */
 function providerAccess(
   namespace: string,
   account: string,
   secrets: readonly string[],
 ): readonly KubeObject[] {
-  // Of its own: the Role of that name may be another's, with more rights.
+  // One Role per ServiceAccount: a Role with a shared name may have another owner and grant more.
   const name = `credential-provider-secret-access-${account}`.slice(0, 253);
-  // So that the way out finds what was applied of these.
+  // Uninstall finds applied objects by this label.
   const metadata = { name, namespace, labels: { 'app.kubernetes.io/part-of': 'pullwright' } };
   const rules = [secretsByName(secrets, ['get']), may(['get'], '', ['serviceaccounts'], [account])];
   return grant(metadata, rules, { name: account, namespace });
 }
 
-/** The registry of a reference. */
+/** The registry host of a reference. */
 export function hostOf(reference: string): string {
   return reference.split('/', 1)[0] ?? reference;
 }
@@ -356,7 +356,7 @@ export function explanations({ images }: Pick<DoctorInput, 'images'>): readonly 
   return images.flatMap(({ explanation }) => explanation ?? []);
 }
 
-/** The only Secret of a pod whose only registry requires a credential: without it there would be none. */
+/** Recreates the pod's only Secret for its only registry; undefined if another Secret, a profile or a registry is involved. */
 export function madeAgain(input: DoctorInput, name: string): Pick<Told, 'advice' | 'commands'> | undefined {
   const { failure, givers, images, namespace } = input;
   const needs = isRefusal(failure?.cause) || failure?.cause === 'secret-malformed';
@@ -374,7 +374,7 @@ export function madeAgain(input: DoctorInput, name: string): Pick<Told, 'advice'
   };
 }
 
-/** Recreates a Secret with the type and key of a pull secret; no command where it holds no docker config. */
+/** Recreates a Secret with the type and key of a pull secret; no command if it holds no docker config. */
 export function retyped(namespace: string, { name, retype }: ListedSecret): Pick<Told, 'commands'> {
   const get = kubectl(['get', 'secret', name, '-n', namespace, '-o', 'yaml'], [namespace, name]);
   if (get === undefined || retype === undefined || !/^[-._\w]+$/.test(retype.from)) return {};
@@ -383,7 +383,7 @@ export function retyped(namespace: string, { name, retype }: ListedSecret): Pick
   return { commands: [`${get} | sed ${shellWord(edit.join(';'))} | kubectl replace --force -f -`] };
 }
 
-/** A Secret for `host`, and the list that names it. */
+/** Commands that create a Secret for `host` and list it in imagePullSecrets. */
 export function giveEntry(input: DoctorInput, host: string): Pick<Told, 'advice' | 'commands'> {
   if (input.isStatic)
     return {

@@ -1,4 +1,4 @@
-/** Checks of a cluster as a whole: the pull secrets of its nodes, its mirror sets, its nodes, and what reports by conditions. */
+/** Checks of a whole cluster: pull secrets of its nodes, mirror sets, nodes, and objects that report conditions. */
 
 import { textTable } from '../../cli/terminal.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
@@ -11,12 +11,12 @@ import { conditionOf, readinessOf } from '../model/objects.ts';
 import { type Finding, REPORT_SYSTEMS, type ReportSystemName } from '../model/types.ts';
 import { type Check, judge, type Told } from './findings.ts';
 
-/** What is known of a cluster. */
+/** Facts about a cluster. */
 export interface ClusterModel {
   readonly keys: ReportKeys;
   readonly mirrors: ReportMirrors;
   readonly nodes: ReportNodes;
-  /** What reports by conditions. */
+  /** Objects that report conditions. */
   readonly rows: readonly StatusRow[];
 }
 
@@ -45,7 +45,7 @@ const CLUSTER_CHECKS: readonly Check<ClusterModel>[] = [
   { id: 'mirrors/state', run: ({ mirrors }) => mirrorsTold(mirrors) },
   {
     id: 'node',
-    // Nodes that say themselves that they do not have what is meant for them.
+    // Nodes that report themselves out of sync.
     run: ({ nodes: { list } }) =>
       list
         .filter(({ state }) => state === 'out-of-sync')
@@ -57,7 +57,7 @@ const CLUSTER_CHECKS: readonly Check<ClusterModel>[] = [
   },
   {
     id: 'status',
-    // What nodes report themselves is there already.
+    // The `node` check already covers what nodes report.
     run: ({ rows }) =>
       rows
         .filter(
@@ -70,7 +70,7 @@ const CLUSTER_CHECKS: readonly Check<ClusterModel>[] = [
   },
 ];
 
-/** All findings of a cluster. Total. */
+/** All findings for a cluster. Never throws. */
 export function judgeCluster(model: ClusterModel): readonly Finding[] {
   return judge(CLUSTER_CHECKS, model, { subject: '' });
 }
@@ -84,7 +84,7 @@ function leftOut({ key, source, state, why = '', winner }: ReportKey): readonly 
   return [{ ...told, advice: `Remove it from ${source}, or ${other}` }];
 }
 
-/** Of a credential that has expired, or expires soon. */
+/** Finding for a credential that has expired or expires soon. */
 export function endingTold(
   { key, source, expiresAt = '' }: Pick<ReportKey, 'key' | 'source'> & { readonly expiresAt?: string },
   ends: 'expired' | 'expiring',
@@ -99,12 +99,12 @@ export function endingTold(
   };
 }
 
-/** What to do about a credential that no registry takes any more. */
+/** Advice to renew an expired or rejected credential. */
 export function renewing(source: string): string {
   return `Renew the credential in ${source}`;
 }
 
-/** Why the operator refuses mirror sets, and what of them does not come into force. */
+/** Why the operator rejects mirror sets, and which parts of them have no effect. */
 function mirrorsTold({ state, summary, refusals }: ReportMirrors): readonly Told[] {
   const said = refusals.map(
     ({ severity, code, object, message }): Told => ({
@@ -131,7 +131,7 @@ function mirrorsTold({ state, summary, refusals }: ReportMirrors): readonly Told
   ];
 }
 
-/** `PullStatus/shop/pull-secret` says more of itself than one sentence. */
+/** Advice to read the full status of an object such as `PullStatus/shop/pull-secret`. */
 function lookAtIt(object: string): string {
   const [kind = '', ...names] = object.split('/');
   const [name = '', ...namespace] = names.toReversed();
@@ -139,21 +139,21 @@ function lookAtIt(object: string): string {
   return `Its status says more: ${kubectl(words, names) ?? 'look at it'}`;
 }
 
-/** The system that a reporter belongs to. */
+/** The system that a reporter belongs to; `pulls` if none matches. */
 function systemFor(reporter: string): ReportSystemName {
   return REPORT_SYSTEMS.find((system) => reporter === system || reporter.startsWith(`${system}-`)) ?? 'pulls';
 }
 
-// The state of every part of the product in one cluster, as rows: what `status` prints.
+// Rows of `pullwright status`: the state of every component in one cluster.
 
 const STATES = { Attention: 'warning', Progressing: 'unknown', Unknown: 'unknown', Ready: 'ok' } as const;
 
-/** A finding of what reports; its check is the reason of the condition. */
+/** A finding about an object that reports conditions; `check` is the reason of the condition. */
 export interface StatusRow extends Finding {
   readonly state: keyof typeof STATES;
-  /** Where several clusters are looked at. */
+  /** Set if several clusters are shown. */
   readonly cluster?: string;
-  /** The part of the product that says it. */
+  /** The component that reports it. */
   readonly reporter: string;
 }
 
@@ -172,9 +172,9 @@ function rowOf(
 const NOT_REPORTED = ['Unknown', 'NotReported', 'not reported yet'] as const;
 
 /**
- * Rates an object that reports by conditions, of which `Ready` or `Validated` sums it up.
+ * Summarizes an object by its `Ready` or `Validated` condition.
  *
- * @param system name of the system, for objects that do not say it themselves (a PullStatus does, as `reporter`)
+ * @param system reporter of objects without `status.reporter`, which a PullStatus has
  */
 export function conditionRow(system: string, object: KubeObject): StatusRow {
   const { reporter, verdicts = [] } = (object.status ?? {}) as {
@@ -202,8 +202,8 @@ function withCounts(message: string, verdicts: readonly EntryStatus[]): string {
 }
 
 /**
- * Nodes that carry the label, against what agents report of them. A pod of the agent that is ready had the file in place when it
- * looked last: that it has the newest is said by `report`, the PullStatus of the platform's pull secret, alone.
+ * Compares labelled nodes with what agents report. A ready agent pod had the file in place at its last check. Only `report`, the
+ * PullStatus of the platform's pull secret, shows whether it is the current one. Undefined without agents and labelled nodes.
  */
 export function nodesRow(
   nodes: readonly KubeObject[],
@@ -227,12 +227,12 @@ export function nodesRow(
 }
 
 /**
- * What the DaemonSet's controller has counted: before it has, and where it counts no node at all, nothing has been shown to be in
- * sync. Pods that are ready prove nothing where nodes report, and little where they do not.
+ * Summarizes the agents' DaemonSet. It is not Ready until its controller has counted at least one node. Where nodes report,
+ * their report decides, not the readiness of pods.
  */
 function agentsRow(agents: KubeObject, eligible: string, report: KubeObject | undefined): StatusRow {
   const by = 'global-pull-secret';
-  // In a folder of rendered manifests.
+  // Rendered manifests have no status.
   if (agents.status === undefined) return rowOf(by, agents, ...NOT_REPORTED);
   const { ready, desired } = readinessOf(agents);
   const message = `${ready} of ${counted(desired, 'agent')} ready, ${eligible}`;
@@ -260,14 +260,14 @@ export function jobRow(job: KubeObject): StatusRow {
   return rowOf(by, job, 'Progressing', 'Running', 'the Job has not finished');
 }
 
-/** Replicas of a Deployment of ours: while none runs, every other row is as old as the last one that ran. */
+/** Replicas of a Pullwright Deployment: while none runs, all other rows may be stale. */
 export function deploymentRow(deployment: KubeObject): StatusRow {
   const { metadata, status } = deployment;
   const { namespace = 'default' } = metadata;
   const { ready, desired } = readinessOf(deployment);
   const message = `${ready} of ${desired} replicas ready`;
   const by = 'pullwright';
-  // In a folder of rendered manifests.
+  // Rendered manifests have no status.
   if (status === undefined) return rowOf(by, deployment, ...NOT_REPORTED);
   if (ready >= desired) return rowOf(by, deployment, 'Ready', 'Available', message);
   if (ready > 0) return rowOf(by, deployment, 'Progressing', 'ReplicasMissing', message);
@@ -278,7 +278,7 @@ export function deploymentRow(deployment: KubeObject): StatusRow {
 
 const ORDER = Object.keys(STATES);
 
-/** The most severe first; else in the given order. */
+/** Sorts the most severe first, and otherwise keeps the order. */
 export function byUrgency(rows: readonly StatusRow[]): readonly StatusRow[] {
   return rows.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
 }
@@ -286,7 +286,7 @@ export function byUrgency(rows: readonly StatusRow[]): readonly StatusRow[] {
 const IN_ORDER = ['InOrder', '--all lists them'] as const;
 
 /**
- * One row for the ready objects of each system that has more than `most` of them: a thousand good rows hide a bad one.
+ * Folds more than `most` ready objects of one reporter and cluster into one row, so that they do not hide a bad one.
  */
 export function foldReady(rows: readonly StatusRow[], most: number): readonly StatusRow[] {
   const ready = Map.groupBy(
@@ -308,10 +308,10 @@ export function foldReady(rows: readonly StatusRow[], most: number): readonly St
 }
 
 /**
- * The table as text, cut to `columns`.
+ * Renders the rows as a text table, truncated to `columns`.
  *
- * @param columns width of the terminal; undefined: nothing is cut
- * @param namespace the only one that is looked at
+ * @param columns width of the terminal; undefined: no truncation
+ * @param namespace the only namespace shown, if set
  */
 export function renderStatus(
   rows: readonly StatusRow[],
