@@ -1,21 +1,19 @@
-/** Waiting times: exponential, bounded, and with jitter, so that clients do not retry at the same time. */
+/** Back-off: exponential, capped, and with jitter, so that clients do not retry at the same time. */
 
 export interface BackOff {
   readonly firstMs: number;
   readonly maxMs: number;
-  /** The wait lies between these shares of the exponential time. @default {[0.5, 1]} */
+  /** The delay is drawn between these fractions of the exponential time. @default {[0.5, 1]} */
   readonly spread?: readonly [least: number, most: number];
 }
 
-/**
- * Milliseconds of the exponential time before try number `attempt` (0 is the first repetition), without spread.
- */
+/** Exponential delay in milliseconds before retry number `attempt` (from 0), without jitter. */
 export function exponentialMs({ firstMs, maxMs }: BackOff, attempt: number): number {
   return Math.min(maxMs, firstMs * 2 ** Math.max(0, Math.min(attempt, 60)));
 }
 
 /**
- * Milliseconds to wait before try number `attempt` (0 is the first repetition).
+ * Delay in milliseconds before retry number `attempt` (from 0), with jitter.
  *
  * @param random in [0, 1)
  */
@@ -24,7 +22,7 @@ export function backOffMs(backOff: BackOff, attempt: number, random: number): nu
   return exponentialMs(backOff, attempt) * (least + (most - least) * random);
 }
 
-/** `ms`, up to `share` more: spreads what would otherwise happen at once. */
+/** `ms` plus up to `share` of it, so that equal intervals do not expire at the same time. */
 export function jitterMs(ms: number, share: number, random: number): number {
   return ms * (1 + share * random);
 }

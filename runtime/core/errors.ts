@@ -6,7 +6,7 @@
  * response body.
  */
 
-/** The engine stops until a person acts, waits for `afterMs`, or retries with back-off. */
+/** The engine waits for a person to act, waits for `afterMs`, or retries with back-off. */
 export type RetryPolicy = 'terminal' | 'waiting' | 'retry';
 
 /** Options of {@link PullwrightError}. */
@@ -15,11 +15,11 @@ export interface ErrorOptions {
   readonly code: string;
   /** @default {'retry'} */
   readonly retryPolicy?: RetryPolicy;
-  /** For `waiting`: look again after this many milliseconds. */
+  /** For `waiting`: retry after this many milliseconds. */
   readonly afterMs?: number | undefined;
-  /** What the reader should do, in one sentence. Shown after the message. */
+  /** What the user should do, in one sentence. Shown after the message. */
   readonly hint?: string | undefined;
-  /** Details of the message, each on a line of its own below it. Each must be a single line. */
+  /** Details, each on its own line below the message. Each must be a single line. */
   readonly details?: readonly string[] | undefined;
   readonly cause?: unknown;
 }
@@ -44,7 +44,7 @@ export class PullwrightError extends Error {
   }
 }
 
-/** Wrong use of a command: exit code 2. */
+/** Invalid usage of a command: exit code 2. */
 export class UsageError extends Error {
   constructor(message: string) {
     super(message);
@@ -52,7 +52,7 @@ export class UsageError extends Error {
   }
 }
 
-/** One line for a person: the message and, if there is one, the hint. Never a stack trace. */
+/** The message, with the hint if there is one, for users. Never a stack trace. */
 export function describeError(error: unknown): string {
   if (error instanceof PullwrightError && error.hint !== undefined) return `${error.message}. ${error.hint}`;
   if (error instanceof Error) return error.message;

@@ -7,15 +7,15 @@
 
 import { withoutUserInfo } from './text.ts';
 
-/** A reference in full: `docker.io/library/nginx:1.27`. */
+/** A full reference: `docker.io/library/nginx:1.27`. */
 export interface ImageReference {
-  /** Registry host with its port, in the case in which it was written: `quay.io`, `[::1]:5000`, `docker.io`. */
+  /** Registry host with port, in the case as written: `quay.io`, `[::1]:5000`, `docker.io`. */
   readonly domain: string;
   /** Path below the registry: `library/nginx`. */
   readonly path: string;
   /** `domain/path`. */
   readonly repository: string;
-  /** As written; absent when there is none. See {@link pullTag} for the default. */
+  /** As written; absent if there is none. See {@link pullTag} for the default. */
   readonly tag?: string;
   /** `sha256:…` (or sha384, sha512). */
   readonly digest?: string;
@@ -25,7 +25,7 @@ export type ImageReferenceResult =
   | { readonly ok: true; readonly reference: ImageReference }
   | {
       readonly ok: false;
-      /** The words of the Go library. */
+      /** Error text of the Go library. */
       readonly goText: string;
     };
 
@@ -44,10 +44,10 @@ export const MAX_PATH_LENGTH = 255;
 const INVALID_FORMAT = 'invalid reference format';
 
 /**
- * Reads an image as a pod names it: `nginx`, `quay.io/team/app:1`, `r.io/a@sha256:…`. Never throws.
+ * Parses an image as written in a pod: `nginx`, `quay.io/team/app:1`, `r.io/a@sha256:…`. Never throws.
  *
- * @param image text of `spec.containers[].image`
- * @returns the reference in full, or the error in the words of the Go library
+ * @param image value of `spec.containers[].image`
+ * @returns the full reference, or the error in the wording of the Go library
  */
 export function parseImageReference(image: string): ImageReferenceResult {
   if (/^[a-f0-9]{64}$/.test(image)) {
@@ -62,8 +62,8 @@ export function parseImageReference(image: string): ImageReferenceResult {
 }
 
 /**
- * Reads a reference as it is written, short names not expanded: what stands before the first `/` is the domain if it could be
- * one, so that `team/app` has the domain `team` and `nginx` has none.
+ * Parses a reference as written, without expanding short names. The part before the first `/` is the domain if it is a valid
+ * one: `team/app` has the domain `team`, `nginx` has none.
  */
 export function parseWrittenReference(text: string): ImageReferenceResult {
   const match = REFERENCE.exec(text);
@@ -104,10 +104,10 @@ function splitDomain(image: string): readonly [string, string] {
 const DIGEST_LENGTH: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
 
 /**
- * What is wrong with a digest, or undefined.
+ * Validates a digest.
  *
  * @param digest `sha256:…`, `sha384:…` or `sha512:…`, in lower case
- * @returns the words of go-digest
+ * @returns the error text of go-digest, or undefined
  */
 export function digestFault(digest: string): string | undefined {
   const colon = digest.indexOf(':');
@@ -122,17 +122,17 @@ export function digestFault(digest: string): string | undefined {
   return /^[a-f0-9]+$/.test(encoded) ? undefined : 'invalid checksum digest format';
 }
 
-/** A first part that is not a host, such as `a__b.io`, belongs to the path, as the library has it. */
+/** A first part that is not a valid host, such as `a__b.io`, belongs to the path, as in the Go library. */
 function repositoryOf(domain: string, path: string): string {
   return domain === '' ? path : `${domain}/${path}`;
 }
 
-/** The tag that is pulled: as written, `latest` when there is neither tag nor digest, else undefined. */
+/** The tag that is pulled: as written, `latest` if there is neither tag nor digest, otherwise undefined. */
 export function pullTag(reference: ImageReference): string | undefined {
   return reference.tag ?? (reference.digest === undefined ? 'latest' : undefined);
 }
 
-/** The reference as text, `latest` not added. */
+/** Formats a reference, without adding `latest`. */
 export function formatImageReference(reference: ImageReference): string {
   const tag = reference.tag === undefined ? '' : `:${reference.tag}`;
   const digest = reference.digest === undefined ? '' : `@${reference.digest}`;
@@ -143,11 +143,9 @@ function wrong(goText: string): ImageReferenceResult {
   return { ok: false, goText };
 }
 
-// What a person should know about the name of an image, as it is written in a pod.
+// Hints for users about the image name in a pod.
 
-/**
- * Whether an image names no registry: `nginx`, `team/app:1`.
- */
+/** Whether an image names no registry: `nginx`, `team/app:1`. */
 export function isShortName(image: string): boolean {
   const slash = image.indexOf('/');
   if (slash < 0) return true;
@@ -155,9 +153,7 @@ export function isShortName(image: string): boolean {
   return first !== 'localhost' && !/[.:]/.test(first) && first.toLowerCase() === first;
 }
 
-/**
- * What is probably wrong with an image that cannot be read; undefined when nothing is known.
- */
+/** The probable fault of an image that cannot be parsed; undefined if unknown. */
 export function imageHint(image: string): string | undefined {
   const plain = withoutUserInfo(image)
     .replace(/^[a-z][a-z0-9+.-]*:\/\//i, '')

@@ -1,6 +1,6 @@
 /**
- * Log lines: a constant message, everything variable in fields, JSON or logfmt, one line each. A `Redacted` value is logged as
- * `[redacted]` at any depth, and user info of registries and URLs is removed; neither can be switched off.
+ * Log lines: a constant message with fields, in JSON or logfmt, one line each. A `Redacted` value is logged as `[redacted]` at
+ * any depth, and user info is removed from registries and URLs. Neither can be disabled.
  */
 import { printable, withoutUserInfo } from './text.ts';
 
@@ -23,12 +23,12 @@ export interface LoggerOptions {
   readonly write: (line: string) => unknown;
   /** @default {'json'} */
   readonly format?: LogFormat;
-  /** Called for every line, so that the level can change at run time. @default {() => 'info'} */
+  /** Called for every line: the level can change at run time. @default {() => 'info'} */
   readonly level?: () => LogLevel;
   readonly now?: () => Date;
 }
 
-/** Creates a logger. It drops lines below the current level. */
+/** Creates a logger that drops lines below the current level. */
 export function createLogger(options: LoggerOptions): Logger {
   const { write, format = 'json', level = () => 'info', now = () => new Date() } = options;
   const render = format === 'json' ? renderJson : renderLogfmt;
@@ -51,11 +51,11 @@ export function createLogger(options: LoggerOptions): Logger {
 }
 
 function renderJson(line: Fields): string {
-  // JSON does not escape C1 controls, line separators and bidirectional marks, which a terminal would interpret.
+  // JSON does not escape C1 controls, line separators and bidirectional marks, which terminals interpret.
   return printable(withoutUserInfo(jsonText(line)));
 }
 
-/** JSON has no bigint, and logging must never throw. */
+/** JSON.stringify throws for a bigint, and logging must never throw. */
 function jsonText(value: unknown): string {
   return JSON.stringify(value, (_key, one: unknown) => (typeof one === 'bigint' ? String(one) : one));
 }
@@ -67,24 +67,24 @@ function renderLogfmt(line: Fields): string {
     .join(' ');
 }
 
-/** Text that needs no quotes: without blanks, logfmt delimiters, control and invisible characters. */
+/** Text that needs no quotes: no blanks, logfmt delimiters, control or invisible characters. */
 const PLAIN = /^[^\s"=\\\p{Cc}\p{Cf}\u2028\u2029]+$/u;
 
 function logfmtValue(value: unknown): string {
-  // JSON first, because it replaces Redacted values by their mark; a text needs no second pair of quotes.
+  // JSON first, because it redacts Redacted values; a string then drops its quotes.
   const json = jsonText(value) ?? 'null';
   const text = withoutUserInfo(json.startsWith('"') ? (JSON.parse(json) as string) : json);
   return PLAIN.test(text) ? text : printable(JSON.stringify(text));
 }
 
-/** Characters that are buffered at most. */
+/** Maximum number of buffered characters. */
 const MOST_HELD = 64 * 1024;
 
 /**
- * Buffers the log lines of one turn of the event loop, because each write to a pipe is a system call. The returned function takes
- * lines, which are flushed at the end of the turn, and at the latest when the process exits.
+ * Buffers the log lines of one turn of the event loop, because each write to a pipe is a system call. Pass lines to the returned
+ * function; the buffer is flushed at the end of the turn, and at process exit.
  *
- * @param write takes text, such as `process.stdout.write`
+ * @param write such as `process.stdout.write`
  */
 export function lineBuffer(write: (text: string) => unknown): (line: string) => void {
   let held = '';

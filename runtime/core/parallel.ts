@@ -1,8 +1,6 @@
-/** Limited concurrency, and deadlines. */
+/** Bounded concurrency, and deadlines. */
 
-/**
- * Runs `work` on every item, at most `limit` at the same time. Returns the results in the order of the items.
- */
+/** Runs `work` on every item, at most `limit` concurrently. Returns the results in the order of the items. */
 export async function inParallel<T, R>(
   items: readonly T[],
   limit: number,
@@ -17,7 +15,7 @@ export async function inParallel<T, R>(
   return results;
 }
 
-/** The result of `work`; rejects with `overdue()` after `ms`. The work itself is not cancelled, and its later result is ignored. */
+/** The result of `work`; rejects with `overdue()` after `ms`. The work is not cancelled, and a late result is ignored. */
 export async function withDeadline<T>(work: Promise<T>, ms: number, overdue: () => Error): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => late.reject(overdue()), ms);

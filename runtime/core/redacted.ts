@@ -1,9 +1,8 @@
 /**
- * A value that must not be seen: a password, a token, a pull secret.
+ * A value that must not be printed: a password, a token, a pull secret.
  *
- * It cannot be printed by accident: string conversion, JSON, template literals, `console` and
- * `util.inspect` all show `[redacted]`. The only way out is {@link reveal}; `test/architecture` lists
- * every file that may call it.
+ * String conversion, JSON, template literals, `console` and `util.inspect` all show `[redacted]`. Only {@link reveal} returns
+ * the value; `test/architecture` lists every file that may call it.
  */
 export class Redacted<T> {
   readonly #value: T;
@@ -12,7 +11,7 @@ export class Redacted<T> {
     this.#value = value;
   }
 
-  /** Gives the value of `wrapped`. Prefer {@link reveal}, which a reader can search for. */
+  /** Returns the value of `wrapped`. Prefer {@link reveal}, which is easy to search for. */
   static reveal<V>(wrapped: Redacted<V>): V {
     return wrapped.#value;
   }
@@ -38,7 +37,7 @@ export class Redacted<T> {
   }
 }
 
-/** Replaces a credential in every output. */
+/** Printed instead of a credential. */
 export const REDACTED_TEXT = '[redacted]';
 
 /** Wraps `value` so that it cannot be printed. */
@@ -46,12 +45,12 @@ export function redact<T>(value: T): Redacted<T> {
   return new Redacted(value);
 }
 
-/** Takes the value out. Call it only where the value is parsed, compared or written to its destination. */
+/** Unwraps the value. Call it only where the value is parsed, compared or written to its destination. */
 export function reveal<T>(wrapped: Redacted<T>): T {
   return Redacted.reveal(wrapped);
 }
 
-/** Whether two wrapped texts are the same, without showing either. */
+/** Whether two wrapped texts are equal, without printing either. */
 export function sameSecret(a: Redacted<string>, b: Redacted<string>): boolean {
   return reveal(a) === reveal(b);
 }

@@ -1,53 +1,47 @@
 /**
- * Text that reaches a terminal holds names, keys and messages that others chose. A control character among them can move the
- * cursor, write into the clipboard, or turn the reading direction, so that a person reads something else than what is there
- * (compare CVE-2021-25743 of kubectl).
+ * Text for a terminal contains names, keys and messages from other sources. A control character in them can move the cursor,
+ * write to the clipboard or reverse the text direction, so that the user sees something else than the actual text (compare
+ * CVE-2021-25743 of kubectl).
  */
 
-/** A word of a POSIX shell that stands for exactly `text`: for every command that is printed. */
+/** Quotes `text` as one word of a POSIX shell, for every printed command. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Control characters but newline and tab; bidirectional and zero-width marks, invisible tags; separators of lines. */
+/** Control characters except newline and tab; bidirectional and zero-width marks, invisible tags, line separators. */
 const UNSAFE = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**
- * `text` with each terminal control or invisible character as `\u001b`: also a JSON escape, so that
- * JSON stays the same value. Newlines and tabs stay.
+ * `text` with each terminal control or invisible character escaped as `\u001b`. That is also a JSON escape, so that JSON keeps
+ * its value. Newlines and tabs stay.
  */
 export function printable(text: string): string {
   return text.replace(UNSAFE, escaped);
 }
 
-/**
- * As {@link printable}, on one line: for a value inside a sentence or a table, where a newline could pass for a line of ours.
- */
+/** Like {@link printable}, on one line: for a value in a sentence or table, where a newline could fake a line of output. */
 export function onOneLine(text: string): string {
   return printable(withoutUserInfo(text)).replaceAll('\n', '\\n').replaceAll('\t', '\\t');
 }
 
-/** Before the host of a URL, or of a registry's name in quotes; a digest or a port is none. Bounded, so that each text is read once. */
+/** User info before the host of a URL or of a quoted registry name; not a digest or a port. Bounded: matching is linear. */
 const USER_INFO =
   /(:\/\/|(?:^|")\s{0,9})(?:(?<=:\/\/)[^\s"'<>/@:]{0,256}@|[^\s"'<>/@:]{0,256}:(?!\/\/|\d+\/)[^\s"'<>]{0,256}@)(?!sha\d+:)/g;
 
-/**
- * A registry key, a URL or a sentence with them, without user info, which may hold a password: for whatever shows one.
- */
+/** Removes user info, which may contain a password, from a registry key, a URL or a sentence with them. */
 export function withoutUserInfo(text: string): string {
   return text.includes('@') ? text.replace(USER_INFO, '$1') : text;
 }
 
-/**
- * The same with `***` in its place, for the name of an image: one with user info cannot be pulled, and has to stay one that cannot be read.
- */
+/** Replaces user info in an image name with `***`. Such an image cannot be pulled, and the result must stay invalid too. */
 export function maskedUserInfo(text: string): string {
   return text.replace(USER_INFO, '$1***@');
 }
 
 /**
- * `value` with every text in it on one line: for what is rendered as text for people, where a newline from outside would
- * begin a line. Only arrays and plain objects are gone through; keys stay, since programs ask for them.
+ * Applies {@link onOneLine} to every string in `value`, for text output, where a newline from outside could fake a line.
+ * Recurses only into arrays and plain objects. Keys stay, since programs look them up.
  */
 export function oneLined<T>(value: T): T {
   return copied(value) as T;
@@ -60,20 +54,20 @@ function copied(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, copied(part)]));
 }
 
-/** What has a class, as a `Redacted`, shows itself as it wants. */
+/** A class instance, such as `Redacted`, controls its own output. */
 function isPlain(value: unknown): value is object {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /**
- * `::error::` where a line begins (GitHub trims it first), and `##[error]` and `##vso[...]`, which are found anywhere in one. The blanks
- * before a command hold nothing that begins a line, so that each is looked at once.
+ * `::error::` at the start of a line (GitHub trims it first); `##[error]` and `##vso[...]` anywhere in one. The blanks before a
+ * command contain no line start, so that matching is linear.
  */
 const COMMAND = /^(?<blanks>[^\S\n\r\u2028\u2029]*):(?=:)|#(?=#\w*\[)/gmu;
 
 /**
- * `text` without what CI systems that read a log take for a command to them (GitHub Actions, Azure Pipelines): its first sign stands as an
- * escape, which is one of JSON and of YAML between double quotes, too.
+ * Disables commands of CI systems that parse logs (GitHub Actions, Azure Pipelines): escapes their first character. The escape is
+ * also valid in JSON and in double-quoted YAML.
  */
 export function withoutCommands(text: string): string {
   return text.replace(
@@ -89,12 +83,12 @@ function escaped(found: string): string {
   ).join('');
 }
 
-// Numbers before nouns: one thing is not "1 things".
+// Counts with the correct form of the noun.
 
 /**
- * The number and the noun in the form that goes with it; a verb may stand behind both forms.
+ * The number and the matching form of the noun; both forms may include a verb.
  *
- * @param many the form for every other number
+ * @param many plural form
  * @default many {one with an s}
  */
 export function counted(count: number, one: string, many: string = `${one}s`): string {
@@ -102,10 +96,10 @@ export function counted(count: number, one: string, many: string = `${one}s`): s
 }
 
 /**
- * Some of all: the noun goes with all of them, the verb with those that it speaks of.
+ * "2 of 5 nodes are": the noun agrees with `all`, the verb with `some`.
  *
- * @param nouns of one, and of many
- * @param verbs of one, and of many
+ * @param nouns singular and plural
+ * @param verbs singular and plural
  */
 export function countedOf(
   some: number,
@@ -116,13 +110,13 @@ export function countedOf(
   return `${some} of ${counted(all, ...nouns)} ${verbs[some === 1 ? 0 : 1]}`;
 }
 
-/** The first `most` of `names`, and how many more there are: `a, b and 4 more`. */
+/** The first `most` of `names`, and the number of others: `a, b and 4 more`. */
 export function someOf(names: readonly string[], most: number): string {
   const more = names.length - most;
   return `${names.slice(0, most).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }
 
-// JSON for people and for programs that read what is printed: indented by two, with a line end.
+// JSON output: indented by two, with a trailing newline.
 
 export function jsonText(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
@@ -131,13 +125,13 @@ export function jsonText(value: unknown): string {
 // Suggestions for mistyped words.
 
 /**
- * The word of `known` that is nearest to `word`, at most two letters away (added, missing, changed, or two that changed places
- * count as one); undefined when none is near.
+ * The word in `known` nearest to `word`, within two edits (insertion, deletion, substitution, or transposition of adjacent
+ * letters); undefined if none is near.
  */
 export function nearWord(word: string, known: readonly string[]): string | undefined {
-  // A word of that length is a misplaced value and no typo, and the comparison is quadratic.
+  // So long a word is a misplaced value rather than a typo, and the comparison is quadratic.
   if (word.length > LONGEST) return undefined;
-  // Of a short word two letters are all of it.
+  // In a short word, two edits would replace most of it.
   const most = word.length < 4 ? 1 : 2;
   let best: { readonly candidate: string; readonly distance: number } | undefined;
   for (const candidate of known) {
@@ -147,10 +141,10 @@ export function nearWord(word: string, known: readonly string[]): string | undef
   return best?.candidate;
 }
 
-/** Longer than any word that is known here. */
+/** Longer than any known word. */
 const LONGEST = 128;
 
-/** Optimal string alignment distance, cut off at 3. */
+/** Optimal string alignment distance, capped at 3. */
 function distanceOf(a: string, b: string): number {
   if (Math.abs(a.length - b.length) > 2) return 3;
   const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)];
@@ -167,16 +161,14 @@ function distanceOf(a: string, b: string): number {
   return cell(a.length, b.length);
 }
 
-// Lines and columns of a text, both counted from 1, columns in UTF-16 units.
+// Line and column of an offset, both from 1; columns in UTF-16 units.
 
 export interface TextPosition {
   readonly line: number;
   readonly column: number;
 }
 
-/**
- * Makes a function from offsets to positions; many look-ups cost one pass over the text.
- */
+/** Returns a function from offsets to positions; all calls share one pass over the text. */
 export function positionsOf(text: string): (offset: number) => TextPosition {
   let starts: readonly number[] | undefined;
   return (offset) => {
@@ -192,41 +184,36 @@ export function positionsOf(text: string): (offset: number) => TextPosition {
   };
 }
 
-// Characters taken off the ends of a text, in time linear in its length.
-// A pattern such as `/\/+$/` looks harmless and is quadratic: it tries anew from every slash of a long run that does not stand
-// at the end.
+// Trims characters in linear time.
+// A pattern such as `/\/+$/` is quadratic: it restarts at every slash of a long run that is not at the end.
 
-/**
- * `text` without the characters of `chars` at its end.
- */
+/** `text` without trailing characters from `chars`. */
 export function trimEndOf(text: string, chars: string): string {
   let end = text.length;
   while (end > 0 && chars.includes(text.charAt(end - 1))) end--;
   return text.slice(0, end);
 }
 
-/**
- * `text` without the characters of `chars` at its start.
- */
+/** `text` without leading characters from `chars`. */
 export function trimStartOf(text: string, chars: string): string {
   let start = 0;
   while (start < text.length && chars.includes(text.charAt(start))) start++;
   return text.slice(start);
 }
 
-// Long lines for narrow terminals.
+// Wraps long lines for narrow terminals.
 
-/** Narrower than this nothing is wrapped: words would stand alone. */
+/** Minimum width: a narrower terminal would get one word per line. */
 const MIN_WIDTH = 16;
 
-/** Continuation lines stand so much further in. */
+/** Indentation of continuation lines. */
 const HANGING = 3;
 
 /**
- * Cuts `text` at blanks into lines of at most `width` characters, colours not counted; a word that is longer, such as the name
- * of an image, stays whole, so that it can be copied.
+ * Wraps `text` at blanks into lines of at most `width` characters, not counting colours. A longer word, such as an image name,
+ * stays whole, so that it can be copied.
  *
- * @param width undefined: one line. The second line and all after it are three characters shorter.
+ * @param width undefined: one line. Lines after the first are three characters shorter, for their indentation.
  */
 export function wrapped(text: string, width: number | undefined): readonly string[] {
   if (width === undefined || seen(text) <= width) return [text];
@@ -244,7 +231,7 @@ export function wrapped(text: string, width: number | undefined): readonly strin
   return [...lines, line].filter((one) => one !== '');
 }
 
-/** Colours take no room, nor does what marks them as ours. */
+/** Colours, and the marks around them (runtime/cli/terminal.ts), take no width. */
 const COLOUR = /\p{Cc}(?:\[[\d;]*m|\][^\p{Cc}]*\p{Cc})/gu;
 
 function seen(text: string): number {

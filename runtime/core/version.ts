@@ -1,4 +1,4 @@
-/** The version of this program. A test holds it equal to `package.json`. */
+/** Program version. A test keeps it equal to `package.json`. */
 export const VERSION = '0.1.0';
 
 /** Default image: example.com is reserved, so that a missing image setting fails visibly. */

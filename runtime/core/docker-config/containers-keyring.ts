@@ -1,9 +1,9 @@
 /**
  * Which credential containers/image (CRI-O, podman, skopeo) uses for a repository: at most one.
  *
- * The files are read in order; the first that yields a credential wins. In a file, `credHelpers` comes first, then the keys
- * from the repository up to its host, whole segments only; then, in a second pass, keys with a scheme are cut down to their
- * host and the names of Docker Hub are one. An entry without credential ends the search of its file.
+ * Files are read in order; the first one with a credential wins. Within a file, `credHelpers` has precedence, then the keys from
+ * the repository up to its host, by whole path segments. In a second pass, keys with a scheme are reduced to their host, and all
+ * names of Docker Hub are equal. An entry without a credential ends the search of its file.
  *
  * Source of the rule: pkg/docker/config of go.podman.io/image v5.42 (GetCredentials, findCredentialsInFile).
  */
@@ -22,31 +22,31 @@ import {
   readAuthSource,
 } from './pull-secret.ts';
 
-/** What was found. */
+/** Result of a look-up. */
 export type ContainersLookup =
-  /** Nothing: the pull is anonymous. `stoppedBy` is an entry without credential that ended the search of a file. */
+  /** The pull is anonymous. `stoppedBy` is an entry without a credential that ended the search of a file. */
   | { readonly found: 'nothing'; readonly stoppedBy?: FoundEntry }
   | { readonly found: 'credential'; readonly entry: FoundEntry; readonly credential: ContainersCredential }
-  /** A credential helper program is run. */
+  /** The runtime runs a credential helper program. */
   | { readonly found: 'helper'; readonly source: string; readonly helper: string }
-  /** The look-up fails, and with it the pull. */
+  /** The look-up fails, and so does the pull. */
   | { readonly found: 'error'; readonly source?: string; readonly goText: string };
 
-/** The entry that decides. */
+/** The entry that matched. */
 export interface FoundEntry {
   readonly source: string;
   readonly written: string;
   readonly position: TextPosition;
-  /** `exact`: the key is the repository, a parent, or the host. `host`: only after both were cut down to hosts. */
+  /** `exact`: the key is the repository, a parent, or the host. `host`: matched only after both were reduced to hosts. */
   readonly by: 'exact' | 'host';
-  /** Other keys that count as much; which one Go takes is random. */
+  /** Other keys that match equally; Go picks one at random. */
   readonly rivals: readonly string[];
 }
 
 /**
- * Looks up `key`.
+ * Looks up the credential for `key`.
  *
- * @param files in the order in which they are read; leave out files that do not exist
+ * @param files in the order they are read, without files that do not exist
  * @param key a repository, a namespace or a host, without tag and digest
  */
 export function lookupForContainers(files: readonly AuthSource[], key: string): ContainersLookup {
@@ -98,13 +98,13 @@ function lookupInFile(file: AuthSource, key: string): ContainersLookup {
   return first === undefined ? { found: 'nothing' } : decode(file, first, 'host', rivals);
 }
 
-/** Entries of a file by what they are looked up by. */
+/** Entries of a file, indexed for look-up. */
 interface FileIndex {
   readonly written: ReadonlyMap<string, FileEntry>;
   readonly byHost: ReadonlyMap<string, readonly FileEntry[]>;
 }
 
-/** Made once for all images, as long as there is the config. */
+/** Built once per config and shared by all images. */
 const indexOf = oncePer((config: DockerConfig): FileIndex => {
   const written = new Map(
     config.entries.map(({ key, position, value }): [string, FileEntry] => [
@@ -116,7 +116,7 @@ const indexOf = oncePer((config: DockerConfig): FileIndex => {
   return { written, byHost };
 });
 
-/** The last `credHelpers` entry for the host, as Go merges them. */
+/** The last `credHelpers` value for the host, as Go merges them. */
 function helperFor(
   fields: readonly { readonly key: string; readonly value: JsonNode }[],
   registry: string,
@@ -132,7 +132,7 @@ function helperFor(
   return helper;
 }
 
-/** The repository, each parent, the host; the legacy file knows hosts only. */
+/** The repository, each parent, and the host; the legacy format supports only hosts. */
 function lookupOrder(key: string, format: AuthSource['format']): readonly string[] {
   if (format === 'dockercfg') return key.split('/', 1);
   const keys = [key];
@@ -165,7 +165,7 @@ function decode(
     : { found: 'credential', entry, credential: decoded.value };
 }
 
-/** Of keys that count as much, Go takes a random one; here it is one with a credential. */
+/** Go picks one of equal keys at random; this prefers one with a credential. */
 function isUsable({ value }: FileEntry): boolean {
   const decoded = containersCredential(value);
   return decoded.ok && !isEmpty(decoded.value);

@@ -1,12 +1,12 @@
 /**
- * The form in which a pull secret is written: the same content always gives the same bytes, and the kubelet and CRI-O read
- * every entry alike.
+ * The canonical form of a pull secret: the same content always gives the same bytes, and the kubelet and CRI-O read every entry
+ * alike.
  *
- * - `auth` is padded standard base64 without line ends. CRI-O refuses other spellings that the kubelet takes.
- * - An entry with only `username` and `password` gets its `auth`: CRI-O passes over the two fields.
- * - Every other field stays. The bytes are those of Go (see go-json-encode.ts), whole numbers keep all their digits.
+ * - `auth` is padded standard base64 without line breaks. CRI-O rejects other forms that the kubelet accepts.
+ * - An entry with only `username` and `password` gets an `auth`, because CRI-O ignores the two fields.
+ * - Every other field stays. The bytes are those of Go (see runtime/core/go/json.ts); integers keep all digits.
  *
- * Source of the rule: facts on both consumers, "portable form both read alike".
+ * Source of the rule: the kubelet and containers/image, in the versions that pull-secret.ts names.
  */
 
 import { createHash } from 'node:crypto';
@@ -14,18 +14,18 @@ import { encodeGoJson, encodeGoText, type JsonMember, type JsonNode } from '../g
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { decodedAuth, fieldOf, readTexts } from './fields.ts';
 
-/** An entry as it is written. */
+/** An entry in canonical form. */
 export interface EncodedEntry {
   readonly key: string;
   readonly value: Redacted<JsonNode>;
 }
 
-/** `entry` as it is written under `key`. The entry must be without fault. */
+/** Encodes `entry` under `key`. The entry must be valid. */
 export function encodeEntry(entry: Pick<EncodedEntry, 'value'>, key: string): EncodedEntry {
   return { key, value: redact(withPortableAuth(reveal(entry.value))) };
 }
 
-/** Bytes that the entry takes in a document, the comma included. */
+/** Size of the entry in a document in bytes, including the comma. */
 export function entrySize({ key, value }: EncodedEntry): number {
   return Buffer.byteLength(encodeGoText(key)) + Buffer.byteLength(encodeGoJson(reveal(value))) + 2;
 }
@@ -44,7 +44,7 @@ function withPortableAuth(node: JsonNode): JsonNode {
   return { ...node, members: [...others, auth] };
 }
 
-/** Whether the only field of this name already holds the value. */
+/** Whether `auth` is the only field of this name and already has the value. */
 function isWritten(node: JsonNode & { kind: 'object' }, wanted: string): boolean {
   const fields = node.members.filter((member) => fieldOf(member.key, ['auth']) !== undefined);
   const [only] = fields;
@@ -53,19 +53,19 @@ function isWritten(node: JsonNode & { kind: 'object' }, wanted: string): boolean
   );
 }
 
-/** The value of `auth` that both consumers read alike, undefined when there is none to write. */
+/** The value of `auth` that both consumers read alike; undefined if none is to be written. */
 function portableAuth(node: JsonNode): string | undefined {
   const { username = '', password = '', auth = '' } = readTexts(node, ['username', 'password', 'auth']).texts;
   if (auth !== '') {
     const decoded = decodedAuth(auth);
     return decoded.ok ? Buffer.from(decoded.bytes).toString('base64') : undefined;
   }
-  // A user name with a colon cannot be told from its password in the pair.
+  // The pair separates user name and password by a colon, so the user name cannot contain one.
   if ((username === '' && password === '') || username.includes(':')) return undefined;
   return Buffer.from(`${username}:${password}`, 'utf8').toString('base64');
 }
 
-/** The whole document from entries and other top-level fields, sorted. */
+/** The whole document of entries and other top-level fields, sorted. */
 export function encodeConfig(
   entries: readonly EncodedEntry[],
   fields: readonly JsonMember[],
@@ -76,10 +76,10 @@ export function encodeConfig(
   );
 }
 
-/** Values by their keys. */
+/** Values by key. */
 export type Nodes = Iterable<readonly [string, JsonNode]>;
 
-/** The document of these entries and fields as they are, sorted. */
+/** The document of these entries and fields, unchanged but sorted. */
 export function encodeUsable(entries: Nodes, fields: Nodes): Redacted<string> {
   const auths: JsonNode = { kind: 'object', at: 0, members: [...entries].map(memberOf) };
   const members = [...[...fields].map(memberOf), memberOf(['auths', auths])];
@@ -91,8 +91,8 @@ function memberOf([key, value]: readonly [string, JsonNode]): JsonMember {
 }
 
 /**
- * Digest of what entries and fields say to their readers: the same for other white space, another order, and a user name and
- * a password beside the `auth` that says the same.
+ * Digest of the meaning of entries and fields. White space, order, and a user name and password next to an `auth` do not change
+ * it.
  */
 export function usableDigest(entries: Nodes, fields: Nodes): string {
   const meanings = [...entries].map(([key, value]) => [key, meaningOf(value)] as const);
@@ -101,19 +101,19 @@ export function usableDigest(entries: Nodes, fields: Nodes): string {
     .digest('hex');
 }
 
-/** Digest of a document that its readers reject, equal to that of no other document. */
+/** Digest of a document that its consumers reject; differs from that of any other document. */
 export function unusableDigest(bytes: Uint8Array): string {
   return createHash('sha256').update('unusable ').update(bytes).digest('hex');
 }
 
-/** Digest of one value as it is written, but for white space and the order of keys. */
+/** Digest of one value, ignoring white space and the order of keys. */
 export function digestOfNode(node: JsonNode): string {
   return createHash('sha256').update(encodeGoJson(node)).digest('hex');
 }
 
 /**
- * An entry as its readers take it: where there is an `auth`, the kubelet prefers it to user name and password, and CRI-O reads
- * nothing else. `kubectl create secret docker-registry` writes all three.
+ * An entry as its consumers read it. If there is an `auth`, the kubelet prefers it to user name and password, and CRI-O reads
+ * only `auth`. `kubectl create secret docker-registry` writes all three.
  */
 export function meaningOf(node: JsonNode): JsonNode {
   if (node.kind !== 'object' || !isPair(readTexts(node, ['auth']).texts['auth'] ?? '')) return node;
@@ -121,7 +121,7 @@ export function meaningOf(node: JsonNode): JsonNode {
   return { ...node, members };
 }
 
-/** Whether the text is base64 of a user name and a password for every reader. */
+/** Whether every consumer decodes the text to a user name and a password. */
 function isPair(auth: string): boolean {
   return /^[A-Za-z0-9+/]+={0,2}$/.test(auth) && Buffer.from(auth, 'base64').includes(':');
 }

@@ -1,33 +1,31 @@
 /**
- * When a credential expires, as far as it says so itself. No registry is contacted.
+ * When a credential expires, as far as the credential itself shows it. No registry is contacted.
  *
  * Source of the rule: RFC 7519 (`exp` of a JSON Web Token: tokens of service accounts, refresh tokens of Azure's registry);
  * Amazon ECR's authorization token (base64 of a JSON object with `expiration`, in seconds); Google's access tokens, which are
- * opaque and live an hour. Robot accounts and service account keys do not end by themselves.
+ * opaque and valid for an hour. Robot accounts and service account keys do not expire.
  */
 
 import { isRecord, jsonOf, recordOf } from '../record.ts';
 import { type Redacted, reveal } from '../redacted.ts';
 
-/** Kind of the credential, by its form alone. */
+/** Type of the credential, by its form alone. */
 export type CredentialKind = 'jwt' | 'ecr-token' | 'google-access-token' | 'lasting';
 
 export interface CredentialExpiry {
   readonly kind: CredentialKind;
-  /** RFC 3339, whole seconds; absent when the credential does not say. */
+  /** RFC 3339, whole seconds; absent if the credential does not show it. */
   readonly expiresAt?: string;
 }
 
-/** What is looked at. */
+/** The credential to examine. */
 export interface ExpiringCredential {
   readonly username: string;
   readonly password: Redacted<string>;
   readonly identityToken?: Redacted<string>;
 }
 
-/**
- * Reads the expiry of a credential. Total. The identity token counts where there is one, because it is what is sent.
- */
+/** Reads the expiry of a credential. Never throws. An identity token takes precedence, because the client sends it. */
 export function credentialExpiry({
   username,
   password,
@@ -46,10 +44,10 @@ export function credentialExpiry({
 }
 
 /**
- * Why a registry will refuse a credential, as far as it says so itself, as the end of a sentence that begins with it: it has expired, or
- * what encoded it took a line feed or a blank for a part of it, which the kubelet and containers/image keep.
+ * Why a registry will reject a credential, if the credential itself shows it; completes a sentence. It has expired, or its
+ * encoding included a line feed or a blank, which the kubelet and containers/image keep.
  *
- * @param now when it is to be used; without it, expiry is not checked
+ * @param now time of use; without it, expiry is not checked
  */
 export function credentialDoubt(credential: ExpiringCredential, now?: Date): string | undefined {
   const { expiresAt } = credentialExpiry(credential);
@@ -63,7 +61,7 @@ export function credentialDoubt(credential: ExpiringCredential, now?: Date): str
   return undefined;
 }
 
-/** The claims of a JSON Web Token; undefined for other texts. */
+/** The claims of a JSON Web Token; undefined for any other text. */
 function tokenClaims(text: string): Readonly<Record<string, unknown>> | undefined {
   const parts = text.split('.');
   if (parts.length !== 3 || !parts.every((part) => /^[\w-]*$/.test(part))) return undefined;
@@ -71,14 +69,14 @@ function tokenClaims(text: string): Readonly<Record<string, unknown>> | undefine
   return isRecord(claims) && recordOf(header)['alg'] !== undefined ? claims : undefined;
 }
 
-/** Longer than any token that a registry takes in a header. */
+/** Longer than any token that a registry accepts in a header. */
 const MAX_TOKEN = 64 * 1024;
 
 function decoded(text: string, encoding: 'base64' | 'base64url'): string {
   return text.length > MAX_TOKEN ? '' : Buffer.from(text, encoding).toString('utf8');
 }
 
-/** The last second that RFC 3339 can write. */
+/** The last second that RFC 3339 can represent. */
 const LAST_SECOND = 253_402_300_799;
 
 function ending(seconds: unknown): { readonly expiresAt?: string } {

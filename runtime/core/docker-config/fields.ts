@@ -1,29 +1,29 @@
 /**
- * Where the entries of a pull secret are, before validation: the part of reading that every reader shares, from the
- * credential provider, which looks at the few entries that one pull needs, to `validate`, which looks at all.
+ * Finds the entries of a pull secret, before validation. Shared by all readers: from the credential provider, which reads the few
+ * entries of one pull, to `validate`, which reads all.
  *
- * Source of the rule: encoding/json of Go for the structs of go-reader.ts: names of fields without regard to case, a second
- * `auths` adds to the first, `null` empties it, the last of equal keys wins.
+ * Source of the rule: encoding/json of Go for the structs that pull-secret.ts names. Field names ignore case, a second `auths`
+ * adds to the first, `null` empties it, and the last of duplicate keys wins.
  */
 
 import { type Base64Result, decodeGoBase64 } from '../go/base64.ts';
 import { type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
 import { withoutUserInfo } from '../text.ts';
 
-// The fields of the structs into which Go decodes a pull secret. Apart from the rest of the reader, because a run of the
-// credential provider needs no more of it.
+// Fields of the structs that Go decodes a pull secret into. Separate from the rest of the reader, so that a run of the credential
+// provider loads only this.
 // Source of the rule: encoding/json of Go 1.26.
 
-/** `config.json`: entries below `auths`. `dockercfg`: the legacy form, entries at the top. */
+/** `config.json`: entries under `auths`. `dockercfg`: the legacy format with entries at the top level. */
 export type DockerConfigFormat = 'config.json' | 'dockercfg';
 
-/** What {@link readTexts} found. */
+/** Result of {@link readTexts}. */
 export interface Texts {
   readonly texts: Readonly<Record<string, string>>;
   readonly wrong?: { readonly field: string; readonly kind: JsonNode['kind'] };
 }
 
-/** The text fields of a struct: last wins, null changes nothing, the first wrong type is noted. */
+/** Reads string fields of a struct: the last value wins, null changes nothing, the first wrong type is reported. */
 export function readTexts(node: JsonNode, names: readonly string[]): Texts {
   const texts: Record<string, string> = {};
   let wrong: Texts['wrong'];
@@ -36,51 +36,51 @@ export function readTexts(node: JsonNode, names: readonly string[]): Texts {
   return wrong === undefined ? { texts } : { texts, wrong };
 }
 
-/** The field that Go decodes `key` into: by its exact name, else without regard to case. */
+/** The field that Go decodes `key` into: an exact match, otherwise one that ignores case. */
 export function fieldOf(key: string, names: readonly string[]): string | undefined {
   if (names.includes(key)) return key;
   const folded = fold(key);
   return names.find((name) => fold(name) === folded);
 }
 
-/** Go folds the long s and the Kelvin sign to s and k as well. */
+/** Go also folds the long s to s and the Kelvin sign to k. */
 function fold(text: string): string {
   return text.replaceAll('\u017f', 's').replaceAll('\u212a', 'k').toLowerCase();
 }
 
-// strings.TrimSpace knows other blanks than String.trim.
+// strings.TrimSpace trims other blanks than String.trim.
 const ENDS_PADDED = /=[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
 
-/** The bytes of an `auth` field as the kubelet decodes it: with padding if it ends in `=`, else without. */
+/** Decodes an `auth` field like the kubelet: with padding if it ends in `=`, otherwise without. */
 export function decodedAuth(auth: string): Base64Result {
   return decodeGoBase64(auth, ENDS_PADDED.test(auth) ? 'padded' : 'raw');
 }
 
-/** The first field of an entry that one of the consumers wants as a text and that is something else. */
+/** The first field of an entry that a consumer expects as a string but that has another type. */
 export function wrongTextField(
   node: JsonNode,
 ): { readonly field: string; readonly kind: JsonNode['kind'] } | undefined {
   return readTexts(node, ['auth', 'username', 'password', 'email', 'identitytoken']).wrong;
 }
 
-/** Something that works but is probably not meant. */
+/** Valid content that is probably unintended. */
 export interface ConfigWarning {
   readonly reason: 'DuplicateKey' | 'FieldCase' | 'FieldIgnored' | 'KeyWithUserInfo';
-  /** A registry key, or a field in quotes. */
+  /** A registry key, or a field name in quotes. */
   readonly subject: string;
   readonly message: string;
 }
 
-/** See {@link entryMembers}. */
+/** Result of {@link entryMembers}. */
 export interface EntryMembers {
-  /** By key as it is written, in the order of the document. */
+  /** By key as written, in document order. */
   readonly entries: ReadonlyMap<string, JsonMember>;
-  /** Whether there is an `auths` object at all (always true for `dockercfg`). */
+  /** Whether there is an `auths` object (always true for `dockercfg`). */
   readonly present: boolean;
-  /** Top-level fields besides `auths`, repeated ones included. */
+  /** Top-level fields other than `auths`, including duplicates. */
   readonly fields: readonly JsonMember[];
   readonly warnings: readonly ConfigWarning[];
-  /** The value found where an object is expected; then the whole document is unusable. */
+  /** A value of another type where an object is expected: the whole document is unusable. */
   readonly wrong?: JsonNode;
 }
 
@@ -109,9 +109,7 @@ export function entryMembers(members: readonly JsonMember[], format: DockerConfi
   return { entries, present, fields, warnings };
 }
 
-/**
- * The same from a text. Undefined when it is not a JSON object, or `auths` is none.
- */
+/** Parses a text and finds its entries. Undefined if the text or its `auths` is not a JSON object. */
 export function readEntryMembers(text: string, format: DockerConfigFormat): EntryMembers | undefined {
   const parsed = parseGoJson(text);
   if (!parsed.ok || parsed.value.kind !== 'object') return undefined;

@@ -1,10 +1,10 @@
 /**
  * Which credentials the kubelet tries for an image, in which order.
  *
- * The keyrings of the pod's secrets, of the node's file and of the credential provider plugins are consulted one after the other
- * and all that match are tried. Within a keyring longer keys come first (keys sorted backwards by their bytes), equal keys
- * in the order of the secrets. When a single credential matched, there is no anonymous attempt. One unreadable secret in the
- * list fails the pod for every image.
+ * The kubelet consults the keyrings of the pod's secrets, of the node's file and of the credential provider plugins, and tries
+ * all matches. Within a keyring, keys are sorted in descending byte order, so that longer keys come first. Equal keys keep the
+ * order of the secrets. If any credential matches, there is no anonymous attempt. One unreadable secret in the list fails every
+ * pull of the pod.
  *
  * Source of the rule: BasicDockerKeyring, UnionDockerKeyring and MakeDockerKeyring of k8s.io/kubernetes 1.36.
  */
@@ -16,13 +16,13 @@ import type { TextPosition } from '../text.ts';
 import { parseSchemelessBytes, parseSchemelessUrl, type SchemelessUrl, urlsMatch } from './match-images.ts';
 import { type AuthSource, type KubeletCredential, readAuthSource } from './pull-secret.ts';
 
-/** All that the kubelet looks at for one pod. */
+/** All credential sources of the kubelet for one pod. */
 export interface KubeletSources {
-  /** `imagePullSecrets`, in the order of the pod. Secrets of other types or without data are skipped by {@link pullSecretSource}. */
+  /** `imagePullSecrets` in pod order. {@link pullSecretSource} skips Secrets of other types or without data. */
   readonly secrets: readonly AuthSource[];
-  /** The node's file: the first valid one, since files are not merged. */
+  /** The node's file: the first valid one, as the kubelet does not merge files. */
   readonly node?: AuthSource;
-  /** What plugins returned for the image, in their order. */
+  /** Responses of the plugins for the image, in their order. */
   readonly plugins?: readonly AuthSource[];
 }
 
@@ -32,44 +32,42 @@ export interface KeyringEntry {
   /** Key as written. */
   readonly written: string;
   readonly position: TextPosition;
-  /** Key as compared with the image; undefined when the kubelet passes the entry over. */
+  /** Key as compared with the image; undefined if the kubelet ignores the entry. */
   readonly key: string | undefined;
   readonly credential: KubeletCredential;
 }
 
-/** A credential that is tried. */
+/** A credential that the kubelet tries. */
 export interface TriedCredential extends KeyringEntry {
-  /** `hub`: the key `index.docker.io`, which counts for Docker Hub when nothing else matches. */
+  /** `hub`: the key `index.docker.io`, used for Docker Hub if nothing else matches. */
   readonly by: 'match' | 'hub';
 }
 
 export type KubeletKeyring =
   | {
       readonly ok: true;
-      /** Keyrings in the order in which they are consulted. */
+      /** Keyrings in the order the kubelet consults them. */
       readonly rings: readonly Ring[];
     }
-  /** The pod can pull no image at all, public ones included. */
+  /** The pod cannot pull any image, not even public ones. */
   | { readonly ok: false; readonly source: string; readonly goText: string };
 
-/** Entries in the order of their keys. */
+/** Entries in key order. */
 export interface Ring {
   readonly entries: readonly IndexedEntry[];
 }
 
-/** An entry, and what its key is compared by. */
+/** An entry with its parsed key. */
 export interface IndexedEntry {
   readonly entry: KeyringEntry;
-  /** Host that the key is meant for. */
+  /** Registry host of the key. */
   readonly registry: string;
-  /** Undefined when nothing can match. */
+  /** Undefined if no image can match. */
   readonly url: SchemelessUrl | undefined;
   readonly bytes: string;
 }
 
-/**
- * Reads all sources. An unreadable node file or plugin answer is skipped, as the kubelet does.
- */
+/** Reads all sources. Skips an unreadable node file or plugin response, like the kubelet. */
 export function kubeletKeyring(sources: KubeletSources): KubeletKeyring {
   const ofSecrets: (readonly IndexedEntry[])[] = [];
   for (const source of sources.secrets) {
@@ -86,7 +84,7 @@ export function kubeletKeyring(sources: KubeletSources): KubeletKeyring {
   return { ok: true, rings: [ofSecrets, ofNode, ofPlugins].map(makeRing) };
 }
 
-/** Entries in the order of their keys, or the kubelet's error: taken apart once for all images, as long as there is the source. */
+/** Entries in key order, or the kubelet's error. Parsed once per source and shared by all images. */
 const entriesOf = oncePer(indexEntries);
 
 function indexEntries(source: AuthSource): readonly IndexedEntry[] | string {
@@ -104,13 +102,13 @@ function indexEntries(source: AuthSource): readonly IndexedEntry[] | string {
         const [registry = ''] = meaning.split('/', 1);
         return [{ entry, registry, url: parsedKey?.ok ? parsedKey.url : undefined, bytes: bytes ?? '' }];
       })
-      // Go's order of equal keys is random here.
+      // Go's order of equal keys is random; by spelling, it is stable.
       .sort((a, b) => compareBytes(a.entry.written, b.entry.written))
       .sort(byKey)
   );
 }
 
-/** The key that the kubelet makes of a written one, as a byte text; undefined when it ignores the entry. */
+/** The key that the kubelet derives from a written one, as byte text; undefined if it ignores the entry. */
 export function kubeletKey(written: string): string | undefined {
   const bytes = toByteText(written);
   const withScheme = /^https?:\/\//.test(bytes) ? bytes : `https://${bytes}`;
@@ -126,16 +124,16 @@ function makeRing(sources: readonly (readonly IndexedEntry[])[]): Ring {
   return { entries: more.length === 0 ? only : sources.flat().sort(byKey) };
 }
 
-/** Backwards. */
+/** Descending. */
 function byKey(a: IndexedEntry, b: IndexedEntry): number {
   if (a.bytes === b.bytes) return 0;
   return a.bytes < b.bytes ? 1 : -1;
 }
 
 /**
- * The credentials that are tried for `repository`, in order. When the list is empty, one anonymous attempt follows.
+ * The credentials that the kubelet tries for `repository`, in order. If empty, it makes one anonymous attempt.
  *
- * @param repository as `ImageReference.repository` has it: without tag and digest, `docker.io/library/nginx`
+ * @param repository like `ImageReference.repository`, without tag and digest: `docker.io/library/nginx`
  */
 export function lookupForKubelet(rings: readonly Ring[], repository: string): readonly TriedCredential[] {
   const target = parseSchemelessUrl(repository);
@@ -158,7 +156,7 @@ function lookupInRing(
   return hub.map(({ entry }) => ({ ...entry, by: 'hub' }));
 }
 
-/** Whether the kubelet takes `repository` for one of Docker Hub. */
+/** Whether the kubelet treats `repository` as an image of Docker Hub. */
 function isHubImage(repository: string): boolean {
   const slash = repository.indexOf('/');
   const first = slash < 0 ? repository : repository.slice(0, slash);

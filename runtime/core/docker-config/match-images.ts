@@ -1,8 +1,8 @@
 /**
- * `matchImages` patterns, as the kubelet compares them with an image.
+ * `matchImages` patterns, compared with an image like the kubelet.
  *
- * Host labels are compared one by one with shell patterns (`*` never spans a dot), the number of labels and the port must be
- * equal, and the path of the pattern must be a plain text prefix of the image's path: `r.io/team` matches `r.io/team-b`.
+ * Host labels are compared one by one with shell patterns (`*` never matches a dot). The number of labels and the port must be
+ * equal. The pattern's path must be a plain prefix of the image's path: `r.io/team` matches `r.io/team-b`.
  *
  * Source of the rule: URLsMatchStr and ParseSchemelessURL of k8s.io/kubernetes/pkg/credentialprovider 1.36.
  */
@@ -10,7 +10,7 @@
 import { toByteText } from '../go/text.ts';
 import { parseGoUrlBytes, splitHostPort } from '../go/url.ts';
 
-/** A pattern or an image, taken apart once. Byte texts. */
+/** A parsed pattern or image, as byte texts. */
 export interface SchemelessUrl {
   readonly labels: readonly string[];
   readonly port: string;
@@ -21,12 +21,12 @@ export type SchemelessUrlResult =
   | { readonly ok: true; readonly url: SchemelessUrl }
   | { readonly ok: false; readonly goText: string };
 
-/** Takes a text without scheme apart: `*.quay.io:443/team`. */
+/** Parses a text without a scheme: `*.quay.io:443/team`. */
 export function parseSchemelessUrl(text: string): SchemelessUrlResult {
   return parseSchemelessBytes(toByteText(text));
 }
 
-/** The same for a byte text. */
+/** Like {@link parseSchemelessUrl}, for a byte text. */
 export function parseSchemelessBytes(bytes: string): SchemelessUrlResult {
   const parsed = parseGoUrlBytes(`https://${bytes}`);
   if (!parsed.ok) return parsed;
@@ -34,7 +34,7 @@ export function parseSchemelessBytes(bytes: string): SchemelessUrlResult {
   return { ok: true, url: { labels: host.split('.'), port, path: parsed.url.path } };
 }
 
-/** Compares two texts that are taken apart. */
+/** Whether a parsed pattern matches a parsed image. */
 export function urlsMatch(glob: SchemelessUrl, target: SchemelessUrl): boolean {
   return (
     glob.port === target.port &&
@@ -44,20 +44,20 @@ export function urlsMatch(glob: SchemelessUrl, target: SchemelessUrl): boolean {
   );
 }
 
-/** A label of a host has at most 63 bytes, and 255 are the longest name there is. */
+/** A DNS label has at most 63 bytes, and a whole name at most 255. */
 const LONGEST_LABEL = 255;
 
 /**
- * The kubelet tries a star at every position of a label, which takes quadratic time. Nothing can be pulled from a host with so long a
- * label, so only the label itself is compared.
+ * The kubelet tries a star at every position of a label, in quadratic time. No image can be pulled from a host with so long a
+ * label, so it is only compared literally.
  */
 function labelMatches(pattern: string, label: string): boolean {
   return label.length > LONGEST_LABEL ? pattern === label : matchesGlob(pattern, label);
 }
 
 /**
- * Whether `name` as a whole matches a shell pattern, as Go's filepath.Match has it for names without a slash: `*` is any text, `?`
- * one character. Brackets stand in a host only around an address, which no host can match.
+ * Whether a shell pattern matches the whole of `name`, like Go's filepath.Match for names without a slash: `*` is any text, `?`
+ * one character. Brackets occur in a host only around an IP address; such a pattern never matches.
  */
 export function matchesGlob(pattern: string, name: string): boolean {
   if (pattern.includes('[')) return false;
@@ -70,7 +70,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
     else if (wanted === '?' || wanted === name[at]) at += 1;
     else if (star === -1) return false;
     else {
-      // The last star stands for one character more; none before it has to be tried again.
+      // Let the last star match one more character; earlier stars need no retry.
       from += 1;
       [at, part] = [from, star];
     }
@@ -78,22 +78,22 @@ export function matchesGlob(pattern: string, name: string): boolean {
   return /^\**$/.test(pattern.slice(part));
 }
 
-/** Whether `image` (a repository such as `quay.io/team/app`) is matched by `pattern`; not when one of the two does not parse. */
+/** Whether `pattern` matches `image` (a repository such as `quay.io/team/app`); false if either cannot be parsed. */
 export function matchesImage(pattern: string, image: string): boolean {
   const [glob, target] = [parseSchemelessUrl(pattern), parseSchemelessUrl(image)];
   return glob.ok && target.ok && urlsMatch(glob.url, target.url);
 }
 
 /**
- * Why the kubelet refuses `pattern` in a CredentialProviderConfig, in its words; undefined when it is accepted. A pattern
- * that is accepted may still be malformed as a glob: it then never matches (see {@link matchImageHint}).
+ * Why the kubelet rejects `pattern` in a CredentialProviderConfig, in its wording; undefined if it accepts it. An accepted
+ * pattern may still be malformed as a glob and never match (see {@link matchImageHint}).
  */
 export function matchImageFault(pattern: string): string | undefined {
   const parsed = parseSchemelessUrl(pattern);
   return parsed.ok ? undefined : `match image is invalid: ${parsed.goText}`;
 }
 
-/** What is probably not meant in a pattern that the kubelet accepts: a sentence for its author, or undefined. */
+/** What is probably unintended in a pattern that the kubelet accepts; undefined if nothing is. */
 export function matchImageHint(pattern: string): string | undefined {
   if (/^[a-zA-Z]+:\/\//.test(pattern)) return 'A scheme is taken as a host: leave it out';
   const parsed = parseSchemelessUrl(pattern);

@@ -1,9 +1,9 @@
 /**
- * The merge of the platform's pull secret with the tenant's.
+ * Merges the platform's pull secret with the tenant's.
  *
- * The platform's entry wins for every registry that it names, in any spelling that the tenant uses. Keys below a
- * platform's host (`quay.io/team` next to `quay.io`) are allowed on purpose. A bad entry of the tenant is skipped and
- * reported; it never holds up the others, nor the platform.
+ * The platform's entry wins for every registry that it names, in any spelling of the tenant. Keys below a platform host
+ * (`quay.io/team` next to `quay.io`) are allowed on purpose. An invalid entry of the tenant is skipped and reported; it blocks
+ * neither other entries nor the platform.
  *
  * Source of the rule: requirement 1, "Registry Precedence and Conflict Resolution". Beyond upstream: keys are compared by
  * meaning (registry-key.ts), the platform's other top-level fields stay, and the result is in canonical form.
@@ -24,10 +24,10 @@ import {
   usableFields,
 } from './pull-secret.ts';
 
-// Which entries of the tenant's pull secret go into the merge, and the verdict on each for its owner.
+// Which entries of the tenant's pull secret are merged, and the verdict on each for its owner.
 // Source of the rule: requirement 1, "Registry Precedence and Conflict Resolution"; the kubelet's order of credentials.
 
-/** An entry of the additional secret that the original one keeps out. */
+/** An entry of the additional secret that conflicts with the original one. */
 export interface MergeConflict {
   /** The key of the additional secret. */
   readonly registry: string;
@@ -35,15 +35,15 @@ export interface MergeConflict {
   readonly original: string;
 }
 
-/** An entry that goes into the result. */
+/** An entry of the result. */
 type PlacedEntry = EncodedEntry & MergedEntry;
 
 interface TenantContext {
-  /** All entries of the original secret; a broken one keeps its registry all the same. */
+  /** All entries of the original secret; an invalid one still reserves its registry. */
   readonly original: readonly DockerConfigEntry[];
-  /** Entries of an earlier merge, by the key under which they were written. */
+  /** Entries of an earlier merge, by the key they were written under. */
   readonly lastGood: ReadonlyMap<string, DockerConfigEntry>;
-  /** Bytes that may be added. */
+  /** Bytes left for entries. */
   readonly room: number;
 }
 
@@ -54,10 +54,10 @@ interface TenantPart {
   readonly problem?: ConfigProblem;
 }
 
-/** Judges every entry of the additional secret. */
+/** Decides on every entry of the additional secret. */
 function judgeAdditional(entries: readonly DockerConfigEntry[], context: TenantContext): TenantPart {
   const judge = new Judge(context);
-  // Which of two equal keys is taken, and what still fits, must not depend on the order of the document.
+  // The choice between equal keys, and which entries still fit, must not depend on document order.
   for (const entry of entries.toSorted(byPreference)) judge.judge(entry);
   return {
     added: judge.added,
@@ -109,14 +109,14 @@ class Judge {
     this.#take(entry, last, 'lastGood');
   }
 
-  /** The platform's key that means the same. */
+  /** The platform's key with the same meaning. */
   #platformKeyOf({ key }: DockerConfigEntry): string | undefined {
     return key.identities
       .map((identity) => this.#platform.get(identity))
       .find((found) => found !== undefined);
   }
 
-  /** The kubelet looks at "index.docker.io" only when nothing else matches, so a wildcard for any host would hide it. */
+  /** The kubelet uses "index.docker.io" only if nothing else matches, so a wildcard for any host would hide it. */
   #hiddenHub({ key }: DockerConfigEntry): string | undefined {
     const hub = this.#platform.get('docker.io');
     if (hub === undefined || !key.portable.includes('*') || key.portable.includes('/')) return undefined;
@@ -139,7 +139,7 @@ class Judge {
     this.#say(entry, 'Shadowed', reason, `${why === undefined ? what : hides}, which wins: ${advice}`);
   }
 
-  /** Takes the value of `used`, which is `entry` or its last good form. */
+  /** Adds the value of `used`, which is `entry` or its last good version. */
   #take(entry: DockerConfigEntry, used: DockerConfigEntry, source: MergedEntry['source']): void {
     const { written, portable } = entry.key;
     const encoded = encodeEntry(used, portable);
@@ -184,7 +184,7 @@ class Judge {
   }
 }
 
-/** What the owner of the additional secret should know about the document besides its entries. */
+/** Warnings for the owner of the additional secret about the document, apart from its entries. */
 function documentWarnings(config: DockerConfig): readonly EntryStatus[] {
   const ignored = reveal(config.fields).map((member) => ({
     reason: 'FieldIgnored',
@@ -198,7 +198,7 @@ function placeText(position: TextPosition | undefined): string {
   return position === undefined ? '' : ` (line ${position.line}, column ${position.column})`;
 }
 
-/** Verdict on an additional document that cannot be used at all. */
+/** Verdict on an additional document that is unusable as a whole. */
 function documentVerdict(problem: ConfigProblem, kept: number): EntryStatus {
   const after =
     kept === 0
@@ -212,7 +212,7 @@ function documentVerdict(problem: ConfigProblem, kept: number): EntryStatus {
   };
 }
 
-/** Entries that were good in an earlier merge. */
+/** Valid entries of an earlier merge. */
 export interface LastGood {
   /** The merged document. */
   readonly text: Redacted<string>;
@@ -223,21 +223,21 @@ export interface LastGood {
 export interface MergeInput {
   /** The platform's document. */
   readonly original: Redacted<string>;
-  /** The tenant's document; absent when there is none. */
+  /** The tenant's document, if there is one. */
   readonly additional?: Redacted<string>;
-  /** Stands in, entry by entry, for what the tenant has made unreadable since. */
+  /** Fallback for single entries that have become unreadable; those of the platform prefer `lastOriginal`. */
   readonly lastGood?: LastGood;
-  /** The platform's entries as they were last written: they stand in for what the platform has made unreadable since. */
+  /** The platform's entries as last written: fallback for those that have become unreadable. */
   readonly lastOriginal?: readonly DockerConfigEntry[];
-  /** Entries of the platform that stay although its document no longer has them. */
+  /** Platform entries that are kept although its document no longer has them. */
   readonly heldOriginal?: readonly DockerConfigEntry[];
   /** Size limit of a Secret; entries that do not fit are skipped. @default {1048576} */
   readonly maxBytes?: number;
 }
 
-/** Where an entry of the result comes from. */
+/** Origin of an entry of the result. */
 export interface MergedEntry {
-  /** As in the result. */
+  /** Key in the result. */
   readonly key: string;
   readonly source: 'original' | 'additional' | 'lastGood';
 }
@@ -245,27 +245,25 @@ export interface MergedEntry {
 export type MergeResult =
   | {
       readonly ok: true;
-      /** The merged document, canonical. */
+      /** The merged document in canonical form. */
       readonly text: Redacted<string>;
       /** Sorted by key. */
       readonly entries: readonly MergedEntry[];
       readonly conflicts: readonly MergeConflict[];
-      /** One per entry of the additional secret, and one for each thing to know about it; see `Verdict.subject`. */
+      /** One per entry of the additional secret, and one per warning about it; see `EntryStatus.subject`. */
       readonly verdicts: readonly EntryStatus[];
-      /** What is wrong in the platform's own document; its bad entries are skipped. */
+      /** Problems of the platform's document; its invalid entries are skipped. */
       readonly originalVerdicts: readonly EntryStatus[];
-      /** The additional document cannot be used at all. */
+      /** Why the additional document is unusable as a whole. */
       readonly additionalProblem?: ConfigProblem;
     }
-  /** The original document cannot be used: there is nothing to write. */
+  /** The original document is unusable: nothing can be written. */
   | { readonly ok: false; readonly problem: ConfigProblem };
 
-/** What the API server takes in one Secret. */
+/** Size limit of the API server for one Secret. */
 export const MAX_SECRET_BYTES: number = 1024 * 1024;
 
-/**
- * Merges. Total: never throws.
- */
+/** Merges both documents. Never throws. */
 export function mergePullSecrets(input: MergeInput): MergeResult {
   const parsed = parseDockerConfig(input.original);
   if (!parsed.ok) return parsed;
@@ -296,7 +294,7 @@ export function mergePullSecrets(input: MergeInput): MergeResult {
   };
 }
 
-/** A document without an `auths` object. */
+/** The problem of a document without an `auths` object. */
 export const AUTHS_MISSING: ConfigProblem = {
   reason: 'AuthsMissing',
   message: 'has no "auths" object, expected one entry per registry',
@@ -309,7 +307,7 @@ interface PlatformPart {
   readonly verdicts: readonly EntryStatus[];
 }
 
-/** The platform's entries; a broken one is skipped or kept in its last good form. */
+/** The platform's entries; an invalid one is replaced by its last good version, or skipped. */
 function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConfigEntry>): PlatformPart {
   const entries: PlacedEntry[] = [];
   const verdicts: EntryStatus[] = config.warnings.map((warning) => ({ verdict: 'Warning', ...warning }));
@@ -325,9 +323,9 @@ function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConf
 }
 
 /**
- * The platform's keys stay as they are, but for a namespace with a scheme (`https://quay.io/team`): CRI-O takes that for the
- * whole host, and only while no key names the host, so that a tenant's `quay.io` would replace it. It stays too where
- * the plain spelling is taken, or would no longer say that the port is the scheme's.
+ * The platform's keys stay, except a namespace with a scheme (`https://quay.io/team`). CRI-O reads that as the whole host, but
+ * only while no key names the host: a tenant's `quay.io` would replace it. It stays too if the plain spelling is taken, or would
+ * no longer imply the port of the scheme.
  */
 function platformKeys(entries: readonly DockerConfigEntry[]): ReadonlyMap<string, string> {
   const taken = new Set(entries.map((entry) => entry.key.written));
@@ -355,7 +353,7 @@ function tenantPart(text: Redacted<string> | undefined, context: TenantContext):
     return { ...judged, verdicts: [...judged.verdicts, ...documentWarnings(parsed.config)] };
   }
   const problem = parsed.ok ? AUTHS_MISSING : parsed.problem;
-  // Nothing can be read, so all valid entries stay, checked against the platform's present keys.
+  // The document is unreadable: keep all valid entries, checked against the platform's current keys.
   const kept = judgeAdditional([...context.lastGood.values()], context);
   return {
     added: kept.added.map((one) => ({ ...one, source: 'lastGood' })),

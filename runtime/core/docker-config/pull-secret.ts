@@ -1,5 +1,5 @@
 /**
- * What the Go programs make of the document of a pull secret, error texts included.
+ * Decodes the document of a pull secret like the Go programs that consume it, error texts included.
  *
  * Source of the rule: DockerConfigJSON of k8s.io/kubernetes/pkg/credentialprovider 1.36 (kubelet, and the validation of the
  * hosted cluster operator), dockerConfigFile of go.podman.io/image v5.42 (CRI-O, podman), encoding/json of Go 1.26.
@@ -26,21 +26,21 @@ import {
 } from './fields.ts';
 import { type RegistryKey, registryKey } from './registry-key.ts';
 
-/** User name and password as the kubelet hands them to the container runtime. */
+/** User name and password as the kubelet passes them to the container runtime. */
 export interface KubeletCredential {
   readonly username: string;
   readonly password: Redacted<string>;
   readonly email: string;
 }
 
-/** What containers/image takes from an entry. Both empty: it goes on without a credential. */
+/** What containers/image reads from an entry. All empty: it continues without a credential. */
 export interface ContainersCredential {
   readonly username: string;
   readonly password: Redacted<string>;
   readonly identityToken: Redacted<string>;
 }
 
-/** A value, or an error in Go's words. */
+/** A value, or an error in Go's wording. */
 export type Decoded<T> =
   | { readonly ok: true; readonly value: T }
   | { readonly ok: false; readonly goText: string };
@@ -54,15 +54,15 @@ interface TypeFault {
 
 const COLON_MISSING = 'unable to parse auth field, must be formatted as base64(username:password)';
 
-/** The structs into which a Go program decodes a document. */
+/** The structs that a Go program decodes a document into. */
 interface Consumer {
   readonly struct: string;
   readonly type: string;
   readonly mapType: string;
-  /** The other field with a type of its own: a map of texts. */
+  /** The other typed field: an object with string values. */
   readonly textMap: string;
   readonly entryType: string;
-  /** Whether Go stops at a fault of an entry; else it goes on and reports the first one at the end. */
+  /** Whether Go stops at an invalid entry; otherwise it continues and reports the first fault at the end. */
   readonly stops: boolean;
   readonly entryFault: (node: JsonNode, struct: string, path: readonly string[]) => string | undefined;
 }
@@ -82,7 +82,7 @@ const KUBELET: Consumer = {
   },
 };
 
-/** Base64 is looked at only when the entry is used. */
+/** Base64 is decoded only when the entry is used. */
 const CONTAINERS: Consumer = {
   struct: 'dockerConfigFile',
   type: 'config.dockerConfigFile',
@@ -96,7 +96,7 @@ const CONTAINERS: Consumer = {
   },
 };
 
-/** Why a consumer rejects the whole document, in Go's words: the fault at which it stops, else the first that it meets. */
+/** Why a consumer rejects the whole document, in Go's wording: the fault that stops it, otherwise the first one. */
 function faultFor(consumer: Consumer, document: JsonNode, format: DockerConfigFormat): string | undefined {
   const [struct, path] = format === 'dockercfg' ? ['', []] : [consumer.struct, ['auths']];
   let saved: string | undefined;
@@ -129,7 +129,7 @@ function faultFor(consumer: Consumer, document: JsonNode, format: DockerConfigFo
   return aborted ?? saved;
 }
 
-/** What is wrong with one entry. `struct` and `path` locate it in the error text. */
+/** The fault of one entry. `struct` and `path` locate it in the error text. */
 function entryFault(
   consumer: Consumer,
   node: JsonNode,
@@ -144,7 +144,7 @@ function textFault(wrong: NonNullable<Texts['wrong']>, struct: string, path: rea
   return typeFaultText({ value: wrong.kind, struct, path: [...path, wrong.field], type: 'string' });
 }
 
-/** One entry for the kubelet. */
+/** Decodes one entry like the kubelet. */
 function kubeletEntry(node: JsonNode): Decoded<KubeletCredential> {
   const goText = entryFault(KUBELET, node, '', []);
   if (goText !== undefined) return { ok: false, goText };
@@ -172,7 +172,7 @@ function decodeKubeletAuth(auth: string): Decoded<Omit<KubeletCredential, 'email
   };
 }
 
-/** What containers/image makes of the entry it has chosen. */
+/** Decodes an entry like containers/image. */
 export function containersCredential(node: JsonNode): Decoded<ContainersCredential> {
   const none = { username: '', password: redact(''), identityToken: redact('') };
   const { auth = '', identitytoken = '' } = readTexts(node, ['auth', 'identitytoken']).texts;
@@ -204,9 +204,9 @@ function typeFaultText({ value, struct, path, type }: TypeFault): string {
   return `json: cannot unmarshal ${value} into ${target} of type ${type}`;
 }
 
-// One entry of `auths`: what each consumer would use of it, and why it cannot be used.
-// Source of the rule: the kubelet's and containers/image's own strictness (docker-config-go.ts); an entry is good when both
-// can read it and at least the kubelet finds a credential in it.
+// One entry of `auths`: what each consumer reads from it, and why it is unusable.
+// Source of the rule: how the kubelet and containers/image decode it (above). An entry is valid if both can read it and at least
+// the kubelet finds a credential.
 
 export type EntryFaultReason =
   | 'KeyInvalid'
@@ -216,29 +216,29 @@ export type EntryFaultReason =
   | 'AuthWithoutColon'
   | 'NoCredential';
 
-/** Why an entry cannot be used. */
+/** Why an entry is unusable. */
 export interface EntryFault {
   readonly reason: EntryFaultReason;
-  /** The end of a sentence that begins with the entry: `has an "auth" that is not base64`. Shows no value. */
+  /** Completes a sentence about the entry: `has an "auth" that is not base64`. Contains no value. */
   readonly message: string;
 }
 
-/** One entry; of several under the same key, the last, as Go has it. */
+/** One entry; the last of duplicate keys, as in Go. */
 export interface DockerConfigEntry {
   readonly key: RegistryKey;
   readonly position: TextPosition;
   readonly value: Redacted<JsonNode>;
-  /** Whether no consumer stumbles over it, be it good for anything or not. */
+  /** False if a consumer would reject the whole document for this entry. */
   readonly readable: boolean;
-  /** Absent when the entry is good. */
+  /** Absent if the entry is valid. */
   readonly fault?: EntryFault;
-  /** What the kubelet would use; absent when it cannot read the entry. */
+  /** What the kubelet would use; absent if it cannot read the entry. */
   readonly kubelet?: KubeletCredential;
-  /** What containers/image would use; absent when it cannot read the entry, empty when it goes on without. */
+  /** What containers/image would use; absent if it cannot read the entry, empty if it continues without a credential. */
   readonly containers?: ContainersCredential;
 }
 
-/** Judges `member`. */
+/** Validates an entry of `auths`. */
 export function judgeEntry(member: JsonMember, position: TextPosition): DockerConfigEntry {
   const key = registryKey(member.key);
   const kubelet = kubeletEntry(member.value);
@@ -294,12 +294,12 @@ export function describeKind(kind: JsonNode['kind']): string {
   return kind === 'array' || kind === 'object' ? `an ${kind}` : `a ${kind}`;
 }
 
-// The document of a pull secret, validated entry by entry.
-// The kubelet rejects a whole document for one bad entry, and CRI-O for one field of the wrong type. Here every entry gets
-// its own verdict, so that one bad entry can be skipped and reported while the others are used.
-// Source of the rule: docker-config-go.ts says what the consumers do with the whole document.
+// Validates the document of a pull secret entry by entry.
+// The kubelet rejects a whole document for one invalid entry, and CRI-O for one field of the wrong type. Here, every entry gets
+// its own verdict: an invalid one is skipped and reported, and the others are used.
+// Source of the rule: the consumers' treatment of the whole document, at the top of this file.
 
-/** Why a document as a whole cannot be used. */
+/** Why a document is unusable as a whole. */
 export interface ConfigProblem {
   readonly reason:
     | 'Empty'
@@ -309,10 +309,10 @@ export interface ConfigProblem {
     | 'NotAnObject'
     | 'AuthsMissing'
     | 'AuthsNotAnObject';
-  /** A sentence without its end, that shows nothing of the document: `has no "auths"`. */
+  /** Completes a sentence without content of the document: `has no "auths"`. */
   readonly message: string;
   readonly position?: TextPosition;
-  /** Why the kubelet rejects the document, in its words, which may show one character of it; undefined when it does not. */
+  /** Why the kubelet rejects the document, in its wording, which may quote one character; undefined if it accepts it. */
   readonly kubeletFault: string | undefined;
   /** The same for containers/image. */
   readonly containersFault: string | undefined;
@@ -320,18 +320,18 @@ export interface ConfigProblem {
 
 export interface DockerConfig {
   readonly format: DockerConfigFormat;
-  /** In the order of the document. */
+  /** In document order. */
   readonly entries: readonly DockerConfigEntry[];
-  /** Whether there is an `auths` object at all (always true for `dockercfg`). */
+  /** Whether there is an `auths` object (always true for `dockercfg`). */
   readonly hasAuths: boolean;
-  /** Whether a field has the exact name `auths`, which HyperShift's node agent demands (always true for `dockercfg`). */
+  /** Whether a field is named exactly `auths`, as HyperShift's node agent requires (always true for `dockercfg`). */
   readonly spelled: boolean;
-  /** Top-level fields besides `auths`, repeated ones included. */
+  /** Top-level fields other than `auths`, including duplicates. */
   readonly fields: Redacted<readonly JsonMember[]>;
   readonly warnings: readonly ConfigWarning[];
-  /** Why the kubelet discards the whole document, in its words; undefined when it does not. */
+  /** Why the kubelet discards the whole document, in its wording; undefined if it does not. */
   readonly kubeletFault: string | undefined;
-  /** Why containers/image discards the whole document, in its words. */
+  /** Why containers/image discards the whole document, in its wording; undefined if it does not. */
   readonly containersFault: string | undefined;
 }
 
@@ -339,14 +339,14 @@ export type DockerConfigResult =
   | { readonly ok: true; readonly config: DockerConfig }
   | { readonly ok: false; readonly problem: ConfigProblem };
 
-/** As long as there is the text: a document is read once, however many images are looked up in it. */
+/** Each text is parsed once, however many images are looked up in it. */
 const read = {
   'config.json': oncePer((text: Redacted<string>) => parseText(reveal(text), 'config.json')),
   dockercfg: oncePer((text: Redacted<string>) => parseText(reveal(text), 'dockercfg')),
 };
 
 /**
- * Reads the document of a pull secret. Total: every text gives a config or a problem, and the same `text` the same answer.
+ * Parses the document of a pull secret. Never throws, and returns the same result for the same `text`.
  *
  * @param text the decoded value of `.dockerconfigjson` (or `.dockercfg`)
  * @param format @default {'config.json'}
@@ -375,7 +375,7 @@ function parseText(plain: string, format: DockerConfigFormat): DockerConfigResul
 /** Prefix of values that SOPS encrypted. */
 const ENCRYPTED = /^ENC\[[A-Z0-9_]+,data:/;
 
-/** What a value holds instead of a document, where that is known. */
+/** Recognizes common values that are not a document: empty, encrypted or masked. */
 function notJson(plain: string): readonly [ConfigProblem['reason'], string] | undefined {
   const text = plain.trim();
   if (text === '') return ['Empty', 'is empty'];
@@ -386,12 +386,12 @@ function notJson(plain: string): readonly [ConfigProblem['reason'], string] | un
   return undefined;
 }
 
-/** Whether a value of a Secret, in base64 or as SOPS leaves it, is encrypted. */
+/** Whether a value of a Secret, in base64 or as SOPS wrote it, is encrypted. */
 export function isEncrypted(value: Redacted<string>): boolean {
   return ENCRYPTED.test(reveal(secretDataText(value)));
 }
 
-/** The helper of a workstation that keeps the password of an entry: neither a kubelet nor, of a Secret, a runtime asks it. */
+/** The credential helper that keeps an entry's password on a workstation. No kubelet runs it, nor does a runtime for a Secret. */
 export function helperOf({ fields }: DockerConfig, key: string): string | undefined {
   const members = reveal(fields);
   const field = (name: string) => members.findLast((one) => fieldOf(one.key, [name]) !== undefined);
@@ -403,7 +403,7 @@ export function helperOf({ fields }: DockerConfig, key: string): string | undefi
   return `${own === undefined ? 'credsStore' : 'credHelpers'}${name}`;
 }
 
-/** What to say of such an entry, as the end of a sentence that begins with it. */
+/** Message about such an entry; completes a sentence. */
 export function withHelper(helper: string): string {
   return `holds no password: ${helper} keeps it on the machine that wrote the file, where no node can ask for it. Write the entry with kubectl create secret docker-registry`;
 }
@@ -425,7 +425,7 @@ function readDocument(plain: string, document: JsonNode, format: DockerConfigFor
   }
   const entries = [...found.entries.values()].map((member) => judgeEntry(member, positions(member.at)));
   const { fields } = found;
-  // Reading it all again as the consumers do is needed only where one of them may stumble.
+  // Decoding again like the consumers is needed only if one of them may reject something.
   const clean =
     fields.length === 0 && found.warnings.length === 0 && entries.every((entry) => entry.readable);
   return {
@@ -461,12 +461,12 @@ function unusable(
   return { ok: false, problem: { reason, message, ...rest } };
 }
 
-// The part of a pull secret that may be written where the kubelet and CRI-O read it: every entry and field over which neither
-// stumbles. One bad `auth` costs the kubelet the whole file, with every credential in it.
-// Source of the rule: go-reader.ts, that is DockerConfigJSON of the kubelet 1.36 and dockerConfigFile of containers/image.
+// The part of a pull secret that may be written to the file of the kubelet and CRI-O: every entry and field that both accept. For
+// one invalid `auth`, the kubelet rejects the whole file with every credential in it.
+// Source of the rule: DockerConfigJSON of the kubelet 1.36 and dockerConfigFile of containers/image, as decoded above.
 
 /**
- * Top-level fields that may be written: without those for which a consumer would reject the whole document.
+ * Top-level fields that may be written: without those that make a consumer reject the whole document.
  *
  * @returns the fields to write, and the names of those omitted
  */
@@ -488,27 +488,25 @@ function isTextMap(node: JsonNode): boolean {
   return node.members.every(({ value }) => value.kind === 'string' || value.kind === 'null');
 }
 
-/** See {@link usablePart}. */
+/** Result of {@link usablePart}. */
 export interface UsablePart {
-  /** Whether the document may be written as it stands: nothing is omitted, and both consumers accept all of it. */
+  /** Whether the document may be written unchanged: nothing is omitted, and both consumers accept all of it. */
   readonly whole: boolean;
   readonly entries: readonly DockerConfigEntry[];
-  /** Entries for which a consumer would reject the whole document. */
+  /** Entries that make a consumer reject the whole document. */
   readonly broken: readonly DockerConfigEntry[];
-  /** Fields beside `auths`. */
+  /** Fields other than `auths`. */
   readonly fields: readonly JsonMember[];
-  /** Names of the fields that are omitted for the same reason. */
+  /** Names of the fields omitted for the same reason. */
   readonly leftOut: readonly string[];
 }
 
-/**
- * Splits a document.
- */
+/** Splits a document into what may be written and what may not. */
 export function usablePart(config: DockerConfig): UsablePart {
   const broken = config.entries.filter((entry) => !entry.readable);
   const { fields, leftOut } = usableFields(config);
   return {
-    // A fault without a broken entry: a field, or the first of two equal keys.
+    // A fault without a broken entry: of a field, or of an earlier duplicate key.
     whole: broken.length === 0 && config.kubeletFault === undefined && config.containersFault === undefined,
     entries: config.entries.filter((entry) => entry.readable),
     broken,
@@ -517,16 +515,16 @@ export function usablePart(config: DockerConfig): UsablePart {
   };
 }
 
-/** A Secret with a docker config under `.dockerconfigjson`, read. */
+/** A parsed Secret with a docker config under `.dockerconfigjson`. */
 export class PullSecret {
   static readonly #read = oncePer((secret: KubeObject) => new PullSecret(secret as SecretObject));
 
   readonly secret: SecretObject;
-  /** Base64, the very bytes of the Secret also where they are not UTF-8; undefined without the key. */
+  /** Base64, the exact bytes of the Secret even if they are not UTF-8; undefined without the key. */
   readonly value: Redacted<string> | undefined;
   /** Empty without the key. */
   readonly text: Redacted<string>;
-  /** Undefined when there is a problem. */
+  /** Undefined if there is a problem. */
   readonly config: DockerConfig | undefined;
   readonly entries: readonly DockerConfigEntry[];
   readonly problem: ConfigProblem | undefined;
@@ -544,12 +542,12 @@ export class PullSecret {
     this.kubeletFault = (parsed.ok ? parsed.config : parsed.problem).kubeletFault;
   }
 
-  /** Reads `secret` once, as long as there is the object. */
+  /** Parses each `secret` object once. */
   static of(secret: KubeObject): PullSecret {
     return PullSecret.#read(secret);
   }
 
-  /** Names what the document says to its readers, by which nodes are compared; undefined when they can use nothing of it. */
+  /** Digest of what the document means to its consumers, for comparing nodes; undefined if they can use none of it. */
   get digest(): string | undefined {
     this.#digest ??= { value: readersDigest(this.config, this.text) };
     return this.#digest.value;
@@ -568,12 +566,12 @@ function readersDigest(config: DockerConfig | undefined, text: Redacted<string>)
     : unusableDigest(Buffer.from(reveal(text)));
 }
 
-/** A text as Secrets hold it. */
+/** Encodes a text as Secrets store it. */
 export function toBase64(text: Redacted<string>): Redacted<string> {
   return redact(Buffer.from(reveal(text)).toString('base64'));
 }
 
-/** One document with credentials. */
+/** A document with credentials. */
 export interface AuthSource {
   /** For messages: `Secret/team/pull`, `/var/lib/kubelet/config.json`. */
   readonly name: string;
@@ -581,24 +579,24 @@ export interface AuthSource {
   readonly text: Redacted<string>;
 }
 
-/** What the document of `source` says. */
+/** Parses the document of `source`. */
 export function readAuthSource({ text, format }: AuthSource): DockerConfigResult {
   return parseDockerConfig(text, format);
 }
 
-// What HyperShift's node agent takes for a docker config, so that none is handed to it that it refuses.
+// What HyperShift's node agent accepts as a docker config, so that Pullwright never writes one that it rejects.
 // Source of the rule: HyperShift `sync-global-pullsecret` (validateDockerConfigJSON).
 
 export const MISSING_AUTHS = "missing 'auths' key";
 
-/** Why HyperShift's node agent refuses the content of a pull secret: it wants an object with the exact key `auths`. */
+/** Why HyperShift's node agent rejects the content of a pull secret: it requires an object with the exact key `auths`. */
 export function upstreamAgentFault(content: Redacted<string>): string | undefined {
   const read = unmarshalMap(content);
   if (!read.ok) return read.goText;
   return read.members.some((member) => member.key === 'auths') ? undefined : MISSING_AUTHS;
 }
 
-/** See {@link unmarshalMap}. */
+/** Result of {@link unmarshalMap}. */
 export type UnmarshalledMap =
   | { readonly ok: true; readonly members: readonly JsonMember[] }
   | { readonly ok: false; readonly goText: string };
@@ -619,31 +617,29 @@ export function unmarshalMap(text: Redacted<string>): UnmarshalledMap {
   return { ok: true, members: value.kind === 'object' ? value.members : [] };
 }
 
-// A Secret as a source of credentials: which of its keys counts, and what the API server would say about it.
+// A Secret as a source of credentials: which key holds the document, and whether the API server accepts it.
 // Source of the rule: MakeDockerKeyring of the kubelet 1.36, ValidateSecret of the API server 1.36.
 
-/** Secret type to the key that holds its document. */
+/** The data key of each type of pull secret. */
 const PULL_SECRET_KEYS: Readonly<Record<string, string>> = {
   'kubernetes.io/dockerconfigjson': '.dockerconfigjson',
   'kubernetes.io/dockercfg': '.dockercfg',
 };
 
-/** The key of the data that belongs to `type`; undefined for types that are not those of pull secrets. */
+/** The data key for `type`; undefined if `type` is not that of a pull secret. */
 export function pullSecretKey(type: unknown): string | undefined {
   return typeof type === 'string' && Object.hasOwn(PULL_SECRET_KEYS, type)
     ? PULL_SECRET_KEYS[type]
     : undefined;
 }
 
-/** The text under a base64 value of a Secret. Bytes that are not UTF-8 become U+FFFD, as in Go. */
+/** Decodes a base64 value of a Secret. Invalid UTF-8 becomes U+FFFD, as in Go. */
 export function secretDataText(value: Redacted<string>): Redacted<string> {
   const plain = reveal(value);
   return ENCRYPTED.test(plain) ? value : redact(decodeUtf8(Buffer.from(plain, 'base64')));
 }
 
-/**
- * What the kubelet reads of a Secret that a pod lists; undefined for those that it passes over: other types, no data.
- */
+/** What the kubelet reads from a Secret that a pod lists; undefined for those that it skips: other types, or no data. */
 export function pullSecretSource(secret: SecretObject): AuthSource | undefined {
   const key = pullSecretKey(secret.type);
   const value = key === undefined ? undefined : secret.data?.[key];
@@ -658,13 +654,13 @@ export function pullSecretSource(secret: SecretObject): AuthSource | undefined {
   };
 }
 
-/** A Secret with its data as texts. */
+/** A Secret with decoded data. */
 export interface SecretContent {
   readonly type: string;
   readonly data: Readonly<Record<string, Redacted<string>>>;
 }
 
-/** Why the API server refuses a pull secret, in its words; undefined when it takes it (or the type is another). */
+/** Why the API server rejects a pull secret, in its wording; undefined if it accepts it, or for another type. */
 export function apiServerSecretFault({ type, data }: SecretContent): string | undefined {
   const key = pullSecretKey(type);
   if (key === undefined) return undefined;

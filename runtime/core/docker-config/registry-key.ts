@@ -1,10 +1,10 @@
 /**
- * What a key of `auths` means. One registry has many spellings, and each consumer folds others of them together:
+ * The meaning of an `auths` key. A registry has many spellings, and each consumer normalizes them differently:
  *
- * - kubelet: drops `https://` or `http://`, user info, query, fragment and a leading `/v1/` or `/v2/`, unescapes `%xx`; the
- *   host keeps its case; `index.docker.io` is a fall-back for images of Docker Hub.
- * - containers/image (CRI-O, podman): takes the key as it is; in a second pass, keys with a scheme are cut down to their
- *   host, and `docker.io`, `index.docker.io` and `registry-1.docker.io` are one.
+ * - kubelet: drops `https://` or `http://`, user info, query, fragment and a leading `/v1/` or `/v2/`, and unescapes `%xx`. The
+ *   host keeps its case. `index.docker.io` is a fallback for images of Docker Hub.
+ * - containers/image (CRI-O, podman): takes the key as it is. In a second pass, keys with a scheme are reduced to their host,
+ *   and `docker.io`, `index.docker.io` and `registry-1.docker.io` are equal.
  *
  * Source of the rule: BasicDockerKeyring.Add of k8s.io/kubernetes 1.36; normalizeAuthFileKey of go.podman.io/image v5.42.
  */
@@ -16,25 +16,23 @@ export interface RegistryKey {
   readonly written: string;
   /** Equal for all spellings of one registry or namespace: `quay.io`, `quay.io/team`, `docker.io`. */
   readonly meaning: string;
-  /** Everything that it must not compete with: its meaning, and its meaning with the port that a scheme would imply. */
+  /** Keys that share one of these conflict: the meaning, and for `http://` the meaning without port 80. */
   readonly identities: readonly string[];
   /**
    * The spelling that the kubelet and containers/image read alike: no scheme, no trailing slash, Docker Hub as `docker.io`.
-   * Case and port of the host stay, because both compare them with the image as they are.
+   * Case and port of the host stay, because both compare them literally with the image.
    */
   readonly portable: string;
-  /** Why no image can ever match, as the end of a sentence that begins with the key. */
+  /** Why no image can match; completes a sentence about the key. */
   readonly fault?: string;
 }
 
-/** A host with an optional namespace below it, where there is nothing to fold. */
+/** A host with an optional namespace that needs no normalization. */
 const SIMPLE = /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?:\/(?!v[12]\/)[a-z0-9._-]+)*$/;
 
 const HUB = new Set(['docker.io', 'index.docker.io', 'registry-1.docker.io']);
 
-/**
- * Judges one key.
- */
+/** Parses and validates a key. */
 export function registryKey(written: string): RegistryKey {
   if (SIMPLE.test(written) && !written.includes('docker.io')) {
     return { written, meaning: written, identities: [written], portable: written };
@@ -68,7 +66,7 @@ export function registryKey(written: string): RegistryKey {
   };
 }
 
-/** Path without slashes at its ends, and without the API version that clients used to store. */
+/** Path without leading and trailing slashes, and without the API version that clients used to store. */
 function namespaceOf(path: string, apiUrl: boolean): string {
   const versionless = path.replace(apiUrl ? /^\/v[12](?=\/|$)/ : /^\/v[12](?=\/)/, '');
   return versionless
@@ -85,7 +83,7 @@ function hubName(host: string): string {
   return HUB.has(host) ? 'docker.io' : host;
 }
 
-/** Without the default port, an empty port, and the dot of a fully qualified name. */
+/** Removes the default port, an empty port, and the trailing dot of a fully qualified name. */
 function withoutPort(host: string, port: string): string {
   const name = host.endsWith(`:${port}`) ? host.slice(0, -port.length - 1) : host.replace(/:$/, '');
   return name.replace(/\.$/, '');
@@ -95,10 +93,10 @@ function keyFault(written: string, host: string, path: string): string | undefin
   if (host === '') return 'names no registry';
   if (written !== written.trim()) return 'has blanks around it';
   if (/[@:]/.test(path)) return 'has a tag or a digest, and images are compared without it';
-  // As %20 or %3F in a URL: decoded, the key would be another one.
+  // Decoded from %20 or %3F in a URL: without the escape, the key would have another meaning.
   if (/[\s\p{Cc}?#%]/u.test(path))
     return 'has a blank, a control character or one of ? # % in its path, which no image has';
-  // Wildcards in the path are taken as they are, so nothing can match them.
+  // Wildcards in the path are literal, so nothing can match them.
   if (path.includes('*')) return 'has a wildcard in its path, and wildcards work in the host only';
   return path === path.toLowerCase() ? undefined : 'has capital letters in its path, which no image has';
 }

@@ -1,6 +1,6 @@
 /**
- * Base64 as Go's encoding/base64 decodes it: line ends are skipped, superfluous bits of the last character are allowed,
- * padding is demanded (`padded`) or refused (`raw`), and an error names the byte that is wrong.
+ * Decodes base64 like Go's encoding/base64: skips line breaks and accepts non-zero trailing bits. Padding is required (`padded`)
+ * or rejected (`raw`). Errors give the offset of the invalid byte.
  *
  * Source of the rule: encoding/base64 of Go 1.26, StdEncoding and RawStdEncoding.
  */
@@ -9,9 +9,7 @@ export type Base64Result =
   | { readonly ok: true; readonly bytes: Uint8Array }
   | { readonly ok: false; readonly goText: string };
 
-/**
- * Decodes `text`.
- */
+/** Decodes `text`, or returns the error text of Go. */
 export function decodeGoBase64(text: string, padding: 'padded' | 'raw'): Base64Result {
   if (isPlain(text, padding)) return { ok: true, bytes: Buffer.from(text, 'base64') };
   const input = Buffer.from(text, 'utf8');
@@ -22,11 +20,11 @@ export function decodeGoBase64(text: string, padding: 'padded' | 'raw'): Base64R
   const fault =
     found === -1 ? shortFault(rest, input.length, padding) : endFault(input, { end, rest, padding });
   if (fault !== undefined) return corrupt(fault);
-  // Node skips line ends.
+  // Node skips line breaks.
   return { ok: true, bytes: Buffer.from(plain.slice(0, end), 'base64') };
 }
 
-/** Almost every text: nothing but the alphabet, and of the right length. */
+/** The common case: only characters of the alphabet, correct length and padding. */
 function isPlain(text: string, padding: 'padded' | 'raw'): boolean {
   if (padding === 'raw') return text.length % 4 !== 1 && /^[A-Za-z0-9+/]*$/.test(text);
   return text.length % 4 === 0 && /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9+/]+={1,2})$/.test(text);
@@ -34,12 +32,12 @@ function isPlain(text: string, padding: 'padded' | 'raw'): boolean {
 
 const PAD = 0x3d;
 
-/** Where it is wrong that a text of the alphabet alone ends with `rest` characters of a group of four. */
+/** Offset of the fault in a text of alphabet characters only, whose last group of four has `rest` characters. */
 function shortFault(rest: number, length: number, padding: 'padded' | 'raw'): number | undefined {
   return rest === 1 || (rest > 0 && padding === 'padded') ? length - rest : undefined;
 }
 
-/** What is wrong from the first character outside the alphabet on. Nothing but line ends may follow the padding. */
+/** Offset of the fault from the first character outside the alphabet on. Only line breaks may follow the padding. */
 function endFault(
   input: Uint8Array,
   { end, rest, padding }: { readonly end: number; readonly rest: number; readonly padding: 'padded' | 'raw' },
@@ -51,7 +49,7 @@ function endFault(
   return input[second] === PAD ? nextIn(input, second) : second - 1;
 }
 
-/** Index of the next character that is not a line ending. */
+/** Index of the next character that is not a line break. */
 function nextIn(input: Uint8Array, before: number): number | undefined {
   let at = before + 1;
   while (isLineEnd(input[at])) at += 1;

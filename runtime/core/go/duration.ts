@@ -1,6 +1,6 @@
 /**
- * Durations as Go writes them: `1h30m`, `10s`, `1.5h`, `-3ms`. In nanoseconds, which a number holds exactly below 104 days, far
- * beyond what a configuration file holds.
+ * Durations in Go syntax: `1h30m`, `10s`, `1.5h`, `-3ms`. In nanoseconds: a number is exact below 104 days, far more than any
+ * configuration file uses.
  */
 import { trimEndOf } from '../text.ts';
 
@@ -16,11 +16,9 @@ const UNITS: Readonly<Record<string, bigint>> = {
 };
 const LIMIT = 2n ** 63n;
 
-/**
- * Nanoseconds, or undefined for text that Go's `time.ParseDuration` rejects, such as more than 292 years.
- */
+/** Nanoseconds, or undefined for text that Go's `time.ParseDuration` rejects, such as more than 292 years. */
 export function parseGoDuration(text: string): number | undefined {
-  // Each digit can be matched in one way only, or a long wrong text would take for ever.
+  // The pattern matches each digit in only one way: backtracking on a long invalid text would never finish.
   const match = /^([-+]?)(0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+)$/.exec(text);
   if (match === null) return undefined;
   const [, sign, amounts = ''] = match;
@@ -30,7 +28,7 @@ export function parseGoDuration(text: string): number | undefined {
   return sign === '-' && sum !== 0n ? -Number(sum) : Number(sum);
 }
 
-/** Sticky, so that it never looks for a beginning further on. */
+/** Sticky: each match must start where the last one ended. */
 const AMOUNT = /(\d*)(?:\.(\d*))?([a-zµμ]+)/gy;
 
 function sumOf(amounts: string): bigint {
@@ -43,7 +41,7 @@ function sumOf(amounts: string): bigint {
   return sum;
 }
 
-/** Go counts a fraction in floating point, and only the digits that fit 63 bits. */
+/** Go computes a fraction in floating point, from only as many digits as fit 63 bits. */
 function partOf(fraction: string, factor: bigint): bigint {
   let digits = 0n;
   let scale = 1;
@@ -56,9 +54,7 @@ function partOf(fraction: string, factor: bigint): bigint {
   return BigInt(Math.trunc(Number(digits) * (Number(factor) / scale)));
 }
 
-/**
- * The text that Go's `Duration.String` gives.
- */
+/** Formats like Go's `Duration.String`. */
 export function formatGoDuration(nanoseconds: number): string {
   if (nanoseconds === 0) return '0s';
   const sign = nanoseconds < 0 ? '-' : '';
@@ -76,7 +72,7 @@ export function formatGoDuration(nanoseconds: number): string {
   return minutes > 0 ? `${sign}${minutes}m${seconds}` : `${sign}${seconds}`;
 }
 
-/** `size / factor` without an exponent, which Go does not read. `factor` is a power of ten. */
+/** `size / factor` without an exponent, which Go cannot parse. `factor` is a power of ten. */
 function decimal(size: number, factor: number): string {
   const digits = String(size % factor).padStart(String(factor).length - 1, '0');
   const fraction = trimEndOf(digits, '0');

@@ -1,14 +1,14 @@
 /**
- * JSON as Go's encoding/json reads it: the same texts are accepted, the same errors are given, and nothing is lost on the
- * way. Each value has its position, and a duplicate key of an object is kept, so that the caller can
- * say so. Every consumer of a pull secret (API server, kubelet, CRI-O) is a Go program.
+ * Parses JSON like Go's encoding/json: accepts the same texts, reports the same errors, and drops nothing. Each value keeps its
+ * position. Duplicate keys of an object are kept, so that callers can report them. Every consumer of a pull secret (API server,
+ * kubelet, CRI-O) is a Go program.
  *
- * Source of the rule: encoding/json of Go 1.26 (scanner.go): grammar of RFC 8259, at most 10000 levels, half a surrogate
- * pair becomes U+FFFD.
+ * Source of the rule: encoding/json of Go 1.26 (scanner.go): grammar of RFC 8259, nesting up to 10000 levels, a lone surrogate
+ * becomes U+FFFD.
  */
 import { compareBytes, quoteFirstByte } from './text.ts';
 
-/** A JSON value with its position: `at` counts UTF-16 units from the start of the text. */
+/** A JSON value with its position: `at` is the offset in UTF-16 units. */
 export type JsonNode =
   | { readonly kind: 'null'; readonly at: number }
   | { readonly kind: 'bool'; readonly at: number; readonly value: boolean }
@@ -17,18 +17,18 @@ export type JsonNode =
   | { readonly kind: 'array'; readonly at: number; readonly items: readonly JsonNode[] }
   | { readonly kind: 'object'; readonly at: number; readonly members: readonly JsonMember[] };
 
-/** One key and its value, in the order of the text. A later member of the same key wins. */
+/** A key and its value, in document order. The last member with a key wins. */
 export interface JsonMember {
   readonly key: string;
   readonly at: number;
   readonly value: JsonNode;
 }
 
-/** Why a text is not JSON. */
+/** Why a text is not valid JSON. */
 export interface JsonFault {
-  /** The words of Go, such as `invalid character 'x' looking for beginning of value`. */
+  /** Error text of Go, such as `invalid character 'x' looking for beginning of value`. */
   readonly goText: string;
-  /** The same without the character, so that nothing of a broken pull secret is shown. */
+  /** The same without the character, so that no content of a broken pull secret is shown. */
   readonly plainText: string;
   readonly at: number;
 }
@@ -50,9 +50,9 @@ class Fault extends Error {
 }
 
 /**
- * Reads one JSON text.
+ * Parses one JSON text.
  *
- * @returns the value, or the first fault as Go words it
+ * @returns the value, or the first error in Go's wording
  */
 export function parseGoJson(text: string): JsonResult {
   try {
@@ -63,7 +63,7 @@ export function parseGoJson(text: string): JsonResult {
   }
 }
 
-/** A container that is not closed yet; of an object also the key whose value comes next. */
+/** A container that is not closed yet; an object also has the key of its next value. */
 type Open =
   | { readonly kind: 'array'; readonly at: number; readonly items: JsonNode[] }
   | {
@@ -73,7 +73,7 @@ type Open =
       next: Omit<JsonMember, 'value'>;
     };
 
-// Up to the first character that ends a string or needs a closer look.
+// Up to the first character that ends a string or needs an escape or error check.
 // oxlint-disable-next-line no-control-regex -- JSON refuses exactly these
 const PLAIN = /[^"\\\u0000-\u001f]*/y;
 
@@ -87,7 +87,7 @@ class Reader {
     this.#text = text;
   }
 
-  /** Reads values and closes containers until the outermost value is complete. No recursion: depth is the text's choice. */
+  /** Reads values and closes containers until the outermost value is complete. Not recursive: the input decides the depth. */
   document(): JsonNode {
     for (;;) {
       let value = this.#start();
@@ -101,7 +101,7 @@ class Reader {
     }
   }
 
-  /** Reads a scalar, or opens a container; an empty container is complete at once. */
+  /** Reads a scalar or opens a container; an empty container is complete at once. */
   #start(): JsonNode | undefined {
     this.#skipSpace();
     const at = this.#at;
@@ -121,7 +121,7 @@ class Reader {
     return undefined;
   }
 
-  /** Puts `value` into `container`; gives that when it is closed, or undefined when another value follows. */
+  /** Adds `value` to `container`; returns the container once closed, or undefined if another value follows. */
   #put(container: Open, value: JsonNode): JsonNode | undefined {
     if (container.kind === 'array') {
       container.items.push(value);
@@ -227,8 +227,8 @@ class Reader {
   }
 
   /**
-   * The fault at the present position. Go ends a text by feeding one blank: where a blank is wrong (`blankIsWrong`), the
-   * blank is blamed, else the end of the input.
+   * The fault at the current position. Go ends the input by feeding a blank. If a blank is invalid there (`blankIsWrong`), the
+   * error names the blank, otherwise the end of input.
    */
   #fault(context: string, blankIsWrong = false): Fault {
     const at = this.#at;
@@ -246,12 +246,12 @@ function isDigit(character: string | undefined): boolean {
   return character !== undefined && character >= '0' && character <= '9';
 }
 
-// JSON as Go's json.Marshal writes it: compact, keys sorted by their bytes at every level, `<`, `>`, `&`, U+2028 and U+2029
-// escaped, numbers as float64 (as written where that would change them), the last of equal keys, no newline at the end.
-// Source of the rule: encoding/json of Go 1.26 for `map[string]any`; the merged pull secret of existing clusters has these
-// bytes, so equal content gives equal bytes and no node is touched when Pullwright takes over.
+// Writes JSON like Go's json.Marshal: compact, keys sorted by bytes at every level, no trailing newline. `<`, `>`, `&`, U+2028
+// and U+2029 are escaped. Numbers are float64 (verbatim if that would change them). The last of duplicate keys wins.
+// Source of the rule: encoding/json of Go 1.26 for `map[string]any`, which wrote the merged pull secret of existing clusters.
+// Equal content gives equal bytes, so that no node changes when Pullwright takes over.
 
-/** Writes `node`. An integer that a float64 cannot hold keeps its digits. */
+/** Encodes `node`. An integer that a float64 cannot represent keeps its digits. */
 export function encodeGoJson(node: JsonNode): string {
   const parts: string[] = [];
   const work: (JsonNode | string)[] = [node];
@@ -264,7 +264,7 @@ export function encodeGoJson(node: JsonNode): string {
   return parts.join('');
 }
 
-/** Reversed, because the work list is taken from its end. */
+/** Reversed, because the work list is popped from its end. */
 function bracketed(open: string, close: string, inner: (JsonNode | string)[]): (JsonNode | string)[] {
   return [close, ...inner.reverse(), open];
 }
@@ -292,7 +292,7 @@ function encodeScalar(node: JsonNode): string {
 const JSON_ENCODE_PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
 const ESCAPED = /[<>&\u2028\u2029]/g;
 
-/** A text in quotes. */
+/** A JSON string literal. */
 export function encodeGoText(text: string): string {
   if (JSON_ENCODE_PLAIN.test(text)) return `"${text}"`;
   return JSON.stringify(text.toWellFormed()).replace(
@@ -308,7 +308,7 @@ function encodeNumber(literal: string): string {
   return Object.is(value, -0) ? '-0' : String(value);
 }
 
-/** The first number that a float64 cannot hold at all: Go refuses the document for it. */
+/** The first number outside the float64 range, for which Go rejects the document. */
 export function firstHugeNumber(node: JsonNode): string | undefined {
   const work: JsonNode[] = [node];
   for (let next = work.pop(); next !== undefined; next = work.pop()) {

@@ -1,29 +1,27 @@
 /**
- * Go texts are bytes. Where the order or the length of a text decides, it is held as a byte text: a JavaScript string with
- * one unit (0 to 255) per byte of its UTF-8 form, so that `<` compares as Go does. For ASCII both are the same.
+ * Go strings are bytes. If order or length matters, text is kept as byte text: a JavaScript string with one unit (0 to 255) per
+ * UTF-8 byte, so that `<` compares like Go. For ASCII, both forms are equal.
  */
 
 // oxlint-disable-next-line no-control-regex -- ASCII begins with control characters
 const ASCII = /^[\u0000-\u007f]*$/;
 
-/** UTF-8 bytes of `text`, one unit each. */
+/** Converts `text` to byte text. */
 export function toByteText(text: string): string {
   return ASCII.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1');
 }
 
-/** Back again; what is not UTF-8 becomes U+FFFD. */
+/** Converts byte text back; invalid UTF-8 becomes U+FFFD. */
 export function fromByteText(bytes: string): string {
   return ASCII.test(bytes) ? bytes : decodeUtf8(Buffer.from(bytes, 'latin1'));
 }
 
-/** Bytes to text; what is not UTF-8 becomes U+FFFD. */
+/** Decodes bytes; invalid UTF-8 becomes U+FFFD. */
 export function decodeUtf8(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
-/**
- * Order of the UTF-8 bytes, as Go sorts texts. Plain `<` differs for characters beyond U+FFFF.
- */
+/** Compares by UTF-8 bytes, as Go sorts strings. Plain `<` differs for characters beyond U+FFFF. */
 export function compareBytes(a: string, b: string): number {
   const shared = Math.min(a.length, b.length);
   for (let at = 0; at < shared; at += 1) {
@@ -34,13 +32,13 @@ export function compareBytes(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Surrogates stand for characters beyond U+FFFF, so they come after all others. */
+/** Surrogates encode characters beyond U+FFFF, so they sort after all others. */
 function byteRank(unit: number): number {
   if (unit < 0xd800) return unit;
   return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
 }
 
-// Texts in quotes as Go's error messages show them (strconv.Quote).
+// Quoted strings as in Go's error messages (strconv.Quote).
 // Source of the rule: strconv.Quote and the quoteChar of encoding/json, Go 1.26.
 
 const SHORT: Readonly<Record<string, string>> = {
@@ -57,9 +55,7 @@ const SHORT: Readonly<Record<string, string>> = {
 
 const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
 
-/**
- * Quotes `text` as `%q` does.
- */
+/** Quotes `text` like `%q`. */
 export function goQuote(text: string): string {
   return `"${Array.from(text, quoteRune).join('')}"`;
 }
@@ -74,11 +70,11 @@ function quoteRune(rune: string): string {
   return code > 0xffff ? `\\U${hex.padStart(8, '0')}` : `\\u${hex.padStart(4, '0')}`;
 }
 
-/** UTF-8 by the Unicode standard's table of well-formed bytes, or any one byte. */
+/** A well-formed UTF-8 sequence by the table of the Unicode standard, or any single byte. */
 const CHARACTERS =
   /[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|\xed[\x80-\x9f][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf]{2}|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2}|[\s\S]/g;
 
-/** Quotes a byte text; a byte that is not UTF-8 is shown as `\xNN`. */
+/** Quotes a byte text; bytes that are not UTF-8 become `\xNN`. */
 export function goQuoteBytes(bytes: string): string {
   const shown = Array.from(bytes.matchAll(CHARACTERS), ([one]) =>
     one.length === 1 && one >= '\x80' ? `\\x${one.charCodeAt(0).toString(16)}` : quoteRune(fromByteText(one)),
@@ -86,7 +82,7 @@ export function goQuoteBytes(bytes: string): string {
   return `"${shown.join('')}"`;
 }
 
-/** The character at `at` as encoding/json blames it: one byte of the UTF-8 text, shown as if it were a character. */
+/** The character at `at` as encoding/json quotes it in errors: the first byte of its UTF-8 form, shown as a character. */
 export function quoteFirstByte(text: string, at: number): string {
   const byte = Buffer.from(String.fromCodePoint(text.codePointAt(at) ?? 0), 'utf8')[0] ?? 0;
   if (byte === 0x27) return String.raw`'\''`;

@@ -1,22 +1,22 @@
 /**
- * Parses the host and path of `https://…` URLs as Go's net/url does. The kubelet runs every registry key and every matchImages
- * pattern through it, so what it accepts, unescapes and rejects decides which credential is used.
+ * Parses host and path of `https://…` URLs like Go's net/url. The kubelet parses every registry key and every matchImages
+ * pattern this way. What Go accepts, unescapes and rejects therefore decides which credential is used.
  *
  * Source of the rule: url.Parse of Go 1.26 for texts that begin with `https://` or `http://`; net.SplitHostPort.
  */
 import { goQuoteBytes, toByteText } from './text.ts';
 
-/** Whether `text`, the part of a host between brackets, is an IPv6 address, with or without a zone. */
+/** Whether `text`, the host without its brackets, is an IPv6 address, with or without a zone. */
 function isIpLiteral(text: string): boolean {
   const [address = '', zone] = text.split(/%(.*)/s, 2);
   return zone !== '' && /^[\da-fA-F:.]+$/.test(address) && URL.canParse(`http://[${address}]`);
 }
 
-/** The parts that the kubelet reads, as byte texts (see text.ts), unescaped. */
+/** The parts that the kubelet uses, unescaped, as byte texts (see text.ts). */
 export interface GoUrl {
-  /** Includes the port, not the user info. */
+  /** With the port, without user info. */
   readonly host: string;
-  /** Empty, or everything from the first slash, without query and fragment. */
+  /** Empty, or from the first slash on, without query and fragment. */
   readonly path: string;
 }
 
@@ -103,7 +103,7 @@ function checkPort(colonPort: string): void {
 
 const HOST_CHARACTER = /[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]/;
 
-/** Validates from left to right, then replaces each `%xx` by its byte. */
+/** Validates from left to right, then replaces each `%xx` with its byte. */
 function unescape(text: string, mode: Mode): string {
   if (mode === 'other' && !text.includes('%')) return text;
   for (let at = 0; at < text.length; at += 1) {
@@ -129,7 +129,7 @@ function checkEscape(escape: string, mode: Mode): void {
   if (value >= 0x80 || !HOST_CHARACTER.test(String.fromCharCode(value))) throw refused;
 }
 
-/** The message of the UrlFault that `body` throws. */
+/** The message of the UrlFault that `body` throws, if any. */
 function attempt(body: () => unknown): string | undefined {
   try {
     body();
@@ -145,7 +145,7 @@ function wrong(bytes: string, message: string): GoUrlResult {
 }
 
 /**
- * Splits host and port like net.SplitHostPort. Where Go returns an error, the whole text is the host and the port is empty, as in
+ * Splits host and port like net.SplitHostPort. If Go returns an error, the whole text is the host and the port is empty, as in
  * the kubelet (`[::1]` without a port keeps its brackets).
  */
 export function splitHostPort(hostPort: string): { readonly host: string; readonly port: string } {

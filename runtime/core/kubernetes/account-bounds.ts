@@ -1,34 +1,32 @@
 /**
- * What RBAC cannot say about an account of ours: types of Secrets, single labels, fields. Admission policies say it for the
- * account alone, refuse where they cannot be evaluated, and except no namespace.
+ * Limits of a Pullwright account that RBAC cannot express: types of Secrets, single labels, fields. Admission policies enforce
+ * them for that account only, in every namespace, and deny requests that they cannot evaluate.
  */
 import { GLOBAL_PULL_SECRET } from './hypershift.ts';
 import type { KubeObject } from './object.ts';
 import { type AdmissionPolicyInput, admissionPolicy, labels, type PolicyRule } from './objects.ts';
 
-/** What every write of one kind by an account must hold: by default all three operations. */
+/** What every write of one kind by an account must satisfy: by default create, update and delete. */
 export interface AccountBound
   extends Pick<
       AdmissionPolicyInput,
       'apiGroup' | 'resource' | 'resourceNames' | 'against' | 'variables' | 'validations'
     >,
     Partial<Pick<AdmissionPolicyInput, 'operations'>> {
-  /** End of the policy's name, e.g. `nodes`. */
+  /** Suffix of the policy's name, such as `nodes`. */
   readonly name: string;
 }
 
 type Account = { readonly namespace: string; readonly name: string };
 
-/**
- * Name of a ServiceAccount to admission.
- */
+/** User name of a ServiceAccount in admission requests. */
 export function userOf({ namespace, name }: Account): string {
   return `system:serviceaccount:${namespace}:${name}`;
 }
 
 /**
- * The policies and their bindings, one for each name among `bounds`, and one for Secrets where the rules let the account write any:
- * a Secret of another type could ask for the token of whichever service account lives in its namespace.
+ * The policies with their bindings: one per name in `bounds`, and one for Secrets if the rules let the account write them. A
+ * Secret of another type could request the token of any ServiceAccount in its namespace.
  */
 export function accountBounds(
   account: Account,
@@ -36,7 +34,7 @@ export function accountBounds(
     readonly component: string;
     readonly rules: readonly PolicyRule[];
     readonly bounds?: readonly AccountBound[];
-    /** Of the Secrets that it writes. @default {['kubernetes.io/dockerconfigjson']} */
+    /** Types of the Secrets that it writes. @default {['kubernetes.io/dockerconfigjson']} */
     readonly secretTypes?: readonly string[];
   },
 ): readonly KubeObject[] {
@@ -60,18 +58,18 @@ export function accountBounds(
 const HOLE = '\u0000';
 
 /**
- * In a rendered object, in place of a value: an expression of CEL that gives it. After a `?` it gives an optional, for a field that may be absent.
+ * Placeholder for a value in a rendered object: a CEL expression. After a `?`, an optional, for a field that may be absent.
  */
-// The caller's field says of what type the value is.
+// The field decides the type of the value.
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters
 export function cel<T = string>(expression: string): T {
   return `${HOLE}${expression}` as T;
 }
 
 /**
- * What a request may hold is the rendered value and no more: the value as CEL, with what the API server adds by itself.
+ * CEL for a value that a request must equal: the rendered value, with the defaults that the API server adds.
  *
- * @param field of which this is the value
+ * @param field name of the field that has this value, which selects the defaults
  *
  * @example
  * ```ts
@@ -95,7 +93,7 @@ export function celOf(value: unknown, field = ''): string {
 
 const POD = 'object.spec.template.spec';
 
-/** By the field they stand in. */
+/** Defaults of the API server, by the field that contains them. */
 const DEFAULTS: Readonly<Record<string, object>> = {
   job: {
     completions: 1,
@@ -110,7 +108,7 @@ const DEFAULTS: Readonly<Record<string, object>> = {
   metadata: { creationTimestamp: cel('?object.spec.template.metadata.?creationTimestamp') },
   spec: {
     dnsPolicy: 'ClusterFirst',
-    // They pull the image, and reach no container.
+    // Only for pulling the image: no container sees them.
     imagePullSecrets: cel(`?${POD}.?imagePullSecrets`),
     restartPolicy: 'Always',
     schedulerName: 'default-scheduler',
@@ -129,17 +127,17 @@ const DEFAULTS: Readonly<Record<string, object>> = {
   secret: { defaultMode: 0o644 },
 };
 
-/** Begins an expression on the written object. */
+/** Prefix of an expression about the written object: deletes are admitted. */
 export const GOES = "request.operation == 'DELETE' || ";
 
 const CLAIM = 'authentication.kubernetes.io/node-name';
 
 /**
- * What a pod on a node says is of that node alone: the API server puts the node of a pod's token beside its user name (Kubernetes 1.30 and
- * later); requests without it are admitted.
+ * Restricts what a pod reports to its own node. The API server adds the node of a pod's token to the user info (Kubernetes 1.30
+ * and later); requests without it are admitted.
  *
- * @param statusOf name of the PullStatus of a node
- * @param podReason of Events on pods; which pods are on a node is not known here
+ * @param statusOf name of the PullStatus for a node
+ * @param podReason reason of Events on pods, which are not limited to pods of the node: the policy cannot tell
  */
 export function nodeReportBounds(
   account: Account,
@@ -197,14 +195,14 @@ function onlyTypes(types: readonly string[]): AccountBound {
   };
 }
 
-/** CEL that holds the map `now` to what it `was`, but for these keys. */
+/** CEL that requires the map `now` to equal `was`, except for these keys. */
 export function sameBut(now: string, was: string, keys: readonly string[] = []): string {
   const kept = (from: string, to: string): string =>
     `${from}.all(key, key in ${JSON.stringify(keys)} || ${to}[?key] == ${from}[?key])`;
   return `${kept(now, was)} && ${kept(was, now)}`;
 }
 
-/** CEL that holds what is written of an object beside its fields to what it was, but for these labels and annotations. */
+/** CEL that requires unchanged metadata, except for these labels and annotations. */
 export function sameMetadata(
   changes: { readonly labels?: readonly string[]; readonly annotations?: readonly string[] } = {},
 ): string {
@@ -219,7 +217,7 @@ export function sameMetadata(
   ].join(' && ');
 }
 
-/** An object whose kind the account may patch for the sake of one label. */
+/** Limit for a kind that the account may patch only to change one label. */
 export function onlyLabel(input: {
   readonly name: string;
   readonly apiGroup: string;

@@ -1,5 +1,5 @@
 /**
- * Conditions as kstatus and kubectl understand them: `Ready` sums up; `Reconciling` and `Stalled` are there only while true.
+ * Conditions that kstatus and kubectl understand: `Ready` is the summary; `Reconciling` and `Stalled` exist only while true.
  *
  * Source of the rule: metav1.Condition and the kstatus conventions that Flux and Argo CD read.
  */
@@ -13,17 +13,17 @@ export interface Condition {
   readonly status: 'True' | 'False' | 'Unknown';
   /** CamelCase, stable. */
   readonly reason: string;
-  /** For a person; says what to do; never holds a value of a Secret. At most 32768 characters. */
+  /** For users: says what to do, and never contains a value of a Secret. At most 32768 characters. */
   readonly message: string;
   /** RFC 3339, whole seconds. */
   readonly lastTransitionTime: string;
   readonly observedGeneration?: number;
 }
 
-/** A condition that has no time yet. */
+/** A condition without its transition time. */
 export type ConditionInput = Omit<Condition, 'lastTransitionTime'>;
 
-/** The conditions in the status of an object; none where it has none. */
+/** The conditions in the status of an object; empty if there are none. */
 export function conditionsIn(object: Pick<KubeObject, 'status'> | undefined): readonly Condition[] {
   const { conditions } = recordOf(object?.status);
   return Array.isArray(conditions) ? conditions.filter((one): one is Condition => isRecord(one)) : [];
@@ -38,8 +38,8 @@ export function conditionIn(
 }
 
 /**
- * Gives the conditions that should stand on the object now: those of `wanted`, each with the transition time of the same
- * type in `present` when its status has not changed, else `now`. Types that only `present` has are dropped. Messages lose user info, which may hold a password.
+ * The conditions to write: those of `wanted`, with the transition time from `present` if the status is unchanged, otherwise
+ * `now`. Types that only `present` has are dropped. User info, which may contain a password, is removed from messages.
  */
 export function nextConditions(
   present: readonly Condition[],
@@ -59,7 +59,7 @@ export function nextConditions(
   return mine.sort((a, b) => (a.type < b.type ? -1 : 1));
 }
 
-/** A reason and what a person reads. */
+/** Reason and message of a condition. */
 export interface ConditionText {
   readonly reason: string;
   readonly message: string;
@@ -68,19 +68,18 @@ export interface ConditionText {
 /**
  * State of an object.
  *
- * - `stalled`: a person must act
- * - `unknown`: the state is unknown
- * - `progressing`: not ready yet, continues without help
+ * - `stalled`: needs action by a user
+ * - `unknown`: not known
+ * - `progressing`: not ready yet, continues without action
  * - `ready`: as desired
  */
 export type ObjectState = 'stalled' | 'unknown' | 'progressing' | 'ready';
 
 /**
- * `Ready` of an object by the table of its kind, with `Stalled` or `Reconciling` beside it: the first row that says something
- * decides.
+ * `Ready` of an object by the table of its kind, with `Stalled` or `Reconciling` beside it. The first row with a text decides.
  *
- * @param rows worst first: what is said, or undefined where it is not the case; the last one always says something.
- * @throws TypeError when no row says anything, which is a table without an end.
+ * @param rows worst first; undefined if the row does not apply. The last row must apply.
+ * @throws TypeError if no row applies
  */
 export function readinessOf(
   rows: readonly (readonly [ObjectState, ConditionText | undefined])[],
@@ -98,7 +97,7 @@ const BESIDE = {
   ready: undefined,
 } as const;
 
-/** `Ready` of an object in this state, and the conditions that kstatus expects beside it. */
+/** `Ready` for this state, with the conditions that kstatus expects beside it. */
 export function readiness(
   state: ObjectState,
   { reason, message }: ConditionText,

@@ -1,4 +1,4 @@
-/** The kinds of other operators that charts and reconcilers write. */
+/** Kinds of other operators that charts and reconcilers write. */
 import type { KubeObject, ObjectMeta } from './object.ts';
 
 const MONITORING = 'monitoring.coreos.com/v1';
@@ -20,7 +20,7 @@ const API_VERSION = {
  *
  * @param kind e.g. `MachineConfig`; the API version follows from it.
  * @param metadata at least the name.
- * @param spec as the kind's CRD has it.
+ * @param spec as defined by the kind's CRD.
  */
 export function customObject(
   kind: keyof typeof API_VERSION,

@@ -1,7 +1,7 @@
-/** Field types that several sections of the fleet file share. Each error says what is expected. */
+/** Field types that several sections of the fleet file share. Each error names the expected value. */
 import { z } from 'zod';
 
-/** What a schema takes or gives, read only. */
+/** Input or output of a schema, read-only. */
 export type Frozen<T> = T extends readonly (infer Item)[]
   ? readonly Frozen<Item>[]
   : T extends (...args: never) => unknown
@@ -10,7 +10,7 @@ export type Frozen<T> = T extends readonly (infer Item)[]
       ? { readonly [Key in keyof T]: Frozen<T[Key]> }
       : T;
 
-/** Fields that may be missing, for an object of options; one that is there may not be undefined. */
+/** Fields that may be absent from an object of options; a present one must not be undefined. */
 export function optional<S extends z.ZodRawShape>(
   fields: S,
 ): { readonly [K in keyof S]: z.ZodExactOptional<S[K]> } {
@@ -43,7 +43,7 @@ export function networkField(): z.ZodType<string, string> {
   });
 }
 
-/** A length of time as Go writes it: `30s`, `5m`, `1h30m`. */
+/** A duration in Go syntax: `30s`, `5m`, `1h30m`. */
 export function durationField(): z.ZodType<string, string> {
   return z.string().regex(/^(0|(\d+(ms|s|m|h))+)$/, 'expected a duration such as "30s", "5m" or "1h30m"');
 }
@@ -59,14 +59,14 @@ export function imageReference(): z.ZodType<string, string> {
     .regex(/(:[\w][\w.-]{0,127}|@sha256:[a-f0-9]{64})$/, IMAGE);
 }
 
-/** A number of pods or a share of them. */
+/** A number of pods or a percentage. */
 export function countOrPercent(): z.ZodType<number | string, number | string> {
   return z.union([z.int().min(1), z.string().regex(/^(100|[1-9]?\d)%$/)], {
     error: 'expected a number of at least 1 or a share such as "10%"',
   });
 }
 
-/** A folder below another one. */
+/** A relative folder below another one. */
 export function folderField(): z.ZodType<string, string> {
   return z
     .string()

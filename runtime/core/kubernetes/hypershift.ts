@@ -1,14 +1,14 @@
 /**
- * Which objects HyperShift's operators write. Where they do, the default is to watch and to write nothing.
+ * Which objects HyperShift's operators write. By default, Pullwright only observes those.
  *
  * Source of the rule: the user agents that HyperShift's operators set (`HCCOUserAgent` in its `support/config`, and the `main.go`
- * of the other two), which the API server makes their field managers, and the owners they set in a control plane namespace.
+ * of the other two), which become their field managers, and the owners they set in a control plane namespace.
  */
 import type { KubeObject } from './object.ts';
 
 /**
- * The API server takes the name from the user agent when a client names no manager, and each operator sets one for its main
- * client; the names of the executables are what its other clients, and older releases, are known by.
+ * If a client sets no field manager, the API server derives it from the user agent. Each operator sets a user agent for its main
+ * client. Its other clients, and older releases, have the name of the executable.
  */
 const MANAGERS: ReadonlySet<string> = new Set([
   'hosted-cluster-config-operator-manager',
@@ -28,12 +28,10 @@ export const HOSTED_CLUSTER = {
 
 export const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 
-/** `auto`: observe what an operator of HyperShift is seen to write, own the rest. */
+/** `auto`: observe objects that an operator of HyperShift writes, own all others. */
 export type OwnershipMode = 'auto' | 'own' | 'observe';
 
-/**
- * Who writes `object`: a field manager, or the kind of its owner; undefined when no operator is seen.
- */
+/** The operator that writes `object`: its field manager, or the kind of its owner; undefined if none is found. */
 export function operatorOf(object: KubeObject | undefined): string | undefined {
   const manager = object?.metadata.managedFields?.find((entry) => isOperator(entry.manager ?? ''));
   const owner = object?.metadata.ownerReferences?.find((reference) => OWNERS.has(reference.kind));
@@ -45,20 +43,20 @@ export function isOperator(manager: string): boolean {
   return MANAGERS.has(manager);
 }
 
-/** Whether to watch only: the one who writes instead, or undefined when `object` is ours to write. */
+/** The operator that writes `object` if Pullwright only observes it; undefined if Pullwright owns it. */
 export function observedIn(mode: OwnershipMode, object: KubeObject | undefined): string | undefined {
   if (mode === 'own') return undefined;
   const operator = operatorOf(object);
   return mode === 'observe' ? (operator ?? 'another operator') : operator;
 }
 
-/** Why an object of a dump decides nothing, the end of a sentence. */
+/** Why nothing is planned for an object of a dump; completes a sentence. */
 export const OWNERSHIP_UNKNOWN: string =
   'does not say who writes it, so that nothing is planned: dump it with kubectl get --show-managed-fields, or set mode to "own"';
 
 /**
- * Whether the writer of an object is unknown, and may be an operator: `kubectl get -o yaml` omits managedFields by default.
- * An API server always has them; a mark of ours or an operator as owner is evidence enough.
+ * Whether an operator may write the object although nothing shows it: `kubectl get -o yaml` omits managedFields by default.
+ * An API server always returns them. A label of Pullwright or an operator as owner is sufficient evidence.
  */
 export function isOwnershipUnknown(mode: OwnershipMode, object: KubeObject | undefined): boolean {
   if (mode !== 'auto' || object === undefined || object.metadata.managedFields !== undefined) return false;
@@ -79,19 +77,19 @@ export const GLOBAL_PULL_SECRET = {
   configNamespace: 'openshift-config',
   /** Copy of the HostedCluster's pull secret. */
   original: 'original-pull-secret',
-  /** What the tenant adds. */
+  /** Pull secret of the tenant. */
   additional: 'additional-pull-secret',
   /** The merge of both. */
   global: 'global-pull-secret',
   /** Secret in the control plane namespace that holds the platform's credentials. */
   platform: 'pull-secret',
   dataKey: '.dockerconfigjson',
-  /** Beside it, in what the reconciler writes: the mark of a document whose removals are checked. */
+  /** Second key, set by the reconciler: marks a document whose removed entries were checked. */
   judgedKey: 'pullwright-judged',
   secretType: 'kubernetes.io/dockerconfigjson',
   /** DaemonSet, its ServiceAccount, its Roles and RoleBindings. */
   syncer: 'global-pull-secret-syncer',
-  /** Lease in which the agents book their turn at the restart. */
+  /** Lease with which the agents take turns at restarts. */
   turns: 'global-pull-secret-syncer-turns',
   nodeLabel: 'hypershift.openshift.io/nodepool-globalps-enabled',
   machineLabel: 'managed.hypershift.openshift.io.hypershift.openshift.io/nodepool-globalps-enabled',
@@ -100,13 +98,13 @@ export const GLOBAL_PULL_SECRET = {
   kubeletFile: '/var/lib/kubelet/config.json',
 } as const;
 
-/** Label of the PullStatuses that agents keep about their nodes, by which the reconciler finds them among all others. */
+/** Label of the PullStatuses that agents write about their nodes; the reconciler selects them by it. */
 export const NODE_REPORT_LABEL = 'pullwright.dev/reports';
-/** Its value. */
+/** Value of {@link NODE_REPORT_LABEL}. */
 export const NODE_REPORT = 'node';
 
 /**
- * Ports of the agent on the node's network. No local user can bind that of the probes first: it is below 1024. OpenShift's registry of host ports leaves 9000 to 9999 to what other machines reach,
- * and wants all else outside of it; both are free there.
+ * Ports of the agent on the node's network. The probe port is below 1024, so that no unprivileged user can bind it first.
+ * OpenShift's registry of host ports reserves 9000 to 9999 for access from other machines; both ports are free there.
  */
 export const AGENT_PORTS = { probes: 947, metrics: 9547 } as const;

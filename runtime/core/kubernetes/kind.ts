@@ -1,10 +1,10 @@
 /**
- * CustomResourceDefinitions from zod schemas: one definition gives the TypeScript type, the check of input and the
- * structural schema that the API server holds.
+ * Builds CustomResourceDefinitions from zod schemas: one definition gives the TypeScript type, input validation and the
+ * structural schema for the API server.
  *
- * What JSON Schema cannot say goes into `.meta()`: `x-kubernetes-validations` (CEL), `x-kubernetes-list-type`,
+ * What JSON Schema cannot express goes into `.meta()`: `x-kubernetes-validations` (CEL), `x-kubernetes-list-type`,
  * `x-kubernetes-list-map-keys`, `x-kubernetes-int-or-string`, `x-kubernetes-preserve-unknown-fields`, `description`,
- * `format`. Put `.max()` on every text and list, so that the cost of CEL rules stays bounded.
+ * `format`. Set `.max()` on every string and list, to bound the cost of CEL rules.
  */
 import { z } from 'zod';
 import type { Frozen } from './fields.ts';
@@ -27,7 +27,7 @@ export interface CrdVersion {
   readonly name: string;
   /** Exactly one version is stored. @default {true} */
   readonly storage?: boolean;
-  /** The object without apiVersion, kind and metadata: usually `{ spec, status }`. `.meta()` on it holds rules of the whole object. */
+  /** The object without apiVersion, kind and metadata: usually `{ spec, status }`. Its `.meta()` has rules for all of it. */
   readonly schema: z.ZodType;
   readonly printerColumns?: readonly PrinterColumn[];
 }
@@ -38,7 +38,7 @@ export interface CrdInput {
   /** @default the kind in lower case with an `s` */
   readonly plural?: string;
   readonly shortNames?: readonly string[];
-  /** `pullcreds` lists everything of ours. */
+  /** `pullcreds` lists all kinds of Pullwright. */
   readonly categories?: readonly string[];
   readonly scope: 'Namespaced' | 'Cluster';
   readonly versions: readonly CrdVersion[];
@@ -46,19 +46,19 @@ export interface CrdInput {
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
-/** The category under which `kubectl get pullcreds` lists every kind of ours. */
+/** The category under which `kubectl get pullcreds` lists all kinds of Pullwright. */
 export const CATEGORY = 'pullcreds';
 
-/** Removing a CRD removes every object of its kind, so that no GitOps tool may prune one. */
+/** Deleting a CRD deletes every object of its kind, so GitOps tools must never prune one. */
 export const NEVER_PRUNE: Readonly<Record<string, string>> = {
   'argocd.argoproj.io/sync-options': 'Prune=false',
   'kustomize.toolkit.fluxcd.io/prune': 'disabled',
 };
 
 /**
- * The CustomResourceDefinition object.
+ * Builds a CustomResourceDefinition.
  *
- * @throws TypeError when the schema cannot be said structurally (a union, a tuple), or not exactly one version is stored
+ * @throws TypeError if the schema is not structural (a union, a tuple), or not exactly one version is stored
  */
 export function crd(input: CrdInput): KubeObject {
   const plural = input.plural ?? `${input.kind.toLowerCase()}s`;
@@ -105,7 +105,7 @@ function crdVersion(version: CrdVersion): CrdVersionObject {
   };
 }
 
-/** Every object also has apiVersion, kind and metadata. */
+/** Adds apiVersion, kind and metadata, which every object has. */
 function objectSchema(schema: z.ZodType): Schema {
   const root = structuralSchema(schema);
   return {
@@ -113,7 +113,7 @@ function objectSchema(schema: z.ZodType): Schema {
     properties: {
       apiVersion: { type: 'string', description: 'Version of the schema' },
       kind: { type: 'string', description: 'Kind of the object' },
-      // The API server refuses a description here: metadata is its own.
+      // The API server rejects a description here, because it defines metadata itself.
       metadata: { type: 'object' },
       ...sections(root['properties'] as Schema),
     },
@@ -133,7 +133,7 @@ function sections(properties: Schema): Schema {
   );
 }
 
-/** A zod schema in the form that the API server takes: no `additionalProperties: false`, open objects by their own word. */
+/** Converts a zod schema to the API server's form: no `additionalProperties: false`, and an extension for open objects. */
 export function structuralSchema(schema: z.ZodType): Schema {
   return structural(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }), '$');
 }
@@ -156,7 +156,7 @@ function structural(node: unknown, path: string): Schema {
   };
 }
 
-/** Alternatives over which fields there are, beside one type of each: a structural schema may have them. */
+/** Alternatives that only say which fields exist, next to one type per field: a structural schema may have them. */
 function saysWhichFields(alternatives: unknown): boolean {
   return (alternatives as readonly object[]).every((one) =>
     Object.keys(one).every((word) => word === 'required' || word === 'maxProperties'),
@@ -169,7 +169,7 @@ function structuralFields(fields: Schema, path: string): Schema {
   );
 }
 
-/** zod says `false` for closed objects (the API server prunes anyway) and `{}` for open ones. */
+/** zod emits `false` for closed objects (the API server prunes anyway) and `{}` for open ones. */
 function openness(additional: unknown, path: string): Schema {
   if (additional === undefined || additional === false) return {};
   const schema = additional as Schema;
@@ -177,7 +177,7 @@ function openness(additional: unknown, path: string): Schema {
   return { additionalProperties: structural(schema, `${path}.*`) };
 }
 
-// Kinds of our own: one schema of the spec gives the definition, the check of input and the defaults.
+// Pullwright's own kinds: one schema of the spec gives the CRD, input validation and the defaults.
 
 export const OWN_GROUP = 'pullwright.dev';
 export const OWN_VERSION = 'v1alpha1';
@@ -191,17 +191,17 @@ export interface KindInput<T> {
   readonly description: string;
   /** Shown before `Ready`. */
   readonly columns: readonly PrinterColumn[];
-  /** Name of the column that holds the message of `Ready`. @default {'Message'} */
+  /** Name of the column for the message of `Ready`. @default {'Message'} */
   readonly messageColumn?: string;
-  /** Of objects that people write. */
+  /** Absent for kinds that only Pullwright writes. */
   readonly spec?: z.ZodType<T>;
   readonly status: z.ZodType;
 }
 
-/** A kind of ours. */
+/** A kind of Pullwright. */
 export interface Kind<T> {
   crd(): KubeObject;
-  /** Reads an object. Total. */
+  /** Reads an object. Never throws. */
   read(object: KubeObject): ReadSpec<T>;
 }
 
@@ -237,7 +237,7 @@ export function defineKind<T>(input: KindInput<T>): Kind<T> {
   };
 }
 
-/** The status of a kind of ours: in progress until a reconciler has looked at the object. */
+/** Status of a Pullwright kind. Its default makes a new object in progress until it is reconciled. */
 export function statusSchema(fields: Readonly<Record<string, z.ZodType>> = {}): z.ZodType {
   return z
     .strictObject({
@@ -249,19 +249,19 @@ export function statusSchema(fields: Readonly<Record<string, z.ZodType>> = {}): 
     .optional();
 }
 
-/** A rule over several fields. */
+/** A validation rule over several fields. */
 export interface KindRule<T> {
-  /** For the API server, over `self`. */
+  /** For the API server; `self` is the value. */
   readonly cel: string;
-  /** What is wrong and what to do. */
+  /** The fault and the fix. */
   readonly message: string;
-  /** The same as `cel`, for objects that no API server has seen: paths below the value that are at fault. Absent: the schema refuses it already. */
+  /** Same rule as `cel`, for objects of a folder: returns the invalid paths below the value. Absent: the schema rejects them. */
   readonly faults?: (value: T) => readonly (readonly (string | number)[])[];
-  /** What is wrong at such a path. @default message */
+  /** Message for such a path. @default message */
   readonly text?: string;
 }
 
-/** `schema` with rules. */
+/** Adds rules to `schema`. */
 export function withRules<T, S extends z.ZodType<T>>(
   schema: S & z.ZodType<T>,
   rules: readonly KindRule<T>[],
@@ -306,7 +306,7 @@ export function observedGenerationSchema(initial?: number): z.ZodType {
     .optional();
 }
 
-/** A list that is a map by `name`. */
+/** A list with map semantics, keyed by `name`. */
 export function namedList<T extends z.ZodType<{ readonly name: string }>>(
   item: T,
   max: number,
@@ -324,12 +324,12 @@ export function namedList<T extends z.ZodType<{ readonly name: string }>>(
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
 }
 
-/** Bounds of a selector, so that rules over it stay cheap. */
+/** Bounds of a selector, to limit the cost of CEL rules over it. */
 const MAX_SELECTOR_LABELS = 16;
 const MAX_SELECTOR_EXPRESSIONS = 16;
 const MAX_SELECTOR_VALUES = 64;
 
-// metav1.LabelSelector as a schema, bounded so that rules over it stay cheap.
+// metav1.LabelSelector as a bounded schema.
 
 const key = z.string().min(1).max(317);
 const value = z
@@ -338,8 +338,8 @@ const value = z
   .regex(/^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/);
 
 /**
- * Without strict field validation (`--validate=false`, most clients) the API server drops what a schema does not know, and of
- * `{matchlabels: …}` would stay `{}`, which selects everything. So unknown fields are kept here, and refused by what must be there.
+ * Without strict field validation (`--validate=false`, most clients), the API server drops unknown fields: `{matchlabels: …}`
+ * would become `{}`, which selects everything. So unknown fields are preserved here, and `anyOf` rejects them.
  */
 const NOTHING_UNKNOWN = {
   'x-kubernetes-preserve-unknown-fields': true,
@@ -352,8 +352,8 @@ const NOTHING_UNKNOWN = {
 };
 
 /**
- * Keeps a map whole: of `{team: null}` (a template without its value) the API server would drop the label, without a word even under strict
- * validation, and `{}` selects everything. So a null may come in, and is refused by the rule beside it.
+ * Keeps a map complete. The API server drops a null value, such as `{team: null}` from a template, even under strict validation,
+ * and the remaining `{}` selects everything. So the schema accepts null, and this rule rejects it.
  */
 export const NO_NULLS: KindRule<unknown> = {
   cel: 'self.all(k, dyn(self[k]) != null)',
@@ -361,9 +361,9 @@ export const NO_NULLS: KindRule<unknown> = {
 };
 
 /**
- * `matchLabels` and `matchExpressions`, checked as the API server checks the selectors of built-in kinds.
+ * `matchLabels` and `matchExpressions`, validated like the selectors of built-in kinds.
  *
- * @param all what an empty one selects, for the text when it is missing
+ * @param all what an empty selector selects, for the error if it is missing
  */
 export function labelSelectorSchema(all = 'of them') {
   return z
@@ -424,12 +424,12 @@ export function labelSelectorSchema(all = 'of them') {
 /** metav1.LabelSelector. */
 export type SelectorInput = Frozen<z.output<ReturnType<typeof labelSelectorSchema>>>;
 
-/** A mistake that a schema cannot see. */
+/** A fault that a schema cannot detect. */
 export interface SectionProblem {
-  /** Below the section: `['agent', 'shape']`. */
+  /** Path below the section: `['agent', 'shape']`. */
   readonly path: readonly (string | number)[];
-  /** Present and expected value. */
+  /** Actual and expected value. */
   readonly text: string;
-  /** Whether it is one only where the cluster itself says it: defaults speak to whichever clusters they can. @default {false} */
+  /** Whether it is a fault only if set for the cluster itself: defaults need not fit every cluster. @default {false} */
   readonly ownOnly?: boolean;
 }

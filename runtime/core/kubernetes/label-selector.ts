@@ -1,14 +1,14 @@
 /**
- * Label selectors as the API server reads them: `matchLabels` and `matchExpressions`, all of which must hold.
+ * Label selectors as the API server reads them: all of `matchLabels` and `matchExpressions` must match.
  *
- * Source of the rule: metav1.LabelSelector and k8s.io/apimachinery labels (a `NotIn` or `DoesNotExist` holds where the key
- * is missing; `In` and `NotIn` want values, `Exists` and `DoesNotExist` want none).
+ * Source of the rule: metav1.LabelSelector and k8s.io/apimachinery labels (`NotIn` and `DoesNotExist` match if the key is
+ * missing; `In` and `NotIn` require values, `Exists` and `DoesNotExist` must have none).
  */
 import { isRecord } from '../record.ts';
 
 export type LabelOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
 
-/** Set by the API server on every namespace; no other value is accepted. */
+/** Set by the API server on every namespace; it accepts no other value. */
 export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name';
 
 /** One requirement of a selector. */
@@ -20,7 +20,7 @@ export interface LabelRequirement {
 
 export type Labels = Readonly<Record<string, string>>;
 
-/** A selector that was read: its requirements (none: everything), or why it is none. */
+/** A parsed selector: its requirements (none selects everything), or why it is invalid. */
 export type ReadSelector =
   | { readonly ok: true; readonly requirements: readonly LabelRequirement[] }
   | { readonly ok: false; readonly problem: string };
@@ -28,9 +28,9 @@ export type ReadSelector =
 const OPERATORS: readonly string[] = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
 
 /**
- * Reads a selector from raw JSON. `matchLabels` come first, sorted by key, as `In` with one value. `strict` (default) also
- * refuses what the API server refuses: wrong keys and values, `In` without values, `Exists` with some. Without it only an
- * unknown operator and a wrong shape are refused, as Kruise does for sets that are stored already.
+ * Parses a selector from raw JSON. `matchLabels` come first, sorted by key, as `In` with one value. `strict` (default) also
+ * rejects what the API server rejects: invalid keys and values, `In` without values, `Exists` with values. Without it, only an
+ * unknown operator and a wrong shape are rejected, as Kruise does for stored sets.
  */
 export function readSelector(input: unknown, options: { readonly strict?: boolean } = {}): ReadSelector {
   if (!isRecord(input)) return { ok: false, problem: 'selector is not an object' };
@@ -43,7 +43,7 @@ export function readSelector(input: unknown, options: { readonly strict?: boolea
   return problem === undefined ? { ok: true, requirements } : { ok: false, problem };
 }
 
-/** A requirement, or why it is none. */
+/** A requirement, or why it is invalid. */
 type ReadRequirement = LabelRequirement | string;
 
 function readLabels(labels: unknown): readonly ReadRequirement[] {
@@ -64,12 +64,12 @@ function readExpressions(expressions: unknown): readonly ReadRequirement[] {
   return (expressions as readonly unknown[]).map(readRequirement);
 }
 
-/** Whether `labels` meet every requirement. No requirement: yes. */
+/** Whether `labels` match every requirement; true without requirements. */
 export function selects(requirements: readonly LabelRequirement[], labels: Labels): boolean {
   return requirements.every((requirement) => meets(requirement, labels));
 }
 
-/** The label keys that decide. */
+/** The label keys of the requirements, sorted. */
 export function selectorKeys(requirements: readonly LabelRequirement[]): readonly string[] {
   return [...new Set(requirements.map((requirement) => requirement.key))].sort();
 }
@@ -116,7 +116,7 @@ function strictProblem({ key, operator, values = [] }: LabelRequirement): string
   return wrong === undefined ? undefined : `"${wrong}" of "${key}" is not a label value`;
 }
 
-/** As the API server accepts it; the empty text is one. */
+/** Whether the API server accepts it; an empty value is valid. */
 export function isLabelValue(value: string): boolean {
   return value === '' || NAME.test(value);
 }

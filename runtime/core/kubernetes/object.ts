@@ -1,5 +1,5 @@
 /**
- * Kubernetes objects as raw JSON. No class, no decoding: a field that this program does not know survives.
+ * Kubernetes objects as raw JSON, without classes or decoding, so that unknown fields are preserved.
  * In a Secret, the values of `data` and `stringData` and the annotation
  * `kubectl.kubernetes.io/last-applied-configuration` are `Redacted` from the decoder on.
  */
@@ -8,7 +8,7 @@ import { isRecord, recordOf, recordsIn, textOf } from '../record.ts';
 import type { Redacted } from '../redacted.ts';
 import { shellWord } from '../text.ts';
 
-/** A JSON value in which leaves may be redacted. */
+/** A JSON value with leaves that may be redacted. */
 export type Json =
   | null
   | boolean
@@ -18,7 +18,7 @@ export type Json =
   | readonly Json[]
   | { readonly [key: string]: Json | undefined };
 
-/** Object metadata: the fields that are read here, and any others. */
+/** Object metadata: the fields that Pullwright reads; others are preserved. */
 export interface ObjectMeta {
   readonly name: string;
   readonly namespace?: string;
@@ -61,14 +61,14 @@ export interface KubeObject {
   readonly [field: string]: unknown;
 }
 
-/** A Secret as the decoder gives it: base64 text, wrapped. */
+/** A Secret as the decoder returns it, with wrapped base64 values. */
 export interface SecretObject extends KubeObject {
   readonly kind: 'Secret';
   readonly type?: string;
   readonly data?: Readonly<Record<string, Redacted<string>>>;
 }
 
-/** The names that a ServiceAccount, or the spec of a pod, lists; empty for an entry without one. */
+/** The imagePullSecrets of a ServiceAccount or a pod spec, by name; the empty string for an entry without a name. */
 export function listedPullSecrets(holder: unknown): readonly string[] {
   return recordsIn(recordOf(holder)['imagePullSecrets']).map(({ name }) => textOf(name));
 }
@@ -89,19 +89,19 @@ export function describeObject(object: {
     : `${object.kind}/${object.namespace}/${object.name}`;
 }
 
-/** Annotation: what `kubectl apply` sent, as it writes it down itself. */
+/** Annotation in which `kubectl apply` stores what it sent. */
 export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
-// Names of objects as parts of a path, of files and of the API: in one function, which rejects path traversal.
+// Object names in file and API paths: one function rejects path traversal.
 
 /**
- * One part of a path, made of a namespace or a kind and a name that come from outside. The API server takes no such name, but a
- * dump, an event or a token may hold anything.
+ * Validates a namespace, kind or name from outside as one part of a path. The API server accepts no unsafe name, but a dump, an
+ * event or a token may contain anything.
  *
  * @param what for the message: `namespace`, `name`
- * @returns `text` as it is; a colon, which roles have, becomes `_`
- * @throws PullwrightError `UnsafeName` for what is not a name of an object: empty, over 253 characters, `.`, `..`, with a slash, a
- *   control character or anything else but letters, digits, `.`, `-`, `_` and `:`
+ * @returns `text`; a colon, which names of roles may have, becomes `_`
+ * @throws PullwrightError `UnsafeName` if it is empty, over 253 characters, or starts with another character than a letter or a
+ *   digit, or contains anything but letters, digits, `.`, `-`, `_` and `:`
  */
 export function pathPart(what: string, text: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9._:-]{0,252}$/.test(text)) return text.replaceAll(':', '_');
@@ -116,51 +116,45 @@ export function pathPart(what: string, text: string): string {
 }
 
 /**
- * Whether an object may have this name at all: whatever its kind, the API server takes none that is a step of a path or has one in it.
- * References to other objects (of a pod to its Secrets) are not validated by the API server, and may hold anything.
+ * Whether the API server accepts the name for any kind: not a path segment such as `..`, and without `/` or `%`. References to
+ * other objects (of a pod to its Secrets) are not validated by the API server, and may contain anything.
  *
- * Source of the rule: `IsValidPathSegmentName` of apimachinery, and a name has to be there, since without it the path is that of all.
+ * Source of the rule: `IsValidPathSegmentName` of apimachinery. The name must not be empty: that is the path of the collection.
  */
 export function isPathSegment(name: string): boolean {
   return name !== '' && name !== '.' && name !== '..' && !name.includes('/') && !name.includes('%');
 }
 
-// Which texts can be names of objects.
+// Valid object names.
 // Source of the rule: the API conventions of Kubernetes: a DNS subdomain (RFC 1123), and for namespaces a DNS label.
 
 const SUBDOMAIN = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 const LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/**
- * Whether `value` can be the name of a Secret or a ServiceAccount.
- */
+/** Whether `value` is a valid name of a Secret or a ServiceAccount. */
 export function isObjectName(value: unknown): value is string {
   return typeof value === 'string' && value.length <= 253 && SUBDOMAIN.test(value);
 }
 
-/** `kubectl` with these words, quoted where a shell needs it; undefined where one of `names` is a name that no object can have. */
+/** A `kubectl` command line, quoted for a shell; undefined if one of `names` is not a valid object name. */
 export function kubectl(words: readonly string[], names: readonly unknown[] = []): string | undefined {
   return names.every(isObjectName) ? ['kubectl', ...words].map(shellWord).join(' ') : undefined;
 }
 
-/**
- * Whether `value` can be the name of a namespace.
- */
+/** Whether `value` is a valid name of a namespace. */
 export function isNamespaceName(value: unknown): value is string {
   return typeof value === 'string' && LABEL.test(value);
 }
 
-// Containers of a pod or pod template, from a cluster or a folder. Types in a folder have not been validated.
+// Containers of a pod template, from a cluster or a folder. Objects of a folder have not been validated.
 
-/**
- * The containers of the template; none where there is no such list.
- */
+/** The containers of the template; empty if it has no list. */
 export function templateContainers({ spec }: KubeObject): readonly Readonly<Record<string, unknown>>[] {
   const { containers } = recordOf(recordOf(recordOf(spec)['template'])['spec']);
   return Array.isArray(containers) ? containers.filter(isRecord) : [];
 }
 
-/** Whether the agents that a DaemonSet starts report: by the flag of their program. */
+/** Whether the agents of a DaemonSet report: their command has the flag `--report`. */
 export function startsReporting(daemonSet: KubeObject): boolean {
   return templateContainers(daemonSet).some(
     ({ command }) => Array.isArray(command) && command.includes('--report'),

@@ -1,6 +1,6 @@
 /**
- * The kinds of Kubernetes as we write them, checked by the compiler against the API: cdk8s-plus-28 where it has the kind,
- * client-node for the admission policies, which it has not. Types only: nothing of either is loaded.
+ * The Kubernetes kinds that Pullwright writes, type-checked against the API: by cdk8s-plus-28, and by client-node for the
+ * admission policies, which cdk8s-plus-28 lacks. Types only: neither is loaded.
  */
 
 import type {
@@ -16,8 +16,8 @@ import { customObject } from './custom-kinds.ts';
 import type { KubeObject, ObjectMeta } from './object.ts';
 
 /**
- * What an L1 type of cdk8s looks like in the object that is written: plain numbers and texts instead of `IntOrString` and
- * `Quantity`, readonly lists, and the API's spelling where cdk8s has one of its own.
+ * A cdk8s L1 type as it appears in the written object: plain numbers and strings instead of `IntOrString` and `Quantity`,
+ * readonly lists, and the API's spelling where cdk8s has another.
  */
 export type Plain<T> = T extends string | number | boolean | null | undefined
   ? T
@@ -31,7 +31,7 @@ export type Plain<T> = T extends string | number | boolean | null | undefined
           ? unknown
           : { readonly [Key in keyof T as Spelled<Key>]: Plain<T[Key]> };
 
-/** cdk8s writes acronyms its own way in a few names. */
+/** cdk8s spells acronyms differently in a few names. */
 type Spelled<Key> = Key extends 'hostPid'
   ? 'hostPID'
   : Key extends 'hostIpc'
@@ -61,12 +61,12 @@ type CrdSpec = Omit<Plain<k8s.CustomResourceDefinitionSpec>, 'versions'> & {
   readonly versions: readonly CrdVersionObject[];
 };
 
-/** cdk8s-plus-28 wants `onPodConditions` in each rule of the failure policy, which the API does not. */
+/** cdk8s-plus-28 requires `onPodConditions` in each rule of the failure policy; the API does not. */
 type JobSpec = Omit<Plain<k8s.JobSpec>, 'podFailurePolicy'> & {
   readonly podFailurePolicy?: Plain<V1PodFailurePolicy>;
 };
 
-/** What each kind has beside apiVersion, kind and metadata. */
+/** Fields of each kind besides apiVersion, kind and metadata. */
 interface Kinds {
   readonly ClusterRole: Omit<Plain<k8s.KubeClusterRoleProps>, 'metadata'>;
   readonly ClusterRoleBinding: Omit<Plain<k8s.KubeClusterRoleBindingProps>, 'metadata'>;
@@ -90,7 +90,7 @@ interface Kinds {
   readonly ValidatingAdmissionPolicyBinding: { readonly spec: Plain<V1ValidatingAdmissionPolicyBindingSpec> };
 }
 
-/** A kind of Kubernetes that charts and reconcilers write. */
+/** A built-in kind that charts and reconcilers write. */
 export type Kind = keyof Kinds;
 
 const ADMISSION = 'admissionregistration.k8s.io/v1';
@@ -120,7 +120,7 @@ const API_VERSION: Readonly<Record<Kind, string>> = {
 };
 
 /**
- * An object of a kind of Kubernetes. A field that the API does not have, or a value of another type, does not compile.
+ * Builds an object of a built-in kind. A field that the API does not have, or a value of another type, does not compile.
  *
  * @param kind e.g. `DaemonSet`; the API version follows from it.
  * @param metadata at least the name.
@@ -134,17 +134,16 @@ export function kubernetesObject<K extends Kind>(
   return { apiVersion: API_VERSION[kind], kind, metadata, ...fields };
 }
 
-// Pull secrets of our own image: what every pod of ours names, where a registry does not give the image to everybody.
+// Pull secrets for Pullwright's own image, in every pod, if the registry requires a credential.
 
-/** `imagePullSecrets` of a pod; nothing for no names. */
+/** `imagePullSecrets` of a pod; no field without names. */
 export function imagePullSecretsOf(names: readonly string[] = []): Pick<PodSpec, 'imagePullSecrets'> {
   return names.length === 0 ? {} : { imagePullSecrets: names.map((name) => ({ name })) };
 }
 
 /**
- * `object` with `imagePullSecrets` in its pod template, when it is a Deployment, a DaemonSet, a Job or a CronJob. Other objects
- * come back as they are. In pods and not in ServiceAccounts: every writer replaces their list as a whole, and
- * OpenShift writes it.
+ * Adds `imagePullSecrets` to the pod template of a Deployment, a DaemonSet, a Job or a CronJob; returns other objects unchanged.
+ * In pods rather than ServiceAccounts: every writer replaces a ServiceAccount's whole list, and OpenShift is one of them.
  */
 export function withImagePullSecrets(object: KubeObject, names: readonly string[] = []): KubeObject {
   if (names.length === 0) return object;
@@ -173,41 +172,39 @@ function withSecrets(spec: Templated, names: readonly string[]): object {
 
 // MachineConfigs of the Machine Config Operator: what a system installs on the nodes of a pool.
 
-/** The pool that takes a MachineConfig. */
+/** Label that selects the pool of a MachineConfig. */
 const ROLE_LABEL = 'machineconfiguration.openshift.io/role';
 
-/**
- * A MachineConfig for the nodes of `pool`.
- */
+/** A MachineConfig for the nodes of `pool`. */
 export function machineConfigOf(pool: string, metadata: ObjectMeta, config: object): KubeObject {
   const labels = { ...metadata.labels, [ROLE_LABEL]: pool };
   return customObject('MachineConfig', { ...metadata, labels }, { config });
 }
 
-/** The data URL of a file's text, as the operator itself writes it. */
+/** The data URL of a text file, as the Machine Config Operator writes it. */
 export function dataUrl(text: string): string {
   return `data:text/plain;charset=utf-8;base64,${Buffer.from(text).toString('base64')}`;
 }
 
-// Metadata that every rendered object carries.
-// Source of the rule: the recommended labels `app.kubernetes.io/*`. The selector subset never holds a version, because a
-// selector cannot change.
+// Metadata of every rendered object.
+// Source of the rule: the recommended labels `app.kubernetes.io/*`. Selector labels never include a version, because selectors
+// are immutable.
 
-/** Namespace of our own pods unless the fleet says otherwise. */
+/** Default namespace of Pullwright's own pods. */
 export const OWN_NAMESPACE = 'pullwright-system';
 
-/** Of what makes a GitOps tool sync a cluster: the cluster's name in the fleet. */
+/** On objects that make a GitOps tool sync a cluster: the name of the cluster in the fleet. */
 export const SYNCED_CLUSTER_LABEL = 'pullwright.dev/cluster';
 
-/** Who keeps an object true: `pullwright` in git, `pullwright-<reconciler>` at run time. */
+/** Input of {@link labels}. */
 export interface LabelInput {
-  /** What it is: `global-pull-secret-syncer`, `reconciler`. */
+  /** Name of the component: `global-pull-secret-syncer`, `reconciler`. */
   readonly name: string;
-  /** Which system it serves: `global-pull-secret`. */
+  /** System that it belongs to: `global-pull-secret`. */
   readonly component: string;
 }
 
-/** Labels for `metadata.labels` of an object. Not for pod templates: the version would roll the pods a second time. */
+/** Labels for `metadata.labels`. Not for pod templates, where the version would cause a second rollout. */
 export function labels(input: LabelInput): Readonly<Record<string, string>> {
   return {
     ...selectorLabels(input),
@@ -217,12 +214,12 @@ export function labels(input: LabelInput): Readonly<Record<string, string>> {
   };
 }
 
-/** The labels that selectors and pod templates use: they never change between versions. */
+/** Labels for selectors and pod templates; they never change between versions. */
 export function selectorLabels(input: LabelInput): Readonly<Record<string, string>> {
   return { 'app.kubernetes.io/name': input.name, 'app.kubernetes.io/component': input.component };
 }
 
-/** A Namespace for pods that need nothing of their node. */
+/** A Namespace for pods without access to their node. */
 export function namespace(name: string): KubeObject {
   const security = { 'pod-security.kubernetes.io/enforce': 'restricted' };
   const all = { ...labels({ name, component: 'namespace' }), ...security };
@@ -230,7 +227,7 @@ export function namespace(name: string): KubeObject {
 }
 
 /**
- * A Namespace that belongs to the platform and is only rendered so that a first apply finds it: nothing of it is ours, and no
+ * A Namespace that belongs to the platform, rendered only so that the first apply finds it. Pullwright does not own it, and no
  * GitOps tool may remove it.
  */
 export function namespaceReference(name: string, marks?: Readonly<Record<string, string>>): KubeObject {
@@ -242,7 +239,7 @@ export function namespaceReference(name: string, marks?: Readonly<Record<string,
   return kubernetesObject('Namespace', { name, ...labelled, annotations }, {});
 }
 
-/** A ServiceAccount that mounts no token by itself: pods that need one ask for it. */
+/** A ServiceAccount that mounts no token by default; pods that need one request it. */
 export function serviceAccount(metadata: ObjectMeta): KubeObject {
   return kubernetesObject('ServiceAccount', metadata, { automountServiceAccountToken: false });
 }
@@ -255,7 +252,7 @@ export function configMap(metadata: ObjectMeta, data: Readonly<Record<string, st
 /**
  * A PodMonitor for the port `metrics` of the pods with these labels in the same namespace.
  *
- * @param tls the pods' certificate is for `serverName`, by the CA in the key `ca.crt` of `secret`. @default plain HTTP
+ * @param tls the pods' certificate is valid for `serverName`, issued by the CA in key `ca.crt` of `secret`. @default plain HTTP
  */
 export function podMonitor(
   metadata: ObjectMeta,
@@ -275,11 +272,11 @@ export function podMonitor(
   });
 }
 
-// NetworkPolicies: from whom and to where, as far as the API can say it (docs/operations.md says what it cannot).
+// NetworkPolicies: sources and destinations, as far as the API can express them (docs/operations.md lists the limits).
 
-/** What only the platform knows of its network. */
+/** Facts about the network that only the platform knows. */
 export interface NetworkSettings {
-  /** Namespaces whose pods may read metrics. @default {['monitoring', 'openshift-monitoring', 'openshift-user-workload-monitoring']} */
+  /** Namespaces that may read metrics. @default {['monitoring', 'openshift-monitoring', 'openshift-user-workload-monitoring']} */
   readonly monitoringNamespaces?: readonly string[];
   /**
    * Networks of the API server, as pods see them: the only traffic that the webhook sends or accepts.
@@ -290,17 +287,17 @@ export interface NetworkSettings {
   readonly egress?: readonly string[];
 }
 
-/** Who may reach the selected pods, on which named or numbered ports. */
+/** Sources that may reach the selected pods, on named or numbered ports. */
 export interface Ingress {
   readonly ports: readonly (string | number)[];
-  /** Or the pods of these namespaces. */
+  /** A list allows the pods of these namespaces. */
   readonly from: 'monitoring' | 'apiServer' | readonly string[];
 }
 
-/** Where the selected pods may go, on which TCP ports. */
+/** Destinations that the selected pods may reach, on TCP ports. */
 export interface Egress {
   readonly ports: readonly number[];
-  /** `named`: what the platform lists, and the API server. `metadata`: Google's metadata server in its forms. */
+  /** `named`: the networks that the platform lists, and the API server. `metadata`: addresses of Google's metadata server. */
   readonly to: 'apiServer' | 'named' | 'metadata';
 }
 
@@ -316,11 +313,11 @@ export interface NetworkPolicyInput {
 type Peers = readonly Readonly<Record<string, unknown>>[] | undefined;
 
 const MONITORING = ['monitoring', 'openshift-monitoring', 'openshift-user-workload-monitoring'];
-/** Google's own address, what GKE puts in its place, and where its agent listens on the node. */
+/** Google's metadata address, the one that GKE replaces it with, and the address of GKE's agent on the node. */
 const METADATA = ['169.254.169.254/32', '169.254.169.252/32', '127.0.0.1/32'];
 
 /**
- * A NetworkPolicy in both directions: all other traffic is denied. Probes need no rule: a node may always reach its own pods.
+ * A NetworkPolicy for both directions that denies all other traffic. Probes need no rule: a node may always reach its own pods.
  */
 export function networkPolicy(input: NetworkPolicyInput): KubeObject {
   const { metadata, selector, network = {} } = input;
@@ -332,7 +329,7 @@ export function networkPolicy(input: NetworkPolicyInput): KubeObject {
     spec: {
       podSelector: { matchLabels: selector },
       policyTypes: ['Ingress', 'Egress'],
-      // The API server keeps no empty list: with one, every apply would be a change. Without rules nothing may come in.
+      // The API server drops an empty list, so that every apply would be a change. Without rules, all ingress is denied.
       ...(input.ingress.length === 0
         ? {}
         : {
@@ -384,13 +381,13 @@ function withLength(network: string): string {
 
 // Admission policies.
 
-/** One check of an admission policy. */
+/** One validation of an admission policy. */
 export interface Validation {
-  /** CEL; true lets the request pass. */
+  /** CEL; true admits the request. */
   readonly expression: string;
-  /** What is wrong and what to do; shown to the author of the request. */
+  /** The fault and the fix; shown to the author of the request. */
   readonly message: string;
-  /** CEL that gives the message; wins over `message`. */
+  /** CEL that returns the message; overrides `message`. */
   readonly messageExpression?: string;
 }
 
@@ -401,18 +398,18 @@ export interface AdmissionPolicyInput {
   readonly resource: string | readonly string[];
   readonly operations: readonly ('CREATE' | 'UPDATE' | 'DELETE')[];
   readonly resourceNames?: readonly string[];
-  /** Only objects of this namespace. */
+  /** Limits the policy to objects of this namespace. */
   readonly namespace?: string;
   readonly variables?: readonly { readonly name: string; readonly expression: string }[];
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
   readonly validations: readonly Validation[];
-  /** What happens to a request that does not hold. `Deny` and `Warn` cannot be combined by the API's rules. */
+  /** Actions on a request that fails validation. The API does not allow `Deny` together with `Warn`. */
   readonly actions: readonly ('Deny' | 'Warn' | 'Audit')[];
-  /** When the policy itself cannot be evaluated. @default {'Ignore'} */
+  /** If the policy itself cannot be evaluated. @default {'Ignore'} */
   readonly failurePolicy?: 'Ignore' | 'Fail';
   /**
-   * Every object of this kind, of the request's namespace where it has one, is held against the request in turn, as `params`. Whether
-   * there is one and whether its kind is served is looked at before the match conditions, so that it matters to every account: name the resources.
+   * Kind of the parameters: the request is validated against every object of this kind, in the request's namespace if it has one,
+   * as `params`. The API server resolves them before the match conditions, which affects every account: name the resources.
    */
   readonly against?: { readonly apiVersion: string; readonly kind: string };
 }
@@ -454,7 +451,7 @@ export function admissionPolicy(input: AdmissionPolicyInput): readonly [KubeObje
   ];
 }
 
-// Roles and bindings, as narrow as can be said: Secrets only by name, wildcards not at all.
+// Roles and bindings, as narrow as possible: Secrets only by name, no wildcards.
 
 /** One rule of a Role or ClusterRole. */
 export interface PolicyRule {
@@ -477,13 +474,13 @@ export type Verb =
   | 'impersonate'
   | 'bind';
 
-/** A ServiceAccount, as subject of a binding. */
+/** A ServiceAccount as the subject of a binding. */
 export interface Subject {
   readonly name: string;
   readonly namespace: string;
 }
 
-/** A Role in the namespace of `metadata`, or without one a ClusterRole, bound to service accounts under the same name. */
+/** A Role in the namespace of `metadata`, or a ClusterRole without one, bound to ServiceAccounts under the same name. */
 export function grant(
   metadata: ObjectMeta,
   rules: readonly PolicyRule[],
@@ -501,7 +498,7 @@ export function grant(
 
 export const READ = ['get', 'list', 'watch'] as const;
 
-/** One rule for resources of one API group; without `resourceNames`, for every object. */
+/** A rule for resources of one API group; without `resourceNames`, for every object. */
 export function may(
   verbs: PolicyRule['verbs'],
   apiGroup: string,
@@ -514,26 +511,26 @@ export function may(
 
 export const EVENTS: PolicyRule = may(['create', 'patch'], 'events.k8s.io', ['events']);
 
-/** A PullStatus per node: which nodes there will be is not known in advance, so that these are granted without names. */
+/** A PullStatus per node. Node names are not known in advance, so these are granted without names. */
 export const NODE_STATUSES: readonly PolicyRule[] = [
   may(['get', 'create', 'patch'], 'pullwright.dev', ['pullstatuses']),
   may(['get', 'patch'], 'pullwright.dev', ['pullstatuses/status']),
 ];
 
-/** Access to Secrets in the namespace of the Role that can be named in advance. */
+/** Access to Secrets with known names in the namespace of the Role. */
 export function secretsByName(names: readonly string[], verbs: readonly Verb[]): PolicyRule {
   return may(verbs, '', ['secrets'], names);
 }
 
 /**
- * What server-side apply of named objects takes. Unlike a POST, an apply that creates names the object to the authorizer, so
- * that `create` is narrowed by name as well.
+ * Permissions for server-side apply of named objects. Unlike a POST, an apply that creates an object passes its name to the
+ * authorizer, so that `create` is limited by name as well.
  */
 export function applyByName(apiGroup: string, resource: string, names: readonly string[]): PolicyRule {
   return may([...READ, 'create', 'patch', 'delete'], apiGroup, [resource], names);
 }
 
-/** What says from where the nodes of OpenShift pull, beside the mirror sets of today. */
+/** Read access to what decides where OpenShift nodes pull from, except the current kinds of mirror sets. */
 export const NODE_MIRROR_READS: readonly PolicyRule[] = [
   may(['list'], 'operator.openshift.io', ['imagecontentsourcepolicies']),
   may(['get'], 'config.openshift.io', ['images'], ['cluster']),
@@ -541,9 +538,9 @@ export const NODE_MIRROR_READS: readonly PolicyRule[] = [
   may(['get'], 'machineconfiguration.openshift.io', ['machineconfigs'], ['99-worker-generated-registries']),
 ];
 
-// Pods and what runs them: hardened unless said otherwise.
+// Pods and workloads, hardened by default.
 
-/** `securityContext` of a container that needs nothing: what the Pod Security level `restricted` asks for, and a read-only root. */
+/** `securityContext` of a container without special needs: Pod Security level `restricted`, and a read-only root file system. */
 export const HARDENED_CONTAINER: SecurityContext = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },
@@ -552,8 +549,8 @@ export const HARDENED_CONTAINER: SecurityContext = {
 };
 
 /**
- * `securityContext` of a container that works on its node. Root is said explicitly: the image's own user is another one, and
- * the node's system bus takes orders from root alone, whatever capabilities a container has.
+ * `securityContext` of a container that works on its node. Root is explicit, as the image has another user. The node's system bus
+ * accepts commands only from root, regardless of capabilities.
  */
 export const HOST_CONTAINER: SecurityContext = {
   privileged: true,
@@ -563,7 +560,7 @@ export const HOST_CONTAINER: SecurityContext = {
   runAsGroup: 0,
 };
 
-/** `securityContext` of the pod around {@link HARDENED_CONTAINER}. No user is named: OpenShift gives each namespace its own range. */
+/** `securityContext` of the pod around {@link HARDENED_CONTAINER}. No user is set: OpenShift assigns a range per namespace. */
 export const HARDENED_POD: PodSecurityContext = {
   runAsNonRoot: true,
   seccompProfile: { type: 'RuntimeDefault' },
@@ -571,14 +568,14 @@ export const HARDENED_POD: PodSecurityContext = {
 
 export interface DeploymentInput {
   readonly metadata: ObjectMeta;
-  /** Never changes after the first release: a selector is immutable. */
+  /** Must not change after the first release: selectors are immutable. */
   readonly selector: Readonly<Record<string, string>>;
   readonly replicas: number;
   readonly pod: PodSpec;
   readonly podAnnotations?: Readonly<Record<string, string>>;
 }
 
-/** A Deployment that replaces its pods one after the other and spreads them over nodes. */
+/** A Deployment with rolling updates, spread over nodes. */
 export function deployment(input: DeploymentInput): KubeObject {
   return kubernetesObject('Deployment', input.metadata, {
     spec: {
@@ -611,11 +608,11 @@ export interface DaemonSetInput {
   readonly metadata: ObjectMeta;
   readonly selector: Readonly<Record<string, string>>;
   readonly template: PodTemplate;
-  /** Absent: the server's default, RollingUpdate with one at a time. */
+  /** Absent: the API server's default, RollingUpdate with one pod at a time. */
   readonly maxUnavailable?: number | string;
 }
 
-/** A DaemonSet, with only the given fields set: the shape is a contract. */
+/** A DaemonSet with only the given fields: the shape is a contract. */
 export function daemonSet(input: DaemonSetInput): KubeObject {
   const updateStrategy =
     input.maxUnavailable === undefined
@@ -628,7 +625,7 @@ export function daemonSet(input: DaemonSetInput): KubeObject {
   });
 }
 
-/** Keeps all but one replica alive during drains. */
+/** Allows one unavailable replica during drains. */
 export function podDisruptionBudget(
   metadata: ObjectMeta,
   selector: Readonly<Record<string, string>>,

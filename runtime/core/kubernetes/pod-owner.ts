@@ -1,4 +1,4 @@
-/** How a pod whose list of Secrets cannot be changed gets a successor. */
+/** How to replace a pod, whose list of Secrets is immutable. */
 import type { KubeObject } from './object.ts';
 
 const REPLACES: Readonly<Record<string, readonly string[]>> = {
@@ -8,15 +8,13 @@ const REPLACES: Readonly<Record<string, readonly string[]>> = {
   'apps.kruise.io': ['CloneSet', 'StatefulSet', 'DaemonSet'],
 };
 
-/** Whether a controller of this kind makes another pod in its stead: others end with their pod, as a step of a pipeline does. */
+/** Whether a controller of this kind replaces a deleted pod. Others do not: a pipeline step ends with its pod. */
 function replacesPods({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): boolean {
   const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
   return Object.hasOwn(REPLACES, group) && (REPLACES[group] ?? []).includes(kind);
 }
 
-/**
- * How to replace a pod, whose list of Secrets is immutable.
- */
+/** Advice on how to replace a pod; follows the pod as a clause of a sentence. */
 export function recreation({ metadata: { ownerReferences = [] } }: KubeObject): string {
   const owner = ownerReferences.find(({ controller }) => controller === true);
   if (owner === undefined || !replacesPods(owner)) return 'create it again';

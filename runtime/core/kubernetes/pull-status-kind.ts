@@ -1,6 +1,6 @@
 /**
- * The kind `PullStatus` (pullwright.dev/v1alpha1): where what has no status of its own reports. What is written into it is
- * built by `runtime/core/kubernetes/pull-status.ts`; this is the schema that the API server holds it against.
+ * The kind `PullStatus` (pullwright.dev/v1alpha1): the status of objects that have none themselves.
+ * `runtime/core/kubernetes/pull-status.ts` builds its content; the API server validates it against this schema.
  */
 import { z } from 'zod';
 import { conditionsSchema, defineKind } from './kind.ts';

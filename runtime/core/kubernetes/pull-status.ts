@@ -1,6 +1,6 @@
 /**
- * `PullStatus` (pullwright.dev/v1alpha1): where what has no status of its own reports. Named after the object it speaks of,
- * in that object's namespace, one verdict per entry.
+ * `PullStatus` (pullwright.dev/v1alpha1): the status of an object that has none itself. It is named after that object, in the
+ * same namespace, with one verdict per entry.
  */
 import { withoutUserInfo } from '../text.ts';
 import { type ConditionInput, conditionsIn, nextConditions } from './conditions.ts';
@@ -11,16 +11,16 @@ export const PULL_STATUS_CRD_NAME = 'pullstatuses.pullwright.dev';
 
 /** Verdict on one entry of the object. */
 export interface EntryStatus {
-  /** What is judged: a registry key, an image, a node, a namespace. */
+  /** Subject of the verdict: a registry key, an image, a node, a namespace. */
   readonly subject: string;
   readonly verdict: 'Accepted' | 'Shadowed' | 'Rejected' | 'Warning' | 'Pending';
   /** CamelCase, stable. */
   readonly reason: string;
-  /** What is the case and what to do; never a value. */
+  /** The state and the fix; never a value of a Secret. */
   readonly message: string;
-  /** Of a credential: when it expires, RFC 3339. */
+  /** When the credential expires, RFC 3339. */
   readonly expiresAt?: string;
-  /** Of a credential: when a registry last took it, RFC 3339. */
+  /** When a registry last accepted the credential, RFC 3339. */
   readonly lastOk?: string;
 }
 
@@ -39,17 +39,17 @@ export interface PullStatusInput {
   readonly about: PullStatusTarget;
   readonly conditions: readonly ConditionInput[];
   readonly verdicts: readonly EntryStatus[];
-  /** Extra facts for people and programs: counts, hashes. */
+  /** Additional facts: counts, hashes. */
   readonly summary?: Readonly<Record<string, string | number>>;
-  /** The object as it is now, so that transition times survive. */
+  /** The current object, whose transition times are kept. */
   readonly present: KubeObject | undefined;
   readonly now: Date;
 }
 
-/** At most this many verdicts are kept, those on what is not in order first; a last one says how many were dropped. */
+/** Maximum number of verdicts. Accepted ones are dropped first; a last verdict counts the dropped ones. */
 export const MAX_VERDICTS = 200;
 
-/** The object to apply (no status: that is a subresource) and its status. The name is `<kind>-<name>` in lower case. */
+/** The object to apply (without status, which is a subresource) and its status. The name is `<kind>-<name>` in lower case. */
 export function pullStatus(input: PullStatusInput): {
   readonly object: KubeObject;
   readonly status: Readonly<Record<string, unknown>>;
@@ -63,7 +63,7 @@ export function pullStatus(input: PullStatusInput): {
       conditions: nextConditions(conditionsIn(input.present), input.conditions, input.now),
       verdicts: limited(input.verdicts).map((one) => ({
         ...one,
-        // What tenants write can have any length; the schema of the status is bounded.
+        // Text from tenants can have any length; the schema of the status is bounded.
         message: withoutUserInfo(one.message).slice(0, 4096),
         subject: withoutUserInfo(one.subject).slice(0, 1024),
       })),
@@ -105,5 +105,5 @@ function limited(verdicts: readonly EntryStatus[]): readonly EntryStatus[] {
   ];
 }
 
-/** Name of the CronJob, and of what belongs to it. */
+/** Name of the verify CronJob and of its objects. */
 export const VERIFY = 'pullwright-verify';

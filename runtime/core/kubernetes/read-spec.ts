@@ -1,9 +1,9 @@
 /**
- * Reading by the schemas of kinds: what the API server refuses under strict field validation is refused, because no API server has
- * looked at manifests of a folder, and a field that is spelled wrong must not count as absent.
+ * Reads objects by the schemas of their kinds, and rejects what the API server rejects under strict field validation. Manifests
+ * of a folder were never validated by an API server, and a misspelled field must not count as absent.
  *
- * Source of the rule: `fieldValidation: Strict` of kube-apiserver over a structural schema. A null counts as a field that was left
- * out, as the API server drops it. In a map it would be one label less to look at, and is refused, as the definitions of our kinds do.
+ * Source of the rule: `fieldValidation: Strict` of kube-apiserver with a structural schema. Null counts as an absent field, as
+ * the API server drops it. In a map it is rejected, as in our CRDs: without it, a selector would have one label less.
  */
 import { z } from 'zod';
 import { UsageError } from '../errors.ts';
@@ -33,19 +33,19 @@ const METADATA = z
   })
   .partial();
 
-/** The spec of an object of ours, with its defaults filled in; undefined when there is a problem. */
+/** The spec of a Pullwright object with its defaults; undefined if there is a problem. */
 export interface ReadSpec<T> {
   readonly spec: T | undefined;
   /** Each with its path. */
   readonly problems: readonly string[];
   /**
-   * No field that kubectl applied was dropped by the API server, as it does with unknown ones without strict field validation or by an older
-   * definition, and with a null in a patch: what is left may mean more than what was meant.
+   * False if the API server dropped a field that kubectl applied: an unknown field, without strict validation or with an older
+   * CRD, or a null in a patch. The remaining spec may select more than intended.
    */
   readonly isWhole: boolean;
 }
 
-/** Reads an object of a kind of ours. Total. */
+/** Reads an object of a Pullwright kind. Never throws. */
 export function readSpec<T>(object: KubeObject, spec: z.ZodType<T>): ReadSpec<T> {
   const whole = z.strictObject({
     apiVersion: z.string(),
@@ -61,7 +61,7 @@ export function readSpec<T>(object: KubeObject, spec: z.ZodType<T>): ReadSpec<T>
   return { spec: dropped.length > 0 ? undefined : found, problems, isWhole: dropped.length === 0 };
 }
 
-/** Reads a value, in which null is not the same as an absent field; undefined when there is a problem. Total. */
+/** Validates a value in which null differs from an absent field; undefined if there is a problem. Never throws. */
 export function readValue<T>(
   value: unknown,
   schema: z.ZodType<T>,
@@ -71,17 +71,17 @@ export function readValue<T>(
   return { value: read.data, problems: problemsOf(read.error, schema, path) };
 }
 
-/** A HostedCluster, as `<namespace>/<name>`. */
+/** A HostedCluster as `<namespace>/<name>`. */
 export const SCOPE: z.ZodString = z
   .string()
   .regex(/^[^/]+\/[^/]+$/, mustBe('<namespace>/<name> of a HostedCluster'));
 
 /**
- * Options of a reconciler as `reconcile --config` has them, by the scope of a cluster. `clusters` holds maps of the same options by
- * `<namespace>/<HostedCluster>`: each has the options of all, its own over them.
+ * Parses the options of a reconciler from `reconcile --config`; returns them by scope of a cluster. `clusters` maps
+ * `<namespace>/<HostedCluster>` to options that override the common ones.
  *
- * @param own refuses options that one cluster cannot have
- * @throws UsageError that names every wrong field
+ * @param own rejects options that a single cluster cannot have
+ * @throws UsageError that lists every invalid field
  */
 export function readOptions<T>(
   system: string,
@@ -110,7 +110,7 @@ function droppedFieldProblems({ metadata }: KubeObject, spec: z.ZodType): readon
   );
 }
 
-/** Every unknown field and every wrong type in `value`, each with its path. */
+/** Every unknown field and every wrong type in `value`, with its path. */
 export function shapeProblems(value: unknown, schema: z.ZodType, path: string): readonly string[] {
   const { error } = schema.safeParse(withoutNulls(value, schema), { error: issueText, reportInput: true });
   const issues = (error?.issues ?? []).filter(
@@ -178,7 +178,7 @@ function boundText(issue: z.core.$ZodRawIssue<z.core.$ZodIssueTooBig | z.core.$Z
   return `too ${issue.code === 'too_big' ? 'long' : 'short'}: must have ${words} ${bound} characters`;
 }
 
-/** What a text that a pattern refuses must be. */
+/** Error for a string that does not match a pattern. */
 export function mustBe(what: string): { readonly error: (issue: z.core.$ZodRawIssue) => string } {
   return { error: ({ input }) => `invalid value ${shownValue(input)}: must be ${what}` };
 }
@@ -222,7 +222,7 @@ function pathText(schema: z.ZodType, path: readonly PropertyKey[], root: string)
   return text;
 }
 
-/** Without the nulls that the API server drops. */
+/** Removes the nulls that the API server drops. */
 function withoutNulls(value: unknown, schema: unknown): unknown {
   const here = unwrapped(schema);
   if (Array.isArray(value))
@@ -237,13 +237,13 @@ function withoutNulls(value: unknown, schema: unknown): unknown {
   );
 }
 
-/** Refuses texts that are there more than once. */
+/** Rejects duplicate strings. */
 export function noDuplicates(texts: readonly string[], context: z.core.$RefinementCtx): void {
   for (const text of new Set(texts.filter((one, at) => texts.indexOf(one) !== at)))
     refuse(context, `duplicate value: ${JSON.stringify(text)}`);
 }
 
-/** Refuses more entries than a schema of a map can say. */
+/** Rejects more than `max` entries; the schema of a map cannot express this. */
 export function atMost(max: number): (map: object, context: z.core.$RefinementCtx) => void {
   return (map, context) => {
     const { length } = Object.keys(map);
@@ -251,7 +251,7 @@ export function atMost(max: number): (map: object, context: z.core.$RefinementCt
   };
 }
 
-/** Adds a problem, at a path below. */
+/** Adds a problem, at a path relative to the current value. */
 export function refuse(
   context: z.core.$RefinementCtx,
   message: string,

@@ -1,10 +1,10 @@
 /**
- * `registries.conf` (version 2) as containers/image reads it: which registry has which mirrors, and which files are refused.
+ * `registries.conf` (version 2) as containers/image reads it: the mirrors of each registry, and which files are rejected.
  *
- * Source of the rule: containers/image `sysregistriesv2`, whose answers are recorded in test/conformance/cases/crio.
+ * Source of the rule: containers/image `sysregistriesv2`, whose results are recorded in test/conformance/cases/crio.
  *
- * Read as the decoder of the runtime reads it: keys have no case, a wrong alias refuses the file, a prefix of slashes alone
- * matches nothing.
+ * Like the runtime's decoder: keys ignore case, an invalid alias rejects the whole file, and a prefix of only slashes matches
+ * nothing.
  */
 import { parse } from 'smol-toml';
 import { PullwrightError } from '../errors.ts';
@@ -13,13 +13,13 @@ import { parseWrittenReference } from '../image-reference.ts';
 import { isRecord, recordOf } from '../record.ts';
 import { trimEndOf } from '../text.ts';
 
-// Values out of the tables of a `registries.conf`, with the refusals that the runtime has for a wrong type.
-// Source of the rule: BurntSushi/toml, with which containers/image reads the file. It does not mind the case of a key.
+// Values from the tables of a `registries.conf`, with the runtime's errors for wrong types.
+// Source of the rule: BurntSushi/toml, with which containers/image reads the file. It ignores the case of keys.
 
-/** A table as a TOML parser gives it. */
+/** A table from a TOML parser. */
 export type Table = Readonly<Record<string, unknown>>;
 
-/** The file is one that the runtime itself refuses, with its reason. */
+/** Error for a file that the runtime rejects, with its reason. */
 export function refuse(reason: string): PullwrightError {
   return new PullwrightError(reason, { code: 'RegistriesConfRefused', retryPolicy: 'terminal' });
 }
@@ -49,7 +49,7 @@ export function tablesOf(table: Table, key: string): readonly Table[] {
   return listOf(table, key).map((entry) => asTable(entry, key));
 }
 
-/** A table with the keys that mean something in lower case; of two spellings of one key the lower one counts. */
+/** A table with its keys in lower case; if a key has two spellings, the lower-case one wins. */
 export function asTable(value: unknown, key: string): Table {
   if (!isRecord(value) || value instanceof Date) throw mismatch(key, 'table', value);
   for (const name in value) if (CAPITAL.test(name)) return lowered(value);
@@ -71,14 +71,14 @@ export function mismatch(key: string, wanted: string, found: unknown): Pullwrigh
   );
 }
 
-// The table `aliases` of a `registries.conf`: short names, and the repositories that they stand for. They play no part where an
-// image is named in full, as the kubelet does, but one that is wrong makes the runtime refuse the file.
+// The table `aliases` of a `registries.conf`: short names and their repositories. They do not affect fully qualified images, such
+// as those from the kubelet, but an invalid alias makes the runtime reject the file.
 // Source of the rule: containers/image `sysregistriesv2` (`validateShortName`, `parseShortNameValue`).
 
 /**
- * Throws a PullwrightError, in the words of the runtime, for the first alias that it would refuse.
+ * Throws a PullwrightError, in the runtime's wording, for the first invalid alias.
  *
- * @param file the tables of the whole file
+ * @param file parsed tables of the whole file
  */
 export function checkAliases(file: Table): void {
   const aliases = file['aliases'];
@@ -92,10 +92,10 @@ export function checkAliases(file: Table): void {
 }
 
 /**
- * The images that CRI-O tries for a short name, in order: what its alias stands for, else each registry for unqualified names.
+ * The images that CRI-O tries for a short name, in order: the target of its alias, otherwise one per registry in `search`.
  *
- * @param name as a pod has it: `nginx`, `team/app:1`
- * @param aliases of the files of a node, later ones over earlier ones; an empty value takes one back
+ * @param name as written in a pod: `nginx`, `team/app:1`
+ * @param aliases merged from the files of a node, where later files override earlier ones; an empty value removes an alias
  * @param search `unqualified-search-registries`
  */
 export function shortNameCandidates(
@@ -111,7 +111,7 @@ export function shortNameCandidates(
   );
 }
 
-/** Aliases of one file that {@link checkAliases} takes. */
+/** Aliases of one file that passed {@link checkAliases}. */
 export function aliasesOf(file: Table): ReadonlyMap<string, string> {
   return new Map(Object.entries((file['aliases'] ?? {}) as Readonly<Record<string, string>>));
 }
@@ -126,7 +126,7 @@ function nameFault(name: string): string | undefined {
   return isRegistry(domain) ? wrong('registry') : undefined;
 }
 
-/** An empty value takes an alias of an earlier file back. */
+/** An empty value removes an alias of an earlier file. */
 function valueFault(value: string): string | undefined {
   if (value === '') return undefined;
   const parsed = parseWrittenReference(value);
@@ -142,24 +142,24 @@ function isRegistry(domain: string): boolean {
   return /[.:]/.test(domain) || domain === 'localhost';
 }
 
-/** When a mirror may be used. */
+/** Which images a mirror may serve. */
 export type PullFrom = 'all' | 'digest-only' | 'tag-only';
 
 export interface Mirror {
   /** Host with optional port and path, no scheme, no trailing slash. */
   readonly location: string;
   readonly pullFrom: PullFrom;
-  /** Whether its certificate may be unverified. Absent: no. */
+  /** Whether plain HTTP and unverified certificates are accepted. Absent: no. */
   readonly insecure?: boolean;
 }
 
 /** One `[[registry]]` table. */
 export interface Registry {
-  /** What an image is matched with: host and path, or `*.example.org`. */
+  /** What an image is matched against: host and path, or `*.example.org`. */
   readonly prefix: string;
-  /** What replaces the prefix; empty only for a wildcard prefix, which then is not rewritten. */
+  /** Replacement for the prefix; empty only for a wildcard prefix, which is then not rewritten. */
   readonly location: string;
-  /** The location itself is never contacted; the mirrors are. */
+  /** The runtime contacts only the mirrors, never the location itself. */
   readonly blocked: boolean;
   readonly insecure: boolean;
   readonly mirrors: readonly Mirror[];
@@ -171,14 +171,14 @@ const SEARCH_DOMAIN =
   /^(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\.(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9]))*(?::[0-9]+)?$/;
 
 /**
- * Reads one file. Gives its registries in file order, the first of equal prefixes only; throws a PullwrightError with the
- * runtime's own reason where the runtime refuses the file.
+ * Parses one file. Returns its registries in file order, only the first of duplicate prefixes. Throws a PullwrightError with the
+ * runtime's reason if the runtime rejects the file.
  */
 export function parseRegistriesConf(text: string): readonly Registry[] {
   return registriesOf(confTable(text));
 }
 
-/** The tables of a file, not validated yet. @throws PullwrightError for text that is not TOML */
+/** Parses the tables of a file, without validation. @throws PullwrightError for invalid TOML */
 export function confTable(text: string): Table {
   let tables: unknown;
   try {
@@ -190,7 +190,7 @@ export function confTable(text: string): Table {
   return asTable(tables, 'the file');
 }
 
-/** The registries of parsed tables; same refusals as {@link parseRegistriesConf}. */
+/** The registries of parsed tables; throws like {@link parseRegistriesConf}. */
 export function registriesOf(file: Table): readonly Registry[] {
   refuseVersion1(file);
   const registries = tablesOf(file, 'registry').map(registryOf);
@@ -212,7 +212,7 @@ function registryOf(table: Table): Registry {
   const written = stringOf(table, 'prefix');
   if (written === '' && location === '')
     throw refuse('invalid condition: both location and prefix are unset');
-  // A prefix of slashes alone stays, and matches nothing.
+  // A prefix of only slashes stays, and matches nothing.
   const prefix = written === '' ? location : withoutSlash(written);
   if (location === '' && !prefix.startsWith('*.'))
     throw refuse('invalid condition: location is unset and prefix is not in the format: *.example.com');
@@ -244,7 +244,7 @@ function mirrorOf(table: Table, prefix: string, digestOnly: boolean): Mirror {
   return { location, pullFrom, ...(insecure ? { insecure } : {}) };
 }
 
-/** One location may be named by several prefixes, but not with different switches. */
+/** Several prefixes may share a location, but not with different `insecure` or `blocked`. */
 function refuseContradictions(registries: readonly Registry[]): void {
   const first = new Map<string, Registry>();
   for (const registry of registries) {
@@ -279,16 +279,14 @@ function checkSearch(file: Table): void {
 }
 
 function withoutSlash(place: string): string {
-  // Most locations need neither; a pattern for each would be slow with a thousand mirrors.
+  // Fast path: most locations stay unchanged, and a pattern for each would be slow with a thousand mirrors.
   if (!place.endsWith('/') && !place.startsWith('http')) return place;
   const trimmed = trimEndOf(place, '/');
   if (!trimmed.startsWith('http://') && !trimmed.startsWith('https://')) return trimmed;
   throw refuse(`invalid location '${place}': URI schemes are not supported`);
 }
 
-/**
- * One list out of several files, later ones over earlier ones: an entry replaces the whole entry of the same prefix.
- */
+/** Merges the registries of several files: a later entry replaces the whole entry of the same prefix. */
 export function mergeRegistries(files: readonly (readonly Registry[])[]): readonly Registry[] {
   if (files.length === 1) return files[0] ?? [];
   return [...new Map(files.flat().map((registry) => [registry.prefix, registry])).values()];

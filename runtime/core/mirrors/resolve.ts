@@ -1,32 +1,31 @@
 /**
- * The one mirror resolver: the pull sources of an image, in order, and why others are not tried.
+ * The mirror resolver: the pull sources of an image, in order, and why others are skipped.
  *
- * Rules come from mirror sets (mirrors-collect.ts), from `registries.conf` (registries-conf.ts) or from override texts
- * (registry-overrides.ts); all have the shape of one `[[registry]]` table. The longest source wins, at the boundaries of
- * path segments; `*.example.org` covers every subdomain; mirrors are tried in the order in which they are written, the source
- * last; a mirror is not mirrored again. Whether a pull source is blocked is decided by its own rule: a blocked source
- * whose `location` is elsewhere is still pulled from there.
+ * Rules come from mirror sets (runtime/registry-overrides/mirror-sets/collect.ts), from `registries.conf` (registries-conf.ts) or
+ * from override texts (runtime/registry-overrides/overrides.ts). All have the shape of one `[[registry]]` table. The longest
+ * source wins, at the boundaries of path segments; `*.example.org` matches every subdomain. Mirrors are tried in written order,
+ * the source last; a mirror is not mirrored again. A pull source is blocked only by its own rule.
  *
- * Source of the rule: containers/image `sysregistriesv2` (`FindRegistry`, `PullSourcesFromReference`) and its pull loop, held
- * against their code in test/oracle/container-image and against skopeo in test/registry.
+ * Source of the rule: containers/image `sysregistriesv2` (`FindRegistry`, `PullSourcesFromReference`) and its pull loop, compared
+ * with their code in test/oracle/container-image and with skopeo in test/registry.
  *
- * A blocked source that moved is tried: containers/image rewrites the reference first and then looks up whether the location it is
- * about to contact is blocked.
+ * containers/image rewrites the reference first, and then checks whether the location to contact is blocked. A blocked source
+ * with another `location` is therefore still pulled from there.
  */
 
 import { formatImageReference, MAX_PATH_LENGTH, parseImageReference } from '../image-reference.ts';
 import type { Mirror, Registry } from './registries-conf.ts';
 
-// What the runtime makes of the text of a reference before and after a rule rewrites it.
+// How the runtime reads a reference before and after a rule rewrites it.
 // Source of the rule: containers/image `docker/reference` and `sysregistriesv2` (`rewriteReference`).
 
-/** Form of nearly every reference. All that it matches is canonical, so that only the rest needs the whole grammar. */
+/** Form of almost every reference. A match is always canonical, so that only other texts need the whole grammar. */
 const PLAIN =
   /^(?!(?:index\.)?docker\.io\/)[a-z0-9]+(?:-+[a-z0-9]+)*(?:\.[a-z0-9]+(?:-+[a-z0-9]+)*)+(?::[0-9]+)?(?:\/[a-z0-9]+(?:[._-][a-z0-9]+)*)+(?::[a-z0-9][a-z0-9.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$/;
 
 /**
- * Whether the runtime takes it as it is: a host, a repository in lower case, and `library/` where Docker Hub needs it. Its
- * grammar has no IPv6 addresses.
+ * Whether the runtime accepts a reference unchanged: a host, a lower-case repository, and `library/` where Docker Hub requires
+ * it. Its grammar has no IPv6 addresses.
  */
 export function isCanonical(reference: string): boolean {
   if (reference.length <= MAX_PATH_LENGTH && PLAIN.test(reference)) return true;
@@ -35,7 +34,7 @@ export function isCanonical(reference: string): boolean {
   return parsed.ok && formatImageReference(parsed.reference) === reference;
 }
 
-/** In the words of containers/image. */
+/** The error of containers/image for an invalid reference. */
 export function refusalText(reference: string): string {
   const parsed = parseImageReference(reference);
   return `rewriting reference: ${parsed.ok ? 'repository name must be canonical' : parsed.goText}`;
@@ -49,7 +48,7 @@ export function withoutTagAndDigest(reference: string): string {
   return slash !== -1 && colon > slash ? name.slice(0, colon) : name;
 }
 
-/** Where a rule is written, for a person. */
+/** Where a rule is defined, as text for users. */
 export function originText({ kind, name, path }: RuleOrigin): string {
   return `${kind}/${name} ${path}`;
 }
@@ -62,11 +61,11 @@ export function withoutTagBesideDigest(image: string): string {
   return colon > image.lastIndexOf('/', at) && colon !== -1 ? image.slice(0, colon) + image.slice(at) : image;
 }
 
-/** Where a rule or a mirror was written. */
+/** Where a rule or a mirror is defined. */
 export interface RuleOrigin {
   readonly kind: string;
   readonly name: string;
-  /** Place within the object, such as `spec.imageDigestMirrors[0].mirrors[1]`. */
+  /** Path within the object, such as `spec.imageDigestMirrors[0].mirrors[1]`. */
   readonly path: string;
 }
 
@@ -74,22 +73,22 @@ export interface RuleMirror extends Mirror {
   readonly origin?: RuleOrigin;
 }
 
-/** One source with its mirrors, in the order in which they are tried. */
+/** A source with its mirrors, in the order they are tried. */
 export interface MirrorRule extends Registry {
   readonly mirrors: readonly RuleMirror[];
   readonly origins?: readonly RuleOrigin[];
-  /** Whether a mirror set says `NeverContactSource`; a source may be blocked for other reasons. Absent: no. */
+  /** Whether a mirror set has `NeverContactSource`; a source may be blocked for other reasons. Absent: no. */
   readonly never?: boolean;
 }
 
 /**
- * What a source is compared with: `runtime` (the name alone, and a source without port covers `host:port`, as
- * containers/image matches), `text` (the same, but tag and digest count) or `exact` (tag and digest count, and a source without
- * port does not cover `host:port`, as `--registry-overrides` matches; nor does a bare host cover `host:tag`).
+ * How a source is compared. `runtime`: tag and digest are ignored, and a source without a port matches `host:port`, like
+ * containers/image. `text`: the same, but with tag and digest. `exact`: with tag and digest, and a source without a port does not
+ * match `host:port`, like `--registry-overrides`; nor does a bare host match `host:tag`.
  */
 export type Ports = 'runtime' | 'text' | 'exact';
 
-/** Rules made ready for look-up: the cost of one does not depend on their number. */
+/** Rules indexed for look-up in time independent of their number. */
 export interface MirrorIndex {
   readonly rules: readonly MirrorRule[];
   readonly bySource: ReadonlyMap<string, MirrorRule>;
@@ -100,12 +99,12 @@ export interface MirrorIndex {
 }
 
 export interface Candidate {
-  /** Whole reference to ask for. */
+  /** The full reference to pull. */
   readonly reference: string;
   readonly kind: 'mirror' | 'source';
-  /** Replacement of the matched source. */
+  /** Replacement for the matched source. */
   readonly location: string;
-  /** Whether its certificate may be unverified. Absent: no. */
+  /** Whether plain HTTP and unverified certificates are accepted. Absent: no. */
   readonly insecure?: boolean;
   readonly origin?: RuleOrigin;
 }
@@ -120,29 +119,29 @@ export type SkipReason =
 
 export interface SkippedCandidate extends Candidate {
   readonly reason: SkipReason;
-  /** One sentence for a person. */
+  /** One sentence for the user. */
   readonly message: string;
 }
 
 export interface Resolution {
-  /** The reference that was resolved: without the tag when there is a digest. */
+  /** The resolved reference: without its tag if it has a digest. */
   readonly image: string;
   readonly byDigest: boolean;
-  /** The rule that decides; absent when none matches: then the image itself is the only candidate. */
+  /** The matching rule; absent if none matches, so that the image itself is the only candidate. */
   readonly rule?: MirrorRule;
-  /** In the order in which they are tried. Empty when every pull source is blocked or refused. */
+  /** In the order they are tried; empty if every pull source is blocked or rejected. */
   readonly candidates: readonly Candidate[];
   readonly skipped: readonly SkippedCandidate[];
-  /** Why the runtime rejects the image before it tries any pull source, in its own words. Then `candidates` is empty. */
+  /** Why the runtime rejects the image before it tries any pull source, in its wording. `candidates` is then empty. */
   readonly refusal?: string;
 }
 
-/** Makes rules ready for {@link resolveMirrors}. Of two rules with one source the first counts; sources without text never do. */
+/** Indexes rules for {@link resolveMirrors}. Of rules with the same source, the first wins; an empty source never matches. */
 export function compileMirrors(rules: readonly MirrorRule[], ports: Ports = 'runtime'): MirrorIndex {
   const bySource = new Map<string, MirrorRule>();
   const byDomain = new Map<string, MirrorRule>();
   let hasBlocked = false;
-  // Backwards, so that the first of several stays without a look-up before each.
+  // Backwards, so that the first of several wins without a look-up before each.
   for (let at = rules.length - 1; at >= 0; at -= 1) {
     const rule = rules[at];
     if (rule === undefined || rule.prefix === '') continue;
@@ -156,7 +155,7 @@ export function compileMirrors(rules: readonly MirrorRule[], ports: Ports = 'run
 
 /**
  * Resolves one image. `image` is a reference with its host, as the runtime sees it (`docker.io/library/nginx:1`, not
- * `nginx:1`). Total: text that is not a reference matches as text.
+ * `nginx:1`). Never throws: text that is not a reference is matched as text.
  */
 export function resolveMirrors(index: MirrorIndex, image: string): Resolution {
   const reference = withoutTagBesideDigest(image);
@@ -179,7 +178,7 @@ export function resolveMirrors(index: MirrorIndex, image: string): Resolution {
   return { image: reference, byDigest, rule, ...parted(places, given), refusal };
 }
 
-/** Every mirror of the rule, and the source last, for an image that goes on with `rest` after the source. */
+/** The mirrors of the rule, then its source, for an image with `rest` after the matched source. */
 function placesOf(rule: MirrorRule, reference: string, rest: string): Candidate[] {
   const places: Candidate[] = rule.mirrors.map((mirror) => ({
     reference: mirror.location + rest,
@@ -188,7 +187,7 @@ function placesOf(rule: MirrorRule, reference: string, rest: string): Candidate[
     ...(mirror.insecure === true ? INSECURE : undefined),
     ...(mirror.origin === undefined ? undefined : { origin: mirror.origin }),
   }));
-  // Only a wildcard has no location: it is not rewritten.
+  // Only a wildcard may have no location: it is not rewritten.
   const moved = rule.location !== '';
   places.push({
     reference: moved ? rule.location + rest : reference,
@@ -224,12 +223,12 @@ const GIVEN_UP = {
   message: 'The runtime rejects the image before it tries any pull source',
 } as const;
 
-/** The runtime looks rules up for the name of an image, so that a source with a tag or a digest decides about none. */
+/** The runtime looks up rules by image name, so a source with a tag or a digest never matches. */
 function comparedPart(index: MirrorIndex, reference: string): string {
   return index.ports === 'runtime' ? withoutTagAndDigest(reference) : reference;
 }
 
-/** The rule that decides about `reference`, and how many of its characters the source covers. */
+/** The rule that matches `reference`, and the number of characters that its source covers. */
 export function findRule(
   index: MirrorIndex,
   reference: string,
@@ -238,7 +237,7 @@ export function findRule(
   if (index.byDomain.size === 0) return exact;
   const wildcard = findWildcard(index, reference);
   if (wildcard === undefined || exact === undefined) return wildcard ?? exact;
-  // The runtime compares the texts of the sources, not what they cover, and sorts `*` before everything else.
+  // The runtime compares the texts of the sources, not what they match, and sorts `*` before everything else.
   return exact.rule.prefix.length > wildcard.rule.prefix.length ? exact : wildcard;
 }
 
@@ -262,13 +261,13 @@ function findWildcard(
   for (let dot = reference.indexOf('.'); dot !== -1 && dot < end; dot = reference.indexOf('.', dot + 1)) {
     const suffix = reference.slice(dot, end);
     const rule = index.byDomain.get(suffix);
-    // The runtime looks at the first occurrence of the suffix only: `*.a` does not cover `x.a.a`.
+    // The runtime checks only the first occurrence of the suffix: `*.a` does not match `x.a.a`.
     if (rule !== undefined && reference.indexOf(suffix) === dot) return { rule, length: end };
   }
   return undefined;
 }
 
-/** Where the host name ends: at its port, its path, or the end. */
+/** End of the host name: its port, its path, or the end of the text. */
 function hostEnd(reference: string): number {
   for (let at = 0; at < reference.length; at += 1) {
     const code = reference.charCodeAt(at);
@@ -298,7 +297,7 @@ function refusalByUse(mirror: RuleMirror | undefined, byDigest: boolean): Refusa
   return undefined;
 }
 
-/** Why the runtime refuses the pull source `reference` for `image` under `rule`. */
+/** Why the runtime rejects the pull source `reference` for `image` under `rule`. */
 function refusalOf(
   index: MirrorIndex,
   rule: MirrorRule,
@@ -313,7 +312,7 @@ function refusalOf(
   };
 }
 
-/** A pull source is blocked by its own rule, also as a mirror of another: a blocked source that moved is tried. */
+/** A pull source is blocked by its own rule, even as a mirror of another source: a blocked source that moved is tried. */
 function blockAt(index: MirrorIndex, place: string): Refusal | undefined {
   const rule = index.hasBlocked ? findRule(index, place)?.rule : undefined;
   return rule?.blocked === true ? blockedBy(rule) : undefined;

@@ -133,7 +133,7 @@ function secretMissing(input: DoctorInput): Told | undefined {
   };
 }
 
-/** With another usable credential, a missing Secret does not block the pull. */
+/** Whether a missing Secret can block the pull: not if another credential is usable. */
 function isNeeded(input: DoctorInput): boolean {
   if (isRefusal(input.failure?.cause)) return true;
   return mayNeedCredential(input) && explanations(failing(input)).some(({ kubelet }) => kubelet.anonymous);
@@ -160,7 +160,7 @@ function secretUnreadable(input: DoctorInput): Told | undefined {
   return { ...said, severity: 'error', ...fix };
 }
 
-/** A Secret of unknown content, if no other credential matches: it may have one. */
+/** Reports a Secret of unknown content if no other credential matches, as it may contain one. */
 function unknownSecret(input: DoctorInput, ...states: readonly ListedSecret['state'][]): Told | undefined {
   const [one] = states.flatMap((state) => listedAs(input, state) ?? []);
   if (one === undefined || !isNeeded(input)) return undefined;

@@ -24,7 +24,7 @@ import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { type Redacted, reveal } from '../../core/redacted.ts';
 import { type TextPosition, withoutUserInfo } from '../../core/text.ts';
 
-/** One problem. */
+/** A problem of a pull secret. */
 export interface ValidationProblem {
   readonly severity: 'error' | 'warning';
   /** CamelCase, stable. */

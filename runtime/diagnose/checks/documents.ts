@@ -269,8 +269,8 @@ function grantProblems(object: KubeObject): readonly ValidationProblem[] {
 }
 
 /**
- * Notes how many of the given namespaces each profile selects. Selecting all of them is seldom a typo but worth knowing; the same
- * holds for none.
+ * Notes how many of the given namespaces each profile selects. Selecting all of them is seldom a typo but worth knowing; so is
+ * selecting none.
  */
 export function selectionNotes(
   manifests: readonly Manifest[],

@@ -23,7 +23,7 @@ interface Places extends Pick<Explanation, 'image' | 'skipped'> {
   readonly mirrorFix: MirrorFix | undefined;
 }
 
-/** The checks of an explanation. */
+/** Input of the checks of an explanation. */
 interface Explained extends Omit<Places, 'places'>, Pick<Explanation, 'places' | 'kubelet'> {
   readonly input: ExplainInput;
 }

@@ -1,6 +1,6 @@
 /**
- * Fixes for broken links of the chain: minimal YAML for a server-side apply, or commands. Also the first remedy for a failing pull, by
- * cause. They never contain a value of a Secret.
+ * Fixes for broken links of the chain: minimal YAML for a server-side apply, or commands. Also the first remedy for a failing
+ * pull, by cause. They never contain a value of a Secret.
  */
 
 import { isObjectName, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
