@@ -1,23 +1,22 @@
 /**
- * CloudEvents 1.0 over any broker: structured (the whole event is the body) and binary (attributes carry the context, the
- * body is the data).
+ * CloudEvents 1.0 over any broker, in structured mode (the body is the whole event) and binary mode (attributes hold the context,
+ * the body is the data).
  *
- * Source of the rule: the CloudEvents 1.0 JSON format and its protocol bindings, and what the existing publisher really
- * sends: structured JSON without content type, `time` or `subject`. As lenient as the existing subscriber (an empty source and
- * specversion 0.3 pass), and binary mode is understood on top.
+ * Source of the rule: the CloudEvents 1.0 JSON format and its protocol bindings, and the events of the existing publisher:
+ * structured JSON without content type, `time` or `subject`. Like the existing subscriber, the parser accepts an empty source and
+ * specversion 0.3. It also supports binary mode.
  */
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { isRecord, jsonOf, scalarText } from '../core/record.ts';
 import { CLUSTER_ID } from './places.ts';
 
-/** An event. */
 export interface CloudEvent {
   readonly specversion: string;
   readonly id: string;
   readonly source: string;
   readonly type: string;
-  /** RFC 3339, when the sender gave one. */
+  /** RFC 3339, if the sender set it. */
   readonly time?: string | undefined;
   readonly datacontenttype?: string | undefined;
   readonly data: unknown;
@@ -31,21 +30,19 @@ export interface WireMessage {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** An event, or why the message is none: such a message can never become one, so redelivering it is useless. */
+/** An event, or why the message is invalid. Redelivery cannot fix an invalid message. */
 export type CloudEventResult =
   | { readonly ok: true; readonly event: CloudEvent }
   | { readonly ok: false; readonly reason: string };
 
-/** Longest body that is parsed, in bytes. An event is a hint of some 300 bytes. */
+/** Largest body that is parsed, in bytes. A usual event has about 300. */
 export const MAX_EVENT_BYTES = 1_048_576;
 
 const CONTEXT = ['specversion', 'id', 'source', 'type', 'time', 'datacontenttype', 'data', 'data_base64'];
-/** How the context attributes are prefixed: HTTP and Pub/Sub use `ce-`, AMQP `cloudEvents:` or `cloudEvents_`. */
+/** Prefixes of context attributes: HTTP and Pub/Sub use `ce-`, AMQP `cloudEvents:` or `cloudEvents_`. */
 const PREFIXES = ['ce-', 'ce_', 'cloudevents:', 'cloudevents_'];
 
-/**
- * Reads one event out of a message. Total: garbage gives a reason (which never quotes the message), never an exception.
- */
+/** Parses a message. Never throws: an invalid message yields a reason, which never quotes the message. */
 export function parseCloudEvent(message: WireMessage): CloudEventResult {
   if (message.body.length > MAX_EVENT_BYTES) {
     return reject(`the body has ${message.body.length} bytes, more than ${MAX_EVENT_BYTES}`);
@@ -55,8 +52,8 @@ export function parseCloudEvent(message: WireMessage): CloudEventResult {
 }
 
 /**
- * The event as one JSON text in structured mode: context attributes, data, extensions, in the order of the Go SDK, keys of
- * the data sorted.
+ * Encodes the event as JSON in structured mode: context attributes, data, extensions, in the order of the Go SDK, with sorted
+ * keys of the data.
  */
 export function encodeCloudEvent(event: CloudEvent): string {
   const { specversion, id, source, type, time, datacontenttype, data, extensions } = event;
@@ -133,7 +130,7 @@ function extensionsOf(fields: Readonly<Record<string, unknown>>): Readonly<Recor
   return extensions;
 }
 
-/** Undefined: it is not JSON in UTF-8. */
+/** Undefined if the bytes are not JSON in UTF-8. */
 function jsonIn(bytes: Uint8Array): unknown {
   return isUtf8(bytes) ? jsonOf(new TextDecoder().decode(bytes)) : undefined;
 }
@@ -142,7 +139,7 @@ function reject(reason: string): CloudEventResult {
   return { ok: false, reason };
 }
 
-/** Go writes maps with sorted keys. */
+/** Sorts keys like Go's encoding/json. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (!isRecord(value)) return value;
@@ -153,7 +150,7 @@ function sorted(value: unknown): unknown {
   );
 }
 
-// Which cluster an event speaks of.
+// The cluster that an event refers to.
 
 const NO_ID = 'data.id is missing';
 const cluster = z.object(
@@ -162,25 +159,25 @@ const cluster = z.object(
       .string(NO_ID)
       .min(1, NO_ID)
       .regex(CLUSTER_ID, 'data.id is not a cluster identifier: expected up to 38 of a-z, 0-9 and -'),
-    /** What the sender believed; only used to recognise repetitions. */
+    /** The generation according to the sender; only used to detect duplicates. */
     generation: z.int().optional().catch(undefined),
   },
   'data is not an object',
 );
 
-/** Which cluster to look at, or that the event is about something else (acknowledged), or that it is invalid. */
+/** The cluster to reconcile. `other`: the event is not about a cluster, so it is acknowledged. */
 export type ClusterHint =
   | ({ readonly kind: 'cluster' } & Readonly<z.output<typeof cluster>>)
   | { readonly kind: 'other' }
   | { readonly kind: 'invalid'; readonly reason: string };
 
 /**
- * Any type with a segment `cluster` counts: `cluster.create` (requirement), `com.redhat.hyperfleet.cluster.reconcile` (running
- * system), `io.hyperfleet.cluster.updated` (dry runs). Events of node pools are ignored.
+ * Returns the cluster of an event. Every type with a segment `cluster` matches: `cluster.create` (requirement),
+ * `com.redhat.hyperfleet.cluster.reconcile` (running system), `io.hyperfleet.cluster.updated` (dry runs). Others are ignored.
  */
 export function clusterHint(event: CloudEvent): ClusterHint {
   if (!event.type.toLowerCase().split('.').includes('cluster')) return { kind: 'other' };
-  // Some senders put the data as text that holds JSON.
+  // Some senders encode the data as a string that contains JSON.
   const { data, error } = cluster.safeParse(typeof event.data === 'string' ? jsonOf(event.data) : event.data);
   return data === undefined
     ? { kind: 'invalid', reason: error?.issues[0]?.message ?? '' }

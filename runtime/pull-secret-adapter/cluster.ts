@@ -1,19 +1,18 @@
 /**
- * The cluster document of the HyperFleet API, read once into what the adapter needs. The pull secret is wrapped here and the
- * raw document is not kept.
+ * Parses the cluster document of the HyperFleet API. The pull secret is wrapped here, and the raw document is discarded.
  *
- * Source of the rule: the requirement (`spec.provider`, `spec.gcp.projectId`, `spec.pullSecret.data`, `status.adapters[...]`), the
- * older GCP variant (`spec.platform.type`, `spec.platform.gcp.projectID`) and the current core API (mirrored conditions).
- * `status.adapters` is a map by name; as a list it counts as absent, since no version of the API has one.
+ * Source of the rule: the requirement (`spec.provider`, `spec.gcp.projectId`, `spec.pullSecret.data`, `status.adapters[...]`),
+ * the older GCP variant (`spec.platform.type`, `spec.platform.gcp.projectID`) and the current core API (mirrored conditions).
+ * `status.adapters` is a map by name. A list is ignored, because no version of the API returns one.
  */
 import { z } from 'zod';
 import { isRecord, textOf } from '../core/record.ts';
 import { type Redacted, redact } from '../core/redacted.ts';
 
-// Only identity and generation are required. Whatever else is not of its type counts as absent: the plan says what is missing.
+// Only ID and generation are required. Other fields of a wrong type are treated as absent; the plan reports missing fields.
 
 const text = z.string().optional().catch(undefined);
-/** For what expressions read: a field that is there stays, so that they have a value. */
+/** For fields that CEL expressions read: a value of a wrong type becomes null, so that the field still exists. */
 const textOrNull = z.string().nullish().catch(null);
 export const map = z.record(z.string(), z.unknown()).catch({});
 
@@ -22,7 +21,7 @@ function part<S extends z.ZodRawShape>(shape: S): z.ZodCatch<z.ZodObject<S>> {
   return whole.catch(() => whole.parse({}));
 }
 
-/** What cannot be read is left out. */
+/** Skips invalid items. */
 function listOf<T>(item: z.ZodType<T>): z.ZodType<readonly T[]> {
   const read = (value: unknown): readonly T[] => {
     const { success, data } = item.safeParse(value);
@@ -34,7 +33,7 @@ function listOf<T>(item: z.ZodType<T>): z.ZodType<readonly T[]> {
     .transform((values) => values.flatMap(read));
 }
 
-/** What cannot be read is left out. */
+/** Skips invalid values. */
 export function mapOf<T>(item: z.ZodType<T>): z.ZodType<Readonly<Record<string, T>>> {
   return map.transform((values) => {
     const entries = listOf(z.tuple([z.string(), item])).parse(Object.entries(values));
@@ -42,7 +41,7 @@ export function mapOf<T>(item: z.ZodType<T>): z.ZodType<Readonly<Record<string, 
   });
 }
 
-/** A condition as the API mirrors it, or of an adapter's own report. */
+/** A condition mirrored by the API, or of an adapter's report. */
 const condition = z.looseObject({
   type: z.string(),
   status: z.string(),
@@ -65,7 +64,7 @@ const adapterStatus = z.object({
 
 export type AdapterStatus = z.output<typeof adapterStatus>;
 
-/** Items of the list of statuses. */
+/** Parses the items of the status list. */
 export const adapterStatuses = listOf(adapterStatus);
 
 const NO_GENERATION = 'has no generation: expected an integer of at least 1';
@@ -74,7 +73,7 @@ const available = z
   .object({ available: z.union([z.string(), z.boolean()]) })
   .transform(({ available: said }) => (typeof said === 'string' ? said : said ? 'True' : 'False'));
 
-/** What the adapter knows of a cluster; a message of an error says what the document lacks. */
+/** Schema of a cluster. Error messages name what is missing in the document. */
 export const clusterDocument = z
   .object(
     {
@@ -105,20 +104,20 @@ export const clusterDocument = z
       generation,
       name: document.name ?? id,
       deleting: (document.deleted_time ?? '') !== '',
-      /** Lower case; undefined when the document names none. */
+      /** In lower case; undefined if the document has none. */
       provider: (spec.provider ?? spec.platform.type)?.toLowerCase(),
       projectId: (text.parse(gcp['projectId']) ?? textOf(gcp['projectID'])) || undefined,
       region: textOf(gcp['region']) || undefined,
-      /** Exactly the text given; an object is written as compact JSON. */
+      /** The exact text; an object is converted to compact JSON. */
       pullSecret: pullSecretOf(spec.pullSecret['data']),
       labels: document.labels,
       conditions: status.conditions,
-      /** `status.adapters` of the requirement: adapter name to its `available`. */
+      /** `status.adapters` of the requirement: `available` by adapter name. */
       adapters: status.adapters,
       createdTime: document.created_time,
       updatedTime: document.updated_time,
       ownerReferences: document.owner_references,
-      /** What may name the tenant, as the API and not the cluster's author sets it: `created_by` and `tenancy.KEY`; and `labels.KEY`. */
+      /** Fields that may name the tenant: `created_by` and `tenancy.KEY`, which the API sets, and `labels.KEY`. */
       tenantFields: Object.fromEntries([
         ...(document.created_by === undefined ? [] : [['created_by', document.created_by] as const]),
         ...prefixed('tenancy', document.tenancy),

@@ -1,7 +1,4 @@
-/**
- * The HyperFleet API, as far as the adapter and Sentinel use it. Understands the current API (PUT of statuses) and the one of the
- * requirement (POST).
- */
+/** Client of the HyperFleet API. Supports the current API (PUT of statuses) and the one of the requirement (POST). */
 
 import { type BackOff, backOffMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
@@ -14,34 +11,33 @@ import { type AdapterStatus, adapterStatuses, clusterDocument, type HyperfleetCl
 import { CLUSTER_ID } from './places.ts';
 import type { StatusBody } from './status-report.ts';
 
-// One call of the HyperFleet API: its tries, its pauses and its limits. Response bodies stay here and in `hyperfleet-api.ts`: they
-// hold pull secrets.
+// One API call with its retries, back-off and limits. Response bodies stay in this file, because they contain pull secrets.
 
 export interface HyperfleetOptions {
   /** Without path. */
   readonly baseUrl: string;
-  /** Absent: no authentication. Read again for every try. */
+  /** Bearer token, requested again for every try. @default {no authentication} */
   readonly token?: () => Promise<Redacted<string>>;
   readonly userAgent: string;
   /** @default {10000} */
   readonly timeoutMs?: number;
-  /** Tries of one call. @default {4} */
+  /** Maximum tries of one call, the first included. @default {4} */
   readonly tries?: number;
-  /** Rejects when the process ends. */
+  /** Waits; rejects when the process shuts down. */
   readonly pause: (ms: number) => Promise<void>;
   readonly http: HttpClient;
   /** In [0, 1). */
   readonly random?: () => number;
-  /** One answer: status, or 0 where there was none. */
+  /** Called after every try; `status` is 0 without a response. */
   readonly onAnswer?: (seen: { readonly method: string; readonly status: number }) => void;
-  /** A document of a list that is too large by itself: the list goes on without it. `position` counts from 0. */
+  /** Called for each skipped document of a list, which alone exceeds the size limit. `position` counts from 0. */
   readonly onLeftOut?: (seen: { readonly subject: string; readonly position: number }) => void;
 }
 
-/** An answer, or, with status 0, why there was none of this API. */
+/** A response; status 0 means that there was none from this API. */
 export interface Answer {
   readonly status: number;
-  /** Code of the API, or of what went wrong. */
+  /** Error code of the API, or the cause of the missing response. */
   readonly code: string;
   readonly body: unknown;
   readonly retryAfterMs?: number | undefined;
@@ -49,10 +45,10 @@ export interface Answer {
 
 const MOST_BYTES = 32 * 1024 * 1024;
 const BACK_OFF: BackOff = { firstMs: 250, maxMs: 4000 };
-/** The longest pause that a server may request; longer ones requeue the message at the broker. */
+/** Longest Retry-After to wait for; longer ones requeue the message at the broker. */
 const LONGEST_WAIT_MS = 30_000;
 
-/** Retries no answer, 408, 429 and 5xx, as late as the server requests. @throws PullwrightError */
+/** Retries 408, 429, 5xx and missing responses, and honours Retry-After. @throws PullwrightError */
 export async function callHyperfleet(
   options: HyperfleetOptions,
   method: string,
@@ -110,7 +106,7 @@ async function once(
   }
 }
 
-/** A proxy or login page is not an answer of this API, with any status. */
+/** Treats a body that is not JSON, such as a proxy or login page, as a missing response. */
 function answerOf({ status, header, text }: WholeAnswer): Answer {
   const body = jsonOf(text || '{}');
   if (status < 300 && body === undefined) return { status: 0, code: `HTTP ${status} without JSON`, body };
@@ -141,10 +137,7 @@ const HINTS: Readonly<Record<number, string>> = {
   404: 'Look at the base URL of the API',
 };
 
-/**
- * An answer as an error. `terminal`: about this one cluster, and the same at every try; else the API, the way to it or the
- * identity is at fault, and every cluster is concerned.
- */
+/** Converts a failed response to an error: `terminal` if it concerns this cluster only, so that no retry can succeed. */
 export function refused(verb: string, subject: string, answer: Answer): PullwrightError {
   const { status } = answer;
   const said = [status === 0 ? undefined : `HTTP ${status}`, answer.code].filter(Boolean).join(' ');
@@ -166,23 +159,23 @@ export function refused(verb: string, subject: string, answer: Answer): Pullwrig
 
 const CLUSTERS = '/api/hyperfleet/v1/clusters';
 const PAGE_SIZE = 100;
-/** An API that gives so many documents in turn that are too large is at fault itself. */
+/** More consecutive oversized documents than this are an error of the API. */
 const MOST_LEFT_OUT = 10;
-/** The API takes no higher number of a page. */
+/** Highest page number that the API accepts. */
 const MOST_PAGES = 100_000;
-/** How often a list that changes while it is read is read. */
+/** Maximum reads of a list that changes while it is read. */
 const MAX_PASSES = 3;
 
 export class HyperfleetApi {
   readonly #options: HyperfleetOptions;
-  /** The current API has `PUT`, the one of the requirement `POST`: found out by the first report. */
+  /** `PUT` for the current API, `POST` for the required one. Detected by the first report. */
   #method: 'PUT' | 'POST' = 'PUT';
 
   constructor(options: HyperfleetOptions) {
     this.#options = options;
   }
 
-  /** The cluster, or undefined when it has gone. @throws PullwrightError */
+  /** Returns the cluster, or undefined if it no longer exists. @throws PullwrightError */
   async cluster(id: string): Promise<HyperfleetCluster | undefined> {
     const answer = await callHyperfleet(this.#options, 'GET', `${CLUSTERS}/${encodeURIComponent(id)}`);
     if (isGone(answer)) return undefined;
@@ -198,7 +191,7 @@ export class HyperfleetApi {
     });
   }
 
-  /** Every adapter's report, over all pages; empty when the cluster has gone. @throws PullwrightError */
+  /** Returns the reports of all adapters; empty if the cluster no longer exists. @throws PullwrightError */
   async statuses(id: string): Promise<readonly AdapterStatus[]> {
     const found = new Map<string, AdapterStatus>();
     const path = `${CLUSTERS}/${encodeURIComponent(id)}/statuses`;
@@ -209,8 +202,8 @@ export class HyperfleetApi {
   }
 
   /**
-   * Every cluster, each once, page by page: documents hold pull secrets of up to 64 KiB, so they are not gathered. Clusters that come
-   * and go move the others from page to page; a list whose length changes is therefore read again, for what was skipped.
+   * Yields every cluster once, page by page: documents contain pull secrets of up to 64 KiB, so the list is never held in memory.
+   * New and deleted clusters shift others between pages, so a list whose total changed is read again for skipped clusters.
    *
    * @throws PullwrightError
    */
@@ -227,7 +220,7 @@ export class HyperfleetApi {
     }
   }
 
-  /** Sends a report. `discarded`: the API had a newer one; `gone`: the cluster no longer exists. @throws PullwrightError */
+  /** Sends a report. `discarded`: the API has a newer one; `gone`: the cluster no longer exists. @throws PullwrightError */
   async report(id: string, body: StatusBody): Promise<'stored' | 'discarded' | 'gone'> {
     const path = `${CLUSTERS}/${encodeURIComponent(id)}/statuses`;
     let method = this.#method;
@@ -235,7 +228,7 @@ export class HyperfleetApi {
     if (answer.status === 405) {
       method = method === 'PUT' ? 'POST' : 'PUT';
       answer = await callHyperfleet(this.#options, method, path, body);
-      // Only a method that the API knows is worth remembering.
+      // Remember only a method that the API supports.
       if (answer.status !== 405) this.#method = method;
     }
     if (answer.status === 204) return 'discarded';
@@ -245,9 +238,9 @@ export class HyperfleetApi {
   }
 
   /**
-   * A page that is too large is read again document by document; a document that is too large is skipped.
+   * Yields the items of each page. An oversized page is read document by document, and oversized documents are skipped.
    *
-   * @param lengths takes what each page says that the whole list has
+   * @param lengths receives the total that each page reports
    */
   async *#pages(
     path: string,
@@ -267,7 +260,7 @@ export class HyperfleetApi {
         }
         if (isGone(answer)) return;
         const { items, total } = listIn(answer, [verb, subject]);
-        // The API, or a cache before it, ignores the page number. A single document may repeat.
+        // The API, or a cache in front of it, ignores the page number. Pages of one document may repeat.
         const names = namesOf(items);
         if (items.length > 1 && names === before) throw fault('the same page again, whichever was requested');
         yield items;
@@ -279,7 +272,7 @@ export class HyperfleetApi {
     throw fault('one page after another, without an end');
   }
 
-  /** A page; or, where it is too large, each of its documents. */
+  /** Yields the page, or each of its documents if the page is too large. */
   async *#parts(
     path: string,
     query: Readonly<Record<string, string>>,
@@ -306,7 +299,7 @@ export class HyperfleetApi {
     page: number,
     size: number,
   ): Promise<Answer | 'too large'> {
-    // The names of both generations of the API; what one does not know, it ignores.
+    // Parameter names of both API versions; each ignores those of the other.
     const [number, length] = [String(page), String(size)];
     const search = new URLSearchParams({ page: number, pageSize: length, ...query, size: length });
     search.sort();
@@ -317,12 +310,12 @@ export class HyperfleetApi {
   }
 }
 
-/** Clusters have an `id`, reports an `adapter`. */
+/** Identifies the items of a page: clusters by `id`, reports by `adapter`. */
 function namesOf(items: readonly unknown[]): string {
   return JSON.stringify(items.map(recordOf).map(({ id, adapter }) => [id, adapter]));
 }
 
-/** @throws PullwrightError when it is not a page of a list */
+/** @throws PullwrightError if the response is not a page of a list */
 function listIn(
   answer: Answer,
   [verb, subject]: readonly [string, string],
@@ -333,15 +326,15 @@ function listIn(
   return { items: items as unknown[], total: typeof total === 'number' ? total : undefined };
 }
 
-/** Those that can be read, and whose identifier fits into a path and a name. */
+/** The valid clusters; others are skipped. The ID must be safe in a path and an object name. */
 function clustersIn(items: readonly unknown[]): readonly HyperfleetCluster[] {
   const read = items.map((item) => clusterDocument.safeParse(item));
   return read.flatMap(({ data }) => (data !== undefined && CLUSTER_ID.test(data.id) ? [data] : []));
 }
 
 /**
- * A 404 for an unknown path is a wrong base URL, not a missing cluster; a 404 of a proxy says nothing. API 1.0.2 has no codes of this
- * form, but says what the body is.
+ * Whether a 404 means that the cluster does not exist. A 404 for an unknown path (a wrong base URL) or from a proxy does not.
+ * API 1.0.2 has no such codes, but its error bodies have `kind: Error`.
  */
 function isGone({ status, code, body }: Answer): boolean {
   if (status !== 404) return false;

@@ -1,11 +1,9 @@
-/** Names, labels and annotations of everything that the adapter makes. Source: the requirement and its historic configuration. */
+/** Names, labels and annotations of the adapter's objects. Source: the requirement and its historic configuration. */
 
 import type { HyperfleetCluster } from './cluster.ts';
 import type { AdapterSettings } from './options.ts';
 
-// Names that are made from a cluster's document.
-
-/** What a template may name. */
+/** Values for the placeholders of a template. */
 export interface TemplateValues {
   readonly id: string;
   readonly name: string;
@@ -13,9 +11,7 @@ export interface TemplateValues {
   readonly region?: string | undefined;
 }
 
-/**
- * Fills `{id}`, `{name}`, `{region}` and `{project}` into a template, each value as it is.
- */
+/** Replaces `{id}`, `{name}`, `{region}` and `{project}` in a template, without escaping. A missing value is empty. */
 export function fillTemplate(template: string, values: TemplateValues): string {
   const known: Readonly<Record<string, string>> = {
     '{id}': values.id,
@@ -27,7 +23,7 @@ export function fillTemplate(template: string, values: TemplateValues): string {
 }
 
 /**
- * A project as it stands in the name of a service account: of `example.com:one` the accounts end with `@one.example.com.iam...`.
+ * The project in service account addresses: accounts of `example.com:one` end with `@one.example.com.iam...`.
  *
  * Source of the rule: Google's documentation of domain-scoped projects.
  */
@@ -43,38 +39,36 @@ export const PURPOSE_LABEL = 'pullwright.dev/purpose';
 export const GENERATION_ANNOTATION = 'hyperfleet.io/generation';
 export const PROJECT_ANNOTATION = 'hyperfleet.io/gcp-project';
 export const SECRET_NAME_ANNOTATION = 'hyperfleet.io/secret-name';
-/** Where the Job of an annotation writes to: a hash of its places. */
+/** On a Job: hash of the locations that it writes to. */
 export const TARGET_ANNOTATION = 'pullwright.dev/target';
-/** On the record of a cluster: any new text requests a check of the stored secrets now. */
+/** On the record of a cluster: a new value requests an immediate check of the stored secrets. */
 export const VERIFY_ANNOTATION = 'pullwright.dev/verify';
-/** On the record of a cluster: any new text requests that all older versions are revoked now. */
+/** On the record of a cluster: a new value requests that all older versions are revoked immediately. */
 export const REVOKE_ANNOTATION = 'pullwright.dev/revoke';
 export const HASH_ANNOTATION = 'pullwright.dev/content';
 export const ATTEMPT_ANNOTATION = 'pullwright.dev/attempt';
 
-/** The temporary Secret that carries the pull secret to the Job. */
+/** Name of the temporary Secret that passes the pull secret to the Job. */
 export function dataSecretName(clusterId: string): string {
   return `cluster-${clusterId}-pullsecret-data`;
 }
 
-/** The ConfigMap that says where the pull secret of a cluster was ever written. */
+/** Name of the ConfigMap that records every location that the pull secret of a cluster was written to. */
 export function recordName(clusterId: string): string {
   return `cluster-${clusterId}-pullsecret-places`;
 }
 
-/**
- * A Job cannot be changed, so each generation has its own.
- */
+/** Name of the Job of a generation. A Job is immutable, so each generation has its own. */
 export function jobName(clusterId: string, generation: number): string {
   return `pullsecret-${clusterId}-gen${generation}`;
 }
 
-/** Selects everything of one cluster. */
+/** Label selector for all objects of one cluster. */
 export function clusterSelector(clusterId: string): string {
   return `${CLUSTER_LABEL}=${clusterId},${ADAPTER_LABEL}=${ADAPTER}`;
 }
 
-/** Labels of every object that the adapter makes for a cluster. */
+/** Labels of every object that the adapter creates for a cluster. */
 export function clusterLabels(
   cluster: Pick<HyperfleetCluster, 'id' | 'name' | 'region' | 'provider'>,
   resourceType: string,
@@ -93,7 +87,7 @@ export function clusterLabels(
   };
 }
 
-/** Labels of the Job of a purpose. */
+/** Labels of a Job that stores or deletes. */
 export function jobLabels(
   cluster: Parameters<typeof clusterLabels>[0],
   purpose: 'store' | 'delete',
@@ -101,14 +95,14 @@ export function jobLabels(
   return { ...clusterLabels(cluster, 'job'), [PURPOSE_LABEL]: purpose };
 }
 
-/** Skips labels with values that Kubernetes would reject. */
+/** Skips a label whose value Kubernetes would reject. */
 function labelValue(key: string, value: string | undefined): Readonly<Record<string, string>> {
   return value !== undefined && /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value)
     ? { [key]: value }
     : {};
 }
 
-/** Labels of the secret in Secret Manager: the existing job's, and `cluster-name` where it fits their rule. */
+/** Labels of the secret in Secret Manager: those of the existing job, and `cluster-name` if it is a valid label value. */
 export function gcpLabels(cluster: {
   readonly id: string;
   readonly name?: string;
@@ -130,10 +124,10 @@ export function gcpSecretName(settings: AdapterSettings, cluster: HyperfleetClus
   return fillTemplate(settings.gcpSecretName, cluster);
 }
 
-/** W3C Trace Context, version 00 and later ones that keep its form. */
+/** W3C Trace Context, version 00 and later versions of the same format. */
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-/** A trace context that can be handed on; undefined for anything else. */
+/** Returns a valid trace context; undefined for anything else. */
 export function readTraceparent(text: string | undefined): string | undefined {
   return text !== undefined && TRACEPARENT.test(text) ? text : undefined;
 }

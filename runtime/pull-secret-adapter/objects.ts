@@ -1,6 +1,6 @@
 /**
- * The Job and the binding that the adapter makes for a cluster, as plain objects: rendered by `synth` as an example, applied by the
- * adapter. No value of a secret goes through here.
+ * The Job and the RoleBinding that the adapter creates for a cluster, as plain objects. `synth` renders them as an example. They
+ * contain no secret values.
  */
 
 import type { KubeObject } from '../core/kubernetes/object.ts';
@@ -15,22 +15,21 @@ import {
 import type { AdapterSettings } from './options.ts';
 import { FAIL_JOB_EXIT_CODES } from './outcome.ts';
 
-/** What a container and its pod need for something that they use. */
+/** Additions to a container and its pod. */
 export interface PodParts {
   readonly env: readonly EnvVar[];
   readonly mounts: readonly VolumeMount[];
   readonly volumes: readonly Volume[];
 }
 
-// Certificate authorities of the platform, for servers with certificates of their own: one ConfigMap for adapter, Sentinel and Jobs.
+// Certificate authorities of the platform: one ConfigMap for the adapter, Sentinel and the Jobs.
 
 /** Key of the ConfigMap. */
 const AUTHORITIES_KEY = 'ca.crt';
 export const AUTHORITIES_MOUNT = '/etc/pullwright/ca';
 
 /**
- * What a container and its pod need so that these authorities are trusted beside those of the system, by every connection of the program:
- * the variable is the runtime's own.
+ * Mounts the authorities. The runtime reads the variable and trusts them, in addition to those of the system, on all connections.
  */
 export function authoritiesOfPod(configMap: string): PodParts {
   return {
@@ -40,22 +39,22 @@ export function authoritiesOfPod(configMap: string): PodParts {
   };
 }
 
-// Workload Identity Federation of the Jobs, for clusters without Google's metadata server: the pod presents a token of its
-// ServiceAccount that is made for one provider, and Google's Security Token Service gives another for it.
-// Source: Google's credential configuration of type `external_account` with a file as its source. It holds no secret.
+// Workload Identity Federation of the Jobs, for clusters without Google's metadata server. Google's Security Token Service
+// exchanges the pod's ServiceAccount token, whose audience is the provider, for a Google token.
+// Source: Google's credential configuration of type `external_account` with a file source. It contains no secret.
 
-/** ConfigMap that holds the credential configuration, in the namespace of the Jobs. */
+/** ConfigMap with the credential configuration, in the namespace of the Jobs. */
 export const FEDERATION_CONFIG = 'pullsecret-adapter-job-credentials';
 export const FEDERATION_KEY = 'credentials.json';
 export const CONFIG_MOUNT = '/etc/pullwright/google';
 export const TOKEN_MOUNT = '/var/run/pullwright/google';
 
-/** The full name of a provider, as `gcloud iam workload-identity-pools providers describe` shows it. */
+/** The full name of a provider, as printed by `gcloud iam workload-identity-pools providers describe`. */
 export const PROVIDER: RegExp =
   /^projects\/\d+\/locations\/global\/workloadIdentityPools\/[a-z0-9-]{4,32}\/providers\/[a-z0-9-]{4,32}$/;
 
 /**
- * The credential configuration that google-auth-library reads.
+ * The credential configuration for google-auth-library.
  *
  * @param provider full name, see {@link PROVIDER}
  */
@@ -69,9 +68,9 @@ export function federationCredentials(provider: string): Readonly<Record<string,
   };
 }
 
-/** What the container and the pod of a Job need for it. */
+/** Mounts the credential configuration and the projected token. */
 export function federationOfPod(provider: string): PodParts {
-  // What a provider accepts unless it was given a list of its own.
+  // The default audience of a provider without a list of allowed audiences.
   const audience = `https://iam.googleapis.com/${provider}`;
   const token = { serviceAccountToken: { audience, expirationSeconds: 3600, path: 'token' } };
   return {
@@ -87,17 +86,17 @@ export function federationOfPod(provider: string): PodParts {
   };
 }
 
-/** Where the pull secret is mounted in the Job's container. */
+/** Mount path of the pull secret in the Job's container. */
 export const PULL_SECRET_MOUNT = '/var/run/pullwright/pull-secret';
 /** Key of the temporary Secret. */
 export const PULL_SECRET_KEY = 'pullsecret';
-/** Folder of the result file that a status side-car may read. */
+/** Folder of the result file, for a status sidecar. */
 export const RESULTS_MOUNT = '/results';
 
-/** The container that does the work; by its name its result is found. */
+/** Name of the Job's container; the adapter reads the result from its status. */
 export const JOB_CONTAINER = 'job';
 
-/** Input of {@link pullSecretJob}: how Jobs are made, and what is the cluster's own. */
+/** Input of {@link pullSecretJob}: settings of all Jobs, and values of the cluster. */
 export interface PullSecretJobInput
   extends Pick<
     AdapterSettings,
@@ -114,17 +113,17 @@ export interface PullSecretJobInput
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
-  /** Whether the pod speaks to the API server: its ServiceAccount mounts no token by itself. */
+  /** Whether the pod sends requests to the API server, so its ServiceAccount token must be mounted. */
   readonly needsApiServer: boolean;
-  /** Plain settings; nothing secret. */
+  /** Must not contain secrets. */
   readonly env: Readonly<Record<string, string>>;
   /** The temporary Secret; absent for a Job that only deletes. */
   readonly dataSecret?: string;
 }
 
 /**
- * The Job. One pod, read-only root, no privilege, its own identity, the pull secret as a file. No user is named: the image has one, and
- * OpenShift gives each namespace its own; for the same reason files may be read by every user of the pod, which has but one.
+ * Builds the Job: one unprivileged pod with a read-only root file system and its own ServiceAccount. There is no `runAsUser`,
+ * because OpenShift assigns a UID per namespace. For the same reason the mounted pull secret is readable by every UID in the pod.
  */
 export function pullSecretJob(input: PullSecretJobInput): KubeObject {
   const { name, namespace, labels, annotations } = input;
@@ -207,12 +206,12 @@ function containerEnv(input: PullSecretJobInput): readonly EnvVar[] {
   return [...plain, { name: 'PULL_SECRET_DATA', valueFrom: reference }];
 }
 
-/** ClusterRole with the rights on the one Secret; bound per management namespace. */
+/** ClusterRole that allows access to the one Secret; bound per management namespace. */
 export const JOB_CLUSTER_ROLE = 'pullwright-pull-secret-job';
-/** The binding of it, by the same name in every management namespace: so the adapter's right to write bindings is one by name. */
+/** Its RoleBinding, with the same name in every management namespace, so that the adapter's RBAC can be limited to this name. */
 export const JOB_BINDING = 'pullsecret-adapter-job';
 
-/** Lets the Job's identity write the pull secret in one namespace. */
+/** Allows the Job's ServiceAccount to write the pull secret in one namespace. */
 export function pullSecretBinding(
   namespace: string,
   labels: Readonly<Record<string, string>>,

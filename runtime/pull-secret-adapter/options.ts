@@ -1,4 +1,4 @@
-/** How the adapter works, as the fleet says it: checked when it is rendered, so that no pod ends with "wrong usage". */
+/** Options of the adapter. `synth` validates them, so that no pod exits with a usage error. */
 import { z } from 'zod';
 import {
   choice,
@@ -17,7 +17,7 @@ import { readValue } from '../core/kubernetes/read-spec.ts';
 import { isRecord, scalarText } from '../core/record.ts';
 import { DEFAULT_IMAGE } from '../core/version.ts';
 
-/** Environment that only the adapter may set on a Job: cluster, destination and proof of consent. */
+/** Environment variables of a Job that only the adapter may set: cluster, destination and tenant challenge. */
 export const OWN_JOB_VARIABLES: ReadonlySet<string> = new Set([
   'ADOPT',
   'CLUSTER_GENERATION',
@@ -46,7 +46,7 @@ export const OWN_JOB_VARIABLES: ReadonlySet<string> = new Set([
   'TRACEPARENT',
 ]);
 
-/** So many whole seconds at least. */
+/** Whole seconds, at least `least`. */
 export const secondsFrom = (least: number): z.ZodInt => z.int().min(least).max(999_999_999);
 const template = z.string().max(320);
 const resourceName = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
@@ -156,7 +156,7 @@ export const optionsSchema = optionFields
 /** Every field is optional; `pullwright adapter --help` lists the defaults. */
 export type AdapterOptions = Frozen<z.input<typeof optionsSchema>>;
 
-/** Where the adapter finds the list of tenants. */
+/** Path of the tenants file in the adapter's container. */
 export const TENANTS_FILE = '/etc/pullwright/tenants/tenants.yaml';
 
 /** Flags of `pullwright adapter` that set these options. */
@@ -167,9 +167,9 @@ export function adapterOptionArgs(options: AdapterOptions): readonly string[] {
   ];
 }
 
-// Options and flags: each field of a schema is a flag of its name, `verifyEverySeconds: 5` is `--verify-every 5s`.
+// Options as flags: each field of a schema is a flag with the same name, such as `--verify-every 5s` for `verifyEverySeconds: 5`.
 
-/** Flags that are not named after their field. */
+/** Flags with a name that differs from their field. */
 const FLAG_NAMES: Readonly<Record<string, string>> = {
   dependencies: 'dependency',
   labels: 'label',
@@ -183,7 +183,7 @@ function flagName(field: string): string {
   return FLAG_NAMES[field] ?? words;
 }
 
-/** The flags of those of `fields` that `options` has. */
+/** Converts the `fields` that `options` sets to flags. */
 export function fieldArgs(fields: readonly string[], options: object): readonly string[] {
   const values = options as Readonly<Record<string, unknown>>;
   return fields.flatMap((field) => {
@@ -202,7 +202,7 @@ export function fieldArgs(fields: readonly string[], options: object): readonly 
 
 type Fields = Readonly<Record<string, z.ZodType>>;
 
-/** The flags of `fields`; one that is not given has no value, and its help names the default. */
+/** Declares a flag for each of `fields`. Defaults appear only in the help, so an unset flag has no value. */
 export function fieldFlags(fields: Fields, defaults: object): Flags {
   const values = defaults as Readonly<Record<string, unknown>>;
   return Object.fromEntries(
@@ -236,7 +236,7 @@ function pairs(
 ): Flag<Readonly<Record<string, string>> | undefined> {
   const pair = (text: string): [string, string] => {
     const at = text.indexOf('=');
-    // The text may hold a password.
+    // The text may contain a password.
     if (at < 1) throw new FlagFault('[redacted]', 'NAME=VALUE');
     return [text.slice(0, at), text.slice(at + 1)];
   };
@@ -247,10 +247,10 @@ function pairs(
 }
 
 /**
- * What the flags of `fields` say.
+ * Parses the flags of `fields`.
  *
- * @param more what comes from elsewhere than a flag, such as a file
- * @throws UsageError that names the flags
+ * @param more values from other sources, such as a file
+ * @throws UsageError with the names of the flags
  */
 export function fieldValues<T>(fields: Fields, schema: z.ZodType<T>, flags: object, more: object): T {
   const given = flags as Readonly<Record<string, unknown>>;
@@ -270,24 +270,22 @@ export function fieldValues<T>(fields: Fields, schema: z.ZodType<T>, flags: obje
   return value;
 }
 
-// What an operator can set for the adapter: all with a default, read from flags by the command.
-
 /** Other adapters that must be available first, by name. */
 export const DEFAULT_DEPENDENCIES: readonly string[] = ['validation', 'dns', 'placement'];
 
-/** The options with their defaults, and what the fleet says of the Jobs in fields of its own. */
+/** The options with their defaults, and settings of the Jobs that have their own fields in the fleet. */
 export interface AdapterSettings
   extends Required<Omit<AdapterOptions, 'previousForSeconds' | 'tenants'>>,
     Pick<AdapterOptions, 'previousForSeconds' | 'tenants'> {
-  /** Where Jobs and their temporary Secrets live. @default {'hyperfleet-system'} */
+  /** Namespace of Jobs and their temporary Secrets. @default {'hyperfleet-system'} */
   readonly namespace: string;
   readonly image: string;
-  /** Secrets in `namespace` that the Jobs pull it with. @default {[]} */
+  /** imagePullSecrets of the Jobs, in `namespace`. @default {[]} */
   readonly imagePullSecrets: readonly string[];
   readonly serviceAccount: string;
-  /** Full name of the provider of a workload identity pool; empty: the metadata server knows the pods of Jobs. */
+  /** Full name of a workload identity pool provider; empty: Jobs get their identity from the metadata server. */
   readonly federation: string;
-  /** ConfigMap in `namespace` whose key `ca.crt` holds authorities that the Jobs trust beside those of the image; empty: none. */
+  /** ConfigMap in `namespace` with certificates (`ca.crt`) that the Jobs trust in addition to those of the image; empty: none. */
   readonly jobAuthorities: string;
 }
 
@@ -325,10 +323,10 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
   jobEnv: {},
 };
 
-/** The flags of `pullwright adapter` that the options have. */
+/** Flags of `pullwright adapter` for the options. */
 export const OPTION_FLAGS: Flags = fieldFlags(optionFields.shape, DEFAULT_SETTINGS);
 
-/** The settings that flags say, and the list of tenants from a file. @throws UsageError */
+/** The settings from the flags and the tenants file. @throws UsageError */
 export function settingsOf(
   flags: object,
   tenants: unknown,

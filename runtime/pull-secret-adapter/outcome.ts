@@ -1,11 +1,9 @@
-/**
- * How a run of the Job can end: reason codes, exit codes, and what the adapter does next. The exit codes are those of
- * `sysexits.h`, so that they do not collide with a shell's or a signal's.
- */
-/** In a receipt: nothing was at that place. */
+/** Outcomes of a Job run: reason, exit code and retry class. Codes of `sysexits.h` do not collide with shell or signal codes. */
+
+/** In a receipt: the secret did not exist. */
 export const NOT_THERE = 'was not there';
 
-/** `terminal`: until the cluster or the secret changes. `denied`: until access is granted, retried rarely. `retry`: retried with back-off. */
+/** `terminal`: not retried before the cluster or the secret changes. `denied`: retried rarely. `retry`: retried with back-off. */
 export type OutcomeClass = 'done' | 'terminal' | 'denied' | 'retry';
 
 interface OutcomeKind {
@@ -13,7 +11,7 @@ interface OutcomeKind {
   readonly class: OutcomeClass;
 }
 
-/** Every reason that a result file or a status may carry. */
+/** Every reason of a result file or a status. */
 export const OUTCOMES = {
   SecretStored: { exitCode: 0, class: 'done' },
   SecretUnchanged: { exitCode: 0, class: 'done' },
@@ -45,26 +43,26 @@ export type OutcomeReason = keyof typeof OUTCOMES;
 
 const KINDS: readonly OutcomeKind[] = Object.values(OUTCOMES);
 
-/** A Job whose container ends with one of these fails at once (podFailurePolicy); every other code is tried again. */
+/** Exit codes that fail the Job at once (podFailurePolicy); all others are retried. */
 export const FAIL_JOB_EXIT_CODES: readonly number[] = [
   ...new Set(
     KINDS.filter((kind) => kind.class === 'terminal' || kind.class === 'denied').map((kind) => kind.exitCode),
   ),
 ].sort((a, b) => a - b);
 
-/** The contract of the result file that the status side-car of the sibling adapters reads; also the termination message. */
+/** The result file, in the format of the sibling adapters' status sidecar; also the termination message. */
 export interface JobResult {
   readonly status: 'success' | 'failure';
   /** At most 128 characters. */
   readonly reason: string;
-  /** At most 1024 characters; for a person; never a value. */
+  /** At most 1024 characters, for people; contains no secret value. */
   readonly message: string;
   readonly details: Readonly<Record<string, string | number | boolean>>;
-  /** What became of each place, on deletion: the proof that it is gone, or why it stays. */
+  /** On deletion, the outcome for each location: removed, or why it was retained. */
   readonly receipt?: Readonly<Record<string, string>>;
 }
 
-/** The class of a reason, or of an exit code when the reason is unknown; what is not understood is tried again. */
+/** The class of a reason, or of the exit code if the reason is unknown; `retry` if both are. */
 export function outcomeClass(reason: string | undefined, exitCode: number | undefined): OutcomeClass {
   if (reason !== undefined && Object.hasOwn(OUTCOMES, reason)) return OUTCOMES[reason as OutcomeReason].class;
   const kind = KINDS.find((candidate) => candidate.exitCode === exitCode && exitCode !== 0);

@@ -1,6 +1,6 @@
 /**
- * Where a pull secret is, or has ever been, written: each place as one line of text, so that it can stand in a report, in a ConfigMap
- * and in the environment of a Job. Before anything is written its place is recorded; deletion ends when each is proven gone.
+ * Locations of a pull secret, each as one line of text for reports, the record ConfigMap and the environment of Jobs. The adapter
+ * records a location before writing to it; a deletion is complete when every recorded location is proven removed.
  */
 
 import { createHash } from 'node:crypto';
@@ -11,7 +11,7 @@ import type { AdapterSettings } from './options.ts';
 export interface GooglePlace {
   readonly kind: 'google';
   readonly project: string;
-  /** Of a regional secret; absent for one that Google replicates. */
+  /** Set for a regional secret; absent for a replicated one. */
   readonly location?: string;
   readonly secret: string;
 }
@@ -24,21 +24,19 @@ export interface KubernetesPlace {
 
 export type Place = GooglePlace | KubernetesPlace;
 
-/** Identifiers that are safe in a path, a label and an object name: what the API issues (UUIDv7) and `cls-123` of the requirement. */
+/** IDs that are safe in a path, a label and an object name: UUIDv7 of the API, and `cls-123` of the requirement. */
 export const CLUSTER_ID: RegExp = /^[a-z0-9]([a-z0-9-]{0,36}[a-z0-9])?$/;
-/** Identifiers that fit into a resource path of GCP; the part before the colon is the domain of an older project. */
+/** IDs that are safe in a GCP resource path. A prefix with a colon is the domain of a domain-scoped project. */
 export const PROJECT_ID: RegExp = /^([a-z0-9.-]+:)?[a-z0-9][a-z0-9-]{0,62}$/;
 export const GCP_SECRET_NAME: RegExp = /^[A-Za-z0-9_-]{1,255}$/;
-/** A region of Google's, such as `europe-west3`; it becomes part of a host name. */
+/** A Google region such as `europe-west3`, which becomes part of a host name. */
 export const LOCATION: RegExp = /^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$/;
-/** A replication policy, filled in. */
+/** A replication policy without placeholders. */
 const REPLICATION = /^(automatic|user-managed:[a-z][a-z0-9-]*(,[a-z][a-z0-9-]*)*)$/;
 const NAMESPACE = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 const SECRET = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-/**
- * A place as text: its name in Google's API, or its path in Kubernetes.
- */
+/** A location as text: its resource name in Google's API, or its path in Kubernetes. */
 export function placeText(place: Place): string {
   if (place.kind === 'kubernetes') return `namespaces/${place.namespace}/secrets/${place.secret}`;
   const location = place.location === undefined ? '' : `/locations/${place.location}`;
@@ -48,7 +46,7 @@ export function placeText(place: Place): string {
 const PLACE =
   /^(?:namespaces\/(?<namespace>[^/]+)|projects\/(?<project>[^/]+)(?:\/locations\/(?<location>[^/]+))?)\/secrets\/(?<secret>[^/]+)$/;
 
-/** Undefined for an invalid location, so that no request path is ever built from it. */
+/** Parses a location. Undefined if it is invalid, so that it never becomes part of a request path. */
 export function readPlace(text: string): Place | undefined {
   const { namespace, project = '', location, secret = '' } = PLACE.exec(text)?.groups ?? {};
   if (namespace !== undefined)
@@ -60,12 +58,12 @@ export function readPlace(text: string): Place | undefined {
   return LOCATION.test(location) ? { kind: 'google', project, location, secret } : undefined;
 }
 
-/** Each once, sorted; invalid locations are skipped. */
+/** Sorted and without duplicates; invalid locations are skipped. */
 export function uniquePlaces(texts: Iterable<string>): readonly string[] {
   return [...new Set(texts)].filter((text) => readPlace(text) !== undefined).sort();
 }
 
-/** Where the pull secret of a cluster belongs; nothing of Google while the document names no project. */
+/** The desired locations of a cluster's pull secret; none without a GCP project. */
 export function wantedPlaces(cluster: HyperfleetCluster, settings: AdapterSettings): readonly string[] {
   const { projectId: project, provider } = cluster;
   if (project === undefined || provider !== 'gcp') return [];
@@ -80,20 +78,20 @@ export function wantedPlaces(cluster: HyperfleetCluster, settings: AdapterSettin
   return uniquePlaces(places.map(placeText));
 }
 
-/** Namespace of the Secret for HyperShift; empty for none. */
+/** Namespace of the Secret for HyperShift; empty if there is none. */
 export function managementNamespace(cluster: HyperfleetCluster, settings: AdapterSettings): string {
   return fillTemplate(settings.managementNamespace, cluster);
 }
 
-/** Where a regional secret is; empty for one that Google replicates. */
+/** Location of a regional secret; empty for a replicated one. */
 export function secretLocation(cluster: HyperfleetCluster, settings: AdapterSettings): string {
   return fillTemplate(settings.location, { ...cluster, project: cluster.projectId });
 }
 
-/** Namespaces that no cluster may have its pull secret in, whatever its name or identifier says. */
+/** Namespaces that are never used for a cluster's pull secret, whatever its name or ID. */
 const RESERVED = /^(default|kube-.*|openshift|openshift-.*)$/;
 
-/** What is wrong with names that were filled in from the cluster's document; none when they can be used. */
+/** Errors of the names built from the cluster document; empty if all are valid. */
 export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings): readonly string[] {
   const namespace = managementNamespace(cluster, settings);
   const secret = gcpSecretName(settings, cluster);
@@ -125,14 +123,13 @@ export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings
   return faults.flatMap(([isThere, fault]) => (isThere ? [fault] : []));
 }
 
-// The challenge: what the owner of a project sets on it, so that the clusters of a tenant may have their pull secret there.
+// The challenge: a label with which the owner of a project allows a tenant to store pull secrets there.
 
-/** The label of the project. */
 export const CHALLENGE_LABEL = 'pullwright-tenant';
 
 /**
- * The value of the label that lets the tenant of a cluster into its project; empty when the cluster names no tenant. It is not a secret: only
- * who may change the project can set it.
+ * The expected value of {@link CHALLENGE_LABEL} for a cluster's tenant; empty if the cluster has no tenant. It is not a secret:
+ * setting it requires write access to the project.
  */
 export function challengeOf({ tenantFields }: HyperfleetCluster, { tenantKey }: AdapterSettings): string {
   const tenant = Object.hasOwn(tenantFields, tenantKey) ? (tenantFields[tenantKey] ?? '') : '';
@@ -141,9 +138,7 @@ export function challengeOf({ tenantFields }: HyperfleetCluster, { tenantKey }: 
     : createHash('sha256').update(`${tenantKey}\n${tenant}`).digest('hex').slice(0, 32);
 }
 
-/**
- * Why the tenant of a cluster may not name its project; undefined: it may. The project is not touched before.
- */
+/** Why the tenant of a cluster may not use its project; undefined if it may. Checked before any request to the project. */
 export function tenancyFault(
   { tenantFields, projectId = '' }: HyperfleetCluster,
   { tenants, tenantKey, challenge }: AdapterSettings,
@@ -152,7 +147,7 @@ export function tenancyFault(
   const { [tenantKey]: tenant } = tenantFields;
   if (tenant === undefined || tenant === '')
     return `the cluster names no tenant: expected a value of "${tenantKey}"${tenants === undefined ? '' : ' that is in the list of tenants'}`;
-  // The project itself is asked by the Job, before anything else is.
+  // The Job checks the label of the project before anything else.
   if (tenants === undefined) return undefined;
   const allowed = Object.hasOwn(tenants, tenant) ? (tenants[tenant] ?? []) : [];
   const found = allowed.some((pattern) =>

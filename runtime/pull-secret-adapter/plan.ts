@@ -1,9 +1,9 @@
 /**
- * The plan: a cluster document and the statuses of the other adapters, to what has to be done. Pure and total.
+ * Decides from a cluster document and the statuses of other adapters whether work may start. Pure and total.
  *
- * Source of the rule: the six preconditions of the requirement. All are checked, so that a reader sees the whole list at once;
- * a reason never holds a value. Dependencies count only at the current generation. A cluster that is being deleted passes
- * without them: the others tear down at the same time.
+ * Source of the rule: the six preconditions of the requirement. All of them are checked, so that the report lists every problem.
+ * Reasons contain no values. Dependencies must be available at the current generation. A cluster that is being deleted skips
+ * them, because the other adapters clean up at the same time.
  */
 
 import type { AdapterStatus, HyperfleetCluster } from './cluster.ts';
@@ -11,21 +11,21 @@ import { DEFAULT_DEPENDENCIES } from './options.ts';
 import { PROJECT_ID } from './places.ts';
 import { judgePullSecret } from './pull-secret.ts';
 
-/** One precondition and whether it holds. */
+/** One precondition. */
 export interface Precondition {
   readonly name: string;
   readonly met: boolean;
-  /** What is the case, when not met. */
+  /** Set if the precondition is not met. */
   readonly reason?: string;
 }
 
 export type Plan =
-  /** `deleting`: everything of ours has to go. */
+  /** `deleting`: remove everything of the adapter. */
   { readonly verdict: 'ready' | 'deleting'; readonly preconditions: readonly Precondition[] } | PlanProblem;
 
-/** A plan by which nothing may start. */
+/** A plan that blocks work. */
 export interface PlanProblem {
-  /** `waiting`: resolves without a change of the cluster document; `invalid` persists until then. */
+  /** `waiting`: may resolve by itself. `invalid`: the cluster document must change. */
   readonly verdict: 'waiting' | 'invalid';
   readonly reason:
     | 'PreconditionNotMet'
@@ -35,15 +35,14 @@ export interface PlanProblem {
     | 'ManagementNamespaceTerminating';
   readonly message: string;
   readonly preconditions: readonly Precondition[];
-  /** When to check again, because no event reports the change. */
+  /** Requeue time, for changes without an event. */
   readonly retryAfterMs?: number;
 }
 
 /**
- * Plans for one cluster.
+ * Checks the preconditions of one cluster.
  *
- * @param cluster the document
- * @param statuses the statuses list of the cluster; empty when the API has none
+ * @param statuses the status list of the cluster; empty if the API has none
  * @param dependencies adapters that must be available at the current generation
  */
 export function planCluster(
@@ -66,7 +65,7 @@ export function planCluster(
   return { verdict: 'ready', preconditions };
 }
 
-/** Of those that are not met. */
+/** Reasons of the unmet preconditions. */
 function reasonsOf(preconditions: readonly Precondition[]): readonly string[] {
   return preconditions.flatMap(({ reason }) => reason ?? []);
 }
@@ -78,7 +77,7 @@ function problem(
   preconditions: readonly Precondition[],
 ): PlanProblem {
   const text = reasons.join('; ');
-  // Long lists of registries must not blow up a status.
+  // Bounds the status of a pull secret with many registries.
   const message = text.length <= 1024 ? text : `${text.slice(0, 1020)} ...`;
   return { verdict, reason, message, preconditions };
 }
@@ -105,8 +104,8 @@ function precondition(name: string, met: boolean, reason: string): Precondition 
 }
 
 /**
- * The most exact source that knows the adapter decides: its own report, else the mirrored condition, else the field of the
- * requirement (which carries no generation).
+ * Checks one adapter by the most exact source: its report, else the mirrored condition, else `status.adapters`, which has no
+ * generation.
  */
 function dependency(
   cluster: HyperfleetCluster,
@@ -134,9 +133,7 @@ function dependency(
       );
 }
 
-/**
- * Name of the condition that the API mirrors for an adapter.
- */
+/** Type of the condition that the API mirrors for an adapter. */
 export function mirroredType(adapter: string): string {
   const parts = adapter.split('-').map((part) => part.charAt(0).toUpperCase() + part.slice(1));
   return `${parts.join('')}Successful`;

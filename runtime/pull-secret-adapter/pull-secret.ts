@@ -1,8 +1,7 @@
 /**
- * Validates a pull secret before it is used. It is parsed as everywhere, by `core/docker-config`; errors that
- * the existing job reports keep the job's texts (JSON object, non-empty `auths`). The requirement is stricter than the consumers:
- * at most 64 KiB, and every entry must hold a base64 `auth` that both the kubelet and CRI-O can use, because a secret that works
- * in part would be reported as available.
+ * Validates a pull secret before it is used, with the parser of `core/docker-config`. Errors of the existing job keep its texts
+ * (JSON object, non-empty `auths`). The requirement is stricter than the consumers: at most 64 KiB, and every entry must have a
+ * base64 `auth` for both the kubelet and CRI-O. Otherwise a partly working secret would be reported as available.
  */
 
 import { createHash } from 'node:crypto';
@@ -15,15 +14,15 @@ import { isRecord, jsonOf } from '../core/record.ts';
 import { type Redacted, reveal } from '../core/redacted.ts';
 import { withoutUserInfo } from '../core/text.ts';
 
-// Common mistakes: values given instead of a pull secret, by shape.
+// Hints for common mistakes, such as a base64 value or a whole Secret instead of a pull secret.
 
-/** Of a text without blanks at its end. */
+/** For text without trailing whitespace. */
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}$/;
 
 /**
- * The end of a sentence that says what to give instead; empty when nothing is known. Shows no value.
+ * Returns a suffix for the error message that says what to provide instead; empty if there is no hint. Contains no value.
  *
- * @param text of at most 64 KiB
+ * @param text at most 64 KiB
  */
 export function pullSecretHint(text: string): string {
   const value = jsonOf(text);
@@ -56,12 +55,10 @@ function hasAuths(value: unknown): boolean {
   return isRecord(value) && isRecord(value['auths']);
 }
 
-/** Largest payload that Secret Manager takes. */
+/** Largest payload that Secret Manager accepts. */
 export const MAX_PULL_SECRET_BYTES = 65_536;
 
-/**
- * Validates the text of a pull secret: every problem with it. Messages name the registry and the rule, never a value.
- */
+/** Validates a pull secret and returns all problems. Messages name the registry and the rule, never a value. */
 export function judgePullSecret(secret: Redacted<string>): readonly string[] {
   const text = reveal(secret);
   const size = Buffer.byteLength(text);
@@ -81,12 +78,12 @@ export function judgePullSecret(secret: Redacted<string>): readonly string[] {
   return problems;
 }
 
-/** SHA-256 of the exact text, in hex. */
+/** Hex SHA-256 of the exact text. */
 export function pullSecretHash(secret: Redacted<string>): string {
   return createHash('sha256').update(reveal(secret)).digest('hex');
 }
 
-/** The words of the existing job, for which a document `null` is an object without keys. */
+/** The message of the existing job, which treats the document `null` as an empty object. */
 function documentProblem({ reason, message, position }: ConfigProblem, text: string): string {
   if (reason === 'AuthsNotAnObject') return "'auths' must be a non-empty object";
   if (text.trim() === 'null') return "missing 'auths' key";

@@ -1,8 +1,7 @@
-/** What is reported to `/clusters/{id}/statuses`. */
+/** Status reports for `/clusters/{id}/statuses`. */
 import { isDeepStrictEqual } from 'node:util';
 import type { AdapterStatus } from './cluster.ts';
 
-/** A condition of a report. */
 export interface ReportCondition {
   readonly type: 'Available' | 'Applied' | 'Health' | 'Finalized';
   readonly status: 'True' | 'False';
@@ -10,7 +9,7 @@ export interface ReportCondition {
   readonly message: string;
 }
 
-/** A report without its time: the shell adds when it looked. */
+/** A report without `observed_time`, which the caller adds. */
 export interface StatusReport {
   readonly adapter: string;
   readonly observed_generation: number;
@@ -29,8 +28,8 @@ const HEALTHY: AvailabilityVerdict = [true, 'Healthy', 'The adapter works'];
 const IN_USE: AvailabilityVerdict = [false, 'InUse', 'The cluster is not being deleted'];
 
 /**
- * The report: always all four conditions, since the API refuses a report without the first three and never removes a cluster whose
- * adapters do not say `Finalized`. Never `Unknown`: the API drops such reports.
+ * Builds a report with all four conditions: the API rejects a report without the first three, and never removes a cluster before
+ * its adapters report `Finalized`. No condition is `Unknown`, because the API drops such reports.
  */
 export function statusReport(
   adapter: string,
@@ -66,7 +65,7 @@ function condition(
   return { type, status: holds ? 'True' : 'False', reason, message: message.slice(0, 1024) };
 }
 
-/** Whether the API already holds this report: nothing has changed since. */
+/** Whether the report stored in the API equals this one. */
 export function sameReport(report: StatusReport, stored: AdapterStatus | undefined): boolean {
   if (stored === undefined || stored.observed_generation !== report.observed_generation) return false;
   const same = report.conditions.every((wanted) => {

@@ -1,4 +1,4 @@
-/** How `pullwright adapter` works, as its flags say it. */
+/** `pullwright adapter` and its flags. */
 import { readFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
@@ -9,7 +9,7 @@ import { parseYaml } from '../../kube/yaml.ts';
 import { BROKER_FLAGS, openProgram } from '../broker/flags.ts';
 import { DEFAULT_SETTINGS, OPTION_FLAGS, settingsOf } from '../options.ts';
 
-/** The list of tenants, if a file is named. @throws UsageError */
+/** Reads the tenants file, if set. @throws UsageError */
 export async function tenantsOf(path: string | undefined): Promise<unknown> {
   if (path === undefined) return undefined;
   try {

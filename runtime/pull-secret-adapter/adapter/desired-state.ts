@@ -1,8 +1,8 @@
 /**
- * What a pass over a cluster is made of, and the rules that storing and deleting share.
+ * Types of a pass over a cluster, and rules for both storing and deleting.
  *
- * A permission is granted without any change of the document of the cluster, so a denial is retried after an hour;
- * only what a change of the cluster alone can cure waits for one.
+ * A denied permission may be granted without a change of the cluster document, so a denial is retried after an hour. A terminal
+ * failure waits for a change of the cluster.
  */
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
@@ -16,36 +16,36 @@ import { pullSecretHash } from '../pull-secret.ts';
 import { type AvailabilityVerdict, type StatusReport, statusReport } from '../status-report.ts';
 import type { JobView, NamespaceState, RecordView, SecretView } from './observe.ts';
 
-/** All that is known. */
+/** The input of a pass. */
 export interface DesiredState {
   readonly cluster: HyperfleetCluster;
   readonly statuses: readonly AdapterStatus[];
   readonly jobs: readonly JobView[];
   readonly secret: SecretView | undefined;
-  /** Where this cluster's pull secret was ever written. */
+  /** Record of all locations that this cluster's pull secret was written to. */
   readonly record: RecordView | undefined;
-  /** Of every namespace that a location names, read with cluster-wide rights. */
+  /** State of every namespace in the locations, read with cluster-wide RBAC. */
   readonly namespaces: Readonly<Record<string, NamespaceState>>;
   readonly settings: AdapterSettings;
   readonly now: Date;
 }
 
-/** One thing to do, in order. */
+/** One change; effects are applied in order. */
 export type Effect =
-  /** Before anything is written anywhere. */
+  /** Records locations, before anything is written to them. */
   | { readonly do: 'record'; readonly places: readonly string[] }
-  /** Binding, temporary Secret, Job, and the Job as owner of the Secret. */
+  /** Creates RoleBinding, temporary Secret and Job, and makes the Job the owner of the Secret. */
   | {
       readonly do: 'start';
       readonly purpose: 'store' | 'delete';
       readonly job: string;
       readonly attempt: number;
-      /** What a Job that deletes goes to. */
+      /** Locations for a Job that deletes. */
       readonly places: readonly string[];
     }
-  /** The running Job's Secret is missing, has other content or no owner. */
+  /** Restores the running Job's Secret, which is missing, has other content or no owner. */
   | { readonly do: 'repair-secret'; readonly jobUid: string; readonly job: string }
-  /** Labels of a current Job were changed: only these are restored, the Job continues. */
+  /** Restores changed labels of a current Job, which continues. */
   | {
       readonly do: 'repair-labels';
       readonly job: string;
@@ -57,14 +57,14 @@ export type Effect =
   | { readonly do: 'remove-binding'; readonly namespace: string }
   | { readonly do: 'remove-record'; readonly uid: string };
 
-/** What a pass comes to. */
+/** The result of a pass. */
 export interface ClusterOutcome {
   readonly effects: readonly Effect[];
   readonly report: StatusReport;
-  /** Only once the report is stored: what the report must remember first. */
+  /** Applied only after the report is stored, because they remove the source of its data. */
   readonly afterReport: readonly Effect[];
   readonly requeueAfterMs?: number;
-  /** One word for the log and the metric. */
+  /** For logs and metrics. */
   readonly phase:
     | 'waiting'
     | 'invalid'
@@ -76,7 +76,7 @@ export interface ClusterOutcome {
     | 'deleted';
 }
 
-/** Pauses before a failed Job is made again. */
+/** Back-off before a failed Job is created again. */
 const RETRY: BackOff = { firstMs: 30_000, maxMs: 900_000 };
 
 /** Sixteen hex digits distinguish secrets without revealing them. */
@@ -84,18 +84,18 @@ export function contentHash(cluster: HyperfleetCluster): string {
   return cluster.pullSecret === undefined ? '' : pullSecretHash(cluster.pullSecret).slice(0, 16);
 }
 
-/** What the places of a cluster's pull secret are now, in short. */
+/** Hash of the desired locations of a cluster's pull secret. */
 export function targetHash(cluster: HyperfleetCluster, settings: AdapterSettings): string {
   const text = wantedPlaces(cluster, settings).join('\n');
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** Our own report, of whatever generation. */
+/** Our own report, of any generation. */
 export function ownStatus({ statuses, settings }: DesiredState): AdapterStatus | undefined {
   return statuses.find((status) => status.adapter === settings.adapterName);
 }
 
-/** Every place that is known to have been written to: by the record, by the report, by Jobs that are there. */
+/** All locations in the record, the report and existing Jobs, which may have been written to. */
 export function recordedPlaces(situation: DesiredState): readonly string[] {
   const own = ownStatus(situation);
   return uniquePlaces([
@@ -105,19 +105,19 @@ export function recordedPlaces(situation: DesiredState): readonly string[] {
   ]);
 }
 
-/** Also of a report of the existing adapter. */
+/** Locations in a report, also one of the existing adapter. */
 function placesOfReport(own: AdapterStatus | undefined): readonly string[] {
   const { places, gcpProject, secretName } = own?.data ?? {};
   if (Array.isArray(places)) return places.filter((one) => typeof one === 'string');
   return [`projects/${textOf(gcpProject)}/secrets/${textOf(secretName)}`];
 }
 
-/** The temporary Secret goes. */
+/** Removes the temporary Secret, if any. */
 export function secretRemoval({ secret }: DesiredState): readonly Effect[] {
   return secret === undefined ? [] : [{ do: 'remove-secret', uid: secret.uid }];
 }
 
-/** Removes a Job; one that runs is waited for, since its pods could still write. */
+/** Removes a Job. If it is running, it stays until its pods are gone, because they could still write. */
 export function removal(job: JobView): Effect {
   return { do: 'remove-job', job: job.name, uid: job.uid, waitForPods: job.phase === 'running' };
 }
@@ -129,13 +129,13 @@ export interface Attempt {
   readonly reason: string;
   readonly message: string;
   readonly kind: OutcomeClass;
-  /** The request that it answered. */
+  /** The request that it handled. */
   readonly verifyRequest: string;
-  /** Since it ended. */
+  /** Time since it finished. */
   readonly ageMs: number;
 }
 
-/** What a Job failed with: its own words if it left a result, else those of the Job controller. */
+/** The failed attempt of a Job, from its result, or from the Job controller if it has none. */
 export function failedAttempt(job: JobView, now: Date): Attempt {
   const { name, attempt: number, verifyRequest, finishedAt, exitCode } = job;
   const ageMs = finishedAt === undefined ? 0 : now.getTime() - Date.parse(finishedAt);
@@ -147,12 +147,12 @@ export function failedAttempt(job: JobView, now: Date): Attempt {
   }
   const reason = told?.reason ?? 'JobFailed';
   const code = exitCode === undefined ? '' : `, exit code ${exitCode}`;
-  // Its image did not start, it ran out of time or memory.
+  // Such as a failed image pull, a timeout or an OOM kill.
   const without = `Job "${name}" failed without a result${code}: ${job.cause ?? 'no cause given'}. Look at its pods with "kubectl describe"`;
   return { ...ended, reason, message: told?.message ?? without, kind: outcomeClass(reason, exitCode) };
 }
 
-/** What is left of the pause after an attempt; zero or less: over; undefined: only a change of the cluster helps. */
+/** Remaining pause after an attempt, elapsed if not positive; undefined if only a change of the cluster triggers a retry. */
 export function pauseLeftMs(
   { kind, number, ageMs }: Attempt,
   { deniedRetrySeconds }: Pick<AdapterSettings, 'deniedRetrySeconds'>,
@@ -162,32 +162,32 @@ export function pauseLeftMs(
   return pause - ageMs;
 }
 
-// What our own report remembers: what is stored, and how the last attempt ended. It is kept from report to report, whatever these
-// say otherwise, and across generations: labels of a cluster may change without anything changing for its pull secret.
+// State in our own report: what is stored, and the result of the last attempt. Every report carries it over, also to a new
+// generation, because a change of the cluster may not concern the pull secret.
 
 const said = z.string().catch('');
 
-/** What a Job stored, and proved by reading it back. */
+/** What a Job stored and verified by reading it back. */
 const storedState = z.object({
   content: said,
   target: said,
   message: said,
-  /** When it was last proved. */
+  /** Time of the last verification. */
   verifiedTime: said,
-  /** The request that was answered by that. */
+  /** The request that this verification handled. */
   verifyRequest: said,
-  /** What the Job said of it. */
+  /** Details of the Job's result. */
   details: map,
 });
 
 export type StoredState = Readonly<z.output<typeof storedState>>;
 
-/** Whatever was stored last, for this cluster's content and places or for others. */
+/** The last stored state, which may have other content or locations than desired. */
 export function storedOf(situation: DesiredState): StoredState | undefined {
   return storedState.safeParse(ownStatus(situation)?.data['stored']).data;
 }
 
-/** What is stored, if it is the desired content. */
+/** The stored state, if it has the desired content and locations. */
 export function currentStored(situation: DesiredState): StoredState | undefined {
   const stored = storedOf(situation);
   const { cluster, settings } = situation;
@@ -196,7 +196,7 @@ export function currentStored(situation: DesiredState): StoredState | undefined 
   return isCurrent && stored.content !== '' ? stored : undefined;
 }
 
-/** The last attempt at this content and these places; undefined: there was none. */
+/** The last attempt for the present generation, content and locations; undefined if there was none. */
 export function attemptOf(situation: DesiredState): Attempt | undefined {
   const own = ownStatus(situation);
   if (own === undefined || !speaksOfThis(own, situation)) return undefined;
@@ -224,9 +224,9 @@ function speaksOfThis(own: AdapterStatus, { cluster, settings }: DesiredState): 
   );
 }
 
-// How reports are made: what is stored, what was tried, where.
+// Reports.
 
-/** What differs between passes. */
+/** The input of {@link outcomeOf}. */
 export interface Reported {
   readonly available: AvailabilityVerdict;
   readonly applied: AvailabilityVerdict;
@@ -235,10 +235,10 @@ export interface Reported {
   readonly stored?: StoredState | undefined;
   readonly data: Readonly<Record<string, unknown>>;
   readonly metadata?: StatusReport['metadata'];
-  /** @default {the temporary Secret goes} */
+  /** @default {removal of the temporary Secret} */
   readonly effects?: readonly Effect[];
   readonly afterReport?: readonly Effect[];
-  /** @default {those that are recorded} */
+  /** @default {the recorded locations} */
   readonly places?: readonly string[];
   readonly requeueAfterMs?: number | undefined;
 }
@@ -275,7 +275,7 @@ export function outcomeOf(
   };
 }
 
-/** `Available` speaks of what is stored, whatever is being done. */
+/** The condition `Available`: true as long as the desired content is stored, whatever is in progress. */
 export function availability(
   stored: StoredState | undefined,
   otherwise: AvailabilityVerdict,
@@ -283,7 +283,7 @@ export function availability(
   return stored === undefined ? otherwise : [true, 'SecretAvailable', stored.message];
 }
 
-/** The memory of an attempt that failed. */
+/** Report data of a failed attempt. */
 export function failureData(
   situation: DesiredState,
   { reason, message, verifyRequest }: Attempt,
@@ -291,7 +291,7 @@ export function failureData(
   return { ...work(situation), failed: true, failure: { reason, message, verifyRequest } };
 }
 
-/** What the report is about. */
+/** Report data that identifies content and locations. */
 export function work({ cluster, settings }: DesiredState): Readonly<Record<string, unknown>> {
   return {
     content: contentHash(cluster),
@@ -300,14 +300,14 @@ export function work({ cluster, settings }: DesiredState): Readonly<Record<strin
   };
 }
 
-/** Reasons by which a Job has seen that what is stored is not as it should be. The others: that it could not look. */
+/** Reasons that contradict the stored state. With other reasons, the Job could not check it. */
 const CONTRADICTS: readonly OutcomeReason[] = [
   'PayloadCorrupted',
   'ManagementNamespaceMissing',
   'SupersededByNewer',
 ];
 
-/** A failure to look at what is stored does not take it away. */
+/** Conditions after a failure. A failed check does not make the stored secret unavailable. */
 export function failureVerdicts(
   situation: DesiredState,
   reason: string,
@@ -324,7 +324,7 @@ export function failureVerdicts(
   };
 }
 
-/** What is reported of the Job, or was when it was there. */
+/** Report metadata of the Job; the reported metadata if the Job no longer exists. */
 export function jobMetadata(
   situation: DesiredState,
   job: JobView | undefined,

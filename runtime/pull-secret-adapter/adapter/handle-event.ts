@@ -1,4 +1,4 @@
-/** From a message to a pass over its cluster, and from its end to what happens to the message. */
+/** Handles a broker message: reconciles its cluster, then acknowledges, requeues or dead-letters it. */
 
 import { PullwrightError } from '../../core/errors.ts';
 import { remember } from '../../core/record.ts';
@@ -6,36 +6,35 @@ import { codeOf, type Handled, type Handler } from '../broker/broker.ts';
 import { clusterHint, parseCloudEvent } from '../cloud-event.ts';
 import { readTraceparent } from '../names.ts';
 
-/** What became of a message. */
+/** Outcomes of a message. */
 export const EVENT_OUTCOMES = ['done', 'duplicate', 'superseded', 'other', 'dead', 'again'] as const;
 export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
 
-/** `done`: with a pass that began after the request. `superseded`: by a newer request. `again`: the process ends first. */
+/** `done`: a pass that started after the request succeeded. `superseded`: by a newer request. `again`: the process shuts down. */
 export type AskEnd = 'done' | 'superseded' | 'again';
 
 export interface HandlerOptions {
-  /** Rejects with what the last of several passes failed with. */
+  /** Reconciles with retries; rejects with the error of the last pass. */
   readonly ask: (clusterId: string, traceparent?: string) => Promise<AskEnd>;
   readonly count: (result: EventOutcome) => void;
 }
 
-/** Deliveries whose looks all fail, while looks at other clusters succeed. */
+/** Failed deliveries after which a message is dead-lettered, if passes over other clusters succeeded meanwhile. */
 const DELIVERIES = 3;
 
-/** Messages that are remembered. */
+/** Maximum number of remembered messages. */
 const REMEMBERED = 10_000;
 
 /**
- * A message that can never be understood goes to the dead letters at once. One whose look fails is tried again with growing pauses, and
- * then it depends on whose fault it is: what the API refuses for this very cluster goes to the dead letters; what fails because the
- * API or the cluster cannot be reached goes back to the broker, however often, unless looks at other clusters succeed all the time:
- * then it would only hold up the others. A repetition of an event that was looked at already, which a broker may deliver at any
- * time, is dropped: the look saw more than the event says. So is an event that still waits when a newer one of its cluster comes.
+ * Invalid messages are dead-lettered at once. A failed pass is retried with back-off. After the last retry, a terminal error
+ * dead-letters the message, and any other error requeues it. A message that fails repeatedly while passes over other clusters
+ * succeed is dead-lettered too, because it would only delay them. Duplicates of handled events are dropped, because the pass read
+ * the current state of the cluster. A pending event is dropped when a newer one of its cluster arrives.
  */
 export function eventHandler(options: HandlerOptions): Handler {
   const seen = new Map<string, true>();
   const failed = new Map<string, { readonly times: number; readonly successes: number }>();
-  /** Messages on their way, by key. */
+  /** Messages in progress, by key. */
   const open = new Map<string, Promise<AskEnd>>();
   let successes = 0;
 
@@ -67,7 +66,7 @@ export function eventHandler(options: HandlerOptions): Handler {
     const { source, id, extensions } = read.event;
     const key = `${source} ${id} ${clusterId} ${generation ?? ''}`;
     if (seen.has(key)) return handled('duplicate');
-    // Without an identifier each is a message of its own, and only its failures count together.
+    // Events without an ID are never duplicates, but their failures are counted together.
     const first = id === '' ? undefined : open.get(key);
     const asked = first ?? options.ask(clusterId, readTraceparent(extensions['traceparent']));
     open.set(key, asked);
@@ -75,7 +74,7 @@ export function eventHandler(options: HandlerOptions): Handler {
     try {
       end = await asked;
     } catch (error) {
-      // A broker may take the end of one delivery for that of the message: one that comes again meanwhile ends with the first.
+      // Some brokers acknowledge all deliveries of a message at once, so a redelivery waits for the first. Count one failure.
       return first === undefined ? afterFailure(key, error) : handled('again');
     } finally {
       open.delete(key);

@@ -1,4 +1,4 @@
-/** What Jobs, Pods and Secrets in the cluster say, reduced to what the decision needs. */
+/** Views of Jobs, Pods and Secrets with the fields that the reconciler needs. */
 
 import { z } from 'zod';
 import { type Condition, conditionsIn } from '../../core/kubernetes/conditions.ts';
@@ -20,7 +20,7 @@ import { JOB_CONTAINER } from '../objects.ts';
 import { type JobResult, NOT_THERE } from '../outcome.ts';
 import { readPlace, uniquePlaces } from '../places.ts';
 
-/** `terminating`: it is being deleted, and nothing can be made in it. */
+/** `terminating`: being deleted, so that no objects can be created in it. */
 export type NamespaceState = 'active' | 'terminating' | 'gone';
 
 export type Purpose = 'store' | 'delete';
@@ -32,11 +32,11 @@ export interface JobView {
   readonly purpose: Purpose;
   readonly generation: number;
   readonly hash: string;
-  /** Hash of the places that it writes to. */
+  /** Hash of the locations that it writes to. */
   readonly target: string;
-  /** Where it writes to, or what it deletes. */
+  /** Locations that it writes to or deletes. */
   readonly places: readonly string[];
-  /** The request by which it was made, if it was. */
+  /** The request that it was created for; empty if none. */
   readonly verifyRequest: string;
   readonly attempt: number;
   readonly phase: 'running' | 'succeeded' | 'failed';
@@ -46,7 +46,7 @@ export interface JobView {
   readonly finishedAt?: string | undefined;
   readonly exitCode?: number | undefined;
   readonly result?: JobResult | undefined;
-  /** The Job controller's own words, when it failed. */
+  /** Reason and message of the Job controller for a failure. */
   readonly cause?: string | undefined;
 }
 
@@ -54,7 +54,7 @@ const receipt = mapOf(z.string().transform((became) => became.slice(0, 200))).tr
   Object.fromEntries(Object.entries(told).filter(([place]) => readPlace(place) !== undefined)),
 );
 
-/** The outcome by place; invalid places are skipped. */
+/** Parses outcomes by location; invalid locations are skipped. */
 export function readReceipt(value: unknown): Readonly<Record<string, string>> {
   return receipt.parse(value);
 }
@@ -70,12 +70,12 @@ const jobResult = z.object({
   receipt: receipt.exactOptional(),
 });
 
-/** Reads a result; undefined for anything else. */
+/** Parses a result; undefined if invalid. */
 export function readJobResult(text = ''): JobResult | undefined {
   return jobResult.safeParse(jsonOf(text)).data;
 }
 
-/** Reads a Job and the last termination of its own container. */
+/** The view of a Job, with the last termination of its own container. */
 export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
   const { metadata } = job;
   const uid = metadata.uid ?? '';
@@ -105,7 +105,7 @@ function templateEnv(job: KubeObject): EnvReader {
   return (name) => env.find((one) => one.name === name)?.value;
 }
 
-/** Where a Job writes to, by its template. */
+/** The locations of a Job, by its pod template. */
 function placesOfJob(job: KubeObject): readonly string[] {
   const value = templateEnv(job);
   const of = (name: string): string => value(name) ?? '';
@@ -117,7 +117,7 @@ function placesOfJob(job: KubeObject): readonly string[] {
   ]);
 }
 
-/** What a Job is for, by its template; by its labels only where the template says nothing. */
+/** Cluster and purpose of a Job, by its pod template, or by its labels if the template has none. */
 export function jobIdentity(job: KubeObject): { readonly clusterId: string; readonly purpose: Purpose } {
   const value = templateEnv(job);
   const { metadata } = job;
@@ -142,7 +142,7 @@ function progressOf(job: KubeObject): Pick<JobView, 'phase' | 'startedAt' | 'fin
   };
 }
 
-/** @param ended the newest first */
+/** @param ended newest first */
 function endOf(ended: readonly EndedContainer[]): Pick<JobView, 'exitCode' | 'result'> {
   const results = ended.map(({ message }) => readJobResult(message));
   const [result] = results;
@@ -153,7 +153,7 @@ function endOf(ended: readonly EndedContainer[]): Pick<JobView, 'exitCode' | 're
   };
 }
 
-/** Oldest first. What an earlier pod of the Job removed is missing for the next one, and still counts as removed. */
+/** Merges receipts, oldest first. A secret that an earlier pod removed is missing for the next one, but counts as removed. */
 function receiptOfAll(
   receipts: readonly Readonly<Record<string, string>>[],
 ): Readonly<Record<string, string>> {
@@ -164,23 +164,23 @@ function receiptOfAll(
   return all;
 }
 
-/** The record of where a cluster's pull secret was ever written. */
+/** The view of a cluster's record. */
 export function viewRecord(record: KubeObject) {
   const asked = (name: string): string => String(record.metadata.annotations?.[name] ?? '').slice(0, 128);
   return {
     uid: record.metadata.uid ?? '',
     resourceVersion: record.metadata.resourceVersion ?? '',
     places: uniquePlaces(textOf(valueAt(record, 'data.places')).split('\n')),
-    /** Text that requests a check of the stored secrets; empty: no request. A revocation request triggers one too. */
+    /** Value that requests a check of the stored secrets; empty: no request. A revocation request triggers one too. */
     verifyRequest: [asked(VERIFY_ANNOTATION), asked(REVOKE_ANNOTATION)].filter(Boolean).join(' revoke: '),
-    /** Text that requests the revocation of older versions; empty: no request. */
+    /** Value that requests the revocation of older versions; empty: no request. */
     revokeRequest: asked(REVOKE_ANNOTATION),
   };
 }
 
 export type RecordView = Readonly<ReturnType<typeof viewRecord>>;
 
-/** The temporary Secret, by its metadata. */
+/** The view of the temporary Secret, by its metadata. */
 export function viewSecret(secret: KubeObject) {
   return {
     uid: secret.metadata.uid ?? '',
@@ -200,8 +200,8 @@ interface EndedContainer {
 }
 
 /**
- * Of the pods of exactly this Job (an earlier one may have had the same name), latest termination first. What stands beside its container
- * in a pod, such as a side-car of the platform, says nothing about the work.
+ * Terminations of the Job's container, latest first. Pods are matched by owner UID, because an earlier Job may have had the same
+ * name. Other containers, such as sidecars of the platform, are ignored.
  */
 function endedContainers(pods: readonly KubeObject[], jobUid: string): readonly EndedContainer[] {
   return pods

@@ -1,6 +1,6 @@
 /**
- * The adapter as a process: every replica consumes events; the leader alone watches Jobs and, slowly, sweeps the list of clusters
- * for missed events.
+ * The adapter as a process: every replica consumes events. Only the leader watches Jobs and records, and periodically lists all
+ * clusters to find missed events.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,13 +27,13 @@ import { type AskEnd, EVENT_OUTCOMES, type EventOutcome, eventHandler } from './
 import { jobIdentity } from './observe.ts';
 import { labelReporter, type PassContext, type PassResult, reconcileCluster } from './reconcile-cluster.ts';
 
-// The queue of clusters: the engine's work queue with workers, and with promises for events that wait. An event during a pass waits for
-// the next pass: a thousand events of one cluster are two passes.
+// The queue of clusters: the engine's work queue with workers, and with promises for waiting events. An event during a pass waits
+// for the next pass, so a thousand events of one cluster cause two passes.
 
-/** What a pass leaves for the queue. */
+/** The result of a pass for the queue. */
 interface PassEnd {
   readonly requeueAfterMs?: number;
-  /** Does not reject waiting requests; retried with back-off. */
+  /** An error that was reported: the event is acknowledged, and the pass is retried with back-off. */
   readonly fault?: unknown;
 }
 
@@ -42,30 +42,30 @@ type FoundBy = 'event' | 'sweep' | 'job' | 'record' | 'time';
 
 interface PassReason {
   readonly by: FoundBy;
-  /** Of the event. */
+  /** Trace context of the event. */
   readonly traceparent: string | undefined;
 }
 
 export interface ClusterQueueOptions {
-  /** One pass; may fail. */
+  /** Runs one pass; may reject. */
   readonly reconcile: (id: string, why: PassReason) => Promise<PassEnd>;
-  /** Passes at the same time. @default {20} */
+  /** Number of workers. @default {20} */
   readonly concurrency?: number;
-  /** A pass failed and is retried; `failures` counts the failures in a row. */
+  /** Called when a pass failed; `failures` counts consecutive failures. */
   readonly onError: (id: string, error: unknown, failures: number, traceparent?: string) => void;
   readonly observer?: QueueObserver;
-  /** Passes that fail before an event is given back. @default {5} */
+  /** Failed passes after which an event is rejected. @default {5} */
   readonly tries?: number;
-  /** Pause after so many passes that failed for an event. @default {doubles from a second to half a minute} */
+  /** Pause after this number of failed passes for an event. @default {doubles from 1 s to 30 s} */
   readonly pauseMs?: (failures: number) => number;
 }
 
-/** The newest event of a cluster, until its pass has ended. */
+/** The newest event of a cluster, until its pass has finished. */
 interface Asked {
   readonly waiter: PromiseWithResolvers<AskEnd>;
   readonly traceparent: string | undefined;
   failures: number;
-  /** When the next try is due. */
+  /** When the next retry is due. */
   notBefore: number;
 }
 
@@ -86,16 +86,16 @@ export class ClusterQueue {
     this.#workers = Array.from({ length: concurrency }, () => this.#work());
   }
 
-  /** Clusters that are due, and have no worker. */
+  /** Number of due clusters without a worker. */
   get depth(): number {
     return this.#queue.depth;
   }
 
   /**
-   * Settles with a pass that began after this call, or with the next event of the cluster, whose pass will have seen more: a broker hands out
-   * so many messages at a time, and one cluster that cannot be reconciled has one of these places, however many events it has.
+   * Queues a pass for an event. Resolves after a pass that started after this call, or when a newer event of the cluster arrives.
+   * So a failing cluster occupies one message of the broker's prefetch, however many events it has.
    *
-   * @returns rejects with the last failure
+   * @returns rejects with the last error when all tries have failed
    */
   ask(id: string, traceparent?: string): Promise<AskEnd> {
     if (this.#closed) return Promise.resolve('again');
@@ -112,13 +112,13 @@ export class ClusterQueue {
     return waiter.promise;
   }
 
-  /** Queues a pass that no caller waits for; one that fails is retried until one succeeds. */
+  /** Queues a pass without a waiting caller; retried until it succeeds. */
   hint(id: string, by: FoundBy): void {
     this.#hinted.set(id, by);
     this.#queue.add(id);
   }
 
-  /** Ends the queue and waits for what runs. */
+  /** Stops the workers and waits for running passes. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#queue.close();
@@ -139,7 +139,7 @@ export class ClusterQueue {
     const asked = this.#asked.get(id);
     const hinted = this.#hinted.get(id);
     const pause = (asked?.notBefore ?? 0) - performance.now();
-    // Before the pause is over, only a hint brings a pass.
+    // During the pause, only a hint triggers a pass.
     if (pause > 0 && hinted === undefined) return this.#queue.addAfter(id, pause);
     this.#hinted.delete(id);
     try {
@@ -159,12 +159,12 @@ export class ClusterQueue {
     }
   }
 
-  /** A newer event is queued already. */
+  /** Retries an event after a failed pass. A newer event that arrived meanwhile is already queued. */
   #askAgain(id: string, asked: Asked, error: unknown): void {
     const { tries = 5, pauseMs = (failures) => backOffMs(BACK_OFF, failures - 1, Math.random()) } =
       this.#options;
     const now = performance.now();
-    // A pass that a hint brought during the pause is not a try.
+    // A pass triggered by a hint during the pause is not counted.
     if (now >= asked.notBefore) {
       asked.failures += 1;
       asked.notBefore = now + pauseMs(asked.failures);
@@ -234,7 +234,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   logger.info('started', { adapter: process.settings.adapterName });
   const lost = await leadWhenElected(process, clusters, secrets);
   logger.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });
-  // Each waits for the other: the messages for their passes, and no pass is begun for new ones.
+  // In parallel: messages in progress wait for their passes, and new messages must not start any.
   await Promise.all([consumer.close(), clusters.close()]);
   await closeServers();
   return lost && !signal.aborted ? 1 : 0;
@@ -273,7 +273,7 @@ async function measured(
   }
 }
 
-/** Every outcome is there from the start: an alert about the first dead letter needs the zero before it. */
+/** Initializes the counter of every outcome to zero, so that an alert detects the first dead letter. */
 function eventCounter(metrics: Metrics): (outcome: EventOutcome) => void {
   const count = (outcome: EventOutcome, by: number): void =>
     metrics.count({
@@ -286,7 +286,7 @@ function eventCounter(metrics: Metrics): (outcome: EventOutcome) => void {
   return (outcome) => count(outcome, 1);
 }
 
-/** True when the lease was lost. */
+/** Leads once elected, until the signal. Returns true if the Lease was lost. */
 async function leadWhenElected(
   process: AdapterProcess,
   clusters: ClusterQueue,
@@ -305,7 +305,7 @@ async function leadWhenElected(
   if (!(await election.acquire(signal))) return false;
   logger.info('this process leads');
   const stop = new AbortController();
-  // Only the leader sees every cluster, so only it reports their state.
+  // Only the leader reconciles every cluster, so only it exports their metrics.
   secrets.lead(true);
   const informers = [watchJobs(process, clusters), watchRecords(process, clusters)];
   const sweeping = sweep(process, clusters, secrets, AbortSignal.any([signal, stop.signal]));
@@ -318,7 +318,7 @@ async function leadWhenElected(
   return !signal.aborted;
 }
 
-/** A changed Job queues its cluster at once; every list queues all, so that no change between watches is missed. */
+/** Queues the cluster of a changed Job. A relist queues all, so that no change between watches is missed. */
 function watchJobs(process: AdapterProcess, clusters: ClusterQueue): Informer {
   return watch(process, { apiVersion: 'batch/v1', kind: 'Job' }, `${ADAPTER_LABEL}=${ADAPTER}`, (job) => {
     const { clusterId } = jobIdentity(job);
@@ -326,7 +326,7 @@ function watchJobs(process: AdapterProcess, clusters: ClusterQueue): Informer {
   });
 }
 
-/** A changed record may hold a new request for a check or a revocation. */
+/** Queues the cluster of a changed record, which may have a new request for a check or a revocation. */
 function watchRecords(process: AdapterProcess, clusters: ClusterQueue): Informer {
   const selector = `${ADAPTER_LABEL}=${ADAPTER},hyperfleet.io/resource-type=record`;
   return watch(process, { apiVersion: 'v1', kind: 'ConfigMap' }, selector, (record) => {
@@ -364,14 +364,14 @@ function watch(
   return informer;
 }
 
-/** Goes over all clusters: a pass that finds nothing new reports nothing. */
+/** Periodically lists all clusters and queues those that need a pass. */
 async function sweep(
   process: AdapterProcess,
   clusters: ClusterQueue,
   secrets: SecretMetrics,
   signal: AbortSignal,
 ): Promise<void> {
-  // Each has a pass once under this leader, which then knows when it is due for the next one.
+  // Every cluster gets one pass under this leader, which schedules the next one.
   const known = new Set<string>();
   while (!signal.aborted) {
     try {
@@ -410,16 +410,16 @@ function ownCondition(
   return cluster.conditions.find((condition) => condition.type === type);
 }
 
-/** Whatever is not known to be in order; what is in order has its time in the queue. @param cluster an item of the list */
+/** Whether a listed cluster is not reconciled or is being deleted. Others already have a requeue time. */
 function wantsPass(cluster: HyperfleetCluster, settings: Pick<AdapterSettings, 'adapterName'>): boolean {
   if (cluster.deleting) return true;
   const own = ownCondition(cluster, settings);
   return own?.status !== 'True' || own.observed_generation !== cluster.generation;
 }
 
-// What is known of each cluster's secret, as metrics: how old its version is, how many are enabled, how the last pass ended. From what
-// the Job said, by way of the report. Only the leader gives them: it watches every Job and visits every cluster, so that what
-// another replica did is in them too, and nothing is said twice.
+// Metrics of each cluster's secret from the reports: age of the version, number of enabled versions, result of the last pass.
+// Only the leader exports them. It reconciles every cluster, so the metrics include the work of other replicas, and no series is
+// exported twice.
 
 type Passed = Pick<PassResult, 'phase' | 'reason' | 'data'>;
 
@@ -427,26 +427,26 @@ export class SecretMetrics {
   readonly #clusters = new Map<string, Passed>();
   #isLeading = false;
 
-  /** Says from when on this process knows, and until when. */
+  /** Sets whether this process leads. */
   lead(isLeading: boolean): void {
     this.#isLeading = isLeading;
   }
 
-  /** Takes in one pass. */
+  /** Records the result of a pass. */
   reconciled(cluster: string, pass: Passed): void {
     if (pass.phase === 'gone' || pass.phase === 'deleted') this.#clusters.delete(cluster);
     else this.#clusters.set(cluster, pass);
   }
 
-  /** The clusters that are known now. */
+  /** IDs of the recorded clusters. */
   get clusters(): ReadonlySet<string> {
     return new Set(this.#clusters.keys());
   }
 
   /**
-   * Takes in a whole list: the reason that the API holds for each cluster.
+   * Updates the reasons from a complete list, and removes clusters that are missing in it.
    *
-   * @param before what was known when the list was begun: of these, what is not in it has gone
+   * @param before clusters recorded before the list started; only these are removed
    */
   listed(reasons: ReadonlyMap<string, string | undefined>, before: ReadonlySet<string>): void {
     for (const [id, known] of this.#clusters) {
@@ -456,7 +456,7 @@ export class SecretMetrics {
     }
   }
 
-  /** Computed per scrape: there may be thousands. */
+  /** Computed per scrape, because there may be thousands. */
   samples(): readonly Sample[] {
     if (!this.#isLeading) return [];
     return [...this.#clusters].flatMap(([cluster, pass]) => samplesOf(cluster, pass));

@@ -1,10 +1,9 @@
 /**
- * One pass over one cluster: observe, reconcile, effects, report. Keeps nothing. Replicas work on the same cluster at the same time: who
- * finds that another one knew more begins anew.
+ * One pass over one cluster: observes, reconciles, applies effects, reports. Stateless: replicas may reconcile a cluster
+ * concurrently, and a pass restarts if another replica has written newer state.
  *
- * Sentinel sends events until a report is fresh, so an event needs an answer even if nothing has changed; an answer to each
- * redelivery would be the same write over and over. A report that the API discards as older than its own is made again two
- * seconds later, so that a slow clock cannot hide the end of a Job.
+ * Sentinel sends events until a report is fresh, so an event needs a report even if nothing has changed, but not at every
+ * redelivery. A report that the API discards as older is repeated two seconds later: a slow clock must not hide a Job's result.
  */
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -39,10 +38,12 @@ import {
 import { reconcile } from './reconcile.ts';
 import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
 
-// What is reported when the cluster of the Jobs cannot be worked with: silence would leave the user without a cause, and Sentinel without
-// an age. What was true of the pull secret stays true, and what the report remembers of attempts stays in it.
-
-/** @param own our report as the API holds it, of whatever generation */
+/**
+ * The report when the Jobs' cluster is unreachable or rejects requests, so that users see the cause and Sentinel a fresh report.
+ * Keeps the state of the pull secret and the recorded attempts.
+ *
+ * @param own our stored report, of any generation
+ */
 function faultReport(
   cluster: HyperfleetCluster,
   own: AdapterStatus | undefined,
@@ -69,7 +70,7 @@ function faultReport(
       health: fault,
       finalized: cluster.deleting ? fault : undefined,
     },
-    // Of whatever generation: what is remembered there must not be lost.
+    // A report of an older generation still contains the recorded attempts and locations.
     current?.data ?? { ...own?.data, ...content, failed: false },
     (current?.metadata ?? {}) as NonNullable<StatusReport['metadata']>,
   );
@@ -87,24 +88,25 @@ export interface PassContext extends EffectContext {
 export interface PassResult {
   readonly phase: ClusterOutcome['phase'] | 'gone' | 'fault';
   readonly reported: boolean;
-  /** Of the condition `Available`. */
+  /** Reason of the condition `Available`. */
   readonly reason: string;
   /** The `data` of the report. */
   readonly data: Readonly<Record<string, unknown>>;
   readonly requeueAfterMs?: number;
-  /** What the cluster of the Jobs rejected; already reported to the API. */
+  /** Error of the Jobs' cluster, already reported to the API. */
   readonly fault?: unknown;
 }
 
-/** Passes in a row that others may overtake. */
+/** Maximum consecutive passes that other replicas may overtake. */
 const MAX_OVERTAKEN = 5;
-/** Pause after a report that the API discarded: another replica with a faster clock was first. */
+/** Requeue time after the API discarded a report, because another replica with a faster clock was first. */
 const DISCARDED_MS = 2000;
 
 /**
- * @param asked by an event, which needs an answer even if nothing has changed: the age of the report is what slows Sentinel down. Not more
- *   often than `repeatSeconds`, however many events there are
- * @throws PullwrightError when the API cannot be reached, or the cluster of the Jobs cannot and the API does not know it
+ * Reconciles one cluster, and restarts when another replica overtakes the pass.
+ *
+ * @param asked by an event: Sentinel expects a fresh report even if nothing has changed, at most every `repeatSeconds`
+ * @throws PullwrightError if the API fails, or if an error of the Jobs' cluster cannot be reported to it
  */
 export async function reconcileCluster(
   id: string,
@@ -124,7 +126,7 @@ type Reported = 'stored' | 'discarded' | 'gone' | 'same';
 
 async function pass(id: string, context: PassContext, asked: boolean): Promise<PassResult> {
   const { api, settings } = context;
-  // Before anything is read: of two passes, the API keeps the one that saw more.
+  // Taken before any read: of two reports, the API keeps the one with the later time.
   const lookedAt = context.now();
   const [read, told, seen] = await Promise.allSettled([
     api.cluster(id),
@@ -157,7 +159,7 @@ async function pass(id: string, context: PassContext, asked: boolean): Promise<P
   return resultOf(result, answer);
 }
 
-/** @throws when the cluster of the Jobs rejects a request */
+/** Reconciles and applies the effects. @throws errors of the Jobs' cluster */
 async function work(
   cluster: HyperfleetCluster,
   statuses: readonly AdapterStatus[],
@@ -173,7 +175,7 @@ async function work(
   return result;
 }
 
-/** Reported to the API, the failure is retried by the queue; otherwise the caller has to retry. */
+/** Reports an error of the Jobs' cluster. Rethrows it if the report fails. */
 async function fault(
   error: unknown,
   body: StatusReport,
@@ -183,7 +185,7 @@ async function fault(
   try {
     answer = await report(body);
   } catch {
-    // What failed first counts, also when it cannot be reported.
+    // The first error is the relevant one.
     throw error;
   }
   return {
@@ -213,7 +215,7 @@ function isOld(own: AdapterStatus | undefined, now: Date, { repeatSeconds }: Ada
   return !(age < repeatSeconds * 1000);
 }
 
-/** What is there may be for a newer generation than the one that was read, by a replica that read later. */
+/** Detects objects of a newer generation, from a replica that read the cluster later. @throws Overtaken */
 async function assertNewest(cluster: HyperfleetCluster, seen: Observed, { api }: PassContext): Promise<void> {
   const newest = Math.max(seen.secret?.generation ?? 0, ...seen.jobs.map((job) => job.generation));
   if (newest <= cluster.generation) return;
@@ -234,7 +236,7 @@ async function observe(id: string, context: PassContext): Promise<Observed> {
   return { jobs, secret: secret && viewSecret(secret), record: record && viewRecord(record) };
 }
 
-/** The API does not know the cluster any more: what is left of it here goes. The record stays while something may be left elsewhere. */
+/** Removes Secret and Jobs of a cluster that the API has deleted. The record stays, since locations may still have the secret. */
 async function forget(id: string, context: PassContext): Promise<PassResult> {
   const { jobs, secret } = await observe(id, context);
   if (secret !== undefined) await removeOwned('Secret', dataSecretName(id), { uid: secret.uid }, context);
@@ -243,18 +245,18 @@ async function forget(id: string, context: PassContext): Promise<PassResult> {
   return { phase: 'gone', reported: false, reason: 'ClusterGone', data: {} };
 }
 
-/** The Jobs of a cluster, with their results. */
+/** Lists the Jobs of a cluster, with their results. */
 async function readJobs(id: string, { kube, settings }: PassContext): Promise<readonly JobView[]> {
   const where = { namespace: settings.namespace };
   const selector = { labelSelector: clusterSelector(id) };
   const { items } = await kube.list({ apiVersion: 'batch/v1', kind: 'Job', ...where }, selector);
   const ended = items.some((job) => JSON.stringify(job.status ?? {}).includes('"conditions"'));
   const pods = ended ? (await kube.list({ apiVersion: 'v1', kind: 'Pod', ...where }, selector)).items : [];
-  // A label may have been changed to this cluster's: such a Job belongs to another cluster.
+  // Skip Jobs of other clusters whose labels were changed to this cluster.
   return items.filter((job) => jobIdentity(job).clusterId === id).map((job) => viewJob(job, pods));
 }
 
-/** By a right of the whole cluster: one inside a namespace says "forbidden" when it is gone. */
+/** Reads the namespaces with cluster-wide RBAC: a namespaced Role would cause a 403 for a deleted namespace. */
 async function readNamespaces(
   places: readonly string[],
   { kube }: PassContext,
@@ -270,33 +272,33 @@ async function readNamespaces(
   return Object.fromEntries(await Promise.all(states));
 }
 
-// Changes that a pass makes in the cluster of the Jobs.
+// Effects of a pass in the Jobs' cluster.
 
 const FIELD_MANAGER = 'pullwright-pull-secret-adapter';
 
 interface EffectContext {
   readonly kube: Pick<KubeClient, 'get' | 'list' | 'apply' | 'create' | 'mergePatch' | 'remove'>;
   readonly settings: AdapterSettings;
-  /** W3C Trace Context of the event that asked; goes on into the Job. */
+  /** W3C Trace Context of the event, passed to the Job. */
   readonly traceparent?: string;
-  /** Called for restored labels. */
+  /** Called after labels of a Job were restored. */
   readonly onRepair?: (
     job: { readonly name: string; readonly uid: string },
     labels: readonly string[],
   ) => void;
 }
 
-/** What an effect is on, as it was seen when it was decided. */
+/** The observed state that the effects are based on. */
 type EffectTarget = Pick<DesiredState, 'cluster' | 'secret' | 'record'>;
 
-/** Another replica has written since this one read: read again. */
+/** Another replica has written since this pass read: start again. */
 class Overtaken extends PullwrightError {
   constructor(subject: string) {
     super(`Cannot go on with "${subject}": another replica has written meanwhile`, { code: 'Overtaken' });
   }
 }
 
-/** @throws Overtaken when another replica has written meanwhile; PullwrightError when the cluster refuses or does not answer */
+/** Applies an effect. @throws Overtaken if another replica has written meanwhile; PullwrightError if the cluster fails */
 async function runEffect(effect: Effect, target: EffectTarget, context: EffectContext): Promise<void> {
   const { cluster, secret, record } = target;
   const { settings } = context;
@@ -354,7 +356,7 @@ async function start(
     );
 }
 
-/** One of that name may be there whose labels hide it, and which another version of the adapter made: it goes on. */
+/** Applies the Job. A Job that exists, hidden by changed labels or of another adapter version, continues with repaired labels. */
 async function applyJob(wanted: KubeObject, context: EffectContext): Promise<KubeObject | undefined> {
   try {
     return await apply(wanted, context);
@@ -378,7 +380,7 @@ function notThisJob(present: KubeObject, wanted: KubeObject, { causes }: ApiErro
   return new PullwrightError(message, { code: 'FieldImmutable', retryPolicy: 'terminal', hint });
 }
 
-/** Nothing but labels of exactly the Job that was seen. */
+/** Patches the labels of the observed Job; its UID in the patch prevents changes of a new one. */
 async function repairLabels(
   { job, jobUid: uid, labels }: Pick<Extract<Effect, { do: 'repair-labels' }>, 'job' | 'jobUid' | 'labels'>,
   { kube, settings, onRepair }: EffectContext,
@@ -387,7 +389,7 @@ async function repairLabels(
   try {
     await kube.mergePatch(ref, { metadata: { uid, labels } }, FIELD_MANAGER);
   } catch (error) {
-    // It has gone, or is another one by now.
+    // The Job was deleted or replaced.
     if (isApiError(error, 404, 409)) return;
     throw error;
   }
@@ -395,10 +397,10 @@ async function repairLabels(
 }
 
 /**
- * Writes the temporary Secret, or the record, exactly over what was seen: else a pass at an older generation could put the older pull
- * secret under the Job of the newer one, or drop a place that another replica has added.
+ * Writes the temporary Secret or the record only over the observed version. Otherwise a pass of an older generation could
+ * overwrite the pull secret of a newer Job, or remove a location that another replica has recorded.
  *
- * @param seen its resource version; undefined: there was none
+ * @param seen the observed resource version; undefined to create the object
  */
 async function writeExactly(
   object: KubeObject,
@@ -410,18 +412,18 @@ async function writeExactly(
     const exact = { ...object, metadata: { ...object.metadata, resourceVersion: seen } };
     return await kube.apply(exact, { manager: FIELD_MANAGER, force: true });
   } catch (error) {
-    // Applying to a version of what has gone is answered with 404 or 409.
+    // An apply with the resource version of a deleted object returns 404 or 409.
     if (isApiError(error, 409) || (seen !== undefined && isApiError(error, 404)))
       throw new Overtaken(object.metadata.name);
     throw error;
   }
 }
 
-/** The namespace may come later; the Job says so if it is still missing then. */
+/** Applies the RoleBinding. Ignores a missing namespace, which the Job reports if it does not exist by then. */
 async function bind(cluster: HyperfleetCluster, namespace: string, context: EffectContext): Promise<void> {
   const binding = bindingObject(cluster, context.settings, namespace);
   const present = await context.kube.get(objectRef(binding));
-  // By the same name it gives the same right, whichever cluster's it is.
+  // A RoleBinding with the same subjects is equivalent, even if it was created for another cluster.
   if (present !== undefined && JSON.stringify(present['subjects']) === JSON.stringify(binding['subjects']))
     return;
   try {
@@ -431,7 +433,7 @@ async function bind(cluster: HyperfleetCluster, namespace: string, context: Effe
   }
 }
 
-/** Undefined: another replica was faster with the same, which is as good. */
+/** Applies an object; undefined on a conflict, when another replica has applied the same. */
 async function apply(object: KubeObject, { kube }: EffectContext): Promise<KubeObject | undefined> {
   try {
     return await kube.apply(object, { manager: FIELD_MANAGER, force: true });
@@ -453,7 +455,7 @@ async function removeBinding(
   await unlessChanged(kube.remove(ref, { uid }));
 }
 
-/** Removes exactly the object that was seen, beside the Jobs. */
+/** Removes the observed object in the namespace of the Jobs. */
 function removeOwned(
   kind: 'Secret' | 'ConfigMap' | 'Job',
   name: string,
@@ -464,7 +466,7 @@ function removeOwned(
   return unlessChanged(kube.remove({ apiVersion, kind, namespace: settings.namespace, name }, seen));
 }
 
-/** A conflict means that another object has the name by now: that one is not ours to remove. */
+/** Ignores a missing object, and a conflict, which means that another object has the name by now. */
 async function unlessChanged(removal: Promise<void>): Promise<void> {
   try {
     await removal;
@@ -473,9 +475,7 @@ async function unlessChanged(removal: Promise<void>): Promise<void> {
   }
 }
 
-// Reports Job labels that were changed and then restored: in the log, by an Event on the Job, by a counter.
-
-/** Makes the reporter of one process. */
+/** Reports restored labels of a Job by a log line, a counter and an Event on the Job. */
 export function labelReporter(process: {
   readonly kube: KubeClient;
   readonly logger: Logger;
@@ -505,7 +505,7 @@ export function labelReporter(process: {
         action: 'Repair',
         note: `Reverted changed labels: ${labels.join(', ')}. They identify the Job, which continues`,
       })
-      // A courtesy: the log has said it.
+      // Optional: the log line has the same information.
       .catch(() => undefined);
   };
 }

@@ -1,9 +1,9 @@
 /**
- * A pass: what is known about a cluster, its Jobs and what was reported before, to effects and the report. Pure.
+ * Computes effects and report from the state of a cluster, its Jobs and the last report. Pure.
  *
- * Nothing is kept in memory between two passes: an attempt, a failure and a success are read back from the Job or, when it has gone,
- * from the report that the API holds. So any replica can go on where another one was killed. Preconditions gate the start of work;
- * what is stored stays available while they come and go.
+ * There is no state in memory: attempts and results are read from the Job, or from the stored report if the Job no longer exists.
+ * So any replica can continue after another one was killed. Unmet preconditions prevent new work, but a stored secret stays
+ * available.
  */
 import { textOf } from '../../core/record.ts';
 import { jobLabels, jobName } from '../names.ts';
@@ -56,7 +56,7 @@ function reconcileWork(situation: DesiredState): ClusterOutcome {
   const plan = planCluster(cluster, statuses, settings.dependencies);
   if (plan.verdict === 'deleting') return reconcileDeletion(situation);
   const stale = situation.jobs.filter((job) => !isCurrent(situation, job));
-  // A Job for other content could write the older secret last: it has to be gone first.
+  // A Job for other content could overwrite the new secret, so it must be removed first.
   if (stale.length > 0) {
     const effects = [...stale.filter((job) => !job.removing).map(removal), ...orphan(situation, plan)];
     return inProgress(situation, 1, { effects, requeueAfterMs: 1000 }, plan);
@@ -77,7 +77,7 @@ function reconcileWork(situation: DesiredState): ClusterOutcome {
   return inProgress(situation, job.attempt, { effects: repair, job }, plan);
 }
 
-/** Whether the Job does what this cluster needs now. */
+/** Whether the Job stores the desired content in the desired locations. */
 function isCurrent({ cluster, settings }: DesiredState, job: JobView): boolean {
   // A change of the cluster triggers a retry of a failed Job.
   if (job.phase === 'failed' && job.generation !== cluster.generation) return false;
@@ -88,7 +88,7 @@ function isCurrent({ cluster, settings }: DesiredState, job: JobView): boolean {
   );
 }
 
-/** The temporary Secret, when no Job of this content reads it. */
+/** Removes the temporary Secret, unless a new Job will use it. */
 function orphan(situation: DesiredState, plan: Plan): readonly Effect[] {
   return plan.verdict === 'ready' ? [] : secretRemoval(situation);
 }
@@ -97,7 +97,7 @@ function secretIsRight({ cluster, secret }: DesiredState, job: JobView): boolean
   return secret?.hash === contentHash(cluster) && secret.ownerUids.includes(job.uid);
 }
 
-/** The Job has gone, or there was none: what was reported last says which. */
+/** The outcome without a Job, by the last report. */
 function withoutJob(situation: DesiredState, plan: Plan): ClusterOutcome {
   const stored = currentStored(situation);
   if (stored !== undefined && verifyInMs(situation, stored) > 0) return standing(situation, stored);
@@ -108,7 +108,7 @@ function withoutJob(situation: DesiredState, plan: Plan): ClusterOutcome {
   return isDue(situation, attempt) ? start(situation, attempt.number + 1, plan) : failed(situation, attempt);
 }
 
-/** Whether a request is open. */
+/** Whether a request is pending. */
 function isNewRequest({ record }: Pick<DesiredState, 'record'>, answered: string): boolean {
   const request = record?.verifyRequest ?? '';
   return request !== '' && request !== answered;
@@ -120,7 +120,7 @@ function isDue(situation: DesiredState, attempt: Attempt): boolean {
   return isNewRequest(situation, attempt.verifyRequest) || (left !== undefined && !(left > 0));
 }
 
-/** When what is stored has to be proved again; zero or less: now. */
+/** Time until the next verification of the stored secret; due if not positive. */
 function verifyInMs({ settings, record, now }: DesiredState, stored: StoredState): number {
   if (isNewRequest({ record }, stored.verifyRequest)) return 0;
   const provedAt = Date.parse(stored.verifiedTime) || 0;
@@ -128,10 +128,10 @@ function verifyInMs({ settings, record, now }: DesiredState, stored: StoredState
   return Math.min(provedAt + every * 1000, retirementDueAt(stored, provedAt)) - now.getTime();
 }
 
-/** A Job that could not retire what was due is not followed by the next at once. */
+/** Minimum time between Jobs that retire versions, because a retirement may fail. */
 const BETWEEN_RETIREMENTS_MS = 60_000;
 
-/** When the older version that is still enabled has to go, by the Job's own words. */
+/** When the next older version is retired, according to the Job's result. */
 function retirementDueAt({ details }: StoredState, provedAt: number): number {
   const until = Date.parse(textOf(details['previousUntil']));
   return Number.isNaN(until) ? Number.POSITIVE_INFINITY : Math.max(until, provedAt + BETWEEN_RETIREMENTS_MS);
@@ -148,7 +148,7 @@ function start(situation: DesiredState, attempt: number, plan: Plan): ClusterOut
   return { ...inProgress(situation, attempt, { effects, places }, plan), phase: 'started' };
 }
 
-/** Places that the record lacks. */
+/** Adds missing locations to the record. */
 function recording(record: DesiredState['record'], places: readonly string[]): readonly Effect[] {
   const recorded = record?.places ?? [];
   if (places.every((place) => recorded.includes(place))) return [];
@@ -178,7 +178,7 @@ function inProgress(
   });
 }
 
-/** An exit code proves nothing: only the result of the Job does, or the report that was made of it before its pod went. */
+/** The verified state from the Job's result, or from the report if its pod no longer exists. An exit code proves nothing. */
 function provedBy(situation: DesiredState, job: JobView): StoredState | undefined {
   const { cluster, now, settings } = situation;
   const verifiedTime = job.finishedAt ?? now.toISOString();
@@ -197,9 +197,9 @@ function provedBy(situation: DesiredState, job: JobView): StoredState | undefine
   };
 }
 
-// What a pass comes to that starts nothing: the work is gated, or done, or has failed and waits.
+// Outcomes of a pass that starts no work.
 
-/** Nothing may start now. */
+/** The outcome while work must not start. */
 function gated(
   situation: DesiredState,
   { verdict, reason, message, preconditions, retryAfterMs }: PlanProblem,
@@ -221,7 +221,7 @@ function gated(
   });
 }
 
-/** It is stored, and nothing is to be done until it is proved again. @param job that has proved it, if it is still there */
+/** The outcome while the secret is stored. @param job that verified it, if it still exists */
 function standing(situation: DesiredState, stored: StoredState, job?: JobView): ClusterOutcome {
   const { message } = stored;
   const due = verifyInMs(situation, stored);
@@ -231,13 +231,13 @@ function standing(situation: DesiredState, stored: StoredState, job?: JobView): 
     stored,
     data: work(situation),
     metadata: jobMetadata(situation, job),
-    // The Job that answers a request has to be made after it.
+    // Remove the finished Job when a verification is due, so that a new one is created.
     afterReport: due > 0 || job === undefined ? [] : [removal(job)],
     requeueAfterMs: job === undefined ? due : Math.max(due, 100),
   });
 }
 
-/** The last attempt failed, and the next one has to wait. @param job that failed, if it is still there */
+/** The outcome while a failed attempt waits for its retry. @param job that failed, if it still exists */
 function failed(situation: DesiredState, attempt: Attempt, job?: JobView): ClusterOutcome {
   const { number, reason, message, kind } = attempt;
   const left = pauseLeftMs(attempt, situation.settings);
@@ -262,12 +262,12 @@ function failed(situation: DesiredState, attempt: Attempt, job?: JobView): Clust
   });
 }
 
-// What keeps the work on a pull secret from starting, beside the preconditions of the requirement: names, tenancy, a namespace that ends.
+// Conditions for work beyond the preconditions of the requirement: valid names, tenancy, no terminating namespace.
 
-/** Polled, because no event reports a deleted namespace or a changed allow-list. */
+/** Requeue time, because a deleted namespace or a changed tenants file triggers no pass. */
 const LOOK_AGAIN_MS = 30_000;
 
-/** Undefined: work may start. */
+/** Why work must not start; undefined if it may. */
 function storeGate({ cluster, namespaces, settings }: DesiredState, plan: Plan): PlanProblem | undefined {
   if (plan.verdict === 'waiting' || plan.verdict === 'invalid') return plan;
   const { preconditions } = plan;
@@ -294,11 +294,10 @@ function storeGate({ cluster, namespaces, settings }: DesiredState, plan: Plan):
   };
 }
 
-// Patches that restore changed labels of Jobs.
-// The purpose of a Job is read from its immutable template; labels, which any account with `patch` can
-// change, only select.
-
-/** By their labels Jobs are found, and shown to people and policies. */
+/**
+ * Patches that restore changed labels of Jobs. Any account with `patch` can change labels, so they only select Jobs; cluster and
+ * purpose are read from the immutable template.
+ */
 function labelRepairs({ cluster, jobs }: DesiredState, effects: readonly Effect[]): readonly Effect[] {
   const leaving = new Set(effects.flatMap((effect) => (effect.do === 'remove-job' ? [effect.uid] : [])));
   return jobs
@@ -310,12 +309,12 @@ function labelRepairs({ cluster, jobs }: DesiredState, effects: readonly Effect[
     });
 }
 
-// Deletion: whatever other adapters say by then, every place that was ever written to is removed and proven gone, and `Finalized=True` is
-// reported with the receipt, without which the API never lets the cluster go.
+// Deletion: regardless of other adapters, the pull secret is removed from every recorded location and the removal is verified.
+// Then `Finalized=True` is reported with the receipt. The API does not remove the cluster before.
 
 type Receipt = Readonly<Record<string, string>>;
 
-/** Places that one Job goes to: its result has to fit into a termination message. */
+/** Locations per Job, because its result must fit into a termination message. */
 const PLACES_PER_JOB = 10;
 
 /** Reconciles a cluster that is being deleted. */
@@ -327,7 +326,7 @@ function reconcileDeletion(situation: DesiredState): ClusterOutcome {
     own.conditions.some((one) => one.type === 'Finalized' && one.status === 'True');
   const receipt = receiptOf(situation);
   if (isFinal) return gone(situation, receipt);
-  // A running Job could store the secret again: it must be gone before anything is deleted.
+  // A running Job could store the secret again, so it must be removed before anything is deleted.
   const storing = jobs.filter((job) => job.purpose === 'store');
   if (storing.length > 0) {
     const effects = [...secretRemoval(situation), ...storing.filter((job) => !job.removing).map(removal)];
@@ -340,7 +339,7 @@ function reconcileDeletion(situation: DesiredState): ClusterOutcome {
   return job === undefined ? startDeletion(situation, receipt, left) : byJob(situation, receipt, job);
 }
 
-/** Everything recorded. Of a cluster of which nothing was ever said, what its document names: another adapter may have stored it. */
+/** The recorded locations. Without record and report, the desired ones, which another adapter may have written to. */
 function placesToRemove(situation: DesiredState): readonly string[] {
   const { cluster, settings, record } = situation;
   const recorded = recordedPlaces(situation);
@@ -349,7 +348,7 @@ function placesToRemove(situation: DesiredState): readonly string[] {
   return wantedPlaces(cluster, settings);
 }
 
-/** Proven removals: by earlier Jobs, the finished Job, deleted namespaces, or policy. */
+/** Outcomes by location: from the report, finished Jobs, deleted namespaces and the deletion policy. */
 function receiptOf(situation: DesiredState): Receipt {
   const { jobs, settings, namespaces } = situation;
   const reported = readReceipt(ownStatus(situation)?.data['receipt']);
@@ -377,7 +376,7 @@ function startDeletion(situation: DesiredState, receipt: Receipt, left: readonly
   const { cluster } = situation;
   const own = ownStatus(situation);
   const name = jobName(cluster.id, cluster.generation);
-  // Failures of an older generation are not those of the deletion.
+  // Failures of an older generation do not count for the deletion.
   const failures =
     own?.observed_generation === cluster.generation && own.data['failed'] === true
       ? Number(own.metadata['attempt'] ?? 0) || 0
@@ -396,7 +395,7 @@ function byJob(situation: DesiredState, receipt: Receipt, job: JobView): Cluster
   if (job.phase === 'running')
     return pending(situation, `Job "${job.name}" removes the pull secret`, receipt, {}, job.attempt);
   if (job.phase === 'failed') return failedDeletion(situation, receipt, job);
-  // It has done its part, and others are left.
+  // Other locations are left for the next Job.
   const next = { afterReport: [removal(job)], requeueAfterMs: 100 };
   return pending(situation, `Job "${job.name}" has removed a part of what was stored`, receipt, next);
 }
@@ -411,7 +410,7 @@ function pending(
   return deletion(situation, 'deleting', receipt, {
     available: [false, 'Deleting', message],
     finalized: [false, 'CleanupInProgress', message],
-    // Deletion must not count as a failed try before it has failed.
+    // The first attempt must not be reported as failed.
     ...(attempt < 2 ? {} : { metadata: { attempt: attempt - 1 }, data: { failed: true } }),
     ...next,
   });
@@ -427,7 +426,7 @@ function gone(situation: DesiredState, receipt: Receipt): ClusterOutcome {
     available: [false, 'SecretDeleted', message],
     finalized: [true, 'CleanupConfirmed', message],
     effects: [...secretRemoval(situation), ...bindings],
-    // Job and record may go once the receipt is stored; until then they are the only witnesses.
+    // Until the receipt is stored in the API, only the Job and the record have its data.
     afterReport: [
       ...jobs.map(removal),
       ...(record === undefined ? [] : [{ do: 'remove-record', uid: record.uid } as const]),
@@ -435,7 +434,7 @@ function gone(situation: DesiredState, receipt: Receipt): ClusterOutcome {
   });
 }
 
-/** Shows each place with what became of it, as far as a message reaches; the data of the report has them all. */
+/** The receipt as a message, which may be truncated; the report data has the complete receipt. */
 function receiptText(receipt: Receipt): string {
   const lines = Object.entries(receipt).map(([place, became]) => `${place}: ${became}`);
   return lines.length === 0 ? 'Nothing was ever written' : lines.sort().join('; ');
@@ -445,7 +444,7 @@ function failedDeletion(situation: DesiredState, receipt: Receipt, job: JobView)
   const { settings, now } = situation;
   const attempt = failedAttempt(job, now);
   const { reason, message, kind } = attempt;
-  // A deletion never stops retrying: the cluster would stay for ever. Terminal failures are retried as rarely as denied ones.
+  // Always retry a deletion, or the cluster would never be removed. Terminal failures are retried as rarely as denied ones.
   const rarely = { ...attempt, kind: kind === 'retry' ? kind : 'denied' } as const;
   const left = pauseLeftMs(rarely, settings) ?? 3_600_000 - attempt.ageMs;
   return deletion(situation, 'failed', receipt, {

@@ -1,4 +1,4 @@
-/** The objects that a step makes: temporary Secret, Job, binding. */
+/** Builds the objects of a pass: temporary Secret, record, Job, RoleBinding. */
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { configMap } from '../../core/kubernetes/objects.ts';
 import { redact, reveal } from '../../core/redacted.ts';
@@ -25,7 +25,7 @@ import { challengeOf, managementNamespace, readPlace, secretLocation } from '../
 import { contentHash, type Effect, targetHash } from './desired-state.ts';
 import type { RecordView } from './observe.ts';
 
-/** The temporary Secret; owned by the Job as soon as there is one, so that it goes with it. */
+/** The temporary Secret. The Job becomes its owner, so that it is garbage-collected with the Job. */
 export function dataSecret(
   cluster: HyperfleetCluster,
   settings: AdapterSettings,
@@ -49,7 +49,7 @@ export function dataSecret(
   };
 }
 
-/** The record of every place that the pull secret of a cluster was ever written to. */
+/** The record of every location that the pull secret of a cluster was written to. */
 export function recordObject(
   cluster: HyperfleetCluster,
   settings: AdapterSettings,
@@ -63,7 +63,7 @@ export function recordObject(
   return configMap(metadata, { places: `${places.join('\n')}\n` });
 }
 
-/** What a Job is to do. */
+/** The task of a Job. */
 export interface JobRequest
   extends Omit<Extract<Effect, { do: 'start' }>, 'do'>,
     Partial<Pick<RecordView, 'verifyRequest' | 'revokeRequest'>> {
@@ -100,7 +100,7 @@ export function jobObject(
   };
 }
 
-/** The binding in a management namespace. */
+/** The RoleBinding in a management namespace. */
 export function bindingObject(
   cluster: HyperfleetCluster,
   settings: AdapterSettings,
@@ -109,7 +109,7 @@ export function bindingObject(
   return pullSecretBinding(namespace, clusterLabels(cluster, 'role-binding'), settings);
 }
 
-/** Namespaces in which a Job needs a binding. */
+/** Namespaces in which a Job needs a RoleBinding. */
 export function boundNamespaces(
   cluster: HyperfleetCluster,
   settings: AdapterSettings,
@@ -138,7 +138,7 @@ function annotations(
   };
 }
 
-/** Names as the existing job reads them, and ours; nothing secret. */
+/** Environment of a Job: variables of the existing job, and additional ones. Contains no secrets. */
 function environmentOf(
   cluster: HyperfleetCluster,
   settings: AdapterSettings,
@@ -151,7 +151,7 @@ function environmentOf(
     LOG_FORMAT: 'json',
     GCP_API_TIMEOUT: '30s',
     ...settings.jobEnv,
-    // From here on it is the adapter that speaks, whatever the further environment says.
+    // The following variables override `jobEnv`.
     CLUSTER_ID: cluster.id,
     CLUSTER_NAME: cluster.name,
     CLUSTER_GENERATION: String(cluster.generation),
@@ -160,7 +160,7 @@ function environmentOf(
     ...(purpose === 'delete'
       ? {
           PLACES: places.join(' '),
-          // The project is that of each place.
+          // Keep the placeholder: the Job uses the project of each location.
           GCP_SERVICE_ACCOUNT: filled(settings.impersonate, '{project}'),
         }
       : {

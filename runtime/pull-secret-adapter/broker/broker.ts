@@ -1,42 +1,39 @@
-/**
- * Whether a broker answers, asked again and again: a client that reconnects by itself in silence says nothing of a connection that is
- * dead.
- */
+/** Broker interfaces, health checks and names. Clients reconnect silently, so a dead connection is detected only by requests. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { withDeadline } from '../../core/parallel.ts';
 import { recordOf } from '../../core/record.ts';
 import type { WireMessage } from '../cloud-event.ts';
 
-// Bounds on what a broker is waited for: a connection that hangs answers nothing, and nothing says that it hangs.
+// Timeouts of broker requests: a hanging connection reports no error.
 
-/** An event that has not been confirmed by then counts as not published. It may arrive all the same, and then comes twice. */
+/** Timeout for the confirmation of an event. An unconfirmed event is published again, so it may be delivered twice. */
 export const PUBLISH_MS = 30_000;
-/** What a broker is waited for once everything that was being handled has been: a process has half a minute to end. */
+/** Timeout for closing a connection after all messages are handled. A pod has 30 seconds to shut down. */
 export const GOODBYE_MS = 5000;
 
 /**
- * The result of `work`, or a rejection with code `ETIMEDOUT`. The work itself is not cancelled; its later result is ignored.
+ * Returns the result of `work`, or rejects with code `ETIMEDOUT`. Does not cancel the work, but ignores its later result.
  */
 export function within<T>(ms: number, work: Promise<T>): Promise<T> {
   return withDeadline(work, ms, () => Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
 }
 
 export interface Pulse {
-  /** False until the first answer. */
+  /** Whether the last check succeeded; false before the first one. */
   connected(): boolean;
-  /** Check at once, because a call has failed. */
+  /** Checks at once, because a request has failed. */
   doubt(): void;
   stop(): void;
 }
 
-/** Pause between two questions, and for how long an answer is waited for. */
+/** Interval and timeout of the checks. */
 const PULSE_MS = 10_000;
 
 /**
- * Starts checking, at once.
+ * Checks the broker now and periodically, and logs changes.
  *
- * @param ask resolves when the broker has answered; rejects with why it cannot be used
- * @param usable said when the broker becomes usable, and `unusable` when it is no longer
+ * @param ask resolves when the broker responds; rejects with the error otherwise
+ * @param usable logged when the broker becomes usable; `unusable` when it no longer is
  */
 export function feelPulse(
   ask: () => Promise<void>,
@@ -74,28 +71,28 @@ export function feelPulse(
   };
 }
 
-// What the adapter and Sentinel need of a broker.
+// Interfaces of a broker for the adapter and Sentinel.
 
-/** `done`: off the queue. `again`: to be delivered again. `dead`: to the dead letters, with a reason. */
+/** `done`: acknowledge. `again`: requeue. `dead`: move to the dead letters, with a reason. */
 export type Handled =
   | { readonly outcome: 'done' }
   | { readonly outcome: 'again' }
   | { readonly outcome: 'dead'; readonly reason: string };
 
-/** Never throws; what cannot be done now answers `again`. */
+/** Never throws; returns `again` to retry later. */
 export type Handler = (message: WireMessage) => Promise<Handled>;
 
 export interface Consumer {
-  /** Whether messages are being taken right now. */
+  /** Whether messages are being consumed. */
   connected(): boolean;
-  /** Takes no more messages, waits for those being handled, closes; a broker that does not answer is not waited for. Never throws. */
+  /** Stops consuming, waits for messages in progress, then closes; does not wait for an unresponsive broker. Never throws. */
   close(): Promise<void>;
 }
 
 export interface Publisher {
-  /** Resolves once the broker has it, and rejects after half a minute without an answer. */
+  /** Resolves when the broker confirms the event; rejects after {@link PUBLISH_MS} without a confirmation. */
   publish(message: { readonly id: string; readonly body: string }): Promise<void>;
-  /** Whether the broker takes events right now. */
+  /** Whether the broker accepts events. */
   connected(): boolean;
   /** Never throws. */
   close(): Promise<void>;
@@ -108,8 +105,8 @@ export type BrokerNote = (
 ) => void;
 
 /**
- * The code, or else the name, alone, and only where it is a plain word: the rest may hold the URL with its password, and names of projects
- * and accounts.
+ * Returns the code or name of an error, if it is a plain word. Everything else may contain a URL with a password, or names of
+ * projects and accounts.
  */
 export function codeOf(error: unknown): number | string {
   const { code, name } = recordOf(error);
@@ -117,10 +114,10 @@ export function codeOf(error: unknown): number | string {
   return known.find((one) => /^[\w.-]{1,60}$/.test(`${one}`)) ?? 'unknown';
 }
 
-/** Pause before a message that could not be dead-lettered is given back: without it, it would be redelivered at once. */
+/** Pause before a message that could not be dead-lettered is requeued; it would be redelivered at once otherwise. */
 const PAUSE_MS = 5000;
 
-/** The messages of a consumer on their way, which its end waits for. */
+/** Handles the messages of a consumer, and tracks those in progress for shutdown. */
 export class Deliveries {
   readonly #handler: Handler;
   readonly #note: BrokerNote;
@@ -136,7 +133,7 @@ export class Deliveries {
     return this.#closing.signal.aborted;
   }
 
-  /** Whether the message is off the queue, or to be delivered again: so is what comes after the end. @param bury publishes to the dead letters */
+  /** Handles a message: `done` to acknowledge it, `again` to requeue it, as always after close. @param bury dead-letters it */
   take(message: WireMessage, bury: (reason: string) => Promise<unknown>): Promise<'done' | 'again'> {
     if (this.closed) return Promise.resolve('again');
     const work = this.#settle(message, bury).finally(() => this.#running.delete(work));
@@ -159,21 +156,21 @@ export class Deliveries {
     return 'done';
   }
 
-  /** Takes nothing more. Resolves when everything that was taken has been handled. */
+  /** Accepts no more messages. Resolves when all accepted ones are handled. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#running);
   }
 }
 
-// Names of queues, exchanges, topics and subscriptions: those of the existing broker library, so that both can share a broker. Queues are
-// declared exactly as that library does, because AMQP refuses a second declaration with other arguments; a message that can never be
-// understood is published to the dead letters and then acknowledged.
+// Names of queues, exchanges, topics and subscriptions, equal to those of the existing broker library, so that both can share a
+// broker. Queues are declared exactly like that library's, because AMQP rejects a declaration with other arguments. So invalid
+// messages are published to a dead-letter queue and acknowledged.
 
-/** Attribute or header that carries the event's id. */
+/** Attribute or header with the event ID. */
 export const MESSAGE_ID_HEADER = '_watermill_message_uuid';
 
-/** @param routingKey one for publishing and binding: with two, a topic exchange drops every message */
+/** @param routingKey for publishing and binding: if they differed, a topic exchange would drop every message */
 export function rabbitMqTopology(
   { topic, subscription }: { readonly topic: string; readonly subscription: string },
   exchange: string = topic,
@@ -186,7 +183,7 @@ export function rabbitMqTopology(
 
 export type RabbitMqTopology = ReturnType<typeof rabbitMqTopology>;
 
-/** Full resource names; the subscription of the dead letters keeps them until they are read. */
+/** Full resource names. The dead-letter subscription retains messages until they are read. */
 export function pubSubTopology(project: string, topic: string, subscription: string) {
   const [topics, subscriptions] = [`projects/${project}/topics`, `projects/${project}/subscriptions`];
   return {
@@ -199,5 +196,5 @@ export function pubSubTopology(project: string, topic: string, subscription: str
 
 export type PubSubTopology = ReturnType<typeof pubSubTopology>;
 
-/** Deliveries of Pub/Sub before a message goes to the dead letters. */
+/** Deliveries before Pub/Sub dead-letters a message. */
 export const DELIVERY_ATTEMPTS = 5;

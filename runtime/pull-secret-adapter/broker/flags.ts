@@ -1,4 +1,4 @@
-/** Flags that `adapter` and `sentinel` share: the API and the broker. */
+/** Flags of both `adapter` and `sentinel`, for the API and the broker. */
 import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandIo } from '../../cli/command.ts';
@@ -13,7 +13,6 @@ import { openHttpClient } from '../../http/open.ts';
 import { HyperfleetApi } from '../hyperfleet-api.ts';
 import { type BrokerNote, type Handler, pubSubTopology, rabbitMqTopology } from './broker.ts';
 
-/** The flags. */
 export const BROKER_FLAGS = {
   api: text({ value: 'URL', help: 'base URL of the HyperFleet API' }),
   'api-token-file': file({ help: 'bearer token of the API; read again for every request' }),
@@ -39,7 +38,7 @@ export const BROKER_FLAGS = {
 
 type Given = ValuesOf<typeof BROKER_FLAGS & typeof LOG_FLAGS>;
 
-/** What both programs work with: log, metrics, API, broker. @throws UsageError */
+/** Opens logger, metrics, API client and broker. @throws UsageError */
 export async function openProgram(flags: Given, io: CommandIo, name: string) {
   const { createMetrics } = await import('../../engine/metrics.ts');
   const { createLogger } = await import('../../core/logger.ts');
@@ -55,7 +54,7 @@ export async function openProgram(flags: Given, io: CommandIo, name: string) {
   return { logger, metrics, api, broker, ports, signal: io.signal };
 }
 
-/** The API that the flags name; its answers are counted. @throws UsageError */
+/** Creates the API client; its responses are counted in metrics. @throws UsageError */
 function apiOf(
   flags: Given,
   io: CommandIo,
@@ -79,7 +78,7 @@ function apiOf(
   });
 }
 
-/** The broker that the flags name; `prefetch`: messages handled at the same time. @throws UsageError */
+/** Opens the selected broker. `prefetch`: messages handled at the same time. @throws UsageError */
 async function brokerOf(flags: Given, note: BrokerNote) {
   const { topic, subscription, 'gcp-project': project, 'broker-url-file': file } = flags;
   if (flags.broker === 'pubsub') {

@@ -1,4 +1,4 @@
-/** Google Pub/Sub, by Google's client: loaded only when it is chosen (53 MB). `PUBSUB_EMULATOR_HOST` is the client's own switch. */
+/** Google Pub/Sub with Google's client (53 MB), loaded only if selected. The client honours `PUBSUB_EMULATOR_HOST`. */
 import type { ClientConfig, Message, PubSub as PubSubClient } from '@google-cloud/pubsub';
 import {
   type BrokerNote,
@@ -22,18 +22,18 @@ export interface PubSubOptions {
   readonly note: BrokerNote;
   /** Messages handled at the same time. @default {20} */
   readonly prefetch?: number;
-  /** Make topics and subscription when they are missing. @default {false} */
+  /** Create missing topics and subscriptions. @default {false} */
   readonly createIfMissing?: boolean;
 }
 
-/** Of gRPC. */
+/** gRPC status code. */
 const INVALID_ARGUMENT = 3;
-/** Pause before a subscription that failed is opened again. */
+/** Pause before a failed subscription is reopened. */
 const REOPEN_MS = 10_000;
 
 /**
- * A hanging connection is detected within 40 seconds, and a recovered server within ten; the client's defaults are five and
- * two minutes. Its types omit these options, but it passes them to gRPC.
+ * Detects a hanging connection within 40 seconds and a recovered server within ten; the client's defaults are five and two
+ * minutes. Its types omit these options, but it passes them to gRPC.
  */
 const CONNECTION: Readonly<Record<string, number>> = {
   'grpc.keepalive_time_ms': 30_000,
@@ -41,7 +41,7 @@ const CONNECTION: Readonly<Record<string, number>> = {
   'grpc.max_reconnect_backoff_ms': 10_000,
 };
 
-/** Starts to consume. The client extends the lease of a message while it is being handled. */
+/** Starts consuming. The client extends the lease of a message while it is handled. */
 export async function consumePubSub(options: PubSubOptions, handler: Handler): Promise<Consumer> {
   const { topology, note } = options;
   const { Duration, PubSub } = await import('@google-cloud/pubsub');
@@ -49,7 +49,7 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
   if (options.createIfMissing === true) await createAll(client, topology);
   const subscription = client.subscription(topology.subscription, {
     streamingOptions: { retryMaxBackoff: Duration.from({ milliseconds: REOPEN_MS }) },
-    // Its default gives back what is still being handled.
+    // The default nacks messages that are still being handled.
     closeOptions: { behavior: 'WAIT' },
     flowControl: { maxMessages: options.prefetch ?? 20, allowExcessMessages: false },
   });
@@ -61,12 +61,12 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
     const bury = (reason: string): Promise<unknown> =>
       dead.publishMessage({ data, attributes: { ...attributes, 'x-pullwright-reason': reason } });
     const end = await deliveries.take({ body: data, attributes }, bury);
-    // Pub/Sub moves one that cannot be buried by itself, after its own count of attempts.
+    // If dead-lettering fails, Pub/Sub does it itself after its maximum of delivery attempts.
     if (end === 'done') message.ack();
     else message.nack();
   };
   subscription.on('message', (message: Message) => void settle(message));
-  // Its stream comes and goes, and the client opens it again in silence.
+  // The client reopens its stream silently, so the state of the connection must be checked.
   const pulse = feelPulse(
     () => ask(client, 'SubscriberClient', 'acknowledge', { subscription: topology.subscription, ackIds: [] }),
     note,
@@ -106,7 +106,7 @@ async function ask(
   reqOpts: object,
 ): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    // It is asked again anyway.
+    // The check is repeated anyway.
     const gaxOpts = { timeout: 10_000, maxRetries: 0 };
     pubSub.request<unknown>({ client, method, reqOpts, gaxOpts }, (error) => {
       const code: number | undefined = error?.code;
@@ -116,13 +116,13 @@ async function ask(
   });
 }
 
-/** Closing may time out when the broker does not answer: unacknowledged messages are redelivered. */
+/** Closes with a timeout; unacknowledged messages are redelivered. */
 async function leave(client: PubSubClient, ended: Promise<void>): Promise<void> {
   await within(GOODBYE_MS, ended).catch(() => undefined);
   await within(GOODBYE_MS, client.close()).catch(() => undefined);
 }
 
-/** Publishes; resolves with the server's answer. */
+/** Opens a publisher. */
 export async function publishPubSub(options: PubSubOptions): Promise<Publisher> {
   const { topology, note } = options;
   const { PubSub } = await import('@google-cloud/pubsub');
@@ -168,7 +168,7 @@ async function createAll(client: PubSubClient, topology: PubSubTopology): Promis
       retryPolicy: { minimumBackoff: { seconds: 10 }, maximumBackoff: { seconds: 600 } },
     })
     .catch(existing);
-  // A topic keeps nothing by itself: without a subscription every dead letter is lost.
+  // A topic does not retain messages: without a subscription, dead letters are discarded.
   await client
     .createSubscription(topology.deadLetterTopic, topology.deadLetterSubscription, {
       expirationPolicy: {},

@@ -1,6 +1,6 @@
 /**
- * RabbitMQ: durable exchange and queue as the existing broker library declares them, publisher confirms, and dead letters, which that
- * library lacks: there one message of invalid JSON stops the queue for good.
+ * RabbitMQ: durable exchange and queue, declared like those of the existing broker library, with publisher confirms and a
+ * dead-letter queue. Without the latter, which that library lacks, one message of invalid JSON blocks its queue.
  */
 import { type AsyncMessage, Connection, ConsumerStatus, type Envelope } from 'rabbitmq-client';
 import { type Redacted, reveal } from '../../core/redacted.ts';
@@ -27,10 +27,10 @@ export interface RabbitMqOptions {
   readonly prefetch?: number;
 }
 
-/** Of AMQP, in seconds. A connection is closed after two missed intervals; the usual minute would make that two. */
+/** AMQP heartbeat. A connection is closed after two missed heartbeats, which takes two minutes with the default of 60 s. */
 const HEARTBEAT_SECONDS = 10;
 
-/** Starts to consume. Reconnects and declares again by itself. */
+/** Starts consuming. Reconnects and redeclares automatically. */
 export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Consumer {
   const { topology, note } = options;
   const connection = connect(options);
@@ -47,7 +47,7 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
       queue: topology.queue,
       queueOptions: { durable: true },
       exchanges: [{ exchange: topology.exchange, type: topology.exchangeType, durable: true }],
-      // With the queue's name: without it, AMQP takes an empty key for the name of the queue.
+      // With an empty queue name, AMQP would replace an empty routing key by the name of the queue.
       queueBindings: [
         { queue: topology.queue, exchange: topology.exchange, routingKey: topology.routingKey },
       ],
@@ -85,7 +85,7 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
   };
 }
 
-/** Whole, with what it carried, so that it can be moved back. */
+/** The dead letter, with the original headers, so that it can be moved back. */
 function letterOf(message: AsyncMessage, reason: string, queue: string): Envelope {
   const { contentType, messageId } = message;
   return {
@@ -97,7 +97,7 @@ function letterOf(message: AsyncMessage, reason: string, queue: string): Envelop
   };
 }
 
-/** Publishes durable messages, each confirmed. */
+/** Opens a publisher of durable messages with publisher confirms. */
 export function publishRabbitMq(options: RabbitMqOptions): Publisher {
   const { topology } = options;
   const connection = connect(options);
@@ -118,7 +118,7 @@ export function publishRabbitMq(options: RabbitMqOptions): Publisher {
   };
 }
 
-/** Closes as AMQP requires; a hanging connection is dropped, which requeues unacknowledged messages. */
+/** Closes the connection, and destroys it on a timeout. RabbitMQ then requeues unacknowledged messages. */
 async function leave(connection: Connection, channels: Promise<void>): Promise<void> {
   await within(
     GOODBYE_MS,
@@ -140,7 +140,7 @@ function connect({ url, note }: RabbitMqOptions): Connection {
   return connection;
 }
 
-/** The library has already parsed what says that it is JSON. */
+/** The body as bytes. The library has already parsed bodies with a JSON content type. */
 function bytesOf(message: AsyncMessage): Uint8Array {
   const body: unknown = message.body;
   if (body instanceof Uint8Array) return body;

@@ -1,4 +1,4 @@
-/** What the Job reads from its environment: the names of the existing job, and ours. */
+/** Configuration of the Job from environment variables: those of the existing job, and additional ones. */
 
 import { parseGoDuration } from '../../core/go/duration.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
@@ -6,15 +6,13 @@ import { CLUSTER_ID, GCP_SECRET_NAME, LOCATION, type Place, placeText, readPlace
 import { JobError } from './gcp-error.ts';
 import type { Replication } from './secret-manager.ts';
 
-// Single variables of the Job's environment: each with its check, and a message that names the variable.
-
 export type JobEnvironment = Readonly<Record<string, string | undefined>>;
 
 function wrong(message: string): JobError {
   return new JobError('InvalidConfiguration', message);
 }
 
-/** A variable that is not set, or empty, is `otherwise`. */
+/** Returns the variable, or `otherwise` if it is unset or empty. */
 function valueOf(
   env: JobEnvironment,
   name: string,
@@ -27,7 +25,7 @@ function valueOf(
   return given;
 }
 
-/** One of two words; the first is the default. */
+/** Returns one of two values; the first is the default. */
 function choiceOf<T extends string>(env: JobEnvironment, name: string, [usual, other]: readonly [T, T]): T {
   const given = valueOf(env, name, usual);
   if (given === usual) return usual;
@@ -47,17 +45,17 @@ function durationMsOf(env: JobEnvironment, name: string, otherwise: string): num
 }
 
 export interface RetirementPolicy {
-  /** So many older versions stay at most. */
+  /** Maximum number of older versions that stay enabled. */
   readonly keepVersions: number;
-  /** So long one stays after it was replaced; undefined: until `keepVersions` pushes it out. */
+  /** Time that a replaced version stays enabled; undefined: as long as `keepVersions` allows. */
   readonly previousForSeconds: number | undefined;
-  /** So long after that Google destroys it; 0: it stays disabled. */
+  /** Time until Google destroys a disabled version; 0: never. */
   readonly destroyAfterSeconds: number;
 }
 
 function policyOf(env: JobEnvironment): RetirementPolicy {
   const destroyAfterSeconds = numberOf(env, 'DESTROY_AFTER_SECONDS', 0);
-  // Google takes a delay of 24 hours to 1000 days.
+  // Google accepts a delay of 24 hours to 1000 days.
   if (destroyAfterSeconds !== 0 && (destroyAfterSeconds < 86_400 || destroyAfterSeconds > 86_400_000))
     throw wrong('DESTROY_AFTER_SECONDS is out of range: expected 0, or 86400 to 86400000');
   const isLimited = valueOf(env, 'PREVIOUS_FOR_SECONDS', '') !== '';
@@ -68,7 +66,7 @@ function policyOf(env: JobEnvironment): RetirementPolicy {
   };
 }
 
-/** Credentials go there: only TLS, or this very machine. */
+/** Accepts only https, or http to localhost, because credentials are sent there. */
 function endpoint(env: JobEnvironment, name: string, otherwise: string): string {
   const given = valueOf(env, name, otherwise);
   const url = URL.canParse(given) ? new URL(given) : undefined;
@@ -79,7 +77,7 @@ function endpoint(env: JobEnvironment, name: string, otherwise: string): string 
   return url.origin;
 }
 
-/** The same, once a location is filled in. */
+/** Like {@link endpoint}, with the placeholder `{location}`. */
 function regionalEndpoint(env: JobEnvironment): string {
   const name = 'REGIONAL_SECRET_MANAGER_ENDPOINT';
   const given = valueOf(env, name, 'https://secretmanager.{location}.rep.googleapis.com');
@@ -94,14 +92,14 @@ function locationOf(env: JobEnvironment): string | undefined {
   return given === '' ? undefined : given;
 }
 
-/** `automatic`, or `user-managed:europe-west1,europe-west4`; with a key for each. */
+/** Parses `automatic` or `user-managed:europe-west1,europe-west4`, and adds the KMS key of each location. */
 function replicationIn(env: JobEnvironment): Replication | undefined {
   const policy = env['REPLICATION_POLICY'] ?? '';
   const key = env['KMS_KEY_NAME'] ?? '';
   const location = env['SECRET_LOCATION'] ?? '';
   if (policy === '' && key === '') return undefined;
   if (location !== '') return { regional: encryptedBy(key, location) };
-  // A key for replication everywhere has to be global itself.
+  // Automatic replication requires a global key.
   if (policy === '' || policy === 'automatic') return { automatic: encryptedBy(key, 'global') };
   const locations = /^user-managed:([a-z0-9-]+(?:,[a-z0-9-]+)*)$/.exec(policy)?.[1]?.split(',');
   if (locations === undefined) {
@@ -110,13 +108,13 @@ function replicationIn(env: JobEnvironment): Replication | undefined {
   return { userManaged: { replicas: locations.map((one) => ({ location: one, ...encryptedBy(key, one) })) } };
 }
 
-/** @param key with `{location}`; empty: Google's own */
+/** @param key may contain `{location}`; empty for Google-managed encryption */
 function encryptedBy(key: string, location: string): NonNullable<Replication['regional']> {
   if (key === '') return {};
   return { customerManagedEncryption: { kmsKeyName: key.replaceAll('{location}', location) } };
 }
 
-/** `a=b,c=d`. */
+/** Parses `a=b,c=d`. */
 function labelsOf(text: string): Readonly<Record<string, string>> {
   const labels: Record<string, string> = {};
   for (const part of text.split(',').filter((entry) => entry.trim() !== '')) {
@@ -128,18 +126,17 @@ function labelsOf(text: string): Readonly<Record<string, string>> {
   return labels;
 }
 
-/** `SECRET_NAME`, or the name made from the cluster. */
+/** `SECRET_NAME`, or the default name for the cluster. */
 export function secretNameOf(env: JobEnvironment): string {
   const id = valueOf(env, 'CLUSTER_ID', '');
   return valueOf(env, 'SECRET_NAME', id === '' ? '' : `hyperfleet-${id}-pull-secret`);
 }
 
 /**
- * Reads the environment; the checks of the existing job are made in its order and words.
+ * Parses and validates the environment. Checks of the existing job keep its order and messages.
  *
- * @param env the process environment
- * @param file text of the file that `PULL_SECRET_FILE` names, if it names one
- * @throws JobError InvalidConfiguration, naming the variable
+ * @param file content of the file in `PULL_SECRET_FILE`, if set
+ * @throws JobError InvalidConfiguration with the name of the variable
  */
 export function readJobConfig(env: JobEnvironment, file: Redacted<string> | undefined) {
   const mode = choiceOf(env, 'JOB_MODE', ['store', 'delete']);
@@ -147,7 +144,7 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
   const given = valueOf(env, 'PULL_SECRET_DATA', '');
   const places = placesOf(env, mode);
   const google = places.find((place) => place.kind === 'google');
-  // A deletion may name its places alone.
+  // A deletion may set only PLACES.
   const gcpProjectId =
     env['GCP_PROJECT_ID'] ?? google?.project ?? (isDeletion && places.length > 0 ? 'none' : '');
   const clusterId = env['CLUSTER_ID'] ?? '';
@@ -176,45 +173,44 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
     clusterName: valueOf(env, 'CLUSTER_NAME', ''),
     secretName,
     pullSecret: file ?? redact(given),
-    /** Where the pull secret goes, one of Google among them; or what a deletion goes to. */
+    /** Locations to store to, one of them in Secret Manager; or locations to delete. */
     places,
     generation: numberOf(env, 'CLUSTER_GENERATION', 0),
-    /** Value of the label on the project that lets the tenant in; empty: not checked. */
+    /** Expected value of the project's tenant label; empty: not checked. */
     challenge: valueOf(env, 'TENANT_CHALLENGE', ''),
-    /** Undefined: whatever the secret has. */
+    /** Undefined: the replication of an existing secret is not checked. */
     replication: replicationIn(env),
     extraLabels: labelsOf(valueOf(env, 'SECRET_LABELS', '')),
-    /** What becomes of older versions. */
     policy: policyOf(env),
-    /** Any new text revokes older versions at once; empty: no request. */
+    /** A new value revokes all older versions; empty: no request. */
     revoke: valueOf(env, 'REVOKE_PREVIOUS', '').slice(0, 128),
     onDeletion: choiceOf(env, 'ON_DELETION', ['delete', 'retain']),
     adopt: env['ADOPT'] === 'true',
     impersonate: valueOf(env, 'GCP_SERVICE_ACCOUNT', ''),
     secretManagerEndpoint: endpoint(env, 'SECRET_MANAGER_ENDPOINT', 'https://secretmanager.googleapis.com'),
-    /** With `{location}`, for regional secrets. */
+    /** Endpoint of regional secrets, with the placeholder `{location}`. */
     regionalEndpoint: regionalEndpoint(env),
     iamCredentialsEndpoint: endpoint(
       env,
       'IAM_CREDENTIALS_ENDPOINT',
       'https://iamcredentials.googleapis.com',
     ),
-    /** Of Cloud Resource Manager; a dry run checks permissions there. */
+    /** Cloud Resource Manager, for the tenant label and the permission test of a dry run. */
     resourceManagerEndpoint: endpoint(
       env,
       'RESOURCE_MANAGER_ENDPOINT',
       'https://cloudresourcemanager.googleapis.com',
     ),
-    /** For each answer. */
+    /** Timeout of one request. */
     timeoutMs: durationMsOf(env, 'GCP_API_TIMEOUT', '30s'),
-    /** For the whole run. Four of them, and the pauses between, fit into the Job's deadline: with it the pod goes, and the reason is lost. */
+    /** Timeout of the run. Four runs fit into the Job's deadline, at which the Job controller deletes the pod and its result. */
     runTimeoutMs: durationMsOf(env, 'RUN_TIMEOUT', '55s'),
   };
 }
 
 export type JobConfig = Readonly<ReturnType<typeof readJobConfig>>;
 
-/** `PLACES` of a deletion, or what the other variables name. */
+/** For a deletion, the locations in `PLACES`; otherwise those of the other variables. */
 function placesOf(env: JobEnvironment, mode: 'store' | 'delete'): readonly Place[] {
   const texts = valueOf(env, 'PLACES', '')
     .split(' ')

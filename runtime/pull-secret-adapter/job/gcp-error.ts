@@ -1,14 +1,14 @@
-/** Errors of Google's APIs: what they mean for a run. */
+/** Maps errors of Google's APIs to outcomes of the Job. */
 import { OUTCOMES, type OutcomeReason } from '../outcome.ts';
 
-// What the reasons of google.rpc.ErrorInfo mean for a run, and what helps: all of `google.api.ErrorReason` that a service account
-// with an access token can meet at Secret Manager or Resource Manager.
+// Outcome and remedy for each reason of google.rpc.ErrorInfo: all of `google.api.ErrorReason` that Secret Manager and Resource
+// Manager can return to a service account with an access token.
 // Source of the rule: google/api/error_reason.proto; Google's documentation of VPC Service Controls and of organization policies.
 
-/** `{project}` and `{permission}`, the one that the call needs, are filled into the text. */
+/** The text may contain `{project}` and `{permission}`, the permission that the call requires. */
 type Remedy = readonly [reason: OutcomeReason, text: string];
 
-/** By reasons of google.rpc.ErrorInfo, and by canonical codes. */
+/** Keys are reasons of google.rpc.ErrorInfo or canonical codes. */
 const REMEDIES: Readonly<Record<string, Remedy>> = {
   SERVICE_DISABLED: [
     'ApiDisabled',
@@ -75,17 +75,15 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   ],
 };
 
-/**
- * The remedy for a `reason` of google.rpc.ErrorInfo, or else for a canonical code; undefined where neither says what helps.
- */
+/** The remedy for a `reason` of google.rpc.ErrorInfo or a canonical code; undefined if none is known. */
 export function remedyFor(infoOrStatus: string): Remedy | undefined {
   return Object.entries(REMEDIES).find(([names]) => names.split(' ').includes(infoOrStatus))?.[1];
 }
 
-/** The call by which {@link GcpError} names a token that could not be had for now. */
+/** `call` of a {@link GcpError} for a failed token request. */
 export const TOKEN_CALL = 'GetAccessToken';
 
-/** A failed run of the Job, with the reason that goes into the result. The message never holds a response body. */
+/** A failed run of the Job, with the reason for the result. The message never contains a response body. */
 export class JobError extends Error {
   readonly reason: OutcomeReason;
 
@@ -108,7 +106,7 @@ export class GcpError extends Error {
   readonly info: string | undefined;
   /** Retry delay requested by the service: `Retry-After`, or google.rpc.RetryInfo. */
   readonly retryAfterMs: number | undefined;
-  /** Of ours, for a person. */
+  /** Our own detail for the message. */
   readonly text: string | undefined;
 
   constructor(
@@ -131,7 +129,7 @@ export class GcpError extends Error {
   }
 }
 
-/** The permission that a call of Secret Manager needs. Source: its table of IAM permissions. */
+/** The permission that each call requires. Source: the table of IAM permissions of Secret Manager. */
 const PERMISSIONS: Readonly<Record<string, string>> = {
   GetSecret: 'secretmanager.secrets.get',
   CreateSecret: 'secretmanager.secrets.create',
@@ -145,14 +143,14 @@ const PERMISSIONS: Readonly<Record<string, string>> = {
   GetProject: 'resourcemanager.projects.get',
 };
 
-/** `secretmanager.versions.add` for `AddSecretVersion`. */
+/** The permission that a call requires, such as `secretmanager.versions.add` for `AddSecretVersion`. */
 export function permissionOf(call: string): string {
   return PERMISSIONS[call] ?? call;
 }
 
 /**
- * Whether a call may succeed when made again. As the existing job, and ABORTED on top, which Google documents as "retry".
- * Takes `PERMISSION_DENIED` as well as `PermissionDenied`.
+ * Whether a call may be retried: as in the existing job, and ABORTED, for which Google recommends a retry. Accepts
+ * `PERMISSION_DENIED` and `PermissionDenied`.
  */
 export function retryableStatus(status: string): boolean {
   return ['UNAVAILABLE', 'DEADLINEEXCEEDED', 'INTERNAL', 'RESOURCEEXHAUSTED', 'ABORTED'].includes(
@@ -160,7 +158,7 @@ export function retryableStatus(status: string): boolean {
   );
 }
 
-/** The canonical code of an HTTP status, for answers without one: from a proxy, which says nothing about rights. */
+/** The canonical code for a response without one, such as that of a proxy. Never PERMISSION_DENIED: a proxy does not know IAM. */
 export function statusOfHttp(http: number): string {
   const known: Readonly<Record<number, string>> = {
     429: 'RESOURCE_EXHAUSTED',
@@ -170,7 +168,7 @@ export function statusOfHttp(http: number): string {
   return known[http] ?? 'UNAVAILABLE';
 }
 
-/** What a call that failed for good means, in words that say what to do. */
+/** Converts a failed call to a JobError whose message says what to do. */
 export function explainGcpError(error: GcpError, project: string): JobError {
   const { call, status } = error;
   if (call === TOKEN_CALL) {
@@ -196,7 +194,7 @@ function refusedFor(error: GcpError, project: string): JobError {
   const text = `Cannot ${call}: the request was refused with ${status}`;
   if (status === 'INVALID_ARGUMENT') return new JobError('InvalidConfiguration', text, error);
   if (call !== 'CreateSecret') return new JobError('SecretManagerUnavailable', text, error);
-  // Nothing is there yet that could be in a wrong state: a constraint of the organization speaks, such as on locations.
+  // A secret that does not exist has no state, so an organization policy was violated, such as one for locations.
   const todo = `look at the organization policies of project "${project}": gcp.resourceLocations has to allow what --replication says`;
   return new JobError('PolicyDenied', `${text}; ${todo}`, error);
 }

@@ -1,9 +1,9 @@
 /**
- * Access tokens: the identity of the environment (Workload Identity through the metadata server, federation, a key file, in the
- * order of Google's default credentials), and from it the one that may write in the customer's project.
+ * Access tokens for the Job: from Google's application default credentials (Workload Identity through the metadata server,
+ * federation or a key file), and by impersonation of the service account that may write in the customer's project.
  *
- * google-auth-library gives the own token only: its class for taking on an account prints a warning on every run, and its error
- * does not tell whose right was missing.
+ * Impersonation does not use google-auth-library: its class prints a warning on every run, and its error does not name the
+ * identity that lacks the permission.
  */
 import type { AuthClient } from 'google-auth-library';
 import { withDeadline } from '../../core/parallel.ts';
@@ -15,36 +15,36 @@ import { callGoogleApi, type TokenSource } from './secret-manager.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 const LIFETIME_S = 3600;
-/** A token is not used any more this long before it expires: a call may take as long. */
+/** Tokens are renewed this long before they expire, because a call may take as long. */
 const MARGIN_MS = 120_000;
 
 export interface IdentityOptions {
-  /** Passed to the library, which otherwise runs `gcloud` and queries the metadata server to find a project. */
+  /** Without it, the library runs `gcloud` and queries the metadata server to find a project. */
   readonly gcpProjectId: string;
-  /** Service account to take on; empty: none. */
+  /** Service account to impersonate; empty: none. */
   readonly impersonate: string;
   readonly iamCredentialsEndpoint: string;
   readonly http: HttpClient;
-  /** For each answer that is waited for. */
+  /** Timeout of one request. */
   readonly timeoutMs: number;
-  /** Interrupts the wait; its reason is what the wait then fails with. */
+  /** Aborts the request; the call fails with its reason. */
   readonly signal: AbortSignal;
 }
 
 /**
- * @throws from the returned function: GcpError when it may come right by itself, JobError `IdentityUnavailable`,
- * `IamPermissionDenied` or `ApiDisabled` when not
+ * Returns the token source of the Job. It fails with a GcpError if a retry may succeed, otherwise with a JobError
+ * (`IdentityUnavailable`, `IamPermissionDenied` or `ApiDisabled`).
  */
 export function gcpIdentity(options: IdentityOptions): TokenSource {
   const own = ownIdentity(options);
   return options.impersonate === '' ? own : takenOn(options, own);
 }
 
-/** The library keeps a token until shortly before it expires. */
+/** The token of the pod. The library caches it until shortly before it expires. */
 function ownIdentity(options: IdentityOptions): TokenSource {
   let client: Promise<AuthClient> | undefined;
   return async (fresh) => {
-    // Loaded here: the library takes some 90 ms, which an invalid environment need not wait for. No deadline: it uses no network.
+    // Loaded lazily, because loading takes some 90 ms. The deadline does not cover it: it uses no network.
     const { GoogleAuth } = await import('google-auth-library');
     if (fresh) client = undefined;
     client ??= new GoogleAuth({ scopes: [SCOPE], projectId: options.gcpProjectId }).getClient();
@@ -66,7 +66,7 @@ function ownIdentity(options: IdentityOptions): TokenSource {
   };
 }
 
-/** IAM Credentials, `generateAccessToken`. */
+/** The token of the impersonated account, by `generateAccessToken` of IAM Credentials. */
 function takenOn(options: IdentityOptions, own: TokenSource): TokenSource {
   const { impersonate, iamCredentialsEndpoint } = options;
   const account = encodeURIComponent(impersonate);
@@ -91,7 +91,7 @@ function takenOn(options: IdentityOptions, own: TokenSource): TokenSource {
   };
 }
 
-/** The library has no deadline where it takes itself to run at Google. */
+/** Adds a deadline, because the library has none for the metadata server. */
 function within<T>({ timeoutMs, signal }: IdentityOptions, answer: Promise<T>): Promise<T> {
   const interrupted = new Promise<never>((_, reject) => {
     if (signal.aborted) reject(signal.reason as Error);
@@ -120,7 +120,7 @@ function ownError(error: unknown): Error {
   );
 }
 
-/** A code of a connection, such as ECONNRESET; not ENOENT and the like, which are about files. */
+/** Whether the code is a connection error such as ECONNRESET, and not a file error such as ENOENT. */
 function isCut(code: unknown): boolean {
   return typeof code === 'string' && /^(ECONN|EHOST|ENET|EPIPE|ETIMEDOUT|EAI_AGAIN|UND_)/.test(code);
 }

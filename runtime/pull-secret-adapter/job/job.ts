@@ -1,6 +1,6 @@
 /**
- * One run of the Job: validate the pull secret, store it in Secret Manager and for HyperShift; or, on deletion, remove both. Every run ends
- * with a result and a reason.
+ * One run of the Job: validates the pull secret and stores it in Secret Manager and for HyperShift; on deletion, removes both.
+ * Every run returns a result with a reason.
  */
 import { type BackOff, backOffMs } from '../../core/back-off.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -17,9 +17,7 @@ import { explainGcpError, GcpError, JobError, permissionOf, retryableStatus } fr
 import type { Replication, SecretManager } from './secret-manager.ts';
 import { assertOurs, readNewest, type StoreResult, storeSecret, versionNumber } from './store-secret.ts';
 
-// Proof that the project admits the tenant, before the first request to its Secret Manager.
-
-/** @throws JobError TenancyUnproven; GcpError when the project does not say */
+/** Checks the tenant label of the project before any request to its Secret Manager. @throws JobError TenancyUnproven; GcpError */
 async function assertTenant(
   { challenge, gcpProjectId: project }: Pick<JobConfig, 'challenge' | 'gcpProjectId'>,
   manager: SecretManager,
@@ -44,7 +42,7 @@ export interface JobShell {
   readonly log: JobLog;
 }
 
-/** A line of the existing job's log: operation, message, and where it fits the full name of a version. */
+/** Logs in the format of the existing job. `version`: full name of a secret version. */
 export type JobLog = (level: 'info' | 'error', operation: string, message: string, version?: string) => void;
 
 export interface JobExit {
@@ -52,12 +50,12 @@ export interface JobExit {
   readonly result: JobResult;
 }
 
-/** Any error as a JobError with a reason. */
+/** Converts any error to a JobError. */
 function explained(project: string, error: unknown): JobError {
   if (error instanceof JobError) return error;
   if (error instanceof GcpError) return explainGcpError(error, project);
   if (error instanceof Error && error.name === 'AbortError') {
-    // A pause that was cut: by the run's time limit, or by a signal.
+    // The run timeout or a signal interrupted a pause.
     if (error.cause instanceof JobError) return error.cause;
     return new JobError('Interrupted', 'The run was interrupted and will be made again', error);
   }
@@ -73,7 +71,7 @@ function done(reason: JobResult['reason'], message: string, details: JobResult['
   return { exitCode: 0, result: { status: 'success', reason, message, details } };
 }
 
-/** Retries the whole exchange, so that the effects of a lost response are read. */
+/** Retries the whole operation, which reads first and so detects a write whose response did not arrive. */
 async function retried<T>(shell: JobShell, operation: () => Promise<T>): Promise<T> {
   return retry(operation, {
     tries: TRIES,
@@ -84,23 +82,23 @@ async function retried<T>(shell: JobShell, operation: () => Promise<T>): Promise
   });
 }
 
-/** As the existing job: 1 s, 2 s, 4 s, 20 % more or less. */
+/** As in the existing job: 1 s, 2 s, 4 s, with 20 % jitter. */
 export const JOB_BACK_OFF: BackOff = { firstMs: 1000, maxMs: 60_000, spread: [0.8, 1.2] };
 const TRIES = 3;
-/** For longer pauses the pod ends, and the Job is created again later. */
+/** For a longer Retry-After the run fails, and is retried later. */
 const LONGEST_WAIT_MS = 30_000;
 
-/** Whether another try may succeed, and when. */
+/** The delay before a retry; undefined if a retry cannot succeed. */
 export function againAfter(error: unknown): { readonly afterMs?: number | undefined } | undefined {
   if (error instanceof GcpError)
     return retryableStatus(error.status) ? { afterMs: error.retryAfterMs } : undefined;
   return error instanceof JobError && error.reason === 'ManagementClusterUnavailable' ? {} : undefined;
 }
 
-// Deletion: every location is tried, even if others fail, and the receipt of the result records the outcome of each. A location counts
-// as removed only when it was seen to be gone, or to have another owner.
+// Deletion: every location is tried, even if others fail, and the receipt records the outcome of each. A secret counts as removed
+// only if a later read does not find it, or if it has another owner.
 
-/** Tries every location; the first failure becomes the result of the run. */
+/** Deletes from every location. The first failure becomes the result of the run. */
 async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobExit> {
   const receipt: Record<string, string> = {};
   let failure: JobError | undefined;
@@ -149,21 +147,21 @@ async function removeStored(place: GooglePlace, { clusterId }: JobConfig, shell:
   if (secret === undefined) return NOT_THERE;
   const wanted = gcpLabels({ id: clusterId });
   const ours = ['managed-by', 'cluster-id'].every((key) => secret.labels?.[key] === wanted[key]);
-  // A secret of this name with another owner must stay; nothing of ours is left.
+  // A secret with another owner must not be deleted.
   if (!ours) return 'is not ours: it stays';
   try {
     await manager.delete(place.secret, secret.etag);
   } catch (error) {
-    // Changed since it was read: read it again.
+    // Changed since it was read: retry.
     const changed = error instanceof GcpError && error.status === 'FAILED_PRECONDITION';
     throw changed ? new GcpError('DeleteSecret', 'ABORTED', { cause: error }) : error;
   }
-  // A successful delete call does not prove that it is gone.
+  // A successful call does not prove the deletion.
   if ((await manager.get(place.secret)) !== undefined) throw new GcpError('DeleteSecret', 'ABORTED');
   return 'removed';
 }
 
-/** Runs to an end; never throws. */
+/** Runs the Job. Never throws. */
 export async function runJob(config: JobConfig, shell: JobShell): Promise<JobExit> {
   try {
     return config.mode === 'delete' ? await removePlaces(config, shell) : await storeAll(config, shell);
@@ -172,7 +170,7 @@ export async function runJob(config: JobConfig, shell: JobShell): Promise<JobExi
   }
 }
 
-/** The end of a run that failed, also before anything was set up. */
+/** The result of a failed run, also one that failed during setup. */
 export function failedEnd(
   config: Pick<JobConfig, 'gcpProjectId' | 'secretName'>,
   log: JobLog,
@@ -198,7 +196,7 @@ export function assertPullSecret(secret: Redacted<string>): void {
   }
 }
 
-/** The location in Secret Manager, and the one for HyperShift if there is one. */
+/** The location in Secret Manager, and the Secret for HyperShift, if any. */
 function targetsOf({ places, gcpProjectId: project, secretName: secret }: JobConfig): {
   readonly google: GooglePlace;
   readonly kubernetes: KubernetesPlace | undefined;
@@ -250,7 +248,7 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
   );
 }
 
-/** What the adapter puts into the status, and into its metrics. */
+/** Details for the adapter's status report and metrics. */
 function storedDetails(config: JobConfig, google: GooglePlace, stored: StoreResult): JobResult['details'] {
   const { version, createdAt, enabledVersions, previousUntil, replication } = stored;
   return {
@@ -273,11 +271,11 @@ function policyName(replication: Replication | undefined): string {
 
 // Dry run: authenticates and tests the permissions, and writes nothing.
 
-/** Storing fails without one of these. */
+/** Required to store. */
 const NEEDED = ['secretmanager.secrets.get', 'secretmanager.versions.add', 'secretmanager.versions.access'];
-/** Needed only to create the secret. */
+/** Required only to create the secret. */
 const TO_CREATE = 'secretmanager.secrets.create';
-/** Without these, labels and older versions stay as they are. */
+/** Optional: without these, labels and older versions are not updated. */
 const WANTED = [
   'secretmanager.secrets.update',
   'secretmanager.versions.list',
@@ -286,7 +284,7 @@ const WANTED = [
 ];
 const TO_DELETE = ['secretmanager.secrets.get', 'secretmanager.secrets.delete'];
 
-/** @throws JobError, GcpError: what a run would end with */
+/** Simulates a run. @throws JobError, GcpError with which a real run would fail */
 export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<JobExit> {
   const { log } = shell;
   const { google, kubernetes } = targetsOf(config);
@@ -315,7 +313,7 @@ export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<Job
   return done('DryRunPassed', message, details);
 }
 
-/** The planned action as a word for the log, and the result of the permission test. */
+/** The planned action for the log, and the result of the permission test. */
 async function planned(
   config: JobConfig,
   manager: SecretManager,
@@ -338,7 +336,7 @@ async function planned(
       const granted = await manager.testProjectPermissions([...needed, ...WANTED]);
       return { plan: 'create', permissions: judged(granted, needed, WANTED, `in project "${gcpProjectId}"`) };
     } catch (error) {
-      // The project is asked by another API, which may not be enabled: then the run itself has to show it.
+      // Cloud Resource Manager may be disabled: then only a real run can show missing permissions.
       if (!(error instanceof GcpError)) throw error;
       const text = `Permissions on project "${gcpProjectId}" are not tested: cloudresourcemanager.googleapis.com answers ${error.info ?? error.status}`;
       log('info', 'dry-run', text);
@@ -353,7 +351,7 @@ async function planned(
   return { plan: same ? 'leave as it is' : 'add a version to', permissions };
 }
 
-/** @throws JobError IamPermissionDenied when one that is needed is missing */
+/** @throws JobError IamPermissionDenied if a required permission is missing */
 function judged(
   granted: readonly string[],
   needed: readonly string[],
@@ -370,10 +368,10 @@ function judged(
   return left.length === 0 ? 'tested' : `without ${left.join(', ')}`;
 }
 
-// The Secret from which HyperShift takes the pull secret, in the management namespace of the cluster.
+// The Secret with the pull secret for HyperShift, in the management namespace of the cluster.
 //
-// The API server checks rights before it looks, so that "forbidden" is also the answer where the namespace, and with it our
-// RoleBinding, does not exist yet: that is tried again soon.
+// The API server authorizes a request before it looks up the namespace. While namespace and RoleBinding do not exist yet, it
+// returns 403, which is retried.
 
 const MANAGER = 'pullwright-pull-secret-adapter';
 const TYPE = 'kubernetes.io/dockerconfigjson';
@@ -385,14 +383,14 @@ interface ManagementSecretInput {
   readonly name: string;
   readonly clusterId: string;
   readonly clusterName: string;
-  /** Take over a Secret that names no cluster. */
+  /** Take over a Secret without a cluster label. */
   readonly adopt: boolean;
 }
 
 /**
- * Writes the Secret, byte for byte what is stored at Google; nothing when it is so already.
+ * Writes the Secret with exactly the content of Secret Manager, unless it already matches.
  *
- * @param dryRun the API server goes through all of it (namespace, rights, admission) and keeps nothing
+ * @param dryRun server-side dry run: includes authorization and admission, persists nothing
  * @throws JobError
  */
 async function writeManagementSecret(
@@ -407,7 +405,7 @@ async function writeManagementSecret(
       assertReplaceable(input, present);
       if (isSame(present, wanted)) return 'leave as it is';
     }
-    // Of two that write at once, the second must look again: it may be another cluster's.
+    // The resource version makes a concurrent write fail: the Secret may belong to another cluster by now.
     const seen = present?.metadata.resourceVersion;
     const metadata = seen === undefined ? wanted.metadata : { ...wanted.metadata, resourceVersion: seen };
     await input.client.apply({ ...wanted, metadata }, { manager: MANAGER, force: true, dryRun });
@@ -415,7 +413,7 @@ async function writeManagementSecret(
   });
 }
 
-/** Removes the Secret if it is this cluster's. @returns what became of it @throws JobError */
+/** Deletes the Secret if it belongs to this cluster. @returns the outcome for the receipt @throws JobError */
 async function removeManagementSecret(input: ManagementSecretInput): Promise<string> {
   return withCause(input, async () => {
     const present = await read(input);
@@ -436,7 +434,7 @@ async function read(input: ManagementSecretInput): Promise<KubeObject | undefine
   try {
     return await client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
   } catch (error) {
-    // The right comes with a RoleBinding in that namespace: without the namespace, the API server says "forbidden", not "not found".
+    // Access depends on a RoleBinding in the namespace: if the namespace is missing, the API server returns 403, not 404.
     if (!isApiError(error, 403)) throw error;
     throw new JobError(
       'ManagementNamespaceMissing',
@@ -458,7 +456,7 @@ function wantedSecret(input: ManagementSecretInput, content: Redacted<string>): 
   };
 }
 
-/** Other labels and keys are not compared: we do not own them. */
+/** Compares only the labels and the key that we own. */
 function isSame(present: KubeObject, wanted: KubeObject): boolean {
   const labels = Object.entries(wanted.metadata.labels ?? {});
   if (labels.some(([key, value]) => present.metadata.labels?.[key] !== value)) return false;

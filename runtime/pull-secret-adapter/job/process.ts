@@ -1,4 +1,4 @@
-/** The Job as a process: environment and files in, log lines, result file, termination message and exit code out. */
+/** The Job as a process: reads environment and files; writes log lines, result file, termination message and exit code. */
 import { isUtf8 } from 'node:buffer';
 import { randomUUID } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
@@ -19,15 +19,15 @@ export interface JobProcess {
   readonly env: JobEnvironment;
   readonly signal: AbortSignal;
   readonly dryRun: boolean;
-  /** Takes one line. */
+  /** Writes one line of the log. */
   readonly write: (line: string) => unknown;
-  /** Opens the cluster that the pod runs in. */
+  /** Connects to the cluster that the pod runs in. */
   readonly openCluster: () => Promise<KubeClient>;
-  /** Waits between two attempts; rejects when the signal is aborted. @default {a timer} */
+  /** Waits between retries; rejects when the signal is aborted. @default {a timer} */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Runs once. @returns the exit code: see `outcome.ts` */
+/** Runs once. @returns the exit code, see `outcome.ts` */
 export async function runJobProcess(options: JobProcess): Promise<number> {
   const { env } = options;
   const log = jobLog(env, options.write);
@@ -47,7 +47,7 @@ export async function runJobProcess(options: JobProcess): Promise<number> {
   return end.exitCode;
 }
 
-/** Everything that the run needs, and the run. */
+/** Opens the connections and runs. */
 async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): Promise<JobExit> {
   const limit = runLimit(config, options.signal);
   const { signal } = limit;
@@ -80,7 +80,7 @@ async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): P
   }
 }
 
-/** Whatever ends the run early says why: the reason of the signal is what the run ends with. */
+/** A signal that aborts on interruption or timeout, with the JobError of the run as its reason. */
 function runLimit(config: JobConfig, interrupted: AbortSignal): { signal: AbortSignal; clear: () => void } {
   const limit = new AbortController();
   const interrupt = (): void =>
@@ -122,7 +122,7 @@ function openManager(
   { project, location }: GooglePlace,
   { signal, http }: { readonly signal: AbortSignal; readonly http: HttpClient },
 ): SecretManager {
-  // A domain-scoped project has another name in its service accounts.
+  // Service account addresses contain a domain-scoped project in another form.
   const impersonate = config.impersonate.replaceAll('{project}', () => accountDomain(project));
   return new SecretManager({
     ...config,
@@ -142,20 +142,20 @@ async function pullSecretFile(env: JobEnvironment): Promise<Redacted<string> | u
     const text = `Cannot read the pull secret from "${file}" (PULL_SECRET_FILE)`;
     throw new JobError('InvalidConfiguration', text, error);
   });
-  // Decoding would replace what it cannot read, and something else would be stored than was given.
+  // Decoding would silently replace invalid bytes.
   if (!isUtf8(bytes))
     throw new JobError('InvalidPullSecret', 'Invalid pull secret format: the file is not UTF-8');
   return redact(bytes.toString('utf8'));
 }
 
-/** So that the report, which takes in what the Job says, can be found from the trace that asked for it. */
+/** Adds the trace context to the result. The report contains it, so that a trace can be followed to its report. */
 function traced(end: JobExit, env: JobEnvironment): JobExit {
   const traceparent = readTraceparent(env['TRACEPARENT']);
   if (traceparent === undefined) return end;
   return { ...end, result: { ...end.result, details: { ...end.result.details, traceparent } } };
 }
 
-/** The lines of the existing job: same names, one JSON object a line. */
+/** Logs like the existing job: one JSON object per line, with the same field names. */
 function jobLog(env: JobEnvironment, write: (line: string) => unknown): JobLog {
   const traceparent = readTraceparent(env['TRACEPARENT']);
   return (level, operation, message, version) => {
@@ -173,7 +173,7 @@ function jobLog(env: JobEnvironment, write: (line: string) => unknown): JobLog {
   };
 }
 
-/** For the side-car of the sibling adapters, and for the adapter by way of the kubelet. Neither must fail the run. */
+/** Writes the result for the sibling adapters' sidecar, and as termination message for the adapter. Ignores write errors. */
 async function handOver(env: JobEnvironment, end: JobExit): Promise<void> {
   const text = JSON.stringify(end.result);
   const files = [env['RESULT_FILE'] ?? '', env['TERMINATION_LOG'] ?? '/dev/termination-log'];

@@ -1,6 +1,6 @@
 /**
- * The few calls of Secret Manager's REST API v1 that the Job makes. Every failure is a {@link GcpError} with the canonical code;
- * response bodies stay here.
+ * Client for the calls of Secret Manager's REST API v1 that the Job needs. Every failure is a {@link GcpError} with the canonical
+ * code. Response bodies never leave this file.
  */
 
 import { jsonOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
@@ -10,7 +10,7 @@ import { HttpError } from '../../http/http-error.ts';
 import type { WholeAnswer } from '../../http/request.ts';
 import { GcpError, statusOfHttp } from './gcp-error.ts';
 
-// CRC-32C (Castagnoli), the checksum of Secret Manager payloads. Not in Node's zlib, which has the IEEE polynomial.
+// CRC-32C (Castagnoli), the checksum of Secret Manager payloads. Node's zlib supports only the IEEE polynomial.
 
 const POLYNOMIAL = 0x82f63b78;
 
@@ -20,54 +20,49 @@ const TABLE: Uint32Array = Uint32Array.from({ length: 256 }, (_, index) => {
   return value >>> 0;
 });
 
-/**
- * @param bytes any length
- * @returns unsigned 32-bit number
- */
+/** Returns the CRC-32C as an unsigned 32-bit number. */
 export function crc32c(bytes: Uint8Array): number {
   let crc = 0xffffffff;
   for (const byte of bytes) crc = (crc >>> 8) ^ (TABLE[(crc ^ byte) & 0xff] ?? 0);
   return (crc ^ 0xffffffff) >>> 0;
 }
 
-// One call of a Google API over REST, with a token. Every failure is a {@link GcpError}; response bodies stay here.
-
-/** Gives a token that is still valid. `fresh`: the last one was not accepted. */
+/** Returns a valid token. `fresh`: the last token was rejected, so the cache must not be used. */
 export type TokenSource = (fresh: boolean) => Promise<Redacted<string>>;
 
 export interface GoogleApiOptions {
   readonly token: TokenSource;
   readonly http: HttpClient;
-  /** For one answer. */
+  /** Timeout of one request. */
   readonly timeoutMs: number;
-  /** Ends the wait; its reason is what the call then fails with. */
+  /** Aborts the request; the call fails with its reason. */
   readonly signal: AbortSignal;
 }
 
 export interface ApiRequest {
-  /** For messages, such as `AddSecretVersion`. */
+  /** Name for error messages, such as `AddSecretVersion`. */
   readonly name: string;
   readonly method: string;
   readonly url: string;
 }
 
-/** A payload has 64 KiB at most, a list of versions some hundred bytes for each. */
+/** Payloads have at most 64 KiB, and lists some hundred bytes per version. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** @returns the parsed answer. @throws GcpError, and errors of `token` and `signal` */
+/** Calls a Google API. @returns the parsed response. @throws GcpError, and errors of `token` and `signal` */
 export async function callGoogleApi<T>(
   request: ApiRequest,
   options: GoogleApiOptions,
   body?: unknown,
 ): Promise<T> {
   let response = await exchange(request, options, body, false);
-  // Withdrawn, or this machine's clock is behind: one new token decides.
+  // The token was revoked, or has expired by a slow local clock: retry once with a new one.
   if (response.status === 401) response = await exchange(request, options, body, true);
   const { status, text, header } = response;
   const answer = jsonOf(text || '{}');
   const ok = status >= 200 && status < 300;
   if (ok && answer !== undefined) return answer as T;
-  // A proxy page with status 200 is not an answer of this API.
+  // A proxy page with status 200 is not a response of this API.
   throw failure(request.name, ok ? 502 : status, answer, header('retry-after'));
 }
 
@@ -106,14 +101,14 @@ function failure(call: string, http: number, answer: unknown, retryAfter: string
   // google.rpc.ErrorInfo has `reason`, google.rpc.RetryInfo `retryDelay`.
   const details = recordsIn(valueAt(answer, 'error.details'));
   const info = details.map(({ reason }) => reason).find((reason) => typeof reason === 'string');
-  // A number of any length is one.
+  // The number may have any length; its value is capped.
   const [delay] = details.flatMap(
     ({ retryDelay }) => /^(\d+(?:\.\d+)?)s$/.exec(textOf(retryDelay))?.[1] ?? [],
   );
   const wanted = delay === undefined ? undefined : Math.min(Number(delay), 1e9) * 1000;
   const retryAfterMs = retryAfterOf(retryAfter, Date.now()) ?? wanted;
   const status = textOf(valueAt(answer, 'error.status'));
-  // A canonical code, and no other text: it is shown.
+  // Accept only canonical codes, because messages include the code.
   if (/^[A-Z_]{1,40}$/.test(status)) return new GcpError(call, status, { info, retryAfterMs });
   // Not from the API: a proxy that rejects the call is not a missing permission.
   const text = `HTTP ${http}, not a response of the API`;
@@ -129,7 +124,7 @@ export interface Replication {
       readonly customerManagedEncryption?: { readonly kmsKeyName: string };
     }[];
   };
-  /** Of a regional secret, which is in its location and nowhere else. */
+  /** For a regional secret, which is stored only in its location. */
   readonly regional?: { readonly customerManagedEncryption?: { readonly kmsKeyName: string } };
 }
 
@@ -137,18 +132,18 @@ export interface GcpSecret {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Not of a regional secret. */
+  /** Absent for a regional secret. */
   readonly replication?: Pick<Replication, 'automatic' | 'userManaged'>;
-  /** Of a regional secret. */
+  /** For a regional secret. */
   readonly customerManagedEncryption?: { readonly kmsKeyName: string };
-  /** Names for versions, to their numbers. */
+  /** Version numbers by alias. */
   readonly versionAliases?: Readonly<Record<string, string>>;
   /** How long a version stays disabled before it is destroyed, such as `604800s`. */
   readonly versionDestroyTtl?: string;
   readonly etag?: string;
 }
 
-/** What of a secret can be changed. */
+/** The mutable fields of a secret. */
 export type SecretFields = Pick<GcpSecret, 'labels' | 'annotations' | 'versionDestroyTtl'>;
 
 export interface GcpVersion {
@@ -161,7 +156,7 @@ export interface GcpVersion {
   readonly scheduledDestroyTime?: string;
 }
 
-/** A payload and whether its checksum held. */
+/** A payload. `intact`: it matches its checksum, if it has one. */
 export interface GcpPayload {
   readonly version: string;
   readonly text: Redacted<string>;
@@ -171,10 +166,10 @@ export interface GcpPayload {
 export interface SecretManagerOptions extends GoogleApiOptions {
   /** Base URL without path. @default {'https://secretmanager.googleapis.com'} */
   readonly endpoint: string;
-  /** Base URL of Cloud Resource Manager, asked for the permissions on a project. */
+  /** Base URL of Cloud Resource Manager, for labels of and permissions on the project. */
   readonly resourceManagerEndpoint: string;
   readonly project: string;
-  /** Of regional secrets, whose endpoint is another; undefined for those that Google replicates. */
+  /** Location of regional secrets, which have their own endpoint; undefined for replicated secrets. */
   readonly location: string | undefined;
 }
 
@@ -186,7 +181,7 @@ export class SecretManager {
     this.#options = options;
   }
 
-  /** The secret, or undefined when there is none. */
+  /** Returns the secret; undefined if it does not exist. */
   async get(secret: string): Promise<GcpSecret | undefined> {
     return this.#absent(this.#call<GcpSecret>('GetSecret', 'GET', this.#path(secret)));
   }
@@ -196,7 +191,7 @@ export class SecretManager {
     return this.#call('CreateSecret', 'POST', `${this.#place()}/secrets${query}`, body);
   }
 
-  /** Changes these fields, if the secret still has `etag`. */
+  /** Updates these fields if the etag still matches. */
   async update(secret: string, fields: SecretFields, etag: string | undefined): Promise<GcpSecret> {
     const path = `${this.#path(secret)}?updateMask=${Object.keys(fields).join(',')}`;
     return this.#call('UpdateSecret', 'PATCH', path, { ...fields, etag });
@@ -208,7 +203,7 @@ export class SecretManager {
     return this.#call('AddSecretVersion', 'POST', `${this.#path(secret)}:addVersion`, body);
   }
 
-  /** A version's payload by number or alias; undefined when the version does not exist. */
+  /** Returns the payload of a version (number or alias); undefined if it does not exist. */
   async access(secret: string, version: string): Promise<GcpPayload | undefined> {
     const path = `${this.#version(secret, version)}:access`;
     const answer = await this.#absent(
@@ -225,7 +220,7 @@ export class SecretManager {
     return { version: answer.name ?? version, text: redact(bytes.toString('utf8')), intact };
   }
 
-  /** Versions in a state, newest first. */
+  /** Lists versions in a state, newest first. */
   async versions(secret: string, state: 'ENABLED' | 'DISABLED'): Promise<readonly GcpVersion[]> {
     const found: GcpVersion[] = [];
     let page = '';
@@ -254,19 +249,19 @@ export class SecretManager {
     await this.#call('DestroySecretVersion', 'POST', `${this.#version(secret, version)}:destroy`, {});
   }
 
-  /** Deletes the secret as it was seen; one that has gone already counts as done. */
+  /** Deletes the secret if the etag still matches; a missing secret is no error. */
   async delete(secret: string, etag: string | undefined): Promise<void> {
     const query = etag === undefined ? '' : `?etag=${encodeURIComponent(etag)}`;
     await this.#absent(this.#call('DeleteSecret', 'DELETE', `${this.#path(secret)}${query}`));
   }
 
-  /** Which of `permissions` the identity has on a secret that is there. */
+  /** Returns those of `permissions` that the identity has on an existing secret. */
   async testPermissions(secret: string, permissions: readonly string[]): Promise<readonly string[]> {
     const url = `${this.#options.endpoint}${this.#path(secret)}`;
     return this.#granted('TestIamPermissions', url, permissions);
   }
 
-  /** The labels of the project. Needs `resourcemanager.projects.get`, which `roles/secretmanager.admin` has. */
+  /** Returns the labels of the project. Requires `resourcemanager.projects.get`, part of `roles/secretmanager.admin`. */
   async projectLabels(): Promise<Readonly<Record<string, string>>> {
     const { resourceManagerEndpoint: endpoint, project } = this.#options;
     const url = `${endpoint}/v3/projects/${encodeURIComponent(project)}`;
@@ -277,7 +272,7 @@ export class SecretManager {
     return answer.labels ?? {};
   }
 
-  /** Which of `permissions` the identity has on the project; Secret Manager itself does not say that for a missing secret. */
+  /** Like {@link testPermissions} on the project, because Secret Manager cannot test a missing secret. */
   async testProjectPermissions(permissions: readonly string[]): Promise<readonly string[]> {
     const url = `${this.#options.resourceManagerEndpoint}${this.#parent()}`;
     return this.#granted('TestProjectPermissions', url, permissions);
@@ -296,7 +291,6 @@ export class SecretManager {
     return `/v1/projects/${encodeURIComponent(this.#options.project)}`;
   }
 
-  /** Where secrets are. */
   #place(): string {
     const { location } = this.#options;
     return `${this.#parent()}${location === undefined ? '' : `/locations/${encodeURIComponent(location)}`}`;

@@ -1,12 +1,12 @@
 /**
- * Brings a secret in Secret Manager to the desired content; writes only on drift.
+ * Reconciles the content of a secret in Secret Manager; writes only on drift.
  *
- * Calls: four for a fresh secret (get, create, add, access), two when nothing has changed (get, access). Safe with several runners at
- * once and after answers that were lost: before anything is added, the content is looked at; who adds, holds the secret by an
- * annotation that is changed under its etag.
+ * Calls: four for a new secret (get, create, add, access), two without a change (get, access). Safe with concurrent runners, and
+ * after a write whose response did not arrive: a runner reads the content before it adds a version, and holds the secret while it
+ * adds one. The hold is an annotation that is updated under the etag.
  *
- * The existing job gets by with four permissions. The hold, labels and older versions need four more: such a step is skipped
- * when it is refused, and named in the result.
+ * The existing job needs four permissions. The hold, labels and older versions need four more: without one of these, the step is
+ * skipped and the result names it.
  */
 
 import { createHash } from 'node:crypto';
@@ -24,10 +24,8 @@ import type {
   SecretManager,
 } from './secret-manager.ts';
 
-// Whether a secret that is there may be written.
-
 /**
- * A secret of this name that belongs to another cluster, or has another replication, is not changed.
+ * Fails if the existing secret belongs to another cluster or has another replication.
  *
  * @throws JobError SecretNotOwned, ReplicationMismatch
  */
@@ -63,7 +61,7 @@ function replicationOf(secret: GcpSecret): Replication | undefined {
   return { regional: key === undefined ? {} : { customerManagedEncryption: key } };
 }
 
-/** Order of locations, and output-only fields, do not count. */
+/** Ignores the order of locations, and output-only fields. */
 function sameReplication(wanted: Replication, present: Replication | undefined): boolean {
   const shape = (replication: Replication | undefined): string => {
     if (replication?.userManaged !== undefined) {
@@ -96,27 +94,27 @@ export function keptBy({
 const WRITER_ANNOTATION = 'pullwright-writer';
 /** Highest generation that has written. */
 const GENERATION_KEY = 'hyperfleet-generation';
-/** Set while older versions have not been retired since the last version was added. */
+/** Set until older versions are retired after a new version was added. */
 const CLEANUP_ANNOTATION = 'pullwright-cleanup';
-/** Number of versions that were enabled after the last clean-up. */
+/** Number of enabled versions after the last clean-up. */
 const ENABLED_ANNOTATION = 'pullwright-enabled-versions';
-/** A holder older than this is considered dead: no run takes as long, see `RUN_TIMEOUT`. */
+/** A hold expires after this time, which is longer than a run (`RUN_TIMEOUT`). */
 export const HOLD_MS = 60_000;
 
 export interface StoreResult {
   readonly reason: Extract<OutcomeReason, 'SecretStored' | 'SecretUnchanged'>;
-  /** Full name of the version that holds the content. */
+  /** Full name of the version with the content. */
   readonly version: string;
-  /** When that version was made, RFC 3339; undefined for one of another program. */
+  /** Creation time of that version, RFC 3339; undefined if another program created it. */
   readonly createdAt: string | undefined;
   /** Enabled versions; undefined when not counted. */
   readonly enabledVersions: number | undefined;
-  /** When the next older version is due, RFC 3339. */
+  /** When the next older version is retired, RFC 3339. */
   readonly previousUntil: string | undefined;
   readonly replication: Replication | undefined;
 }
 
-/** @throws JobError, GcpError */
+/** Stores the content. @throws JobError, GcpError */
 export async function storeSecret(input: StoreInput): Promise<StoreResult> {
   const { manager, secretName, log } = input;
   let secret = await manager.get(secretName);
@@ -132,7 +130,7 @@ export async function storeSecret(input: StoreInput): Promise<StoreResult> {
   return bringUpToDate(input, secret);
 }
 
-/** The new secret, or undefined when another writer created it first. */
+/** Creates the secret; undefined if another writer created it first. */
 async function create(input: StoreInput): Promise<GcpSecret | undefined> {
   input.log('create-secret', `Creating new secret: ${input.secretName}`);
   try {
@@ -179,7 +177,7 @@ async function bringUpToDate(input: StoreInput, first: GcpSecret): Promise<Store
   }
 }
 
-/** What is stored is newer than this run, and something else: nothing is concluded from the numbers alone. */
+/** The error for different stored content of a newer generation. A newer generation with equal content is no error. */
 function superseded({ secretName, generation }: StoreInput, newest: number): JobError {
   return new JobError(
     'SupersededByNewer',
@@ -194,7 +192,7 @@ async function unchanged(input: StoreInput, secret: GcpSecret, present: GcpPaylo
   const [hash, , since] = (annotations[WRITER_ANNOTATION] ?? '').split(' ');
   const ours = hash === pullSecretHash(input.content);
   const counted = annotations[ENABLED_ANNOTATION];
-  // The run that added it was interrupted: finish its clean-up now.
+  // Finish the clean-up of an interrupted run.
   const left = annotations[CLEANUP_ANNOTATION] !== undefined || isRetirementDue(input, repaired);
   const due = isRevocationDue(input, repaired) || (left && !isAtWork(input, repaired));
   return {
@@ -218,13 +216,13 @@ function isHeld(input: StoreInput, secret: GcpSecret, present: GcpPayload | unde
   return !done && isAtWork(input, secret);
 }
 
-/** Another runner took the secret a moment ago. */
+/** Whether another runner has a hold that has not expired. */
 function isAtWork(input: StoreInput, secret: GcpSecret): boolean {
   const [, runner, since] = (secret.annotations?.[WRITER_ANNOTATION] ?? '').split(' ');
   return runner !== undefined && runner !== input.runner && Math.abs(input.now() - Number(since)) < HOLD_MS;
 }
 
-/** The secret with our hold; undefined when it changed meanwhile. Without the permission there is no hold, so other runs do not wait. */
+/** Takes the hold; undefined if the secret changed meanwhile. Without the permission, the run continues without a hold. */
 async function takeHold(input: StoreInput, secret: GcpSecret): Promise<GcpSecret | undefined> {
   try {
     return await permitted(input, secret, () =>
@@ -248,7 +246,7 @@ function hasChanged(error: unknown): boolean {
   return error instanceof GcpError && ['FAILED_PRECONDITION', 'ABORTED'].includes(error.status);
 }
 
-/** A step that is optional for storing: `otherwise` when it is denied. */
+/** Runs an optional step; returns `otherwise` if its permission is missing. */
 async function permitted<T>(input: StoreInput, otherwise: T, step: () => Promise<T>): Promise<T> {
   try {
     return await step();
@@ -264,7 +262,7 @@ async function permitted<T>(input: StoreInput, otherwise: T, step: () => Promise
   }
 }
 
-/** Labels, and the delay of destruction. */
+/** Corrects drift of the labels and of the destruction delay. */
 async function repairDrift(input: StoreInput, secret: GcpSecret): Promise<GcpSecret> {
   const drifted = Object.entries(input.labels).some(([key, value]) => secret.labels?.[key] !== value);
   const wanted = delayOf(input);
@@ -277,12 +275,12 @@ async function repairDrift(input: StoreInput, secret: GcpSecret): Promise<GcpSec
   try {
     return await permitted(input, secret, () => input.manager.update(input.secretName, fields, secret.etag));
   } catch (error) {
-    // Changed since it was read: start again.
+    // Changed since it was read: retry.
     throw hasChanged(error) ? new GcpError('UpdateSecret', 'ABORTED', { cause: error }) : error;
   }
 }
 
-/** Adds the content, reads it back by the name of the version that was made, compares. */
+/** Adds a version, reads it back by its name and compares it. */
 async function addAndVerify(
   input: StoreInput,
   secret: GcpSecret,
@@ -294,7 +292,7 @@ async function addAndVerify(
   const number = versionNumber(added.name);
   const stored = await accessIntact(input, number);
   if (stored === undefined || !sameSecret(stored.text, content)) {
-    // No "latest" is better than a wrong one.
+    // Readers of "latest" must not get corrupted content.
     await permitted(input, undefined, () => manager.disable(secretName, number));
     throw new JobError(
       'PayloadCorrupted',
@@ -313,8 +311,8 @@ async function addAndVerify(
 type CleanedUp = Pick<StoreResult, 'enabledVersions' | 'previousUntil'>;
 
 /**
- * Retires older versions and records that it was done. Without the permission nothing is known of them; a requested
- * revocation then fails.
+ * Retires older versions and records it in annotations. Without the permission, both results are undefined, and a requested
+ * revocation fails.
  */
 async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Promise<CleanedUp> {
   const retiring = (): Promise<Retired | undefined> => retireVersions(input, held, current);
@@ -329,13 +327,11 @@ async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Pro
   try {
     await permitted(input, held, () => input.manager.update(input.secretName, { annotations }, held.etag));
   } catch (error) {
-    // Another run holds it now, and does its own clean-up.
+    // Another run has the hold, and will clean up.
     if (!hasChanged(error)) throw error;
   }
   return { enabledVersions: enabled, previousUntil };
 }
-
-// Payloads of versions: one with a wrong checksum is never taken for the stored content.
 
 type ReadInput = Pick<StoreInput, 'secretName' | 'pause'> & {
   readonly manager: Pick<SecretManager, 'access'>;
@@ -344,9 +340,9 @@ type ReadInput = Pick<StoreInput, 'secretName' | 'pause'> & {
 const ATTEMPTS = 3;
 
 /**
- * The payload of a version by number or alias, its checksum held; undefined when there is no such version.
+ * Reads the payload of a version (number or alias) and verifies its checksum; undefined if the version does not exist.
  *
- * @throws JobError PayloadCorrupted when the checksum never held; GcpError
+ * @throws JobError PayloadCorrupted if the checksum did not match in any attempt; GcpError
  */
 async function accessIntact(input: ReadInput, version: string): Promise<GcpPayload | undefined> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt += 1) {
@@ -361,8 +357,8 @@ async function accessIntact(input: ReadInput, version: string): Promise<GcpPaylo
 }
 
 /**
- * What a reader of `latest` gets; undefined when there is no version, and when the last one is disabled or destroyed: then that
- * reader gets nothing, whatever older versions hold, and a new version is due.
+ * Reads the version `latest`. Undefined if there is none, or if it is disabled or destroyed: readers then get nothing, even if
+ * older versions are enabled, so a new version is required.
  */
 export async function readNewest(input: ReadInput): Promise<GcpPayload | undefined> {
   try {
@@ -378,17 +374,17 @@ export function versionNumber(name: string): string {
   return name.slice(name.lastIndexOf('/') + 1);
 }
 
-// Older versions: some stay enabled while both credentials are in use, or until they are revoked. The others are disabled, and Google
-// destroys them after the time that the policy sets; versions with the current content are destroyed. Annotations of the secret record
-// what was done and when the next version is due, so a run that changes nothing lists no versions. Source of the rule: the rotation design
-// of HyperFleet (a window in which both credentials work; `force_immediate`), and Google's documentation of delayed destruction
-// (`versionDestroyTtl`).
+// Retirement of older versions: the policy keeps some enabled, so that both credentials work during a rotation. The others are
+// disabled, and Google destroys them after the delay of the policy. Duplicates of the current content are destroyed.
+// Annotations record the last retirement and when the next is due, so that a run without changes does not list versions.
+// Source of the rule: the rotation design of HyperFleet (a window in which both credentials work; `force_immediate`), and
+// Google's documentation of delayed destruction (`versionDestroyTtl`).
 
 /**
- * Which older versions go now, and when the next of those that stay has to. A version counts as replaced when the next one that can be read
- * was made.
+ * Selects the versions to retire now, and the time when the next one is due. A version counts as replaced when the next enabled
+ * version was created.
  *
- * @param enabled the newest first; whatever has an alias is in use under it
+ * @param enabled newest first; versions with an alias are in use
  */
 function planRetirement(
   policy: RetirementPolicy,
@@ -412,36 +408,36 @@ function planRetirement(
   return { go, nextAt };
 }
 
-/** Until when a version stays whose successor is `next`; one of an unknown time counts as made just now. */
+/** When a version expires that `next` replaced; an unknown creation time counts as now. */
 function endOf({ previousForSeconds }: RetirementPolicy, next: GcpVersion | undefined, now: number): number {
   if (previousForSeconds === undefined) return Number.POSITIVE_INFINITY;
   const madeAt = Date.parse(next?.createTime ?? '');
   return (Number.isNaN(madeAt) ? now : madeAt) + previousForSeconds * 1000;
 }
 
-/** The policy in short, to detect a change of it. */
+/** The policy as text, to detect changes. */
 function policyText({ keepVersions, previousForSeconds, destroyAfterSeconds }: RetirementPolicy): string {
   return `keep-${keepVersions}.for-${previousForSeconds ?? 'ever'}.destroy-${destroyAfterSeconds}`;
 }
 
-/** The policy that older versions were gone through by, and when the next one is due: `<policy> <RFC 3339, or ->`. */
+/** The policy of the last retirement, and when the next is due: `<policy> <RFC 3339, or ->`. */
 const RETIREMENT_ANNOTATION = 'pullwright-retirement';
-/** Hash of the request by which older versions were revoked last. */
+/** Hash of the last executed revocation request. */
 const REVOKED_ANNOTATION = 'pullwright-revoked';
 
 interface Retired {
-  /** How many versions are enabled afterwards. */
+  /** Number of versions that are still enabled. */
   readonly enabled: number;
-  /** When the next of them is due, RFC 3339. */
+  /** When the next of them is retired, RFC 3339. */
   readonly previousUntil: string | undefined;
 }
 
-/** @param current full name of the version that holds the content */
+/** @param current full name of the version with the content */
 async function retireVersions(input: StoreInput, secret: GcpSecret, current: string): Promise<Retired> {
   const { manager, secretName, policy } = input;
   const enabled = await manager.versions(secretName, 'ENABLED');
   const mine = Number(versionNumber(current));
-  // A version with an alias is in use.
+  // Versions with an alias are in use.
   const named = new Set(Object.values(secret.versionAliases ?? {}).map(Number));
   const left = await withoutRepetitions(input, { enabled, mine, named });
   const revoking = isRevocationDue(input, secret);
@@ -469,7 +465,7 @@ interface Present {
   readonly named: ReadonlySet<number>;
 }
 
-/** The newest first. Of those that could stay: a reader of "latest" may still hold the one before, unless its content is equal. */
+/** The enabled versions, newest first. Destroys duplicates of the current content among those that `keepVersions` would keep. */
 async function withoutRepetitions(
   { manager, secretName, content, policy }: StoreInput,
   { enabled, mine, named }: Present,
@@ -492,7 +488,7 @@ async function withoutRepetitions(
   return left;
 }
 
-/** Destroys versions that were disabled before the policy set a delay of destruction. */
+/** Destroys versions that were disabled before the policy had a destruction delay. */
 async function destroyDisabled(
   { manager, secretName }: StoreInput,
   mine: number,
@@ -505,12 +501,12 @@ async function destroyDisabled(
   }
 }
 
-/** Without the delay, which needs `secrets.update`, nothing is destroyed: that could not be undone. */
+/** Whether the delay is set, which requires `secrets.update`. Destruction without a delay cannot be undone. */
 function isDestructionDelayed(input: StoreInput, { versionDestroyTtl: present }: GcpSecret): boolean {
   return present !== undefined && present === delayOf(input).versionDestroyTtl;
 }
 
-/** Whether a request to revoke older versions is open. */
+/** Whether a revocation request is pending. */
 function isRevocationDue({ revoke }: Pick<StoreInput, 'revoke'>, secret: GcpSecret): boolean {
   return revoke !== '' && secret.annotations?.[REVOKED_ANNOTATION] !== requestHash(revoke);
 }
@@ -519,23 +515,23 @@ function requestHash(request: string): string {
   return createHash('sha256').update(request).digest('hex').slice(0, 16);
 }
 
-/** Whether older versions have to be checked again: the next one is due, or the policy has changed. */
+/** Whether to check older versions: one is due, or the policy has changed. */
 function isRetirementDue(input: StoreInput, secret: GcpSecret): boolean {
   const { policy } = input;
   const said = secret.annotations?.[RETIREMENT_ANNOTATION];
-  // From another program or an earlier version: make no further calls.
+  // Written by another program or an earlier version: check only if the policy has a time limit.
   if (said === undefined) return policy.previousForSeconds !== undefined || policy.destroyAfterSeconds > 0;
   const [text, next = ''] = said.split(' ');
   return text !== policyText(policy) || Date.parse(next) <= input.now();
 }
 
-/** When the next version is due, by the annotation of the secret. */
+/** When the next version is retired, according to the annotation. */
 function retirementOf(secret: GcpSecret): string | undefined {
   const next = (secret.annotations?.[RETIREMENT_ANNOTATION] ?? '').split(' ')[1] ?? '-';
   return Number.isNaN(Date.parse(next)) ? undefined : next;
 }
 
-/** Annotations of the secret after older versions were retired. */
+/** Annotations to set after a retirement. */
 function retirementNotes(
   { policy, revoke }: Pick<StoreInput, 'policy' | 'revoke'>,
   previousUntil: string | undefined,
@@ -546,7 +542,7 @@ function retirementNotes(
   };
 }
 
-/** The delay after which Google destroys a version, where the policy has one; otherwise the present value is kept. */
+/** The destruction delay of the policy; empty if it has none, which keeps the present value. */
 function delayOf({ policy }: Pick<StoreInput, 'policy'>): Pick<GcpSecret, 'versionDestroyTtl'> {
   return policy.destroyAfterSeconds === 0 ? {} : { versionDestroyTtl: `${policy.destroyAfterSeconds}s` };
 }
@@ -559,13 +555,13 @@ interface StoreInput
   >;
   readonly content: Redacted<string>;
   readonly labels: Readonly<Record<string, string>>;
-  /** Of a regional secret; undefined for one that Google replicates. */
+  /** Location of a regional secret; undefined for a replicated one. */
   readonly location: string | undefined;
   /** Unique among runners. */
   readonly runner: string;
   readonly now: () => number;
   readonly pause: (ms: number) => Promise<void>;
   readonly log: (operation: string, message: string, version?: string) => void;
-  /** Records the call of a step that was skipped for lack of permission. */
+  /** Called for a step that was skipped because of a missing permission. */
   readonly leftOut: (call: string) => void;
 }

@@ -1,7 +1,7 @@
 /**
- * CEL, bounded: expressions are the operator's, what they are asked about is written by tenants, so that neither may cost much time or
- * memory. The language is what Sentinel's own environment has (the standard of CEL and `condition()`), without regular expressions, which
- * have no bound here, and without one comprehension inside another.
+ * CEL with limits: operators write the expressions and tenants the data, and neither may consume much time or memory. The
+ * language is standard CEL with `condition()`, as in HyperFleet's Sentinel, but without regular expressions, whose cost is
+ * unbounded, and without nested comprehensions.
  */
 import { type ASTNode, Environment, type Context as Variables } from '@marcbachmann/cel-js';
 import { scalarText } from '../../core/record.ts';
@@ -11,13 +11,13 @@ import { onOneLine } from '../../core/text.ts';
 export interface CelProgram {
   /** `bool`, `string`, `dyn` and so on. */
   readonly type: string;
-  /** Names that it mentions, but for those that it binds itself. */
+  /** Free variables of the expression. */
   readonly names: ReadonlySet<string>;
-  /** @throws CelError when it has no value for these variables, or one that is too large */
+  /** @throws CelError if the evaluation fails or its value is too large */
   readonly evaluate: (variables: Variables) => unknown;
 }
 
-/** What is wrong with an expression, or why it has no value: one sentence without a period, and no value of a document. */
+/** An invalid expression or a failed evaluation. The message contains no value of a document. */
 export class CelError extends Error {
   constructor(message: string) {
     super(message);
@@ -33,7 +33,7 @@ const LIMITS = {
   maxCallArguments: 8,
 };
 const MAX_TEXT = 4096;
-/** Of a value, with everything inside it: characters of texts, entries of lists and maps. */
+/** Maximum size of a value, nested values included: characters of strings, entries of lists and maps. */
 const MAX_WEIGHT = 65_536;
 
 const COMPREHENSIONS: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'map', 'filter']);
@@ -41,10 +41,10 @@ const PLAIN =
   'condition has size startsWith endsWith contains bool bytes double dyn duration int string timestamp type uint getDate getDayOfMonth getDayOfWeek getDayOfYear getFullYear getHours getMilliseconds getMinutes getMonth getSeconds';
 const FUNCTIONS: ReadonlySet<string> = new Set([...COMPREHENSIONS, ...PLAIN.split(' ')]);
 
-/** What the expressions of one file may name. */
+/** Variables and functions for the expressions of one file. */
 export interface CelNames {
   readonly variables: Readonly<Record<string, 'dyn' | 'map' | 'string' | 'google.protobuf.Timestamp'>>;
-  /** `condition(type)`, if it is known. */
+  /** Implements `condition(type)`, if supported. */
   readonly condition?: (type: string) => Readonly<Record<string, unknown>>;
 }
 
@@ -87,20 +87,20 @@ function attempt<T>(work: () => T): T {
   }
 }
 
-/** Beyond the first line the library draws the expression. */
+/** The first line of a message; in the others the library quotes the expression. */
 function firstLine(error: unknown): string {
   const { message } = error as { readonly message?: unknown };
   return onOneLine(scalarText(message).split('\n')[0] ?? '').slice(0, 200);
 }
 
 interface Examination {
-  /** Comprehensions around this place. */
+  /** Number of enclosing comprehensions. */
   readonly depth: number;
   readonly bound: Set<string>;
   readonly names: Set<string>;
 }
 
-/** @throws CelError for a function that is not known, and for one comprehension inside another */
+/** @throws CelError for an unsupported function or a nested comprehension */
 function examine(node: ASTNode, state: Examination): void {
   if (node.op === 'id') state.names.add(node.args);
   if (node.op === 'call') return examineCall(node.args[0], node.args[1], state);
@@ -126,7 +126,7 @@ function nodesIn(value: unknown): readonly ASTNode[] {
   return typeof value === 'object' && value !== null && 'op' in value ? [value as ASTNode] : [];
 }
 
-/** What is left of `budget`; below zero as soon as the value is heavier. */
+/** Returns the rest of `budget`; negative if the value exceeds it. */
 function weigh(value: unknown, budget: number): number {
   if (typeof value === 'string') return budget - value.length;
   if (typeof value !== 'object' || value === null) return budget - 1;

@@ -62,7 +62,7 @@ async function messageFile(path: string | undefined): Promise<object> {
     const file = parseYaml(await readFile(path, 'utf8'));
     if (isRecord(file) && Object.keys(file).length > 0) return file;
   } catch {
-    // As for a file that says nothing.
+    // Fails below, like an empty file.
   }
   throw new UsageError(
     `Cannot use the messages in "${path}": expected YAML with message_decision, message_data, or both`,

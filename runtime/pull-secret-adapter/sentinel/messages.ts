@@ -1,27 +1,27 @@
 /**
- * When Sentinel speaks of a cluster and what it says, in the words of HyperFleet's own Sentinel: `message_decision` (named parameters and a
- * result) and `message_data` (the data of an event), both in CEL.
+ * Configurable decisions and event data in CEL, in the format of HyperFleet's Sentinel: `message_decision` (named parameters and
+ * a result) and `message_data`.
  *
- * Source of the rule: the Sentinel of HyperFleet. Parameters may name each other; a missing condition has empty texts and
- * generation 0; data without a value is omitted. Unlike there, an expression that can never give a truth value is rejected
- * before anything runs, and one that has no value for a cluster is counted.
+ * Source of the rule: the Sentinel of HyperFleet. Parameters may reference each other; a missing condition has empty strings and
+ * generation 0; data without a value is omitted. Unlike there, a result that cannot be a boolean is rejected at startup, and
+ * failed evaluations are counted.
  */
 import { z } from 'zod';
 import { trimEndOf } from '../../core/text.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
 import { type CelCompiler, CelError, type CelProgram, celCompiler } from './cel.ts';
 
-// The `data` of an event, out of expressions: texts are CEL, numbers and truth values stand for themselves, maps lie inside each other.
+// The `data` of an event: strings are CEL expressions, numbers and booleans are literals, and maps may be nested.
 
-/** A definition, as it is written. */
+/** A definition of event data. */
 export interface DataNode {
   readonly [name: string]: string | number | boolean | DataNode;
 }
 
-/** Makes the data of an event. */
+/** Builds the data of an event. */
 export type MessageData = (cluster: HyperfleetCluster, reason: string) => Readonly<Record<string, unknown>>;
 
-/** What the running system sends about a cluster. */
+/** The event data of the running system. */
 export const DEFAULT_MESSAGE_DATA: DataNode = {
   id: 'resource.id',
   kind: 'resource.kind',
@@ -33,13 +33,13 @@ const MAX_DEPTH = 8;
 const MAX_FIELDS = 200;
 
 type Variables = Readonly<Record<string, unknown>>;
-/** Undefined: the cluster has no such value. */
+/** Returns undefined if the cluster has no such value. */
 type ValueOf<T = unknown> = (variables: Variables) => T;
 
 /**
- * Compiles a definition. Events omit values that a cluster does not have, and empty maps.
+ * Compiles a definition. Events omit missing values and empty maps.
  *
- * @throws TypeError that names the field
+ * @throws TypeError with the path of the field
  */
 export function messageData(definition: DataNode): MessageData {
   const compile = celCompiler({ variables: { resource: 'map', reason: 'string' } });
@@ -82,7 +82,7 @@ function jsonValueOf(program: CelProgram): ValueOf {
   };
 }
 
-/** The cluster as expressions see it; without its `spec`, which holds the pull secret. */
+/** The cluster for expressions, without `spec`, which contains the pull secret. */
 function resourceOf(cluster: HyperfleetCluster): Readonly<Record<string, unknown>> {
   const { id, name, generation, labels, ownerReferences, createdTime = '', updatedTime = '' } = cluster;
   const conditions = conditionsOf(cluster);
@@ -109,7 +109,7 @@ function conditionsOf({ conditions }: HyperfleetCluster): readonly Readonly<Reco
   }));
 }
 
-/** As the running system writes values of CEL; undefined for what JSON has no form for. */
+/** Converts a CEL value to JSON like the running system; undefined if JSON has no representation. */
 function jsonOf(value: unknown): unknown {
   if (typeof value === 'bigint') return Number.isSafeInteger(Number(value)) ? Number(value) : String(value);
   if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return value ?? undefined;
@@ -121,7 +121,7 @@ function jsonOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value as object).map(([name, one]) => [name, jsonOf(one)]));
 }
 
-/** As Go writes RFC 3339: no zeros at the end of a second. */
+/** RFC 3339 as formatted by Go, without trailing zeros. */
 function timeText(time: Date): string {
   const [second = '', fraction = ''] = time.toISOString().slice(0, -1).split('.');
   const kept = trimEndOf(fraction, '0');
@@ -131,23 +131,23 @@ function timeText(time: Date): string {
 export interface MessageVerdict {
   readonly publish: boolean;
   readonly reason: string;
-  /** An expression had no value. @default {false} */
+  /** An expression failed. @default {false} */
   readonly failed?: boolean;
 }
 
-/** What a file of messages says, compiled. */
+/** A compiled messages file. */
 export interface Messages {
-  /** Absent: by generation and age. */
+  /** @default {decides by generation and age} */
   readonly decide?: (cluster: HyperfleetCluster, now: Date) => MessageVerdict;
   readonly data: MessageData;
 }
 
-/** Without such a file. */
+/** Used without a messages file. */
 export const DEFAULT_MESSAGES: Messages = { data: messageData(DEFAULT_MESSAGE_DATA) };
 
 const KEPT_NAME = 'message_decision.params has a name that CEL keeps for itself: expected another';
 const NAME = /^(?!(?:resource|now|reason|condition)$)[A-Za-z_][A-Za-z0-9_]{0,62}$/;
-/** Words of the language. Source: the definition of CEL. */
+/** Reserved words. Source: the definition of CEL. */
 const RESERVED: ReadonlySet<string> = new Set(
   'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
     ' ',
@@ -157,7 +157,7 @@ const NO_CONDITION = { status: '', observed_generation: 0n, last_updated_time: '
 
 const expression = z.string().min(1).max(4096);
 
-/** `message_decision`: whether an event is sent. */
+/** `message_decision`: whether an event is published. */
 export const decisionSchema = z.strictObject({
   params: z
     .record(z.string(), expression)
@@ -180,9 +180,9 @@ export const dataSchema: z.ZodType<DataNode, DataNode> = z.lazy(() =>
 );
 
 /**
- * Compiles what a fleet, or the file of `--messages`, says.
+ * Compiles the messages of a fleet or of the `--messages` file.
  *
- * @throws TypeError that names the part, its value and what is expected
+ * @throws TypeError with the path, the problem and the expected value
  */
 export function readMessages({
   messageDecision: decision,
@@ -239,7 +239,7 @@ function decisionCompiler(
   }
 }
 
-/** @throws TypeError that names where the expression stands */
+/** @throws TypeError with the path of the expression */
 function compiled(compile: CelCompiler, place: string, text: string): CelProgram {
   try {
     return compile(text);
@@ -250,7 +250,7 @@ function compiled(compile: CelCompiler, place: string, text: string): CelProgram
 
 type Parameter = readonly [name: string, program: CelProgram];
 
-/** Each after those that it names. @throws TypeError for a circle */
+/** Sorts parameters by their references. @throws TypeError for a cycle */
 function inOrder(parameters: readonly Parameter[]): readonly Parameter[] {
   const waiting = new Map(parameters);
   const sorted: Parameter[] = [];

@@ -1,4 +1,4 @@
-/** How Sentinel decides, as the fleet says it: checked when it is rendered, so that no pod ends with "wrong usage". */
+/** Options of Sentinel. `synth` validates them, so that no pod exits with a usage error. */
 import { z } from 'zod';
 import type { Flags } from '../../cli/flags.ts';
 import { UsageError } from '../../core/errors.ts';
@@ -6,10 +6,10 @@ import { type Frozen, optional } from '../../core/kubernetes/fields.ts';
 import { DEFAULT_DEPENDENCIES, fieldArgs, fieldFlags, fieldValues, secondsFrom } from '../options.ts';
 import { DEFAULT_MESSAGES, dataSchema, decisionSchema, type Messages, readMessages } from './messages.ts';
 
-/** Where Sentinel finds its messages. */
+/** Path of the messages file in Sentinel's container. */
 export const MESSAGES_FILE = '/etc/pullwright/messages/messages.yaml';
 
-/** The file that `--messages` reads; undefined when the fleet says nothing of it. */
+/** Content of the `--messages` file; undefined if the options set no messages. */
 export function messagesOf({
   messageDecision,
   messageData,
@@ -21,12 +21,12 @@ export function messagesOf({
   };
 }
 
-/** The options with their defaults, and the messages compiled. */
+/** The options with their defaults, and the compiled messages. */
 export interface SentinelSettings
   extends Required<Omit<SentinelInput, 'messageDecision' | 'messageData' | 'eventType'>> {
-  /** Absent: by the rule. */
+  /** @default {depends on the rule} */
   readonly eventType?: string;
-  /** What an event says, and when one is sent with rule `reconcile` instead of by generation and age. */
+  /** Data of the events; with rule `reconcile`, may also replace the decision by generation and age. */
   readonly messages: Messages;
 }
 
@@ -41,7 +41,7 @@ export const DEFAULT_SENTINEL: SentinelSettings = {
   messages: DEFAULT_MESSAGES,
 };
 
-/** Of the search query of the API, and of a flag: no blank, no quote, no "=". */
+/** Safe in the search query of the API and in a flag: no space, quote or "=". */
 const LABEL = /^[A-Za-z0-9]([\w./-]{0,251}[A-Za-z0-9])?$/;
 const labelText = z.string().regex(LABEL, {
   error: 'expected letters, digits, "-", "_", "." and "/", a letter or digit at both ends',
@@ -120,10 +120,10 @@ export function sentinelArgs(input: SentinelInput): readonly string[] {
   return fieldArgs([...Object.keys(sentinelFields.shape), 'messages'], { ...input, messages });
 }
 
-/** The flags of `pullwright sentinel` that the options have. */
+/** Flags of `pullwright sentinel` for the options. */
 export const SENTINEL_FLAGS: Flags = fieldFlags(sentinelFields.shape, DEFAULT_SENTINEL);
 
-/** The settings that flags say. @param file what `--messages` names, parsed @throws UsageError */
+/** The settings from the flags. @param file parsed content of the `--messages` file @throws UsageError */
 export function sentinelSettings(flags: object, file: object): SentinelSettings {
   const {
     message_decision: messageDecision,

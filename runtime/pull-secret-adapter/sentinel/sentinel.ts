@@ -1,9 +1,9 @@
 /**
- * Sentinel: lists the clusters, decides, publishes. The reports of the adapters show what was received. The only state is what was last
- * sent about each cluster and when, so that unanswered events are not repeated at every poll. Losing it costs one more event.
+ * Sentinel polls the clusters and publishes events about those that need work. The only state is the last event of each cluster,
+ * so that unanswered events are not repeated in every poll. After a restart, each is published once more.
  *
- * Without reports, the age of a report stands still and the running system publishes at every poll, so the pause before
- * the next event about the same observation doubles.
+ * While no adapter reports, an event stays due in every poll. The pause before the next event about the same observation doubles
+ * for that reason.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,8 +20,8 @@ import { planCluster } from '../plan.ts';
 import type { MessageVerdict } from './messages.ts';
 import { DEFAULT_SENTINEL, type SentinelSettings } from './options.ts';
 
-// When Sentinel sends an event about a cluster. Two rules: `reconcile` as the running system decides (generation and age, strict), and
-// `dependencies` as the requirement has it.
+// Decides when an event is due, by one of two rules: `reconcile` as in the running system (generation and age), or `dependencies`
+// as in the requirement.
 
 export function decideToPublish(
   resource: Pick<HyperfleetCluster, 'generation' | 'conditions'>,
@@ -36,7 +36,7 @@ export function decideToPublish(
   const limit = condition?.status === 'True' ? maxAgeSeconds : debounceSeconds;
   const publish =
     resource.generation > (condition?.observed_generation ?? 0) ||
-    // Nothing was reported yet: only a new resource counts.
+    // Without any report, only a new resource is due.
     (Number.isNaN(age) ? resource.generation === 1 : age > limit);
   return { publish, reason: publish ? 'message decision matched' : 'message decision result is false' };
 }
@@ -49,46 +49,46 @@ export function searchByLabels(selector: Readonly<Record<string, string>>): stri
     .join(' and ');
 }
 
-/** What a go over all clusters came to. */
+/** The result of a poll. */
 export interface SentinelCount {
   readonly clusters: number;
   readonly published: number;
-  /** Due, but said a moment ago. */
+  /** Due, but published recently. */
   readonly held: number;
   readonly failed: number;
-  /** Why the first one could not be published. */
+  /** Error of the first failed event. */
   readonly cause?: unknown;
-  /** Clusters for which an expression had no value: no event is sent about them. */
+  /** Clusters for which an expression failed, so that no event is published. */
   readonly undecided: number;
-  /** Why, of the first of them. */
+  /** Error of the first of them. */
   readonly undecidedCause?: string;
-  /** With rule `dependencies`: clusters that wait for theirs, and have not waited for long. */
+  /** With rule `dependencies`: clusters that have been waiting for them for less than {@link EXPECTED_MS}. */
   readonly waiting: number;
 }
 
-/** What is remembered of a cluster from one go to the next. */
+/** State of a cluster between polls. */
 interface Memory {
-  /** The last event about it, while it is due. */
+  /** The last event, as long as one is due. */
   sent?: { readonly observation: string; readonly at: number; readonly pauseMs: number };
-  /** With rule `dependencies`: of which state it was spoken, so that the first event waits for no report to grow old. */
+  /** With rule `dependencies`: state of the last event. An event about a new state is due regardless of the age of the report. */
   spokenOf?: string;
-  /** Since when this state of it waits for its dependencies. */
+  /** Since when this state has been waiting for dependencies. */
   waiting?: { readonly state: string; readonly since: number };
 }
 
 interface End {
   readonly is: 'not due' | 'published' | 'held' | 'failed' | 'undecided';
-  /** Why it failed. */
+  /** For `failed`. */
   readonly cause?: unknown;
-  /** Why it is undecided. */
+  /** For `undecided`. */
   readonly why?: string;
 }
 
 const NOT_DUE: End = { is: 'not due' };
 
-/** Clusters that are worked on at the same time. */
+/** Clusters handled at the same time. */
 const PARALLEL = 50;
-/** A cluster that waits longer for its dependencies no longer counts as waiting. */
+/** A cluster that waits longer for its dependencies is not counted as waiting. */
 const EXPECTED_MS = 600_000;
 
 export class Sentinel {
@@ -108,10 +108,10 @@ export class Sentinel {
   }
 
   /**
-   * One go over all clusters. Ends at the first group of which one could not be published: that is the broker's fault, and waiting
-   * for it with every cluster in turn would take hours; the next go sends them all.
+   * Polls all clusters. Stops after the first group with a publishing error: the broker is probably down, and a timeout for every
+   * cluster would take hours. The next poll publishes the rest.
    *
-   * @throws PullwrightError when the API fails; what was published until then is remembered
+   * @throws PullwrightError if the API fails; events published until then are remembered
    */
   async poll(now: Date): Promise<SentinelCount> {
     const seen = new Map<string, Memory>();
@@ -129,7 +129,7 @@ export class Sentinel {
       if (all('failed').length > 0) break;
     }
     const [failed, undecided] = [all('failed'), all('undecided')];
-    // Clusters that have gone are forgotten.
+    // Forget deleted clusters, unless the poll was incomplete.
     if (failed.length === 0) this.#memories = seen;
     const since = [...seen.values()].map(({ waiting }) => waiting?.since ?? Number.NEGATIVE_INFINITY);
     return {
@@ -147,7 +147,7 @@ export class Sentinel {
   async #handle(cluster: HyperfleetCluster, memory: Memory, now: Date): Promise<End> {
     const { publish, reason, failed } = await this.#decide(cluster, memory, now);
     if (!publish) {
-      // It is in order again.
+      // No event is due any more.
       delete memory.sent;
       return failed === true ? { is: 'undecided', why: `cluster "${cluster.id}": ${reason}` } : NOT_DUE;
     }
@@ -163,7 +163,7 @@ export class Sentinel {
     return { is: 'published' };
   }
 
-  /** Whether an event is due, and why. */
+  /** Decides whether an event is due, and why. */
   async #decide(cluster: HyperfleetCluster, memory: Memory, now: Date): Promise<MessageVerdict> {
     const { rule, messages } = this.#settings;
     if (rule === 'reconcile' && messages.decide !== undefined) return messages.decide(cluster, now);
@@ -180,14 +180,14 @@ export class Sentinel {
 
   async #isWaiting(cluster: HyperfleetCluster): Promise<boolean> {
     const { dependencies } = this.#settings;
-    // A cluster that is being deleted, or that can never work, has no dependencies to wait for.
+    // A cluster that is being deleted or is invalid does not wait for dependencies.
     if (planCluster(cluster, [], dependencies).verdict !== 'waiting') return false;
-    // The cluster shows only those adapters that every cluster needs; the others are in the list of reports.
+    // The cluster document has only the adapters that every cluster requires; the status list has all.
     const statuses = await this.#api.statuses(cluster.id);
     return planCluster(cluster, statuses, dependencies).verdict === 'waiting';
   }
 
-  /** Undefined: the same was said a moment ago. */
+  /** The event to remember; undefined if the same was published recently. */
   #next(cluster: HyperfleetCluster, { sent: before }: Memory, now: Date): Memory['sent'] {
     const { debounceSeconds, repeatLimitSeconds } = this.#settings;
     const reconciled = cluster.conditions.find((condition) => condition.type === 'Reconciled');
@@ -205,7 +205,7 @@ export class Sentinel {
   }
 }
 
-/** What an event is about: the same again is said only when the reports about it grow old. */
+/** The state that an event is about; another event about the same state is due only when its reports are old. */
 function stateOf({ generation, deleting }: HyperfleetCluster): string {
   return `${generation}${deleting ? ' deleting' : ''}`;
 }
@@ -215,7 +215,7 @@ function isReconciled({ conditions, generation }: HyperfleetCluster): boolean {
   return found?.status === 'True' && found.observed_generation === generation;
 }
 
-/** So many at a time that neither the documents pile up nor each is waited for alone, as the pages of one document would be. */
+/** Regroups pages, so that memory is bounded and clusters are handled in parallel even if pages have one document each. */
 async function* groups(pages: ReturnType<HyperfleetApi['clusters']>): typeof pages {
   const rest: HyperfleetCluster[] = [];
   for await (const page of pages) {
@@ -225,7 +225,7 @@ async function* groups(pages: ReturnType<HyperfleetApi['clusters']>): typeof pag
   yield rest;
 }
 
-/** The event, as the running system writes it. */
+/** Encodes the event like the running system. */
 export function eventFor(
   cluster: HyperfleetCluster,
   { rule, eventType, messages }: Pick<SentinelSettings, 'rule' | 'eventType' | 'messages'>,
@@ -244,24 +244,24 @@ export function eventFor(
   return { id, body };
 }
 
-// Sentinel as a process: a go over all clusters, a pause, the next go.
+// Sentinel as a process: polls in a loop.
 
 interface SentinelProcess {
   readonly sentinel: Pick<Sentinel, 'poll'>;
-  /** Whether the broker takes events right now. */
+  /** Whether the broker accepts events. */
   readonly connected: () => boolean;
   readonly logger: Logger;
   readonly metrics: Metrics;
   readonly signal: AbortSignal;
   readonly pauseMs: number;
-  /** One go, then the end. */
+  /** Exit after one poll. */
   readonly once: boolean;
   readonly ports: { readonly health: number | undefined; readonly metrics: number | undefined };
 }
 
-/** Pause after a go that failed: doubles from the normal one up to this. */
+/** Maximum pause after failed polls, which doubles from the normal one. */
 const MAX_PAUSE_MS = 60_000;
-/** Pause while clusters are about to have their dependencies, so that each has its event within a second; not for a whole fleet. */
+/** Pause while up to {@link FEW} clusters wait for dependencies, so that their events follow the last one within a second. */
 const SOON_MS = 500;
 const FEW = 20;
 
@@ -288,7 +288,7 @@ export async function runSentinel(process: SentinelProcess): Promise<number> {
   return process.once && failures > 0 ? 1 : 0;
 }
 
-/** Whether it went well, and how many clusters may have their dependencies at any moment. */
+/** Polls once. Returns whether it succeeded, and the number of waiting clusters. */
 async function onePoll({ sentinel, logger, metrics }: SentinelProcess) {
   try {
     const count = await sentinel.poll(new Date());
