@@ -1,18 +1,18 @@
-/** A command out of its table of flags. */
+/** Defines a command by its table of flags. */
 
 import { UsageError } from '../core/errors.ts';
 import { type Flags, type Given, parseFlags } from './flags.ts';
 import type { CommandSpec } from './help.ts';
 
-/** A command's table, with what it touches besides what its flags name. */
+/** A command's table, with permissions beyond the paths in its flags. */
 export interface CommandTable<F extends Flags> extends CommandSpec<F> {
   readonly permissions: FixedPermissions;
 }
 
-/** What is read and written by default: what the flags name. */
+/** Without `reads` and `writes`, a command accesses only paths in its flags. */
 type FixedPermissions = Pick<Permissions, 'hosts' | 'api'> & Partial<Permissions>;
 
-/** Makes the command; `run` is given what the arguments say. */
+/** Creates the command; `run` receives the parsed arguments. */
 export function defineCommand<F extends Flags>(
   table: CommandTable<F>,
   run: (given: Given<F>, io: CommandIo) => Promise<ExitCode>,
@@ -31,7 +31,7 @@ export function defineCommand<F extends Flags>(
   };
 }
 
-/** What flags name is read or written; an object of their own lists it behind what is fixed. */
+/** Adds the paths in flags to the fixed permissions. */
 function withFlags({ reads = [], writes = [], ...fixed }: FixedPermissions, flags: Flags): Permissions {
   const named = (touches: 'reads' | 'writes'): string[] =>
     Object.entries(flags)
@@ -44,39 +44,35 @@ function withFlags({ reads = [], writes = [], ...fixed }: FixedPermissions, flag
   };
 }
 
-// What a subcommand is: a name, a help text with an example, what it may touch, and a function.
-
-/** Where a command reads and writes. Given by `main.ts`, so that tests can look. */
+/** Input and output of a command; `main.ts` passes the real ones, tests their own. */
 export interface CommandIo {
   readonly stdin: NodeJS.ReadableStream;
   readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: { write(text: string): unknown; readonly isTTY?: boolean };
-  /** Writes to the descriptor at once, without the streams, whose making takes longer than a whole provider run. */
+  /** Writes to the descriptor synchronously. Creating a stream takes longer than a run of the credential provider. */
   readonly writeNow?: (fd: 1 | 2, text: string) => void;
-  /** Ends the process at once: for a command that has written all it has to say with {@link writeNow}. */
+  /** Exits at once, for a command that writes all its output with {@link writeNow}. */
   readonly exitNow?: (code: ExitCode) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Where this runs. @default {process.platform} */
+  /** @default {process.platform} */
   readonly platform?: NodeJS.Platform;
   /** Aborted on SIGINT and SIGTERM. */
   readonly signal: AbortSignal;
 }
 
-/** 0 done, 1 failed (or a check that did not hold), 2 wrong usage. */
+/** 0: success, 1: failure or a failed check, 2: wrong usage. */
 export type ExitCode = number;
 
 export interface Command {
   readonly name: string;
   readonly permissions: Permissions;
-  /** What help, completion and the reference are made of; made on demand, as the kubelet's plugin never needs it. */
+  /** The source of help, completion and reference; created on demand, because the credential provider never needs it. */
   spec(): Promise<CommandSpec>;
   run(args: readonly string[], io: CommandIo): Promise<ExitCode>;
 }
 
-/**
- * What a command may touch, as data. The reference in docs/reference/cli.md is made from it, and Node's `--permission` line is held against it.
- */
+/** Permissions of a command: the source of docs/reference/cli.md, and compared with the flags of Node's `--permission`. */
 export interface Permissions {
   /** Paths or flag names in angle brackets, such as `<--from>`. */
   readonly reads: readonly string[];
@@ -87,5 +83,5 @@ export interface Permissions {
   readonly api: readonly string[];
 }
 
-/** Touches nothing but its arguments and its output. */
+/** Permissions of a command that only reads its arguments and writes its output. */
 export const NOTHING: Permissions = { reads: [], writes: [], hosts: [], api: [] };

@@ -1,19 +1,17 @@
 /**
- * Findings as SARIF 2.1.0, which GitHub, GitLab and editors read.
+ * Findings as SARIF 2.1.0, for GitHub, GitLab and editors.
  *
- * Source of the form: OASIS, Static Analysis Results Interchange Format 2.1.0, §3; what GitHub wants beyond it, from "SARIF support for code scanning".
+ * Source of the format: OASIS, Static Analysis Results Interchange Format 2.1.0, §3; GitHub, "SARIF support for code scanning".
  */
 import { jsonText } from '../core/text.ts';
 import { VERSION } from '../core/version.ts';
 
-// What is wrong in files, for the tools of a pull request.
-
-/** One thing that is wrong in a file. */
+/** A problem in a file. */
 export interface FileFinding {
   readonly severity: string;
   /** CamelCase, stable. */
   readonly check: string;
-  /** As it was named on the command line. */
+  /** The path as on the command line. */
   readonly file?: string;
   readonly line?: number;
   readonly column?: number;
@@ -24,7 +22,7 @@ export interface FileFinding {
   readonly message: string;
 }
 
-/** What is wrong, behind the object and the field, if any. */
+/** The message, with the object and the field as prefix, if any. */
 export function findingText({ subject, path = '', message }: FileFinding): string {
   const about = [subject, path].filter((part) => part !== '').join(' ');
   return about === '' ? message : `${about}: ${message}`;
@@ -33,9 +31,7 @@ export function findingText({ subject, path = '', message }: FileFinding): strin
 const SCHEMA = 'https://json.schemastore.org/sarif-2.1.0.json';
 const DOCUMENTS = 'https://pullwright.dev';
 
-/**
- * The log of one run, as JSON. Findings without a line are at the first line of their file, since viewers leave out what has none.
- */
+/** The log of one run, as JSON. Findings without a line get line 1, because viewers ignore findings without one. */
 export function sarifText(findings: readonly FileFinding[]): string {
   const codes = [...new Set(findings.map(({ check }) => check))].sort();
   const driver = {
@@ -77,29 +73,27 @@ function resultOf(finding: FileFinding, ruleIndex: number): object {
   };
 }
 
-/** Relative to the folder of the run, as the tools want it; an absolute path becomes a `file:` address. */
+/** A relative path as a relative URI, as the tools expect; an absolute path as a `file:` URI. */
 function uriOf(path: string): string {
   const plain = path.replaceAll('\\', '/').replace(/^(?:\.\/)+/, '');
   const encoded = plain.split('/').map(encodeURIComponent).join('/');
   return plain.startsWith('/') ? `file://${encoded}` : encoded;
 }
 
-// Results as JUnit XML, which every CI system reads. Source of the form: the `testsuites` that Ant's JUnit task writes.
+// Results as JUnit XML for CI systems. Source of the format: `testsuites` as written by Ant's JUnit task.
 
 /** One checked subject. */
 export interface JunitCase {
   /** The file. */
   readonly classname: string;
   readonly name: string;
-  /** Why it does not hold; absent when it does. */
+  /** Why the check failed; absent if it passed. */
   readonly failure?: string;
-  /** What else is to be said; it fails nothing. */
+  /** Additional output, without effect on the result. */
   readonly note?: string;
 }
 
-/**
- * One suite of these cases.
- */
+/** One suite with these cases. */
 export function junitXml(suite: string, cases: readonly JunitCase[]): string {
   const failed = cases.filter(({ failure }) => failure !== undefined).length;
   const counts = `tests="${cases.length}" failures="${failed}"`;
@@ -125,7 +119,7 @@ function caseLines({ classname, name, failure, note }: JunitCase): readonly stri
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** Text for an attribute or an element; control characters and lone surrogates, which XML cannot hold, are dropped. */
+/** Escapes text for XML; replaces control characters and lone surrogates, which XML does not allow. */
 function xmlText(text: string): string {
   return text
     .toWellFormed()

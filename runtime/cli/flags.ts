@@ -424,7 +424,7 @@ export interface Given<F extends Flags> {
 }
 
 /**
- * Reads `args`. As for kubectl, `--name value`, `--name=value`, `-n value`, `-n=value`, `--switch` and `--switch=false` count, and
+ * Parses `args`. Like kubectl, accepts `--name value`, `--name=value`, `-n value`, `-n=value`, `--switch` and `--switch=false`;
  * arguments after `--` are not flags.
  *
  * @throws UsageError

@@ -1,4 +1,4 @@
-/** All output for people goes through here. */
+/** Formats and escapes all output for people. */
 import { defined } from '../core/record.ts';
 import { onOneLine, printable, withoutCommands, wrapped } from '../core/text.ts';
 import type { CommandIo } from './command.ts';

@@ -145,7 +145,7 @@ export async function commitAction(
   }
 }
 
-/** Replacing the resourceVersion compares it too and fails with 409; a failed test gives 422, like an invalid patch. */
+/** Sets the resourceVersion, so that a mismatch returns 409; a failed `test` returns 422, like an invalid patch. */
 function sent(operation: Action['operations'][number]): object {
   return operation.op === 'test' && operation.path === '/metadata/resourceVersion'
     ? { ...operation, op: 'replace' }

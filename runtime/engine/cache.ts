@@ -389,9 +389,9 @@ function isNewer(a: KubeObject, b: KubeObject): boolean {
   return x.length === y.length ? x > y : x.length > y.length;
 }
 
-// What readers of a cluster's objects see of an informer.
+// The interface of an informer for readers.
 
-/** One collection, with what narrows it. A {@link Read} whose namespace is resolved. */
+/** One collection with its selectors: a {@link Read} with a resolved namespace. */
 export interface Selection {
   readonly apiVersion: string;
   readonly kind: string;
@@ -409,23 +409,22 @@ export type ChangeListener = (object: KubeObject, knownTo?: string) => void;
 export interface Source {
   readonly selection: Selection;
   readonly status: SourceStatus;
-  /** Calls `listener` for every change from now on; gives the way to stop that. */
+  /** Calls `listener` for every further change. Returns a function that unsubscribes. */
   subscribe(listener: ChangeListener): () => void;
   /** Calls back when the status changes. */
   onStatus(listener: () => void): () => void;
   /**
-   * Has the values of these Secrets (`<namespace>/<name>`) read from now on, and those of no others for `who`. Only where they are
-   * not read anyway.
+   * Sets the Secrets (`<namespace>/<name>`) whose values are read for `who`. Only on sources that do not read all values.
    *
-   * @returns settled once each of them was requested, with or without a response
+   * @returns settles after each was requested, with or without a response
    */
   want?(who: object, places: ReadonlySet<string>): Promise<unknown>;
 }
 
 export interface SourceStatus {
-  /** `new` until the first list, or until it is known that the kind is missing. */
+  /** `new` until the first list succeeds or discovery finds no such kind. */
   readonly is: 'new' | 'synced' | 'missing';
-  /** Why it cannot be read at the moment. */
+  /** The current read error. */
   readonly error?: PullwrightError;
 }
 

@@ -11,7 +11,7 @@ import type { EventRecorder } from '../kube/events.ts';
 import type { ClusterCache } from './cache.ts';
 import type { Ref } from './contract.ts';
 
-/** So many corrections to one content within {@link WINDOW_MS} are attributed to edits by people. */
+/** Up to this number of corrections to one content within {@link WINDOW_MS} are attributed to edits by people. */
 const TOLERATED = 5;
 const WINDOW_MS = 120_000;
 /** After a fight is found, the write is retried after this time. */

@@ -24,7 +24,7 @@ export const HOSTED_CLUSTER_NAME = '{hostedClusterName}';
 
 /** Label and annotation that the engine puts on every object it creates; pruning requires both. */
 export const OWNER_LABEL = 'pullwright.dev/owner';
-/** Holds `<scope>|<namespace>|<name>` of the key that created the object. */
+/** Annotation with `<scope>|<namespace>|<name>` of the key that created the object. */
 export const KEY_ANNOTATION = 'pullwright.dev/key';
 
 /** The key of a reconcile: one name within one scope. */
@@ -45,12 +45,12 @@ export interface Ref {
   readonly uid?: string;
 }
 
-/** One kind a reconciler reads, as narrow as can be: the caches hold, and RBAC grants, exactly this. */
+/** One kind that a reconciler reads, as narrow as possible: caches and RBAC cover exactly this. */
 export interface Watch {
   readonly role: Role;
   readonly apiVersion: string;
   readonly kind: string;
-  /** Exact, {@link CONTROL_PLANE_NAMESPACE} or {@link HOSTED_CLUSTER_NAMESPACE}; absent for cluster-scoped kinds and for all namespaces. */
+  /** A name, {@link CONTROL_PLANE_NAMESPACE} or {@link HOSTED_CLUSTER_NAMESPACE}; absent for cluster scope and all namespaces. */
   readonly namespace?: string;
   /** Exact, or with {@link HOSTED_CLUSTER_NAME} in it. */
   readonly name?: string;
@@ -79,7 +79,7 @@ export interface Query {
 /** The pair of clusters that a key's scope names. */
 export interface ClusterPair {
   readonly name: string;
-  /** Namespace of the hosted control plane in the management cluster; in a stand-alone cluster the namespace that holds the platform's pull secret. */
+  /** Namespace of the hosted control plane; in a stand-alone cluster, that of the platform's pull secret. */
   readonly controlPlaneNamespace: string;
   /** The HostedCluster, absent when stand-alone. */
   readonly hostedCluster?: { readonly namespace: string; readonly name: string };
@@ -134,7 +134,7 @@ export interface Reader {
   refusal(ref: Ref): ReconcileError | undefined;
   /** Whether RBAC does not allow a dispensable {@link Watch} of the object: then it may exist although {@link get} finds none. */
   isUnreadable(ref: Ref): boolean;
-  /** Whether the cluster knows the kind (an optional {@link Watch} whose CRD is missing answers false). */
+  /** Whether the cluster serves the kind; false for an optional {@link Watch} whose CRD is missing. */
   serves(kind: { readonly role: Role; readonly apiVersion: string; readonly kind: string }): boolean;
 }
 
@@ -211,7 +211,7 @@ export interface ReconcileError {
 /** The desired state. Absent lists are empty. */
 export interface Result {
   readonly apply?: readonly Apply[];
-  /** Owned objects that stay as they are although they are not in `apply`: the last good result while input is bad. `all`: remove nothing. */
+  /** Owned objects not to prune although missing in `apply`: the last good result while input is invalid. `all`: no pruning. */
   readonly retain?: readonly Ref[] | 'all';
   /** Objects to delete, with their uid. */
   readonly remove?: readonly (Ref & { readonly uid: string })[];

@@ -1,6 +1,6 @@
 /**
- * Finds hosted clusters by the HostedControlPlanes and HostedClusters of the management cluster, and keeps a manager in line with them. The
- * kubeconfig of each is read again every minute.
+ * Discovers hosted clusters by the HostedControlPlanes and HostedClusters of the management cluster, and adds them to a manager
+ * or removes them. The kubeconfig of each is read again every minute.
  */
 
 import { isDeepStrictEqual } from 'node:util';
@@ -25,13 +25,13 @@ import type { ObjectStore } from './store.ts';
 // Reports the state of hosted clusters: counts as metrics, an event on the HostedControlPlane of each failing one, and a
 // PullStatus beside the Lease of this process, which `pullwright status` reads.
 
-/** A control plane that comes up has no kubeconfig for a moment, and one that restarts does not answer: only failures of more looks are reported. */
+/** Consecutive failed checks before a report, because a starting control plane has no kubeconfig and a restarting one is down. */
 const PASSING_LOOKS = 5;
 
 const DISCOVERY_MANAGER = 'pullwright-discovery';
-/** Looks from one try to the next. */
+/** Checks before a failed write is retried. */
 const PAUSE_AFTER_REFUSAL = 12;
-/** Looks after which what was written is looked at again: others may have deleted or changed it. */
+/** Checks after which the PullStatus is verified, because others may have deleted or changed it. */
 const LOOK_AGAIN = 120;
 
 export class HostedReport {
@@ -39,7 +39,7 @@ export class HostedReport {
   readonly #followers: ReadonlyMap<string, Follower>;
   #written = '';
   #problem = '';
-  /** Looks until what is written, or was refused, is tried again. */
+  /** Remaining checks until the next verification or retry. */
   #rest = 0;
   #writing = false;
 
@@ -49,9 +49,9 @@ export class HostedReport {
   }
 
   /**
-   * Looks at each cluster once. Called every few seconds.
+   * Checks each cluster once. Called every few seconds.
    *
-   * @param isKnown whether it is known which hosted clusters there are: that none is in trouble is said of no others
+   * @param isKnown whether discovery is synced; before, no PullStatus is written
    */
   look(isKnown: boolean): void {
     const seen = [...this.#followers].map(([name, follower]) => this.#seen(name, follower));
@@ -61,7 +61,7 @@ export class HostedReport {
     if (isKnown) void this.#write(seen);
   }
 
-  /** An Event on the HostedControlPlane with why its cluster is not looked after, unless it says so already. */
+  /** Records an Event on the HostedControlPlane with the failure, unless it was the last one. */
   #tell(follower: Follower, { code, message, hint = '' }: PullwrightError): void {
     const { management } = this.#options;
     if (!management.mayWrite || follower.told === message) return;
@@ -93,7 +93,7 @@ export class HostedReport {
     return { scope, state, trouble: failure };
   }
 
-  /** Writes what is news. Never rejects: what is not written now is written the next time. */
+  /** Writes a changed PullStatus. Never rejects: a failed write is retried in a later check. */
   async #write(seen: readonly SeenCluster[]): Promise<void> {
     const { lease, log } = this.#options;
     if (lease?.isHeld() !== true) {
@@ -142,7 +142,7 @@ const BACK_OFF = { firstMs: 1000, maxMs: 60_000 };
 export class Discovery {
   readonly #options: DiscoveryOptions;
   readonly #followers = new Map<string, Follower>();
-  /** UIDs of the open clusters by name; that of the management cluster is {@link #ownUid}. */
+  /** UIDs of the open hosted clusters by name, without the management cluster ({@link #ownUid}). */
   readonly #uids = new Map<string, string | undefined>();
   #ownUid: string | undefined;
   readonly #report: HostedReport;
@@ -169,7 +169,7 @@ export class Discovery {
     this.#ends.push(() => clearInterval(counter));
   }
 
-  /** Why it is not known which hosted clusters there are; undefined when it is. */
+  /** Why discovery is not synced; undefined if it is. */
   get waitingFor(): string | undefined {
     if (this.#sources.length === 0) return 'hosted clusters are not read yet';
     const [waiting] = this.#sources.filter(({ status }) => status.is !== 'synced');
@@ -180,7 +180,7 @@ export class Discovery {
     return error?.message ?? `${waiting.selection.kind}s are not read yet`;
   }
 
-  /** A hosted cluster that was found and not opened yet; undefined when there is none. */
+  /** Why the first unopened hosted cluster is not open; undefined if all are. */
   get unopened(): string | undefined {
     const opened = new Set(this.#options.manager.scopes.map(({ name }) => name));
     const [found] = [...this.#followers].filter(([name]) => !opened.has(name));
@@ -232,7 +232,7 @@ export class Discovery {
     this.#uids.delete(name);
   }
 
-  /** Opens the cluster, and opens it again whenever its kubeconfig changes or leads elsewhere. */
+  /** Opens the cluster, and reopens it when its kubeconfig changes. */
   async #keepConnected(follower: Follower): Promise<void> {
     const { manager, refreshMs = 60_000 } = this.#options;
     const { scope, stop } = follower;
@@ -243,7 +243,7 @@ export class Discovery {
         if (signal.aborted) break;
         [follower.failures, follower.failure] = [0, undefined];
       } catch (error) {
-        // Without a usable kubeconfig the last good connection stays: credentials outlive a mistake in the Secret.
+        // Keep the last good connection: its credentials stay valid when the Secret becomes invalid.
         this.#failed(follower, error);
       }
       const { failures } = follower;
@@ -271,7 +271,7 @@ export class Discovery {
     follower.failures += 1;
   }
 
-  /** Reads the kubeconfig; opens the cluster when it changed. */
+  /** Reads the kubeconfig, and opens the cluster if it changed. */
   async #look(follower: Follower): Promise<void> {
     const { scope, used } = follower;
     const kubeconfig = await this.#options.hosted.read(scope);
@@ -297,7 +297,7 @@ export class Discovery {
     follower.used = kubeconfig;
   }
 
-  /** @returns undefined where the kubeconfig may not read it: the cluster is compared with no other */
+  /** The UID of a cluster; undefined if RBAC forbids to read it, so that duplicates are not detected. */
   async #uidOf(scope: string, cluster: Cluster): Promise<string | undefined> {
     try {
       return (await cluster.client.get(KUBE_SYSTEM, { tries: 1 }))?.metadata.uid;
@@ -312,7 +312,7 @@ export class Discovery {
   }
 
   /**
-   * Keeps two names, or a name and the management cluster, from being one API server: both would write and prune there.
+   * Rejects a cluster that is already open under another name or is the management cluster: both would write and prune there.
    *
    * @throws PullwrightError `SameCluster`
    */
@@ -330,28 +330,26 @@ export class Discovery {
   }
 }
 
-// What discovery of hosted clusters is given.
-
-/** How to reach the hosted clusters. */
+/** Access to the hosted clusters. */
 export interface HostedClusters {
-  /** The kubeconfig as it is now. */
+  /** Reads the current kubeconfig. */
   read(scope: ClusterPair): Promise<Redacted<string>>;
   open(kubeconfig: Redacted<string>, scope: ClusterPair): Promise<Cluster>;
-  /** What holds the kubeconfig, for people. */
+  /** The object with the kubeconfig, for messages. */
   subject(scope: ClusterPair): string;
 }
 
 export interface DiscoveryOptions {
   readonly management: Cluster;
   readonly manager: Manager;
-  /** Hosted clusters of this process, by what the store holds. */
+  /** Returns the hosted clusters of this process (its shard) from the store. */
   readonly scopesOf: (store: ObjectStore) => readonly ClusterPair[];
   readonly hosted: HostedClusters;
   readonly log: Logger;
   readonly metrics: Metrics;
-  /** The kubeconfig is looked at again after this time. @default {60000} */
+  /** Interval between reads of a kubeconfig. @default {60000} */
   readonly refreshMs?: number;
-  /** The Lease of this process: a PullStatus beside it says how the hosted clusters fare. @default none is written */
+  /** The Lease of this process; a PullStatus beside it reports the state of the hosted clusters. @default no PullStatus */
   readonly lease?: { readonly namespace: string; readonly name: string; isHeld(): boolean };
 }
 
@@ -360,12 +358,12 @@ export class Follower {
   readonly scope: ClusterPair;
   readonly stop: AbortController = new AbortController();
   done: Promise<void> = Promise.resolve();
-  /** The kubeconfig that the open connection is made of. */
+  /** The kubeconfig of the open connection. */
   used: Redacted<string> | undefined;
-  /** Looks in a row that failed, and the last of these failures. */
+  /** Consecutive failures, and the last one. */
   failures = 0;
   failure: PullwrightError | undefined;
-  /** Reports in a row that found it failing, and the message of the last Event. */
+  /** Consecutive checks with a failure, and the message of the last Event. */
   looks = 0;
   told: string | undefined;
 
@@ -374,11 +372,11 @@ export class Follower {
   }
 }
 
-// The kubeconfig of a hosted cluster: one Secret of its control plane namespace, by name; never a list of Secrets.
+// The kubeconfig of a hosted cluster: one Secret in its control plane namespace, read by name, so that RBAC needs no `list`.
 
-/** HyperShift's key in every kubeconfig Secret. */
+/** Key of HyperShift's kubeconfig Secrets. */
 const KEY = 'kubeconfig';
-/** The one that HyperShift makes, of `system:admin`. */
+/** The kubeconfig Secret that HyperShift creates, for `system:admin`. */
 const HYPERSHIFT_MAKES = 'admin-kubeconfig';
 
 /**

@@ -1,10 +1,10 @@
-/** Shards of hosted clusters, and what is said of how each cluster fares. */
+/** Shards of hosted clusters, and the reported state of each cluster. */
 
 import { readinessOf } from '../core/kubernetes/conditions.ts';
 import type { EntryStatus, PullStatusInput } from '../core/kubernetes/pull-status.ts';
 import { countedOf, someOf } from '../core/text.ts';
 
-/** On a HostedCluster: the shard whose reconciler manages it. Without it, the reconciler without a shard does. */
+/** Label of a HostedCluster: the shard that manages it. Without the label, the reconciler without a shard does. */
 export const SHARD_LABEL = 'pullwright.dev/shard';
 
 /** Name of the Deployment, ServiceAccount and Lease of a shard's reconciler. */
@@ -12,22 +12,22 @@ export function reconcilerName(shard?: string): string {
   return shard === undefined ? 'pullwright-reconciler' : `pullwright-reconciler-${shard}`;
 }
 
-/** One hosted cluster, as the reconciler sees it. */
+/** The observed state of a hosted cluster. */
 export interface SeenCluster {
   /** `<namespace>/<HostedCluster>` */
   readonly scope: string;
-  /** `refused`: its kubeconfig leads to another one's cluster. */
+  /** `refused`: its kubeconfig points to the API server of another cluster. */
   readonly state: 'ready' | 'starting' | 'failing' | 'refused';
-  /** Why it is failing or refused; without it, it may pass. */
+  /** Why it is failing or refused; absent while the failure may be transient. */
   readonly trouble?: { readonly code: string; readonly message: string; readonly hint?: string | undefined };
 }
 
-/** The CRD takes no longer ones. */
+/** Maximum lengths in the CRD. */
 const MOST_SUBJECT = 1024;
 const MOST_MESSAGE = 4096;
 
 /**
- * Condition and verdicts: one verdict for each cluster that is in trouble, none for those that are not.
+ * Returns conditions, and a verdict for each cluster with a reported failure.
  *
  * @param clusters in any order
  */

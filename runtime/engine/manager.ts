@@ -1,4 +1,4 @@
-/** Every pair of clusters that one process manages, each with its own controllers: one that is down harms no other. */
+/** Manages the pairs of clusters of a process. Each has its own controllers, so that a failing cluster does not affect others. */
 
 import type { PullwrightError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
@@ -16,7 +16,7 @@ export interface ManagerOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly clock: QueueClock;
-  /** Time in which passes of a removed pair may finish, counted while this process is running; then they are aborted. @default {5000} */
+  /** Grace period for running passes of a removed pair; then they are aborted. @default {5000} */
   readonly lastPassesMs?: number;
 }
 
@@ -31,7 +31,7 @@ interface Member {
 export class Manager {
   readonly #options: ManagerOptions;
   readonly #members = new Map<string, Member>();
-  /** Pairs whose last passes are under way. */
+  /** Removed pairs with running passes. */
   readonly #leaving = new Map<string, Promise<void>>();
   #working = false;
 
@@ -43,14 +43,14 @@ export class Manager {
     return [...this.#members.values()].map(({ scope }) => scope);
   }
 
-  /** @throws Error when the pair is not known */
+  /** @throws Error for an unknown pair */
   clustersOf(name: string): Clusters {
     const member = this.#members.get(name);
     if (member === undefined) throw new Error(`Unknown scope "${name}"`);
     return member.clusters;
   }
 
-  /** Starts to watch a pair, and to work on it once {@link work} was called. */
+  /** Starts the watches of a pair, and its workers once {@link work} was called. */
   add(scope: ClusterPair, clusters: Clusters): void {
     const { reconcilers, log } = this.#options;
     const controllers = reconcilers
@@ -72,7 +72,7 @@ export class Manager {
     }
   }
 
-  /** Stops a pair; resolves after its last write. Nothing is removed from its clusters. */
+  /** Stops a pair. Resolves after its last write. Deletes no objects. */
   remove(name: string): Promise<void> {
     const member = this.#members.get(name);
     if (member === undefined) return this.#leaving.get(name) ?? Promise.resolve();
@@ -82,27 +82,27 @@ export class Manager {
     return left;
   }
 
-  /** From now on this process leads. */
+  /** Starts all workers, because this process leads from now on. */
   work(): void {
     this.#working = true;
     for (const { controllers } of this.#members.values())
       for (const controller of controllers) controller.work();
   }
 
-  /** Ends running passes and all watches. */
+  /** Stops all pairs. */
   async stop(): Promise<void> {
     await Promise.all([...this.#members.keys()].map((name) => this.remove(name)));
     await Promise.all(this.#leaving.values());
   }
 
-  /** Why the pair is not looked after yet; undefined when it is, or is not known. */
+  /** Why the pair is not synced yet; undefined if it is, or is unknown. */
   waitingFor(name: string): string | undefined {
     for (const controller of this.#members.get(name)?.controllers ?? [])
       if (!controller.readings.synced) return controller.readings.waitingFor ?? 'caches are being filled';
     return undefined;
   }
 
-  /** Why the hosted cluster of the pair cannot be read at the moment; undefined when it can, or is not known. */
+  /** The read error of the pair's hosted cluster; undefined if there is none, or the pair is unknown. */
   failureOf(name: string): PullwrightError | undefined {
     const failures = this.#members.get(name)?.controllers.map(({ readings }) => readings.hostedFailure);
     return failures?.find((failure) => failure !== undefined);

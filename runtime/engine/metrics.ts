@@ -1,4 +1,4 @@
-/** Metrics under the names that dashboards for controller-runtime, client-go and its workqueue already know. */
+/** Metrics with the names of controller-runtime, client-go and its workqueue, so that existing dashboards work. */
 
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -9,12 +9,12 @@ import type { Sample } from './contract.ts';
 import type { SeenCluster } from './hosted-status.ts';
 import type { QueueObserver } from './queue.ts';
 
-/** Something that happened. */
+/** An increment of a counter. */
 export interface CounterSample {
   /** Ends with `_total`. */
   readonly name: string;
   readonly help: string;
-  /** The same names every time. */
+  /** The label names must be the same for every sample. */
   readonly labels: Readonly<Record<string, string>>;
   /** @default {1} */
   readonly by?: number;
@@ -22,7 +22,7 @@ export interface CounterSample {
 
 export type ReconcileResult = 'success' | 'error' | 'requeue_after';
 
-/** A registry of its own; nothing is global. */
+/** Creates metrics in a new registry, without global state. */
 export type Metrics = ReturnType<typeof createMetrics>;
 
 const HANDLER_SECONDS = 'pullwright_webhook_handler_seconds';
@@ -93,14 +93,14 @@ export function createMetrics() {
       for (const [state, count] of Object.entries(counts)) hosted.set({ state }, count);
     },
     applied: (name: string, verb: string) => writes.inc({ controller: name, verb }),
-    /** One answer of an admission webhook, and how long the handler took. */
+    /** Observes the duration of an admission request. */
     admitted: (webhook: string, outcome: string, time: number) =>
       admissions.observe({ webhook, outcome }, time),
-    /** Adds to a counter, which is defined when it is first seen. */
+    /** Increments a counter, which is registered on first use. */
     count: sampleCounters(counter),
-    /** Replaces what `source` reported before. */
+    /** Replaces the samples of `source`. */
     samples: sampleGauges(registry),
-    /** Metrics of the queue of that name, until `end`. Its depth is read on every scrape. */
+    /** Registers a queue until `end` is called. Its depth is read on every scrape. */
     queue: queueMetrics(counter, histogram, registry),
     /** The exposition text and its content type. */
     render: async () => ({ text: await registry.metrics(), contentType: registry.contentType }),
@@ -118,7 +118,7 @@ function sampleCounters(
   };
 }
 
-/** Gauges that come and go with what reports them; equal ones of several sources are added up. */
+/** Gauges of changing sources; samples with equal labels are summed. */
 function sampleGauges(registry: Registry): (source: string, samples: readonly Sample[]) => void {
   const bySource = new Map<string, readonly Sample[]>();
   const gauges = new Set<string>();
@@ -190,23 +190,23 @@ function queueMetrics(
   };
 }
 
-// The small HTTP servers of a pod: `/healthz` and `/readyz` on one port, `/metrics` on another (or the same).
+// HTTP servers of a pod: `/healthz` and `/readyz` on one port, `/metrics` on another or the same.
 
-/** Why something is not well; undefined when it is. */
+/** Returns the problem; undefined if healthy. */
 export type Check = () => string | undefined;
 
-/** What is served. A check that fails answers 503 with its reason. */
+/** The served pages. A failed check returns 503 with its problem. */
 export interface Served {
   readonly ready: Check;
   readonly metrics: () => Promise<Page>;
-  /** Told what is served where. */
+  /** Logs each page set and its port. */
   readonly log?: Logger;
 }
 
 /**
- * Serves probes and metrics, each at a port of its own or both at one; port 0 lets the system choose.
+ * Serves probes and metrics on separate ports or on the same one; port 0 selects a free port.
  *
- * @returns ends all
+ * @returns closes all servers
  */
 export async function servePorts(
   { health, metrics }: { readonly health: number | undefined; readonly metrics: number | undefined },
@@ -217,7 +217,7 @@ export async function servePorts(
     return problem === undefined ? { text: 'ok' } : { status: 503, text: problem };
   };
   const probes: Pages = new Map([
-    // A process that is stuck does not answer.
+    // A stuck process does not respond.
     ['/healthz', () => ({ text: 'ok' })],
     ['/readyz', ready],
   ]);

@@ -1,4 +1,4 @@
-/** A PullStatus as a reconciler reports it: where it lies, what is applied, and its status with the times of transition kept. */
+/** The PullStatus of a reconciler: reference, applied object, and status with unchanged transition times. */
 import { type ConditionInput, conditionsIn, nextConditions } from '../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../core/kubernetes/pull-status.ts';
 import type { Apply, Reader, Ref, StatusPatch } from './contract.ts';
 
-/** Where the PullStatus of an object is: beside it, in the cluster of `role`. */
+/** The reference to the PullStatus of an object, in the same namespace of the cluster of `role`. */
 export function pullStatusRef(
   role: Ref['role'],
   { kind, namespace, name }: Omit<PullStatusTarget, 'apiVersion'>,
@@ -18,13 +18,12 @@ export function pullStatusRef(
   return { role, ...PULL_STATUS, namespace, name: pullStatusName(kind, name) };
 }
 
-/** What is said, of what. */
 type Said = Omit<PullStatusInput, 'present' | 'now'>;
 
 /**
- * The two parts of an outcome that a PullStatus is.
+ * Returns the object to apply and the status to write.
  *
- * @param role the cluster of the subject.
+ * @param role the cluster of the subject
  */
 export function reportPullStatus(
   reader: Reader,
@@ -36,7 +35,7 @@ export function reportPullStatus(
   return { apply: { role, object }, status: { ref, status } };
 }
 
-/** The status of an object that has one of its own: conditions keep the time of their last transition. */
+/** The status of an object itself: unchanged conditions keep their transition time. */
 export function statusPatch(
   ref: Ref,
   object: KubeObject,

@@ -1,6 +1,6 @@
 /**
- * The work queue: it holds each key at most once and never gives it to two workers at the same time. The key that was due first
- * comes first; failures back off exponentially. Semantics of client-go's workqueue.
+ * The work queue: contains each key at most once, never hands it to two workers at the same time, and returns the key that was
+ * due first. Failures back off exponentially. Semantics of client-go's workqueue.
  */
 import { exponentialMs } from '../core/back-off.ts';
 

@@ -1,7 +1,7 @@
 /**
  * Which addresses may be contacted under an untrusted host name: a registry in an image's name, an API server in a
- * kubeconfig. Without a guard such a name could make us contact the node's own ports, the services of a cluster or the metadata service of
- * a cloud, and reveal the response.
+ * kubeconfig. Without a guard such a name could make us contact the node's own ports, the services of a cluster or the metadata
+ * service of a cloud, and reveal the response.
  */
 import { lookup } from 'node:dns/promises';
 import { BlockList, isIP } from 'node:net';
@@ -118,8 +118,8 @@ export function addressKind(address: string): AddressKind {
 }
 
 /**
- * The first of `addresses` that the policy refuses. A name is contacted only if the policy allows all of them: the next lookup may return
- * another one.
+ * The first of `addresses` that the policy refuses. A name is contacted only if the policy allows all of them: the next lookup
+ * may return another one.
  *
  * @example
  * ```ts
@@ -149,7 +149,7 @@ function isIn(networks: Networks, address: string): boolean {
 /** First six groups of addresses that end with an IPv4 one: compatible, mapped, translated, NAT64. */
 const EMBEDDING = ['0:0:0:0:0:0', '0:0:0:0:0:65535', '0:0:0:0:65535:0', '100:65435:0:0:0:0'];
 
-/** The IPv4 address within `::/96`, `::ffff:0:0/96`, `::ffff:0:0:0/96`, `64:ff9b::/96`, `2002::/16` and `::5efe:0:0` of any network. */
+/** The IPv4 part of `::/96`, `::ffff:0:0/96`, `::ffff:0:0:0/96`, `64:ff9b::/96`, `2002::/16`, and `::5efe:0:0` in any network. */
 function embeddedIpv4(address: string): string | undefined {
   const groups = expand(address);
   const quad = (high = 0, low = 0): string => [high >> 8, high & 255, low >> 8, low & 255].join('.');
@@ -169,7 +169,7 @@ function expand(address: string): readonly number[] {
   return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after];
 }
 
-/** Gives the addresses of a host name, or rejects. */
+/** Resolves the addresses of a host name, or rejects. */
 export type Resolve = (host: string) => Promise<readonly string[]>;
 
 async function resolveHost(host: string): Promise<readonly string[]> {
@@ -194,10 +194,10 @@ export interface AddressGuard {
 }
 
 /**
- * The addresses to connect to for the host of `url`; undefined where a proxy connects. The caller connects to these and not to the
- * name, so that a second lookup cannot return another address. A name that only the proxy can resolve is not checked.
+ * The addresses to connect to for the host of `url`; undefined where a proxy connects. The caller connects to these and not to
+ * the name, so that a second lookup cannot return another address. A name that only the proxy can resolve is not checked.
  *
- * @throws what `refused` gives, or HttpError `HostNotFound`
+ * @throws the error of `refused`, or HttpError `HostNotFound`
  */
 export async function guardedAddresses(
   url: URL,

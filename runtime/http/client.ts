@@ -1,7 +1,6 @@
 /**
- * The one HTTP client: deadline, size limit and redirects are here, and CA, proxy and connections in the engine that it is
- * given. A program that lives for milliseconds can load it: it imports nothing of Node, and what only a failure or a redirect needs
- * is loaded then.
+ * The HTTP client: deadline, size limit and redirects. The engine implements CA, proxy and connections. Fast to load for programs
+ * that run for milliseconds: it imports no Node modules, and loads code for failures and redirects on demand.
  */
 import { HttpError, type HttpFailure, httpErrorOf, MAY_WORK_ELSEWHERE } from './http-error.ts';
 import type { HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
@@ -10,8 +9,8 @@ export interface HttpClientOptions {
   /** Whether `host[:port]` may be contacted without TLS. @default {TLS everywhere} */
   readonly plain?: (host: string) => boolean;
   /**
-   * The addresses to connect to, in their order; undefined for those of the host itself. Called for every request, including redirects;
-   * rejects for hosts that must not be contacted.
+   * Returns the addresses to connect to, in order; undefined to resolve the host. Called for every request, including redirects.
+   * Rejects for hosts that must not be contacted.
    */
   readonly addressesFor?: ((url: URL) => Promise<readonly string[] | undefined>) | undefined;
 }
@@ -19,13 +18,13 @@ export interface HttpClientOptions {
 /** Stateless: every text is decoded in one call. */
 const TEXT = new TextDecoder();
 
-/** A turn of the event loop counts as one step, however long it took. */
+/** Minimum number of turns of the event loop before a timeout. */
 const STEPS = 10;
 
 /**
- * Calls `run` after `ms`, and after at least ten turns of the event loop. Returns a function that cancels it. On a throttled CPU a turn of
- * the event loop may take seconds while responses wait unread. Counting those seconds would make a healthy server look silent, and the
- * retry would have even less time.
+ * Calls `run` after `ms`, and after at least ten turns of the event loop. Returns a function that cancels it. On a throttled CPU,
+ * a turn of the event loop may take seconds while responses wait unread. Counting those seconds would make a healthy server look
+ * silent.
  */
 export function afterAttended(ms: number, run: () => void): () => void {
   let timer: ReturnType<typeof setTimeout>;
@@ -47,19 +46,19 @@ export class HttpClient {
   }
 
   /**
-   * The head of the answer; the deadline is for it only.
+   * Returns the head of the response. The deadline covers only the head.
    *
-   * @throws HttpError when there is no answer, or what `addressesFor` says
+   * @throws HttpError without a response; errors of `addressesFor`
    */
   open(request: HttpRequest): Promise<HttpAnswer> {
     return this.#within(request, (answer) => answer);
   }
 
   /**
-   * The whole answer as text, within the deadline.
+   * Returns the whole response as text, within the deadline.
    *
    * @param limitBytes of the body, counted as it arrives
-   * @throws HttpError when there is no answer, or it is too long, truncated, or in an encoding that was not requested
+   * @throws HttpError without a response, or if it is too long, truncated, or in an encoding that was not requested
    */
   ask(request: HttpRequest, limitBytes: number): Promise<WholeAnswer> {
     return this.read(request, async (answer) => {
@@ -72,7 +71,7 @@ export class HttpClient {
    * The result of `take` for the response, within the deadline.
    *
    * @param take may read the body to its end
-   * @throws HttpError as {@link ask}, or what `take` throws
+   * @throws HttpError like {@link ask}; errors of `take`
    */
   read<T>(request: HttpRequest, take: (answer: HttpAnswer) => Promise<T>): Promise<T> {
     return this.#within(request, (answer) => {
@@ -162,22 +161,22 @@ function failed(failure: HttpFailure, message: string): Error {
   return new HttpError(failure, message);
 }
 
-/** `https://host:port` of a URL that is whole. */
+/** `https://host:port` of an absolute URL. */
 function originOf(url: string): string {
   const end = url.slice(8).search(/[/?#]/);
   return end === -1 ? url : url.slice(0, end + 8);
 }
 
-// Where a redirect leads, and what is sent there. Source of the rule: RFC 9110, section 15.4, and decision 073: a credential goes to
-// the origin that it is meant for and to no other.
+// Redirects: the target, and the headers to send. Source of the rule: RFC 9110, section 15.4, and decision 073: a credential is
+// sent only to its own origin.
 
 const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 const FOR_ONE_ORIGIN: readonly string[] = ['authorization', 'cookie', 'proxy-authorization'];
 
 /**
- * The request that follows a redirect; undefined when the response is not a redirect. Only GET and HEAD are followed.
+ * Returns the request that follows a redirect; undefined if the response is no redirect. Only GET and HEAD are followed.
  *
- * @throws HttpError `RedirectRefused` for a target that is not a URL or names a user
+ * @throws HttpError `RedirectRefused` if the target is not a URL or contains a user name
  */
 export function redirectOf(
   answer: Pick<HttpAnswer, 'status' | 'header'>,
@@ -196,7 +195,7 @@ export function redirectOf(
   return { ...request, url: target.href, headers: Object.fromEntries(kept) };
 }
 
-// Retries of passing failures, not before the time that the server requests. Pauses are arguments, so that tests need no clock.
+// Retries of transient failures. They honour Retry-After. Pauses are arguments, so that tests need no clock.
 
 /** Statuses after which the same request may succeed. */
 const PASSING: readonly number[] = [408, 429, 500, 502, 503, 504];
@@ -206,27 +205,23 @@ export function isPassingStatus(status: number): boolean {
   return PASSING.includes(status);
 }
 
-/** The value or the error of one try. */
+/** The result or the error of one try. */
 export type Tried<T> = { readonly value: T } | { readonly error: unknown };
 
 export interface RetryOptions<T> {
-  /** Calls in all. */
+  /** Maximum number of calls. */
   readonly tries: number;
-  /** Pause after try `round` (0 is the first), on top of what the server asks for; see `core/back-off.ts`. */
+  /** Pause after try `round` (from 0), in addition to Retry-After; see `runtime/core/back-off.ts`. */
   readonly waitMs: (round: number) => number;
-  /** A longer Retry-After is not waited for here: the caller has its own schedule. */
+  /** A longer Retry-After ends the retries, because the caller has its own schedule. */
   readonly longestWaitMs: number;
-  /** Undefined when another try is of no use; else how long the server wants to be left alone, if it says. */
+  /** Returns the Retry-After, if any; undefined if a retry cannot succeed. */
   readonly again: (tried: Tried<T>) => { readonly afterMs?: number | undefined } | undefined;
-  /** Waits; rejects when the run was interrupted. */
+  /** Waits; rejects if the run was interrupted. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
-/**
- * The last try's value.
- *
- * @throws what the last try threw
- */
+/** Retries `attempt`. Returns the value of the last try, or throws its error. */
 export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions<T>): Promise<T> {
   for (let round = 0; ; round += 1) {
     const tried = await attempt().then(
@@ -242,11 +237,11 @@ export async function retry<T>(attempt: () => Promise<T>, options: RetryOptions<
   }
 }
 
-/** Thirty years: an upper bound for header values of any length. */
+/** Thirty years: an upper bound, because header values may have any length. */
 const MOST_SECONDS = 1_000_000_000;
 
 /**
- * How long the header `Retry-After` says to wait, in milliseconds; undefined when it says nothing that can be read.
+ * Parses the header `Retry-After` to milliseconds; undefined if missing or invalid.
  * Source of the rule: RFC 9110: seconds, or a date.
  *
  * @param header value of the header

@@ -56,7 +56,7 @@ export class HttpsEngine implements HttpEngine {
       headers: {
         ...(request.address === undefined ? {} : { host: hostOf(origin) }),
         ...headers,
-        // Not by itself where a method has no body as a rule, such as DELETE.
+        // Node does not set it for methods that usually have no body, such as DELETE.
         ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
       },
       agent: secure ? this.#agentFor(request.identity, proxy) : this.#plain,
@@ -81,7 +81,7 @@ export class HttpsEngine implements HttpEngine {
   /** One agent for each proxy, as long as the client certificate stays the same. */
   #agentFor(identity: Identity | undefined, proxy: Redacted<string> | undefined): HttpsAgent {
     const { certificate = '' } = identity ?? {};
-    // Requests under way on the old ones continue to their end.
+    // Requests in progress on the old agents continue.
     if (this.#identity !== certificate) this.#agents.clear();
     this.#identity = certificate;
     const name = proxy === undefined ? '' : reveal(proxy);
@@ -95,7 +95,7 @@ export class HttpsEngine implements HttpEngine {
 
 class StaleConnection extends Error {}
 
-/** Keys connections by host, port and server name. Node's default key also contains all certificates, but each agent here has one set. */
+/** Keys connections by host, port and server name. Node's key also contains all certificates, but each agent here has one set. */
 class OneTrustAgent extends HttpsAgent {
   override getName(options: RequestOptions = {}): string {
     return `${options.host} ${options.port} ${options.servername ?? ''}`;

@@ -114,5 +114,5 @@ class FetchAnswer implements HttpAnswer {
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {
-  // An answer without a body ends at once.
+  // A response without a body has no stream.
 }

@@ -1,12 +1,12 @@
-/** The client for servers that a setting names: the system's authorities, and the proxy of the environment. */
+/** HTTP client for configured servers, with the system's authorities and the proxy of the environment. */
 import { redact } from '../core/redacted.ts';
 import { HttpClient } from './client.ts';
 import { HttpsEngine } from './engine.ts';
 import { proxyFor } from './proxy.ts';
 
 /**
- * @param env its `HTTPS_PROXY` and `NO_PROXY` count, as Go reads them
- * @param plainUrls servers that a person named by an `http:` URL, which are contacted without TLS
+ * @param env read for `HTTPS_PROXY` and `NO_PROXY`, in Go's format
+ * @param plainUrls configured URLs; hosts of `http:` URLs are contacted without TLS
  */
 export function openHttpClient(
   env: Readonly<Record<string, string | undefined>>,

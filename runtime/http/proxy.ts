@@ -1,4 +1,4 @@
-/** The proxy settings of the environment, read as Go programs (kubectl, oc) read them: NO_PROXY with names, suffixes, addresses and CIDR ranges. */
+/** Proxy settings of the environment, in the format of Go (kubectl, oc): NO_PROXY with names, suffixes, addresses and CIDRs. */
 
 import { isIP } from 'node:net';
 import { bareHost, isNetwork, networksOf } from './addresses.ts';
@@ -54,8 +54,8 @@ const PROXY_VARIABLES: readonly string[] = [
 ];
 
 /**
- * The environment, with its proxy variables removed from Bun's own: its fetch obeys them, even where NO_PROXY as Go reads it excludes
- * the host. Only for the credential provider: `node:https` ignores them, and Google's libraries need them.
+ * Returns a copy of the environment, and removes the proxy variables from Bun's own: its fetch obeys them even for hosts that
+ * Go's NO_PROXY excludes. Only for the credential provider: `node:https` ignores the variables, and Google's libraries need them.
  */
 export function takeProxySettings(env: Environment): Environment {
   const taken = { ...env };

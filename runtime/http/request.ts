@@ -1,7 +1,7 @@
 /** Request, response, and the engine that carries both. */
 import type { Redacted } from '../core/redacted.ts';
 
-/** The client certificate. */
+/** A client certificate. */
 export interface Identity {
   /** PEM. */
   readonly certificate?: string | undefined;
@@ -11,32 +11,32 @@ export interface Identity {
 
 export interface HttpRequest {
   readonly method: string;
-  /** Whole and encoded, such as `new URL(text).href` gives it. `http:` only to hosts that the client may contact without TLS. */
+  /** Absolute and encoded, such as `new URL(text).href`. `http:` only for hosts that may be contacted without TLS. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
-  /** Ends the request, and the body of its answer. */
+  /** Aborts the request, and the body of its response. */
   readonly signal?: AbortSignal | undefined;
-  /** Until the head of the response has arrived, or all of it where the whole is requested. Absent: no limit. */
+  /** Timeout for the head of the response, or for all of it if the whole is requested. @default {no limit} */
   readonly timeoutMs?: number;
   readonly identity?: Identity;
-  /** How many redirects are followed; without, a redirect is an answer like any other. @default {0} */
+  /** Maximum number of redirects to follow; 0 returns a redirect as the response. @default {0} */
   readonly redirects?: number;
-  /** Whether the request is idempotent: it is sent again when a kept connection turns out to be closed. @default {GET and HEAD} */
+  /** Whether the request is idempotent, so that it is resent if a kept connection was closed. @default {GET and HEAD} */
   readonly repeatable?: boolean;
   /** Called right before the request is sent, after all waiting; if it throws, nothing is sent. */
   readonly fence?: (() => void) | undefined;
 }
 
-/** The head of an answer, with its body still to come. Every status is an answer. */
+/** The head of a response, whose body is not read yet. Any status is a response. */
 export interface HttpAnswer {
   readonly status: number;
   readonly header: (name: string) => string | undefined;
-  /** The body as it arrives, in the encoding of the server. */
+  /** The body as a stream, in the encoding of the server. */
   readonly body: AsyncIterable<Uint8Array>;
-  /** The whole body. Rejects, and ends the connection, as soon as more than `limitBytes` have arrived. */
+  /** Reads the whole body. Rejects and closes the connection after more than `limitBytes`. */
   bytes(limitBytes: number): Promise<Uint8Array>;
-  /** The body is not needed: the connection is closed or reused. */
+  /** Discards the body: the connection is closed or reused. */
   discard(): void;
 }
 
@@ -47,25 +47,25 @@ export interface WholeAnswer {
   readonly text: string;
 }
 
-/** One request as an engine gets it. */
+/** A request for an engine. */
 export interface EngineRequest extends HttpRequest {
   /** `https://host:port` of the URL. */
   readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Connect to this address in place of the host's own. TLS and the header `host` stay with the URL. */
+  /** Address to connect to, instead of resolving the host. TLS and the header `host` still use the URL. */
   readonly address?: string | undefined;
-  /** Any of them ends the request and the body of its answer. */
+  /** Each aborts the request and the body of its response. */
   readonly halts: readonly AbortSignal[];
 }
 
-/** What moves the bytes. Rejects with the error of its runtime. */
+/** Sends requests. Rejects with errors of the runtime. */
 export interface HttpEngine {
   send(request: EngineRequest): Promise<HttpAnswer>;
   /** Ends kept connections. They do not keep the process alive. */
   close(): void;
 }
 
-/** Trusted authorities and proxy. TLS is always verified: no option and no variable turns that off. */
+/** Trusted authorities and proxy. TLS is always verified; no option or variable disables it. */
 export interface Route {
   /** PEM of the authorities to trust; absent: those of the system. */
   readonly ca?: string | readonly string[] | undefined;

@@ -1,4 +1,4 @@
-/** The small HTTP servers of a program: pages for probes and for Prometheus. */
+/** HTTP servers for probes and Prometheus metrics. */
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 
@@ -10,10 +10,10 @@ export interface Page {
   readonly contentType?: string;
 }
 
-/** By path. */
+/** Pages by path. */
 export type Pages = ReadonlyMap<string, () => Page | Promise<Page>>;
 
-/** Answers GET and HEAD by the page of the path. */
+/** Serves the page of the path for GET and HEAD. */
 export function pagesListener(pages: Pages): RequestListener {
   return (request, response) => {
     const send = ({ status = 200, text, contentType = 'text/plain; charset=utf-8' }: Page): void => {
@@ -32,7 +32,7 @@ export function pagesListener(pages: Pages): RequestListener {
   };
 }
 
-/** Serves pages without TLS. @throws Error with `code`, as `listen` of Node does */
+/** Serves pages without TLS. @throws the error of Node's `listen` */
 export async function servePages(pages: Pages, port: number, host?: string): Promise<Server> {
   const server = createServer(pagesListener(pages));
   server.requestTimeout = 10_000;
@@ -41,7 +41,7 @@ export async function servePages(pages: Pages, port: number, host?: string): Pro
   return server;
 }
 
-/** Ends a server, and every connection to it. */
+/** Closes a server and all its connections. */
 export async function closeServer(server: Server): Promise<void> {
   const closed = once(server, 'close');
   server.close();

@@ -1,28 +1,27 @@
 /**
- * A refusal by the API server, as an error that is safe to show: HTTP status, reason, object and the fields concerned. The
- * server's own message is not in it, because validation messages quote values; who refused is taken out of it, by name.
+ * Errors of the API server that are safe to show: HTTP status, reason, object and fields. They omit the server's message, which
+ * may quote values, except for the name of the webhook, policy or quota that rejected the request.
  */
 import { type ErrorOptions, PullwrightError, type RetryPolicy } from '../core/errors.ts';
 import { describeObject, type KubeObject, kubectl } from '../core/kubernetes/object.ts';
 import { recordOf, textOf, valueAt } from '../core/record.ts';
 
-// Who refused a request, out of the API server's words: its message is not shown as it is, because it may quote values, but names
-// of webhooks, policies, quotas, users and resources are words of a few letters that can be taken out.
-// Source of the rule: the texts of kube-apiserver 1.36 (authorization, ResourceQuota, ValidatingAdmissionPolicy, admission webhooks).
+// Extracts from the API server's message who rejected a request: names of webhooks, policies, quotas, users and resources.
+// Source of the rule: messages of kube-apiserver 1.36 (authorization, ResourceQuota, ValidatingAdmissionPolicy, webhooks).
 
-/** What to say in place of the status and its reason. */
+/** Replaces status and reason in the message. */
 export interface RefusalWords {
   /** CamelCase, stable. */
   readonly code: string;
-  /** What is the case; follows the colon of the message. */
+  /** Follows the colon of the message. */
   readonly state: string;
   readonly hint: string;
 }
 
-/** A name of Kubernetes. */
+/** A name in Kubernetes. */
 const NAME = '[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}';
 
-/** `$1` and `$2` stand for what the pattern found. */
+/** `$1` and `$2` are replaced by the groups of the pattern. */
 interface Rule extends RefusalWords {
   readonly pattern: RegExp;
 }
@@ -58,9 +57,7 @@ const DENIED = new RegExp(
   `User "(${NAME})" cannot ([a-z*]{1,32}) resource "([a-z0-9./-]{1,253})" in API group "([a-z0-9.-]{0,253})"(?: in the namespace "(${NAME})"| at the cluster scope)?`,
 );
 
-/**
- * Reads the message of a Status; undefined when it says nothing that is known.
- */
+/** Parses the message of a Status; undefined if it matches no rule. */
 export function refusalWords(message: unknown): RefusalWords | undefined {
   if (typeof message !== 'string') return undefined;
   const denied = DENIED.exec(message);
@@ -85,22 +82,22 @@ function deniedWords([, user = '', verb = '', resource = '', group = '', namespa
   };
 }
 
-/** One cause out of a Status object, without its message. */
+/** One cause of a Status object, without its message. */
 export interface ApiCause {
   /** `FieldValueInvalid`, `FieldManagerConflict`, `NamespaceTerminating`... */
   readonly reason: string;
   readonly field: string;
-  /** Whether the server said that the field cannot be changed. */
+  /** Whether the field is immutable. */
   readonly immutable: boolean;
-  /** Of a `FieldManagerConflict`: who owns the field. */
+  /** The owner of the field, for a `FieldManagerConflict`. */
   readonly manager?: string;
 }
 
-/** What {@link apiErrorOf} needs to know. */
+/** Input of {@link apiErrorOf}. */
 export interface Refusal {
   /** `get`, `list`, `apply`... */
   readonly verb: string;
-  /** `Secret/ns/name`, or the path for what is not an object. */
+  /** `Secret/ns/name`, or the path if there is no object. */
   readonly subject: string;
   readonly status: number;
   readonly retryAfterMs?: number | undefined;
@@ -120,12 +117,12 @@ export class ApiError extends PullwrightError {
   }
 }
 
-/** Whether `error` is a refusal with one of these HTTP statuses. */
+/** Whether `error` is an ApiError with one of these statuses, or with any if none is given. */
 export function isApiError(error: unknown, ...statuses: readonly number[]): error is ApiError {
   return error instanceof ApiError && (statuses.length === 0 || statuses.includes(error.status));
 }
 
-/** Turns an answer of 400 or more into an error. */
+/** Converts a response with a status from 400 on to an error. */
 export function apiErrorOf(refusal: Refusal): ApiError {
   const { status, verb, subject } = refusal;
   const details = detailsOf(refusal.body);
@@ -174,10 +171,10 @@ const TERMINATING: RefusalWords = {
   hint: 'Nothing can be made there until it is gone and made again',
 };
 
-/** Refused by foreign admission control: no event reports when that changes, so the request is retried. */
+/** Rejected by admission control or a quota. No event reports a change, so the request is retried. */
 const ADMISSION: readonly string[] = ['QuotaExceeded', 'AdmissionDenied'];
 
-/** Rights that are given back are noticed soon, however long they were missing: not left to a back-off that grows. */
+/** A fixed retry delay, so that granted permissions are detected soon, however long they were missing. */
 function waitOf(status: number, code: string): number | undefined {
   if (code === TERMINATING.code) return 5000;
   return status === 403 || ADMISSION.includes(code) ? 10_000 : undefined;
@@ -202,7 +199,7 @@ function describeCause({ field, reason, manager }: ApiCause): string {
 
 interface StatusDetails {
   readonly reason: string;
-  /** As it came: not to be shown. */
+  /** Unfiltered: must not be shown. */
   readonly message: unknown;
   readonly causes: readonly ApiCause[];
 }
@@ -211,7 +208,7 @@ function detailsOf(body: unknown): StatusDetails {
   const { reason, message, details } = recordOf(body);
   const { causes } = recordOf(details);
   return {
-    // A word, so that no text can hide in it.
+    // Accept only a word, so that it cannot quote a value.
     reason: /^\w{0,64}$/.test(textOf(reason)) ? textOf(reason) : '',
     message,
     causes: Array.isArray(causes) ? causes.map(causeOf) : [],
@@ -230,9 +227,7 @@ function causeOf(raw: unknown): ApiCause {
   };
 }
 
-// Anything that was thrown, as an error whose text is safe to show.
-
-/** `error` itself when it is one of ours; else only its code, because a runtime's text may quote what was on the wire. */
+/** Converts an error to a PullwrightError. Keeps only the code of others, because their message may quote received data. */
 export function asPullwrightError(error: unknown): PullwrightError {
   if (error instanceof PullwrightError) return error;
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
@@ -244,21 +239,21 @@ export function asPullwrightError(error: unknown): PullwrightError {
 
 // Message for an immutable field: the present value, the desired one, and the remedy.
 
-/** Kinds whose removal takes more with it than the object: never made again by themselves. */
+/** Kinds that are never recreated, because their content would be deleted with them. */
 const CARRIERS: ReadonlySet<string> = new Set([
   'CustomResourceDefinition',
   'Namespace',
   'PersistentVolumeClaim',
 ]);
 
-/** Whether an object of `kind` may be deleted and made again to change it. */
+/** Whether an object may be deleted and recreated to change it. */
 export function isReplaceable({ kind }: Pick<KubeObject, 'kind'>): boolean {
   return !CARRIERS.has(kind);
 }
 
 /**
- * @param fields paths that the API server named, such as `spec.selector`
- * @returns message and hint; values of Secrets are not in them
+ * @param fields paths of the immutable fields, such as `spec.selector`
+ * @returns message and hint, without values of Secrets
  */
 export function immutableText(
   before: KubeObject,
@@ -287,7 +282,7 @@ function fieldText(before: KubeObject, desired: KubeObject, field: string): stri
   return `${field} cannot be changed, there is ${shown(there)}, expected ${shown(wanted)}`;
 }
 
-/** Short enough for an event; a wrapped credential shows as such. */
+/** A value as JSON, shortened for Events; redacted values are masked. */
 function shown(value: unknown): string {
   const text = JSON.stringify(value);
   return text.length > 160 ? `${text.slice(0, 157)}...` : text;

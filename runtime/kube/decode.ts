@@ -1,7 +1,4 @@
-/**
- * Between raw JSON and {@link KubeObject}: the one file where Secret values become `Redacted`, and the one where they
- * become text again.
- */
+/** Converts between raw JSON and {@link KubeObject}. Only this file wraps Secret values in `Redacted`, and unwraps them again. */
 import { hash } from 'node:crypto';
 import { type KubeObject, LAST_APPLIED, type ManagedFieldsEntry } from '../core/kubernetes/object.ts';
 import { isRecord, scalarText } from '../core/record.ts';
@@ -10,12 +7,12 @@ import { Redacted, redact, reveal } from '../core/redacted.ts';
 type Raw = Readonly<Record<string, unknown>>;
 
 /**
- * Takes a parsed JSON object and wraps what is secret in it: of a Secret the values of `data` and `stringData` and the
- * annotation `kubectl.kubernetes.io/last-applied-configuration`. `stringData` is folded into `data`, as the API server does
- * on write. Everything else is the very same object.
+ * Wraps the secret values of a parsed Secret: `data`, `stringData` and the annotation
+ * `kubectl.kubernetes.io/last-applied-configuration`. Merges `stringData` into `data`, as the API server does on write. Returns
+ * any other object unchanged.
  */
 export function decodeObject(raw: Raw): KubeObject {
-  // Whatever the version says: a slip in it must not show the values. Groups have a slash, and Secrets of their own.
+  // Accept any version, so that a typo cannot expose values. An apiVersion with a slash has a group: not a core Secret.
   if (raw['kind'] !== 'Secret' || scalarText(raw['apiVersion']).includes('/')) return raw as KubeObject;
   const { stringData, data, ...rest } = raw;
   const wrapped = {
@@ -34,7 +31,7 @@ function wrapValues(values: unknown, toBase64: (text: string) => string): Record
 
 function wrapValue(value: unknown, toBase64: (text: string) => string): Redacted<string> {
   if (value instanceof Redacted) return value as Redacted<string>;
-  // The API server stores null as an empty value; other types cannot come from it, only from a hand-written file.
+  // The API server stores null as an empty value; other types occur only in hand-written files.
   return shared(
     typeof value === 'string'
       ? toBase64(value)
@@ -44,10 +41,10 @@ function wrapValue(value: unknown, toBase64: (text: string) => string): Redacted
   );
 }
 
-/** Copies of one Secret in thousands of namespaces come one after the other: their value is kept once. */
+/** Recent values. Copies of a Secret in thousands of namespaces are decoded consecutively and share one value. */
 const recent: Redacted<string>[] = [];
 const MOST_RECENT = 16;
-/** Shorter values are not worth the search. */
+/** Shorter values are not shared, because the search costs more. */
 const LEAST_SHARED = 64;
 
 function shared(text: string): Redacted<string> {
@@ -67,14 +64,14 @@ function withoutSecretAnnotation(metadata: unknown): { metadata?: unknown } {
   return { metadata: { ...metadata, annotations: { ...annotations, [LAST_APPLIED]: redact(applied) } } };
 }
 
-/** A digest of the whole object, secret values included: the same for the same content, and nothing can be read out of it. */
+/** SHA-256 of the whole object, secret values included. */
 export function digestObject(object: unknown): string {
   return hash('sha256', JSON.stringify(encodeObject(object)), 'hex');
 }
 
 /**
- * The raw JSON to send or write: every `Redacted` leaf as its value. What holds none is the very same object. Call it where the
- * bytes leave, nowhere else.
+ * Replaces every `Redacted` value by its content, for sending or writing. Returns an object without any unchanged. Call it only
+ * directly before the output.
  */
 export function encodeObject(object: unknown): unknown {
   if (object instanceof Redacted) return reveal(object);
@@ -95,17 +92,17 @@ export function encodeObject(object: unknown): unknown {
   return encoded ?? object;
 }
 
-// Objects without the fields that are never read, so that a large cache stays small.
+// Drops fields that are never read, to save memory in caches.
 
-/** Kinds of ours of which a field that the API server dropped must not go unseen. */
+/** Kinds whose last-applied annotation is kept, to detect fields that the API server dropped. */
 const LAST_APPLIED_KEPT: ReadonlySet<string> = new Set(['PullSecretProfile']);
 
-/** Kinds whose status another operator may write in our place: who does is how we see it. */
+/** Kinds whose managed fields of the status are kept, to detect another operator that writes it. */
 const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProviderConfig']);
 
 /**
- * Leaves out kubectl's copy of the object (but of profiles), the managed fields of status writers (but for kinds whose status others manage),
- * and of a Node the list of its images and volumes (most of its bytes).
+ * Removes the last-applied annotation and the managed fields of subresources, except for the kinds above, and the images and
+ * volumes of a Node, which are most of its size.
  */
 export function leanObject(object: KubeObject): KubeObject {
   const { managedFields, ...rest } = object.metadata;
@@ -131,10 +128,10 @@ export function leanObject(object: KubeObject): KubeObject {
   return { ...object, metadata, status };
 }
 
-/** Objects that one manager made by the thousand own the same fields: those are kept once. */
+/** Managed fields by their JSON, because thousands of objects of one manager share the same ones. */
 const knownFields = new Map<string, ManagedFieldsEntry['fieldsV1']>();
 const MOST_KNOWN = 1000;
-/** Of what one manager owns, as text: longer ones are hardly twice the same. A Secret of ours has a twentieth of it. */
+/** Longer managed fields are not shared, because they rarely repeat. Those of our Secrets have a twentieth of this size. */
 const MOST_TEXT = 16 * 1024;
 
 function withSharedFields(entry: ManagedFieldsEntry): ManagedFieldsEntry {
@@ -154,7 +151,7 @@ function without<V>(map: Readonly<Record<string, V>>, key: string): Readonly<Rec
   return Object.fromEntries(Object.entries(map).filter(([name]) => name !== key));
 }
 
-/** The value under `key`, never what a plain object inherits: a label may be called `constructor`. */
+/** The own property `key`, never an inherited one: a label may be named `constructor`. */
 export function own(map: Readonly<Record<string, unknown>>, key: string): unknown {
   return Object.hasOwn(map, key) ? map[key] : undefined;
 }

@@ -96,7 +96,7 @@ export function pathStep(key: string): string {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The FieldsV1 that server-side apply of `object` would record. Identity and server-set metadata are omitted, as by the server. */
+/** The FieldsV1 that server-side apply of `object` would record, without identity and server-set metadata. */
 export function fieldsOf(object: KubeObject): Fields {
   const { apiVersion: _apiVersion, kind: _kind, metadata, status: _status, ...rest } = object;
   const { labels, annotations, ownerReferences } = metadata;
@@ -370,7 +370,7 @@ function sameList(
 }
 
 /**
- * The server stores no zero value of an `omitempty` field, so `hostPID: false` never comes back. Once this manager has applied,
+ * The server stores no zero value of an `omitempty` field, so it never returns `hostPID: false`. Once this manager has applied,
  * such a field counts as set. Labels and annotations are stored even when empty.
  */
 function isOmittedZero({ path, before, after }: Difference): boolean {

@@ -1,6 +1,6 @@
 /**
- * Events for people (events.k8s.io/v1). An event has a name made of what it says, so that the same event is one object however
- * often and by which process it is sent: repeated, it becomes a series; after a restart, nothing is sent.
+ * Records Events (events.k8s.io/v1). The name contains a hash of the content, so equal Events of all processes are one object:
+ * repetitions become a series, and after a restart the existing Event is kept.
  */
 
 import { createHash } from 'node:crypto';
@@ -11,7 +11,6 @@ import { isApiError } from './api-error.ts';
 import type { KubeClient } from './client.ts';
 import type { ObjectRef } from './resources.ts';
 
-/** What is said about whom. */
 export interface EventInput {
   readonly regarding: ObjectRef & { readonly uid?: string | undefined };
   readonly type: 'Normal' | 'Warning';
@@ -24,16 +23,16 @@ export interface EventRecorderOptions {
   readonly client: KubeClient;
   /** `pullwright.dev/<reconciler>` */
   readonly controller: string;
-  /** Pod name or the like. */
+  /** Reporting instance, such as the pod name. */
   readonly instance: string;
   readonly now: () => number;
 }
 
-/** A series that is older than this begins anew: the API server forgets events after an hour. */
+/** A repetition after this time is not counted in a series: the API server deletes Events after an hour. */
 const SERIES_MS = 6 * 60_000;
-/** Events remembered at most. */
+/** Maximum number of remembered Events. */
 const REMEMBERED = 4096;
-/** An object may have so many different events in a row, then one per {@link REFILL_MS}: client-go's spam filter. */
+/** Burst of different Events per object, then one per {@link REFILL_MS}, as in client-go's spam filter. */
 const BURST = 25;
 const REFILL_MS = 300_000;
 const MANAGER = 'pullwright-events';
@@ -57,7 +56,7 @@ export class EventRecorder {
     this.#options = options;
   }
 
-  /** Sends `input`, or counts it as a repetition. Gives what was done. Rejects as the client does. */
+  /** Creates the Event, or updates its series. `known`: it already exists. `dropped`: rate limited. Rejects like the client. */
   async record(input: EventInput): Promise<'created' | 'repeated' | 'known' | 'dropped'> {
     const name = eventName(input);
     const now = this.#options.now();
@@ -133,12 +132,12 @@ function eventName({ regarding, type, reason, action, note }: EventInput): strin
   return `${regarding.name.toLowerCase().slice(0, 230)}.${hash}`;
 }
 
-/** Where kubectl looks for events of what has no namespace. */
+/** Events of cluster-scoped objects are in `default`, where kubectl looks for them. */
 function namespaceOf({ regarding }: EventInput): string {
   return regarding.namespace ?? 'default';
 }
 
-/** A time as `MicroTime` of the API has it. */
+/** Formats a `MicroTime` of the API. */
 export function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }

@@ -1,4 +1,4 @@
-/** What a MachineConfig brings to nodes, out of its Ignition config. */
+/** Reads files from the Ignition config of a MachineConfig. */
 import { gunzipSync } from 'node:zlib';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { recordOf } from '../core/record.ts';
@@ -19,15 +19,15 @@ interface Ignition {
   };
 }
 
-/** The Ignition config of a MachineConfig; an empty one where there is none. */
+/** The Ignition config of a MachineConfig; empty if it has none. */
 export function ignitionOf(machineConfig: KubeObject | undefined): Ignition {
   return recordOf(recordOf(machineConfig?.spec)['config']);
 }
 
-/** Unpacked; a larger file is not the configuration of a container runtime or a kubelet. */
+/** Maximum uncompressed size. Configurations of container runtimes and the kubelet are smaller. */
 const MAX_FILE = 4 * 1024 * 1024;
 
-/** Text of a file that a MachineConfig brings; undefined without it, and where it is remote, not text, or more than 4 MiB when unpacked. */
+/** Text of a file in a MachineConfig; undefined if missing, remote, not UTF-8, or larger than 4 MiB uncompressed. */
 export function ignitionText(machineConfig: KubeObject | undefined, path: string): string | undefined {
   const { files } = ignitionOf(machineConfig).storage ?? {};
   const { source = '', compression = '' } =

@@ -1,6 +1,6 @@
 /**
- * Keeps a copy of one collection: lists it in pages, then follows a watch with bookmarks, resumes after every kind of
- * interruption, lists again after 410, and drops a watch that has gone silent. Never ends by itself.
+ * Keeps a copy of one collection: lists it in pages, then watches it with bookmarks. Resumes after interruptions, relists after
+ * 410, and reopens a silent watch. Runs until it is stopped.
  */
 import { setImmediate } from 'node:timers/promises';
 import { type BackOff, backOffMs } from '../core/back-off.ts';
@@ -13,13 +13,13 @@ import { leanObject } from './decode.ts';
 import { Outage } from './requester.ts';
 import { type Collection, objectRef } from './resources.ts';
 
-/** What an informer does with what it sees. Called in order, never twice at once. */
+/** Receives the objects and the state of an informer. Calls are sequential. */
 export interface InformerSink {
-  /** The whole collection, after a list. */
+  /** Receives the whole collection after a list. */
   replace(objects: readonly KubeObject[]): void;
   set(object: KubeObject): void;
   delete(object: KubeObject): void;
-  /** `synced` after every list; `missing`: the cluster does not serve the kind; `failing`: with what, once per change of it. */
+  /** `synced` after every list; `missing`: the cluster does not serve the kind; `failing`: once per change of the error. */
   state(state: InformerState): void;
 }
 
@@ -32,26 +32,26 @@ export interface InformerOptions {
   readonly collection: Collection;
   readonly selector: Selector;
   readonly sink: InformerSink;
-  /** What is kept of each object. @default {leanObject} */
+  /** Reduces each object to the fields to keep. @default {leanObject} */
   readonly lean?: (object: KubeObject) => KubeObject;
-  /** Whether an object of which the metadata alone was read is to be read again, by its name and whole. @default {never} */
+  /** Whether to read a whole object by name after a metadata-only list or watch. @default {never} */
   readonly wantsWhole?: (object: KubeObject) => boolean;
   readonly timing?: Partial<InformerTiming>;
-  /** The back-off that it shares with others of the same cluster. @default {its own} */
+  /** Back-off shared by the informers of a cluster. @default {a separate one} */
   readonly outage?: Outage;
   readonly random?: () => number;
 }
 
 export interface InformerTiming {
-  /** Objects per page of a list: half as many where it is too large. @default {500} */
+  /** Objects per page of a list; halved if a page is too large. @default {500} */
   readonly pageSize: number;
-  /** The server ends a watch after this time, up to twice as much. @default {300} */
+  /** Minimum watch timeout; the actual one is up to twice as long. @default {300} */
   readonly watchSeconds: number;
-  /** A watch on which nothing came for so long, no bookmark either (the server sends one a minute), is broken. @default {150000} */
+  /** A watch without events for this time is reopened; the server sends a bookmark every minute. @default {150000} */
   readonly silenceMs: number;
   /** @default {{ firstMs: 200, maxMs: 30000 }} */
   readonly backOff: BackOff;
-  /** A kind that the cluster does not serve is looked for again after this time. @default {60000} */
+  /** Discovery of a missing kind is retried after this time. @default {60000} */
   readonly missingMs: number;
 }
 
@@ -63,9 +63,9 @@ const TIMING: InformerTiming = {
   missingMs: 60_000,
 };
 
-/** A watch that lived so long was a good one: the next is opened at once. */
+/** After a watch of at least this duration, the next one is opened without back-off. */
 const GOOD_WATCH_MS = 5000;
-/** Changes are taken for so long before others have their turn. */
+/** Events are handled for this time before yielding to the event loop. */
 const TURN_MS = 4;
 
 export class Informer {
@@ -76,7 +76,7 @@ export class Informer {
   readonly #outage: Outage;
   #synced = false;
   #failures = 0;
-  /** Watches in a row that ended at once. */
+  /** Consecutive short watches. */
   #cutShort = 0;
   #lastFailure = '';
 
@@ -102,7 +102,7 @@ export class Informer {
     this.#stop.abort();
   }
 
-  /** Lists all pages; gives the resource version to watch from. */
+  /** Lists all pages. Returns the resource version to watch from. */
   async #list(): Promise<string> {
     const { client, collection, selector, sink } = this.#options;
     const objects: KubeObject[] = [];
@@ -118,7 +118,7 @@ export class Informer {
     return resourceVersion;
   }
 
-  /** Watches, and resumes from the last resourceVersion, until the server answers 410 Gone. */
+  /** Watches, resuming from the last resource version, until the server returns 410 Gone. */
   async #follow(from: string): Promise<void> {
     let resourceVersion = from;
     while (!this.#stop.signal.aborted) {
@@ -133,13 +133,13 @@ export class Informer {
       const isShort = performance.now() - started < GOOD_WATCH_MS;
       this.#cutShort = isShort ? this.#cutShort + 1 : 0;
       if (failure !== undefined && !isForgotten) await this.#afterFailure(failure);
-      // A server that ends every watch at once, or forgets at once what it listed, must not be called in a tight loop.
+      // Back off if the server ends every watch at once, or expires a new resource version.
       else if (isShort) await pause(this.#backOffMs(), this.#stop.signal);
       if (isForgotten) return;
     }
   }
 
-  /** One watch, ended when nothing comes any more. */
+  /** Opens one watch. Ends when it is silent. */
   async *#watch(resourceVersion: string): AsyncGenerator<WatchEvent> {
     const { client, collection, selector } = this.#options;
     const control = new AbortController();
@@ -154,7 +154,7 @@ export class Informer {
       this.#succeeded();
       let turnBegan = performance.now();
       for await (const event of events) {
-        // What came in one piece would be taken in one turn of the event loop, and all other clusters of the process would wait.
+        // Buffered events would otherwise be handled in one turn of the event loop, and block all other clusters of the process.
         if (performance.now() - turnBegan >= TURN_MS) {
           await setImmediate();
           turnBegan = performance.now();
@@ -165,7 +165,7 @@ export class Informer {
         yield event;
       }
     } catch (error) {
-      // Ending it on purpose is not a failure.
+      // Aborted by stop or by the silence timer: not a failure.
       if (control.signal.aborted) return;
       throw error;
     } finally {
@@ -222,9 +222,9 @@ export class Informer {
 }
 
 /**
- * All pages of a list. One that is too large is requested again with half its limit, and so are those after it.
+ * Yields the pages of a list. If a page is too large, halves the limit for it and the following pages.
  *
- * @throws PullwrightError `AnswerTooLarge` for an object that is too large by itself, or what the client throws
+ * @throws PullwrightError `AnswerTooLarge` if a single object is too large; errors of the client
  */
 export async function* pagesOf(
   client: KubeClient,

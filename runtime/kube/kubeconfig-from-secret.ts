@@ -1,6 +1,6 @@
 /**
- * A kubeconfig from a Secret is untrusted: it may hold an https server and inline CA,
- * certificate, key or token, and nothing that reads files, runs programs, turns verification off or sends traffic elsewhere.
+ * Parses a kubeconfig from a Secret, which is untrusted. Only an https server and an inline CA, certificate, key or token are
+ * allowed: nothing that reads files, runs programs, disables TLS verification or redirects traffic.
  */
 import { isIP } from 'node:net';
 import { PullwrightError } from '../core/errors.ts';
@@ -21,14 +21,14 @@ export interface SecretKubeconfig {
   /** `Secret/ns/name`, for messages. */
   readonly subject: string;
   readonly text: Redacted<string>;
-  /** Addresses that are meant although they are loopback or link-local. @default none */
+  /** Addresses that are allowed although they are loopback or link-local. @default none */
   readonly allow?: Networks;
 }
 
 /**
- * The connection that the current context describes.
+ * Returns the connection of the current context.
  *
- * @throws PullwrightError `KubeconfigRefused`, naming every field that is not allowed; never a value
+ * @throws PullwrightError `KubeconfigRefused` with the name of every field that is not allowed, without values
  */
 export function connectionFromSecret(input: SecretKubeconfig): Connection {
   const config = parsed(input);
@@ -75,7 +75,7 @@ function parsed(input: SecretKubeconfig): Map {
   return value;
 }
 
-/** Words of the library may quote the text; those of a bound are ours. */
+/** The message for an exceeded limit, which is our own. Other messages of the library may quote the text. */
 function tooMuch(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'RESOURCE_EXHAUSTION')
     return undefined;
@@ -89,7 +89,7 @@ function named(list: unknown, name: unknown, field: string): Map | undefined {
   return isRecord(value) ? value : undefined;
 }
 
-/** Other fields of kubeconfigs. Any other name is not shown: it may be a token whose "token:" was forgotten. */
+/** Other fields of kubeconfigs. Unknown names are not shown, because one may be a token without its "token:". */
 const KNOWN_FIELDS: ReadonlySet<string> = new Set([
   'certificate-authority',
   'disable-compression',

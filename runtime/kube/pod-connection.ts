@@ -1,6 +1,6 @@
 /**
- * The API server as every pod finds it: two variables and the files of its ServiceAccount. Programs in a pod do without the
- * library that reads kubeconfigs, which would be most of the agent's memory.
+ * The in-cluster connection: two variables and the files of the ServiceAccount. Does not load the kubeconfig library, which would
+ * use most of the agent's memory.
  */
 import { readFileSync } from 'node:fs';
 import { errnoOf, PullwrightError } from '../core/errors.ts';
@@ -10,7 +10,7 @@ import type { Connection } from './client.ts';
 /** Where the kubelet mounts the ServiceAccount. */
 export const SERVICE_ACCOUNT_DIR = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** @throws PullwrightError when this is not a pod with a token */
+/** Returns the in-cluster connection. @throws PullwrightError outside a pod, or without CA and token files */
 export function podConnection(env: Readonly<Record<string, string | undefined>>, folder: string): Connection {
   const host = env['KUBERNETES_SERVICE_HOST'];
   const port = env['KUBERNETES_SERVICE_PORT'] ?? '443';
@@ -23,7 +23,7 @@ export function podConnection(env: Readonly<Record<string, string | undefined>>,
   return {
     server: `https://${host.includes(':') ? `[${host}]` : host}:${port}`,
     ca: readCredentialFile(`${folder}/ca.crt`),
-    // Read again each time: the kubelet renews it.
+    // Read for every request, because the kubelet renews it.
     credentials: async () => ({ token: redact(readCredentialFile(`${folder}/token`).trim()) }),
   };
 }
@@ -34,13 +34,13 @@ const FILE_FAILURES: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder',
 };
 
-/** Why a file cannot be read, in words that hold nothing of it; `otherwise` for what the operating system did not refuse. */
+/** Why a file cannot be read, without its content; `otherwise` if the error has no code of the operating system. */
 export function fileFailure(error: unknown, otherwise: string): string {
   const code = errnoOf(error);
   return code === undefined ? otherwise : (FILE_FAILURES[code] ?? code);
 }
 
-/** The text of a certificate, key or token. @throws PullwrightError `CredentialFileUnreadable` */
+/** Reads a certificate, key or token. @throws PullwrightError `CredentialFileUnreadable` */
 export function readCredentialFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');

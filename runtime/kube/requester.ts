@@ -12,7 +12,7 @@ import type { HttpAnswer, HttpRequest } from '../http/request.ts';
 import { apiErrorOf } from './api-error.ts';
 import type { Connection, Credentials } from './client.ts';
 
-// Addresses of an API server from a kubeconfig in a Secret are untrusted: the writer of the Secret chooses them.
+// The address of an API server from a kubeconfig in a Secret is untrusted, because the writer of the Secret chooses it.
 
 /** Why an address is rejected. */
 export const REFUSED_SERVER =
@@ -137,7 +137,7 @@ export class Outage {
     this.#end = new AbortController();
   }
 
-  /** Whether `code` means that there was no response. If so, the outage begins or goes on. */
+  /** Whether `code` means that there was no response. If so, the outage starts or continues. */
   failed(code: string): boolean {
     if (SILENT.has(code)) this.#since ??= this.#now();
     return SILENT.has(code);

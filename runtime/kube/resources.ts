@@ -1,4 +1,4 @@
-/** From kinds to URLs: what a cluster serves, discovered once per API version and again for an unknown kind. */
+/** Maps kinds to URLs. Discovery runs once per API version, and again for an unknown kind. */
 import { PullwrightError } from '../core/errors.ts';
 import { isPathSegment, type KubeObject } from '../core/kubernetes/object.ts';
 
@@ -17,13 +17,13 @@ export interface Collection {
   readonly namespace?: string;
 }
 
-/** How a cluster that serves a kind serves it. */
+/** Plural and scope of a kind. */
 export interface Resource {
   readonly plural: string;
   readonly namespaced: boolean;
 }
 
-/** Kinds that every cluster serves in the same way: they cost no discovery. */
+/** Kinds that are the same in every cluster and need no discovery. */
 const WELL_KNOWN: Readonly<Record<string, Resource>> = Object.fromEntries(
   [
     'v1 Secret secrets ns',
@@ -48,14 +48,14 @@ const WELL_KNOWN: Readonly<Record<string, Resource>> = Object.fromEntries(
   }),
 );
 
-/** Gives the JSON of a discovery path, or undefined when the server answers 404. */
+/** Returns the JSON of a discovery path; undefined for 404. */
 export type Discover = (path: string) => Promise<unknown>;
 
 export class ResourceMap {
   readonly #discover: Discover;
   readonly #known: Map<string, Resource>;
 
-  /** @param known more kinds, under `<apiVersion> <kind>`: a request for one that is not served is answered with 404 */
+  /** @param known more kinds, by `<apiVersion> <kind>`; requests for one that the cluster does not serve return 404 */
   constructor(discover: Discover, known: Readonly<Record<string, Resource>> = {}) {
     this.#discover = discover;
     this.#known = new Map(Object.entries({ ...WELL_KNOWN, ...known }));
@@ -64,7 +64,7 @@ export class ResourceMap {
   /**
    * Path of a collection, or undefined when the cluster does not serve the kind.
    *
-   * @throws PullwrightError `UnsafeName` for a namespace that leads elsewhere
+   * @throws PullwrightError `UnsafeName` for a namespace that would change the path
    */
   async collectionPath(collection: Collection): Promise<string | undefined> {
     const resource = await this.#find(collection);
@@ -80,7 +80,7 @@ export class ResourceMap {
   /**
    * Path of one object, or undefined when the cluster does not serve the kind.
    *
-   * @throws PullwrightError `UnsafeName` for a name or namespace that leads elsewhere
+   * @throws PullwrightError `UnsafeName` for a name or namespace that would change the path
    */
   async objectPath(ref: ObjectRef): Promise<string | undefined> {
     expectName('name', ref.name);
@@ -106,12 +106,12 @@ interface ResourceList {
   }[];
 }
 
-/** Whether name and namespace are valid, so that a request for the object makes sense. */
+/** Whether name and namespace are valid path segments, so that the object may exist. */
 export function mayExist({ name, namespace }: ObjectRef): boolean {
   return isPathSegment(name) && (namespace === undefined || isPathSegment(namespace));
 }
 
-/** Encoded, a step of a path would be the same step. */
+/** Encoding is not enough: an encoded `..` is still resolved. @throws PullwrightError `UnsafeName` */
 function expectName(what: string, text: string): void {
   if (isPathSegment(text)) return;
   throw new PullwrightError(
@@ -128,7 +128,7 @@ function groupPath(apiVersion: string): string {
   return apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
 }
 
-/** The reference of a whole object. */
+/** The reference to an object. */
 export function objectRef({ apiVersion, kind, metadata }: KubeObject): ObjectRef {
   const { name, namespace } = metadata;
   return { apiVersion, kind, name, ...(namespace === undefined ? {} : { namespace }) };

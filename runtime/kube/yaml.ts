@@ -1,9 +1,7 @@
 /**
- * YAML as Kubernetes reads it, without the library's warnings: these quote the text on standard error, and the text may be a
- * kubeconfig. And YAML for Kubernetes to read.
+ * Parses and writes YAML like Kubernetes.
  *
- * Warnings of the library are off: it prints the line that it found odd on standard error, past our logger, and that line can
- * hold a credential.
+ * Warnings of the library are disabled: it prints the affected line to standard error, and that line may contain a credential.
  */
 import {
   type Alias,
@@ -29,29 +27,27 @@ import {
 import { scalarText } from '../core/record.ts';
 import { jsonText } from '../core/text.ts';
 
-// What is wrong with invalid YAML, without quoting the text: it may hold a credential.
+// Errors of invalid YAML without quotes of the text, which may contain a credential.
 
-/** What the library calls these mistakes quotes the text. */
+/** Replaces messages of the library that quote the text. */
 const OWN_WORDS: Readonly<Record<string, string>> = {
   BAD_DIRECTIVE: 'a line that begins with % and is not a directive',
   BAD_DQ_ESCAPE: 'an escape sequence in double quotes that there is not',
   TAG_RESOLVE_FAILED: 'a tag (!) that there is not, or a value that does not fit its tag',
 };
 
-/** The library recurses for each level, until the stack overflows. */
+/** The library recurses for each level, so deep nesting overflows the stack. */
 const STACK_IS_FULL = /^Maximum call stack size exceeded|Stack overflow/;
 
 const TOO_DEEP =
   'Lists and maps stand within each other too deeply to be read, expected at most some hundred levels';
 
-/** What the library says, or what to do where it ran out of stack. */
+/** The message of the library, or our own for a stack overflow. */
 export function yamlWords(message: string): string {
   return STACK_IS_FULL.test(message) ? TOO_DEEP : message;
 }
 
-/**
- * One phrase, no longer than 200 characters, of an error of the YAML library.
- */
+/** The message for an error of the YAML library: one phrase of at most 200 characters, without quotes of the text. */
 export function yamlMistake({
   code = '',
   message,
@@ -62,22 +58,21 @@ export function yamlMistake({
   const own = Object.hasOwn(OWN_WORDS, code) ? OWN_WORDS[code] : undefined;
   if (own !== undefined) return own;
   const [line = ''] = yamlWords(message).split('\n');
-  // After a word and a colon stands a piece of the text; ` : ` is the sign that is spoken of.
+  // The text is quoted after a word and a colon, while ` : ` refers to the character itself.
   const [words = ''] = line.split(/(?<=\S): | at line \d/);
   return words.replace(/["'].*["']/g, '…').slice(0, 200);
 }
 
-// What the YAML library takes minutes for in a megabyte: keys that stand twice, for which it compares each with all before it, and
-// aliases, each of which it looks up in the whole document.
+// Linear-time checks for duplicate keys and too many aliases. The library needs minutes per megabyte: it compares each key with
+// all earlier ones, and looks up each alias in the whole document.
 
-/** Far more than any manifest has, and few enough to look up. */
+/** Maximum number of aliases: far more than in any manifest, and few enough to resolve. */
 const MOST_ALIASES = 1000;
 
 type Span = readonly [start: number, end: number];
 
 /**
- * Where the second of two equal keys of one map begins and ends, and the first alias beyond {@link MOST_ALIASES}, in the order of the
- * text. Linear in the document, which was set not to look for them itself.
+ * Returns the positions of duplicate map keys, in the order of the text, and of the first alias beyond {@link MOST_ALIASES}.
  */
 export function yamlExcesses(document: Document): {
   readonly repeatedKeys: readonly Span[];
@@ -101,9 +96,9 @@ function spanOf(range: readonly number[] | null | undefined): Span {
   return [range?.[0] ?? 0, range?.[1] ?? 0];
 }
 
-// What plain YAML scalars mean to kubectl, the kubelet and the API server. They read YAML 1.1 in Go's manner: `yes`, `on` and `y`
-// are booleans, `0644` is octal and `1_000` a number, while `1:20` and `2001-01-01` are texts. To newer YAML all of these are
-// something else, so that a parser of it would call files good that a cluster refuses.
+// Plain scalars as kubectl, the kubelet and the API server read them, in Go's variant of YAML 1.1: `yes`, `on` and `y` are
+// booleans, `0644` is octal and `1_000` a number, while `1:20` and `2001-01-01` are strings. A YAML 1.2 parser reads them
+// differently, and would accept files that a cluster rejects.
 // Source of the rule: sigs.k8s.io/yaml 1.6 over go.yaml.in/yaml/v2, compared in test/oracle/kubernetes/yaml.test.ts.
 
 const tag = (name: string): string => `tag:yaml.org,2002:${name}`;
@@ -134,7 +129,7 @@ const BOOL: ScalarTag = {
   resolve: (text) => /^(?:y|t|on$)/i.test(text),
 };
 
-/** Go takes underscores out first, wherever they are; only the first character must be another. */
+/** Go removes underscores first, in any position but the first. */
 const INT: ScalarTag = {
   tag: tag('int'),
   default: true,
@@ -173,7 +168,7 @@ const BINARY: ScalarTag = {
   resolve: (text) => Buffer.from(text, 'base64').toString(),
 };
 
-/** `<<: *base`. The later one wins, also over a key that is written out before. */
+/** `<<: *base`. The later value wins, even over an explicit key before it. */
 const MERGE: ScalarTag = {
   tag: tag('merge'),
   default: 'key',
@@ -215,28 +210,28 @@ export const KUBERNETES_SCHEMA: SchemaOptions = {
   customTags: [NULL_KEY, NULL, BOOL, INT, FLOAT, NOT_FINITE, BINARY, MERGE],
 };
 
-// Documents of YAML as Kubernetes reads them. Keys that stand twice are refused in linear time, and aliases without end.
+// YAML documents as Kubernetes reads them, with duplicate keys and too many aliases rejected.
 
 /** Options of every parse: with `uniqueKeys` the library would compare each key with all others. */
 const OPTIONS = { ...KUBERNETES_SCHEMA, uniqueKeys: false, prettyErrors: false } as const;
 
 /**
- * The one document, with its mistakes.
+ * Parses one document, with its errors.
  *
- * @param lines learns where lines begin
+ * @param lines receives the line positions
  */
 export function yamlDocument(text: string, lines: LineCounter): Document {
   return judged(parseDocument(text, { ...OPTIONS, lineCounter: lines, logLevel: 'silent' }), lines);
 }
 
-/** All documents of the text, each with its mistakes. */
+/** Parses all documents, each with its errors. */
 export function yamlDocuments(text: string): readonly Document[] {
   const lines = new LineCounter();
   const found = parseAllDocuments(text, { ...OPTIONS, lineCounter: lines, logLevel: 'error' });
   return (Array.isArray(found) ? found : []).map((document) => judged(document, lines));
 }
 
-/** With the mistakes that the library did not look for, and their lines in the words of all. */
+/** Adds the errors of {@link yamlExcesses}, and the position to every message. */
 function judged(document: Document, lines: LineCounter): Document {
   const { repeatedKeys, aliasTooMany } = yamlExcesses(document);
   const errors = [
@@ -255,9 +250,7 @@ function judged(document: Document, lines: LineCounter): Document {
   return document;
 }
 
-/**
- * What the document says. Throws what the library throws, and for a second document: the kubelet passes over it without a word.
- */
+/** Parses one document. Throws errors of the library, and for a second document, which the kubelet silently ignores. */
 export function parseYaml(text: string): unknown {
   const [first, ...more] = yamlDocuments(text);
   if (first === undefined) return null;
@@ -268,24 +261,22 @@ export function parseYaml(text: string): unknown {
   return first.toJS();
 }
 
-/** As much as a Secret or a ConfigMap can hold. */
+/** Maximum size of a Secret or ConfigMap. */
 const MOST_LETTERS = 1024 * 1024;
 
-/**
- * As {@link parseYaml}, for an untrusted text: at most 1 MiB.
- */
+/** Like {@link parseYaml}, with a limit of 1 MiB for untrusted text. */
 export function parseShortYaml(text: string): unknown {
   if (text.length > MOST_LETTERS)
     throw new YAMLParseError([0, 0], 'RESOURCE_EXHAUSTION', `It has more than ${MOST_LETTERS} letters`);
   return parseYaml(text);
 }
 
-/** Many tools end a file with three dashes. */
+/** Whether a document is empty: many tools end a file with three dashes. */
 function isNothing(contents: unknown): boolean {
   return contents === null || (isScalar(contents) && contents.value === null);
 }
 
-/** How a value is laid out: widths, quotes, order of keys. */
+/** Formatting options: width, quotes, order of keys. */
 export type YamlLayout = Pick<CreateNodeOptions & DocumentOptions, 'aliasDuplicateObjects'> &
   Pick<ToStringOptions, 'indentSeq' | 'lineWidth' | 'singleQuote'> & { readonly sortMapEntries?: boolean };
 
@@ -293,14 +284,12 @@ export type YamlLayout = Pick<CreateNodeOptions & DocumentOptions, 'aliasDuplica
 const UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]/gu;
 
 /**
- * What must stand between double quotes: these, lines that begin with a tab, which Go takes for no block of text, and what CI systems
- * take for a command, so that an escape can stand for it where it is printed. A long line may be broken before any word.
+ * Requires double quotes: the characters above, lines that begin with a tab, which Go rejects in a block scalar, and CI commands,
+ * so that they can be escaped in output. A long line may be wrapped before any word.
  */
 const ODD = /(?![\n\t])[\p{Cc}\p{Cf}\u2028\u2029]|^\t|(?<!\S)::|##\w*\[/mu;
 
-/**
- * YAML of a plain value. Texts that any reader, old or new, would take for a number, a boolean or null are quoted.
- */
+/** Formats a plain value as YAML. Quotes strings that a YAML 1.1 or 1.2 parser would read as number, boolean or null. */
 export function toYaml(value: unknown, layout: YamlLayout = {}): string {
   const options = { ...KUBERNETES_SCHEMA, ...layout, compat: 'yaml-1.1' } as const;
   const text = stringify(value, options);
@@ -314,7 +303,7 @@ export function toYaml(value: unknown, layout: YamlLayout = {}): string {
   return document.toString(options).replace(UNSEEN, yamlEscape);
 }
 
-/** A value for programs, as `-o json` and `-o yaml` print it. YAML goes through JSON, where what is redacted shows as such. */
+/** Formats a value for `-o json` and `-o yaml`. YAML is converted from JSON, in which redacted values are masked. */
 export function dataText(form: 'json' | 'yaml', value: unknown): string {
   const text = jsonText(value);
   return form === 'json' ? text : toYaml(JSON.parse(text), { lineWidth: 0 });

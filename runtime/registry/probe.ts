@@ -80,7 +80,7 @@ export class HostMemory {
   readonly #answers = new Map<string, { readonly answer: ProbeResult; readonly until: number }>();
   readonly #now: () => number;
 
-  /** `now` gives milliseconds. */
+  /** `now` returns milliseconds. */
   constructor(now: () => number) {
     this.#now = now;
   }

@@ -54,7 +54,7 @@ export class RegistryError extends Error {
   }
 }
 
-// Allowed addresses of a registry: its name comes from an image, and so often from a tenant.
+// Allowed addresses of a registry: its name is part of an image reference, which a tenant may choose.
 
 /**
  * The address guard for hosts of registries. No policy: the user allowed the host. The message does not contain the address of a

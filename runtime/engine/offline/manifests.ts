@@ -1,6 +1,6 @@
 /**
- * Text of manifests to objects: multi-document YAML, JSON, `List` kinds, as `kubectl get -o yaml` prints them. Pure: text in,
- * objects and problems out.
+ * Parses manifests: multi-document YAML, JSON, and `List` kinds, as printed by `kubectl get -o yaml`. Pure: returns objects and
+ * problems.
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
@@ -15,14 +15,12 @@ import { refOf } from '../changes.ts';
 import { withIdentity } from '../contract.ts';
 import { ObjectStore } from '../store.ts';
 
-// Whether an object of a folder has lists, maps and texts where rules expect them. An API server rejects anything else, so that
-// rules need not; a folder is written by people. What pods, and what makes them, are made of is read whatever it is.
-// Rules read lists and maps where an API server has refused anything else, but a folder is written by people: what does not fit
-// the table is a problem of the file, with line, object and path.
+// Type checks of manifests. Rules rely on the types that an API server enforces, but files are written by people. A field of
+// another type is a problem of the file, with line, object and path.
 
 /**
- * What must be where, if it is there: `a.b[].c` is a path, through each element of a list; a map, a text, or a map of texts. Null means
- * absent.
+ * Required types of present fields. `a.b[].c` is a path through each element of a list; the type is an object, a string (`text`)
+ * or an object with string values (`texts`). Null counts as absent.
  *
  * Source of the rule: the published schemas of these kinds.
  */
@@ -90,9 +88,7 @@ const BY_KIND: Readonly<Record<string, readonly string[]>> = {
   Secret: ['type: text'],
 };
 
-/**
- * What is wrong first, with its path; undefined when nothing is.
- */
+/** The first field of a wrong type, as a message with its path; undefined if there is none. */
 export function shapeFault(object: Readonly<Record<string, unknown>>): string | undefined {
   const kind = scalarText(object['kind']);
   const own = Object.hasOwn(BY_KIND, kind) ? (BY_KIND[kind] ?? []) : [];
@@ -139,12 +135,12 @@ export interface Manifest {
   readonly at?: readonly (string | number)[];
 }
 
-/** Something that could not be read. */
+/** A document or object that could not be parsed, or a duplicate. */
 export interface ManifestProblem {
   readonly file: string;
   readonly line: number;
   readonly message: string;
-  /** The object is good, and given before: where. */
+  /** For a duplicate: the position of the first object. */
   readonly first?: { readonly file: string; readonly line: number };
 }
 
@@ -158,8 +154,8 @@ export interface Manifests {
  *
  * @param text content of one file
  * @param file name for messages
- * @param kinds parse only documents of these kinds (and lists); undefined parses all. A document says its kind on a line of
- *   its own, so that the others need not be parsed.
+ * @param kinds parse only documents of these kinds (and lists); undefined parses all. The kind of a document is on a
+ *   separate line, so other documents need not be parsed.
  */
 export function parseManifests(text: string, file: string, kinds?: ReadonlySet<string>): Manifests {
   const manifests: Manifest[] = [];
@@ -177,13 +173,13 @@ export function parseManifests(text: string, file: string, kinds?: ReadonlySet<s
   return { manifests, problems };
 }
 
-/** What to say of a document of Helm that is not a manifest before it is rendered. */
+/** The message for an unrendered document of a Helm chart; undefined for any other. */
 function chartText(text: string, file: string): string | undefined {
   if (/(^|\/)Chart\.yaml$/.test(file)) return 'belongs to a Helm chart: render it first (helm template)';
   return isTemplate(text) ? 'is a template of Helm: render it first (helm template)' : undefined;
 }
 
-/** Whether a text holds actions of Go templates, as those of Helm charts do. */
+/** Whether the text contains actions of Go templates, as in Helm charts. */
 export function isTemplate(text: string): boolean {
   return /\{\{-?\s*[.$\w"(/]/.test(text);
 }
@@ -289,7 +285,7 @@ function collect(
   }
 }
 
-/** `metadata: {creationTimestamp: null}` and the like come from typed printers, `status:` alone from people; null means absent. */
+/** Removes nulls, such as `creationTimestamp: null` of typed printers and an empty `status:`: null counts as absent. */
 function normalized(object: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const metadata = object['metadata'] as Readonly<Record<string, unknown>>;
   return { ...withoutNulls(object), metadata: withoutNulls(metadata) };
@@ -314,14 +310,14 @@ function faultOf(value: unknown): string | undefined {
   return shape === undefined ? undefined : `${kind} "${name}": ${shape}`;
 }
 
-/** A kind as people write it; anything else is not shown, because a line that slipped may put a credential here. */
+/** A valid kind. Anything else is not shown, because a misplaced line may put a credential here. */
 function shownKind(kind: string): string {
   return /^[A-Z][A-Za-z]{0,49}$/.test(kind) ? kind : 'an object';
 }
 
 // Folders of manifests on disk, or standard input, as object stores.
 
-/** What a folder holds. */
+/** Content of a folder. */
 export interface Folder extends Manifests {
   readonly store: ObjectStore;
 }
@@ -330,7 +326,7 @@ export interface Folder extends Manifests {
  * Reads every `*.yaml`, `*.yml` and `*.json` below `dir`, in name order. Hidden folders and links are skipped.
  *
  * @param stdin read for `-`
- * @throws PullwrightError when the folder does not exist, is not a folder or may not be read
+ * @throws PullwrightError if the path does not exist, is neither folder nor file, or cannot be read
  */
 export async function readFolder(
   dir: string,
@@ -341,7 +337,7 @@ export async function readFolder(
     return folderOf([{ file: 'standard input', text: await textOf(stdin) }], kinds);
   const files = await manifestFiles(dir);
   const texts: { file: string; text: string }[] = [];
-  // With slashes on Windows too: it is compared, sorted and printed for tools of pipelines.
+  // Use slashes on Windows too, because file names are compared, sorted and printed for other tools.
   for (const file of files)
     texts.push({
       file: relative(dir, file).replaceAll(sep, '/') || file,
@@ -350,7 +346,7 @@ export async function readFolder(
   return folderOf(texts, kinds);
 }
 
-/** The same for texts that are at hand. */
+/** Like {@link readFolder}, for texts in memory. */
 export function folderOf(
   texts: readonly { readonly file: string; readonly text: string }[],
   kinds?: ReadonlySet<string>,
@@ -387,7 +383,7 @@ async function manifestFiles(path: string): Promise<string[]> {
       retryPolicy: 'terminal',
     });
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => fail(path, error));
-  // What is below is not a manifest before Helm has rendered it.
+  // The files of a chart are no manifests before Helm has rendered them.
   if (entries.some(({ name }) => name === 'Chart.yaml')) return [join(path, 'Chart.yaml')];
   const found: string[] = [];
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
@@ -398,7 +394,7 @@ async function manifestFiles(path: string): Promise<string[]> {
   return found;
 }
 
-/** The text of `file`; `what` it is, with a space behind. @throws PullwrightError `InputUnreadable` */
+/** Reads `file`. @param what description for the message, with a trailing space @throws PullwrightError `InputUnreadable` */
 export async function readText(file: string, what = ''): Promise<string> {
   return readFile(file, 'utf8').catch((error: unknown) => fail(file, error, what));
 }

@@ -1,6 +1,6 @@
 /**
- * The engine without a cluster: runs every reconciler over object stores until nothing changes any more. The stores are
- * changed in place, as a cluster would be; what happened on the way is the result.
+ * The engine without a cluster: runs every reconciler over object stores until nothing changes any more. Modifies the stores in
+ * place, and returns the changes.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { PullwrightError } from '../../core/errors.ts';
@@ -37,7 +37,7 @@ export interface OfflineInput {
   readonly now: Date;
 }
 
-/** What happened to one object, from before the run to after it. */
+/** The change of one object by the run. */
 export interface ObjectResult {
   readonly verb: 'created' | 'configured' | 'unchanged' | 'removed';
   readonly reconciler: string;
@@ -46,7 +46,7 @@ export interface ObjectResult {
   readonly after?: KubeObject;
 }
 
-/** What one reconciler said about one key in the last round. */
+/** The result of a reconciler for one key in the last round. */
 export interface KeyReport {
   readonly reconciler: string;
   readonly key: Request;
@@ -64,7 +64,7 @@ export interface OfflineResult {
   readonly reports: readonly KeyReport[];
 }
 
-/** A key may be looked at this often; a set of reconcilers that still has something to change by then never settles. */
+/** Maximum passes per key; reconcilers that still change objects after that never settle. */
 const MAX_PASSES = 12;
 
 interface Pending {
@@ -75,8 +75,8 @@ interface Pending {
 /**
  * Reconciles to a fixed point.
  *
- * @returns every object that was looked at for writing, and what was reported
- * @throws PullwrightError `NotSettling`, naming the objects that go on changing
+ * @returns every object that a reconciler writes, changed or not, and the reports
+ * @throws PullwrightError `NotSettling` with the objects that keep changing
  */
 export function runOffline(input: OfflineInput): OfflineResult {
   return new OfflineRun(input).run();
@@ -85,7 +85,7 @@ export function runOffline(input: OfflineInput): OfflineResult {
 class OfflineRun {
   readonly #input: OfflineInput;
   readonly #worlds: Map<Reconciler, Reader>;
-  /** What was looked at for writing, as it was before. */
+  /** The written objects, in their state before the run. */
   readonly #touched = new Map<string, { reconciler: string; ref: Ref; before: KubeObject | undefined }>();
   readonly #reports = new Map<string, KeyReport>();
   readonly #passes = new Map<string, { count: number; changed: Ref | undefined }>();
@@ -115,7 +115,7 @@ class OfflineRun {
       reads: reconciler.watches,
       serves: (kind) => served.has(kindKey(kind)),
       ...(facts === undefined ? {} : { lookup: facts }),
-      // A folder shows what no read does.
+      // A folder also contains objects that no watch covers.
       refusal: (ref) => {
         const found = stores[ref.role].get(ref);
         const isForeign = found !== undefined && found.metadata.labels?.[OWNER_LABEL] !== reconciler.name;
@@ -132,7 +132,7 @@ class OfflineRun {
     return roles.flatMap((role) => [...stores[role]].map((object) => refOf(role, object)));
   }
 
-  /** The keys that a change of `refs` concerns, each once, in a stable order. */
+  /** The keys to reconcile after a change of `refs`, without duplicates, in a stable order. */
   #keysOf(refs: readonly Ref[]): Pending[] {
     const found = new Map<string, Pending>();
     for (const reconciler of this.#input.reconcilers) {
@@ -170,7 +170,7 @@ class OfflineRun {
     return changed;
   }
 
-  /** Puts a change into the stores; gives the object when it really changed. */
+  /** Writes a change to the stores. Returns the object if it changed. */
   #commit(change: ChangeSet, author: Author): Ref[] {
     if (change.verb === 'refused') return [];
     this.#remember(change.ref, author);
@@ -260,7 +260,7 @@ function reportOf(author: Author, outcome: Result, refused: readonly ReconcileEr
   };
 }
 
-/** The object for people: without fields that only engines use. */
+/** The object for output, without fields that only the engine uses. */
 export function withoutBookkeeping(object: KubeObject, reconcilers: readonly string[]): KubeObject {
   const bare = reconcilers.reduce((rest, name) => withManager(rest, fieldManager(name), {}), object);
   const { managedFields, ...metadata } = bare.metadata;

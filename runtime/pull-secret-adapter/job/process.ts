@@ -27,7 +27,7 @@ export interface JobProcess {
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
 }
 
-/** Runs once. @returns the exit code, see `outcome.ts` */
+/** Runs once. @returns the exit code, see `runtime/pull-secret-adapter/outcome.ts` */
 export async function runJobProcess(options: JobProcess): Promise<number> {
   const { env } = options;
   const log = jobLog(env, options.write);
