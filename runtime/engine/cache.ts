@@ -208,7 +208,7 @@ export class CachedSource implements Source, InformerSink {
     if (known !== undefined && this.#onDemand?.wants(known) === true) await this.#lookAt(known);
   }
 
-  /** Whether this source holds the whole object, or will hold it. */
+  /** Whether this source has the whole object, or will have it. */
   hasWhole(object: KubeObject): boolean {
     return this.#onDemand === undefined && this.concerns(object) && matchesSelectors(this.selection, object);
   }
@@ -305,7 +305,7 @@ export class ClusterCache {
   observe(answer: KubeObject, knownTo?: string): void {
     const object = leanObject(answer);
     let kept: KubeObject | undefined;
-    // A source whose selectors match holds more of the object than one that is about to drop it.
+    // A source whose selectors match has more fields of the object than one that is about to drop it.
     const sources = [...this.#sources.values()].filter((source) => source.concerns(object));
     const losing = sources.filter(({ selection }) => !matchesSelectors(selection, object));
     for (const source of losing.length === 0 ? sources : [...losing, ...sources]) {

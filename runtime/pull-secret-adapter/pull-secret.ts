@@ -1,7 +1,7 @@
 /**
  * Validates a pull secret before it is used, with the parser in `runtime/core/docker-config`. Errors of the existing job keep its
- * texts (JSON object, non-empty `auths`). The requirement is stricter than the consumers: at most 64 KiB, and every entry must have
- * a base64 `auth` for both the kubelet and CRI-O. Otherwise a partly working secret would be reported as available.
+ * texts (JSON object, non-empty `auths`). The requirement is stricter than the consumers: at most 64 KiB, and every entry must
+ * have a base64 `auth` for both the kubelet and CRI-O. Otherwise a partly working secret would be reported as available.
  */
 
 import { createHash } from 'node:crypto';

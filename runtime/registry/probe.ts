@@ -1,4 +1,4 @@
-/** Asks registries whether images exist: in parallel up to a limit, each with its own deadline. */
+/** Probes registries for images: in parallel up to a limit, each with its own deadline. */
 import { parseImageReference } from '../core/image-reference.ts';
 import { inParallel } from '../core/parallel.ts';
 import type { AddressPolicy } from '../http/addresses.ts';
@@ -20,7 +20,7 @@ export interface ProbeResult {
 }
 
 /**
- * Asks for the manifest of `reference`. Never rejects.
+ * Requests the manifest of `reference`. Never rejects.
  *
  * @param signal aborts the probe; then the verdict is `Unreachable`
  */
@@ -51,7 +51,7 @@ export async function probe(
 /** Probes at the same time. */
 const AT_ONCE = 16;
 
-/** Asks for each reference once. @returns the answers by reference */
+/** Probes each reference once. @returns the answers by reference */
 export async function probeAll(
   client: RegistryClient,
   references: readonly string[],
@@ -66,7 +66,7 @@ export async function probeAll(
 
 // After "too many requests", and after some consecutive requests without a response, further probes of the same host and
 // credential are answered from memory, for a bounded time.
-// Source of the rule: `Retry-After` of RFC 9110, bounded, because a tenant's registry may ask for any time.
+// Source of the rule: `Retry-After` of RFC 9110, bounded, because a tenant's registry may request any delay.
 // Otherwise a registry that is down would cost a timeout for each of hundreds of images, and a registry that limits requests
 // would get more of them. Nothing is stored between runs.
 
