@@ -1,10 +1,10 @@
 /**
  * The DaemonSet `global-pull-secret-syncer`, in two shapes.
  *
- * Source of the rule: requirement 1 ("Deployment process", "Node-level synchronization") and the DaemonSet that HyperShift's
- * operator makes. Ours differs where that one hurts: both secrets are always mounted and there is no content hash in the pod
- * template, so that a changed credential reaches the nodes by the mount and replaces no pod; the pod uses the node's network,
- * so that a node without a working network plugin still gets its credentials; readiness says whether the file is in place.
+ * Source of the rule: requirement 1 ("Deployment process", "Node-level synchronization") and the DaemonSet of HyperShift's
+ * operator. Ours always mounts both secrets and has no content hash in the pod template, so a changed credential reaches nodes
+ * by the mount without replacing pods. Its pod uses the host network, so that nodes with a broken network plugin get
+ * credentials. Readiness reports whether the file is in sync.
  */
 
 import { type AccountBound, cel, celOf, GOES, nodeReportBounds } from '../core/kubernetes/account-bounds.ts';
@@ -45,9 +45,9 @@ import {
   type UpstreamState,
 } from './options.ts';
 
-// Command line of the node agent, from its options.
+// Renders the command line of the node agent.
 
-/** Where the image holds the executable. */
+/** Path of the executable in the image. */
 const EXECUTABLE = '/usr/bin/pullwright';
 
 /** `pullwright agent` with a flag for every option that differs from the agent's default. */
@@ -89,9 +89,7 @@ export function agentDaemonSet(options: AgentOptions): KubeObject {
   });
 }
 
-/**
- * The DaemonSet exactly as HyperShift's operator makes it: for clusters where something depends on that shape.
- */
+/** The DaemonSet exactly as HyperShift's operator renders it, for clusters that depend on that shape. */
 export function upstreamDaemonSet(options: Pick<AgentOptions, 'image'>, state: UpstreamState): KubeObject {
   const names = state.merged ? [NAMES.original, NAMES.global] : [NAMES.original];
   return daemonSet({
@@ -132,7 +130,7 @@ function agentPod(options: AgentOptions): PodSpec {
   const names = [NAMES.original, NAMES.global];
   return {
     ...basePod(),
-    // Without any of these there is no token to steal.
+    // Agents that need no API access get no token.
     automountServiceAccountToken: asksApiServer(options),
     hostNetwork: true,
     enableServiceLinks: false,
@@ -141,10 +139,10 @@ function agentPod(options: AgentOptions): PodSpec {
     tolerations: options.tolerations ?? [{ operator: 'Exists' }],
     ...imagePullSecretsOf(options.imagePullSecrets),
     ...placement(options),
-    // Two restarts of a kubelet that does not come up, their pauses, and the way back.
+    // Time for two failed kubelet restarts, their pauses and the roll-back.
     terminationGracePeriodSeconds: 60,
     containers: [agentContainer(options, names)],
-    // Neither is certain to be there: a cluster may have no platform secret, and the tenant's part works alone.
+    // Both optional: a cluster may have no platform secret, and the tenant's works alone.
     volumes: [
       ...volumes(names, names),
       ...(options.janitor === true ? [AUTH_FILES.volume] : []),
@@ -159,7 +157,7 @@ function asksApiServer(options: AgentOptions): boolean {
   return options.watch !== false || reports(options) || booksTurns(options);
 }
 
-/** A nodeSelector where it suffices (upstream's form), an affinity for several kinds of nodes. */
+/** A nodeSelector when it suffices (upstream's form), else an affinity. */
 function placement(options: AgentOptions): Pick<PodSpec, 'nodeSelector' | 'affinity'> {
   const eligible = { [NAMES.nodeLabel]: 'true' };
   const also = options.alsoNodes ?? [];
@@ -188,13 +186,13 @@ function agentContainer(options: AgentOptions, secrets: readonly string[]): Cont
       { name: 'NODE_NAME', valueFrom: { fieldRef: { fieldPath: 'spec.nodeName' } } },
       ...(isOpen ? [{ name: 'NODE_ADDRESS', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } }] : []),
     ],
-    // Declared, so that the scheduler knows them: the pod has the node's network.
+    // Declared for the scheduler: the pod uses the host network.
     ports: [declared('probes', port), ...(isOpen ? [declared('metrics', AGENT_PORTS.metrics)] : [])],
     securityContext: securityContext(options),
     terminationMessagePolicy: 'FallbackToLogsOnError',
     // Measured with watch, turns and metrics: 67 MiB, of which 44 are pages of the executable.
     resources: options.resources ?? { requests: { memory: '80Mi', cpu: '5m' } },
-    // There is no liveness probe: who else holds the port must not end the agent, which ends by itself when its loop hangs.
+    // No liveness probe: another process on the port must not restart the agent, which exits by itself when its loop hangs.
     readinessProbe: {
       httpGet: { path: '/readyz', port, host: '127.0.0.1' },
       periodSeconds: 10,
@@ -214,15 +212,15 @@ function declared(name: string, port: number): NonNullable<Container['ports']>[n
 
 const TLS = { name: 'metrics-tls', mountPath: '/etc/pullwright-tls', readOnly: true } as const;
 
-/** Where CRI-O looks for auth files of namespaces; only the janitor needs it. */
+/** CRI-O's folder of namespaced auth files; only the janitor mounts it. */
 const AUTH_FILES = {
   volume: { name: 'crio-auth', hostPath: { path: '/etc/crio/auth', type: 'DirectoryOrCreate' } },
   mount: { name: 'crio-auth', mountPath: '/etc/crio/auth' },
 } as const;
 
 /**
- * Privileged as in the requirement. The restricted form keeps what the work takes: root's own files on the host
- * (`DAC_OVERRIDE`, `FOWNER`, `CHOWN` for an atomic replacement with the owner kept); the bus asks for uid 0 and no capability.
+ * Privileged, as required. The restricted form adds the capabilities to replace root's files atomically with the owner kept
+ * (`DAC_OVERRIDE`, `FOWNER`, `CHOWN`). D-Bus needs uid 0 and no capability.
  */
 function securityContext(options: AgentOptions): SecurityContext {
   if ((options.security ?? 'privileged') === 'privileged') return HOST_CONTAINER;
@@ -239,7 +237,7 @@ function securityContext(options: AgentOptions): SecurityContext {
   };
 }
 
-/** An atomic rename needs the folder of the file, so that the whole of `/var/lib/kubelet` is mounted. */
+/** Mounts the whole of `/var/lib/kubelet`, because an atomic rename needs the folder of the file. */
 function volumes(secrets: readonly string[], optional: readonly string[]): readonly Volume[] {
   return [
     { name: 'kubelet-config', hostPath: { path: KUBELET_FOLDER, type: 'Directory' } },
@@ -262,7 +260,7 @@ function mounts(secrets: readonly string[]): readonly VolumeMount[] {
 const KUBELET_FOLDER = NAMES.kubeletFile.slice(0, NAMES.kubeletFile.lastIndexOf('/'));
 const DBUS_FOLDER = '/var/run/dbus';
 
-/** What tells the Prometheus Operator to scrape the agents; it verifies their certificate. */
+/** PodMonitor for the Prometheus Operator, which verifies the agents' certificate. */
 export function agentPodMonitor({ tlsSecret }: NonNullable<AgentOptions['metrics']>): KubeObject {
   const metadata = {
     name: NAMES.syncer,
@@ -272,17 +270,15 @@ export function agentPodMonitor({ tlsSecret }: NonNullable<AgentOptions['metrics
   return podMonitor(metadata, SELECTOR, { serverName: METRICS_NAME, secret: tlsSecret });
 }
 
-// What an account that brings the agent to nodes may write of it, beyond what RBAC can say by names: a DaemonSet of that name with another
+// Bounds of accounts that deliver the agent to nodes, beyond RBAC's resource names: a DaemonSet of this name with another
 // program, folder or account would be root on every node.
 //
-// The pod is held to what is rendered: an older image of ours may have a known fault. Roles speak of Secrets by name, and bindings give the
-// agents' role to the agents alone.
+// The pod must equal the rendered one, because an older image may have a known vulnerability. Roles may grant Secrets by name
+// only, and bindings may grant the agents' role to the agents only.
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 
-/**
- * The bounds of an account that applies the agent's objects.
- */
+/** Returns the bounds of an account that applies the agent's objects. */
 export function agentGuard(options: AgentOptions): readonly AccountBound[] {
   return [agentPods(options), agentRoles(options), agentBindings(options)];
 }
@@ -293,7 +289,7 @@ function agentPods(options: AgentOptions): AccountBound {
   const { imagePullSecrets: _, resources, ...more } = options;
   const own: AgentOptions = {
     ...more,
-    // Quantities come back in another form.
+    // The API server normalizes quantities.
     ...(resources === undefined ? {} : { resources: cel<never>(`${CONTAINER}.resources`) }),
   };
   const states = [true, false].map((merged) => ({
@@ -317,7 +313,7 @@ function agentPods(options: AgentOptions): AccountBound {
   };
 }
 
-/** Of each namespace; of none that of the whole cluster. */
+/** CEL for the expected field per namespace; key "" is the cluster-scoped object. */
 function byNamespace(options: AgentOptions, kind: 'Role' | 'RoleBinding', field: string): string {
   const found = agentRbac(options)
     .filter((object) => object.kind.endsWith(kind))
@@ -325,7 +321,7 @@ function byNamespace(options: AgentOptions, kind: 'Role' | 'RoleBinding', field:
   return `object[?'${field}'].orValue([]) == ${celOf(Object.fromEntries(found))}[request.?namespace.orValue('')]`;
 }
 
-/** A role of another name reads Secrets by name: that of nodes that take credentials by themselves. */
+/** Roles of other names may only grant Secrets by name, as for nodes of the credential provider. */
 function agentRoles(options: AgentOptions): AccountBound {
   const others =
     "object.?rules.orValue([]).all(rule, rule.apiGroups == [''] && rule.resources == ['secrets'] && size(rule.?resourceNames.orValue([])) > 0 && rule.verbs.all(verb, verb in ['get', 'list', 'watch']))";
@@ -359,7 +355,7 @@ function agentBindings(options: AgentOptions): AccountBound {
 /** Name of the policy and its binding. */
 export const AGENT_POLICY_NAME = 'global-pull-secret-syncer.pullwright.dev';
 
-/** The policy and its binding; none where agents do not report. */
+/** The policy and its binding; empty when agents do not report. */
 export function agentBounds(options: Pick<AgentOptions, 'report' | 'shape'>): readonly KubeObject[] {
   if (!reports(options)) return [];
   const metadata = {
@@ -375,15 +371,15 @@ export function agentBounds(options: Pick<AgentOptions, 'report' | 'shape'>): re
 
 // ServiceAccount, Roles and RoleBindings of the node agent in both namespaces.
 // Source of the rule: requirement 1, "RBAC resources (ServiceAccount, Role, RoleBinding) are created for the DaemonSet in
-// both kube-system and openshift-config". The agent reads mounted files and needs none of it; what it watches and books is
-// granted by name, and without `watch`, `report` and turns the pod has no token to use it with.
+// both kube-system and openshift-config". The agent reads mounted files and needs no RBAC for that. Watches and turns are
+// granted by name; without `watch`, `report` and turns, the pod has no token.
 
-/** Names of the Leases that nodes share: the one with the turns. */
+/** Names of the Leases that nodes share for restart turns. */
 export function leaseNames(options: AgentRights): readonly string[] {
   return options.shape !== 'upstream' && booksTurns(options) ? [NAMES.turns] : [];
 }
 
-/** ServiceAccount, two Roles, two RoleBindings; the Leases that nodes share, and with reports what they take. */
+/** ServiceAccount, Roles, RoleBindings and Leases; with reports, also the rights to write them. */
 export function agentRbac(options: AgentRights): readonly KubeObject[] {
   const names = leaseNames(options);
   const ours = options.shape !== 'upstream';
@@ -403,16 +399,16 @@ export function agentRbac(options: AgentRights): readonly KubeObject[] {
   ];
 }
 
-/** How many nodes there are, which says how many may restart at once. */
+/** The DaemonSet's node count decides how many nodes may restart at once. */
 const FLEET_SIZE: PolicyRule = may(['get'], 'apps', ['daemonsets'], [NAMES.syncer]);
 
-/** Nodes belong to no namespace, and Events about them to another than the agent's. */
+/** Cluster-wide: Nodes are cluster-scoped, and Events about them are in another namespace. */
 function reportRbac(): readonly KubeObject[] {
   const { name, labels: marks } = metadata(NAMES.namespace);
   return grantAgents({ name, labels: marks }, [may(['get'], '', ['nodes']), EVENTS]);
 }
 
-/** The ServiceAccount as HyperShift's operator makes it: nothing but its name. */
+/** The ServiceAccount as HyperShift's operator renders it: only its name. */
 export function upstreamServiceAccount(): KubeObject {
   return kubernetesObject('ServiceAccount', { name: NAMES.syncer, namespace: NAMES.namespace }, {});
 }
@@ -421,7 +417,7 @@ function grantAgents(metadata: ObjectMeta, rules: readonly PolicyRule[]): readon
   return grant(metadata, rules, { name: NAMES.syncer, namespace: NAMES.namespace });
 }
 
-/** Empty, so that the agents' own writes to `spec` are never ours to revert. */
+/** Rendered empty, so that the agents' writes to `spec` are not drift. */
 function lease(name: string): KubeObject {
   return {
     apiVersion: 'coordination.k8s.io/v1',
@@ -442,15 +438,13 @@ function metadata(namespace: string): {
   };
 }
 
-// The objects of a cluster whose nodes get the global pull secret: rendered into git (`delivery: gitops`) or applied by the
-// reconciler (`delivery: reconciler`), from the same functions.
+// The sync objects of a cluster, from one set of functions: rendered into git (`delivery: gitops`) or applied by the reconciler.
 
-// Reports at write time what the reconciler would report later: an `additional-pull-secret` of the wrong type, or without its key.
-// By default the author gets a warning and the audit log a line; nothing is refused, because a tenant's mistake is not a reason
-// to break the tenant's pipeline. `deny` refuses, but spares updates of Secrets that already have another type: a type cannot
-// be changed, so that a refusal would leave no way but deletion.
+// Reports faults at admission that the reconciler would report later: an `additional-pull-secret` of the wrong type or without
+// its key. By default the author gets a warning and the audit log an entry; a denial would break the tenant's pipeline.
+// `deny` denies, except updates of Secrets that already have the wrong type: a type is immutable, so only deletion would help.
 
-/** Name of the policy that warns; the one that denies has `-deny` at its end. */
+/** Name of the warning policy; the denying policy appends `-deny`. */
 export const POLICY_NAME = 'additional-pull-secret.pullwright.dev';
 
 /** ValidatingAdmissionPolicies and their bindings. */

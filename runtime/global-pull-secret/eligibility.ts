@@ -1,18 +1,18 @@
 /**
- * Which nodes run the sync DaemonSet: those of NodePools that are replaced on upgrade, on platforms where nothing else writes
- * the kubelet's `config.json`. Level-based: the label also comes off.
+ * Selects the nodes that run the sync DaemonSet: nodes of Replace NodePools on platforms where no other component writes the
+ * kubelet's `config.json`. Level-based: the label is also removed.
  *
  * Source: requirement 1, "Platform and NodePool eligibility" (AWS and Azure, Replace only; InPlace never, because the Machine
- * Config Daemon works on the same file).
+ * Config Daemon writes the same file).
  */
 
 import { GLOBAL_PULL_SECRET } from '../core/kubernetes/hypershift.ts';
 import { type Redacted, reveal } from '../core/redacted.ts';
 
-/** Platforms on which nodes are eligible unless told otherwise. */
+/** Platforms with eligible nodes by default. */
 export const ELIGIBLE_PLATFORMS: readonly string[] = ['AWS', 'Azure'];
 
-/** A NodePool, as far as it matters here. */
+/** NodePool fields that decide eligibility. */
 export interface PoolTraits {
   /** `spec.platform.type`: `AWS`, `Azure`, `KubeVirt`, ... */
   readonly platform: string;
@@ -27,9 +27,9 @@ export interface Eligibility {
 }
 
 /**
- * Judges a pool.
+ * Decides whether a pool is eligible.
  *
- * @param platforms platforms to accept; {@link ELIGIBLE_PLATFORMS} is upstream's list, others are an opt-in
+ * @param platforms accepted platforms; {@link ELIGIBLE_PLATFORMS} is upstream's list, others are an opt-in
  */
 export function poolEligibility(
   pool: PoolTraits,
@@ -40,7 +40,7 @@ export function poolEligibility(
   return { eligible: true, reason: 'ReplaceOnEligiblePlatform' };
 }
 
-/** The labels that an eligible pool's Machines and Nodes carry; none for another. */
+/** Labels for the Machines and Nodes of a pool; empty when the pool is not eligible. */
 export function eligibilityLabels(eligible: boolean): {
   readonly machine: Readonly<Record<string, string>>;
   readonly node: Readonly<Record<string, string>>;
@@ -52,40 +52,38 @@ export function eligibilityLabels(eligible: boolean): {
   };
 }
 
-/** What is known of one node. */
+/** Facts about one node. */
 export interface NodeFacts {
   readonly name: string;
-  /** Value of the eligibility label on the Node, if it is there. */
+  /** Value of the eligibility label on the Node, if set. */
   readonly label: string | undefined;
-  /** Whether the label is owned by us, by managedFields. */
+  /** Whether our field manager owns the label, by managedFields. */
   readonly ours: boolean;
-  /** Whether another field manager owns it too, so that it would stay. */
+  /** Whether another field manager owns the label too, so that releasing it does not remove it. */
   readonly shared: boolean;
-  /** The pool of the node's Machine; undefined when Machine or NodePool cannot be found. */
+  /** The pool of the node's Machine; undefined when the Machine or NodePool is not found. */
   readonly pool: PoolTraits | undefined;
-  /** Value of the managed label on the Machine, which HyperShift's operator sets. */
+  /** Value of the managed label on the Machine, set by HyperShift's operator. */
   readonly machineLabel: string | undefined;
-  /** Whether the selector of the fleet selects the node. */
+  /** Whether the fleet's node selector matches the node. */
   readonly selected: boolean;
-  /** Whether nothing but that selector could: there are no pools. */
+  /** Whether the cluster has no NodePools, so that only the selector can match. */
   readonly poolless: boolean;
-  /** Whether the Machine Config Operator writes the node's files: one that it finds changed degrades the node. */
+  /** Whether the Machine Config Operator manages the node's files. It degrades a node with a changed file. */
   readonly machineConfig: boolean;
 }
 
-/** What to do with one node's label. */
+/** Action for the label of one node. */
 export interface NodeDecision {
   readonly node: string;
   readonly act: 'own' | 'release' | 'leave' | 'report';
   readonly eligible: boolean;
   readonly reason: string;
-  /** What is reported. */
+  /** Text of the verdict, for `report`. */
   readonly message?: string;
 }
 
-/**
- * Decides for one node. A foreign label stays as it is: it was set on purpose, and is reported when it contradicts.
- */
+/** Decides the action for one node. Labels of other field managers are kept, and reported when they contradict the pool. */
 export function nodeDecision(
   node: NodeFacts,
   platforms: readonly string[] = ELIGIBLE_PLATFORMS,
@@ -108,7 +106,7 @@ export function nodeDecision(
   };
 }
 
-/** By the pool where it is known, by the fleet's selector, else by what HyperShift's operator put on the Machine. */
+/** Precedence: the pool, the fleet's selector, then the label that HyperShift's operator set on the Machine. */
 function judge(node: NodeFacts, platforms: readonly string[]): Eligibility | undefined {
   const pool = node.pool === undefined ? undefined : poolEligibility(node.pool, platforms);
   if (pool?.eligible === true || pool?.reason === 'InPlace') return pool;
@@ -122,13 +120,11 @@ function judge(node: NodeFacts, platforms: readonly string[]): Eligibility | und
   return undefined;
 }
 
-// The value of the label `hypershift.openshift.io/globalps-config-hash` of existing clusters.
-// Source of the rule: HyperShift's `globalps` controller: FNV-1a, 32 bits, over the text that Go's `%v` makes of the bytes
-// (`[123 34 97]`), as eight hexadecimal digits.
+// Value of the label `hypershift.openshift.io/globalps-config-hash` of existing clusters.
+// Source of the rule: HyperShift's `globalps` controller: 32-bit FNV-1a over Go's `%v` rendering of the bytes (`[123 34 97]`),
+// as eight hexadecimal digits.
 
-/**
- * Hashes the content of a pull secret.
- */
+/** Returns the hash of a pull secret's content. */
 export function configHash(content: Redacted<string>): string {
   const text = `[${Buffer.from(reveal(content), 'utf8').join(' ')}]`;
   let hash = 0x811c9dc5;

@@ -1,7 +1,7 @@
 /**
- * The section `systems.global-pull-secret` of a fleet, as it is written and as it is checked.
+ * The section `systems.global-pull-secret` of a fleet: schema, types and defaults.
  *
- * `createConfigNamespace` is off by default: `kubectl delete -k` would delete the namespace of the platform with it.
+ * `createConfigNamespace` is off by default: `kubectl delete -k` would also delete the platform's namespace.
  */
 
 import { z } from 'zod';
@@ -140,51 +140,51 @@ export const schema = z.strictObject({
     .describe('Render Namespace openshift-config where it is missing'),
 });
 
-/** The section, as it is written. */
+/** The section as written in the fleet file. */
 export type GlobalPullSecretInput = z.infer<typeof schema>;
 
-// Options of the node agent and of the objects around it, with their defaults: what the fleet file and the reconciler both use.
+// Options of the node agent and its objects, with defaults; shared by the fleet file and the reconciler.
 
 /** The node agent: one pod per eligible node. */
 export interface AgentOptions extends Omit<z.infer<typeof agent>, 'image'> {
   /** Image of the DaemonSet. */
   readonly image: string;
-  /** Secrets of `kube-system` that the pods pull it with. @default none */
+  /** imagePullSecrets of the pods, in `kube-system`. @default none */
   readonly imagePullSecrets?: readonly string[];
-  /** What agents do about a Secret without the reconciler's mark; set from `removals` of the system. */
+  /** Removal limits of agents for a Secret without the reconciler's mark; set from `removals` of the system. */
   readonly removals?: GlobalPullSecretInput['removals'] & {};
 }
 
-/** Only for `shape: upstream`, and only known at run time. */
+/** Input for `shape: upstream`, known only at run time. */
 export interface UpstreamState {
   /** Label value: 8 hexadecimal digits. */
   readonly configHash: string;
-  /** Whether an additional secret is there, so that the merged one is mounted. */
+  /** Whether the additional secret exists, so that the merged one is mounted. */
   readonly merged: boolean;
 }
 
-/** Name that the certificate of the metrics is for. */
+/** Server name in the certificate of the metrics endpoint. */
 export const METRICS_NAME = 'global-pull-secret-syncer.kube-system.svc';
-/** In a stand-alone cluster, entries that are not ours belong to the administrator of the nodes. */
+/** In a stand-alone cluster, foreign entries belong to the administrator of the nodes. */
 export const STANDALONE_AGENT: Pick<AgentOptions, 'foreign'> = { foreign: 'keep' };
-/** The class that HyperShift's DaemonSet has; plain Kubernetes knows no such class, and would make no pod. */
+/** The class of HyperShift's DaemonSet. Plain Kubernetes lacks this class and would reject the pods. */
 export const OPENSHIFT_PRIORITY_CLASS = 'openshift-user-critical';
 export const HASH_LABEL = 'hypershift.openshift.io/globalps-config-hash';
 
-/** What the agents' rights depend on. */
+/** Options that decide the agents' RBAC. */
 export type AgentRights = Pick<AgentOptions, 'report' | 'restart' | 'restartWindow' | 'shape' | 'watch'>;
 
-/** Whether agents tell the API server about their nodes; HyperShift's own cannot. */
+/** Whether agents report node state to the API server; HyperShift's own agent cannot. */
 export function reports(options: Pick<AgentOptions, 'report' | 'shape'>): boolean {
   return options.report !== false && options.shape !== 'upstream';
 }
 
-/** Whether nodes book their turns; not where nothing restarts. */
+/** Whether nodes book restart turns; never when the kubelet is not restarted. */
 export function booksTurns({ restart, restartWindow = 'auto' }: AgentRights): boolean {
   return restartWindow === 'auto' && restart !== 'never';
 }
 
-// Options of the global pull secret reconciler, read from the configuration of `reconcile`.
+// Options of the global pull secret reconciler, from the configuration of `reconcile`.
 
 const runTimeSchema = z.strictObject({
   ...schema.pick({ nodes: true, removals: true }).shape,
@@ -194,7 +194,7 @@ const runTimeSchema = z.strictObject({
   enforce: enforce.default('warn'),
   agent: agent
     .safeExtend({ imagePullSecrets: z.array(dnsName()).exactOptional() })
-    // Upstream's DaemonSet starts control-plane-operator, which no image of ours holds.
+    // Upstream's DaemonSet starts control-plane-operator, which our images do not contain.
     .refine((one) => one.shape !== 'upstream' || one.image !== undefined, {
       path: ['image'],
       error: 'shape "upstream" needs the image of HyperShift that holds control-plane-operator',
@@ -204,18 +204,18 @@ const runTimeSchema = z.strictObject({
 
 export interface GlobalPullSecretOptions
   extends Omit<z.infer<typeof runTimeSchema>, 'nodes' | 'removals' | 'agent'> {
-  /** Nodes that get the credentials beside those of eligible pools. @default all Linux nodes when stand-alone, else none */
+  /** Nodes that get the credentials, in addition to eligible pools. @default all Linux nodes when stand-alone, else none */
   readonly nodes?: readonly LabelRequirement[];
-  /** How much a change of the platform's pull secret may remove without a confirmation. */
+  /** Limits for unconfirmed removals from the platform's pull secret. */
   readonly removals: RemovalOptions;
-  /** The node agent; `image` is the executable's image. */
+  /** The node agent; `image` defaults to the image of this executable. */
   readonly agent: AgentOptions;
 }
 
 /**
- * Checks a map of options, and gives those for one cluster by its scope.
+ * Validates the options and returns a function from scope to the options of that cluster.
  *
- * @throws UsageError that names every wrong field
+ * @throws UsageError that names every invalid field
  */
 export function parseOptions(
   raw: Readonly<Record<string, unknown>>,
@@ -232,10 +232,10 @@ export function parseOptions(
       removals: { ...share, ...delayMs },
       agent: {
         image: DEFAULT_IMAGE,
-        // Hosted clusters are OpenShift, where the agent has the priority class of HyperShift's own.
+        // Hosted clusters are OpenShift, where HyperShift's own agent has this priority class.
         ...(scope === 'local' ? STANDALONE_AGENT : { priorityClassName: OPENSHIFT_PRIORITY_CLASS }),
         ...own,
-        // The agents judge by the same numbers what the reconciler has not written.
+        // Agents check unmarked Secrets against the same limits.
         ...(removals === undefined ? {} : { removals }),
       },
     };

@@ -1,10 +1,9 @@
 /**
- * Holds a change of a pull secret that would take credentials from many pods until it is confirmed: one that leaves nothing,
- * that takes the registry of the release payload, or that takes more than a share of the entries. What the change adds or
- * rotates is applied; only removals are held. Pure.
+ * Holds large removals from a pull secret until they are confirmed: every entry, the registry of the release payload, or more
+ * than a share of the entries. Additions and rotations are applied at once. Pure.
  *
- * The reconciler judges what the platform does to its copy, where the release payload and the confirmations are known, and marks
- * what it has checked. The node agent checks a document without the mark against the file that its kubelet reads.
+ * The reconciler checks changes to the platform's copy, because it knows the release payload and the confirmations. It marks
+ * checked documents. The node agent checks documents without the mark against the kubelet's file.
  */
 import { createHash } from 'node:crypto';
 import { parseDockerConfig } from '../core/docker-config/pull-secret.ts';
@@ -12,15 +11,15 @@ import type { RegistryKey } from '../core/docker-config/registry-key.ts';
 import type { Redacted } from '../core/redacted.ts';
 import { counted, someOf } from '../core/text.ts';
 
-/** On the HostedCluster, on the platform's Secret, or on the Secret that an agent reads: the hashes of removals that may go on. */
+/** Annotation with hashes of confirmed removals: on the HostedCluster, the platform's Secret, or the Secret an agent reads. */
 export const CONFIRM_REMOVAL = 'pullwright.dev/confirm-removal';
 
-/** An entry, as far as a removal goes. */
+/** The part of an entry that the removal check compares. */
 interface Keyed {
   readonly key: RegistryKey;
 }
 
-/** How much may go without a word. */
+/** Limits for unconfirmed removals. */
 export interface RemovalOptions {
   /** Share of the entries that a change may remove, between 0 and 1. @default {0.5} */
   readonly share?: number;
@@ -28,33 +27,33 @@ export interface RemovalOptions {
   readonly delayMs?: number;
 }
 
-/** A removal that is held. */
+/** A removal held until it is confirmed. */
 export interface PendingRemoval {
-  /** Names the removal in the annotation that confirms it. Says nothing of any credential. */
+  /** ID of the removal in {@link CONFIRM_REMOVAL}. Derived from keys only, never from credentials. */
   readonly hash: string;
   readonly reason: 'Everything' | 'ReleaseRegistry' | 'Share' | 'CopyDeleted';
-  /** A sentence without its end: `removes all 3 registries`. */
+  /** A clause without a period: `removes all 3 registries`. */
   readonly message: string;
-  /** Held keys; none where only nodes know them. */
+  /** Held keys; empty when only the nodes know them. */
   readonly keys: readonly string[];
-  /** When it was first held, RFC 3339. */
+  /** Time of the first hold, RFC 3339. */
   readonly since: string;
-  /** When it proceeds by itself, RFC 3339; undefined when it needs a confirmation. */
+  /** Time at which the removal proceeds without confirmation, RFC 3339; undefined: never. */
   readonly until?: string;
-  /** The same in milliseconds from now. */
+  /** Milliseconds from now until {@link until}. */
   readonly waitMs?: number;
 }
 
 export interface RemovalInput {
-  /** Entries that nodes have. */
+  /** Entries in use on nodes. */
   readonly before: readonly Keyed[];
-  /** Entries that there are now; a broken one is not removed. */
+  /** Entries of the new document. An entry with an invalid value still counts as present. */
   readonly after: readonly Keyed[];
-  /** Repository of the release payload, where it is known. */
+  /** Repository of the release payload, if known. */
   readonly release?: string | undefined;
   /** Values of {@link CONFIRM_REMOVAL}. */
   readonly confirmed: readonly string[];
-  /** What the last pass held. */
+  /** Removal held by the previous reconcile. */
   readonly held?: { readonly hash: string; readonly since: string } | undefined;
   readonly options: RemovalOptions;
   readonly now: Date;
@@ -62,16 +61,14 @@ export interface RemovalInput {
 
 const DEFAULT_SHARE = 0.5;
 
-/**
- * Judges a change; undefined when it may go on as it is.
- */
+/** Checks a change for removals that need confirmation. Returns undefined when the change may be applied. */
 export function heldEntryRemoval(input: RemovalInput): PendingRemoval | undefined {
   const kept = new Set(input.after.flatMap(({ key }) => key.identities));
   const gone = input.before.filter(({ key }) => !key.identities.some((identity) => kept.has(identity)));
   if (gone.length === 0) return undefined;
   const keys = gone.map(({ key }) => key.written).sort();
   const hash = hashOf(keys, input.after);
-  // Entries that the same change adds are on nodes by the next pass and lower the removed share: once held, a removal stays held.
+  // Entries added by the same change reach nodes by the next pass and lower the removed share. A held removal must stay held.
   const judged = judge(input, gone) ?? (input.held?.hash === hash ? ofShare(input.before, gone) : undefined);
   if (judged === undefined || input.confirmed.includes(hash)) return undefined;
   const since = input.held?.hash === hash ? input.held.since : input.now.toISOString();
@@ -116,10 +113,7 @@ function covers(entries: readonly Keyed[], repository: string): boolean {
   return entries.some(({ key }) => repository === key.meaning || repository.startsWith(`${key.meaning}/`));
 }
 
-/**
- * A removal whose entries went with the copy that held them: only the nodes know what they would lose, so they hold all of it
- * until it is confirmed.
- */
+/** The copy with a held removal was deleted. Only the nodes know the entries, so they hold all removals until confirmed. */
 export function lostRemoval(input: Omit<RemovalInput, 'before' | 'after'>): PendingRemoval | undefined {
   const { held, confirmed } = input;
   if (held === undefined || confirmed.includes(held.hash)) return undefined;
@@ -127,15 +121,13 @@ export function lostRemoval(input: Omit<RemovalInput, 'before' | 'after'>): Pend
   return whileWaiting({ ...held, reason: 'CopyDeleted', message, keys: [] }, input);
 }
 
-/** Instead of a mark: no entry that the document lacks may be removed. */
+/** Value in place of the mark: agents hold every removal. */
 export const UNJUDGED = 'unjudged';
 
-/** Keys that a sentence names. */
+/** Maximum number of keys in a message. */
 const MAX_NAMES = 5;
 
-/**
- * What a removal would remove and where it is held, for a sentence.
- */
+/** Message text: the removal and the held keys. */
 export function removalText({ message, keys }: Pick<PendingRemoval, 'message' | 'keys'>): string {
   if (keys.length === 0) return `${message}: those that nodes have stay`;
   const names = someOf(
@@ -145,7 +137,7 @@ export function removalText({ message, keys }: Pick<PendingRemoval, 'message' | 
   return `${message}: ${names} ${keys.length === 1 ? 'stays' : 'stay'}`;
 }
 
-/** The hashes in an annotation or a flag, which may name several. */
+/** Parses the comma-separated hashes of an annotation or flag. */
 export function confirmedRemovals(value: string): readonly string[] {
   return value
     .split(',')
@@ -154,20 +146,20 @@ export function confirmedRemovals(value: string): readonly string[] {
 }
 
 /**
- * The mark of a document whose removals are checked. It stands beside the document in the Secret, so that a mount has it too.
- * It is valid only for a document with the same registries, so a foreign replacement has none.
+ * The mark of a document whose removals are checked: a key beside the document in the Secret, so that mounts include it. It
+ * is derived from the registries, so a replacement with other registries invalidates it.
  */
 export function judgedMark(document: Redacted<string>): string {
   const parsed = parseDockerConfig(document);
   return judgedMarkOf(parsed.ok ? parsed.config.entries.map(({ key }) => key.written) : []);
 }
 
-/** The same for a document with entries of these keys. */
+/** Like {@link judgedMark}, from the registry keys. */
 export function judgedMarkOf(registries: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(registries.toSorted())).digest('hex');
 }
 
-/** Of the keys alone, so that who reads the report learns nothing that could be tried against a password. */
+/** Hashes keys only, so that a reader of the report cannot test password guesses against it. */
 function hashOf(gone: readonly string[], after: readonly Keyed[]): string {
   const left = after.map(({ key }) => key.written).sort();
   return createHash('sha256')

@@ -1,28 +1,26 @@
 /**
- * Where a pull secret comes from. Git never holds a credential: it holds a reference that an operator in the cluster, or the
- * GitOps tool, turns into the Secret.
+ * Source of a pull secret. Git never contains a credential, only a reference that an in-cluster operator or the GitOps tool
+ * resolves to the Secret.
  */
 import { z } from 'zod';
 import { dnsName, durationField } from '../core/kubernetes/fields.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { labels } from '../core/kubernetes/objects.ts';
 
-/** The Secret that a source becomes. */
+/** The Secret that the source resolves to. */
 export interface SecretReference {
   readonly namespace: string;
   readonly name: string;
 }
 
-/**
- * The object that a source renders to; none for SOPS, where the file is the user's.
- */
+/** Renders the object for the source; empty for SOPS, where the user maintains the file. */
 export function secretSourceObjects(target: SecretReference, source: SecretSource): readonly KubeObject[] {
   if (source.externalSecret !== undefined) return [externalSecret(target, source.externalSecret)];
   if (source.sealedSecret !== undefined) return [sealedSecret(target, source.sealedSecret)];
   return [];
 }
 
-/** Files that the user keeps for a source, relative to the cluster's folder. */
+/** Paths of the files that the user maintains for a source, relative to the cluster's folder. */
 export function sourceFiles(target: SecretReference, source: SecretSource): readonly string[] {
   return source.sops === undefined ? [] : [sopsFile(target)];
 }
@@ -48,7 +46,7 @@ function externalSecret(
     spec: {
       refreshInterval,
       secretStoreRef: { kind: storeKind, name: store },
-      // Retain: a store that is down or emptied by mistake must not take the credentials of running nodes away.
+      // Retain: a failed or accidentally emptied store must not remove the credentials of running nodes.
       target: {
         name: target.name,
         creationPolicy: 'Owner',
@@ -85,13 +83,13 @@ function metadata(target: SecretReference): SecretReference & { labels: Readonly
 const DATA_KEY = '.dockerconfigjson';
 const SECRET_TYPE = 'kubernetes.io/dockerconfigjson';
 
-/** Ciphertext begins with the length of its session key and is long; a docker config in base64 is JSON when decoded. */
+/** Ciphertext is long and starts with the length of its session key. A docker config in base64 decodes to JSON. */
 function isEncrypted(text: string): boolean {
   const bytes = Buffer.from(text, 'base64');
   return bytes.length > 300 && !/[{}]/.test(bytes.toString('latin1', 0, 2));
 }
 
-/** Exactly one of the three. */
+/** Exactly one of the three sources. */
 export const secretSourceSchema = z
   .strictObject({
     externalSecret: z

@@ -1,4 +1,4 @@
-/** The node agent put together: what it does with a node, and what it shows of itself. */
+/** Wires up the node agent: its watches, restart turns, engine and reports. */
 import { dirname } from 'node:path';
 import {
   GLOBAL_PULL_SECRET as NAMES,
@@ -29,12 +29,12 @@ import { Wake } from '../../node/watch.ts';
 import { SecretWatch } from './sources.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
 
-/** The window without requests to the API server: the time after which the kubelet rereads its file. */
+/** Restart window when no turn can be booked (API server unreachable): the kubelet's cache lifetime. */
 const FALLBACK_WINDOW_MS = 300_000;
-/** How long the first look waits for the secrets. */
+/** How long the first pass waits for the secrets. */
 const FIRST_SIGHT_MS = 3000;
 
-/** Books the turn of this node at the restart. */
+/** Opens the booking of restart turns for this node. */
 function openTurns(options: AgentSettings, { env, event }: Daemon, wake: Wake): Turns {
   const { namespace } = NAMES;
   return new BookedTurns({
@@ -49,7 +49,7 @@ function openTurns(options: AgentSettings, { env, event }: Daemon, wake: Wake): 
   });
 }
 
-/** Watches the two secrets. Resolves when they are known, or at the deadline. */
+/** Watches the two secrets. Resolves when both are listed, or at the deadline. */
 async function openWatch(options: AgentSettings, { env, log }: Daemon, wake: Wake): Promise<SecretWatch> {
   const client = () => podClient(AGENT_WORDS.manager, env, options.serviceAccountDir);
   const watch = new SecretWatch({ client, clock, log, changed: () => wake.notice() });
@@ -57,7 +57,7 @@ async function openWatch(options: AgentSettings, { env, log }: Daemon, wake: Wak
   return watch;
 }
 
-// What `agent --once` prints: the state, and with `--dry-run` what would be done.
+// Output of `agent --once`: the state, and with `--dry-run` the next step.
 
 interface Preview {
   readonly state: NodeState;
@@ -65,17 +65,17 @@ interface Preview {
   readonly decision?: Decision;
 }
 
-/** What is printed. */
+/** Printed fields. */
 interface PreviewFacts {
-  /** With `--dry-run`: what would be done next. */
+  /** The next step, with `--dry-run`. */
   readonly would?: string;
-  /** Of a change under way: whether the unit is restarted for it. */
+  /** Whether the change in progress restarts the unit. */
   readonly restart?: boolean;
-  /** Where the pull secret was read. */
+  /** The pull secret in use. */
   readonly source?: string;
-  /** Entries of the pull secret. */
+  /** Number of registries in the desired file. */
   readonly entries?: number;
-  /** Those of them that belong to others. */
+  /** Entries of the file that other writers own. */
   readonly foreign?: number;
   readonly ready: boolean;
   readonly reason: string;
@@ -91,7 +91,7 @@ const WOULD: Readonly<Record<string, string>> = {
   rest: 'do nothing',
 };
 
-/** The text for stdout, ending with a line end. */
+/** Renders the text for stdout, ending with a newline. */
 async function renderPreview(preview: Preview, output: 'text' | 'json' | 'yaml'): Promise<string> {
   const facts = factsOf(preview);
   if (output === 'json') return jsonText(facts);
@@ -114,26 +114,26 @@ function factsOf({ state, look, decision }: Preview): PreviewFacts {
   };
 }
 
-/** How the agent runs. Times are milliseconds. */
+/** Settings of the agent. Times are milliseconds. */
 export interface AgentSettings
   extends Omit<AgentTaskOptions, 'monotonic' | 'now' | 'watched'>,
     DaemonSettings {
   readonly stateDir: string;
   readonly restart: 'on-change' | 'on-removal' | 'never';
-  /** `auto`: the fleet books turns. */
+  /** `auto`: nodes book restart turns in a Lease. */
   readonly windowMs: number | 'auto';
-  /** Whether the secrets are watched beside their mounts. */
+  /** Whether to watch the secrets in addition to the mounts. */
   readonly watch: boolean;
-  /** CRI-O's auth files; undefined: nothing is removed. */
+  /** Folder of CRI-O's auth files; undefined: the janitor is off. */
   readonly janitorFolder: string | undefined;
   readonly janitorAgeMs: number;
 }
 
 const clock = systemClock;
-/** How old the kubelet's copy of its file may become; compiled into it. */
+/** Lifetime of the kubelet's cached copy of its file; compiled into the kubelet. */
 const KUBELET_CACHE_MS = 300_000;
 
-/** Runs until the signal; with `once` until there is nothing to do. 0: in sync, or told to stop. */
+/** Runs until the signal, or with `once` until the node is idle. Exit code 0: in sync, or stopped by the signal. */
 export async function runAgent(options: AgentSettings, io: DaemonIo): Promise<number> {
   const { janitorFolder: folder, janitorAgeMs: ageMs } = options;
   const last = await runDaemon(
@@ -178,9 +178,9 @@ async function work(options: AgentSettings, daemon: Daemon): Promise<void> {
   }
 }
 
-/** Deletes what the agent remembers; the file and the unit stay as they are. */
+/** Deletes the agent's state folder; the file and the unit stay unchanged. */
 function leave(folder: StateFolder, state: NodeState): NodeState {
-  // Without a source a change that is under way cannot be finished; its saved copy is still needed.
+  // A change in progress cannot be finished without a source; its saved copy is still needed.
   if (folder.load().journal.change !== undefined) return { ...state, ready: false };
   folder.forget();
   return {
@@ -190,7 +190,7 @@ function leave(folder: StateFolder, state: NodeState): NodeState {
   };
 }
 
-/** Prints what would be done. 0: nothing. */
+/** Prints the next step. Exit code 0: in sync. */
 export async function previewAgent(options: AgentSettings, io: Pick<DaemonIo, 'stdout'>): Promise<number> {
   const folder = new StateFolder(options.stateDir);
   const { journal, ledger } = folder.load();
@@ -216,7 +216,7 @@ function engineOptions(
     systemd: new SystemdOverBus({ socket: options.busSocket, jobMs: options.jobMs }),
     policy: {
       restart: options.restart,
-      // Turns decide who goes first.
+      // Booked turns already order the restarts.
       window: windowOf(nodeName, windowMs === 'auto' ? 0 : windowMs),
       rereadMs: KUBELET_CACHE_MS,
       maxRestarts: options.maxRestarts,
@@ -232,7 +232,7 @@ function heldGauge({ reason }: NodeState): Gauge {
   return { sample: 'pullwright_agent_removal_held', help, value: reason === NODE_HOLDS_REMOVAL ? 1 : 0 };
 }
 
-// Reports of a node to the API server: its state as a PullStatus, Events on the Node. Pure.
+// Reports about a node to the API server: a PullStatus, and Events on the Node. Pure.
 
 const ROLLED_BACK = {
   saved: 'the old file is back',
@@ -247,7 +247,7 @@ export const AGENT_WORDS: NodeWords = {
   report: (state) => ({
     conditions: [
       ...stateConditions(state),
-      // A node that holds a removal does not block the rollout; a person must confirm the removal.
+      // A node that holds a removal does not block the rollout; an administrator must confirm the removal.
       ...(state.reason === NODE_HOLDS_REMOVAL
         ? [
             {

@@ -39,7 +39,7 @@ const TABLE = {
       default: '/etc/original-pull-secret/.dockerconfigjson',
       help: 'the pull secret that is used otherwise',
     }),
-    // An atomic rename needs the whole folder of the file.
+    // An atomic rename needs write access to the folder of the file.
     file: absolute(
       file({ default: '/var/lib/kubelet/config.json', touches: 'writes', help: 'the file that is kept' }),
     ),
@@ -125,7 +125,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   return flags['dry-run'] ? agent.previewAgent(options, io) : agent.runAgent(options, io);
 }
 
-/** What the arguments of a rendered command line mean. @throws UsageError */
+/** Parses the arguments of a rendered command line. @throws UsageError */
 export function agentOptions(
   args: readonly string[],
   env: Readonly<Record<string, string | undefined>>,

@@ -1,9 +1,9 @@
 /**
- * The kubelet's `config.json` as the node agent sees it: what of it its readers can use, and how the desired one is made of a
- * source, of what is there, and of what others put there. Pure.
+ * The kubelet's `config.json` for the node agent: parses the usable part of a docker config, and merges the source, the present
+ * file and foreign entries into the desired document. Pure.
  *
- * Source of the rule: requirement 1 ("Node-level synchronization"). One entry that the kubelet or CRI-O cannot read costs the
- * node every credential of the file, so that such an entry is never written: it is ignored, or keeps its last valid value.
+ * Source of the rule: requirement 1 ("Node-level synchronization"). One entry that the kubelet or CRI-O cannot parse costs the
+ * node every credential of the file. Such an entry is never written: it is ignored, or keeps its last valid value.
  */
 
 import {
@@ -27,18 +27,18 @@ import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { withoutUserInfo } from '../../core/text.ts';
 import { heldEntryRemoval, type PendingRemoval, type RemovalInput } from '../removal-guard.ts';
 
-// Merges what we want into a map that others write to as well: ours are added and changed, what we put there earlier and no
-// longer want is removed, and everything else stays.
-// What is ours is known from a ledger: for each key the digests of the values that we wrote. A key whose value is not one of
-// them was changed by another writer, who owns it from then on.
+// Three-way merge into a map with other writers: our entries are added and updated, entries that we wrote and no longer want
+// are removed, and all other entries stay.
+// A ledger records ownership: for each key, the digests of the values that we wrote. A key with any other value was changed by
+// another writer, which owns it from then on.
 
-/** For each key, the digests of values that we wrote. */
+/** For each key, the digests of the values that we wrote. */
 export type OwnedDigests = Readonly<Record<string, readonly string[]>>;
 
 /**
- * The merged map, and the keys in it that belong to others; both sorted by key. A key that both want is ours.
+ * Returns the merged map and its foreign keys, both sorted by key. A key in `wanted` is ours.
  *
- * @param digest by which alone values are compared
+ * @param digest two values are equal when their digests are
  */
 export function mergeThreeWays<V>(
   present: ReadonlyMap<string, V>,
@@ -55,7 +55,7 @@ export function mergeThreeWays<V>(
   return { entries, foreign: foreign.map(([key]) => key).sort() };
 }
 
-/** The ledger for `entries`, with what `before` owned of them and of everything else. */
+/** Adds the digests of `entries` to the ledger `before`. */
 function ownedAlso(before: OwnedDigests, entries: Flat): OwnedDigests {
   const after = new Map(Object.entries(before));
   for (const [key, value] of entries)
@@ -63,38 +63,38 @@ function ownedAlso(before: OwnedDigests, entries: Flat): OwnedDigests {
   return Object.fromEntries([...after].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-// How keys of registries and of fields begin.
+// Key prefixes of registries and of other fields.
 const AUTH = 'auths/';
 const FIELD = 'field/';
 
-/** A docker config, as far as its readers can use it. */
+/** The usable part of a docker config. */
 export interface AgentDocument {
-  /** Digest of what it says to its readers: the same for other white space, another order, and a user name beside its `auth`. */
+  /** Digest of the meaning: equal for other white space, another order, or a user name beside its `auth`. */
   readonly digest: string;
   /** Number of registries. */
   readonly entries: number;
-  /** What cannot be used, as texts for people; empty when all of it can. */
+  /** Messages about unusable parts; empty when the whole document is usable. */
   readonly faults: readonly string[];
-  /** Keys of the registries among it. */
+  /** Registry keys of unusable entries. */
   readonly broken: readonly string[];
-  /** The registries, and every other field of the document. */
+  /** The registries, and all other fields of the document. */
   readonly content: Redacted<Flat>;
   readonly bytes: Redacted<Uint8Array>;
 }
 
-/** How entries of others are treated. */
+/** Policy for foreign entries. */
 export type Foreign = 'drop' | 'keep';
 
 /**
- * Reads a docker config. `subject` names it in the error, which shows no value.
+ * Parses a docker config. `subject` names the document in the error, which contains no values.
  *
- * @throws PullwrightError with code `SourceInvalid` when nothing of it can be used
+ * @throws PullwrightError with code `SourceInvalid` when no part is usable
  */
 export function parseDocument(bytes: Redacted<Uint8Array>, subject: string): AgentDocument {
   const text = redact(decodeUtf8(reveal(bytes)));
   const parsed = parseDockerConfig(text);
   if (!parsed.ok) throw invalid(subject, `it ${parsed.problem.message}`);
-  // HyperShift's agent wants the key spelled exactly, and so do some readers.
+  // HyperShift's agent and some other readers match the key "auths" case-sensitively.
   if (!parsed.config.spelled) throw invalid(subject, MISSING_AUTHS);
   const { whole, entries, broken, fields, leftOut } = usablePart(parsed.config);
   const faults = [...broken.map(entryFault), ...leftOut.map(fieldFault)];
@@ -124,29 +124,29 @@ function shortQuote(text: string): string {
   return goQuote(text.slice(0, 100));
 }
 
-/** The desired document without a source: nothing of ours. */
+/** The desired document without a source. */
 export const EMPTY_DOCUMENT: AgentDocument = parseDocument(
   redact(new Uint8Array(Buffer.from('{"auths":{}}'))),
   'no pull secret',
 );
 
-/** What should be in the file. */
+/** The desired content of the file. */
 export interface WantedDocument {
   readonly document: AgentDocument;
-  /** Foreign entries of the file that stay. */
+  /** Foreign entries that stay in the file. */
   readonly foreign: readonly string[];
-  /** Whether a registry of the present file is gone, or has another credential. */
+  /** Whether a registry of the present file is removed or gets another credential. */
   readonly removes: boolean;
   readonly ledgerDuring: OwnedDigests;
   readonly ledgerAfter: OwnedDigests;
-  /** Entries that the source no longer has and that are held. */
+  /** Entries removed from the source whose removal is held. */
   readonly held?: PendingRemoval;
 }
 
-/** What decides about a removal besides the documents; what was held before is in the ledger. */
+/** Input of the removal check besides the documents. Earlier holds are in the ledger. */
 export type RemovalGuard = Pick<RemovalInput, 'confirmed' | 'options' | 'now'>;
 
-/** How the desired file is made. */
+/** Options of {@link wantedDocument}. */
 export interface WantedFileOptions {
   readonly foreign: Foreign;
   readonly ledger: OwnedDigests;
@@ -155,9 +155,9 @@ export interface WantedFileOptions {
 }
 
 /**
- * What should be in the file, given the source and what is there. Without entries of others, and when all of the source can
- * be used, these are the very bytes of the source. An entry of it that cannot be used stays as the file has it. `present` is
- * undefined without a file, or for one without usable content.
+ * Computes the desired file from the source and the present file. Without foreign entries, and with a fully usable source, the
+ * result has exactly the bytes of the source. An unusable entry of the source keeps its value from the file. `present` is
+ * undefined when the file is missing or unusable.
  */
 export function wantedDocument(
   source: AgentDocument,
@@ -171,7 +171,7 @@ export function wantedDocument(
     if (options.foreign === 'drop') return { entries: wanted, foreign: [] };
     const owned = { ...options.ledger };
     const present = new Map(there);
-    // What ours had replaced comes back with the end of ours.
+    // Restore the foreign values that our entries had replaced.
     for (const [key, value] of before === undefined ? [] : reveal(before.content)) {
       const held = there.get(key);
       if (wanted.has(key) || held === undefined || !owned[key]?.includes(digestOfNode(held))) continue;
@@ -209,7 +209,7 @@ export function wantedDocument(
   };
 }
 
-/** In the ledger, beside what is ours: the file as others had left it before the first write, in base64. */
+/** Ledger key: the file before our first write, in base64. */
 const BEFORE = 'before';
 
 function beforeOf({ ledger }: WantedFileOptions): AgentDocument | undefined {
@@ -219,7 +219,7 @@ function beforeOf({ ledger }: WantedFileOptions): AgentDocument | undefined {
     : parseDocument(redact(new Uint8Array(Buffer.from(text, 'base64'))), 'the earlier file');
 }
 
-/** A file that holds one of ours already is none of others alone: the ledger was lost, and a revoked entry must not come back. */
+/** A file that already has one of our entries is not backed up: after a ledger loss, a restore could revive a revoked entry. */
 function rememberFirst(
   { foreign, ledger }: WantedFileOptions,
   present: AgentDocument | undefined,
@@ -234,13 +234,13 @@ function rememberFirst(
   return { [BEFORE]: [Buffer.from(reveal(present.bytes)).toString('base64')] };
 }
 
-/** Registries and fields in one map, so that one merge and one ledger serve. */
+/** Registries and fields in one map, so that both share one merge and one ledger. */
 type Flat = ReadonlyMap<string, JsonNode>;
 
-/** In the ledger, beside what is ours: which removal is held, and since when. */
+/** Ledger key prefix: hash of the held removal, with the start of the hold. */
 const HELD = 'held/';
 
-/** Judges what the file would lose. */
+/** Checks which entries the file would lose. */
 function heldOf(
   there: Flat,
   after: readonly string[],
@@ -271,7 +271,7 @@ function withoutHeld(ledger: OwnedDigests): OwnedDigests {
   return Object.fromEntries(Object.entries(ledger).filter(([key]) => !key.startsWith(HELD)));
 }
 
-/** The last usable form of the entries that the source has in a form that cannot be used. */
+/** The present values of the source's unusable entries. */
 function lastGood({ broken }: AgentDocument, there: Flat): readonly (readonly [string, JsonNode])[] {
   return broken.flatMap((name) => {
     const value = there.get(AUTH + name);
@@ -279,7 +279,7 @@ function lastGood({ broken }: AgentDocument, there: Flat): readonly (readonly [s
   });
 }
 
-/** Those whose keys begin so, without the beginning. */
+/** Entries under the prefix, with the prefix stripped. */
 function under(entries: Flat, prefix: string): Flat {
   const found = [...entries].filter(([key]) => key.startsWith(prefix));
   return new Map(found.map(([key, value]) => [key.slice(prefix.length), value]));
@@ -302,7 +302,7 @@ function documentOf(content: Flat, bytes: Redacted<Uint8Array>): AgentDocument {
   };
 }
 
-/** An absent value has a digest that no value has. */
+/** An absent value gets a digest that matches no value. */
 function meaningDigest(value: JsonNode | undefined): string {
   return value === undefined ? '' : digestOfNode(meaningOf(value));
 }

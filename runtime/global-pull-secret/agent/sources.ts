@@ -1,6 +1,6 @@
 /**
- * The two pull secrets as the API server has them, watched by name: the kubelet brings a change to the mount only with its own
- * sync of the pod, a minute later. Whatever is wrong with the watch, the mount is there.
+ * Watches the two pull secrets by name. The kubelet updates a mount only when it syncs the pod, up to a minute later. When the
+ * watch fails, the agent reads the mounts.
  */
 
 import { createHash } from 'node:crypto';
@@ -19,12 +19,12 @@ import { type NamedWatch, watchNamed } from '../../node/report.ts';
 import { CONFIRM_REMOVAL, confirmedRemovals } from '../removal-guard.ts';
 import { type AgentDocument, parseDocument } from './document.ts';
 
-/** Which of the two. */
+/** One of the two pull secrets. */
 export type SourceName = 'global' | 'original';
 
-/** A secret as the watch has it. */
+/** A secret from the watch cache. */
 export interface WatchedSecret extends Omit<MountedSecret, 'path'> {
-  /** Whether the watch is open, so that nothing newer can be elsewhere. */
+  /** Whether the watch is open, so that the cache is current. */
   readonly live: boolean;
 }
 
@@ -32,18 +32,18 @@ export interface SecretWatchOptions {
   readonly client: () => Promise<KubeClient>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Told after every change. */
+  /** Called after every change. */
   readonly changed: () => void;
 }
 
-/** A Secret that cannot be changed in place is deleted and made again: that must not cost the node its credentials. */
+/** An immutable Secret is updated by delete and create; the gap must not remove the node's credentials. */
 const GONE_MS = 500;
 
 class Seen {
   object: KubeObject | undefined;
   listed = false;
   live = false;
-  /** When it was deleted, by the clock that is never set back. */
+  /** Time of the deletion, by the monotonic clock. */
   goneAt: number | undefined;
 }
 
@@ -57,7 +57,7 @@ export class SecretWatch {
     this.#options = options;
   }
 
-  /** Begins, and waits until both are known, but no longer than `ms`. Never rejects. */
+  /** Starts the watches and waits up to `ms` until both secrets are listed. Never rejects. */
   async open(ms: number): Promise<void> {
     const filled = new Promise<void>((resolve) => {
       this.#filled = resolve;
@@ -70,7 +70,7 @@ export class SecretWatch {
     enough.abort();
   }
 
-  /** Undefined while unknown. */
+  /** Returns undefined until the first list. */
   read(name: SourceName): WatchedSecret | undefined {
     const { object, listed, live, goneAt } = this.#seen[name];
     if (!listed) return undefined;
@@ -135,10 +135,10 @@ export class SecretWatch {
   }
 }
 
-// Which of the two mounted pull secrets the node uses.
-// Source of the rule: requirement 1, "Node-level synchronization": the merged secret when it is there, else the copy of the
-// platform's. A merged secret that cannot be read or is not a docker config stops the pass: falling back to the platform's
-// secret would take the tenant's credentials from running nodes for a passing fault.
+// Selects the mounted pull secret that the node uses.
+// Source of the rule: requirement 1, "Node-level synchronization": the merged secret when present, else the copy of the
+// platform's. An unreadable or invalid merged secret stops the pass: falling back to the platform's secret would remove the
+// tenant's credentials from running nodes because of a transient fault.
 
 type Bytes = Redacted<Uint8Array>;
 
@@ -148,9 +148,7 @@ export type PullSecretChoice =
 
 type Mounted = Pick<MountedSecret, 'bytes' | 'error'>;
 
-/**
- * Chooses.
- */
+/** Selects the pull secret to use, with upstream's message; `ok: false` when neither is usable. */
 export function choosePullSecret(global: Mounted, original: Mounted): PullSecretChoice {
   if (global.error !== undefined)
     return { ok: false, message: `failed to read global pull secret from file: ${global.error.code}` };
@@ -170,27 +168,27 @@ function accept(used: SourceName, bytes: Bytes, message: string): PullSecretChoi
   return { ok: false, message: `failed to check and fix file: invalid docker config.json content: ${fault}` };
 }
 
-// The mounted files of the two pull secrets, read whole.
+// Reads the mounted files of the two pull secrets.
 
-/** Larger than any Secret can be. */
+/** Larger than any Secret. */
 const MAX_BYTES = 4 << 20;
 
-/** A pull secret as its mount, or the watch, has it. */
+/** A pull secret from its mount or from the watch. */
 export interface MountedSecret {
   readonly path: string;
-  /** Absent: there is none. Empty is the same. */
+  /** Absent when the Secret does not exist. Empty is treated the same. */
   readonly bytes?: Bytes | undefined;
-  /** The mark beside it. */
+  /** The mark of checked removals. */
   readonly judged?: string | undefined;
-  /** Removals that its Secret confirms; a mount does not bring annotations. */
+  /** Hashes of confirmed removals, from the Secret's annotation; a mount has no annotations. */
   readonly confirmed?: readonly string[] | undefined;
-  /** Of its Secret, where it came from the watch. */
+  /** Only from the watch. */
   readonly resourceVersion?: string | undefined;
-  /** Why it cannot be read. */
+  /** Read error. */
   readonly error?: PullwrightError;
 }
 
-/** Follows links, because the kubelet's mounts are made of them. */
+/** Reads a mounted file. Follows symlinks, because kubelet mounts consist of them. */
 export function readSource(path: string): MountedSecret {
   let fd: number | undefined;
   try {
@@ -207,7 +205,7 @@ export function readSource(path: string): MountedSecret {
   }
 }
 
-/** An unreadable file counts as missing. */
+/** Treats an unreadable file as missing. */
 function fileBeside(path: string, name: string): string | undefined {
   try {
     return readFileSync(join(dirname(path), name), 'utf8').trim();
@@ -222,16 +220,16 @@ function tooLarge(path: string, size: number): PullwrightError {
   });
 }
 
-// Which of the two pull secrets is in effect, and its content: from the watch while it is ahead, else from the mounts.
+// Selects the pull secret in effect and its content: from the watch while it is current, else from the mounts.
 
 export interface SecretPlaces {
   readonly globalFile: string;
   readonly originalFile: string;
-  /** The secrets as the API server has them; undefined while unknown. @default not requested */
+  /** Reads a secret from the watch cache; returns undefined while unknown. @default no watch */
   readonly watched?: (name: SourceName) => WatchedSecret | undefined;
 }
 
-/** Content of the mounts at the last event of the watch. */
+/** Digest of each mount while the watch was last open. */
 export type Mounts = Map<SourceName, string>;
 
 export interface ChosenSource {
@@ -240,7 +238,7 @@ export interface ChosenSource {
   readonly source: MountedSecret;
 }
 
-/** The source in effect, and its content; undefined where both are mounted and neither exists. */
+/** Returns the source in effect with its content; undefined when both are mounted and neither exists. @throws PullwrightError */
 export function chosenSource(options: SecretPlaces, mounts: Mounts): ChosenSource | undefined {
   const read = (name: SourceName): MountedSecret =>
     newest(name, readSource(options[`${name}File`]), options, mounts);
@@ -255,7 +253,7 @@ export function chosenSource(options: SecretPlaces, mounts: Mounts): ChosenSourc
     const { error, bytes } = sources[name];
     if (error !== undefined) throw error;
     const isLast = name === 'original';
-    // Says in our words what is wrong with it, without a character of the text.
+    // Throws our own message for the fault; upstream's may quote the text.
     if (bytes !== undefined && (isLast || reveal(bytes).length > 0)) parseDocument(bytes, subject(name));
   }
   if (existsSync(dirname(options.originalFile)) && existsSync(dirname(options.globalFile))) return undefined;
@@ -266,8 +264,8 @@ export function chosenSource(options: SecretPlaces, mounts: Mounts): ChosenSourc
 }
 
 /**
- * The watch is ahead of the mount as long as it is open. When it is not, the mount is newer as soon as it holds something else
- * than it held while the watch was open.
+ * An open watch is ahead of the mount. With the watch closed, the mount is newer once it differs from its content at the time
+ * when the watch was open.
  */
 function newest(
   name: SourceName,

@@ -1,9 +1,9 @@
 /**
- * The node task of the global pull secret: reads the mounted secrets, and says what should be in the kubelet's file.
+ * The node task of the global pull secret: reads the mounted secrets and computes the desired kubelet file.
  *
- * Source of the rule: requirement 1: global-pull-secret when it is present and not empty, else original-pull-secret; an
- * invalid global one is an error, because falling back would take the tenant's credentials away without a word. Where the
- * cluster has neither, there is nothing to sync; entries that this agent wrote are removed, foreign ones stay.
+ * Source of the rule: requirement 1: global-pull-secret when present and not empty, else original-pull-secret. An invalid
+ * global one is an error, because a fallback would silently remove the tenant's credentials. When the cluster has neither,
+ * the agent removes the entries that it wrote; foreign entries stay.
  */
 import { PullwrightError } from '../../core/errors.ts';
 import { decodeUtf8 } from '../../core/go/text.ts';
@@ -30,21 +30,21 @@ import {
 } from './document.ts';
 import { type ChosenSource, chosenSource, type Mounts, type SecretPlaces } from './sources.ts';
 
-// Problems that a pass reports instead of writing: held removals, invalid entries.
+// Problems that a pass reports: held removals, invalid entries.
 
 export interface GuardOptions {
-  /** The share that a source without the mark may lose. @default {the writer of the source has checked its removals} */
+  /** Limits for a source without the mark. @default {the writer of the source has checked its removals} */
   readonly removals?: RemovalOptions;
-  /** Removals that may go on, beside those that the Secret names. */
+  /** Confirmed removals, in addition to those in the Secret's annotation. */
   readonly confirmed?: readonly string[];
-  /** Milliseconds since 1970. @default {the clock of the machine} */
+  /** Milliseconds since 1970. @default {the system clock} */
   readonly now?: () => number;
 }
 
-/** Faults that a message names; who corrects the Secret sees all of them with `validate`. */
+/** Faults in one message; `validate` prints all of them. */
 const MAX_FAULTS = 3;
 
-/** With the mark, the writer of the source has checked its removals against the confirmations. */
+/** Returns undefined for a source with a valid mark: its writer has checked the removals against the confirmations. */
 export function guardOf(
   { document, source }: ChosenSource,
   { removals, confirmed = [], now = Date.now }: GuardOptions,
@@ -86,20 +86,20 @@ function leftOut(from: string, { faults }: AgentDocument): Pick<Observation, 'pr
   };
 }
 
-/** Where things are. */
+/** Options of the node task. */
 export interface AgentTaskOptions extends SecretPlaces, GuardOptions {
   readonly file: string;
   readonly unit: string;
   readonly foreign: Foreign;
-  /** Milliseconds from any moment, never set back. */
+  /** Monotonic clock in milliseconds. */
   readonly monotonic: () => number;
 }
 
-/** A Secret that is recreated at once, as our reconciler does after a deletion, costs no pod its credentials. */
+/** Grace period for a Secret that is deleted and recreated, as our reconciler does: pods keep their credentials. */
 const ABSENCE_MS = 60_000;
 
 interface Memory {
-  /** When both secrets were first missed; undefined while one of them is there. */
+  /** When both secrets were first found missing; undefined while one exists. */
   missedAt: number | undefined;
   readonly mounts: Mounts;
 }
@@ -154,7 +154,7 @@ function lookFor(
     from,
     entries,
     foreign: wanted.foreign.length,
-    // What the reconciler holds against what it wrote: a restart of the kubelet, and entries of others, make no difference to it.
+    // The reconciler compares these with the Secret it wrote; kubelet restarts and foreign entries do not change them.
     facts: {
       digest: present,
       sourceDigest: source.digest,
@@ -168,12 +168,12 @@ function lookFor(
 const NOTHING =
   'The cluster has neither a global nor an original pull secret, so there is nothing to bring: the file stays as it is';
 
-/** The API server itself says that there is none, and has for a while: a mount is a minute behind it, and may only be late. */
+/** Both watches are open and report no Secret. A mount may lag by a minute, so it proves nothing. */
 function isKnownGone({ watched }: AgentTaskOptions): boolean {
   return (['global', 'original'] as const).every((name) => watched?.(name)?.live === true);
 }
 
-/** @throws PullwrightError as long as the secrets may be about to come back */
+/** @throws PullwrightError during the grace period, while the secrets may still be recreated */
 function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {
   const now = monotonic();
   memory.missedAt ??= now;
@@ -185,7 +185,7 @@ function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {
   );
 }
 
-/** An unreadable file is replaced; its content does not matter. */
+/** Returns undefined for an unreadable file, which is replaced. */
 function readable(bytes: Redacted<Uint8Array>): AgentDocument | undefined {
   try {
     return parseDocument(bytes, 'the present file');

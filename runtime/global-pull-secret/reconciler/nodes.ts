@@ -1,4 +1,4 @@
-/** Finds for each node its Machine and NodePool, and turns the decision into parts, verdicts and counts. */
+/** Resolves the Machine and NodePool of each node, and turns the decisions into patches, verdicts and counts. */
 
 import type { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import { type ConditionInput, conditionIn } from '../../core/kubernetes/conditions.ts';
@@ -36,9 +36,9 @@ import {
 } from '../eligibility.ts';
 import { type GlobalPullSecretOptions, reports } from '../options.ts';
 
-// Machines of one hosted cluster: whose node each is, and the label from which HyperShift labels a node as soon as it is there.
-// Source of the rule: HyperShift's NodePool controller labels the Machines of Replace pools on AWS and Azure. Where it did, its
-// label stays its own; on platforms that an administrator adds, no other controller does.
+// Machines of one hosted cluster: the node of each, and the label that HyperShift copies to a node on registration.
+// Source of the rule: HyperShift's NodePool controller labels the Machines of Replace pools on AWS and Azure, and owns those
+// labels. On platforms that an administrator adds, no other controller sets them.
 
 export const MACHINE = {
   role: 'management',
@@ -51,13 +51,13 @@ export const NODE_POOL = {
   kind: 'NodePool',
 } as const;
 
-/** Machines of the scope, by what names them. */
+/** Indexes the Machines of the scope. */
 function machinesOf(reader: Reader) {
   const all =
     reader.scope.hostedCluster === undefined
       ? []
       : reader.list({ ...MACHINE, namespace: reader.scope.controlPlaneNamespace });
-  /** By the name of the node, and by `machine/<name>`. */
+  /** Keys: the node name, and `machine/<name>`. */
   const byNode = new Map<string, KubeObject>();
   const claims = new Map<string, readonly string[]>();
   for (const machine of all) {
@@ -67,7 +67,7 @@ function machinesOf(reader: Reader) {
     byNode.set(node, machine);
     claims.set(node, [...(claims.get(node) ?? []), machine.metadata.name]);
   }
-  /** Nodes that more than one Machine claims: no pool of them can be told. */
+  /** Nodes claimed by more than one Machine: their pool is ambiguous. */
   const twice = [...claims].filter(([, names]) => names.length > 1);
   for (const [node, names] of twice) {
     byNode.delete(node);
@@ -81,7 +81,7 @@ function claimedTwice(node: string, names: readonly string[]): EntryStatus {
   return { subject: nodeSubject(node), verdict: 'Warning', reason: 'MachineAmbiguous', message };
 }
 
-/** The pool of a Machine; undefined when it names none, or none that is there. */
+/** Returns the pool of a Machine; undefined when the annotation is missing or the NodePool is not found. */
 function poolOf(reader: Reader, machine: KubeObject): PoolTraits | undefined {
   const annotation = machine.metadata.annotations?.[NAMES.nodePoolAnnotation];
   if (typeof annotation !== 'string') return undefined;
@@ -94,7 +94,7 @@ function poolOf(reader: Reader, machine: KubeObject): PoolTraits | undefined {
   };
 }
 
-/** Labels of Machines: added where the pool is eligible and the label is unset, removed where it was ours. */
+/** Labels of Machines: set when the pool is eligible and the label is unset, removed when ours. */
 function machineParts(
   reader: Reader,
   all: readonly KubeObject[],
@@ -117,7 +117,7 @@ function machineParts(
 
 const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
 
-/** Set on Nodes by Cluster API: the name of the Machine. */
+/** Set on Nodes by Cluster API: the Machine name. */
 const MACHINE_ANNOTATION = 'cluster.x-k8s.io/machine';
 
 export const NODE_READS: readonly Watch[] = [
@@ -126,12 +126,12 @@ export const NODE_READS: readonly Watch[] = [
   { ...NODE_POOL, namespace: HOSTED_CLUSTER_NAMESPACE, optional: true },
 ];
 
-/** What becomes of the nodes. */
+/** The plan for the nodes. */
 export interface NodesPlan {
   readonly apply: readonly FieldPatch[];
   readonly decisions: readonly NodeDecision[];
   readonly verdicts: readonly EntryStatus[];
-  /** What agents report; absent where they do not. */
+  /** Node states from agent reports; absent when agents do not report. */
   readonly truth?: NodeTruth;
 }
 
@@ -140,7 +140,7 @@ const LINUX: readonly LabelRequirement[] = [{ key: 'kubernetes.io/os', operator:
 /** Set on Nodes by the Machine Config Operator. */
 const MACHINE_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 
-/** Judges every node of the scope. */
+/** Decides the label of every node of the scope. */
 export function planNodes(reader: Reader, manager: string, options: GlobalPullSecretOptions): NodesPlan {
   const machines = machinesOf(reader);
   const standalone = reader.scope.hostedCluster === undefined;
@@ -169,7 +169,7 @@ function overridden({ node, reason, message }: NodeDecision): readonly EntryStat
   return message === undefined ? [] : [{ subject: nodeSubject(node), verdict: 'Warning', reason, message }];
 }
 
-/** The way of the Machine Config Operator, for the nodes whose files are its own. */
+/** Hint for nodes whose files the Machine Config Operator manages. */
 export const MACHINE_CONFIG_WAY: string = `the Machine Config Operator writes ${NAMES.kubeletFile} there, and a file that it finds changed degrades the node: put the credentials into Secret ${NAMES.configNamespace}/${NAMES.platform}, which it brings to its nodes`;
 
 function machineConfigVerdict(decisions: readonly NodeDecision[]): readonly EntryStatus[] {
@@ -201,7 +201,7 @@ function factsOf(
   };
 }
 
-/** To release a label, apply without it: server-side apply removes fields that were ours. */
+/** Releases a label by an apply without it: server-side apply removes fields that we owned. */
 function partOf(node: KubeObject, decision: NodeDecision): readonly FieldPatch[] {
   const { uid, name } = node.metadata;
   if (uid === undefined || (decision.act !== 'own' && decision.act !== 'release')) return [];
@@ -210,8 +210,7 @@ function partOf(node: KubeObject, decision: NodeDecision): readonly FieldPatch[]
   return [{ part: { ...NODE, name, uid }, fields: { metadata } }];
 }
 
-// Which nodes have what they should have, by what their agents report of the file that the kubelet and CRI-O read. Nothing is
-// concluded from the absence of a report. Pure.
+// Finds the nodes that are in sync, from agent reports about the file that the kubelet and CRI-O read. Pure.
 
 const REPORTS = {
   role: 'hosted',
@@ -223,26 +222,26 @@ export const REPORT_READS: readonly Watch[] = [
   { ...REPORTS, labelSelector: `${NODE_REPORT_LABEL}=${NODE_REPORT}`, optional: true },
 ];
 
-/** A node that lacks what it should have. */
+/** A node without the desired pull secret. */
 export interface NodeBehind {
   readonly node: string;
   /** CamelCase, stable. */
   readonly reason: string;
-  /** A sentence without its end. */
+  /** A clause without a period. */
   readonly why: string;
 }
 
-/** The known state of the participating nodes. */
+/** Sync state of the participating nodes. */
 export interface NodeTruth {
   readonly nodes: number;
-  /** In the order of their names. */
+  /** Sorted by name. */
   readonly behind: readonly NodeBehind[];
 }
 
 /**
- * What agents report of the nodes that take part; undefined where none reports, or nothing is there to have.
+ * Evaluates the agent reports. Returns undefined without a source, without participating nodes, or when agents do not report.
  *
- * @param source what nodes should get
+ * @param source the desired content of nodes
  */
 export function truthOf(
   reader: Reader,
@@ -266,7 +265,7 @@ export function truthOf(
   return { nodes: names.length, behind };
 }
 
-/** Whether agents report: by our options, or by the arguments of a DaemonSet that a GitOps tool applies. */
+/** Whether agents report: by our options, or by the arguments of the DaemonSet that a GitOps tool applied. */
 function agentsReport(
   { delivery, agent }: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>,
   daemonSet: KubeObject | undefined,
@@ -275,7 +274,7 @@ function agentsReport(
   return daemonSet !== undefined && startsReporting(daemonSet);
 }
 
-/** What a node lacks by the report of its agent, held against the digest of what it should have; undefined when nothing. */
+/** Compares an agent's report with the desired digest. Returns undefined when the node is in sync. */
 export function lackOf(
   report: KubeObject | undefined,
   digest: string | undefined,
@@ -296,9 +295,9 @@ export function lackOf(
   return { reason: 'OlderContent', why };
 }
 
-/** Nodes that a text names. */
+/** Maximum number of nodes in a message. */
 const NAMED = 3;
-/** Nodes that get a verdict of their own. */
+/** Maximum number of verdicts for single nodes. */
 const MAX_NODE_VERDICTS = 20;
 
 /** `297 of 300 nodes; a (Spread), b (Spread) and 1 more lack it`. */
@@ -308,7 +307,7 @@ function countText({ nodes, behind }: NodeTruth, nameOf: (node: NodeBehind) => s
   return `${count}; ${someOf(behind.map(nameOf), NAMED)} ${behind.length === 1 ? 'lacks' : 'lack'} it`;
 }
 
-/** The verdicts on entries, with how many nodes use what is accepted. */
+/** Adds the node counts to the accepted verdicts. */
 export function onNodes(verdicts: readonly EntryStatus[], truth: NodeTruth): readonly EntryStatus[] {
   const text = countText(truth, ({ node, reason }) => `${node} (${reason})`);
   return verdicts.map((verdict) =>
@@ -316,7 +315,7 @@ export function onNodes(verdicts: readonly EntryStatus[], truth: NodeTruth): rea
   );
 }
 
-/** One for each node that lacks it, and how many more there are. */
+/** One verdict per node behind, up to the limit, and one with the count of the rest. */
 export function behindVerdicts({ behind }: NodeTruth): readonly EntryStatus[] {
   const more = behind.length - MAX_NODE_VERDICTS;
   return [
@@ -341,7 +340,7 @@ export function behindVerdicts({ behind }: NodeTruth): readonly EntryStatus[] {
   ];
 }
 
-/** `NodesInSync`. */
+/** Builds the condition `NodesInSync`. */
 export function inSyncCondition(truth: NodeTruth): ConditionInput {
   const behind = truth.behind.length > 0;
   return {
@@ -352,7 +351,7 @@ export function inSyncCondition(truth: NodeTruth): ConditionInput {
   };
 }
 
-/** What is not on every node is not in use as it should be. */
+/** Returns a waiting error while a node is behind. */
 export function nodesBehind(truth: NodeTruth): readonly ReconcileError[] {
   if (truth.behind.length === 0) return [];
   return [{ retryPolicy: 'waiting', code: 'NodesBehind', message: behindText(truth) }];

@@ -1,4 +1,4 @@
-/** What decides about a removal or a takeover besides the objects: the release payload, the platform, the confirmations. */
+/** Inputs of removal and takeover decisions (release payload, platform, confirmations), and ownership of the system's objects. */
 import { createHash } from 'node:crypto';
 import { parseImageReference } from '../../core/image-reference.ts';
 import {
@@ -49,26 +49,26 @@ import {
 } from '../removal-guard.ts';
 import type { RemovalContext } from './plan.ts';
 
-// `mode: own` beside objects of the same names that others made: all of them are adopted, or none. They are reported
-// first, and adopted when a person confirms these very objects. Pure.
-// Where HyperShift's operator runs on AWS or Azure there is no way: it has no switch for these objects, watches every Secret of
-// `kube-system`, and writes them again with the next change (`globalps` of HyperShift).
+// `mode: own` with existing foreign objects of the same names: all are adopted, or none. The reconciler reports them first and
+// adopts them when an administrator confirms exactly these objects. Pure.
+// On AWS and Azure, HyperShift's operator cannot be displaced: it has no switch for these objects, watches every Secret of
+// `kube-system`, and rewrites them on the next change (`globalps` of HyperShift).
 
-/** On the HostedCluster, or on the platform's Secret: the codes of the objects that may be taken, with commas between them. */
+/** On the HostedCluster or the platform's Secret: comma-separated codes of the objects that may be adopted. */
 const TAKEOVER_ANNOTATION = 'pullwright.dev/confirm-takeover';
 
-/** On a foreign Secret: it may be adopted, whatever the mode. */
+/** On a foreign Secret: allows its adoption in any mode. */
 const ADOPT_ANNOTATION = 'pullwright.dev/adopt';
 
-/** What decides about a takeover besides the objects. */
+/** Inputs of a takeover besides the objects. */
 interface TakeoverContext {
-  /** `spec.platform.type` of the HostedCluster, where there is one. */
+  /** `spec.platform.type` of the HostedCluster, if any. */
   readonly platform: string | undefined;
   /** Values of {@link TAKEOVER_ANNOTATION}. */
   readonly confirmed: readonly string[];
 }
 
-/** Gives why nothing is written with `mode: own`; undefined when all is ours, or was confirmed. */
+/** Returns why `mode: own` writes nothing; undefined when all objects are ours or confirmed. */
 function heldTakeover(
   objects: readonly (KubeObject | undefined)[],
   { platform, confirmed }: TakeoverContext,
@@ -84,12 +84,12 @@ function heldTakeover(
   return { reason: 'TakeoverHeld', message: planText(others, codes) };
 }
 
-/** Whether a person allowed us to adopt a foreign object. */
+/** Whether an administrator allowed the adoption of a foreign object. */
 export function isGivenToUs(object: KubeObject): boolean {
   return object.metadata.annotations?.[ADOPT_ANNOTATION] === 'true';
 }
 
-/** Whether a person, or an earlier reconcile, gave us the object, and its content is still ours. */
+/** Whether we adopted or created the object, and no operator has overwritten its content. */
 function isHeldByUs(object: KubeObject): boolean {
   if (isGivenToUs(object)) return true;
   const labels = object.metadata.labels ?? {};
@@ -98,14 +98,14 @@ function isHeldByUs(object: KubeObject): boolean {
   return writers.length === 0 || writers.some(({ manager }) => !isOperator(manager ?? ''));
 }
 
-/** The field that each creator of the object sets to a value of its own. */
+/** Path of the field that every creator of the object sets. */
 function contentOf({ kind }: KubeObject): readonly string[] {
   return kind === 'DaemonSet'
     ? ['spec', 'template', 'spec', 'containers', `k:{"name":"${NAMES.syncer}"}`, 'image']
     : ['data', NAMES.dataKey];
 }
 
-/** Of the very state that was shown: what is written again meanwhile has to be confirmed again. */
+/** Code of the reported state of an object: a later change requires a new confirmation. */
 function codeOf(object: KubeObject): string {
   const { uid, generation, resourceVersion } = object.metadata;
   return createHash('sha256')
@@ -147,7 +147,7 @@ const CLUSTER_VERSION = {
   name: 'version',
 } as const;
 
-/** About the copy. */
+/** The PullStatus about the copy. */
 const REPORT: Ref = pullStatusRef('hosted', {
   kind: 'Secret',
   namespace: NAMES.namespace,
@@ -159,7 +159,7 @@ export const REMOVAL_READS: readonly Watch[] = [
   { ...CLUSTER_VERSION, optional: true },
 ];
 
-/** Gathers it from the world. */
+/** Collects the inputs of a removal decision. */
 export function removalContext(reader: Reader, options: RemovalOptions = {}): RemovalContext {
   const held = heldBefore(reader);
   return {
@@ -171,7 +171,7 @@ export function removalContext(reader: Reader, options: RemovalOptions = {}): Re
   };
 }
 
-/** What decides about taking over the objects of others. */
+/** Collects the inputs of a takeover decision. */
 export function takeoverContext(reader: Reader): TakeoverContext {
   const platform = textOf(valueAt(hostedClusterOf(reader)?.spec, 'platform.type')) || undefined;
   return { platform, confirmed: confirmations(reader, TAKEOVER_ANNOTATION) };
@@ -182,7 +182,7 @@ function hostedClusterOf(reader: Reader): KubeObject | undefined {
   return hostedCluster === undefined ? undefined : reader.get({ ...CLUSTER, ...hostedCluster });
 }
 
-/** Values of an annotation where a person can confirm: on the HostedCluster, or on the platform's Secret. */
+/** Values of an annotation on the HostedCluster and on the platform's Secret, where administrators confirm. */
 export function confirmations(reader: Reader, annotation: string): readonly string[] {
   const namespace = reader.scope.controlPlaneNamespace;
   const secret = reader.get({
@@ -197,7 +197,7 @@ export function confirmations(reader: Reader, annotation: string): readonly stri
     .filter((value) => typeof value === 'string');
 }
 
-/** Where a person can do something about the platform's pull secret: the HostedCluster, or the Secret itself. */
+/** The object in which an administrator can fix the platform's pull secret: the HostedCluster, or the Secret itself. */
 export function platformOwner({ scope }: Reader): Ref {
   if (scope.hostedCluster !== undefined) return { ...CLUSTER, ...scope.hostedCluster };
   const { controlPlaneNamespace: namespace } = scope;
@@ -213,9 +213,7 @@ function releaseRepository(
   return parsed?.ok ? parsed.reference.repository : undefined;
 }
 
-/**
- * On the copy, beside the entries that stay: what is held, and since when. Deleting the report does not lose it.
- */
+/** On the copy: the held removal and its start. Survives deletion of the report. */
 export const HELD_ANNOTATION = 'pullwright.dev/held-removal';
 
 /** Value of {@link HELD_ANNOTATION}. */
@@ -223,7 +221,7 @@ export function heldAnnotation({ hash, since }: PendingRemoval): string {
   return `${hash} ${since}`;
 }
 
-/** By the copy; where it was deleted, by the report. */
+/** Reads the held removal from the copy, or from the report when the copy was deleted. */
 function heldBefore(reader: Reader): RemovalContext['held'] {
   const copy = reader.get(secretRef(NAMES.original))?.metadata.annotations?.[HELD_ANNOTATION];
   const { heldRemoval, heldSince } = recordOf(valueAt(reader.get(REPORT)?.status, 'summary'));
@@ -233,14 +231,14 @@ function heldBefore(reader: Reader): RemovalContext['held'] {
     : { hash, since };
 }
 
-// What others left under the names of this system: what is removed with a takeover, and what only a person can clear away. Pure.
+// Foreign objects with the names of this system: removed by a takeover, or reported for an administrator to delete. Pure.
 
 /**
- * Objects of others that go. A DaemonSet is not taken over in place: server-side apply would leave the arguments and the volumes of
- * its maker in it.
+ * Returns the foreign objects to remove. A DaemonSet is not adopted in place: server-side apply would keep the arguments and
+ * volumes of its creator.
  *
  * @param global the merge, when there is nothing to merge
- * @param takes whether a person said that all of it is ours
+ * @param takes whether `mode: own` is in effect and confirmed
  */
 export function removals(
   global: KubeObject | undefined,
@@ -255,7 +253,7 @@ export function removals(
   });
 }
 
-/** A foreign merge that stays although there is nothing to merge: nodes prefer it to the platform's pull secret. */
+/** Reports a foreign merge that remains without an additional secret: nodes prefer it to the platform's pull secret. */
 export function foreignMerge(global: KubeObject | undefined): readonly ReconcileError[] {
   if (global === undefined || isHeldByUs(global)) return [];
   return [
@@ -269,7 +267,7 @@ export function foreignMerge(global: KubeObject | undefined): readonly Reconcile
   ];
 }
 
-/** A DaemonSet with the marks of a rendered tree, where git is not the one to bring it. */
+/** Warns about a DaemonSet with the labels of a rendered tree that GitOps should no longer deliver. */
 export function gitVerdicts(
   daemonSet: KubeObject | undefined,
   observed: ManagedExternally | undefined,
@@ -300,17 +298,17 @@ export function gitVerdicts(
   ];
 }
 
-// Whether HyperShift's own operator manages any of these objects, so that we watch and write nothing.
+// Whether HyperShift's operator manages any of these objects, in which case the reconciler only observes.
 
-/** Who writes the objects instead of us. */
+/** Why another component manages the objects. */
 export interface ManagedExternally {
   readonly reason: 'Observing' | 'OwnershipUnknown' | 'TakeoverHeld' | 'TakeoverImpossible';
-  /** A sentence without its end. */
+  /** A clause without a period. */
   readonly message: string;
 }
 
 /**
- * Gives who writes instead, or undefined when the objects are ours to write: they are one unit, so one is enough.
+ * Returns why the reconciler must not write, or undefined. The objects are one unit: one foreign object is enough.
  *
  * Without managedFields, which `kubectl get -o yaml` omits, the owner of an object that an operator may manage is unknown.
  */
@@ -333,16 +331,16 @@ export function managedElsewhere(
   };
 }
 
-// The node agent's objects in the hosted cluster: applied by us, or expected from git.
+// The node agent's objects in the hosted cluster: applied by the reconciler, or expected from git.
 
 const NAMESPACES: readonly string[] = [NAMES.namespace, NAMES.configNamespace];
 
-/** An object of the cluster whose nodes get the pull secret. */
+/** Reference to an object of the hosted cluster. */
 function hosted(apiVersion: string, kind: string, name: string, namespace?: string): Ref {
   return { role: 'hosted', apiVersion, kind, ...(namespace === undefined ? {} : { namespace }), name };
 }
 
-/** A Secret of the system there. */
+/** Reference to a Secret of the system. */
 export function secretRef(name: string): Ref {
   return hosted('v1', 'Secret', name, NAMES.namespace);
 }
@@ -351,7 +349,7 @@ export const DAEMON_SET: Ref = hosted('apps/v1', 'DaemonSet', NAMES.syncer, NAME
 const CRD: Ref = hosted('apiextensions.k8s.io/v1', 'CustomResourceDefinition', PULL_STATUS_CRD_NAME);
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
-/** Never pruned: with the kind go all reports of it. */
+/** Never pruned: deleting the CRD deletes all reports. */
 export const AGENT_KEPT: readonly Ref[] = [CRD];
 
 export const AGENT_READS: readonly Watch[] = [
@@ -374,23 +372,23 @@ export const AGENT_READS: readonly Watch[] = [
 
 let crd: ApplyObject['object'] | undefined;
 
-/** The same for every cluster: rendered once, or a process of many spends half of its start on it. */
+/** Cached: it is equal for every cluster, and rendering took half of the start of a process with many clusters. */
 function reportCrd(): ApplyObject['object'] {
   crd ??= pullStatusCrd();
   return crd;
 }
 
-/** What the objects depend on. */
+/** State that the objects depend on. */
 interface AgentState {
-  /** Whether there is a merged secret. */
+  /** Whether the merged secret exists. */
   readonly merged: boolean;
-  /** Whether the platform's secret can be used: without it there is nothing to bring to nodes. */
+  /** Whether the platform's secret is usable. Otherwise there is nothing to sync to nodes. */
   readonly usable: boolean;
-  /** Base64 of what nodes should have; for the hash of upstream's shape. */
+  /** Base64 of the desired docker config, for the hash of upstream's shape. */
   readonly value: Redacted<string> | undefined;
 }
 
-/** Objects to apply with `delivery: reconciler`; none with `gitops`. */
+/** Returns the objects to apply with `delivery: reconciler`; empty with `gitops`. */
 export function agentObjects(
   reader: Reader,
   options: GlobalPullSecretOptions,
@@ -400,10 +398,10 @@ export function agentObjects(
   const rbac = agentRbac(options.agent).filter(
     ({ metadata: { namespace } }) => namespace === undefined || hasNamespace(reader, namespace),
   );
-  // Upstream's pods do not start before there is a secret to mount.
+  // Upstream's pods cannot start without a secret to mount.
   const runs = options.agent.shape !== 'upstream' || state.value !== undefined;
   const workload = state.usable && runs ? [daemonSet(options, state)] : [];
-  // In a cluster without GitOps nothing else installs the CRD of our reports.
+  // Without GitOps, only the reconciler installs the CRD of the reports.
   return [
     reportCrd(),
     ...rbac,
@@ -416,8 +414,8 @@ export function agentObjects(
 }
 
 /**
- * Rendered by `synth` and applied by a GitOps tool, whatever our configuration says: one owner per object. A definition that
- * a person installed stays theirs too.
+ * Whether the object was rendered by `synth` and applied by a GitOps tool, which then stays its owner, regardless of our
+ * configuration. A CRD that an administrator installed stays theirs too.
  */
 function isFromGit(object: KubeObject | undefined): boolean {
   const labels = object?.metadata.labels;
@@ -425,7 +423,7 @@ function isFromGit(object: KubeObject | undefined): boolean {
   return labels?.['app.kubernetes.io/part-of'] === 'pullwright' && labels[OWNER_LABEL] === undefined;
 }
 
-/** Upstream's objects of these names have no marks; they are the same objects, so they are taken over. */
+/** Upstream's objects of these names have no labels of ours. They are the same objects, so the reconciler adopts them. */
 function isAdoptable(object: KubeObject): boolean {
   return ['DaemonSet', 'ServiceAccount', 'Role', 'RoleBinding'].includes(object.kind);
 }
@@ -438,7 +436,7 @@ function daemonSet(options: GlobalPullSecretOptions, state: AgentState): KubeObj
   });
 }
 
-/** A plain Kubernetes cluster has no `openshift-config`. A folder without any Namespace says nothing about them. */
+/** Plain Kubernetes has no `openshift-config`. An offline folder without any Namespace object proves nothing. */
 function hasNamespace(reader: Reader, name: string): boolean {
   const known = reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
   return (
@@ -449,7 +447,7 @@ function hasNamespace(reader: Reader, name: string): boolean {
   );
 }
 
-/** With `delivery: gitops`, a DaemonSet that git did not bring is worth a word. */
+/** With `delivery: gitops`, reports a DaemonSet that was not delivered. */
 export function missingAgent(reader: Reader, options: GlobalPullSecretOptions): readonly ReconcileError[] {
   if (options.delivery === 'reconciler' || reader.get(DAEMON_SET) !== undefined) return [];
   return [

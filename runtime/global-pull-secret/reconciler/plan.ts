@@ -1,8 +1,8 @@
 /**
- * What the pull secrets of one cluster should be, from what they are. Pure: Secrets in, decision out.
+ * Plans the desired pull secrets of one cluster. Pure: Secrets in, decision out.
  *
- * Source of the rule: requirement 1, "Validation and merging", "Automatic cleanup", "Registry Precedence". Beyond it: a bad
- * additional secret never holds up the platform's own, and what was good before stays in use, entry by entry.
+ * Source of the rule: requirement 1, "Validation and merging", "Automatic cleanup", "Registry Precedence". In addition, an
+ * invalid additional secret never blocks the platform's, and the last valid value of each entry stays in use.
  */
 import { digestOfNode, encodeConfig, meaningOf } from '../../core/docker-config/encode.ts';
 import {
@@ -39,14 +39,14 @@ import {
   UNJUDGED,
 } from '../removal-guard.ts';
 
-// Which entries of a merged pull secret came from the additional one, as an annotation on the merge: one bit per entry, in the
-// order of the document. However many entries a tenant has, it stays far below what annotations may hold.
+// Records which entries of the merge came from the additional secret, as an annotation on the merge: one bit per entry, in
+// document order. The size stays far below the annotation limit for any number of entries.
 
 /** On `global-pull-secret`: `<number of entries>:<base64 of the bits>`. */
 export const ADDED_ENTRIES_ANNOTATION = 'pullwright.dev/additional-entries';
 
 /**
- * The value of the annotation for a merge.
+ * Returns the annotation value for a merge.
  *
  * @param entries of the merge, sorted by key
  */
@@ -59,7 +59,7 @@ export function addedEntries(entries: readonly MergedEntry[]): string {
   return `${entries.length}:${Buffer.from(bits).toString('base64')}`;
 }
 
-/** The keys of the merge that came from the additional secret; undefined when it does not say, or was changed since. */
+/** Keys of the merge from the additional secret; undefined when the annotation is missing or does not match the entries. */
 function addedKeys({ secret, entries, problem }: PullSecret): readonly string[] | undefined {
   const marked = secret.metadata.annotations?.[ADDED_ENTRIES_ANNOTATION];
   if (typeof marked !== 'string' || problem !== undefined) return undefined;
@@ -74,33 +74,33 @@ function writtenKeys(entries: readonly DockerConfigEntry[]): readonly string[] {
   return entries.map(({ key }) => key.written);
 }
 
-// What nodes get of the platform's pull secret: the very bytes where every reader can use all of it, else the part that they
-// can use, with the last good form of what they cannot, and with what a removal that is held would take. Pure.
+// The platform's pull secret for nodes: the exact bytes when every reader can use the whole document. Otherwise the usable
+// part, plus the last valid values of unusable entries, plus the entries of a held removal. Pure.
 
-/** What decides about a removal besides the documents. */
+/** Inputs of a removal decision besides the documents. */
 export type RemovalContext = Pick<RemovalInput, 'release' | 'confirmed' | 'held' | 'options' | 'now'>;
 
-/** The platform's part, or why there is none. */
+/** The platform's part, or the error that prevents it. */
 type PlatformPlan =
   | { readonly ok: false; readonly problem: ReconcileError }
   | {
       readonly ok: true;
-      /** The cluster has no pull secret of its own, and never had one: nothing is copied, and the tenant's part stands alone. */
+      /** The cluster has no platform pull secret and never had one. No copy is written; nodes get only the tenant's entries. */
       readonly absent?: true;
-      /** The document as the platform has it. */
+      /** The platform's document, verbatim. */
       readonly text: Redacted<string>;
-      /** What the copy should hold. */
+      /** Desired content of the copy. */
       readonly copy: Written;
       readonly held?: PendingRemoval;
-      /** The entries that stay because of it. */
+      /** Entries kept because of `held`. */
       readonly heldEntries: readonly DockerConfigEntry[];
     };
 
 const NO_ENTRY: Redacted<string> = redact('{"auths":{}}');
 
-/** Decides. Never throws. @param known the platform's entries on nodes: from the copy, or without it, from their merge; undefined without both */
+/** Plans the platform's part. Never throws. @param known the platform's entries on nodes, from the copy or else the merge */
 function planPlatform(input: PlanInput, known: readonly DockerConfigEntry[] | undefined): PlatformPlan {
-  // A copy would say that there was one, which is then missed.
+  // A copy would record that a platform secret existed, and its absence would become an error.
   if (input.platform === undefined && input.original === undefined && isStandalone(input))
     return {
       ok: true,
@@ -130,14 +130,14 @@ function planPlatform(input: PlanInput, known: readonly DockerConfigEntry[] | un
   };
 }
 
-/** The copy that held a removal is gone, or was recreated without the held entries, and no merge has them. */
+/** Whether the copy with the held removal was deleted, or recreated without the held entries, and the merge lacks them too. */
 function keepsNothing(copy: PullSecret | undefined, before: unknown): boolean {
   if (copy === undefined) return before === undefined;
   const mark = copy.secret.data?.[NAMES.judgedKey];
   return mark !== undefined && reveal(secretDataText(mark)) === UNJUDGED;
 }
 
-/** What of it is to be used: its text, what that says, and its very bytes, also where they are not UTF-8. */
+/** Returns the platform's text, parsed config and verbatim bytes (which may be invalid UTF-8), or the problem. */
 function readPlatform(input: PlanInput) {
   if (input.platform === undefined) return { problem: missing(input) };
   const { value: verbatim, text, config, problem } = input.platform;
@@ -146,7 +146,7 @@ function readPlatform(input: PlanInput) {
   return { text, config, verbatim };
 }
 
-/** What can be used, the last good form of what cannot, and what is held. */
+/** Composes the copy: the usable entries, the last valid values of unusable entries, and the held entries. */
 function composed(
   { entries, broken, fields }: UsablePart,
   before: readonly DockerConfigEntry[],
@@ -170,7 +170,7 @@ function namespaceOf({ platform, platformNamespace }: PlanInput): string | undef
   return platform?.secret.metadata.namespace ?? platformNamespace;
 }
 
-/** A stand-alone cluster keeps it in `openshift-config`; that of a hosted cluster comes from HyperShift. */
+/** Stand-alone clusters keep it in `openshift-config`; HyperShift provides that of a hosted cluster. */
 function isStandalone(input: PlanInput): boolean {
   return namespaceOf(input) === NAMES.configNamespace;
 }
@@ -211,7 +211,7 @@ function invalid(input: PlanInput, fault: string): ReconcileError {
   };
 }
 
-// The one builder of every pull Secret that is written at run time.
+// Builds every pull Secret that is written at run time.
 
 /** Input of {@link pullSecretObject}. */
 interface PullSecretInput {
@@ -220,21 +220,21 @@ interface PullSecretInput {
   /** @default {'kubernetes.io/dockerconfigjson'} */
   readonly type?: string;
   readonly annotations?: Readonly<Record<string, string>>;
-  /** Whether nodes are to hold whatever the document lacks. @default {false} */
+  /** Whether agents must hold every removal. @default {false} */
   readonly unjudged?: boolean;
 }
 
-/** What the mark beside a document takes of what one Secret may hold: a SHA-256 in hexadecimal digits. */
+/** Size of the mark beside a document: a SHA-256 in hexadecimal digits. */
 const MARK_BYTES = 64;
 
-/** A copy of a document that fills a Secret goes without its mark: agents then judge by themselves. */
+/** Whether the mark fits into the Secret. Without the mark, agents check removals themselves. */
 function hasRoom(value: Redacted<string>): boolean {
   return Buffer.byteLength(reveal(value), 'base64') + MARK_BYTES <= MAX_SECRET_BYTES;
 }
 
 /**
- * A Secret with the value under `.dockerconfigjson`, and beside it the mark that its removals are checked. Always `data`, never `stringData`: with client-side apply, tools that
- * own the object do not remove a key dropped from `stringData`.
+ * Builds a Secret with the value under `.dockerconfigjson` and the mark of checked removals. Always `data`, never `stringData`:
+ * with client-side apply, tools that own the object do not remove a key dropped from `stringData`.
  */
 export function pullSecretObject(input: PullSecretInput): SecretObject {
   const { name, annotations, written } = input;
@@ -255,7 +255,7 @@ export function pullSecretObject(input: PullSecretInput): SecretObject {
   };
 }
 
-/** The four Secrets of the system, as they are. */
+/** The four Secrets of the system, as observed. */
 export interface SystemSecrets {
   /** `pull-secret` of the control plane namespace. */
   readonly platform: PullSecret | undefined;
@@ -265,23 +265,23 @@ export interface SystemSecrets {
   readonly global: PullSecret | undefined;
 }
 
-/** And what decides about removals. */
+/** Secrets, and the inputs of a removal decision. */
 interface PlanInput extends SystemSecrets {
-  /** Where the platform's pull secret is looked for. */
+  /** Namespace of the platform's pull secret. */
   readonly platformNamespace?: string;
-  /** @default {nothing is confirmed, and nothing was held before} */
+  /** @default {no confirmation and no earlier hold} */
   readonly removal?: RemovalContext;
 }
 
-/** The content of a Secret that is to be written. */
+/** Content of a Secret to write. */
 export interface Written {
   /** Base64 of the docker config. */
   readonly value: Redacted<string>;
-  /** The keys of its entries. */
+  /** Registry keys of the entries. */
   readonly registries: readonly string[];
 }
 
-/** What to write, or what to do instead. */
+/** Action for one Secret. */
 type ValueDecision =
   | ({ readonly act: 'write' } & Written)
   | { readonly act: 'keep' }
@@ -290,30 +290,30 @@ type ValueDecision =
 export interface PullSecretPlan {
   readonly original: ValueDecision;
   readonly global: ValueDecision;
-  /** Value of the annotation that tells the entries of the additional secret, when `global` is written. */
+  /** Value of {@link ADDED_ENTRIES_ANNOTATION}, when `global` is written. */
   readonly added: string;
-  /** Number of those entries. */
+  /** Number of entries from the additional secret. */
   readonly addedCount: number;
-  /** One per entry of the additional secret, and one for the secret as a whole when it cannot be used. */
+  /** One per entry of the additional secret, or one for the whole secret when it is unusable. */
   readonly verdicts: readonly EntryStatus[];
-  /** On the platform's own entries: only what is wrong with them. */
+  /** Verdicts on faulty entries of the platform's secret. */
   readonly platformVerdicts: readonly EntryStatus[];
-  /** A removal that waits for a confirmation. */
+  /** A removal that waits for confirmation. */
   readonly held?: PendingRemoval;
-  /** There is no platform's secret, and never was: the tenant's is all that nodes get. */
+  /** The cluster has no platform secret and never had one: nodes get only the tenant's. */
   readonly alone?: true;
-  /** Of the platform's secret as a whole. */
+  /** Problems of the platform's secret as a whole. */
   readonly problems: readonly ReconcileError[];
 }
 
 const KEEP: ValueDecision = { act: 'keep' };
 const NO_REMOVALS: RemovalContext = { confirmed: [], options: {}, now: new Date(0), release: undefined };
 
-/** Decides. Never throws. */
+/** Plans the pull secrets. Never throws. */
 export function planPullSecrets(secrets: PlanInput): PullSecretPlan {
   const { original, global } = secrets;
   const added = global && addedKeys(global);
-  // Deleting the copy must not release the held removal: nodes have the merge.
+  // Deleting the copy must not release the held removal: the merge still contains the entries.
   const before =
     original?.entries ??
     (added === undefined ? undefined : global?.entries.filter(({ key }) => !added.includes(key.written)));
@@ -355,7 +355,7 @@ function withPlatform(
   };
 }
 
-/** On what the tenant wrote; a Secret without an entry adds nothing, which its owner hardly meant. */
+/** Verdicts on the tenant's secret. A Secret without entries gets a verdict too, because it is probably a mistake. */
 function tenantVerdicts(additional: PullSecret | undefined, merge: MergeResult): readonly EntryStatus[] {
   if (additional === undefined) return [];
   if (!hasAdditional(additional.secret)) return [nothingAdded('has no data')];
@@ -370,7 +370,7 @@ function nothingAdded(state: string): EntryStatus {
 }
 
 function globalDecision(merge: MergeResult, known: boolean): ValueDecision {
-  // A merge of unknown parts (made by upstream) is better than none while the tenant's secret cannot be read.
+  // A merge with unknown origins (written by upstream) is better than none while the tenant's secret is unusable.
   if (!merge.ok || (merge.additionalProblem !== undefined && !known)) return KEEP;
   return { act: 'write', value: toBase64(merge.text), registries: merge.entries.map(({ key }) => key) };
 }
@@ -387,7 +387,7 @@ function keyVerdict(additional: PullSecret, merge: MergeResult): readonly EntryS
   ];
 }
 
-/** Whether there is an additional secret to merge. Upstream treats one with no data at all like an absent one. */
+/** Whether an additional secret exists. Upstream treats a Secret without data as absent. */
 export function hasAdditional(secret: KubeObject | undefined): boolean {
   return secret !== undefined && Object.keys((secret as SecretObject).data ?? {}).length > 0;
 }
@@ -405,13 +405,13 @@ function typeVerdict(secret: SecretObject): readonly EntryStatus[] {
   ];
 }
 
-// What became of the tenant's entries where HyperShift's operator makes the merge: what its `global-pull-secret` really holds,
-// why it refused the additional secret, and what would be otherwise if we made the merge. Pure.
+// Verdicts on the tenant's entries while HyperShift's operator owns the merge: whether its `global-pull-secret` contains them,
+// why it rejects the additional secret, and the outcome of our own merge. Pure.
 //
-// Source of the rule: `globalps` of HyperShift: keys are compared as texts, the platform's entry replaces the tenant's, and one
-// entry that the kubelet cannot read refuses the whole additional secret.
+// Source of the rule: `globalps` of HyperShift: keys are compared as strings, the platform's entry replaces the tenant's, and
+// one entry that the kubelet cannot parse rejects the whole additional secret.
 
-/** Why HyperShift's operator rejects the additional secret, as the end of a sentence; undefined when it accepts it. */
+/** Why HyperShift's operator rejects the additional secret, as a clause; undefined when it accepts the secret. */
 export function upstreamRefusal(secret: PullSecret | undefined): string | undefined {
   if (secret?.value === undefined) return 'it has no ".dockerconfigjson"';
   if (secret.problem !== undefined) return `it ${secret.problem.message}`;
@@ -423,7 +423,7 @@ export function upstreamRefusal(secret: PullSecret | undefined): string | undefi
 }
 
 /**
- * Verdicts on what is, from those on what we would do.
+ * Turns the verdicts of our own merge into verdicts on HyperShift's merge.
  *
  * @param planned the verdicts of our own merge
  */
@@ -468,7 +468,7 @@ export function observedVerdicts(
   });
 }
 
-/** What would be different if the merge were ours. */
+/** Outcome of the entry in our own merge. */
 function ownVerdict({ verdict, reason }: EntryStatus): string {
   const would: Partial<Record<EntryStatus['verdict'], string>> = {
     Accepted: 'would be used',
@@ -479,17 +479,17 @@ function ownVerdict({ verdict, reason }: EntryStatus): string {
   return text === undefined ? '' : `; in a merge of ours it ${text} (${reason})`;
 }
 
-/** Digest of what each entry means, by its key as a text; none of what cannot be read. */
+/** Digest of each entry's meaning, by its key as written. */
 export function entryDigests(secret: PullSecret | undefined): ReadonlyMap<string, string> {
   const entries = secret?.entries ?? [];
   return new Map(entries.map(({ key, value }) => [key.written, digestOfNode(meaningOf(reveal(value)))]));
 }
 
-// What can be known of nodes to which HyperShift's own agents bring the pull secret: they report nothing, but their DaemonSet names
-// the content by a hash, and its status says on how many nodes pods of that template run. Pure.
-// Source of the rule: `globalps` of HyperShift, which replaces the pods for each content.
+// Sync state of nodes with HyperShift's own agents. They do not report, but their DaemonSet carries a hash of the content, and
+// its status counts the nodes with pods of that template. Pure.
+// Source of the rule: `globalps` of HyperShift, which replaces the pods when the content changes.
 
-/** One verdict; none where there is nothing to bring, or the DaemonSet is not HyperShift's. */
+/** Returns one verdict; empty when there is nothing to sync or the DaemonSet is not HyperShift's. */
 export function observedNodes(
   daemonSet: KubeObject | undefined,
   { global, original }: Pick<SystemSecrets, 'global' | 'original'>,

@@ -1,8 +1,8 @@
 /**
- * The global pull secret, controller side: the copy of the platform's pull secret, the merge with the tenant's, the objects of
- * the node agent, the labels of eligible nodes, and a verdict for every entry where the tenant looks.
+ * The global pull secret controller: applies the copy of the platform's pull secret, the merge with the tenant's, the node
+ * agent's objects and the labels of eligible nodes, and reports a verdict per entry to the tenant.
  *
- * Source of the rule: requirement 1; where the objects belong to HyperShift's operator, nothing of them is written.
+ * Source of the rule: requirement 1. Objects that HyperShift's operator owns are not written.
  */
 import { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
@@ -66,12 +66,12 @@ const READS: readonly Watch[] = [
   ...REMOVAL_READS,
 ];
 
-/** Makes the reconciler from its part of the configuration. */
+/** Creates the reconciler from its section of the configuration. */
 export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
   return [globalPullSecretReconciler(parseOptions(raw))];
 }
 
-/** One key per cluster: every change looks at the whole. */
+/** One request key per cluster: each reconcile covers all objects. */
 export function globalPullSecretReconciler(options: ReturnType<typeof parseOptions>): Reconciler {
   return {
     name: NAME,
@@ -120,7 +120,7 @@ function reconcile(reader: Reader, options: GlobalPullSecretOptions): Result {
   };
 }
 
-/** What is reported of a foreign merge: its real content, and why it is not ours where it should be. */
+/** Adjusts the plan for a foreign merge: verdicts on its actual content, and an error when `mode: own` cannot take it over. */
 function observedPlan(
   plan: PullSecretPlan,
   secrets: SystemSecrets,
@@ -128,7 +128,7 @@ function observedPlan(
   regarding: Ref,
 ): PullSecretPlan {
   if (observed === undefined) return plan;
-  // Who writes instead of us holds nothing back.
+  // Removals are held only by the writer of the objects.
   const { held: _held, ...rest } = plan;
   if (observed.reason === 'OwnershipUnknown') return rest;
   const verdicts = observedVerdicts(secrets, plan.verdicts);
@@ -157,7 +157,7 @@ function readSecrets(reader: Reader): SystemSecrets {
   };
 }
 
-/** The desired content of nodes: the present one, where it stays or is already equal. */
+/** Desired content of nodes. Returns an existing Secret when it is kept or already equal. */
 function sourceOfNodes(plan: PullSecretPlan, secrets: SystemSecrets): PullSecret | undefined {
   const decided = plan.global.act === 'remove' ? plan.original : plan.global;
   if (decided.act !== 'write') return secrets.global ?? secrets.original;
@@ -182,7 +182,7 @@ function ownedWrites(
   options: GlobalPullSecretOptions,
 ): Writes {
   const { original, global } = plan;
-  // Nothing is known yet: nothing is synced to nodes, and present objects stay.
+  // The desired content is still unknown: sync nothing and keep existing objects.
   const usable = original.act === 'write' || global.act !== 'keep';
   const written = [global, original].find((decision) => decision.act === 'write');
   const agent = agentObjects(reader, options, {
@@ -211,7 +211,7 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
   const writes: Apply[] = [];
   const unjudged = plan.held?.reason === 'CopyDeleted';
   if (plan.original.act === 'write') {
-    // The type of a Secret cannot change: an original that HyperShift made stays Opaque.
+    // The type of a Secret is immutable: an original that HyperShift created stays Opaque.
     const type = secrets.original?.secret.type;
     const object = pullSecretObject({
       name: NAMES.original,

@@ -1,4 +1,4 @@
-/** Reports: to the platform's owner and to the tenant, in a PullStatus beside the Secret of each; metrics. */
+/** Reports to the platform's owner and to the tenant, in a PullStatus beside each Secret, and as metrics. */
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -20,8 +20,8 @@ import {
 import { type ManagedExternally, platformOwner } from './ownership.ts';
 import type { PullSecretPlan, SystemSecrets } from './plan.ts';
 
-// What the platform's owner sees: a PullStatus about the copy of the platform's pull secret, and events where it can be fixed.
-// It is there whether or not a tenant added anything.
+// For the platform's owner: a PullStatus about the copy of the platform's pull secret, with or without a tenant's secret, and
+// events on the object to fix.
 
 function platformStatus(
   input: PullSecretReport,
@@ -44,7 +44,7 @@ function platformStatus(
   });
 }
 
-/** Entries that cannot be used. */
+/** Entries that are unusable. */
 function rejectedOf(verdicts: readonly EntryStatus[]): readonly EntryStatus[] {
   return verdicts.filter(({ verdict }) => verdict === 'Rejected');
 }
@@ -73,12 +73,12 @@ function platformConditions(input: PullSecretReport): readonly ConditionInput[] 
   return [...base, { type: 'RemovalHeld', status: 'True', reason: held.reason, message: heldText(held) }];
 }
 
-/** A problem as a condition says it. */
+/** Converts a problem to condition text. */
 function problemSaid(problem: ReconcileError): ConditionText {
   return { reason: problem.code, message: problemText(problem) };
 }
 
-/** Readers of a condition may have no access to logs: it must say what to do. */
+/** Appends the hint: readers of a condition may not have access to logs. */
 function problemText({ message, hint }: ReconcileError): string {
   return hint === undefined ? message : `${message}. ${hint}`;
 }
@@ -88,7 +88,7 @@ function heldText(held: PendingRemoval): string {
   return `the platform's pull secret ${removalText(held)} on nodes until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on the HostedCluster, or on the Secret itself, confirms it${byItself}`;
 }
 
-/** Reasons that a condition names; the verdicts have all. */
+/** Maximum number of reasons in a condition; the verdicts list all. */
 const MAX_REASONS = 3;
 
 function rejectedText(rejected: readonly EntryStatus[]): { reason: string; message: string } | undefined {
@@ -99,7 +99,7 @@ function rejectedText(rejected: readonly EntryStatus[]): { reason: string; messa
   };
 }
 
-/** The first reasons, and how many more there are. */
+/** The first reasons, and the count of the rest. */
 function reasonsOf(rejected: readonly EntryStatus[]): string {
   const reasons = rejected
     .slice(0, MAX_REASONS)
@@ -109,14 +109,14 @@ function reasonsOf(rejected: readonly EntryStatus[]): string {
   return more > 0 ? `${reasons}; and ${more} more, see the verdicts` : reasons;
 }
 
-/** At most this many events tell of single entries; the PullStatus has all of them. */
+/** Maximum number of events about single entries; the PullStatus lists all. */
 const MAX_EVENTS = 20;
 
 function pullSecretEvent(regarding: Ref, action: 'Copy' | 'Merge', reason: string, note: string): EventNote {
   return { regarding, type: 'Warning', reason, action, note };
 }
 
-/** Events on `regarding`, which is where a person can fix it. */
+/** Events on `regarding`, the object to fix. */
 function entryEvents(verdicts: readonly EntryStatus[], regarding: Ref): readonly EventNote[] {
   return verdicts
     .filter(({ verdict }) => verdict !== 'Accepted')
@@ -138,7 +138,7 @@ function platformEvents(
   ];
 }
 
-/** Credentials that reach no node are not in use, however well they merge. */
+/** Reports a cluster without an eligible node: its credentials are not in use. */
 function noEligibleNodes({ scope }: Reader, { decisions }: NodesPlan): readonly ReconcileError[] {
   if (decisions.some(({ eligible }) => eligible)) return [];
   const ofOperator = decisions.some(({ reason }) => reason === 'MachineConfigOperator');
@@ -162,25 +162,25 @@ export const STATUS_READS: readonly Watch[] = [NAMES.additional, NAMES.original]
   optional: true,
 }));
 
-/** What is found in one cluster, and planned for it. */
+/** Observed state and plan of one cluster. */
 export interface Findings {
   readonly reader: Reader;
   readonly plan: PullSecretPlan;
   readonly nodes: NodesPlan;
   readonly secrets: SystemSecrets;
   readonly daemonSet: KubeObject | undefined;
-  /** Who manages the objects, when it is not us. */
+  /** Set when another component manages the objects. */
   readonly observed: ManagedExternally | undefined;
 }
 
 interface PullSecretReport extends Findings {
-  /** All that keeps the pull secrets from nodes. */
+  /** Problems that keep the pull secrets from nodes. */
   readonly problems: readonly ReconcileError[];
 }
 
 type Reported = Required<Pick<Result, 'apply' | 'status' | 'events' | 'metrics'>>;
 
-/** Builds the reporting part of the outcome. */
+/** Builds the reporting part of the result. */
 export function reportPullSecret(input: PullSecretReport): Reported {
   const { secrets, plan, nodes, problems, reader } = input;
   const behind = nodes.truth === undefined ? [] : nodesBehind(nodes.truth);
@@ -225,8 +225,8 @@ function tenantStatus(
 }
 
 /**
- * The tenant answers for the entries of its own secret. Where the platform's cannot be used, or something else keeps the merge
- * from nodes, it waits: that is nothing that it could fix.
+ * The tenant is responsible only for entries of its own secret. When the platform's secret is unusable or another problem
+ * blocks the sync, the condition is progressing, because the tenant cannot fix it.
  */
 function tenantConditions({ plan, problems: [problem] }: PullSecretReport): readonly ConditionInput[] {
   const shadowed = plan.verdicts.filter((verdict) => verdict.verdict === 'Shadowed');
