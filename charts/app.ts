@@ -1,6 +1,6 @@
 /**
- * From a checked fleet to a tree of files. Each cluster has an App of its own: toJson() walks the whole App, so that one App
- * for a thousand clusters would take quadratic time.
+ * Renders a validated fleet into a tree of files. Each cluster has its own App: toJson() walks the whole App, so one App for a
+ * thousand clusters would take quadratic time.
  */
 import { App, Chart } from 'cdk8s';
 import type { Construct } from 'constructs';
@@ -30,7 +30,7 @@ import {
 } from './shared/system.ts';
 import type { SystemInputs } from './systems.ts';
 
-/** The whole tree of a fleet, relative to the output folder. */
+/** Renders the tree of a fleet, with paths relative to the output folder. */
 export function renderFleet(fleet: Fleet): {
   readonly tree: ManifestTree;
   readonly clusters: readonly RenderedCluster[];
@@ -41,7 +41,7 @@ export function renderFleet(fleet: Fleet): {
   };
   const clusters = fleet.clusters.map((cluster) => {
     const rendered = renderCluster(fleet, cluster);
-    // With `delivery: reconciler`, a hosted cluster has nothing in git, and so no folder.
+    // With `delivery: reconciler`, a hosted cluster has no objects in git and no folder.
     if (rendered.objects.length > 0)
       add(renderTree(rendered.objects, { folder: rendered.path, kept: rendered.kept }));
     return rendered;
@@ -51,7 +51,7 @@ export function renderFleet(fleet: Fleet): {
   return { tree, clusters };
 }
 
-/** Objects of one cluster, by way of a Chart of its own. */
+/** Renders the objects of one cluster. */
 export function renderCluster(fleet: Fleet, cluster: FleetCluster): RenderedCluster {
   const chart = clusterChart(fleet, cluster);
   const objects = distinct(chart.toJson() as readonly KubeObject[]);
@@ -63,13 +63,13 @@ export function renderCluster(fleet: Fleet, cluster: FleetCluster): RenderedClus
   };
 }
 
-/** Two systems may render the same object, such as the namespace that both report in. */
+/** Removes duplicates: two systems may render the same object, such as a shared namespace. */
 function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
   return [...new Map(objects.map((object) => [JSON.stringify(object), object])).values()];
 }
 
 /**
- * The Chart of one cluster in an App of its own, with a group per system: `Chart.node.findChild('global-pull-secret')`.
+ * Returns the Chart of one cluster in its own App, with a group per system: `Chart.node.findChild('global-pull-secret')`.
  *
  * @example
  * ```ts
@@ -90,7 +90,7 @@ export function clusterChart(fleet: Fleet, cluster: FleetCluster): Chart {
   return chart;
 }
 
-/** Objects by the system that renders them. */
+/** Objects grouped by the system that renders them. */
 interface Group {
   readonly name: string;
   readonly objects: readonly KubeObject[];
@@ -127,7 +127,7 @@ function commonGroups(fleet: Fleet, cluster: FleetCluster): readonly Group[] {
   return [{ name: 'reconciler', objects: reconciler }, ...monitoring, ...boards, ...crds];
 }
 
-/** Of what runs here, and of the reconciler where it runs. */
+/** Dashboards of the systems in this cluster, and of the reconciler if it runs here. */
 function dashboardsOf({ context, sections }: FleetCluster, parts: readonly ReconcilerPart[]): Group {
   const names = [
     ...(parts.length > 0 ? ['reconciler'] : []),
@@ -159,7 +159,7 @@ function hostedParts({
   });
 }
 
-/** What the systems of this cluster, and those of the hosted clusters it manages, add to its reconciler. */
+/** Reconciler parts from the systems of this cluster and of the hosted clusters that it manages. */
 function reconcilerParts(fleet: Fleet, cluster: FleetCluster): readonly ReconcilerPart[] {
   if (cluster.context.kind === 'management') return managementParts(fleet, cluster);
   if (cluster.context.kind === 'hosted') return [];
@@ -181,7 +181,7 @@ function managementParts(fleet: Fleet, management: FleetCluster): readonly Recon
   return [...systems].flatMap((system) => {
     const own = management.sections.find((section) => section.system === system);
     const served = hosted.filter((section) => section.system === system);
-    // What is rendered for the management cluster itself has its own section alone.
+    // Management-only rendering uses the cluster's own section.
     if (served.length === 0 && !management.context.discovery && system.kinds.includes('hosted')) return [];
     const parts = partOf(system, system.managementReconciler?.(management.context, served, own?.config));
     return parts.map((part) => ({ ...part, options: { ...onlyOf(management, served), ...part.options } }));
@@ -189,8 +189,8 @@ function managementParts(fleet: Fleet, management: FleetCluster): readonly Recon
 }
 
 /**
- * Without discovery, a system works on the clusters that have its section and on no other: it has no rights for those, and a
- * cluster that it may not read would never be ready.
+ * Without discovery, limits a system to the clusters with its section. The account has no rights in other clusters, so their
+ * readiness would never succeed.
  */
 function onlyOf(
   management: FleetCluster,
@@ -204,22 +204,22 @@ function onlyOf(
 
 // The reconciler of a stand-alone cluster as a construct.
 
-/** A stand-alone cluster is one: there is nothing to divide. */
+/** Without `shards`: a single cluster is not sharded. */
 export interface ReconcilerProps extends Omit<ReconcilerSettings, 'shards'> {
   /** Image of the pods, with tag or digest. */
   readonly image: string;
-  /** Systems that it looks after, with their sections. */
+  /** Sections of the systems to reconcile. */
   readonly systems: SystemInputs;
   /** @default {'pullwright-system'} */
   readonly namespace?: string;
-  /** Whether it also applies what is not rendered. @default {'gitops'} */
+  /** `reconciler`: the reconciler also applies the objects that are not rendered. @default {'gitops'} */
   readonly delivery?: Delivery;
 }
 
 /**
- * Namespace, Deployment, configuration, PodDisruptionBudget, NetworkPolicy and the rights that the systems need.
+ * Namespace, Deployment, configuration, PodDisruptionBudget, NetworkPolicy and RBAC for the systems.
  *
- * @throws FleetError when a section has mistakes
+ * @throws FleetError when a section is invalid
  *
  * @example
  * ```ts

@@ -1,7 +1,6 @@
 /**
- * The fleet that `synth` renders when it is given none: one stand-alone cluster with the global pull secret. Its tree is
- * committed in `dist/manifests`, and applies to any cluster. The other systems are a line each; they are omitted because each
- * grants the reconciler more than this one needs.
+ * The default fleet of `synth`: one stand-alone cluster with the global pull secret. Its tree is committed in `dist/manifests`
+ * and applies to any cluster. Other systems take one line each. They are off because each grants the reconciler further rights.
  */
 import { DEFAULT_IMAGE } from '../runtime/core/version.ts';
 import { defineFleet } from './fleet.ts';
@@ -14,7 +13,7 @@ export const defaultFleet: FleetInput = defineFleet({
       name: 'default',
       path: '.',
       systems: {
-        // The namespace is OpenShift's own; rendered here, so that the tree also applies where it is missing.
+        // OpenShift's own namespace; rendered so that the tree also applies to clusters without it.
         'global-pull-secret': { createConfigNamespace: true },
       },
     },

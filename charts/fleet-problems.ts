@@ -1,4 +1,4 @@
-/** Every mistake of a fleet, each with its path, the present and the expected value. */
+/** Validation errors of a fleet, each with its path, the actual and the expected value. */
 import type { z } from 'zod';
 import { PullwrightError } from '../runtime/core/errors.ts';
 import { counted, nearWord, onOneLine } from '../runtime/core/text.ts';
@@ -6,21 +6,21 @@ import { counted, nearWord, onOneLine } from '../runtime/core/text.ts';
 /** Keys and indexes from the top of the fleet. */
 export type FieldPath = readonly (string | number)[];
 
-/** One mistake. */
+/** One validation error. */
 export interface FleetProblem {
   readonly path: FieldPath;
   /** `expected one of "gitops", "reconciler", got "git"` */
   readonly text: string;
 }
 
-/** A mistake and its position in a file. */
+/** A validation error and its position in a file. */
 export interface LocatedProblem extends FleetProblem {
   /** Counts from 1; absent for fleets that are not read from a file. */
   readonly line?: number;
   readonly column?: number;
 }
 
-/** A fleet with mistakes. The message lists all of them, one per line. */
+/** Thrown for an invalid fleet. The message lists all problems, one per line. */
 export class FleetError extends PullwrightError {
   readonly problems: readonly LocatedProblem[];
 
@@ -37,7 +37,7 @@ export class FleetError extends PullwrightError {
 }
 
 /**
- * `fleet.yaml:4:11 clusters[0].kind: expected ...`, which editors and terminals can jump to.
+ * Formats a problem as `fleet.yaml:4:11 clusters[0].kind: expected ...`, a location format of editors and terminals.
  *
  * @example
  * ```ts
@@ -63,7 +63,7 @@ export function pathText(path: FieldPath): string {
     .join('');
 }
 
-/** Checks `value` and gives what the schema makes of it, or every mistake. `at` is the path of the value. */
+/** Validates `value`. Returns the parsed value, or all problems. @param at path of the value */
 export function check<T>(
   schema: z.ZodType<T>,
   value: unknown,
@@ -87,14 +87,14 @@ export function check<T>(
   return { problems };
 }
 
-/** `unknown field, did you mean "delivery"?`, or the fields there are. */
+/** Returns `unknown field, did you mean "delivery"?`, or the list of known fields. */
 export function unknownField(key: string, known: readonly string[]): string {
   if (CREDENTIAL_FIELDS.has(key.toLowerCase()))
     return 'a credential may not stand in a fleet: name a source (externalSecret, sealedSecret, sops) and remove it from the history';
   return `unknown field, ${suggestion(key, known)}`;
 }
 
-/** `did you mean "x"?` for a near miss, else `expected one of ...`. */
+/** Returns `did you mean "x"?` for a near miss, else `expected one of ...`. */
 export function suggestion(word: string, known: readonly string[]): string {
   const near = nearWord(word, known);
   return near === undefined
@@ -163,7 +163,7 @@ function article(type: string): string {
   return ARTICLES[type] ?? type;
 }
 
-/** The present value: short texts and numbers as they are, but nothing from a field that may hold a pasted credential. */
+/** Formats the actual value: short strings and numbers verbatim, but nothing from a field that may hold a pasted credential. */
 function shown(value: unknown, path: readonly PropertyKey[]): string {
   if (value === null) return 'nothing';
   if (Array.isArray(value)) return 'a list';

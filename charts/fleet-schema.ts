@@ -1,4 +1,4 @@
-/** What a fleet may say: the schemas, and the types for TypeScript made of them. */
+/** Schemas of a fleet file, and the TypeScript types inferred from them. */
 
 import type { Chart } from 'cdk8s';
 import { z } from 'zod';
@@ -55,7 +55,7 @@ const gitops = z.strictObject({
   }),
 });
 
-/** As many as a pod may sensibly name; `[]` takes back what the fleet says. */
+/** Limited to a reasonable number for one pod; `[]` overrides the fleet's value. */
 const imagePullSecrets = z
   .array(dnsName())
   .max(8)
@@ -64,7 +64,7 @@ const imagePullSecrets = z
 
 const systems = z.record(z.string(), z.unknown());
 
-/** What the defaults say too. */
+/** Fields of clusters and of `defaults`. */
 const common = {
   reconciler: reconcilerSettings,
   monitoring: z.boolean().describe('Renders PrometheusRule and ServiceMonitor, in an overlay'),
@@ -72,7 +72,7 @@ const common = {
   network,
 };
 
-/** The top of a fleet; clusters and sections are checked one by one, so that every mistake has its own path. */
+/** Top level of a fleet. Clusters and sections are validated one by one, so that each problem has its own path. */
 export const fleetSchema = z.strictObject({
   ...optional({
     apiVersion: z.literal('pullwright.dev/v1alpha1').describe('Version of the file'),
@@ -165,15 +165,15 @@ export const clusterSchema = clusterFields.superRefine(
   },
 );
 
-/** A fleet whose clusters have not been looked at. */
+/** A fleet with unvalidated clusters. */
 export type FleetTop = Frozen<z.input<typeof fleetSchema>>;
 
-/** A cluster whose sections have not been looked at. */
+/** A cluster with unvalidated sections. */
 export type ClusterTop = Frozen<z.input<typeof clusterSchema>>;
 
 export type GitOpsInput = NonNullable<FleetTop['gitops']>;
 
-/** Where the cluster is, for the tool that syncs it. */
+/** Address of the cluster for the GitOps tool. */
 export type DestinationInput = NonNullable<ClusterTop['destination']>;
 
 interface WithSystems {
@@ -182,13 +182,13 @@ interface WithSystems {
 
 export type ClusterInput = Omit<ClusterTop, 'systems'> & WithSystems;
 
-/** A fleet: the clusters, what runs in them, and how the rendered tree reaches them. */
+/** A fleet: the clusters, their systems, and the delivery of the rendered tree. */
 export type FleetInput = Omit<FleetTop, 'clusters' | 'defaults'> & {
   readonly defaults?: Omit<NonNullable<FleetTop['defaults']>, 'systems'> & WithSystems;
   readonly clusters: readonly ClusterInput[];
 };
 
-// The fleet file as JSON Schema, for editors that complete and check while one types.
+// The fleet file as JSON Schema, for completion and validation in editors.
 
 type Schema = Record<string, unknown>;
 
@@ -228,7 +228,7 @@ export function fleetJsonSchema(): Schema {
   };
 }
 
-/** The schema as it is printed and published. */
+/** The JSON Schema as printed and published. */
 export function fleetSchemaText(): string {
   return `${JSON.stringify(fleetJsonSchema(), null, 2)}\n`;
 }

@@ -1,21 +1,21 @@
-/** A fleet as YAML text: its value, and the position of each field. */
+/** Parses a fleet from YAML text: its value, and the position of each field. */
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments } from 'yaml';
 import { scalarText } from '../runtime/core/record.ts';
 import { yamlExcesses, yamlMistake } from '../runtime/kube/yaml.ts';
 import type { FieldPath, FleetProblem, LocatedProblem } from './fleet-problems.ts';
 
-/** What {@link readFleetYaml} gives. */
+/** Result of {@link readFleetYaml}. */
 export interface FleetYaml {
-  /** Undefined when the text is not YAML at all. */
+  /** Undefined when the text is not valid YAML. */
   readonly value: unknown;
-  /** Mistakes of the text itself: tabs, duplicate keys, more than one document. */
+  /** Problems of the text: tabs, duplicate keys, more than one document. */
   readonly problems: readonly LocatedProblem[];
-  /** Adds line and column: those of the field, or of the nearest existing field above. */
+  /** Adds line and column of the field, or of the nearest existing parent. */
   locate(problem: FleetProblem): LocatedProblem;
 }
 
 /**
- * Reads YAML text. Never throws.
+ * Parses YAML text. Never throws.
  *
  * @example
  * ```ts
@@ -62,7 +62,7 @@ export function readFleetYaml(text: string): FleetYaml {
 }
 
 function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml, 'value' | 'problems'> {
-  // A duplicate key leaves the rest readable; other faults would only cause false errors.
+  // The document is readable despite a duplicate key. Other syntax errors would only cause follow-up errors.
   if (document.errors.length > 0) return { value: undefined, problems };
   const tooMany = {
     value: undefined,
@@ -83,7 +83,7 @@ function fleetMistake(error: { readonly code: string; readonly message: string }
   return `not valid YAML: ${yamlMistake(error)}`;
 }
 
-/** Start of the node at `path`: of its key where it exists, else of the deepest node above. */
+/** Start offset of the key at `path`, or of its deepest existing parent. */
 function offsetOf(document: Document | undefined, path: FieldPath): number {
   let node: unknown = document?.contents;
   let offset = 0;

@@ -1,6 +1,4 @@
-/**
- * A fleet, as people write it (`fleet.yaml`, or TypeScript), checked: every mistake at once, each with its path.
- */
+/** Validates a fleet (`fleet.yaml` or TypeScript) and reports all problems at once, each with its path. */
 
 import { OWN_NAMESPACE } from '../runtime/core/kubernetes/objects.ts';
 import { defined, isRecord, scalarText } from '../runtime/core/record.ts';
@@ -26,14 +24,14 @@ import { ADMIN_KUBECONFIG, OWN_KUBECONFIG, type ReconcilerSettings } from './sha
 import type { ChartSystem, ClusterContext, HostedCluster } from './shared/system.ts';
 import { SYSTEMS } from './systems.ts';
 
-/** A mistake at a field of a cluster. */
+/** A problem at a field of a cluster. */
 function of(index: number, path: FieldPath, text: string): FleetProblem {
   return { path: ['clusters', index, ...path], text };
 }
 
-// Mistakes of hosted clusters that show only beside the management cluster whose reconciler looks after them.
+// Problems of hosted clusters in combination with the management cluster that runs their reconciler.
 
-/** HyperShift's own kubeconfig is an administrator's: no account that policies may name. */
+/** HyperShift's own kubeconfig belongs to an administrator, not to an account that policies may name. */
 function accountMistakes(
   tops: readonly ClusterTop[],
   defaults: ReconcilerSettings | undefined,
@@ -49,7 +47,7 @@ function accountMistakes(
   return [of(index, ['hostedCluster', 'serviceAccount'], text)];
 }
 
-/** A reconciler without configured access to hosted clusters: the only kubeconfig that HyperShift makes is an administrator's. */
+/** Warns when a reconciler has no kubeconfig for its hosted clusters: HyperShift creates only an administrator's. */
 function hostedWarnings(
   tops: readonly ClusterTop[],
   defaults: ReconcilerSettings | undefined,
@@ -63,7 +61,7 @@ function hostedWarnings(
   });
 }
 
-/** One reconciler has one set of some options for all hosted clusters. */
+/** Reports hosted clusters with different values of options that one reconciler shares. */
 function rivals(
   tops: readonly ClusterTop[],
   sections: readonly (readonly Section[])[],
@@ -93,16 +91,16 @@ function rivals(
   });
 }
 
-// Mistakes that show only when the clusters of a fleet are seen together. Total: a cluster may be anything but a map of the right form.
+// Problems across the clusters of a fleet. Total: accepts clusters of any shape, because they are not yet validated.
 
-/** Names and folders that occur twice, and clusters with dangling references. */
+/** Duplicate names and folders, and dangling references. */
 function fleetMistakes(
   clusters: readonly ClusterTop[],
   gitops: GitOpsInput | undefined,
 ): readonly FleetProblem[] {
   return [
     ...twice(clusters, 'name', ({ name }) => name),
-    // Two clusters of one name have one folder as well; that is one mistake.
+    // Clusters with the same name also share a folder; only the name is reported.
     ...twice(clusters, 'path', ({ path, name }) => path ?? name).filter(
       ({ path: [, index] }) => clusters[Number(index)]?.path !== undefined,
     ),
@@ -115,25 +113,25 @@ function fleetMistakes(
   ];
 }
 
-/** The HostedCluster of a cluster, and where it runs. */
+/** Identity of the HostedCluster, with its management cluster. */
 function hostedClusterOf({ kind, management, name, hostedCluster }: ClusterTop): string | undefined {
   const { namespace = 'clusters', name: own = name } = asMap(hostedCluster);
   return kind === 'hosted' ? `${scalarText(namespace)}/${scalarText(own)} of ${management}` : undefined;
 }
 
-/** Where the tool applies a cluster: two clusters with one destination would overwrite each other. */
+/** Target of the GitOps tool: two clusters with the same target would overwrite each other. */
 function destinationOf({ kind, delivery, destination }: ClusterTop, tool: GitOpsInput['tool']): unknown {
-  // Nothing of it is in git.
+  // Git has no objects for this cluster.
   if (kind === 'hosted' && delivery === 'reconciler') return undefined;
   const { kubeConfigSecret, name, server } = asMap(destination);
   if (tool === 'flux') return kubeConfigSecret ?? 'the cluster where Flux runs';
   const place = name ?? URL.parse(scalarText(server))?.href.replace(/\/$/, '') ?? server ?? 'in-cluster';
-  // Argo CD's own name and address of its cluster.
+  // Argo CD's name and address of its own cluster.
   const isOwn = place === 'in-cluster' || place === 'https://kubernetes.default.svc';
   return isOwn ? 'the cluster where Argo CD runs' : place;
 }
 
-/** Each cluster with the value of one before it. A value that is not text is a mistake of its own. */
+/** Reports each cluster that repeats the value of an earlier one. Non-string values are reported by the schema. */
 function twice(
   clusters: readonly ClusterTop[],
   field: 'name' | 'path' | 'hostedCluster' | 'destination',
@@ -158,7 +156,7 @@ function twice(
   });
 }
 
-/** A folder within another cluster's folder would be taken for a part of it. */
+/** Reports a folder inside another cluster's folder: the GitOps tool would sync it as a part of that cluster. */
 function nested(clusters: readonly ClusterTop[]): readonly FleetProblem[] {
   const paths: readonly unknown[] = clusters.map(({ path, name }) => path ?? name);
   const folders = paths.map((path) => `${typeof path === 'string' ? path : '/'}/`);
@@ -180,7 +178,7 @@ function referenceMistakes(
 ): readonly FleetProblem[] {
   const { kind, management } = cluster;
   if (kind !== 'hosted') return [];
-  // A name that is missing or no text is a mistake of its own.
+  // The schema reports a missing or non-string name.
   const known = clusters
     .filter((one) => one.kind === 'management' && typeof one.name === 'string')
     .map((one) => one.name);
@@ -194,11 +192,11 @@ function referenceMistakes(
   return [of(index, ['management'], text)];
 }
 
-// What two sections of one cluster surprise each other with.
+// Warnings about combinations of sections in one cluster.
 
 /**
- * Beside the credential provider every pull secret of a namespace may be what a pod pulls with: `verify` has to list them, or its report is
- * `Incomplete` each time.
+ * With the credential provider, pods may pull with any pull secret of their namespace. `verify` must be allowed to list them,
+ * or every report is `Incomplete`.
  */
 function pairWarnings(sections: readonly (readonly Section[])[]): readonly FleetProblem[] {
   return sections.flatMap((own, index) => {
@@ -214,28 +212,28 @@ function pairWarnings(sections: readonly (readonly Section[])[]): readonly Fleet
   });
 }
 
-// Sections of a cluster: what it says itself, over what the defaults say.
-// Maps are merged, lists and single values replaced; `source` is one thing or another, so that it is never mixed from both.
+// Sections of a cluster: its own values over the defaults.
+// Maps are merged; lists and scalars are replaced. `source` is a union, so it is never merged from both.
 
-/** A section of a cluster that was checked. */
+/** A validated section of a cluster. */
 export interface Section {
   readonly system: ChartSystem;
   readonly config: unknown;
 }
 
-/** Where sections stand. */
+/** Location of the sections. */
 interface SectionPlace {
   readonly defaults: Readonly<Record<string, unknown>>;
   readonly cluster: ClusterTop;
-  /** Of the cluster in the fleet. */
+  /** Index of the cluster in the fleet. */
   readonly index: number;
 }
 
-/** Sections without mistakes; mistakes go to `found`. */
+/** Returns the valid sections and appends problems to `found`. */
 function readSections(place: SectionPlace, found: FleetProblem[]): readonly Section[] {
   const own = asMap(place.cluster.systems);
   const written = [...Object.keys(place.defaults), ...Object.keys(own)];
-  // In the order of the table: the same systems give the same text, in whichever order they are written.
+  // In SYSTEMS order, so that the output does not depend on the order in the file.
   const known = SYSTEMS.map(({ name }) => name).filter((name) => written.includes(name));
   return [...new Set([...known, ...written])].flatMap((name) => {
     const value = name in own ? own[name] : place.defaults[name];
@@ -253,7 +251,7 @@ function readSection(system: ChartSystem, place: SectionPlace, found: FleetProbl
   const kind = place.cluster.kind ?? 'standalone';
   if (!system.kinds.includes(kind)) {
     const text = `not for a ${kind} cluster, expected ${system.kinds.join(' or ')}`;
-    // Defaults apply to the clusters that support them.
+    // Defaults are skipped for clusters that do not support the system.
     if (system.name in own) found.push({ path: originOf([system.name], place), text });
     return [];
   }
@@ -264,7 +262,7 @@ function readSection(system: ChartSystem, place: SectionPlace, found: FleetProbl
   return problems.length > 0 ? [] : [{ system, config: value }];
 }
 
-/** Mistakes that a system sees only together with the cluster, or what it finds surprising. */
+/** Problems or warnings of a system in combination with the cluster. */
 function sectionMistakes(
   sections: readonly Section[],
   context: ClusterContext,
@@ -279,7 +277,7 @@ function sectionMistakes(
   );
 }
 
-/** Where a mistake is written: in the cluster or the defaults, whichever holds more of its path. */
+/** Path of a problem in the file: in the cluster or the defaults, whichever contains more of it. */
 function originOf(path: FieldPath, place: SectionPlace): FieldPath {
   const written = depth(asMap(place.cluster.systems), path);
   return depth(place.defaults, path) > written
@@ -287,7 +285,7 @@ function originOf(path: FieldPath, place: SectionPlace): FieldPath {
     : ['clusters', place.index, 'systems', ...path];
 }
 
-/** How many parts of the path are there. */
+/** Number of leading path segments that exist. */
 function depth(value: unknown, path: FieldPath): number {
   const [first, ...rest] = path;
   if (first === undefined || typeof value !== 'object' || value === null || !(first in value)) return 0;
@@ -304,12 +302,12 @@ function overlay(below: unknown, above: unknown): unknown {
   return { ...below, ...Object.fromEntries(entries) };
 }
 
-/** A map, or an empty one. */
+/** Returns the map, or an empty one for any other value. */
 function asMap(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
-/** A cluster that was checked. */
+/** A validated cluster. */
 export interface FleetCluster {
   readonly context: ClusterContext;
   /** Folder below the output, or `.`. */
@@ -318,13 +316,13 @@ export interface FleetCluster {
   readonly sections: readonly Section[];
 }
 
-/** A fleet that was checked. */
+/** A validated fleet. */
 export interface Fleet {
   readonly clusters: readonly FleetCluster[];
-  /** What is correct and may surprise, each once. */
+  /** Warnings, without duplicates. */
   readonly warnings: readonly LocatedProblem[];
   readonly gitops?: GitOpsInput;
-  /** Where the runbooks are that alerts point at. */
+  /** Base URL of the runbooks for alerts. */
   readonly runbooks?: string;
 }
 
@@ -334,9 +332,9 @@ export function defineFleet(fleet: FleetInput): FleetInput {
 }
 
 /**
- * Checks a fleet and fills in what it leaves out.
+ * Validates a fleet and applies defaults.
  *
- * @throws FleetError with every mistake
+ * @throws FleetError with all problems
  *
  * @example
  * ```ts
@@ -355,7 +353,7 @@ export function readFleet(input: unknown, source = 'fleet'): Fleet {
   return resolve(input, source, { problems: [], locate: (problem) => problem });
 }
 
-/** Checks the text of a `fleet.yaml`; problems carry line and column. @throws FleetError */
+/** Parses and validates the text of a `fleet.yaml`; problems have line and column. @throws FleetError */
 export function parseFleet(text: string, source = 'fleet.yaml'): Fleet {
   const yaml = readFleetYaml(text);
   if (yaml.value === undefined) throw new FleetError(source, yaml.problems);
@@ -402,7 +400,7 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
   };
 }
 
-/** The parts of a wrong fleet that can still be looked at. */
+/** Reduces an invalid fleet to the parts that can still be validated. */
 function usable(input: unknown): FleetTop {
   const map = asMap(input);
   const defaults = asMap(map['defaults']);
@@ -422,7 +420,7 @@ function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
 function contextOf(fleet: FleetTop, tops: readonly ClusterTop[], cluster: ClusterTop): ClusterContext {
   const { kind = 'standalone', discovery = false, hostedCluster } = cluster;
   const network = { ...fleet.defaults?.network, ...cluster.network };
-  // Total: a value may be anything.
+  // Total: the value may have any type.
   const shards: unknown = cluster.reconciler?.shards ?? fleet.defaults?.reconciler?.shards;
   const isManagement = kind === 'management';
   return {
@@ -447,7 +445,7 @@ function hostedOf(fleet: FleetTop, cluster: ClusterTop): HostedCluster {
   };
 }
 
-/** What a cluster says of itself, else the fleet. */
+/** Common fields: the cluster's value, else the fleet's. */
 function commonOf(
   fleet: FleetTop,
   cluster: ClusterTop,
@@ -462,7 +460,7 @@ function commonOf(
   };
 }
 
-/** A mistake in the defaults shows in every cluster; it is said once. */
+/** Removes duplicates: a problem in the defaults occurs once per cluster. */
 function unique(problems: readonly LocatedProblem[]): readonly LocatedProblem[] {
   const seen = new Map(
     problems.map((problem) => [`${JSON.stringify(problem.path)} ${problem.text}`, problem]),

@@ -1,6 +1,6 @@
 /**
- * A cluster of a fleet as a Helm chart of a fixed shape. Its objects are rendered once, with marks in place of values, and each is
- * wrapped in the systems that need it: the constructs stay the only source of what is installed.
+ * Renders a cluster of a fleet as a Helm chart. Objects are rendered once with placeholders for values, and wrapped in
+ * conditions on the systems that need them. The constructs stay the single source of the installed objects.
  */
 
 import { PullwrightError } from '../runtime/core/errors.ts';
@@ -13,7 +13,7 @@ import type { Fleet, FleetCluster } from './fleet.ts';
 import { type ManifestTree, pathOf, yamlOf } from './output.ts';
 import { RECONCILER } from './shared/reconciler.ts';
 
-/** Marks in the rendered text, which template expressions replace. */
+/** Placeholders in the rendered text, replaced by template expressions. */
 const IMAGE = 'pullwright.invalid/zz-image:0.0.0';
 const SECRET = 'zz-pull-secret';
 const REPLICAS = 'zz-replicas';
@@ -24,10 +24,10 @@ const BEGIN = 'zz-begin ';
 const END = 'zz-end';
 
 /**
- * The files of the chart.
+ * Renders the files of the chart.
  *
- * @param on systems that `values.yaml` turns on. @default all of the fleet
- * @throws PullwrightError `ChartCannotSay` when the fleet is not one stand-alone or management cluster
+ * @param on systems that `values.yaml` enables. @default all of the fleet
+ * @throws PullwrightError `ChartCannotSay` unless the fleet is one stand-alone or management cluster
  * @example
  * ```ts
  * import { readFleet } from './fleet.ts';
@@ -85,7 +85,7 @@ function clusterOf({ clusters }: Fleet): FleetCluster {
   );
 }
 
-/** The cluster with these systems, and with marks for what is a value. */
+/** Limits the cluster to the systems, and sets placeholders for values. */
 function marked(cluster: FleetCluster, systems: readonly string[]): FleetCluster {
   return {
     ...cluster,
@@ -94,14 +94,14 @@ function marked(cluster: FleetCluster, systems: readonly string[]): FleetCluster
   };
 }
 
-/** A system that has the object, and the object's text when that system is alone. */
+/** A system that renders the object, and the text it renders when enabled alone. */
 interface Part {
   readonly name: string;
   readonly text: string;
 }
 
 function template(object: KubeObject, parts: readonly Part[]): string {
-  // The Namespace of the release is Helm's own.
+  // Helm creates the release namespace itself.
   const others = object.kind === 'Namespace' ? ` (ne $.Release.Namespace "${object.metadata.name}")` : '';
   return `{{- if and${others} (${condition(parts)}) }}\n${templated(yamlOf(object))}{{- end }}\n`;
 }
@@ -112,7 +112,7 @@ function condition(parts: readonly Pick<Part, 'name'>[]): string {
 
 interface Marked {
   readonly whole: KubeObject;
-  /** Of the reconciler, by system. */
+  /** Options of the reconciler, by system. */
   readonly options?: unknown;
   readonly resources?: unknown;
 }
@@ -140,13 +140,13 @@ function withMarks(object: KubeObject, parts: readonly Part[]): Marked {
   return { whole };
 }
 
-/** The rule, between marks when not every system has it. */
+/** The rule, wrapped in a condition unless every system needs it. */
 function ruleOf(rule: unknown, parts: readonly Part[]): readonly unknown[] {
   const owners = parts.filter(({ text }) => text.includes(JSON.stringify(rule)));
   return owners.length === parts.length ? [rule] : [BEGIN + condition(owners), rule, END];
 }
 
-/** What is marked in an object of ours. */
+/** Fields that get placeholders. */
 interface Editable {
   [field: string]: unknown;
   apiVersion: string;
@@ -163,7 +163,7 @@ interface Editable {
   };
 }
 
-/** The text with the template's expressions in place of the marks; braces of others stay as they are. */
+/** Replaces placeholders with template expressions, and escapes braces in other text. */
 function templated(text: string): string {
   return text
     .replaceAll('{{', '{{ "{{" }}')
@@ -209,7 +209,7 @@ function valuesText(values: Readonly<Record<string, unknown>>): string {
     .join('');
 }
 
-/** The configuration of the reconciler: the options of each system that is on. */
+/** Template helper with the reconciler's configuration: the options of each enabled system. */
 function helpers(options: unknown): string {
   return `{{- define "pullwright.config" -}}
 {{- $systems := dict -}}

@@ -1,8 +1,8 @@
 /**
  * Pullwright as a library of cdk8s constructs and typed objects.
  *
- * Whole fleets: `readFleet`, `renderFleet`, `writeTree`. Charts of one's own: the constructs, then
- * `renderTree(chart.toJson())`. Objects without cdk8s: the functions of `runtime/<system>`.
+ * Fleets: `readFleet`, `renderFleet`, `writeTree`. Custom charts: the constructs, then `renderTree(chart.toJson())`. Objects
+ * without cdk8s: the functions of `runtime/<system>`.
  */
 
 export { type CrdInput, crd, structuralSchema } from '../runtime/core/kubernetes/kind.ts';

@@ -1,15 +1,15 @@
 /**
- * The synthesized tree: the file of each object, and its content.
+ * The synthesized tree: the file path and content of each object.
  *
  * ```
  * kustomization.yaml              the base: _cluster, crds and the namespaces
- * _cluster/<kind>-<name>.yaml     what has no namespace
+ * _cluster/<kind>-<name>.yaml     cluster-scoped objects
  * crds/                           CustomResourceDefinitions, never pruned
  * <namespace>/<kind>-<name>.yaml
- * overlays/<API group>/           the same layout, for objects whose kind a kube-apiserver does not bring itself
+ * overlays/<API group>/           the same layout, for API groups that are not built into kube-apiserver
  * ```
  *
- * The text of a file is a function of its object: same object, same bytes, on every machine and in every run.
+ * Output is deterministic: the same object gives the same bytes on every machine.
  */
 
 import { createHash } from 'node:crypto';
@@ -38,22 +38,22 @@ import { counted } from '../runtime/core/text.ts';
 import { toYaml } from '../runtime/kube/yaml.ts';
 import { replaceFile } from '../runtime/node/atomic-file.ts';
 
-/** Paths, relative to the folder that is written, to the text of each file without its header. Sorted by path. */
+/** File text without header by path, relative to the output folder. Sorted by path. */
 export type ManifestTree = ReadonlyMap<string, string>;
 
 export interface TreeOptions {
-  /** Folder of the tree within the written folder; `.` for the folder itself. @default {'.'} */
+  /** Folder of the tree below the output folder. @default {'.'} */
   readonly folder?: string;
-  /** Put everything into the base: for trees that are applied where every kind is known. @default {false} */
+  /** Render everything into the base, for clusters that serve every kind. @default {false} */
   readonly flat?: boolean;
-  /** Files that a person keeps in an overlay (SOPS), by their path: listed in the kustomization, never written. */
+  /** Paths of files that the user maintains in an overlay (SOPS): listed in the kustomization, never written. */
   readonly kept?: readonly string[];
 }
 
 /**
- * Lays objects out as files with their kustomizations.
+ * Lays out objects as files with kustomizations.
  *
- * @param objects in any order; plain JSON, as `Chart.toJson()` gives it
+ * @param objects in any order; plain JSON, as returned by `Chart.toJson()`
  * @throws PullwrightError `SameFile` when two objects have the same kind, namespace and name
  *
  * @example
@@ -82,8 +82,8 @@ export function renderTree(objects: readonly KubeObject[], options: TreeOptions 
 }
 
 /**
- * The file of an object. Objects of API groups that a kube-apiserver does not bring itself stand in an overlay of their own:
- * the base applies in one pass to any cluster, and an overlay to any cluster that serves its group.
+ * Returns the file path of an object. API groups that are not built into kube-apiserver get an overlay each: the base applies to
+ * any cluster in one pass, an overlay to clusters that serve its group.
  *
  * @example
  * ```ts
@@ -111,7 +111,7 @@ function basePath(object: KubeObject): string {
   return `${folder}/${fileName(`${object.kind.toLowerCase()}-${name}`)}.yaml`;
 }
 
-/** API groups that every kube-apiserver of the last years serves by itself. */
+/** API groups built into every recent kube-apiserver. */
 const BUILT_IN: ReadonlySet<string> = new Set([
   '',
   'apps',
@@ -133,15 +133,15 @@ const BUILT_IN: ReadonlySet<string> = new Set([
   'storage.k8s.io',
 ]);
 
-/** `overlays/<group>/`, or nothing for the base. */
+/** `overlays/<group>/`, or an empty string for the base. */
 function overlayOf(object: KubeObject): string {
   const group = object.apiVersion.includes('/') ? (object.apiVersion.split('/')[0] ?? '') : '';
   return BUILT_IN.has(group) ? '' : `overlays/${pathPart('API group', group)}/`;
 }
 
 /**
- * A name as a file name: characters that file systems dislike or fold (`:`, upper case) as `%` and their number, and names
- * that are too long cut and distinguished by a digest. Names of most objects are left as they are.
+ * Encodes a name as a file name: unsafe or case-folded characters become `%XX`, and overlong names are truncated with a
+ * digest. Most names stay unchanged.
  */
 function fileName(name: string): string {
   const safe = name.toWellFormed().replace(/[^a-z0-9._-]/gu, escaped);
@@ -156,7 +156,7 @@ function escaped(character: string): string {
     .join('');
 }
 
-/** File systems take 255 bytes; `.yaml` and some room are kept. */
+/** File systems allow 255 bytes; reserves space for `.yaml`. */
 const MAX_FILE_NAME = 240;
 
 /** One kustomization for the base, one for the CRDs, one per overlay. */
@@ -186,22 +186,22 @@ function kustomization(resources: readonly string[]): string {
   });
 }
 
-/** By code point, but what has no namespace first: a namespace may begin with a digit, and its objects need it. */
+/** Sorts by code unit with cluster-scoped objects first: a namespace name may start with a digit and sort before `_cluster`. */
 function clusterFirst(a: string, b: string): number {
   const rank = (path: string): number => (path.startsWith('_cluster/') ? 0 : 1);
   return rank(a) - rank(b) || compare(a, b);
 }
 
 /**
- * YAML that old and new parsers read alike: texts that either would take for something else are quoted. Keys are sorted, but
- * apiVersion, kind and metadata come first.
+ * Serializes YAML that YAML 1.1 and 1.2 parsers read alike: ambiguous strings are quoted. Keys are sorted, with apiVersion,
+ * kind and metadata first.
  */
 export function yamlOf(object: object): string {
   const key = JSON.stringify(ordered(object));
   const known = texts.get(key);
   if (known !== undefined) return known;
   const text = toYaml(JSON.parse(key), { lineWidth: 0, aliasDuplicateObjects: false });
-  // Most objects of a fleet are the same in every cluster. Bounded, so that a fleet where they differ costs no memory.
+  // Cache: most objects of a fleet are equal in all clusters. Bounded to limit memory for fleets with different objects.
   if (texts.size < 1000) texts.set(key, text);
   return text;
 }
@@ -224,7 +224,7 @@ function byPath(a: readonly [string, unknown], b: readonly [string, unknown]): n
   return compare(a[0], b[0]);
 }
 
-/** By UTF-16 code unit: the same in every locale. */
+/** Compares UTF-16 code units: locale-independent. */
 function compare(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
@@ -244,34 +244,34 @@ function sameFile(path: string, objects: readonly KubeObject[]): PullwrightError
   );
 }
 
-// Holds a rendered tree against a folder, and writes it there: stale files of ours are removed, foreign ones stay.
-// A file is ours when its first line names its own path. An index file would be changed by every branch that adds a
-// cluster; a plain marker would claim the copies that people make.
+// Compares a rendered tree with a folder and writes it: removes our stale files and keeps foreign ones.
+// A file is ours when its first line contains its own path. An index file would cause merge conflicts, because every branch that
+// adds a cluster changes it. A marker without the path would claim copies of our files.
 
-/** How a folder differs from a tree. Paths with `/`, relative to the folder, sorted. */
+/** Differences between a folder and a tree. Paths use `/`, are relative to the folder and sorted. */
 export interface TreeDifference {
   readonly added: readonly string[];
   readonly changed: readonly string[];
-  /** Ours, and no longer rendered. */
+  /** Our files that are no longer rendered. */
   readonly stale: readonly string[];
-  /** Rendered, but a foreign file (or a symbolic link, or a folder) has the path. */
+  /** Rendered paths occupied by a foreign file, symbolic link or folder. */
   readonly inTheWay: readonly string[];
   readonly unchanged: number;
 }
 
-/** How a tree is written. */
+/** Options of {@link writeTree}. */
 export interface WriteOptions {
-  /** Replace files that are in the way. @default {false} */
+  /** Replace foreign files at rendered paths. @default {false} */
   readonly overwrite?: boolean;
-  /** What the first line of each file says: by it, files of one command are not those of another. @default what a fleet renders */
+  /** First line of each file; distinguishes the files of one command from another's. @default the mark of rendered fleets */
   readonly mark?: (path: string) => string;
-  /** Every file is recreated, and only the user who runs the program can read it. @default {false} */
+  /** Recreate every file, readable only by the current user. @default {false} */
   readonly secret?: boolean;
-  /** Folders of the tree: files of other folders are neither read nor removed. @default all */
+  /** Folders of the tree; files in other folders are neither read nor removed. @default all */
   readonly within?: readonly string[] | undefined;
 }
 
-/** First line of every file of ours: a comment, in JSON a field. */
+/** First line of our files: a comment, or a field in JSON. */
 export function headerOf(path: string, mark: WriteOptions['mark'] = rendered): string {
   const text = mark(path);
   if (path.endsWith('.json')) return `{ "$comment": ${JSON.stringify(text)},\n`;
@@ -283,9 +283,9 @@ function rendered(path: string): string {
 }
 
 /**
- * Compares without writing. A folder that does not exist is empty.
+ * Compares a tree with a folder. A missing folder counts as empty.
  *
- * @throws PullwrightError `UnsafeName` for a path that leads out of the folder
+ * @throws PullwrightError `UnsafeName` for a path that escapes the folder
  */
 export function compareTree(
   folder: string,
@@ -305,9 +305,9 @@ export function compareTree(
 }
 
 /**
- * Writes what is added and changed and removes what is stale, with folders that became empty.
+ * Writes added and changed files, and removes stale files with folders that become empty.
  *
- * @throws PullwrightError before anything is written: `ForeignFile` when a file is in the way, `UnsafeName` as {@link compareTree}
+ * @throws PullwrightError before any write: `ForeignFile` when a path is occupied, `UnsafeName` as {@link compareTree}
  */
 export function writeTree(folder: string, tree: ManifestTree, options: WriteOptions = {}): TreeDifference {
   const difference = compareTree(folder, tree, options);
@@ -319,7 +319,7 @@ export function writeTree(folder: string, tree: ManifestTree, options: WriteOpti
   for (const parent of new Set(wanted.map(dirname))) mkdirSync(join(folder, parent), { recursive: true });
   for (const path of wanted) {
     const text = headerOf(path, options.mark) + tree.get(path);
-    // Who has an old file open reads no new value; what was not written in the end is written by the next run.
+    // Recreated, so that open handles to the old file do not see the new value. An incomplete write is repaired by the next run.
     if (options.secret === true)
       replaceFile(join(folder, path), Buffer.from(text), { fresh: true, durable: false });
     else writeFileSync(join(folder, path), text);
@@ -343,13 +343,11 @@ function stateOf(
   if (!wanted.listed) return blockerOf(folder, path) === undefined ? 'added' : 'inTheWay';
   const present = readFileSync(join(folder, path), 'utf8');
   if (present === wanted.text) return 'unchanged';
-  // An empty file holds nothing that could be lost: most likely a run that was cut short.
+  // An empty file has no content to preserve: most likely an interrupted run.
   return present === '' || firstLine(present) === firstLine(wanted.text) ? 'changed' : 'inTheWay';
 }
 
-/**
- * What is in the way at the path or a folder above it. Of a link above, only the link itself must go: its target is not ours.
- */
+/** Returns what occupies the path or a parent folder. For a symbolic link, only the link is removed, not its target. */
 function blockerOf(folder: string, path: string): string | undefined {
   const parts = path.split('/');
   const places = parts.map((_, index) => join(folder, ...parts.slice(0, index + 1)));
@@ -373,13 +371,12 @@ function isOurs(folder: string, path: string, mark: WriteOptions['mark']): boole
   }
 }
 
-/** Without the line end, which git may change to CRLF. */
+/** Without the line ending, which git may convert to CRLF. */
 function firstLine(text: string): string {
   return (text.split('\n', 1)[0] ?? '').replace(/\r$/, '');
 }
 
-/** Plain files below `folder`. Symbolic links are not followed; folders that begin with a dot are foreign. */
-/** No link is followed below the folder. */
+/** Lists plain files below `folder`. Symbolic links are not followed; folders that start with a dot are foreign. */
 function listFiles(folder: string, within: readonly string[]): Set<string> {
   const found = new Set<string>();
   const walk = (relative: string): void => {

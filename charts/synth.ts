@@ -1,4 +1,4 @@
-/** `pullwright synth`: renders a fleet into files for a GitOps repository, or says how the files differ from it. */
+/** `pullwright synth`: renders a fleet into files for a GitOps repository, or reports how the files differ. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -13,23 +13,23 @@ import { dataText } from '../runtime/kube/yaml.ts';
 import type * as ChartsModule from './mod.ts';
 import type { Fleet, ManifestTree, RenderedCluster, TreeDifference } from './mod.ts';
 
-// What `synth` prints: short for people, whole for programs.
+// Output of `synth`: a summary as text, all details as data.
 
 interface SynthResult {
-  /** Lines that name what the base of a cluster lacks. */
+  /** Lines that list the overlays of a cluster. */
   readonly overlays: readonly string[];
-  /** As it was named. */
+  /** As named on the command line. */
   readonly fleet: string;
   readonly to: string;
   readonly clusters: readonly RenderedCluster[];
   readonly difference: TreeDifference;
-  /** Missing files that a person has to provide. */
+  /** Missing files that the user must provide. */
   readonly missing: readonly string[];
 }
 
 type Values = Given<typeof TABLE.flags>['flags'];
 
-/** After writing, or after comparing: then exit code 1 when anything differs. */
+/** Prints the result. Returns exit code 1 when `--check` found differences. */
 function report(result: SynthResult, { output, check }: Values, io: CommandIo): ExitCode {
   const { unchanged: _, ...different } = result.difference;
   printMissing(result, io);
@@ -129,7 +129,7 @@ function printMissing(result: SynthResult, io: CommandIo): void {
   }
 }
 
-/** Objects whose kinds a cluster may not serve stand beside the base, and are applied by themselves. */
+/** Lists objects in overlays, whose kinds a cluster may not serve and which are applied separately. */
 function overlayLines(charts: Charts, clusters: readonly RenderedCluster[]): readonly string[] {
   const kinds = new Map<string, Set<string>>();
   for (const object of clusters.flatMap((cluster) => cluster.objects)) {
@@ -220,7 +220,7 @@ function rendered(
   return { tree: format === 'helm' ? charts.renderChart(fleet) : charts.renderBundle(fleet), clusters: [] };
 }
 
-/** @throws UsageError when flags do not go together */
+/** @throws UsageError for incompatible flags */
 function assertUsage(values: Values, to: string): void {
   const { output, check } = values;
   if (to === '-' && check) throw new UsageError('Cannot check "-": expected a folder');
@@ -256,7 +256,7 @@ function warnOfSops(fleet: Fleet, clusters: readonly RenderedCluster[], io: Comm
 
 type Charts = typeof ChartsModule;
 
-/** The fleet of a flag, `fleet.yaml` of the folder, or the built-in one. @throws PullwrightError, FleetError */
+/** Loads the fleet of the flag, `fleet.yaml` in the folder, or the built-in one. @throws PullwrightError, FleetError */
 export async function loadFleet(
   charts: Charts,
   flag: string | undefined,
@@ -300,7 +300,7 @@ function cannotRead(name: string, reason: string, cause?: unknown): PullwrightEr
   });
 }
 
-/** Errors of the file system, in one form. */
+/** Converts file system errors to a PullwrightError. */
 function onDisk<T>(to: string, work: () => T): T {
   try {
     return work();

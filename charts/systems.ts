@@ -1,18 +1,18 @@
 /**
- * The systems that a fleet file can switch on.
+ * The systems that a fleet file can enable.
  *
  * To add a system:
  * 1. Objects that a program also applies: plain functions in the root of `runtime/<system>`.
- * 2. `charts/<system>/chart.ts`: a strict zod schema of the section, each field with `.describe()`, the type made of it
+ * 2. `charts/<system>/chart.ts`: a strict zod schema of the section, each field with `.describe()`, the inferred type
  *    (`export type Input = Frozen<z.input<typeof schema>>`), and
- *    `export const <system>System: ChartSystem<Config, Input>`; for users of the library also a construct, which is
+ *    `export const <system>System: ChartSystem<Config, Input>`; for users of the library also a construct:
  *    `class X extends ObjectGroup { constructor(scope, id, props) { super(scope, id, objectsOf(props)); } }`.
  *    A reconciler: `reconciler` for stand-alone clusters, `managementReconciler` for the hosted clusters of a management
- *    cluster, both with the rights that its `reads` and writes take; `test/charts/access.test.ts` compares.
+ *    cluster, both with RBAC for its reads and writes; `test/charts/access.test.ts` checks it.
  * 3. One line in {@link SYSTEMS} and one in {@link SystemInputs}; export the construct from `charts/mod.ts`.
  * 4. `UPDATE_GOLDEN=1 node test/run.ts charts/synth && node main.ts synth`: the JSON Schema in `docs` and the rendered trees.
  *
- * Own CRDs come from `runtime/core/kubernetes/kind.ts`. Objects go into the base or into `overlays/<API group>` by their group: see
+ * CRDs are built with `runtime/core/kubernetes/kind.ts`. The API group decides between the base and `overlays/<API group>`: see
  * `charts/output.ts`.
  */
 
@@ -27,7 +27,7 @@ import { type RegistryOverridesInput, registryOverridesSystem } from './registry
 import type { ChartSystem } from './shared/system.ts';
 import { type VerifyInput, verifySystem } from './verify/chart.ts';
 
-/** Sections under `systems:`, as they are written. `false` switches off what `defaults` switches on; `true` takes every default. */
+/** Sections under `systems:` as input. `false` disables a section of `defaults`; `true` uses all default values. */
 export interface SystemInputs {
   readonly 'global-pull-secret'?: GlobalPullSecretInput | boolean;
   readonly 'pull-secret-injection'?: PullSecretInjectionInput | boolean;
@@ -37,7 +37,7 @@ export interface SystemInputs {
   readonly verify?: VerifyInput | boolean;
 }
 
-/** In the order in which they are documented. */
+/** In documentation order. */
 export const SYSTEMS: readonly ChartSystem[] = [
   globalPullSecretSystem,
   pullSecretInjectionSystem,

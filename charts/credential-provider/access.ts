@@ -26,7 +26,7 @@ import { type Access, type HostedCluster, statusRules } from '../shared/system.t
 const POOLS: readonly string[] = ['master', 'worker', 'arbiter'];
 const STATUS_NAME = pullStatusName(CREDENTIAL_PROVIDER.kind, CREDENTIAL_PROVIDER.objectName);
 
-/** In a stand-alone cluster. `namespace`: of the PullStatus. */
+/** Access in a stand-alone cluster. @param namespace of the PullStatus */
 export function clusterAccess(namespace: string): readonly Access[] {
   return [
     {
@@ -44,7 +44,7 @@ export function clusterAccess(namespace: string): readonly Access[] {
 const PLATFORMS = ['AWS', 'GCP', 'Azure', 'None'].map(platformFile);
 const CONFIG = { apiVersion: CONFIG_API_VERSION, kind: CONFIG_KIND } as const;
 const URL = dataUrl('');
-/** The content of the kubelet's file in a rendered MachineConfig: any is admitted, because CEL does not decode base64. */
+/** Content of the kubelet's file in a rendered MachineConfig. Any content is admitted, because CEL cannot decode base64. */
 const CONTENT = dataUrl(configText(CONFIG)).slice(URL.length);
 const BASE64 = '[A-Za-z0-9+/]*={0,2}$';
 const MESSAGE =
@@ -79,10 +79,10 @@ function hostedMachineConfigs(hosted: readonly HostedProvider[]): AccountBound {
   const parts = (platform = platformFile('None'), executable?: HostedExecutable): readonly string[] =>
     hostedConfigText(poolFiles(platform, CONFIG), executable).split(CONTENT);
   const [head = ''] = parts();
-  // Up to the end of the list of files.
+  // Up to the end of the file list.
   const middles = PLATFORMS.map((platform) => parts(platform)[1]?.split('\n        ]')[0] ?? '');
   const executables = new Map(hosted.map(({ executable }) => [JSON.stringify(executable), executable]));
-  // Variables, because they are long and the same for every platform.
+  // CEL variables, because the strings are long and shared by all platforms.
   const ends = [...executables.values()].map((executable, index) => ({
     name: `end${index}`,
     expression: JSON.stringify(parts(PLATFORMS[0], executable)[1]?.slice(middles[0]?.length)),
@@ -109,7 +109,7 @@ function hostedMachineConfigs(hosted: readonly HostedProvider[]): AccountBound {
   };
 }
 
-/** In a hosted cluster: reads the nodes' configuration, which the management cluster delivers. */
+/** Access in a hosted cluster: reads the nodes' configuration, which the management cluster delivers. */
 export function hostedNodesAccess(): readonly Access[] {
   return [{ rules: [...nodeRules(), EVENTS] }];
 }
@@ -126,8 +126,8 @@ function nodeRules(): readonly PolicyRule[] {
 }
 
 /**
- * In a namespace with a reconciled Role. An account can only grant its own permissions, so it may read the Secrets of this
- * namespace itself.
+ * Access in a namespace with a reconciled Role. RBAC allows an account to grant only permissions it has, so the account may
+ * read the Secrets of this namespace itself.
  */
 export function followedAccess(namespace: string): Access {
   return {
@@ -136,19 +136,19 @@ export function followedAccess(namespace: string): Access {
       may(READ, '', ['pods', 'serviceaccounts']),
       may(['get'], '', ['secrets']),
       applyByName('rbac.authorization.k8s.io', 'roles', [ROLE]),
-      // They are looked up by label, which RBAC cannot express.
+      // Looked up by label, which RBAC cannot express.
       may(['list', 'watch'], 'rbac.authorization.k8s.io', ['roles']),
     ],
   };
 }
 
-/** A hosted cluster, and our executable for its nodes. */
+/** A hosted cluster and the provider executable for its nodes. */
 export interface HostedProvider {
   readonly cluster: HostedCluster;
   readonly executable?: HostedExecutable | undefined;
 }
 
-/** In a management cluster, for its hosted clusters: their ConfigMaps and reports. */
+/** Access in a management cluster to the ConfigMaps and reports of its hosted clusters. */
 export function hostedClustersAccess(hosted: readonly HostedProvider[]): readonly Access[] {
   return [
     { rules: [EVENTS], bounds: [hostedMachineConfigs(hosted)] },
@@ -157,9 +157,9 @@ export function hostedClustersAccess(hosted: readonly HostedProvider[]): readonl
         namespace: hostedCluster.namespace,
         rules: [
           applyByName('', 'configmaps', [hostedConfigMapName(hostedCluster.name)]),
-          // They are looked up by label, which RBAC cannot express.
+          // Looked up by label, which RBAC cannot express.
           may(['list', 'watch'], '', ['configmaps']),
-          // References to the ConfigMap, and the state of the rollout.
+          // References to the ConfigMap, and the rollout state.
           may(READ, 'hypershift.openshift.io', ['nodepools']),
         ],
       },

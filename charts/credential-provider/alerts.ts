@@ -53,9 +53,9 @@ const INSTALLER_ALERTS: readonly Alert[] = [
 ];
 
 /**
- * A PrometheusRule over the metrics of kubelet, reconciler, node agents and installer.
+ * Builds a PrometheusRule over the metrics of the kubelet, reconciler, node agents and installer.
  *
- * @param options `installer`: whether it runs in this cluster
+ * @param options `installer`: whether the installer runs in this cluster
  * @example
  * ```ts
  * import { credentialProviderAlerts } from './alerts.ts';

@@ -129,9 +129,9 @@ function credentialProviderObjects(props: CredentialProviderProps, installer = f
 }
 
 /**
- * Everything that a cluster needs besides the executable on its nodes: the object, the roles, the alerts.
+ * Everything that a cluster needs besides the executable on its nodes: the config object, RBAC, alerts.
  *
- * @throws TypeError that names each pattern which the definition would refuse
+ * @throws TypeError that names each pattern the CRD would reject
  * @example
  * ```ts
  * import { CredentialProvider } from './chart.ts';

@@ -47,7 +47,7 @@ export function installerObjects(options: InstallerOptions): readonly KubeObject
     ...grant(
       { name: CLUSTER_NAME, labels: own },
       [
-        // The versions of kubelet and CRI-O; a pod cannot be limited to its own node.
+        // For kubelet and CRI-O versions; RBAC cannot limit a pod to its own node.
         may(['get'], '', ['nodes']),
         may(READ, CREDENTIAL_PROVIDER.group, [CREDENTIAL_PROVIDER.plural], [CREDENTIAL_PROVIDER.objectName]),
         ...(options.report === true ? [EVENTS] : []),
@@ -86,7 +86,7 @@ const FOLDERS: readonly HostFolder[] = [
   { name: 'kubelet', path: '/var/lib/kubelet', type: 'Directory', readOnly: true },
 ];
 
-/** Folder of CRI-O's auth files, whose stale ones are removed. */
+/** Folder of CRI-O's auth files; the installer removes stale ones. */
 function authFolder({ provider }: InstallerOptions): HostFolder {
   return { name: 'auth-files', path: provider?.authDir ?? '/etc/crio/auth', type: 'DirectoryOrCreate' };
 }
@@ -131,7 +131,7 @@ function workload(options: InstallerOptions, metadata: KubeObject['metadata']): 
 
 function container(options: InstallerOptions, volumeMounts: readonly VolumeMount[]): Container {
   const isOpen = options.metrics === true;
-  // On the host's network; without `host` the kubelet probes the node's address.
+  // Host network: without `host`, the kubelet probes the node's address.
   const httpGet = { path: '/readyz', port: HEALTH_PORT, ...(isOpen ? {} : { host: '127.0.0.1' }) };
   return {
     name: NAME,
@@ -159,7 +159,7 @@ function container(options: InstallerOptions, volumeMounts: readonly VolumeMount
     securityContext: HOST_CONTAINER,
     terminationMessagePolicy: 'FallbackToLogsOnError',
     resources: { requests: { memory: '45Mi', cpu: '5m' } },
-    // No liveness probe: it exits by itself when its loop hangs.
+    // No liveness probe: the process exits by itself when its loop hangs.
     readinessProbe: { httpGet, periodSeconds: 10, failureThreshold: 1 },
     volumeMounts,
   };

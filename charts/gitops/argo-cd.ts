@@ -1,11 +1,11 @@
-/** Argo CD: an Application per cluster, sync waves, and the health of our kinds. */
+/** Argo CD: an Application per cluster, sync waves, and health checks for our kinds. */
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { kubernetesObject } from '../../runtime/core/kubernetes/objects.ts';
 import { gitopsMetadata } from './flux.ts';
 
 export interface ArgoApplicationInput {
   readonly name: string;
-  /** Of Argo CD. @default {'argocd'} */
+  /** Namespace of Argo CD. @default {'argocd'} */
   readonly namespace?: string;
   /** @default {'default'} */
   readonly project?: string;
@@ -16,13 +16,13 @@ export interface ArgoApplicationInput {
   readonly paths: readonly string[];
   /** @default {{ server: 'https://kubernetes.default.svc' }} */
   readonly destination?: { readonly server?: string; readonly name?: string };
-  /** The cluster of the fleet, as the label by which all that syncs it is found. */
+  /** Name of the cluster in the fleet, for the label that selects all of its sync objects. */
   readonly cluster?: string;
 }
 
 /**
- * An Application that syncs by itself, prunes, repairs drift, and applies on the server's side, so that fields which the
- * reconciler owns stay its own.
+ * Builds an Application with automated sync, pruning and self-heal. It uses server-side apply, so that fields owned by the
+ * reconciler stay unchanged.
  *
  * @example
  * ```ts
@@ -63,8 +63,8 @@ export function argoApplication(input: ArgoApplicationInput): KubeObject {
 const IN_CLUSTER = 'https://kubernetes.default.svc';
 
 /**
- * Wave of an object: what others need comes first, what needs a controller last. Argo CD deletes in reverse. Between waves it waits
- * for health, so that nothing may stand behind what needs it: a Certificate comes with the Deployment that mounts its Secret.
+ * Returns the sync wave of an object: dependencies first, custom resources last. Argo CD deletes in reverse order. It waits for
+ * health between waves, so mutually dependent objects share one: a Certificate and the Deployment that mounts its Secret.
  */
 export function syncWave(object: KubeObject): number {
   if (['CustomResourceDefinition', 'Namespace'].includes(object.kind)) return -2;
@@ -75,7 +75,7 @@ export function syncWave(object: KubeObject): number {
   return object.apiVersion.includes('/') && group.includes('.') && !group.endsWith('.k8s.io') ? 1 : 0;
 }
 
-/** The object with its wave as annotation; nothing is added for wave 0, which is the default. */
+/** Adds the wave annotation; omitted for wave 0, the default. */
 export function withSyncWave(object: KubeObject): KubeObject {
   const wave = syncWave(object);
   if (wave === 0) return object;
@@ -84,8 +84,8 @@ export function withSyncWave(object: KubeObject): KubeObject {
 }
 
 /**
- * Argo CD knows the health of Deployments and DaemonSets; for kinds with conditions it needs a script. `Ready` sums up,
- * `Stalled` means that a person must act, `Reconciling` that it continues without help. A status of an older generation says nothing.
+ * Argo CD has built-in health checks for workloads; custom kinds need a script. `Ready` is the summary, `Stalled` requires
+ * user action, `Reconciling` is progressing. A status with an older observedGeneration is ignored.
  */
 export const HEALTH_LUA = `local hs = { status = "Progressing", message = "Waiting for a status" }
 if obj.status == nil or obj.status.conditions == nil then
@@ -110,9 +110,9 @@ return hs
 `;
 
 /**
- * The health of definitions. Up to 3.2 Argo CD calls one `Degraded` from its first condition until it is established, and fails the sync
- * that has just made it: with several definitions at once nearly always. Newer ones wait instead, and so does this
- * (argoproj/argo-cd#26126). What does not pass by itself stays `Degraded`.
+ * Health check for CRDs. Argo CD up to 3.2 reports a new CRD as `Degraded` from its first condition until it is established. This
+ * fails the sync that created it, almost always with several CRDs. Newer versions wait, and so does this script
+ * (argoproj/argo-cd#26126). Permanent failures stay `Degraded`.
  */
 export const DEFINITION_HEALTH_LUA = `local hs = { status = "Progressing", message = "Waiting for the definition to be established" }
 if obj.metadata.deletionTimestamp ~= nil then
@@ -137,7 +137,7 @@ end
 return hs
 `;
 
-/** Kinds of ours that carry conditions, as Argo CD writes them. */
+/** Our kinds with conditions, in Argo CD's notation. */
 export const HEALTH_KINDS: readonly string[] = [
   'pullwright.dev_PullStatus',
   'pullwright.dev_PullSecretProfile',
@@ -145,8 +145,8 @@ export const HEALTH_KINDS: readonly string[] = [
 ];
 
 /**
- * The part of the ConfigMap `argocd-cm` that gives Argo CD the health of our kinds, and of definitions while they are new. It holds
- * only these keys: apply it with server-side apply, or as a patch, and what else is in the ConfigMap stays.
+ * Patch for the ConfigMap `argocd-cm` with the health checks for our kinds and for CRDs. It contains only these keys. Use
+ * server-side apply or a patch, so that other keys stay unchanged.
  */
 export function argoHealthPatch(namespace = 'argocd'): KubeObject {
   const rules: readonly (readonly [kind: string, lua: string])[] = [

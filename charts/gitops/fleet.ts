@@ -1,4 +1,4 @@
-/** What makes Argo CD or Flux sync the rendered tree of a fleet. */
+/** Argo CD or Flux objects that sync the rendered tree of a fleet. */
 import type { Construct } from 'constructs';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { Fleet } from '../fleet.ts';
@@ -13,11 +13,11 @@ export interface RenderedCluster {
   readonly name: string;
   readonly path: string;
   readonly objects: readonly KubeObject[];
-  /** Files that people keep, relative to the cluster's folder. */
+  /** Files that the user maintains, relative to the cluster's folder. */
   readonly kept: readonly string[];
 }
 
-/** Objects for the folder `_gitops`: to be applied where the tool runs. */
+/** Objects of the folder `_gitops`, to apply in the cluster of the GitOps tool. */
 export function gitopsObjects(
   input: GitOpsInput,
   clusters: readonly RenderedCluster[],
@@ -38,7 +38,7 @@ export function gitopsObjects(
   ];
 }
 
-/** Adds Argo CD's waves, unless they are switched off or another tool is used. */
+/** Adds Argo CD's sync waves, unless they are disabled or another tool is used. */
 export function withSyncWaves(
   objects: readonly KubeObject[],
   input: GitOpsInput | undefined,
@@ -51,7 +51,7 @@ function application(input: GitOpsInput, tree: RenderedCluster, destination: Des
     ...input,
     name: `pullwright-${tree.name}`,
     cluster: tree.name,
-    // Argo CD does not decrypt SOPS files by itself.
+    // Argo CD cannot decrypt SOPS files.
     paths: [...(hasBase(tree) ? [''] : []), ...overlays(tree).filter((overlay) => overlay !== SOPS)].map(
       (overlay) => folder(input, tree, overlay),
     ),
@@ -88,7 +88,7 @@ function kustomizations(
 
 const SOPS = 'overlays/sops';
 
-/** Whether the folder itself has a kustomization. Without one, both tools would take everything below it, overlays included. */
+/** Whether the folder has a kustomization. Without one, both tools would sync everything below it, including overlays. */
 function hasBase(tree: RenderedCluster): boolean {
   return tree.objects.some((object) => !pathOf(object).startsWith('overlays/'));
 }
@@ -104,7 +104,7 @@ function folder(input: GitOpsInput, tree: RenderedCluster, overlay: string): str
   return parts.length === 0 ? '' : parts.join('/');
 }
 
-// Constructs for what makes Argo CD and Flux sync a folder.
+// Constructs for Argo CD and Flux objects.
 
 /** An Argo CD Application: see {@link argoApplication}. */
 export class ArgoApplication extends ObjectGroup {
@@ -113,7 +113,7 @@ export class ArgoApplication extends ObjectGroup {
   }
 }
 
-/** The health of our kinds for Argo CD: see {@link argoHealthPatch}. */
+/** Argo CD health checks for our kinds: see {@link argoHealthPatch}. */
 export class ArgoHealth extends ObjectGroup {
   constructor(scope: Construct, id: string, props: { readonly namespace?: string } = {}) {
     super(scope, id, [argoHealthPatch(props.namespace)]);

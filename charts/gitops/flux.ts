@@ -12,19 +12,19 @@ export interface FluxKustomizationInput {
   readonly path: string;
   /** @default {'10m'} */
   readonly interval?: string;
-  /** Kustomizations that must be ready before. */
+  /** Kustomizations that must be ready first. */
   readonly dependsOn?: readonly string[];
   /** Secret with the kubeconfig of another cluster. */
   readonly kubeConfigSecret?: string;
-  /** Secret with the key for SOPS files in this folder. */
+  /** Secret with the decryption key for SOPS files in this folder. */
   readonly sopsKeySecret?: string;
-  /** The cluster of the fleet, as the label by which all that syncs it is found. */
+  /** Name of the cluster in the fleet, for the label that selects all of its sync objects. */
   readonly cluster?: string;
 }
 
 /**
- * A Kustomization that prunes and waits until everything is healthy. Flux applies on the server's side; it understands our
- * kinds by their conditions.
+ * Builds a Kustomization that prunes and waits for health. Flux uses server-side apply and derives the health of our kinds from
+ * their conditions.
  *
  * @example
  * ```ts
@@ -63,7 +63,7 @@ export interface FluxSourceInput {
   readonly name: string;
   /** @default {'flux-system'} */
   readonly namespace?: string;
-  /** `https://`, `ssh://` or, as people write it, `git@host:path`. */
+  /** `https://`, `ssh://` or the scp-like `git@host:path`. */
   readonly repository: string;
   /** Branch, full name such as `refs/tags/v1`, or commit. @default {'main'} */
   readonly revision?: string;
@@ -72,7 +72,7 @@ export interface FluxSourceInput {
 }
 
 /**
- * A GitRepository.
+ * Builds a GitRepository.
  *
  * @example
  * ```ts
@@ -100,7 +100,7 @@ export function fluxSource(input: FluxSourceInput): KubeObject {
   };
 }
 
-/** Flux takes URLs only, and refuses what git itself reads as host and path. */
+/** Converts git's scp-like form to a URL: Flux accepts only URLs. */
 function sourceUrl(repository: string): string {
   return repository.replace(/^(git@[^:/]+):\/?/, 'ssh://$1/');
 }
@@ -110,7 +110,7 @@ function sourceReference(revision: string): Readonly<Record<string, string>> {
   return revision.startsWith('refs/') ? { name: revision } : { branch: revision };
 }
 
-/** Of what makes a tool sync a cluster, whose label says which one. */
+/** Metadata of a sync object, with the cluster's label. */
 export function gitopsMetadata(input: {
   readonly name: string;
   readonly namespace: string;

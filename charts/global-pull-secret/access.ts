@@ -1,6 +1,6 @@
 /**
- * What the reconciler of this system may do, per cluster and namespace: what it reads (`runtime/global-pull-secret`) and what
- * it writes. Everything that has a name in advance is granted by name, `create` included: see {@link applyByName}.
+ * RBAC of this system's reconciler (`runtime/global-pull-secret`) per cluster and namespace. Objects with fixed names are
+ * granted by name, including `create`: see {@link applyByName}.
  */
 
 import { onlyLabel } from '../../runtime/core/kubernetes/account-bounds.ts';
@@ -25,12 +25,12 @@ import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
 import { type Access, type Delivery, statusRules } from '../shared/system.ts';
 
 const MACHINES = may(READ, 'cluster.x-k8s.io', ['machines']);
-/** The labels of a Machine cannot be granted apart from the rest of it. */
+/** RBAC cannot grant the labels of a Machine separately. */
 const LABEL_MACHINES: PolicyRule = { ...MACHINES, verbs: [...READ, 'patch'] };
 const STATUS_NAMES = [NAMES.additional, NAMES.original].map((name) => pullStatusName('Secret', name));
 const POLICIES = [POLICY_NAME, `${POLICY_NAME}-deny`, AGENT_POLICY_NAME];
 
-/** In the cluster whose nodes get the credentials. `platformNamespace` is where the platform's pull secret is, if it is here. */
+/** Access in the cluster with the nodes. @param input `platformNamespace`: of the platform's pull secret, if in this cluster */
 export function hostedAccess(input: {
   readonly delivery: Delivery;
   readonly agent: AgentOptions;
@@ -38,7 +38,7 @@ export function hostedAccess(input: {
 }): readonly Access[] {
   const objects = input.delivery === 'reconciler' ? ownedAccess(input.agent) : OBSERVED;
   const [applied, status] = statusRules(STATUS_NAMES);
-  // A stand-alone cluster plays the management part too: many serve Machines, and what is served is watched.
+  // A stand-alone cluster has the management role too: many serve Machines, and the reconciler watches every served kind.
   const platform =
     input.platformNamespace === undefined
       ? []
@@ -49,10 +49,10 @@ export function hostedAccess(input: {
   return [
     {
       rules: [
-        // The labels of a node cannot be granted apart from the rest of it.
+        // RBAC cannot grant the labels of a Node separately.
         may([...READ, 'patch'], '', ['nodes']),
         named('', 'namespaces', [NAMES.namespace, NAMES.configNamespace]),
-        // Which registry the release payload comes from.
+        // For the registry of the release payload.
         named('config.openshift.io', 'clusterversions', ['version']),
         EVENTS,
       ],
@@ -64,7 +64,7 @@ export function hostedAccess(input: {
         applyByName('', 'secrets', [NAMES.original, NAMES.global]),
         secretsByName([NAMES.additional], READ),
         applied,
-        // Those of the nodes are found by label, which RBAC cannot express.
+        // Node reports are selected by label, which RBAC cannot express.
         may(READ, 'pullwright.dev', ['pullstatuses']),
         status,
         named('coordination.k8s.io', 'leases', [NAMES.turns]),
@@ -75,7 +75,7 @@ export function hostedAccess(input: {
   ];
 }
 
-/** In the management cluster: for one hosted cluster, or for all of them without namespaces (discovery). */
+/** Access in the management cluster: for one hosted cluster, or without namespaces for all of them (discovery). */
 export function managementAccess(
   hostedClusterNamespace?: string,
   controlPlaneNamespace?: string,
@@ -96,13 +96,13 @@ export function managementAccess(
     },
     {
       namespace: hostedClusterNamespace,
-      // What is wrong with the platform's pull secret is said on the HostedCluster.
+      // Problems of the platform's pull secret are reported as Events on the HostedCluster.
       rules: [may(READ, 'hypershift.openshift.io', ['nodepools', 'hostedclusters']), EVENTS],
     },
   ];
 }
 
-/** A stand-alone cluster is looked at by the same reads, also for what only hosted ones have. */
+/** Access to the platform's pull secret. */
 function controlPlaneSecrets(namespace: string | undefined): Access {
   return { namespace, rules: [secretsByName([NAMES.platform], READ)] };
 }
@@ -111,7 +111,7 @@ function named(apiGroup: string, resource: string, resourceNames: readonly strin
   return may(READ, apiGroup, [resource], resourceNames);
 }
 
-/** What the agent consists of: group, resource, namespaces. */
+/** API groups of the objects around the agent. */
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const ADMISSION_GROUP = 'admissionregistration.k8s.io';
 const IN_CONFIG: readonly (readonly [string, string])[] = [
@@ -123,7 +123,7 @@ const IN_SYSTEM: readonly (readonly [string, string])[] = [
   ['apps', 'daemonsets'],
   ['', 'serviceaccounts'],
 ];
-/** Only used for reports; always readable, so that they are deleted with the option. */
+/** Used for reports only. Always readable, so that disabling reports deletes the objects. */
 const CLUSTER_RBAC = ['clusterroles', 'clusterrolebindings'];
 const POLICY_KINDS = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
 
@@ -141,12 +141,12 @@ function agentAccess(rule: RuleOf): readonly Access[] {
   ];
 }
 
-/** `delivery: gitops`: the objects are looked at, so that a missing one can be reported. */
+/** `delivery: gitops`: read-only, to report missing objects. */
 const OBSERVED: readonly Access[] = agentAccess(named);
 
 /**
- * `delivery: reconciler`: it applies them but for policies and kinds, which come with this account, from git or an administrator. An account can only grant what it has itself, so that it also holds every rule of
- * the agent's Roles and of its ClusterRole.
+ * `delivery: reconciler`: write access to the agent's objects, except policies and CRDs, which git or an administrator
+ * delivers. RBAC lets an account grant only rights it has, so it also gets those of the agent's Roles and ClusterRole.
  */
 function ownedAccess(agent: AgentOptions): readonly Access[] {
   const names = leaseNames(agent);

@@ -1,4 +1,4 @@
-/** The section `systems.global-pull-secret` of a fleet, and the construct for charts of one's own. */
+/** The section `systems.global-pull-secret` of a fleet, and the construct for other charts. */
 import type { Construct } from 'constructs';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
@@ -24,9 +24,9 @@ import { hostedAccess, managementAccess } from './access.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
 
-// Alerts: nodes that do not get their credentials.
+// Alerts on nodes without their credentials.
 
-/** By the gauges of the reconciler, one series per cluster. */
+/** Based on the reconciler's gauges, one series per cluster. */
 const ALERTS: readonly Alert[] = [
   {
     name: 'PullSecretNotOnNodes',
@@ -91,8 +91,8 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
 };
 
 /**
- * Who delivers the objects with the names of HyperShift's own. In a hosted cluster never git: it cannot see whether
- * HyperShift's operator makes them there, and would write over it. The reconciler sees it, and gives way.
+ * Delivery of the objects that share names with HyperShift's. Never git for a hosted cluster: a GitOps tool cannot detect
+ * HyperShift's operator and would overwrite its objects. The reconciler detects it and only observes.
  */
 function deliveryOf(cluster: Pick<ClusterContext, 'kind' | 'delivery'>): Delivery {
   return cluster.kind === 'standalone' ? cluster.delivery : 'reconciler';
@@ -115,12 +115,12 @@ function checkShape(
   return options.image === undefined ? [noImage] : [];
 }
 
-/** Where git delivers the policies, the reconciler does not. */
+/** With GitOps delivery of the policies, the reconciler does not apply them. */
 function withoutPolicies(config: GlobalPullSecretInput, delivery: Delivery): GlobalPullSecretInput {
   return delivery === 'gitops' ? { ...config, enforce: 'off' } : config;
 }
 
-/** What of the section the reconciler needs to know, in the form that `reconcile --config` takes. */
+/** Options of the reconciler from the section, in the format of `reconcile --config`. */
 function reconcilerOptions(
   config: GlobalPullSecretInput,
   cluster: { readonly image: string; readonly imagePullSecrets?: readonly string[] },
@@ -134,7 +134,7 @@ function reconcilerOptions(
   return { delivery, ...options, ...agentOptions };
 }
 
-/** As the reconciler reads them: what it may write is held to that, field for field. */
+/** The agent options as the reconciler parses them; the admission bounds compare each rendered field. */
 function agentAtRunTime(config: GlobalPullSecretInput, cluster: ClusterContext): AgentOptions {
   const optionsIn = parseOptions(reconcilerOptions(config, cluster, 'reconciler'));
   return optionsIn(cluster.kind === 'standalone' ? 'local' : 'hosted').agent;
@@ -171,7 +171,7 @@ function syncObjectsIn(
   if (config.mode === 'observe' || (cluster.delivery === 'reconciler' && !isBound)) return [];
   const enforce = config.enforce ?? 'warn';
   const agent = agentOf(config, cluster.image);
-  // They bind the reconciler's account too, so it must not deliver them. Their names are our own, so no other program does.
+  // These policies bind the reconciler's account too, so it must not deliver them. No other component uses their names.
   if (deliveryOf(cluster) === 'reconciler')
     return [...agentBounds(agent), ...additionalSecretPolicies(enforce)];
   return syncObjects({ agent: { ...STANDALONE_AGENT, ...agent }, enforce });
@@ -185,15 +185,15 @@ function agentOf({ agent, removals }: GlobalPullSecretInput, image: string): Age
   };
 }
 
-/** Of a kind that not every cluster serves, so that git delivers it wherever the agent is ours. */
+/** Rendered into git whenever the agent is ours, because not every cluster serves the kind. */
 function monitor({ agent, mode }: GlobalPullSecretInput): readonly KubeObject[] {
   if (agent?.metrics === undefined || agent.shape === 'upstream' || mode === 'observe') return [];
   return [agentPodMonitor(agent.metrics)];
 }
 
 /**
- * All objects in a cluster whose nodes get the global pull secret: ServiceAccount, Roles, RoleBindings, DaemonSet,
- * admission policy, and what makes `additional-pull-secret`. The reconciler is a construct of its own.
+ * All objects in a cluster with the global pull secret: ServiceAccount, Roles, RoleBindings, DaemonSet, admission policy,
+ * and the source of `additional-pull-secret`. The reconciler is a separate construct.
  *
  * @example
  * ```ts

@@ -1,8 +1,8 @@
 /**
- * A fleet's cluster as a bundle for the Operator Lifecycle Manager, in `registry+v1`: what the reconciler runs as is in the
- * ClusterServiceVersion, and what OLM takes no bundle with lies in `beside/`, for kubectl.
+ * Renders a cluster of a fleet as an Operator Lifecycle Manager bundle (`registry+v1`). The ClusterServiceVersion contains the
+ * reconciler's objects. Objects that OLM does not support are in `beside/`, for kubectl.
  *
- * Source of the shape: operator-registry's `docs/design/operator-bundle.md` and the types of operator-framework/api.
+ * Source of the format: operator-registry's `docs/design/operator-bundle.md` and the types of operator-framework/api.
  */
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import { type KubeObject, pathPart } from '../../runtime/core/kubernetes/object.ts';
@@ -11,7 +11,7 @@ import { renderCluster } from '../app.ts';
 import type { Fleet, FleetCluster } from '../fleet.ts';
 import { type ManifestTree, renderTree, yamlOf } from '../output.ts';
 
-// Our kinds as a ClusterServiceVersion describes them: fields for forms and pages of a console, and an example of each.
+// Our CRDs in ClusterServiceVersion format: form fields for a console, and an example of each kind.
 
 interface Schema {
   readonly description?: string;
@@ -58,7 +58,7 @@ function words(name: string): string {
   return apart.slice(0, 1).toUpperCase() + apart.slice(1);
 }
 
-/** What a user would write first. */
+/** Starter examples per kind. */
 const EXAMPLES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   PullSecretProfile: {
     spec: {
@@ -77,7 +77,7 @@ const EXAMPLES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   PullStatus: {},
 };
 
-/** One object of each kind, as the annotation `alm-examples` lists them. */
+/** One example per kind, for the annotation `alm-examples`. */
 export function almExamples(definitions: readonly KubeObject[]): readonly object[] {
   return definitions.flatMap((object) => {
     const { group, names, versions } = object['spec'] as Definition;
@@ -95,7 +95,7 @@ export function almExamples(definitions: readonly KubeObject[]): readonly object
   });
 }
 
-// Roles as a ClusterServiceVersion has them: rules by ServiceAccount, which OLM makes roles and bindings of.
+// RBAC in ClusterServiceVersion format: rules by ServiceAccount, from which OLM creates roles and bindings.
 
 interface AccountRules {
   readonly serviceAccountName: string;
@@ -108,8 +108,8 @@ interface Binding extends KubeObject {
 }
 
 /**
- * Takes what is bound to accounts of `namespace`: cluster-wide, or in this namespace. Roles in other namespaces stay objects, since
- * OLM moves what it applies to the namespace of the installation. The roles, bindings and accounts that are covered need no object.
+ * Extracts the rules bound to accounts of `namespace`, cluster-wide or in this namespace. Roles in other namespaces stay objects,
+ * because OLM moves what it applies to the installation namespace. `covered` lists the objects that OLM creates itself.
  */
 export function accountRights(objects: readonly KubeObject[], namespace: string) {
   const bindings = objects.filter(isBinding).filter((binding) => isOf(binding, namespace));
@@ -147,7 +147,7 @@ function isBinding(object: KubeObject): object is Binding {
   return object.kind === 'RoleBinding' || object.kind === 'ClusterRoleBinding';
 }
 
-/** Cluster-wide or in the namespace, and for one account of it alone. */
+/** Whether the binding is cluster-wide or in the namespace, with one subject from the namespace. */
 function isOf({ kind, metadata, subjects }: Binding, namespace: string): boolean {
   const [subject, ...more] = subjects;
   return (
@@ -160,14 +160,14 @@ function isOf({ kind, metadata, subjects }: Binding, namespace: string): boolean
 
 const PACKAGE = 'pullwright';
 const CHANNEL = 'alpha';
-/** Of namespaced kinds, what OLM applies as it is; it moves each to the namespace of the installation. */
+/** Namespaced kinds that OLM applies directly, in the installation namespace. */
 const TAKEN: ReadonlySet<string> = new Set(['ConfigMap', 'Service', 'PodDisruptionBudget']);
 
 /**
- * `manifests/`, `metadata/`, `bundle.Dockerfile`, and `beside/` with a kustomization.
+ * Renders `manifests/`, `metadata/`, `bundle.Dockerfile`, and `beside/` with a kustomization.
  *
- * @param replaces the version before this one, which the catalog has; absent for the first
- * @throws PullwrightError `BundleCannotSay` when the fleet is not one stand-alone cluster whose objects the reconciler applies
+ * @param replaces the previous version in the catalog; absent for the first
+ * @throws PullwrightError `BundleCannotSay` unless the fleet is one stand-alone cluster with `delivery: reconciler`
  * @example
  * ```ts
  * import { readFleet } from '../fleet.ts';
@@ -242,7 +242,7 @@ function serviceVersion(
         categories: 'Security',
         containerImage: image,
         description: 'Pull credentials as code for Kubernetes and OpenShift',
-        // Every older version may go to this one at once: none keeps anything that a later one could not read.
+        // Any older version may upgrade directly: all stored state stays readable.
         'olm.skipRange': `<${VERSION}`,
         'operatorframework.io/suggested-namespace': namespace,
       },
@@ -257,7 +257,7 @@ function serviceVersion(
       keywords: ['pull secret', 'registry', 'mirror', 'image', 'credential'],
       provider: { name: 'Pullwright' },
       links: [{ name: 'Documentation', url: 'https://pullwright.dev' }],
-      // It serves the whole cluster, from one namespace.
+      // Cluster-wide, from one namespace.
       installModes: ['OwnNamespace', 'SingleNamespace', 'MultiNamespace', 'AllNamespaces'].map((type) => ({
         type,
         supported: type === 'AllNamespaces',

@@ -1,8 +1,7 @@
 /**
- * What the adapter may run and write in its own namespace, beyond what RBAC can say: Jobs of our program as their one account, with the Secret
- * of a cluster and no other, such Secrets, and what it remembers of clusters. Otherwise a stolen token of the adapter could read, through a pod,
- * every Secret of the namespace, run as each of its ServiceAccounts, and by a variable, a volume or a CA
- * misuse the Job's program and its cloud account.
+ * Admission bounds of the adapter in its own namespace, beyond RBAC: Jobs of our program with their one account, the Secret of a
+ * cluster, and the per-cluster records. Without them, a stolen token of the adapter could read every Secret of the namespace
+ * through a pod, run as any of its ServiceAccounts, or misuse the Job's program and cloud account by a variable, volume or CA.
  */
 
 import {
@@ -41,26 +40,26 @@ import {
 } from '../../runtime/pull-secret-adapter/objects.ts';
 import { type AdapterSettings, OWN_JOB_VARIABLES } from '../../runtime/pull-secret-adapter/options.ts';
 
-/** Of CEL, about a name: that of an object of a cluster. */
+/** CEL: whether a name belongs to an object of a cluster. */
 const isOfCluster = (name: string, what: 'data' | 'places'): string =>
   `${name}.startsWith('cluster-') && ${name}.endsWith('-pullsecret-${what}')`;
 const isData = (name: string): string => isOfCluster(name, 'data');
 
-/** Variables that the adapter gives every Job, with any value; none of them names a program, a library or an address. */
+/** Variables of every Job, with any value. None of them names a program, library or address. */
 const VARIABLES = [...OWN_JOB_VARIABLES, 'GCP_API_TIMEOUT', 'LOG_FORMAT'];
 
-/** What Jobs are made with. */
+/** Inputs of the rendered Jobs. */
 export interface JobBounds {
   readonly namespace: string;
   readonly image: string;
   readonly jobAccount: string;
-  /** Further variables. */
+  /** Additional variables. */
   readonly environment: Readonly<Record<string, string>>;
-  /** ConfigMap of further authorities, and the pool of identities; empty: none. */
+  /** ConfigMap with additional CAs, and the workload identity pool; empty: none. */
   readonly told: Pick<AdapterSettings, 'jobAuthorities' | 'federation'>;
 }
 
-/** The bounds of the adapter's account. */
+/** Returns the admission bounds of the adapter's account. */
 export function adapterBounds(input: JobBounds): readonly AccountBound[] {
   return [
     {
@@ -93,10 +92,10 @@ export function adapterBounds(input: JobBounds): readonly AccountBound[] {
 
 const SPEC = 'object.spec.template.spec';
 const CONTAINER = `${SPEC}.containers[0]`;
-/** Of CEL: the Secret of the Job's cluster. */
+/** CEL: the Secret of the Job's cluster. */
 const DATA = `'${dataSecretName(`' + variables.labels['${CLUSTER_LABEL}'] + '`)}'`;
 
-/** A Job is the rendered one. What is its cluster's own has a rule of its own. */
+/** A Job must equal the rendered one; fields that vary by cluster are validated separately. */
 function jobs(bounds: JobBounds): AccountBound {
   return {
     name: 'jobs',
@@ -132,13 +131,13 @@ function jobs(bounds: JobBounds): AccountBound {
 const GIVEN = ['generation', 'gcp-project', 'secret-name', 'created-by'].map(
   (name) => `hyperfleet.io/${name}`,
 );
-/** Where the cluster has them, and what the API server adds. */
+/** Optional cluster labels, and labels that the API server adds. */
 const MAYBE = [
   ...['cluster-name', 'region', 'provider'].map((name) => `hyperfleet.io/${name}`),
   ...['controller-uid', 'job-name'].flatMap((name) => [name, `batch.kubernetes.io/${name}`]),
 ];
 
-/** By these a NetworkPolicy finds the pods. */
+/** Labels by which the NetworkPolicy selects the pods. */
 const LABELS = {
   ...jobLabels(
     { id: cel(`variables.labels['${CLUSTER_LABEL}']`), name: '', region: '', provider: '' },
@@ -147,7 +146,7 @@ const LABELS = {
   [PURPOSE_LABEL]: cel(`variables.labels['${PURPOSE_LABEL}']`),
 };
 
-/** The rendered Job; what differs from cluster to cluster is the request's own. */
+/** The rendered Job, with CEL references to the request for fields that vary by cluster. */
 function jobOf({ image, namespace, jobAccount, told }: JobBounds, stores: boolean): object {
   const job = pullSecretJob({
     ...told,
@@ -168,7 +167,7 @@ function jobOf({ image, namespace, jobAccount, told }: JobBounds, stores: boolea
     jobDeadlineSeconds: cel<number>('object.spec.activeDeadlineSeconds'),
   });
   const { template, ...spec } = job['spec'] as { readonly template: { readonly spec: PodSpec } };
-  // Its variables have a rule of their own.
+  // Variables are validated separately.
   const containers = template.spec.containers.map((one) => ({ ...one, env: cel<never>(`${CONTAINER}.env`) }));
   return { ...spec, template: { ...template, spec: { ...template.spec, containers } } };
 }
@@ -183,7 +182,7 @@ function variableIs({ environment }: JobBounds): string {
   return `(variable.name in ${JSON.stringify(VARIABLES)} && !has(variable.valueFrom)) || variable in ${celOf(given)}`;
 }
 
-/** The rendered binding, in no namespace of the platform: RBAC names it, and says not whom it binds. */
+/** The rendered RoleBinding, outside of platform namespaces: RBAC restricts its name, but not its subjects. */
 function bindings({ namespace, jobAccount: serviceAccount }: JobBounds): AccountBound {
   const binding = pullSecretBinding('', {}, { namespace, serviceAccount });
   return {
@@ -204,9 +203,9 @@ function bindings({ namespace, jobAccount: serviceAccount }: JobBounds): Account
   };
 }
 
-// The rights of adapter and Jobs. In its own namespace the adapter has Jobs, their pods temporary Secrets and
-// records; elsewhere one binding by its name, and only such that gives the Job's one role, which it holds by the verb `bind` without
-// having those rights itself.
+// RBAC of the adapter and its Jobs. In its own namespace the adapter manages Jobs, their pods, temporary Secrets and records. In
+// other namespaces it may write one RoleBinding by name, only to the Jobs' role. The verb `bind` permits this without holding the
+// role's rights.
 
 const RBAC_GROUP = 'rbac.authorization.k8s.io';
 const WRITE = ['create', 'patch', 'delete'] as const;
@@ -221,9 +220,9 @@ const OWN: readonly PolicyRule[] = [
 ];
 
 const EVERYWHERE: readonly PolicyRule[] = [
-  // Server-side apply names what it creates, so the one name suffices.
+  // Server-side apply names the object it creates, so one resource name suffices.
   may(['get', ...WRITE], RBAC_GROUP, ['rolebindings'], [JOB_BINDING]),
-  // Whether a management namespace exists at all: a Role inside it would be deleted with it.
+  // To check that a management namespace exists. A Role inside it would be deleted with it.
   may(['get'], '', ['namespaces']),
   may(['bind'], RBAC_GROUP, ['clusterroles'], [JOB_CLUSTER_ROLE]),
 ];
@@ -240,7 +239,7 @@ export function adapterRights(input: Rights): readonly KubeObject[] {
   const { namespace, account, labels } = input;
   const subject = { name: account, namespace };
   const meta = { name: 'pullwright-pull-secret-adapter', labels };
-  // Server-side apply names what it creates, so the one name suffices.
+  // Server-side apply names the object it creates, so one resource name suffices.
   const job = secretsByName([input.pullSecretName], ['get', ...WRITE]);
   return [
     kubernetesObject('ClusterRole', { name: JOB_CLUSTER_ROLE, labels: input.jobLabels }, { rules: [job] }),

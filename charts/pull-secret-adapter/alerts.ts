@@ -3,16 +3,13 @@ import type { Alert } from '../shared/monitoring.ts';
 
 const DEAD = 'pullwright_adapter_events_total{outcome="dead"}';
 const RESULT = 'pullwright_pull_secret_result';
-/** Reasons of a cluster in progress; with any other its pull secret is missing, and stays so. */
+/** Reasons of a cluster in progress. With any other reason, the pull secret stays missing. */
 const UNDER_WAY =
   'SecretAvailable|JobInProgress|PreconditionNotMet|Deleting|SecretDeleted|ManagementNamespaceTerminating';
-/**
- * A Job that is made again takes the failed one, and its series, away while it runs: longer than a Job may run, shorter than the time
- * for which an alert has to hold.
- */
+/** A recreated Job removes the failed one with its series. Longer than a Job may run, shorter than the alert's `for`. */
 const GAP = '10m';
 
-/** By reason; a cluster that has gone, or that has its secret by now, does not count. */
+/** By reason; without deleted clusters and clusters that have their secret by now. */
 const CLUSTERS_FAILING = [
   'count by (reason) (',
   `max by (cluster, reason) (max_over_time(${RESULT}{reason!~"${UNDER_WAY}"}[${GAP}]))`,
@@ -31,7 +28,7 @@ const SENTINEL: Alert = {
     'No events are sent; the adapter finds new clusters by itself, but slowly. Its log says which call fails.',
 };
 
-/** @param sentinel whether Sentinel is installed along with the adapter */
+/** @param sentinel whether Sentinel is installed with the adapter */
 export function adapterAlerts(namespace: string, sentinel: boolean): readonly Alert[] {
   return [
     {
@@ -70,7 +67,7 @@ export function adapterAlerts(namespace: string, sentinel: boolean): readonly Al
   ];
 }
 
-/** Only a Job that has failed, not one whose first pod has: that one may still end well. */
+/** Matches failed Jobs only; a Job with a failed first pod may still succeed. */
 function jobsFailing(namespace: string): string {
   const jobs = `namespace="${namespace}",job_name=~"pullsecret-.+",condition="true"`;
   const failed = `max by (job_name) (max_over_time(kube_job_failed{${jobs}}[${GAP}])) > 0`;

@@ -1,6 +1,6 @@
 /**
- * The section `systems.pull-secret-adapter` of a fleet, and a construct for charts of one's own: what is installed once per management
- * cluster, identities, rights, the Deployments of adapter and Sentinel, what watches them.
+ * The section `systems.pull-secret-adapter` of a fleet, and a construct for other charts. Installed once per management cluster:
+ * ServiceAccounts, RBAC, the Deployments of adapter and Sentinel, and their monitoring.
  */
 
 import { createHash } from 'node:crypto';
@@ -57,7 +57,7 @@ import { adapterAlerts } from './alerts.ts';
 
 const name = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
 
-/** The section, as it is written. */
+/** The section as written in the fleet file. */
 export const schema = z
   .strictObject({
     api: z.url({ protocol: /^https?$/ }).describe('Base URL of the HyperFleet API'),
@@ -129,11 +129,11 @@ export const schema = z
 
 export type PullSecretAdapterInput = Frozen<z.input<typeof schema>>;
 
-/** What is not written in the section. */
+/** The section with values of its cluster. */
 export interface AdapterInstallation
   extends PullSecretAdapterInput,
     Pick<ClusterContext, 'image' | 'network'> {
-  /** Secrets in `namespace` that the Jobs pull it with; the pods of adapter and Sentinel get theirs with every other pod. @default none */
+  /** imagePullSecrets of the Jobs, in `namespace`; adapter and Sentinel pods get theirs like all other pods. @default none */
   readonly imagePullSecrets?: readonly string[];
 }
 
@@ -151,9 +151,9 @@ const DEFAULTS = {
 
 type Installation = AdapterInstallation & Required<Pick<AdapterInstallation, keyof typeof DEFAULTS>>;
 
-// What the pods of adapter and Sentinel find in their file system: credentials, authorities, the list of tenants.
+// Files in the pods of adapter and Sentinel: credentials, CAs, the list of tenants.
 
-/** A ConfigMap with one file, for one of the two programs. */
+/** A ConfigMap with one file, for the adapter or Sentinel. */
 interface ConfigFile {
   readonly config: string;
   readonly volume: string;
@@ -184,7 +184,7 @@ function podFiles(input: Installation, own: ConfigFile | undefined): PodParts {
   };
 }
 
-/** Readable by any user that the platform gives the pod: no other user runs in it. */
+/** World-readable: the platform may assign any user to the pod, and no other user runs in it. */
 function secretVolume(name: string, secretName: string): Volume {
   return { name, secret: { secretName, defaultMode: 0o444 } };
 }
@@ -196,7 +196,7 @@ function apiVolumes({ apiTokenSecret, apiTokenAudience: audience }: Installation
   return [{ name: 'api', projected: { sources: [token], defaultMode: 0o444 } }];
 }
 
-/** What the fleet says in a file, if it says anything. */
+/** Builds the ConfigMap file; undefined when the fleet does not set it. */
 function configFile(
   text: unknown,
   program: Pick<ConfigFile, 'config' | 'volume' | 'path'>,
@@ -211,11 +211,11 @@ export const JOB_ACCOUNT = 'pullsecret-adapter-job';
 const SENTINEL_ACCOUNT = 'pull-secret-sentinel';
 /** AMQP with and without TLS. */
 const BROKER_PORTS = [5671, 5672];
-/** The metadata server: Google's own address, and the one that GKE puts in its place. */
+/** The metadata server: Google's own port, and GKE's replacement. */
 const METADATA_PORTS = [80, 988];
 const API_SERVER_PORTS = [443, 6443];
 
-/** Every object, in the order in which it can be applied. */
+/** Returns all objects in apply order. */
 export function adapterInstallation(section: AdapterInstallation): readonly KubeObject[] {
   const input: Installation = { ...DEFAULTS, ...section };
   const { namespace, sentinel: withSentinel = false } = input;
@@ -234,7 +234,7 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
     file: configFile(messagesOf(input.sentinelOptions), messages),
   };
   return [
-    // Usually there already: HyperFleet's other adapters live in it.
+    // Usually exists: HyperFleet's other adapters run in it.
     namespaceReference(namespace),
     ...accounts(input),
     ...adapterRights({
@@ -244,7 +244,7 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
       jobAccount: JOB_ACCOUNT,
       environment: input.adapterOptions.jobEnv ?? {},
       told: { jobAuthorities: input.caConfigMap ?? '', federation: input.jobFederation ?? '' },
-      // They name the Secret that the Jobs write.
+      // The rules name the Secret that the Jobs write.
       pullSecretName: input.adapterOptions.pullSecretName ?? DEFAULT_SETTINGS.pullSecretName,
       labels: adapter.metadata.labels,
       jobLabels: labels({ name: JOB_ACCOUNT, component: 'job' }),
@@ -257,14 +257,14 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
   ];
 }
 
-/** One of the two programs. */
+/** The adapter or Sentinel. */
 interface Program extends ReturnType<typeof namesOf> {
   readonly replicas: number;
   readonly args: readonly string[];
   readonly file: ConfigFile | undefined;
 }
 
-/** The component label distinguishes the adapter's pods from those of Jobs, which have the same name label. */
+/** The component label distinguishes the adapter's pods from Job pods, which share the name label. */
 function namesOf({ namespace }: Installation, name: string, component: string) {
   const names = { name, component };
   return { metadata: { name, namespace, labels: labels(names) }, selector: selectorLabels(names) };
@@ -318,7 +318,7 @@ function adapterArgs(input: Installation): readonly string[] {
 
 function programObjects(input: Installation, program: Program): readonly KubeObject[] {
   const { metadata, selector, replicas, file } = program;
-  // The file is read when the program starts: another text is another pod.
+  // The program reads the file at startup, so a change must replace the pods.
   const podAnnotations = file && {
     [`pullwright.dev/${file.volume}`]: createHash('sha256').update(file.text).digest('hex').slice(0, 16),
   };
@@ -374,7 +374,7 @@ function pod(input: Installation, { metadata: { name }, args, file }: Program): 
   );
 }
 
-/** Of the pods of Jobs: no ingress. */
+/** NetworkPolicy of Job pods: no ingress. */
 function jobNetworkPolicy(input: Installation): KubeObject {
   return networkPolicy({
     metadata: namesOf(input, JOB_ACCOUNT, 'job').metadata,

@@ -1,6 +1,6 @@
 /**
- * What the reconciler of this system may do. Where the fleet names the namespaces, Secrets, pods and ServiceAccounts are a Role in each
- * of them; else RBAC cannot narrow them, and the guard policy does it instead.
+ * RBAC of this system's reconciler. When the fleet names the namespaces, each gets a Role for Secrets, pods and ServiceAccounts.
+ * Otherwise RBAC cannot restrict the namespaces, and the guard policy does.
  */
 
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
@@ -19,12 +19,12 @@ import { type Access } from '../shared/system.ts';
 
 export interface InjectionAccessInput extends Pick<PullSecretInjectionInput, 'namespaces' | 'secretNames'> {
   readonly admission: 'policy' | 'webhook' | 'none';
-  /** Of the profiles of the fleet, which are read beside `secretNames`. @default {[]} */
+  /** Source Secrets of the fleet's profiles, in addition to `secretNames`. @default {[]} */
   readonly sources?: readonly { readonly namespace: string; readonly name: string }[];
   readonly audit: boolean;
 }
 
-/** A ClusterRole, and with `namespaces` a Role in each of them. */
+/** Returns a ClusterRole, and with `namespaces` a Role in each of them. */
 export function injectionAccess(input: InjectionAccessInput): readonly Access[] {
   const { namespaces } = input;
   const wide = clusterRules(input);
@@ -38,7 +38,7 @@ export function injectionAccess(input: InjectionAccessInput): readonly Access[] 
   ];
 }
 
-/** @param namespace of a Role: what is read there can be named, where all names are known */
+/** @param namespace of a Role; its reads are restricted by name when all names are known */
 function secretRules(
   { secretNames, sources = [] }: InjectionAccessInput,
   namespace?: string,
@@ -55,9 +55,9 @@ function secretRules(
 function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
   return [
     ...(input.audit ? [may(READ, '', ['pods'])] : []),
-    // Which of them enforce mountable secrets.
+    // To find ServiceAccounts that enforce mountable secrets.
     may(READ, '', ['serviceaccounts']),
-    // Pods only in dry runs, to see what admission changes. A policy limits the account to that.
+    // Pods only by dry run, to observe the result of admission. A policy enforces the dry run.
     ...(triesPods(input.admission) ? [may(['create'], '', ['pods'])] : []),
   ];
 }
@@ -81,7 +81,7 @@ function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
     EVENTS,
     ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'].flatMap((resource) => [
       may(READ, admission, [resource]),
-      // What such a policy says nothing can bind: without it, one of before is only taken away.
+      // Without `admission: policy`, a policy of an earlier configuration is only deleted.
       input.admission === 'policy'
         ? applyByName(admission, resource, [INJECTION_POLICY_NAME])
         : may(['delete'], admission, [resource], [INJECTION_POLICY_NAME]),
@@ -89,24 +89,21 @@ function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
     ...(input.admission === 'webhook'
       ? [
           may(READ, 'discovery.k8s.io', ['endpointslices']),
-          // Which pods are sent to the webhook follows the profiles.
+          // The reconciler updates the webhook's selectors when profiles change.
           may(['patch'], admission, ['mutatingwebhookconfigurations'], [WEBHOOK_NAME]),
         ]
       : []),
   ];
 }
 
-/** Whether the account asks for pods in dry runs, to try what admission gives them. */
+/** Whether the account creates pods in dry runs to observe admission. */
 export function triesPods(admission: InjectionAccessInput['admission']): boolean {
   return admission !== 'none';
 }
 
-// What the administrators, editors and viewers of a namespace may do with our kinds there, added to the roles of Kubernetes.
+// Rights for our kinds, aggregated to the namespace roles admin, edit and view of Kubernetes.
 
-/**
- * A PullStatus is addressed to the owner of its namespace, who has to be able to read it; consent is given by those who may write
- * Secrets there.
- */
+/** Namespace owners must be able to read PullStatuses. Writers of Secrets in a namespace may grant consent there. */
 export function aggregatedRoles(): readonly KubeObject[] {
   const write = ['create', 'delete', 'patch', 'update'] as const;
   return [

@@ -1,4 +1,4 @@
-/** The section `systems.pull-secret-injection` of a fleet, and the construct for charts of one's own. */
+/** The section `systems.pull-secret-injection` of a fleet, and the construct for other charts. */
 import type { Construct } from 'constructs';
 import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
 import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
@@ -34,7 +34,7 @@ import {
 } from './consent.ts';
 import { webhookObjects } from './webhook.ts';
 
-/** What is wrong with a section that has the right shape. */
+/** Problems of a section beyond its schema. */
 export function sectionProblems(
   config: PullSecretInjectionInput,
   { kind }: Pick<ClusterContext, 'kind'>,
@@ -42,9 +42,9 @@ export function sectionProblems(
   return [...profileProblems(config), ...(kind === 'standalone' ? certificateProblems(config) : [])];
 }
 
-// Alerts: namespaces that lack a Secret, and pods that cannot start without one.
+// Alerts on namespaces without their Secret, and on pods that cannot start without one.
 
-/** By the gauges of the reconciler. A pod that runs although it lacks names is no reason for an alert. */
+/** Based on the reconciler's gauges. A running pod with missing imagePullSecrets does not alert. */
 const ALERTS: readonly Alert[] = [
   {
     name: 'PullSecretCopiesBehind',
@@ -73,7 +73,7 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
   kinds: ['standalone', 'hosted'],
   check: sectionProblems,
   objects: (config, cluster) => [
-    // Elsewhere the reconciler's objects include the namespace.
+    // For other clusters, the reconciler's objects include the namespace.
     ...(cluster.kind === 'hosted' && config.admission === 'webhook' ? [namespace(cluster.namespace)] : []),
     ...pullSecretInjectionObjects(config, cluster, accountOf(cluster)),
   ],
@@ -84,12 +84,12 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
   managementReconciler(management, hosted) {
     const own = hosted.map(({ cluster }) => cluster.namespace);
     const profiles = hosted.flatMap(({ config }) => config.profiles ?? []);
-    // The writes go to the hosted clusters, whose kubeconfigs carry their own rights.
+    // Writes go to the hosted clusters, where RBAC for the kubeconfig's account applies.
     return { ...part({ ...hosted[0]?.config, profiles }, management, own), access: [] };
   },
 };
 
-/** In a hosted cluster, an administrator's kubeconfig: a policy that names system:admin would bind people as well. */
+/** Undefined with an administrator's kubeconfig: a policy for system:admin would restrict people as well. */
 function accountOf({ kind, namespace: own, account }: ClusterContext): Account | undefined {
   return kind === 'hosted' ? account : { namespace: own, name: RECONCILER };
 }
@@ -98,12 +98,12 @@ type Account = NonNullable<ClusterContext['account']>;
 
 function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   const { namespaces, admission = 'policy', audit = true, excludedNamespaces = [] } = config;
-  // Without namespaces they only narrow the rights in that one cluster.
+  // Without namespaces, the names only restrict rights in that one cluster.
   const secretNames = namespaces === undefined ? undefined : config.secretNames;
   return { namespaces, secretNames, admission, audit, excludedNamespaces, ...optional(config) };
 }
 
-/** @param alsoOwn namespaces of our pods in hosted clusters, where they differ from those of `cluster` */
+/** @param alsoOwn namespaces of our pods in hosted clusters, if different */
 function part(
   config: PullSecretInjectionInput,
   { namespace: ownNamespace }: ClusterContext,
@@ -131,22 +131,22 @@ function part(
   };
 }
 
-/** What the fleet leaves out is the reconciler's to choose. */
+/** Options without a value in the fleet keep the reconciler's defaults. */
 function optional(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   const { trustedLabelKeys, removals, withoutContainers } = config;
   return defined({ trustedLabelKeys, removals, withoutContainers });
 }
 
-/** Secrets that another system of ours writes with the same account. */
+/** Secrets that another of our systems writes with the same account. */
 const GUARD_NAMED = {
   [GLOBAL_PULL_SECRET.namespace]: [GLOBAL_PULL_SECRET.original, GLOBAL_PULL_SECRET.global],
 };
 
 /**
- * Definitions of kinds, consent, collision and guard policies, the webhook where it is chosen, and the profiles of the fleet.
+ * CRDs, consent, collision and guard policies, the webhook if enabled, and the profiles of the fleet.
  *
- * @param account of the reconciler. A guard policy names the account that really writes, or is not rendered: one that names an
- * account which does not exist binds nothing and reads as if it did
+ * @param account of the reconciler; without it, guard policies are not rendered. A policy for a nonexistent account would have no
+ * effect but suggest protection
  */
 function pullSecretInjectionObjects(
   config: PullSecretInjectionInput,
@@ -184,8 +184,7 @@ export interface PullSecretInjectionProps extends PullSecretInjectionInput {
 }
 
 /**
- * Definitions, consent and guard policies, profiles, and the webhook where it is enabled. The reconciler is a construct of
- * its own.
+ * CRDs, consent and guard policies, profiles, and the webhook if enabled. The reconciler is a separate construct.
  *
  * @example
  * ```ts

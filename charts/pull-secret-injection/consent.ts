@@ -1,6 +1,6 @@
 /**
- * Admission policies that keep distribution honest: an author of a profile must be allowed to read what it distributes,
- * and the reconciler's own account may write nothing but copies.
+ * Admission policies for Secret distribution: the author of a profile must be allowed to read its source Secrets, and the
+ * reconciler's account may write only copies.
  */
 
 import { userOf } from '../../runtime/core/kubernetes/account-bounds.ts';
@@ -21,7 +21,7 @@ import {
 
 type Policy = Pick<AdmissionPolicyInput, 'resource' | 'validations'> & Partial<AdmissionPolicyInput>;
 
-/** A policy that denies. Without its answer the request is refused as well: consent is not optional. */
+/** A denying policy. It fails closed, because consent is mandatory. */
 function policy(name: string, input: Policy): readonly KubeObject[] {
   return admissionPolicy({
     metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
@@ -39,18 +39,18 @@ const SPEC_CHANGES = {
   expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
 };
 
-/** Whether the author of the request may read a Secret, or without `name` every Secret of the namespace; both as CEL. */
+/** CEL: whether the requester may read a Secret, or without `name` every Secret of the namespace. Both arguments are CEL. */
 function mayGet(namespace: string, name?: string): string {
   const named = name === undefined ? '' : `.name(${name})`;
   return `authorizer.group('').resource('secrets').namespace(${namespace})${named}.check('get').allowed()`;
 }
 
-/** One check per index, because the API server allows two authorizer checks per expression. */
+/** One validation per index, because the API server allows two authorizer checks per expression. */
 function checks(count: number, check: (index: number) => Validation): readonly Validation[] {
   return Array.from({ length: count }, (_, index) => check(index));
 }
 
-/** Who writes a `PullSecretProfile` must be allowed to `get` each of its source Secrets; the request is refused otherwise. */
+/** Denies writes of a `PullSecretProfile` unless the requester may `get` each of its source Secrets. */
 export function consentPolicy(): readonly KubeObject[] {
   return policy('pullwright-pull-secret-profile-consent', {
     resource: 'pullsecretprofiles',
@@ -68,7 +68,7 @@ export function consentPolicy(): readonly KubeObject[] {
   });
 }
 
-/** The same for a `PullSecretGrant`: who may not read a Secret cannot give it away. */
+/** Denies writes of a `PullSecretGrant` unless the requester may `get` its Secrets. */
 export function grantConsentPolicy(): readonly KubeObject[] {
   return policy('pullwright-pull-secret-grant-consent', {
     resource: 'pullsecretgrants',
@@ -91,8 +91,8 @@ const PINNED = ['revisionName', 'customVersion']
   .join(' || ');
 
 /**
- * The same for a SidecarSet that says, by annotation, where its secrets come from; others are let through. What a pinned revision
- * names cannot be seen here, so that who pins one has to be allowed to get all Secrets of that namespace.
+ * Applies the check to SidecarSets with the annotation for source Secrets; others are admitted. The policy cannot resolve a
+ * pinned revision, so its author must be allowed to get all Secrets of that namespace.
  */
 export function sidecarSetConsentPolicy(): readonly KubeObject[] {
   const list = 'object.spec.imagePullSecrets';
@@ -133,16 +133,16 @@ export function sidecarSetConsentPolicy(): readonly KubeObject[] {
 
 type Account = Parameters<typeof userOf>[0];
 
-/** Requests of the reconciler. */
+/** Match condition for requests of the reconciler. */
 function byAccount(account: Account): NonNullable<Policy['matchConditions']> {
   return [{ name: 'reconciler', expression: `request.userInfo.username == '${userOf(account)}'` }];
 }
 
 /**
- * RBAC cannot say "only Secrets that you made": this does. Whatever goes wrong in the reconciler, a Secret without its mark
- * is neither overwritten nor deleted by its account. No namespace is excepted.
+ * Restricts the account to Secrets that it created, which RBAC cannot express. Even a faulty reconciler cannot overwrite or
+ * delete an unmarked Secret. No namespace is exempt.
  *
- * @param named Secrets that the account writes for other systems, by namespace; their Roles name them, too
+ * @param named Secrets that the account writes for other systems, by namespace; their Roles also name them
  */
 export function guardPolicy(
   account: Account,
@@ -177,7 +177,7 @@ export function guardPolicy(
   });
 }
 
-/** The account asks in dry runs what admission makes of a pod. It makes no pods. */
+/** Restricts the account to dry runs of pods. It never creates pods. */
 export function dryRunPolicy(account: Account): readonly KubeObject[] {
   return policy('pullwright-pods-by-dry-run', {
     apiGroup: '',
@@ -195,14 +195,14 @@ export function dryRunPolicy(account: Account): readonly KubeObject[] {
 }
 
 /**
- * Denies a profile with a Secret name that another profile delivers to the same namespaces. Each existing profile is compared with
- * the written one. Whether two selectors overlap is undecidable here in general; it is certain when one of them requires no
- * more than the other. Other overlaps the reconciler reports on the later profile.
+ * Denies a profile that delivers a Secret name to the same namespaces as another profile. Compares it with each existing profile.
+ * Selector overlap is undecidable here in general, but certain when one selector requires a subset of the other's labels. The
+ * reconciler reports other overlaps on the later profile.
  */
 export function collisionPolicy(): readonly KubeObject[] {
   return policy('pullwright-pull-secret-profile-collision', {
     resource: 'pullsecretprofiles',
-    // Not to be evaluated is not a reason to refuse: the holder keeps its copies all the same.
+    // Fails open: the profile that owns the copies keeps them in any case.
     failurePolicy: 'Ignore',
     against: { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
     matchConditions: [SPEC_CHANGES],
@@ -231,7 +231,7 @@ function brings(object: string): string {
   return `(!has(${object}.spec.mode) || ${object}.spec.mode != 'Inject')`;
 }
 
-/** Every namespace that `b` selects, `a` selects too. */
+/** CEL: whether `a` selects every namespace that `b` selects. */
 function asksNoMore(a: string, b: string): string {
   const labels = `${a}.matchLabels.all(k, has(${b}.matchLabels) && k in ${b}.matchLabels && ${b}.matchLabels[k] == ${a}.matchLabels[k])`;
   return `((!has(${a}.matchExpressions) || size(${a}.matchExpressions) == 0) && (!has(${a}.matchLabels) || ${labels}))`;

@@ -1,4 +1,4 @@
-/** The webhook for clusters that do not serve MutatingAdmissionPolicy: two replicas, least rights, certificates from outside. */
+/** The webhook for clusters without MutatingAdmissionPolicy: two replicas, minimal RBAC, certificates from a provider. */
 
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
@@ -43,7 +43,7 @@ export type WebhookInput = Pick<
 >;
 
 /**
- * Everything of the webhook. `failurePolicy: Ignore`: a pod is created without us, and the audit of the reconciler reports it.
+ * Renders all objects of the webhook. `failurePolicy: Ignore`: on failure, pods are admitted without us, and the audit reports it.
  *
  * @example
  * ```ts
@@ -94,7 +94,7 @@ export function webhookObjects(
   ];
 }
 
-/** Of the Service, and of the webhook's configuration, for what makes the certificate. */
+/** Annotations of the Service and of the webhook configuration for the certificate provider. */
 function annotationsFor(
   { kind }: CertificateSource,
   namespace: string,
@@ -108,7 +108,7 @@ function annotationsFor(
   return { serving: {}, injecting: { 'cert-manager.io/inject-ca-from': `${namespace}/${WEBHOOK}` } };
 }
 
-/** No Secret: which names a pod gets follows from profiles, labels and ServiceAccounts. */
+/** No Secrets: profiles, labels and ServiceAccounts decide the injected names. */
 const ACCESS: readonly PolicyRule[] = [
   may(READ, '', ['namespaces', 'serviceaccounts']),
   may(READ, 'pullwright.dev', ['pullsecretprofiles']),
@@ -162,7 +162,7 @@ type MutatingWebhook = NonNullable<
   Parameters<typeof kubernetesObject<'MutatingWebhookConfiguration'>>[2]['webhooks']
 >[number];
 
-/** What the injector of the CA writes, `caBundle`, is not rendered, so that no GitOps tool takes it away. */
+/** Renders no `caBundle`, so that GitOps tools keep the value of the CA injector. */
 function hook(
   namespace: string,
   certificates: CertificateSource,

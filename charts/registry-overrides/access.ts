@@ -33,15 +33,15 @@ import { type Access } from '../shared/system.ts';
 const LISTS = ['containers', 'initContainers'];
 const CATALOGS: readonly string[] = ALL_CATALOGS.map(({ name }) => `${name}-catalog`);
 
-/** One hosted cluster of the management cluster; without namespaces: all of them. */
+/** Scope of one hosted cluster; without namespaces: all hosted clusters of the management cluster. */
 export interface HostedPlace {
   readonly hostedClusterNamespace?: string;
   readonly controlPlaneNamespace?: string;
-  /** Whether its pull secret may be read, for look-ups in registries. @default {false} */
+  /** Whether the account may read its pull secret, to query registries. @default {false} */
   readonly askRegistries?: boolean | undefined;
 }
 
-/** In the management cluster. */
+/** Access in the management cluster. */
 export function overridesAccess(places: readonly HostedPlace[]): readonly Access[] {
   return [{ rules: CLUSTER_RULES }, ...places.flatMap(placeAccess)];
 }
@@ -50,14 +50,14 @@ const CLUSTER_RULES: readonly PolicyRule[] = [
   may(READ, 'config.openshift.io', ['imagedigestmirrorsets', 'imagetagmirrorsets']),
   may(READ, 'operator.openshift.io', ['imagecontentsourcepolicies']),
   may(READ, 'hypershift.openshift.io', ['hostedclusters']),
-  // Watched by label over all namespaces of hosted clusters.
+  // Watched by label in all namespaces of hosted clusters.
   may(READ, 'pullwright.dev', ['pullstatuses']),
   EVENTS,
 ];
 
 const ANNOTATIONS = 'params.metadata.?annotations';
 
-/** Repositories permitted for catalogs, from annotations of the hosted cluster, which HyperShift copies to its control plane. */
+/** Allowed repositories of catalogs, from annotations of the hosted cluster that HyperShift copies to its control plane. */
 const PLACES = {
   name: 'places',
   expression: `[${JSON.stringify(DEFAULT_REGISTRY)}] + ${ANNOTATIONS}[?'${IS_REGISTRY_OVERRIDES}'].orValue('').split(',').filter(pair, pair.contains('=')).map(pair, pair.substring(pair.indexOf('=') + 1)).filter(place, place != '')`,
@@ -67,7 +67,7 @@ const INDEXES = {
   expression: JSON.stringify(Object.fromEntries(ALL_CATALOGS.map(({ name, index }) => [name, index]))),
 };
 
-/** CEL that admits only images which the product chooses for that catalog. */
+/** CEL: whether the image is one that the reconciler selects for that catalog. */
 function isOfCatalog(image: string, catalog: string): string {
   const repository = `${image}.find('^[^/@]+(/[^/:@]+)+')`;
   const found = `variables.places.exists(place, ${repository} == place || (${repository}.startsWith(place + '/') && ${repository}.endsWith('/' + variables.indexes[${catalog}])))`;
@@ -75,10 +75,10 @@ function isOfCatalog(image: string, catalog: string): string {
 }
 
 const SAME_IMAGE = 'one.?image == old.?image';
-/** `registry=mirror` pairs by their characters only: the exact pattern exceeds the CEL cost limit for a long value. */
+/** Validates only the characters of `registry=mirror` pairs: the exact pattern exceeds the CEL cost limit for long values. */
 const PAIRS = `^(${NO_OVERRIDES}|([*A-Za-z0-9.:/_-]+=[A-Za-z0-9.:/_-]+(,|$))+)$`;
 const OTHER_VARIABLES = `.?env.orValue([]).filter(variable, variable.name != '${OVERRIDES_ENV}')`;
-/** In CEL, for a container `one` and its `old` version. */
+/** CEL, for a container `one` and its `old` version. */
 const SAME_CONTAINER = [
   sameBut('one', 'old', ['env', 'image']),
   `(${SAME_IMAGE} || (variables.catalog != '' && one.name in ${JSON.stringify(Object.values(CATALOG_CONTAINERS))}))`,

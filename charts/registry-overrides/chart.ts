@@ -69,7 +69,7 @@ export const schema = z.strictObject(
 /** One source and its mirrors. */
 export type MirrorSetEntry = Frozen<z.input<typeof entry>>;
 
-/** A set in the fleet file. */
+/** A mirror set in the fleet file. */
 export type MirrorSet = Frozen<z.input<typeof mirrorSet>>;
 
 /** The section as input. Every field is optional. */
@@ -131,7 +131,7 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
   warnings: (config, { kind }) =>
     kind === 'hosted' ? mirrorSetsOfHosted(config, false) : sectionProblems(config, 'warning'),
   objects: (config, cluster) => (cluster.kind === 'hosted' ? [] : overridesObjects(config)),
-  // The catalogs of a hosted cluster with guest placement.
+  // For the catalogs of a hosted cluster with guest placement.
   hostedAccess: () => [
     {
       namespace: 'openshift-marketplace',
@@ -156,7 +156,7 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
   },
 };
 
-/** Options of the reconciler in the section. */
+/** The section without its rendered fields: the options of the reconciler. */
 function optionsOf({
   mirrorSets: _sets,
   machineConfigRoles: _roles,
@@ -172,10 +172,10 @@ function overridesObjects(config: RegistryOverridesInput): readonly KubeObject[]
   return roles.map((role) => mirrorMachineConfig(role, sets));
 }
 
-// Mirror sets as plain objects, and the MachineConfig that replaces them where a cluster has no such kinds.
+// Mirror sets as plain objects, and the MachineConfig for clusters without the mirror set kinds.
 // Source of the rule: the CRDs of OpenShift; containers-registries.conf.d(5).
 
-/** The object of a set. */
+/** Builds the mirror set object. */
 export function mirrorSetObject(set: MirrorSet): KubeObject {
   const entries = set.entries.map(({ source, mirrors, mirrorSourcePolicy }) => ({
     source,
@@ -212,7 +212,7 @@ export function mirrorMachineConfig(role: string, sets: readonly MirrorSet[]): K
   );
 }
 
-/** The findings of the linter, each at its field of the section. */
+/** Linter findings, each at its field of the section. */
 function sectionProblems(
   config: RegistryOverridesInput,
   severity: MirrorProblem['severity'],
@@ -222,7 +222,7 @@ function sectionProblems(
     .map((problem) => ({ path: sectionPath(config.mirrorSets ?? [], problem), text: problem.message }));
 }
 
-/** HyperShift creates the only mirror set of a hosted cluster, and forbids others there. */
+/** HyperShift owns the only mirror set of a hosted cluster and forbids others. */
 function mirrorSetsOfHosted(
   { mirrorSets = [], machineConfigRoles = [] }: RegistryOverridesInput,
   ownOnly: boolean,
@@ -257,9 +257,9 @@ export interface MirrorSetsProps {
 }
 
 /**
- * Mirror sets as constructs, linted when they are made.
+ * Mirror sets as constructs, linted on construction.
  *
- * @throws TypeError that lists every mistake of the sets
+ * @throws TypeError that lists all linter errors
  * @example
  * ```ts
  * import { MirrorSets } from './chart.ts';

@@ -1,23 +1,23 @@
-/** Grafana dashboards, one a system, as ConfigMaps that Grafana's sidecar picks up by their label. */
+/** Grafana dashboards, one per system, as ConfigMaps for Grafana's sidecar. */
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { kubernetesObject, labels } from '../../runtime/core/kubernetes/objects.ts';
 
-// What each dashboard shows: a question, and the query that answers it.
+// Panels of each dashboard: a question and its query.
 
 /** One panel. */
 export interface Panel {
   readonly title: string;
-  /** What a person should make of it. */
+  /** How to interpret the panel. */
   readonly about: string;
   /** PromQL. */
   readonly expr: string;
-  /** Grafana's name of a series. @default the labels by which the query adds up */
+  /** Legend template. @default the labels of the query's aggregation */
   readonly legend?: string;
-  /** Grafana's name of a unit. @default {'short'} */
+  /** Grafana unit ID. @default {'short'} */
   readonly unit?: string;
 }
 
-/** By system; `reconciler` for what all have in common. */
+/** By system; `reconciler` for the common panels. */
 export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
   reconciler: [
     {
@@ -230,13 +230,13 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
   ],
 };
 
-/** By which the sidecar of Grafana's chart, and that of kube-prometheus-stack, finds them. */
+/** Label selected by the sidecars of the Grafana chart and of kube-prometheus-stack. */
 const FOUND_BY: Readonly<Record<string, string>> = { grafana_dashboard: '1' };
 const WIDTH = 12;
 const HEIGHT = 8;
 
 /**
- * The ConfigMaps of these systems, `reconciler` for what all have in common; a system without a dashboard has none.
+ * Returns the ConfigMaps of these systems (`reconciler`: the common one). Systems without a dashboard are skipped.
  *
  * @example
  * ```ts
@@ -277,7 +277,7 @@ function dashboard(system: string, panels: readonly Panel[]): unknown {
   };
 }
 
-/** Grafana's template for the name of a series. */
+/** Legend template of a panel. */
 export function legendOf({ expr, legend }: Panel): string {
   const labels = /\bby \(([^)]*)\)/.exec(expr)?.[1]?.split(', ') ?? [];
   const names = labels.filter((label) => label !== 'le').map((label) => `{{${label}}}`);

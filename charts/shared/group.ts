@@ -17,11 +17,11 @@ import {
   sourceFiles,
 } from '../../runtime/global-pull-secret/secret-source.ts';
 
-// Plain objects as constructs, so that they compose with everything else of cdk8s.
+// Plain objects as constructs, for composition with cdk8s.
 
 /**
- * A construct that holds one ApiObject per plain object; its id is `<kind>-<namespace>-<name>`, which stays the same when
- * others come and go, so that patches by path survive.
+ * A construct with one ApiObject per plain object. Its id `<kind>-<namespace>-<name>` does not depend on other objects, so
+ * patches by path stay valid.
  *
  * @example
  * ```ts
@@ -48,13 +48,13 @@ export function objectId(object: KubeObject): string {
 }
 
 export interface PullSecretProps extends SecretReference {
-  /** Creates the Secret; absent when it exists already. @default none */
+  /** Renders the source of the Secret; absent when the Secret exists already. @default none */
   readonly source?: SecretSource;
 }
 
 /**
- * Names a Secret of type `kubernetes.io/dockerconfigjson` and renders what makes it. It is an `ISecret` of cdk8s-plus-28, so
- * that it fits where its own Secrets fit: `dockerRegistryAuth` of a Deployment, `allowRead` of a Role.
+ * References a Secret of type `kubernetes.io/dockerconfigjson` and renders its source. Implements `ISecret` of cdk8s-plus-28, for
+ * `dockerRegistryAuth` of a Deployment or `allowRead` of a Role.
  *
  * @example
  * ```ts
@@ -79,7 +79,7 @@ export class PullSecret extends ObjectGroup implements ISecret {
   readonly kind = 'Secret';
   readonly resourceType = 'secrets';
   readonly reference: SecretReference;
-  /** Files that you keep yourself (SOPS), relative to the cluster's folder: pass them to `renderTree` as `kept`. */
+  /** SOPS files that you maintain, relative to the cluster's folder: pass them to `renderTree` as `kept`. */
   readonly keptFiles: readonly string[];
 
   constructor(scope: Construct, id: string, props: PullSecretProps) {
@@ -89,7 +89,7 @@ export class PullSecret extends ObjectGroup implements ISecret {
     this.keptFiles = props.source === undefined ? [] : sourceFiles(reference, props.source);
   }
 
-  /** For a Role in the Secret's namespace: `get` on this Secret and no other. */
+  /** Rule for a Role in the Secret's namespace: `get` on this Secret only. */
   readRule(): PolicyRule {
     return secretsByName([this.reference.name], ['get']);
   }
@@ -111,9 +111,9 @@ export class PullSecret extends ObjectGroup implements ISecret {
   }
 
   /**
-   * A Role and RoleBinding beside the Secret that let these accounts `get` it and no other.
+   * Adds a Role and RoleBinding that let these accounts `get` this Secret only.
    *
-   * @param readers service accounts, of any namespace
+   * @param readers ServiceAccounts of any namespace
    */
   allowRead(...readers: readonly Subject[]): void {
     const { namespace, name } = this.reference;
@@ -126,8 +126,8 @@ export class PullSecret extends ObjectGroup implements ISecret {
   }
 
   /**
-   * Wanted by `ISecret`, and refused: a pull secret is for the kubelet, and a credential in the environment reaches every
-   * child process and crash report.
+   * Required by `ISecret`, but unsupported: a pull secret is for the kubelet, and environment variables leak to child processes
+   * and crash reports.
    *
    * @throws TypeError always
    */

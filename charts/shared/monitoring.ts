@@ -1,20 +1,20 @@
-/** PrometheusRule, ServiceMonitor and PodMonitor of the Prometheus Operator: symptoms that are worth a page. */
+/** PrometheusRule, ServiceMonitor and PodMonitor of the Prometheus Operator, with symptom-based alerts. */
 
 import { customObject } from '../../runtime/core/kubernetes/custom-kinds.ts';
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 
-/** One alert. Its annotations say what is the case and what to look at. */
+/** One alert. Its annotations describe the symptom and the next step. */
 export interface Alert {
   /** CamelCase. */
   readonly name: string;
   /** PromQL. */
   readonly expression: string;
-  /** How long it has to hold: `15m`. */
+  /** Pending period: `15m`. */
   readonly for: string;
   /** @default {'warning'} */
   readonly severity?: 'info' | 'warning' | 'critical';
   readonly summary: string;
-  /** What to do. */
+  /** Next step. */
   readonly description: string;
 }
 
@@ -30,7 +30,7 @@ export function prometheusRule(metadata: ObjectMeta, alerts: readonly Alert[]): 
   return customObject('PrometheusRule', metadata, { groups: [{ name: metadata.name, rules }] });
 }
 
-/** A ServiceMonitor for the port `metrics` of the Services with these labels in the same namespace. */
+/** A ServiceMonitor for port `metrics` of the selected Services in the same namespace. */
 export function serviceMonitor(metadata: ObjectMeta, selector: Readonly<Record<string, string>>): KubeObject {
   return customObject('ServiceMonitor', metadata, {
     selector: { matchLabels: selector },
@@ -38,12 +38,12 @@ export function serviceMonitor(metadata: ObjectMeta, selector: Readonly<Record<s
   });
 }
 
-// Where an alert is explained: each rendered alert carries the address of its section in `docs/runbooks`.
+// Runbook links: each rendered alert has the URL of its section in `docs/runbooks`.
 
-/** Where the runbooks of this repository are published; a fleet may name a copy of its own. */
+/** URL of this repository's published runbooks; a fleet may set another. */
 export const RUNBOOKS = 'https://pullwright.dev/runbooks';
 
-/** File of a system's runbooks, without `.md`. What the nodes do has a file of its own. */
+/** Name of a system's runbook file, without `.md`. */
 export function runbookFile(system: string): string {
   return system === 'global-pull-secret' ? 'node-agent' : system;
 }
@@ -55,8 +55,8 @@ interface RuleGroups {
 }
 
 /**
- * `object` with `runbook_url` on every alert when it is a PrometheusRule: `<base>/<file>.md#<alert in lower case>`, the place
- * that a heading `## <alert>` has in Markdown. Other objects come back as they are.
+ * Adds `runbook_url` to every alert of a PrometheusRule: `<base>/<file>.md#<alert in lower case>`, the Markdown anchor of a
+ * heading `## <alert>`. Other objects are returned unchanged.
  *
  * @example
  * ```ts

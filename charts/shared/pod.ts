@@ -1,4 +1,4 @@
-/** The pods of our own programs that need nothing of their node: hardened alike. */
+/** Pod template of our programs without node access, hardened. */
 import {
   type Container,
   HARDENED_CONTAINER,
@@ -6,7 +6,7 @@ import {
   type PodSpec,
 } from '../../runtime/core/kubernetes/objects.ts';
 
-/** Of the reconciler's and the webhook's container, which have a port `health`. */
+/** Probes of the reconciler and webhook containers, which have a port `health`. */
 export const PROBES = {
   startupProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 2, failureThreshold: 30 },
   livenessProbe: { httpGet: { path: '/healthz', port: 'health' }, periodSeconds: 20, failureThreshold: 3 },
@@ -14,10 +14,10 @@ export const PROBES = {
 } as const;
 
 /**
- * A pod of one container, with the token of its ServiceAccount unless `more` says otherwise.
+ * Builds a pod with one container. It mounts the ServiceAccount token unless `more` disables it.
  *
- * @param container what is not said is as for every program; `memory` is its limit
- * @param more other fields of the pod
+ * @param container overrides of the common defaults; `memory` is its limit
+ * @param more additional fields of the pod
  */
 export function ownPod(
   serviceAccountName: string,

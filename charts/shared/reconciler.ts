@@ -1,8 +1,8 @@
 /**
- * The reconciler's Deployment and what it needs: one process per cluster for every system that has a reconciler, with the
- * rights of exactly these systems.
+ * The reconciler's Deployment and related objects: one process per cluster for all systems with a reconciler, with the RBAC of
+ * exactly these systems.
  *
- * Two replicas, one of them leading by a Lease; in a management cluster the same again for each shard. Non-root, read-only root, no credential in its environment.
+ * Two replicas with leader election; in a management cluster also per shard. Non-root, read-only root, no credentials in env.
  */
 
 import { createHash } from 'node:crypto';
@@ -36,17 +36,17 @@ import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
 import { ownPod, PROBES } from './pod.ts';
 import type { ClusterContext, ReconcilerPart } from './system.ts';
 
-// Roles of the reconciler, each bound to its accounts: one, and one for each shard.
+// Roles of the reconciler, bound to the account of each shard.
 
-/** Deployment, ServiceAccount, PodDisruptionBudget, NetworkPolicy, Service and Lease. */
+/** Name of the Deployment, ServiceAccount, PodDisruptionBudget, NetworkPolicy, Service and Lease. */
 export const RECONCILER: string = reconcilerName();
 
-/** Names of all reconcilers of a cluster: that without a shard, and one for each shard. */
+/** Names of all reconcilers of a cluster: the one without a shard, and one per shard. */
 export function reconcilerNames({ shards = [] }: Pick<ClusterContext, 'shards'>): readonly string[] {
   return [RECONCILER, ...shards.map(reconcilerName)];
 }
 
-/** Rights of the reconciler in a namespace, or without one everywhere. */
+/** Grants rules to the reconciler in a namespace, or cluster-wide. */
 function allow(
   name: string,
   cluster: ClusterContext,
@@ -68,14 +68,14 @@ function distinct(rules: readonly PolicyRule[]): readonly PolicyRule[] {
   return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
 }
 
-/** Of everything of the reconciler. */
+/** Labels of all objects of the reconciler. */
 export function allLabels(name: string): Readonly<Record<string, string>> {
   return labels({ name, component: 'reconciler' });
 }
 
 const SHARD = 'expected lower-case letters, digits and "-", at most 40';
 
-/** Of the reconciler's pods. */
+/** Settings of the reconciler's pods. */
 export const reconcilerSettings = z
   .strictObject(
     optional({
@@ -107,9 +107,9 @@ export const reconcilerSettings = z
 
 export type ReconcilerSettings = Frozen<z.input<typeof reconcilerSettings>>;
 
-/** HyperShift's own, of `system:admin`. */
+/** HyperShift's kubeconfig, for `system:admin`. */
 export const ADMIN_KUBECONFIG = 'admin-kubeconfig';
-/** Of an account made for us in the hosted cluster; administrator rights are never a default. */
+/** Kubeconfig of our own account in the hosted cluster; administrator rights are never a default. */
 export const OWN_KUBECONFIG = 'pullwright-kubeconfig';
 
 const HEALTH_PORT = 8081;
@@ -119,7 +119,7 @@ const selectorOf = (name: string): ReturnType<typeof selectorLabels> =>
   selectorLabels({ name, component: 'reconciler' });
 
 /**
- * All objects of the reconciler in `cluster`; none when no system needs one.
+ * Returns all objects of the reconciler in `cluster`; empty when no system needs one.
  *
  * @example
  * ```ts
@@ -155,7 +155,7 @@ export function reconcilerObjects(
   ];
 }
 
-/** What each shard has of its own. */
+/** Objects per shard. */
 function shardObjects(
   cluster: ClusterContext,
   settings: ReconcilerSettings,
@@ -171,7 +171,7 @@ function shardObjects(
       metadata: own,
       selector,
       replicas: settings.replicas ?? 2,
-      // A new configuration must reach the pods: they read it when they start.
+      // The pods read the configuration at startup, so a change must replace them.
       podAnnotations: {
         'pullwright.dev/config': createHash('sha256').update(config).digest('hex').slice(0, 16),
       },
@@ -190,7 +190,7 @@ function shardObjects(
   ];
 }
 
-/** A Lease is made by POST, whose name the authorizer does not see. Beside it, what is said of hosted clusters. */
+/** RBAC cannot restrict `create` of Leases by name. Includes the PullStatus about hosted clusters. */
 function leaseRules({ kind }: ClusterContext, name: string): readonly PolicyRule[] {
   const report = [pullStatusName('Lease', name)];
   const group = 'coordination.k8s.io';
@@ -257,7 +257,7 @@ function partAccess(
   );
 }
 
-/** What the parts say of their rules, for the one account that has all of them. */
+/** Admission bounds of all parts, for their common account. */
 function boundsOf(
   parts: readonly Pick<ReconcilerPart, 'access'>[],
   account: NonNullable<ClusterContext['account']>,
@@ -271,8 +271,8 @@ function boundsOf(
 }
 
 /**
- * The account in a hosted cluster as which the management cluster's reconciler works there, with the rights of these systems.
- * The token is made by hand: git holds no credential.
+ * The account of the management cluster's reconciler in a hosted cluster, with the RBAC of these systems. An administrator
+ * creates its token, because git contains no credentials.
  */
 export function hostedAccountObjects(
   cluster: ClusterContext,
@@ -285,22 +285,22 @@ export function hostedAccountObjects(
       ? namespace(account.namespace)
       : namespaceReference(account.namespace, allLabels(account.namespace)),
     serviceAccount({ ...account, labels: allLabels(account.name) }),
-    // Which cluster it is, so that a kubeconfig that leads elsewhere is noticed.
+    // To detect a kubeconfig for the wrong cluster, by the identity of the target.
     ...allow(`${RECONCILER}-identity`, cluster, [IDENTITY]),
     ...parts.flatMap((part) => partAccess(part, cluster)),
     ...boundsOf(parts, account),
   ];
 }
 
-/** Which cluster it is. */
+/** Reads the UID of kube-system, which identifies the cluster. */
 const IDENTITY = may(['get'], '', ['namespaces'], ['kube-system']);
 
-/** Finding hosted clusters, and reading the kubeconfig of each: one Secret by name, never a list of Secrets. */
+/** RBAC to discover hosted clusters and to read each kubeconfig: one Secret by name, without `list`. */
 function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): readonly KubeObject[] {
   const find = may(READ, 'hypershift.openshift.io', ['hostedcontrolplanes', 'hostedclusters']);
   const kubeconfig = secretsByName([settings.kubeconfigSecret ?? OWN_KUBECONFIG], ['get']);
   const name = `${RECONCILER}-discovery`;
-  // A kubeconfig that leads back to this cluster is noticed, and said in an Event.
+  // A kubeconfig for this cluster itself is detected and reported as an Event.
   const everywhere = [find, IDENTITY, EVENTS];
   if (cluster.discovery) return allow(name, cluster, [...everywhere, kubeconfig]);
   return [
@@ -309,11 +309,11 @@ function hostedAccess(cluster: ClusterContext, settings: ReconcilerSettings): re
   ];
 }
 
-// What is watched of the reconciler itself.
+// Monitoring of the reconciler itself.
 
 const JOB = `job=~"${RECONCILER}(-.+)?"`;
 
-/** One for each reconciler: a running one cannot report that another is gone. */
+/** One alert per reconciler, because a running one cannot report another's absence. */
 function downAlert(name: string): Alert {
   return {
     name: 'PullwrightReconcilerDown',
@@ -351,7 +351,7 @@ const ALERTS: readonly Alert[] = [
   },
 ];
 
-/** PrometheusRule, and a ServiceMonitor for each reconciler of `names`, with the alerts of systems beside their own. */
+/** PrometheusRule with the reconciler's and the systems' alerts, and a ServiceMonitor for each reconciler of `names`. */
 export function reconcilerMonitoring(
   namespace: string,
   more: readonly Alert[],

@@ -1,6 +1,6 @@
 /**
- * What one of the five systems gives to the charts: the schema of its section in the fleet file, and a pure function from
- * that section to objects.
+ * Contract of a system in the charts: the schema of its section in the fleet file, and a pure function from that section to
+ * objects.
  */
 import type { z } from 'zod';
 import type { AccountBound } from '../../runtime/core/kubernetes/account-bounds.ts';
@@ -14,46 +14,46 @@ import {
 } from '../../runtime/core/kubernetes/objects.ts';
 import type { Alert } from './monitoring.ts';
 
-/** `standalone`: one cluster that plays both parts. `management` runs control planes; `hosted` has its control plane elsewhere. */
+/** `standalone`: one cluster with both roles. `management` runs control planes; `hosted` has its control plane elsewhere. */
 export type ClusterKind = 'standalone' | 'management' | 'hosted';
 
 /**
- * Who keeps the objects of a hosted cluster true. `gitops`: they are rendered, and the reconciler writes only what it
- * computes. `reconciler`: nothing is rendered for them, the reconciler applies them.
+ * Delivery of objects to a hosted cluster. `gitops`: they are rendered, and the reconciler writes only computed objects.
+ * `reconciler`: nothing is rendered, and the reconciler applies them.
  */
 export type Delivery = 'gitops' | 'reconciler';
 
-/** A hosted cluster, as its management cluster sees it. */
+/** A hosted cluster from the view of its management cluster. */
 export interface HostedCluster
   extends Pick<ClusterContext, 'name' | 'delivery' | 'image' | 'imagePullSecrets' | 'namespace'> {
   /** Namespace and name of the HostedCluster object. */
   readonly hostedCluster: { readonly namespace: string; readonly name: string };
-  /** Namespace of its control plane in the management cluster: `<namespace>-<name>` unless said otherwise. */
+  /** Control plane namespace in the management cluster; default `<namespace>-<name>`. */
   readonly controlPlaneNamespace: string;
 }
 
 /** The cluster that objects are rendered for. */
 export interface ClusterContext {
-  /** In the fleet. */
+  /** Name in the fleet. */
   readonly name: string;
   readonly kind: ClusterKind;
-  /** For `management`: that of hosted clusters found by discovery. */
+  /** For `management`: delivery for hosted clusters found by discovery. */
   readonly delivery: Delivery;
   /** Namespace of our own pods. */
   readonly namespace: string;
   /** The multi-call image. */
   readonly image: string;
-  /** Secrets that our pods pull it with, in the namespace of each. */
+  /** imagePullSecrets of our pods, in each of their namespaces. */
   readonly imagePullSecrets?: readonly string[];
-  /** For `management`: the hosted clusters of the fleet that live in it. Else empty. */
+  /** For `management`: its hosted clusters in the fleet. Otherwise empty. */
   readonly hosted: readonly HostedCluster[];
-  /** Whether the reconciler finds hosted clusters by itself, beyond those that the fleet names. */
+  /** Whether the reconciler discovers hosted clusters in addition to those of the fleet. */
   readonly discovery: boolean;
-  /** For `management`: shards that have a reconciler each, beside the one without a shard. @default none */
+  /** For `management`: shards with a separate reconciler, in addition to the one without a shard. @default none */
   readonly shards?: readonly string[];
-  /** From where our pods may be reached, and what they may reach. */
+  /** Allowed ingress and egress of our pods. */
   readonly network?: NetworkSettings;
-  /** For `hosted`: the ServiceAccount there as which the reconciler works, where it is not an administrator. */
+  /** For `hosted`: the reconciler's ServiceAccount there, unless it uses an administrator's kubeconfig. */
   readonly account?: { readonly namespace: string; readonly name: string };
 }
 
@@ -62,11 +62,11 @@ export interface Access {
   /** Absent: cluster-wide. */
   readonly namespace?: string | undefined;
   readonly rules: readonly PolicyRule[];
-  /** What RBAC cannot say about these rules. */
+  /** Admission bounds of these rules, beyond RBAC. */
   readonly bounds?: readonly AccountBound[];
 }
 
-/** Applying the PullStatuses of these names, and their status. */
+/** Rules to apply the PullStatuses of these names, and their status. */
 export function statusRules(names: readonly string[]): readonly [PolicyRule, PolicyRule] {
   return [
     applyByName('pullwright.dev', 'pullstatuses', names),
@@ -74,14 +74,14 @@ export function statusRules(names: readonly string[]): readonly [PolicyRule, Pol
   ];
 }
 
-/** What the reconciler of a cluster needs for a system. */
+/** A system's contribution to the reconciler of a cluster. */
 export interface SystemPart {
-  /** Under `systems:` of the configuration that `reconcile --config` reads, as the system's `parseOptions` takes them. */
+  /** Value under `systems:` in the configuration of `reconcile --config`, in the format of the system's `parseOptions`. */
   readonly options: Readonly<Record<string, unknown>>;
   readonly access: readonly Access[];
 }
 
-/** What a system adds to the one reconciler Deployment of a cluster. */
+/** A named contribution to the reconciler Deployment of a cluster. */
 export interface ReconcilerPart extends SystemPart, Pick<ChartSystem, 'name' | 'alerts'> {}
 
 export interface ChartSystem<Config = unknown, Input = unknown> {
@@ -89,32 +89,32 @@ export interface ChartSystem<Config = unknown, Input = unknown> {
   readonly name: string;
   /** One sentence for the documentation of the fleet file. */
   readonly summary: string;
-  /** Schema of the section. Strict: an unknown key is a mistake. Every field has `.describe()`. */
+  /** Schema of the section. Strict: unknown keys are errors. Every field has `.describe()`. */
   readonly config: z.ZodType<Config, Input>;
-  /** Kinds of cluster in which the section makes sense. In `management` it applies to hosted clusters found by discovery. */
+  /** Supported cluster kinds. In `management`, the section applies to hosted clusters found by discovery. */
   readonly kinds: readonly ClusterKind[];
-  /** Of its part in the reconciler, rendered beside the reconciler's own where `monitoring` is on. @default none */
+  /** Alerts of its part in the reconciler, rendered with `monitoring`. @default none */
   readonly alerts?: readonly Alert[] | undefined;
-  /** Mistakes that show only together with the cluster. */
+  /** Problems of the section in combination with the cluster. */
   check?(config: Config, cluster: ClusterContext): readonly SectionProblem[];
-  /** What is rendered all the same, or is not rendered, and will surprise. */
+  /** Warnings about surprising results. */
   warnings?(config: Config, cluster: ClusterContext): readonly SectionProblem[];
-  /** Options of which one reconciler takes one set for all its hosted clusters: two that differ are a mistake. */
+  /** Options that one reconciler shares between all its hosted clusters; different values are an error. */
   shared?(config: Config): Readonly<Record<string, unknown>>;
   /**
-   * Objects for this cluster, in any order, without the reconciler's own Deployment and RBAC. Pure. Objects of API groups
-   * that are not built in land in `overlays/<group>` by themselves.
+   * Objects for this cluster, in any order, without the reconciler's Deployment and RBAC. Pure. API groups that are not built
+   * in are placed in `overlays/<group>`.
    */
   objects(config: Config, cluster: ClusterContext): readonly KubeObject[];
-  /** Files that people keep themselves in the rendered tree (SOPS): listed in a kustomization, never written. */
+  /** Files that the user maintains in the rendered tree (SOPS): listed in a kustomization, never written. */
   files?(config: Config, cluster: ClusterContext): readonly string[];
-  /** What the management cluster's reconciler may do in this hosted cluster, for an account of its own there. @default nothing */
+  /** RBAC of the management cluster's reconciler in this hosted cluster, for its own account there. @default nothing */
   hostedAccess?(config: Config, cluster: ClusterContext): readonly Access[];
-  /** For a stand-alone cluster. */
+  /** Part for a stand-alone cluster. */
   reconciler?(config: Config, cluster: ClusterContext): SystemPart;
   /**
-   * For a management cluster: for the hosted clusters of the fleet, each with its section, and with `management.discovery` for all others,
-   * which the management cluster's own section covers. There is one of either.
+   * Part for a management cluster: covers the hosted clusters of the fleet, each with its section. With `management.discovery`,
+   * the management cluster's own section covers all others.
    */
   managementReconciler?(
     management: ClusterContext,
@@ -129,12 +129,12 @@ export interface HostedSection<Config> {
   readonly config: Config;
 }
 
-/** `<namespace>/<name>` of the HostedCluster, by which the reconciler knows it. */
+/** `<namespace>/<name>` of the HostedCluster, the reconciler's name for it. */
 export function hostedName({ hostedCluster: { namespace, name } }: HostedCluster): string {
   return `${namespace}/${name}`;
 }
 
-/** The options of each hosted cluster as the reconciler's `clusters`; nothing without one. */
+/** Options per hosted cluster under `clusters`; empty without hosted clusters. */
 export function clusterOptions<Config>(
   hosted: readonly HostedSection<Config>[],
   optionsOf: (config: Config, cluster: HostedCluster) => Readonly<Record<string, unknown>>,

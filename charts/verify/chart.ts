@@ -1,6 +1,6 @@
 /**
- * The section `systems.verify` of a fleet: the CronJob that asks registries about credentials, and the rights that it takes, which are
- * reading what pods pull with and no more. A construct for charts of one's own.
+ * The section `systems.verify` of a fleet, and a construct for other charts: the CronJob that checks credentials against
+ * registries, with read access limited to the pods' pull configuration.
  */
 import type { Construct } from 'constructs';
 import { z } from 'zod';
@@ -82,17 +82,17 @@ export const schema = z.strictObject({
   suspend: z.boolean().default(false).describe('Whether the CronJob rests'),
 });
 
-/** The section, as it is written. Every field is optional. */
+/** The section as input. Every field is optional. */
 export type VerifyInput = Frozen<z.input<typeof schema>>;
 
 type VerifyConfig = Frozen<z.output<typeof schema>>;
 
-/** The section in its cluster. */
+/** The section with values of its cluster. */
 type VerifyInstallation = VerifyConfig & Pick<ClusterContext, 'namespace' | 'image' | 'network'>;
 
-// Alerts: credentials that are rejected or expire, and checks that do not run.
+// Alerts on rejected or expired credentials, and on checks that do not run.
 
-/** By the gauges that the reconciler makes of the PullStatus of the CronJob. */
+/** Based on the gauges that the reconciler derives from the CronJob's PullStatus. */
 const ALERTS: readonly Alert[] = [
   {
     name: 'PullCredentialRefused',
@@ -144,7 +144,7 @@ export const verifySystem: ChartSystem<VerifyConfig, VerifyInput> = {
   managementReconciler: reconcilerPart,
 };
 
-/** Beside control planes lie the kubeconfigs of their administrators: their pods pull with one Secret, whose name is known. */
+/** Control plane namespaces contain administrator kubeconfigs. Read by name only: their pods use one known pull secret. */
 function controlPlanes({
   kind,
   hosted,
@@ -160,11 +160,11 @@ function controlPlanes({
 
 const ALL = labels({ name: VERIFY, component: 'verify' });
 const SELECTOR = selectorLabels({ name: VERIFY, component: 'verify' });
-/** Rights of the CronJob; those of the reconciler are named after the system. */
+/** Name of the CronJob's RBAC objects; those of the reconciler are named after the system. */
 const JOB = `${VERIFY}-job`;
 const CA_FOLDER = '/etc/pullwright/ca';
 
-/** All objects but the namespace. */
+/** Returns all objects except the namespace. */
 export function verifyObjects(installation: VerifyInstallation): readonly KubeObject[] {
   const own = { name: VERIFY, namespace: installation.namespace, labels: ALL };
   return [
@@ -188,7 +188,7 @@ function cronJob(installation: VerifyInstallation): KubeObject {
     spec: {
       schedule,
       suspend,
-      // One check at a time, and missed ones are not caught up after an outage.
+      // One check at a time; missed runs are not caught up after an outage.
       concurrencyPolicy: 'Forbid',
       startingDeadlineSeconds: 600,
       successfulJobsHistoryLimit: 1,
@@ -271,7 +271,7 @@ const CLUSTER_RULES: readonly PolicyRule[] = [
   ...NODE_MIRROR_READS,
 ];
 
-/** What pods pull, with which Secrets, and telling those who own them. */
+/** Rules to read the images and Secrets of pods, and to notify their owners. */
 function usageRules({ namespaceSecrets, secretNames }: VerifyInstallation): readonly PolicyRule[] {
   return [
     may(['list'], '', ['pods', 'serviceaccounts']),
@@ -291,7 +291,7 @@ const REPORT_RULES: readonly PolicyRule[] = [
   may(['patch'], 'pullwright.dev', ['pullstatuses/status'], REPORT),
 ];
 
-/** The reconciler makes gauges of what the CronJob reports: a finished pod cannot be scraped. */
+/** The reconciler exports the CronJob's results as gauges, because a finished pod cannot be scraped. */
 function reconcilerPart({ namespace }: ClusterContext): SystemPart {
   return {
     options: { namespace },
@@ -308,9 +308,9 @@ export interface VerifyProps extends VerifyInput {
 }
 
 /**
- * The CronJob with its rights. It writes a PullStatus about itself, of which the reconciler makes metrics.
+ * The CronJob with its RBAC. It writes a PullStatus about itself, which the reconciler exports as metrics.
  *
- * @throws ZodError when an option is wrong
+ * @throws ZodError when an option is invalid
  *
  * @example
  * ```ts
