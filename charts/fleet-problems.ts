@@ -133,7 +133,7 @@ function isWrongKind(issue: z.core.$ZodIssue): boolean {
 }
 
 function wantedOf(issue: z.core.$ZodIssue, value: unknown): string {
-  if (issue.code === 'invalid_type') return `expected ${article(issue.expected)}`;
+  if (issue.code === 'invalid_type') return `expected ${ARTICLES[issue.expected] ?? issue.expected}`;
   if (issue.code === 'invalid_value') {
     const values = issue.values.map((one) => JSON.stringify(one)).join(', ');
     return issue.values.length === 1 ? `expected ${values}` : `expected one of ${values}`;
@@ -158,10 +158,6 @@ const ARTICLES: Readonly<Record<string, string>> = {
   record: 'a map',
   array: 'a list',
 };
-
-function article(type: string): string {
-  return ARTICLES[type] ?? type;
-}
 
 /** Formats the actual value: short strings and numbers verbatim, but nothing from a field that may hold a pasted credential. */
 function shown(value: unknown, path: readonly PropertyKey[]): string {

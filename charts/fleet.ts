@@ -1,7 +1,7 @@
 /** Validates a fleet (`fleet.yaml` or TypeScript) and reports all problems at once, each with its path. */
 
 import { OWN_NAMESPACE } from '../runtime/core/kubernetes/objects.ts';
-import { defined, isRecord, scalarText } from '../runtime/core/record.ts';
+import { defined, isRecord, recordOf, scalarText } from '../runtime/core/record.ts';
 import { trimEndOf } from '../runtime/core/text.ts';
 import {
   check,
@@ -115,7 +115,7 @@ function fleetMistakes(
 
 /** Identity of the HostedCluster, with its management cluster. */
 function hostedClusterOf({ kind, management, name, hostedCluster }: ClusterTop): string | undefined {
-  const { namespace = 'clusters', name: own = name } = asMap(hostedCluster);
+  const { namespace = 'clusters', name: own = name } = recordOf(hostedCluster);
   return kind === 'hosted' ? `${scalarText(namespace)}/${scalarText(own)} of ${management}` : undefined;
 }
 
@@ -123,7 +123,7 @@ function hostedClusterOf({ kind, management, name, hostedCluster }: ClusterTop):
 function destinationOf({ kind, delivery, destination }: ClusterTop, tool: GitOpsInput['tool']): unknown {
   // Git has no objects for this cluster.
   if (kind === 'hosted' && delivery === 'reconciler') return undefined;
-  const { kubeConfigSecret, name, server } = asMap(destination);
+  const { kubeConfigSecret, name, server } = recordOf(destination);
   if (tool === 'flux') return kubeConfigSecret ?? 'the cluster where Flux runs';
   const place = name ?? URL.parse(scalarText(server))?.href.replace(/\/$/, '') ?? server ?? 'in-cluster';
   // Argo CD's name and address of its own cluster.
@@ -231,7 +231,7 @@ interface SectionPlace {
 
 /** Returns the valid sections and appends problems to `found`. */
 function readSections(place: SectionPlace, found: FleetProblem[]): readonly Section[] {
-  const own = asMap(place.cluster.systems);
+  const own = recordOf(place.cluster.systems);
   const written = [...Object.keys(place.defaults), ...Object.keys(own)];
   // In SYSTEMS order, so that the output does not depend on the order in the file.
   const known = SYSTEMS.map(({ name }) => name).filter((name) => written.includes(name));
@@ -247,7 +247,7 @@ function readSections(place: SectionPlace, found: FleetProblem[]): readonly Sect
 }
 
 function readSection(system: ChartSystem, place: SectionPlace, found: FleetProblem[]): readonly Section[] {
-  const own = asMap(place.cluster.systems);
+  const own = recordOf(place.cluster.systems);
   const kind = place.cluster.kind ?? 'standalone';
   if (!system.kinds.includes(kind)) {
     const text = `not for a ${kind} cluster, expected ${system.kinds.join(' or ')}`;
@@ -279,7 +279,7 @@ function sectionMistakes(
 
 /** Path of a problem in the file: in the cluster or the defaults, whichever contains more of it. */
 function originOf(path: FieldPath, place: SectionPlace): FieldPath {
-  const written = depth(asMap(place.cluster.systems), path);
+  const written = depth(recordOf(place.cluster.systems), path);
   return depth(place.defaults, path) > written
     ? ['defaults', 'systems', ...path]
     : ['clusters', place.index, 'systems', ...path];
@@ -300,11 +300,6 @@ function overlay(below: unknown, above: unknown): unknown {
     key === 'source' || !(key in below) ? value : overlay(below[key], value),
   ]);
   return { ...below, ...Object.fromEntries(entries) };
-}
-
-/** Returns the map, or an empty one for any other value. */
-function asMap(value: unknown): Readonly<Record<string, unknown>> {
-  return isRecord(value) ? value : {};
 }
 
 /** A validated cluster. */
@@ -374,10 +369,14 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
   const tops = raw.clusters.map((value, index) => {
     const { value: cluster, problems } = check(clusterSchema, value, ['clusters', index]);
     found.push(...problems);
-    return cluster ?? (asMap(value) as unknown as ClusterTop);
+    return cluster ?? (recordOf(value) as unknown as ClusterTop);
   });
   found.push(...fleetMistakes(tops, raw.gitops));
-  const places = tops.map((cluster, index) => ({ defaults: asMap(raw.defaults?.systems), cluster, index }));
+  const places = tops.map((cluster, index) => ({
+    defaults: recordOf(raw.defaults?.systems),
+    cluster,
+    index,
+  }));
   const sections = places.map((place) => readSections(place, found));
   const settings = raw.defaults?.reconciler;
   warnings.push(...hostedWarnings(tops, settings), ...pairWarnings(sections));
@@ -402,11 +401,11 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
 
 /** Reduces an invalid fleet to the parts that can still be validated. */
 function usable(input: unknown): FleetTop {
-  const map = asMap(input);
-  const defaults = asMap(map['defaults']);
+  const map = recordOf(input);
+  const defaults = recordOf(map['defaults']);
   return {
     image: scalarText(map['image']),
-    defaults: { systems: asMap(defaults['systems']) },
+    defaults: { systems: recordOf(defaults['systems']) },
     clusters: Array.isArray(map['clusters']) ? map['clusters'] : [],
   };
 }

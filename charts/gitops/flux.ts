@@ -94,15 +94,10 @@ export function fluxSource(input: FluxSourceInput): KubeObject {
     metadata: gitopsMetadata({ ...input, namespace: input.namespace ?? 'flux-system' }),
     spec: {
       interval: input.interval ?? '10m',
-      url: sourceUrl(input.repository),
+      url: input.repository.replace(/^(git@[^:/]+):\/?/, 'ssh://$1/'),
       ref: sourceReference(input.revision ?? 'main'),
     },
   };
-}
-
-/** Converts git's scp-like form to a URL: Flux accepts only URLs. */
-function sourceUrl(repository: string): string {
-  return repository.replace(/^(git@[^:/]+):\/?/, 'ssh://$1/');
 }
 
 function sourceReference(revision: string): Readonly<Record<string, string>> {

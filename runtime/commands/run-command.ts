@@ -31,16 +31,13 @@ export function asksForHelp(args: readonly string[]): boolean {
 async function reportFailure(error: unknown, command: Command, io: CommandIo): Promise<ExitCode> {
   if (isBrokenPipe(error)) return 0;
   const text = deniedAccess(error) ?? describeError(error);
-  io.stderr.write(`${hasLines(error) ? text : onOneLine(text)}\n`);
+  io.stderr.write(
+    `${error instanceof PullwrightError && error.details !== undefined ? text : onOneLine(text)}\n`,
+  );
   if (!(error instanceof UsageError)) return 1;
   const { program = `pullwright ${command.name}` } = await command.spec();
   io.stderr.write(`Run "${program} --help" for usage\n`);
   return 2;
-}
-
-/** Whether its message has lines of ours, in which whatever comes from outside is on one line already. */
-function hasLines(error: unknown): boolean {
-  return error instanceof PullwrightError && error.details !== undefined;
 }
 
 /** Node's permission model says what it denied in fields, not in words. */

@@ -82,7 +82,7 @@ export function parseWrittenReference(text: string): ImageReferenceResult {
     reference: {
       domain,
       path,
-      repository: repositoryOf(domain, path),
+      repository: domain === '' ? path : `${domain}/${path}`,
       ...(tag === undefined ? {} : { tag }),
       ...(digest === undefined ? {} : { digest }),
     },
@@ -120,11 +120,6 @@ export function digestFault(digest: string): string | undefined {
   }
   if (encoded.length !== length) return 'invalid checksum digest length';
   return /^[a-f0-9]+$/.test(encoded) ? undefined : 'invalid checksum digest format';
-}
-
-/** A first part that is not a valid host, such as `a__b.io`, belongs to the path, as in the Go library. */
-function repositoryOf(domain: string, path: string): string {
-  return domain === '' ? path : `${domain}/${path}`;
 }
 
 /** The tag that is pulled: as written, `latest` if there is neither tag nor digest, otherwise undefined. */

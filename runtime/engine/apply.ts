@@ -58,11 +58,6 @@ async function replaceObject(
   return { verb: 'replaced', ref };
 }
 
-/** Whether the API server rejected the write because a field is immutable. */
-function isImmutable(error: unknown): error is ApiError {
-  return isApiError(error, 422) && error.causes.some(({ immutable }) => immutable);
-}
-
 /** Whether RBAC or admission forbids the write, as opposed to a namespace that is being deleted. */
 function isForbidden(error: unknown): boolean {
   return isApiError(error, 403) && !error.causes.some(({ reason }) => reason === 'NamespaceTerminating');
@@ -233,7 +228,7 @@ async function configureObject(change: Applying, author: Author, cluster: Cluste
     cluster.cache.observe(written, settledFor(change, written, author));
     return { verb: 'configured', ref };
   } catch (error) {
-    if (before !== undefined && isImmutable(error)) {
+    if (before !== undefined && isApiError(error, 422) && error.causes.some(({ immutable }) => immutable)) {
       return replaceObject({ ...change, before }, error, author, cluster);
     }
     throw isPart && isApiError(error, 409) ? conflict(error, ref) : error;

@@ -54,7 +54,7 @@ export class HttpsEngine implements HttpEngine {
       path: pathOf(request.url, origin),
       method,
       headers: {
-        ...(request.address === undefined ? {} : { host: hostOf(origin) }),
+        ...(request.address === undefined ? {} : { host: origin.slice(origin.indexOf('//') + 2) }),
         ...headers,
         // Node does not set it for methods that usually have no body, such as DELETE.
         ...(body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) }),
@@ -124,10 +124,6 @@ function addressed(address: string, target: ReturnType<typeof urlToHttpOptions>)
     hostname: address,
     ...(isIP(host) === 0 ? { servername: host } : {}),
   };
-}
-
-function hostOf(origin: string): string {
-  return origin.slice(origin.indexOf('//') + 2);
 }
 
 function pathOf(url: string, origin: string): string {

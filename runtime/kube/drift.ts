@@ -252,7 +252,7 @@ export function drift(
   );
   const dropped = abandoned(live, desired, manager, ownership).map((path) => ({
     path: renderPath(path),
-    before: valueAt(live, path),
+    before: path.reduce<unknown>(childOf, live),
     after: undefined,
   }));
   return [...set, ...dropped.filter((difference) => difference.before !== undefined)];
@@ -412,10 +412,6 @@ function without(node: unknown, [token = '', ...rest]: readonly string[]): unkno
   return rest.length === 0
     ? node.filter((element) => element !== target)
     : node.map((element) => (element === target ? without(element, rest) : element));
-}
-
-function valueAt(node: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>(childOf, node);
 }
 
 function renderPath(path: readonly string[]): string {

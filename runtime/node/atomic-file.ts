@@ -189,12 +189,8 @@ function folderOf(path: string): string {
   return slash === -1 ? '.' : path.slice(0, slash) || '/';
 }
 
-function nameOf(path: string): string {
-  return path.slice(path.lastIndexOf('/') + 1);
-}
-
 function temporaryPrefix(path: string): string {
-  return `.${nameOf(path)}.tmp-`;
+  return `.${path.slice(path.lastIndexOf('/') + 1)}.tmp-`;
 }
 
 function existing(path: string): { mode: number; uid: number; gid: number } | undefined {

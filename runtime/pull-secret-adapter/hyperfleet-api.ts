@@ -261,7 +261,7 @@ export class HyperfleetApi {
         if (isGone(answer)) return;
         const { items, total } = listIn(answer, [verb, subject]);
         // The API, or a cache in front of it, ignores the page number. Pages of one document may repeat.
-        const names = namesOf(items);
+        const names = JSON.stringify(items.map(recordOf).map(({ id, adapter }) => [id, adapter]));
         if (items.length > 1 && names === before) throw fault('the same page again, whichever was requested');
         yield items;
         [count, before] = [count + items.length, names];
@@ -308,11 +308,6 @@ export class HyperfleetApi {
       throw error;
     });
   }
-}
-
-/** Identifies the items of a page: clusters by `id`, reports by `adapter`. */
-function namesOf(items: readonly unknown[]): string {
-  return JSON.stringify(items.map(recordOf).map(({ id, adapter }) => [id, adapter]));
 }
 
 /** @throws PullwrightError if the response is not a page of a list */

@@ -146,7 +146,7 @@ export class RegistryClient {
   /** Sends one request and follows its redirects: another origin gets no credential. */
   #send({ reference, method, path, signal }: Ask, header: Redacted<string> | undefined): Promise<Response> {
     const { transport } = this.#options;
-    const host = endpointOf(reference.domain);
+    const host = reference.domain === 'docker.io' ? 'registry-1.docker.io' : reference.domain;
     const scheme = transport.isPlain(host) ? 'http' : 'https';
     return transport.send({
       method,
@@ -202,11 +202,6 @@ function manifestAsk(reference: ImageReference, method: 'GET' | 'HEAD', signal: 
   const named = digest === undefined ? (pullTag(reference) ?? 'latest') : digestInPath(digest);
   const path = `/v2/${reference.path}/manifests/${named}`;
   return { reference, method, path, signal };
-}
-
-/** The registry of Docker Hub has another host name than its images. */
-function endpointOf(domain: string): string {
-  return domain === 'docker.io' ? 'registry-1.docker.io' : domain;
 }
 
 /** The first error code of the body, such as MANIFEST_UNKNOWN. Nothing else of a body is ever shown. */

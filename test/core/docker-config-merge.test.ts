@@ -43,7 +43,8 @@ interface Row extends Case {
   /** @default {'quay.io'} */
   readonly platform?: string;
   readonly tenant: string;
-  readonly verdict: string;
+  /** @default {'Shadowed SpellingVariant'} */
+  readonly verdict?: string;
   /** Key under which the tenant's entry is written. */
   readonly as?: string;
 }
@@ -59,63 +60,53 @@ const ROWS: readonly Row[] = [
     name: 'a scheme',
     reason: 'the kubelet drops it',
     tenant: 'https://quay.io',
-    verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'a scheme in capitals',
     reason: 'a spelling all the same',
     tenant: 'HTTP://quay.io',
-    verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'a slash',
     reason: 'the kubelet drops it',
     tenant: 'quay.io/',
-    verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'the API path',
     reason: 'the kubelet drops it',
     tenant: 'quay.io/v2/',
-    verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'capitals',
     reason: 'the same host',
     tenant: 'Quay.IO',
-    verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'the default port',
     reason: 'the same host',
     tenant: 'quay.io:443',
-    verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'the default port at the platform',
     platform: 'quay.io:443',
     tenant: 'quay.io',
-    verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'user info',
     reason: 'the kubelet drops it',
     tenant: 'x@quay.io',
-    verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'an escape',
     reason: 'the kubelet unescapes it',
     platform: 'quay.io/team',
     tenant: 'quay.io/%74eam',
-    verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'Docker Hub by another name',
     reason: 'would hide the fall-back',
     platform: 'https://index.docker.io/v1/',
     tenant: 'docker.io',
-    verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'a wildcard over Docker Hub',
@@ -129,7 +120,6 @@ const ROWS: readonly Row[] = [
     reason: 'the platform wrote the other form',
     platform: 'http://r.io:80',
     tenant: 'r.io:80',
-    verdict: 'Shadowed SpellingVariant',
   },
   {
     name: 'a namespace below',
@@ -168,7 +158,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-table(test, ROWS, ({ platform = 'quay.io', tenant, verdict, as }) => {
+table(test, ROWS, ({ platform = 'quay.io', tenant, verdict = 'Shadowed SpellingVariant', as }) => {
   const merged = merge([platform], [tenant]);
   assert.deepEqual(
     merged.verdicts.map((one) => `${one.verdict} ${one.reason}`),

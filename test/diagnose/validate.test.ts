@@ -11,7 +11,8 @@ const folder = tempFolder();
 
 interface Row extends Case {
   readonly text: string;
-  readonly code: number;
+  /** @default {1} */
+  readonly code?: number;
   readonly says: RegExp;
 }
 
@@ -30,56 +31,48 @@ const ROWS: readonly Row[] = [
     name: 'a poisoned Secret',
     reason: 'named with path and place',
     text: SECRET('{"auths":{"a.io":{"auth":"?"}}}'),
-    code: 1,
     says: /Secret\/web\/pull data\["\.dockerconfigjson"\]: auths\["a\.io"\] .*\[AuthNotBase64\]/,
   },
   {
     name: 'a docker config',
     reason: 'as docker login writes it',
     text: '{"auths":{"a.io":{"auth":"?"}}}',
-    code: 1,
     says: /-:1:11: error: auths\["a\.io"\]/,
   },
   {
     name: 'a provider configuration with a name that the API server refuses',
     reason: 'there is only one',
     text: 'apiVersion: config.openshift.io/v1alpha1\nkind: CRIOCredentialProviderConfig\nmetadata: {name: default}\nspec: {matchImages: [quay.io]}\n',
-    code: 1,
     says: /-:3: error: CRIOCredentialProviderConfig\/default metadata\.name: is "default", expected "cluster".*\[RefusedByDefinition\]/,
   },
   {
     name: 'a cut docker config',
     reason: 'with its place',
     text: '{"auths":{',
-    code: 1,
     says: /-:1:11: error: .*unexpected end.*\[NotJson\]/,
   },
   {
     name: 'a fleet',
     reason: 'every mistake at once',
     text: 'image: a\nclusters:\n  - nam: x\n  - name: y\n    kind: z\n',
-    code: 1,
     says: /\[FleetInvalid\][\s\S]*\[FleetInvalid\]/,
   },
   {
     name: 'a mirror set',
     reason: 'judged as the nodes read it',
     text: 'apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\nmetadata: {name: m}\nspec: {imageDigestMirrors: [{source: a.io, mirrors: [m.io, m.io]}]}\n',
-    code: 1,
     says: /ImageDigestMirrorSet\/m spec\.imageDigestMirrors\[0\].*\[DuplicateMirror\]/,
   },
   {
     name: 'a profile',
     reason: 'with its path',
     text: 'apiVersion: pullwright.dev/v1alpha1\nkind: PullSecretProfile\nmetadata: {name: p}\nspec: {namespaceSelector: {}, selector: {}, secrets: [{name: No_Name}]}\n',
-    code: 1,
     says: /spec\.secrets\[0\]\.name: .*\[ProfileInvalid\]/,
   },
   {
     name: 'a SidecarSet',
     reason: 'with its path; no selector selects nothing there',
     text: 'apiVersion: apps.kruise.io/v1beta1\nkind: SidecarSet\nmetadata: {name: log}\nspec: {imagePullSecrets: [{name: No_Name}]}\n',
-    code: 1,
     says: /\[SelectorEmpty\][\s\S]*SidecarSet\/log spec\.imagePullSecrets\[0\]\.name: .*\[SecretNameInvalid\][\s\S]*\[NoContainers\]/,
   },
   {
@@ -98,84 +91,72 @@ const ROWS: readonly Row[] = [
     name: 'a provider configuration',
     reason: 'patterns are read by the kubelet',
     text: 'apiVersion: config.openshift.io/v1\nkind: CRIOCredentialProviderConfig\nmetadata: {name: cluster}\nspec: {matchImages: ["a.io:port", "a.io/*"]}\n',
-    code: 1,
     says: /matchImages\[0\]: .*\[KubeletRefuses\][\s\S]*matchImages\[1\]: .*\[NotMeant\]/,
   },
   {
     name: 'a provider configuration that the API server refuses',
     reason: 'what its definition says, once',
     text: 'apiVersion: config.openshift.io/v1\nkind: CRIOCredentialProviderConfig\nmetadata: {name: cluster}\nspec: {matchImages: [docker.io, Quay.io, quay.io, quay.io]}\n',
-    code: 1,
     says: /matchImages\[1\]: invalid value "Quay\.io".*\[RefusedByDefinition\][\s\S]*matchImages: duplicate value: "quay\.io" \[RefusedByDefinition\][\s\S]* 2 errors/,
   },
   {
     name: "the kubelet's own file",
     reason: 'judged in its words',
     text: 'apiVersion: kubelet.config.k8s.io/v1\nkind: CredentialProviderConfig\nproviders: []\n',
-    code: 1,
     says: /at least 1 item.*\[KubeletRefuses\]/,
   },
   {
     name: 'a version of Secrets that there is not',
     reason: 'an API server would refuse it',
     text: SECRET('{"auths":{"quay.io":{"auth":"dTpw"}}}').replace('apiVersion: v1', 'apiVersion: v2'),
-    code: 1,
     says: /apiVersion: is not a version of Secret, expected "v1" \[WrongVersion\]/,
   },
   {
     name: 'mirrors that are no list',
     reason: 'what other commands could not read either',
     text: 'apiVersion: config.openshift.io/v1\nkind: ImageTagMirrorSet\nmetadata: {name: m}\nspec: {imageTagMirrors: {source: a.io}}\n',
-    code: 1,
     says: /-:1: error: ImageTagMirrorSet "m": spec\.imageTagMirrors must be an array/,
   },
   {
     name: 'tabs',
     reason: 'no YAML',
     text: 'kind: Secret\n\tname: x\n',
-    code: 1,
     says: /-:2: error: not valid YAML.*\[Unreadable\]/,
   },
   {
     name: 'a mirror set with a fault in its second entry',
     reason: 'the line is that of the place, and neither object nor place is said twice',
     text: 'apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\nmetadata: {name: m}\nspec:\n  imageDigestMirrors:\n    - source: a.io\n      mirrors: [m.io]\n    - source: b.io\n      mirrors:\n        - n.io\n        - https://n.io\n',
-    code: 1,
     says: /^-:11: error: ImageDigestMirrorSet\/m spec\.imageDigestMirrors\[1\]\.mirrors\[1\]: cannot be used as mirror: "https:\/\/n\.io" has a scheme: [^\n]*the API server refuses the object \[MirrorInvalid\]\n1 checked, 1 error, 0 warnings\n$/,
   },
   {
     name: 'a source policy that is none',
     reason: 'the schema lists the values',
     text: 'apiVersion: config.openshift.io/v1\nkind: ImageTagMirrorSet\nmetadata: {name: m}\nspec:\n  imageTagMirrors:\n    - source: a.io\n      mirrors: [m.io]\n      mirrorSourcePolicy: Sometimes\n',
-    code: 1,
     says: /^-:8: error: .*has the value "Sometimes": must be one of NeverContactSource, AllowContactingSource/,
   },
   {
     name: 'a mirror that makes a repository a bare host',
     reason: 'the runtime pulls the image from nowhere, so that it is an error here too',
     text: 'apiVersion: config.openshift.io/v1\nkind: ImageTagMirrorSet\nmetadata: {name: m}\nspec:\n  imageTagMirrors:\n    - source: docker.io/library/nginx\n      mirrors: [m10.example.com]\n',
-    code: 1,
     says: /^-:7: error: .*the runtime gives up on it, at the source too.*\[MirrorWithoutPath\]/,
   },
   {
     name: 'an Image object with both lists',
     reason: 'the API server refuses it, be one of them empty',
     text: 'apiVersion: config.openshift.io/v1\nkind: Image\nmetadata: {name: cluster}\nspec:\n  registrySources:\n    allowedRegistries: []\n    blockedRegistries: [bad.io]\n',
-    code: 1,
     says: /^-:5: error: Image\/cluster spec\.registrySources: has blockedRegistries and allowedRegistries[^\n]*\[AllowedAndBlocked\]\n1 checked, 1 error/,
   },
   {
     name: 'an Image of another group',
     reason: 'a dump is full of them, and none says what nodes do',
     text: 'apiVersion: image.openshift.io/v1\nkind: Image\nmetadata: {name: cluster}\nspec: {registrySources: 7}\n',
-    code: 1,
     says: /^0 checked/,
   },
   {
     name: 'a HostedCluster whose mirrors its guest refuses',
     reason: 'HyperShift makes an ImageDigestMirrorSet of them',
     text: 'apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedCluster\nmetadata: {name: prod, namespace: clusters}\nspec:\n  imageContentSources:\n    - source: quay.io/a\n      mirrors: [m.io/a]\n    - source: quay.io/A\n      mirrors: [m.io/b]\n',
-    code: 1,
     says: /^-:8: error: HostedCluster\/clusters\/prod spec\.imageContentSources\[1\]: has no usable source/,
   },
   {
@@ -189,12 +170,11 @@ const ROWS: readonly Row[] = [
     name: 'nothing of ours',
     reason: 'a silent pass would deceive',
     text: 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n',
-    code: 1,
     says: /^0 checked/,
   },
 ];
 
-table(test, ROWS, async ({ text, code, says }) => {
+table(test, ROWS, async ({ text, code = 1, says }) => {
   const ran = await runInProcess(['validate', '-'], { stdin: Readable.from([Buffer.from(text)]) });
   assert.match(ran.stdout, says, ran.stderr);
   assert.equal(ran.code, code, ran.stdout);

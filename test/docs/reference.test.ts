@@ -26,6 +26,7 @@ test('the folder holds the pages that the program makes, and no other', () => {
 
 /** Reasons of others that stand in what is tested: API servers, kubelets, HyperShift, Google, and words of tests. */
 const OF_OTHERS: ReadonlySet<string> = new Set([
+  'SecretSyncedError',
   'AsExpected',
   'KubeletReady',
   'FieldValueInvalid',

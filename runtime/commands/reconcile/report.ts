@@ -360,7 +360,7 @@ export function runSummary(
 ): string {
   const rows = reports
     .map(rowOf)
-    .toSorted((a, b) => b.errors - a.errors || b.warnings - a.warnings || compare(a.scope, b.scope));
+    .toSorted((a, b) => b.errors - a.errors || b.warnings - a.warnings || (a.scope < b.scope ? -1 : 1));
   const [worst] = rows;
   if (worst === undefined) return '';
   const table = textTable(
@@ -417,7 +417,3 @@ function nextCommands(
 
 /** A subject that is written by a tenant is put into a command only where it can only be a registry or repository. */
 const SUMMARY_PLAIN = /^[a-z0-9][a-z0-9.:/-]*$/;
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : 1;
-}

@@ -19,7 +19,7 @@ export function decodeGoBase64(text: string, padding: 'padded' | 'raw'): Base64R
   const rest = plain.slice(0, end).replaceAll(/[\r\n]/g, '').length % 4;
   const fault =
     found === -1 ? shortFault(rest, input.length, padding) : endFault(input, { end, rest, padding });
-  if (fault !== undefined) return corrupt(fault);
+  if (fault !== undefined) return { ok: false, goText: `illegal base64 data at input byte ${fault}` };
   // Node skips line breaks.
   return { ok: true, bytes: Buffer.from(plain.slice(0, end), 'base64') };
 }
@@ -52,14 +52,6 @@ function endFault(
 /** Index of the next character that is not a line break. */
 function nextIn(input: Uint8Array, before: number): number | undefined {
   let at = before + 1;
-  while (isLineEnd(input[at])) at += 1;
+  while (input[at] === 0x0a || input[at] === 0x0d) at += 1;
   return at < input.length ? at : undefined;
-}
-
-function isLineEnd(byte: number | undefined): boolean {
-  return byte === 0x0a || byte === 0x0d;
-}
-
-function corrupt(at: number): Base64Result {
-  return { ok: false, goText: `illegal base64 data at input byte ${at}` };
 }

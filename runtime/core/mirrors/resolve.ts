@@ -171,7 +171,8 @@ export function resolveMirrors(index: MirrorIndex, image: string): Resolution {
     (place, at) =>
       refusalByUse(rule.mirrors[at], byDigest) ?? refusalOf(index, rule, place.reference, reference),
   );
-  const invalid = index.ports === 'runtime' ? refusals.findIndex(isInvalid) : -1;
+  const invalid =
+    index.ports === 'runtime' ? refusals.findIndex((refusal) => refusal?.reason === 'InvalidReference') : -1;
   if (invalid === -1) return { image: reference, byDigest, rule, ...parted(places, refusals) };
   const given = refusals.map((refusal) => refusal ?? GIVEN_UP);
   const refusal = refusalText(places[invalid]?.reference ?? '');
@@ -212,10 +213,6 @@ function parted(
     else skipped.push({ ...place, ...refusal });
   }
   return { candidates, skipped };
-}
-
-function isInvalid(refusal: Refusal | undefined): boolean {
-  return refusal?.reason === 'InvalidReference';
 }
 
 const GIVEN_UP = {

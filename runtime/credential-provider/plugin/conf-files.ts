@@ -110,10 +110,9 @@ interface BunGlobal {
 /** Lower-case hexadecimal digest of the UTF-8 bytes of `text`. */
 export function sha256Hex(text: string): string {
   const bun = (globalThis as { Bun?: BunGlobal }).Bun;
-  const hasher: Hasher = bun === undefined ? nodeHasher() : new bun.CryptoHasher('sha256');
+  const hasher: Hasher =
+    bun === undefined
+      ? process.getBuiltinModule('node:crypto').createHash('sha256')
+      : new bun.CryptoHasher('sha256');
   return hasher.update(text).digest('hex');
-}
-
-function nodeHasher(): Hasher {
-  return process.getBuiltinModule('node:crypto').createHash('sha256');
 }

@@ -249,17 +249,8 @@ export function fixAccount(
   }
   const commands = listPatches(['', ...path, 'imagePullSecrets'].join('/'), own, bad, good).flatMap(
     (patch) => {
-      const words = [
-        'patch',
-        kind.toLowerCase(),
-        name,
-        '-n',
-        namespace,
-        '--type=json',
-        '-p',
-        JSON.stringify(patch),
-      ];
-      return kubectl(words, [name, namespace]) ?? [];
+      const words = ['patch', kind.toLowerCase(), name, '-n', namespace, '--type=json'];
+      return kubectl([...words, '-p', JSON.stringify(patch)], [name, namespace]) ?? [];
     },
   );
   return { ...again, ...(commands.length > 0 && { commands: [commands.join(' || ')] }) };

@@ -383,7 +383,7 @@ export function mirrorText(report: MirrorReport, columns: number = Number.POSITI
     const rest = line.probe === undefined ? [] : [`${INDENT}${line.probe.verdict}: ${line.probe.message}`];
     return [...(whole.length <= columns ? [whole] : [head, `${INDENT}${noteOf(line)}`]), ...rest];
   });
-  return `${[...headOf(report), ...lines, ...lookUpLines(report), ...report.findings.flatMap(findingLines)].join('\n')}\n`;
+  return `${[...headOf(report), ...lines, ...lookUpLines(report), ...report.findings.flatMap(({ message, advice = '' }) => [`wrong  ${message}`, `fix    ${advice}`])].join('\n')}\n`;
 }
 
 function headOf(report: MirrorReport): readonly string[] {
@@ -406,10 +406,6 @@ function lookUpLines({ lookUp }: MirrorReport): readonly string[] {
   if (lookUp === undefined) return [];
   const { release = 'not found', component } = lookUp;
   return [`as a release image      ${release}`, `as a release component  ${component}`];
-}
-
-function findingLines({ message, advice = '' }: Finding): readonly string[] {
-  return [`wrong  ${message}`, `fix    ${advice}`];
 }
 
 const INDENT = '     ';

@@ -13,7 +13,7 @@ import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { type ImageReference, imageHint, parseImageReference } from '../../core/image-reference.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
-import { oncePer, recordOf, recordsIn, textsIn } from '../../core/record.ts';
+import { oncePer, recordOf, recordsIn, scalarText, textsIn } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import {
   authFile,
@@ -556,7 +556,7 @@ export function secretMakers(store: ObjectStore, namespace: string) {
   return SECRET_MAKERS.flatMap((kind) => store.list(kind, namespace)).map((object) => {
     const { target, template } = recordOf(object['spec']);
     const { name = recordOf(recordOf(template)['metadata'])['name'] } = recordOf(target);
-    return { secret: name ?? object.metadata.name, object };
+    return { secret: scalarText(name ?? object.metadata.name), object };
   });
 }
 

@@ -197,7 +197,7 @@ function splitDocuments(text: string): Piece[] {
   let line = 1;
   const push = (end: number): void => {
     const piece = clean.slice(start, end);
-    if (!isBlank(piece)) pieces.push({ text: piece, line });
+    if (/^[ \t]*[^\s#]/m.test(piece)) pieces.push({ text: piece, line });
   };
   for (const marker of clean.matchAll(/^---(?=[ \t\r\n]|$)[^\n]*(?:\n|$)/gm)) {
     push(marker.index);
@@ -212,10 +212,6 @@ function splitDocuments(text: string): Piece[] {
   }
   push(clean.length);
   return pieces;
-}
-
-function isBlank(text: string): boolean {
-  return !/^[ \t]*[^\s#]/m.test(text);
 }
 
 function isUnread(text: string, kinds: ReadonlySet<string>): boolean {
