@@ -1,4 +1,5 @@
 /** The pull of one image as a graph: pod, kubelet, runtime, pull sources in order. It is a list, so that it can be read out as well. */
+import { VERDICTS } from '../../runtime/diagnose/checks/findings.ts';
 import type { ReportExplanation, ReportPull } from '../../runtime/diagnose/model/cluster.ts';
 import type { EntryPlace } from '../../runtime/diagnose/model/types.ts';
 import {
@@ -20,7 +21,7 @@ export function pullGraph(pull: ReportPull, runtimes: readonly string[]): Markup
   const { blockedBy } = kubelet;
   const broken = fault ?? (blockedBy && `${blockedBy.source} ${blockedBy.why}`);
   const mayBeCrio = runtimes.length === 0 || runtimes.includes('cri-o');
-  const sends = containerd.what === 'kubelet' ? 'kubelet' : 'nothing';
+  const sends = containerd.what === 'kubelet' || containerd.what === 'unknown' ? containerd.what : 'nothing';
   const hosts = (): Markup => hostsList(image, CONTAINERD_SENDS[broken === undefined ? sends : 'failure']);
   return html`
     <section class="pull" id="pull" tabindex="-1" aria-labelledby="pull-title">
@@ -51,8 +52,7 @@ function step(kind: 'good' | 'bad' | 'plain', title: string, content: Value): Ma
 }
 
 function findingItem({ severity, message, advice }: ReportExplanation['findings'][number]): Markup {
-  const verdict = severity === 'error' ? 'broken' : severity === 'warning' ? 'attention' : 'ok';
-  return html`<li>${badge(verdict, severity)} ${sentence(message)}${adviceText(advice)}</li>`;
+  return html`<li>${badge(VERDICTS[severity], severity)} ${sentence(message)}${adviceText(advice)}</li>`;
 }
 
 function secretsList({ secrets }: ReportExplanation): Markup {
@@ -65,7 +65,7 @@ function secretsList({ secrets }: ReportExplanation): Markup {
   return html`<ul class="chips">${items}</ul>`;
 }
 
-function credentialsList({ tried, unused: lost, others = 0 }: ReportExplanation['kubelet']): Markup {
+function credentialsList({ tried, unused: lost, others = 0, unknown }: ReportExplanation['kubelet']): Markup {
   const used = tried.map((entry) => html`<li class="chip good">${entryText(entry)}</li>`);
   const unused = lost.map(
     (entry) => html`<li class="chip off">${entryText(entry)}<p>${sentence(entry.why)}</p></li>`,
@@ -77,7 +77,7 @@ function credentialsList({ tried, unused: lost, others = 0 }: ReportExplanation[
       ${others > 0 && html`<p class="none">${others} are for other registries</p>`}
     </details>`;
   return html`
-    ${used.length === 0 ? html`<p class="fault">no credential matches: pulls without one</p>` : html`<ol class="chips">${used}</ol>`}
+    ${used.length === 0 ? html`<p class="fault">${unknown === undefined ? 'no credential matches: pulls without one' : sentence(unknown)}</p>` : html`<ol class="chips">${used}</ol>`}
     ${lost.length + others > 0 && details}`;
 }
 
@@ -89,7 +89,7 @@ function placesList({ places, skipped }: ReportExplanation): Markup {
   if (places.length + skipped.length === 0) return html`<p class="none">nothing is tried</p>`;
   const tried = places.map(({ reference: where, kind, from, crio }) =>
     placeItem(
-      crio.what === 'nothing' || crio.what === 'failure' ? 'bare' : 'with',
+      crio.what === 'kubelet' || crio.what === 'entry' || crio.what === 'helper' ? 'with' : 'bare',
       kind === 'mirror' ? 'mirror' : 'the source itself',
       [reference(where), fromText(from), html`<p class="sent">${sentText(crio)}</p>`],
     ),
@@ -112,6 +112,7 @@ const CONTAINERD_SENDS = {
   kubelet: '✓ with the credential that the kubelet chose',
   nothing: '○ without a credential: the kubelet has none for the image',
   failure: '✕ nothing: the kubelet fails before',
+  unknown: '? unknown: the content of a listed Secret is',
 } as const;
 
 /** Files on each node name those hosts. */
@@ -136,5 +137,6 @@ function sentText(sent: ReportExplanation['places'][number]['crio']): Value {
   if (sent.what === 'entry') return ['✓ with ', entryText(sent.entry)];
   if (sent.what === 'helper')
     return ['✓ ', sentence(`the helper "${sent.helper}" of ${sent.source} is asked`)];
-  return [sent.what === 'failure' ? '✕ ' : '○ no credential: ', sentence(sent.why)];
+  const marks = { nothing: '○ no credential: ', failure: '✕ ', unknown: '? ' };
+  return [marks[sent.what], sentence(sent.why)];
 }

@@ -40,6 +40,26 @@ function failingDumps(): readonly string[] {
   });
 }
 
+/** A Secret of unknown content, encrypted or created by another tool: no command may call its pull ok. */
+function unreadableDumps(): readonly string[] {
+  const name = { name: 'robot', namespace: 'shop' };
+  const spec = {
+    imagePullSecrets: [{ name: 'robot' }],
+    containers: [{ name: 'a', image: 'quay.io/shop/web:1' }],
+  };
+  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...name, name: 'web' }, spec };
+  const type = 'kubernetes.io/dockerconfigjson';
+  const data = { '.dockerconfigjson': 'ENC[AES256_GCM,data:YQ==,iv:YQ==,tag:YQ==,type:str]' };
+  return [
+    { apiVersion: 'v1', kind: 'Secret', metadata: name, type, data, sops: {} },
+    { apiVersion: 'external-secrets.io/v1', kind: 'ExternalSecret', metadata: name },
+  ].map((secret) => {
+    const file = join(work, `unreadable-${secret.kind}.json`);
+    writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [pod, secret] }));
+    return file;
+  });
+}
+
 const dumps = [
   ...readdirSync(here)
     .flatMap((name) => ['all.yaml', 'all.json', 'out.yaml', 'in'].map((part) => join(here, name, part)))
@@ -51,6 +71,7 @@ const dumps = [
     'examples/gitops-repository/manifests',
   ].map((path) => join(root, path)),
   ...failingDumps(),
+  ...unreadableDumps(),
 ];
 
 test('there are thirty dumps', () => assert.ok(dumps.length >= 30, `${dumps.length}`));
@@ -125,7 +146,7 @@ function validateAgrees({ cluster, problems, isOnly }: Asked): void {
 }
 
 /** The first that is broken of one object is the same everywhere. */
-async function objectAgrees(object: string, { where, cases }: Asked): Promise<void> {
+async function objectAgrees(object: string, { cluster, where, cases }: Asked): Promise<void> {
   const [kind = '', namespace = '', name = ''] = object.split('/');
   const one = [`${kind.toLowerCase()}/${name}`, '-n', namespace, ...where];
   const { findings } = await json<{ readonly findings: readonly Finding[] }>('doctor', ...one);
@@ -146,6 +167,13 @@ async function objectAgrees(object: string, { where, cases }: Asked): Promise<vo
   const firsts = (told as readonly Explanation[]).map(({ findings: all }) =>
     all.find((it) => it.subject === object),
   );
+  // What doctor cannot know, explain and report do not know either.
+  const isUnknown = (all: readonly Finding[]): boolean => all.some((it) => it.severity === 'unknown');
+  if (broken === undefined && findings.some((it) => it.check === 'credential' && it.severity === 'unknown')) {
+    assert.ok((told as readonly Explanation[]).some((it) => isUnknown(it.findings) && !it.kubelet.anonymous));
+    assert.ok(cluster.pulls.some((pull) => pull.object === object && pull.verdict === 'unknown'));
+    assert.notEqual(cluster.verdict, 'ok');
+  }
   // Other images of the pod show only findings that also apply to them.
   if (broken === undefined) assert.ok(firsts.every((first) => first === undefined));
   else

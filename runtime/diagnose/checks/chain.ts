@@ -115,7 +115,7 @@ const PENDING = 'it is Ready, so the copy is pending or was rejected here';
 
 function secretMissing(input: DoctorInput): Told | undefined {
   const missing = listedAs(input, 'missing');
-  if (missing === undefined || !isNeeded(input)) return unknownSecret(input, 'pending');
+  if (missing === undefined || !isNeeded(input)) return unknownSecret(input, 'secrets-exist');
   const { name: about, listedBy, why } = missing;
   const message = `Secret "${about}", listed by ${listedBy}, does not exist`;
   const better = betterFor(input);
@@ -155,28 +155,24 @@ function secretUnreadable(input: DoctorInput): Told | undefined {
   const ignored = listedAs(input, 'ignored');
   const said = saidOf(input, 'secrets-readable', 'warning');
   if (ignored === undefined || said === undefined || !isNeeded(input))
-    return unknownSecret(input, 'encrypted');
+    return unknownSecret(input, 'secrets-readable');
   const fix = better.length > 0 ? fixAccount(input, ignored.name, better) : retyped(input.namespace, ignored);
   return { ...said, severity: 'error', ...fix };
 }
 
 /** Reports a Secret of unknown content if no other credential matches, as it may contain one. */
-function unknownSecret(input: DoctorInput, ...states: readonly ListedSecret['state'][]): Told | undefined {
-  const [one] = states.flatMap((state) => listedAs(input, state) ?? []);
-  if (one === undefined || !isNeeded(input)) return undefined;
-  const told = explanations(input)
-    .flatMap(({ findings }) => findings)
-    .find(({ about }) => about === one.name);
-  return told && { ...told, subject: input.pod, severity: 'unknown' };
+function unknownSecret(input: DoctorInput, check: string): Told | undefined {
+  return mayNeedCredential(input) ? saidOf(failing(input), check, 'unknown') : undefined;
 }
 
 function noCredential(input: DoctorInput): Told | undefined {
   if (!mayNeedCredential(input)) return undefined;
-  const unknown = unknownSecret(input, 'encrypted', 'pending', 'unknown');
-  if (unknown !== undefined) {
-    const message = `no listed credential that can be read matches: the content of Secret "${unknown.about}" is unknown`;
-    return { ...unknown, check: 'credential', message };
-  }
+  const unsure = explanations(failing(input)).find(({ kubelet }) => kubelet.unknown !== undefined);
+  if (unsure !== undefined)
+    return {
+      severity: 'unknown',
+      message: `no listed credential that can be read matches "${unsure.image}": ${unsure.kubelet.unknown}`,
+    };
   const doubtful = doubtfulCredential(input);
   if (doubtful !== undefined) return doubtful;
   for (const { explanation, elsewhere, leftOutNode } of failing(input).images) {

@@ -33,7 +33,7 @@ const PLACES_CHECK = { id: 'pull-sources', run: noPlace };
 /** Checks of one image; those that `doctor` runs too have the same id. */
 const IMAGE_CHECKS: readonly Check<Explained>[] = [
   { id: 'secrets-readable', run: blocked },
-  { id: 'secrets-exist', run: ({ input }) => input.secrets.flatMap(listedSecret) },
+  { id: 'secrets-exist', run: listedSecrets },
   { id: 'node-file', run: unreadableNode },
   PLACES_CHECK,
   { id: 'short-name', run: shortName },
@@ -67,9 +67,17 @@ function blocked({ kubelet: { blockedBy } }: Explained): Told | undefined {
   };
 }
 
-function listedSecret({ name, listedBy, state, why, retype }: ListedSecret): readonly Told[] {
+function listedSecrets({ input, kubelet: { unknown } }: Explained): readonly Told[] {
+  return input.secrets.flatMap((one) => listedSecret(one, unknown === undefined));
+}
+
+function listedSecret(
+  { name, listedBy, state, why, retype }: ListedSecret,
+  isKnown: boolean,
+): readonly Told[] {
   if (state === 'found') return [];
   const [said, advice] = NOT_FOUND[state];
+  const severity = isKnown || state === 'missing' || state === 'ignored' ? 'warning' : 'unknown';
   const { type = 'kubernetes.io/dockerconfigjson', key = '.dockerconfigjson' } = retype ?? {};
   const check = state === 'ignored' || state === 'encrypted' ? 'secrets-readable' : 'secrets-exist';
   const message = `Secret "${name}", listed by ${listedBy}, ${said}${why === undefined ? '' : `: ${why}`}`;
@@ -77,6 +85,7 @@ function listedSecret({ name, listedBy, state, why, retype }: ListedSecret): rea
     {
       ...warning(message, advice.replace('NAME', name).replace('TYPE', type).replace('KEY', key)),
       check,
+      severity,
       about: name,
     },
   ];
@@ -271,6 +280,7 @@ export function verificationOf(
       ? 'Once the image is on a node (pull verification, on by default from Kubernetes 1.35, and not with CRI-O before 1.36)'
       : `Once the image is on the node: unknown, as CRI-O ${crio} does not show whether pull verification is on; if it is`;
   if (kubelet.blockedBy !== undefined) return `${where}: nothing is pulled`;
+  if (kubelet.unknown !== undefined) return `${where}: unknown, as ${kubelet.unknown}`;
   if (first === undefined)
     return `${where}: pulled without a credential, so every pod of the node may use it`;
   if (first.source === node)

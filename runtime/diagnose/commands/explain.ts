@@ -67,7 +67,7 @@ const TABLE = {
     ),
   },
   exitCodes:
-    '0 something is tried and nothing stands in the way, 1 a finding of severity error, or a document of --from could not be read, 2 wrong usage',
+    '0 something is tried and nothing stands in the way, 1 a finding of severity error or unknown, or a document of --from could not be read, 2 wrong usage',
   examples: ['pullwright explain registry.example.com/payments/api:1.4.2 -n payments --from dump/'],
   permissions: {
     hosts: ['the API server of the kubeconfig; none with --from'],
@@ -145,7 +145,9 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
         .join('\n'),
     nothing: 'No credential is tried',
     failed:
-      explanations.some(({ findings }) => firstBroken(findings) !== undefined) ||
+      explanations.some(({ findings }) =>
+        findings.some(({ severity }) => severity === 'error' || severity === 'unknown'),
+      ) ||
       (values.from !== undefined && !areWarnings(problems)),
   });
 }

@@ -69,7 +69,7 @@ export function readExpectations(document: unknown): {
 /** The credential that would be sent, or why there is none. */
 type Found =
   | { readonly what: 'entry'; readonly entry: EntryPlace; readonly username: string }
-  | { readonly what: 'anonymous' | 'blocked'; readonly why: string };
+  | { readonly what: 'anonymous' | 'blocked' | 'unknown'; readonly why: string };
 
 /** Returns why `expect` is not met; undefined if it is. */
 export function judgeExpectation(
@@ -78,7 +78,7 @@ export function judgeExpectation(
 ): string | undefined {
   const found = foundAt(explanation, at);
   if (found.what !== 'entry') {
-    if (expect === 'denied' || expect === found.what) return undefined;
+    if (found.what !== 'unknown' && (expect === 'denied' || expect === found.what)) return undefined;
     return found.what === 'blocked' ? found.why : `expected ${JSON.stringify(expect)}, ${found.why}`;
   }
   const { key, origin, source } = found.entry;
@@ -94,11 +94,13 @@ function foundAt({ kubelet, places }: Explanation, at: string | undefined): Foun
   if (sent.what === 'entry') return sent;
   if (sent.what === 'nothing') return { what: 'anonymous', why: sent.why };
   if (sent.what === 'failure') return { what: 'blocked', why: sent.why };
+  if (sent.what === 'unknown') return sent;
   if (sent.what === 'helper')
-    return { what: 'blocked', why: `the credential helper "${sent.helper}" is asked` };
-  const { blockedBy, tried } = kubelet;
+    return { what: 'unknown', why: `and the credential helper "${sent.helper}" cannot be run from here` };
+  const { blockedBy, tried, unknown } = kubelet;
   if (blockedBy !== undefined)
     return { what: 'blocked', why: `the pod can pull nothing: ${blockedBy.source} ${blockedBy.why}` };
+  if (unknown !== undefined) return { what: 'unknown', why: unknown };
   const [first] = tried;
   if (first === undefined) return { what: 'anonymous', why: 'no credential matches' };
   return { what: 'entry', entry: first, username: first.username };

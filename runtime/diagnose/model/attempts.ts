@@ -43,6 +43,7 @@ import type {
   ExplainInput,
   Explanation,
   KubeletView,
+  ListedSecret,
   Sent,
   SkippedPlace,
   UnusedEntry,
@@ -124,10 +125,8 @@ export function explainImage(input: ExplainInput): Explanation {
     (one): ExplainedPlace => ({ ...named(one), crio: sentByCrio(input, kubelet, one.reference) }),
   );
   const skipped = resolution.skipped.map((one): SkippedPlace => ({ ...named(one), why: one.message }));
-  const containerd: Sent =
-    kubelet.tried.length > 0
-      ? { what: 'kubelet' }
-      : { what: 'nothing', why: 'the kubelet has no credential for the image' };
+  const none: Sent = { what: 'nothing', why: 'the kubelet has no credential for the image' };
+  const containerd: Sent = kubelet.tried.length > 0 ? { what: 'kubelet' } : (unknownIn(kubelet) ?? none);
   return {
     image,
     repository,
@@ -147,6 +146,12 @@ export function explainImage(input: ExplainInput): Explanation {
 /** Cached, because thousands of images share the rules of a cluster. */
 const compiled = oncePer((rules: readonly MirrorRule[]) => compileMirrors(rules));
 
+const UNREAD: readonly ListedSecret['state'][] = ['encrypted', 'pending', 'unknown'];
+
+function unknownIn({ unknown: why }: KubeletView): Sent | undefined {
+  return why === undefined ? undefined : { what: 'unknown', why };
+}
+
 function explainKubelet(input: ExplainInput): KubeletView {
   const secrets = input.secrets.flatMap((secret) => secret.source ?? []);
   const keyring = kubeletKeyring({ secrets, ...(input.node === undefined ? {} : { node: input.node }) });
@@ -157,6 +162,7 @@ function explainKubelet(input: ExplainInput): KubeletView {
   }
   const tried = lookupForKubelet(keyring.rings, input.image.repository);
   const used = new Set(tried.map((one) => `${one.source}\n${one.written}`));
+  const unread = input.secrets.find(({ state }) => tried.length === 0 && UNREAD.includes(state));
   return {
     tried: tried.map(({ source, written, position, by, credential }): ExplainedCredential => {
       const empty = credential.username === '' && sameSecret(credential.password, NO_PASSWORD);
@@ -174,7 +180,8 @@ function explainKubelet(input: ExplainInput): KubeletView {
       return entry;
     }),
     ...unusedEntries(input, keyring.rings, used),
-    anonymous: tried.length === 0,
+    anonymous: tried.length === 0 && unread === undefined,
+    ...(unread && { unknown: `the content of Secret "${unread.name}" is unknown` }),
   };
 }
 
@@ -231,6 +238,8 @@ function sentByCrio(input: ExplainInput, kubelet: KubeletView, reference: string
   const [host = ''] = reference.split('/', 1);
   const carried = kubelet.tried.some((one) => one.username !== '');
   if (host === input.image.domain && carried) return { what: 'kubelet' };
+  const unknown = unknownIn(kubelet);
+  if (host === input.image.domain && unknown !== undefined) return unknown;
   const file = input.pullFile?.source ?? input.node;
   const files = file === undefined ? [] : [file];
   return sentFromFile(input, lookupForContainers(files, withoutTagAndDigest(reference)));
@@ -280,7 +289,7 @@ export function pullAttempts({ places, kubelet }: Explanation): readonly PullAtt
 
 function sentTo(sent: Sent, { tried }: KubeletView): readonly Omit<PullAttempt, 'reference' | 'kind'>[] {
   if (sent.what === 'nothing') return [{}];
-  if (sent.what === 'failure') return [{ notAsked: sent.why }];
+  if (sent.what === 'failure' || sent.what === 'unknown') return [{ notAsked: sent.why }];
   if (sent.what === 'helper')
     return [{ notAsked: `the credential helper "${sent.helper}" of the node cannot be run from here` }];
   // CRI-O does not send an entry without a user name: it falls through to the auth file.

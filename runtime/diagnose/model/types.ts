@@ -145,6 +145,8 @@ export interface KubeletView {
   readonly others?: number;
   /** True if the kubelet pulls without a credential. */
   readonly anonymous: boolean;
+  /** If no readable credential matches: why a listed Secret may still have one. */
+  readonly unknown?: string;
 }
 
 /** A Secret in the pod's imagePullSecrets, found or not. */
@@ -201,7 +203,8 @@ export type Sent =
     }
   | { readonly what: 'helper'; readonly source: string; readonly helper: string }
   | { readonly what: 'nothing'; readonly why: string }
-  | { readonly what: 'failure'; readonly why: string };
+  | { readonly what: 'failure'; readonly why: string }
+  | { readonly what: 'unknown'; readonly why: string };
 
 /** Location of an entry. Never contains a password. */
 export interface EntryPlace {
@@ -268,10 +271,10 @@ export function headline({
   const where = new Set(problems.flatMap((problem) => problem.clusters)).size;
   const all = counted(clusters.length, 'cluster');
   if (count > 0) return `${counted(count, 'problem')} in ${where} of ${all}`;
-  const unknown = clusters.filter(({ verdict }) => verdict === 'unknown').length;
-  return unknown === 0
+  const unsure = clusters.filter(({ verdict }) => verdict !== 'ok').length;
+  return unsure === 0
     ? `Nothing is wrong in ${all}`
-    : `No problem is known in ${all}; of ${unknown} nothing has shown that they are in order`;
+    : `No problem found in ${all}, but ${unsure} not confirmed healthy`;
 }
 
 /** Display names of verdicts. */

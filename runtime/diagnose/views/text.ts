@@ -130,7 +130,7 @@ function drawn(branches: readonly Branch[], indent: string, columns: number | un
 
 function kubelet(
   head: string,
-  { kubelet: { blockedBy, tried, unused, anonymous } }: Explanation,
+  { kubelet: { blockedBy, tried, unused, anonymous, unknown } }: Explanation,
   paint: Paint,
   place: (entry: EntryPlace) => string,
 ): Branch {
@@ -148,7 +148,8 @@ function kubelet(
   const names = others.length > MAX_NAMES ? [...others.slice(0, MAX_NAMES), '...'] : others;
   const rest = paint('dim', `${others.length} ignored (other registries): ${names.join(', ')}`);
   const order = tried.length === 1 ? 'one credential' : `${tried.length} in this order`;
-  const what = anonymous ? 'one anonymous attempt' : `${order}, no anonymous attempt`;
+  const known = anonymous ? 'one anonymous attempt' : `${order}, no anonymous attempt`;
+  const what = unknown === undefined ? known : `unknown: ${unknown}`;
   return [`${head}${what}`, [...used, ...not, ...(others.length === 0 ? [] : [[rest] as const])]];
 }
 
@@ -174,11 +175,12 @@ function sentText(sent: Sent, paint: Paint, place: (entry: EntryPlace) => string
   if (sent.what === 'helper')
     return `with what the credential helper "${sent.helper}" of ${sent.source} says`;
   if (sent.what === 'nothing') return `${paint('yellow', 'without a credential')}: ${sent.why}`;
-  return `${paint('red', 'fails')}: ${sent.why}`;
+  return `${sent.what === 'unknown' ? paint('yellow', 'unknown') : paint('red', 'fails')}: ${sent.why}`;
 }
 
 function containerd({ containerd: sent, kubelet: view }: Explanation): string {
   if (view.blockedBy !== undefined) return 'fails like the kubelet';
+  if (sent.what === 'unknown') return `unknown: ${sent.why}`;
   return sent.what === 'kubelet'
     ? "the kubelet's credentials, at every host of its own hosts.toml; mirror sets are not for it"
     : 'one anonymous attempt';
