@@ -28,17 +28,16 @@ const MIRRORS = [
 function judge(
   image: string,
   expect: unknown,
-  more: { at?: string; poisoned?: boolean } = {},
+  more: { at?: string; state?: 'found' | 'encrypted' } = {},
 ): string | undefined {
   const [expectation] =
     readExpectations({ tests: [{ image, expect, ...(more.at === undefined ? {} : { at: more.at }) }] }).value
       ?.tests ?? [];
   const parsed = parseImageReference(image);
   assert.ok(parsed.ok && expectation !== undefined);
-  const secrets =
-    more.poisoned === true
-      ? [{ name: 'bad', listedBy: 'Pod/web/a', state: 'found' as const, source: POISON }]
-      : [];
+  const { state } = more;
+  const bad = { name: 'bad', listedBy: 'Pod/web/a', ...(state === 'found' && { source: POISON }) };
+  const secrets = state === undefined ? [] : [{ ...bad, state }];
   const merge = {
     origins: new Map([['quay.io', 'Secret/kube-system/original-pull-secret']]),
     verdicts: [],
@@ -110,12 +109,20 @@ table(
       expect: 'denied',
       fails: /expected no credential, found user "node"/,
     },
-    { name: 'a poisoned pod', reason: 'pulls nothing', image: 'quay.io/a', poisoned: true, expect: 'denied' },
+    {
+      name: 'an encrypted Secret',
+      reason: 'may have a credential',
+      image: 'r.io/a',
+      state: 'encrypted',
+      expect: 'denied',
+      fails: /expected "denied", the content of Secret "bad" is unknown/,
+    },
+    { name: 'a poisoned pod', reason: 'pulls nothing', image: 'quay.io/a', state: 'found', expect: 'denied' },
     {
       name: 'a poisoned pod is not anonymous',
       reason: 'it makes no attempt',
       image: 'r.io/a',
-      poisoned: true,
+      state: 'found',
       expect: 'anonymous',
       fails: /can pull nothing: Secret\/web\/bad/,
     },
