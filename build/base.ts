@@ -1,8 +1,8 @@
 /**
- * The runtime that an executable is built on: the Bun package of its platform, at the version of the lock file.
+ * The runtime of an executable: the Bun package of its platform, at the version of the lock file.
  *
- * The machine's own is in `node_modules`. npm refuses to install another platform's there, so that one is fetched once
- * into a cache folder, and taken only when the archive's checksum is the one of `package-lock.json`.
+ * This machine's package is in `node_modules`. npm does not install another platform's, so it is fetched once into a cache
+ * folder, and used only if its checksum matches `package-lock.json`.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync, rmSync } from 'node:fs';
@@ -14,7 +14,7 @@ import { runTool } from './run-tool.ts';
 /** Architectures as Node names them. */
 export type Arch = 'x64' | 'arm64';
 
-/** Those that are built. */
+/** Architectures that are built. */
 export const ARCHS: readonly Arch[] = ['x64', 'arm64'];
 
 const ARCH_OF_PACKAGE: Readonly<Record<Arch, string>> = { x64: 'x64', arm64: 'aarch64' };
@@ -61,7 +61,7 @@ function lockedPackage(root: string, name: string): Locked {
   );
 }
 
-/** The folder appears with a rename, so that its content has been checked. */
+/** Renames the folder into the cache after the checksum was verified. */
 function fetchBase(folder: string, name: string, locked: Locked): void {
   mkdirSync(dirname(folder), { recursive: true });
   using temporary = mkdtempDisposableSync(`${folder}.`);

@@ -1,8 +1,8 @@
 /**
  * `node build/build.ts [--arch x64|arm64|all] [--to FOLDER]`
  *
- * Builds `pullwright-linux-<arch>` into the folder (default `dist/bin`, both architectures), links this machine's as
- * `pullwright` and `crio-credential-provider`, and writes `SHA256SUMS`.
+ * Builds `pullwright-linux-<arch>` into the folder (default `dist/bin`, both architectures), links the executable for this
+ * machine as `pullwright` and `crio-credential-provider`, and writes `SHA256SUMS`.
  */
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -36,7 +36,7 @@ function wantedArchs(text: string): readonly Arch[] {
   throw new UsageError(`Unknown architecture "${text}": expected x64, arm64 or all`);
 }
 
-/** The names that people and kubelets call the executable by. */
+/** Names by which users and kubelets call the executable. */
 const NAMES = ['pullwright', 'crio-credential-provider'];
 
 /** Hard links: the same file under each name. */

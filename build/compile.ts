@@ -1,4 +1,4 @@
-/** Compiles `runtime/commands/executable.ts` and everything it can reach into one executable. */
+/** Compiles `runtime/commands/executable.ts` with its imports into one executable. */
 import { chmodSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -6,7 +6,7 @@ import { SHORT_LIVED_JIT_POLICY } from '../runtime/commands/command-line.ts';
 import { type Arch, baseRuntime, ownArch } from './base.ts';
 import { runTool } from './run-tool.ts';
 
-/** What to compile and where to put it. */
+/** Input of {@link compile}. */
 export interface CompileOptions {
   /** Folder that holds `package.json`. */
   readonly root: string;
@@ -18,12 +18,12 @@ export interface CompileOptions {
 }
 
 /**
- * The flags, each for a reason:
- * - `--bytecode --format=esm --splitting`: each command is a chunk that is read on demand;
+ * Reasons for the flags:
+ * - `--bytecode --format=esm --splitting`: each command is a chunk that is loaded on demand;
  * - `--compile-jit-policy`: see `SHORT_LIVED_JIT_POLICY`;
  * - `--no-compile-autoload-*`: a `.env`, `bunfig.toml`, `tsconfig.json` or `package.json` in the working folder must not
  *   change what a root process does;
- * - `--external`: optional parts of dbus-next that are never reached with a `unix:` address.
+ * - `--external`: optional parts of dbus-next that a `unix:` address does not need.
  */
 const FLAGS: readonly string[] = [
   '--compile',
@@ -40,13 +40,13 @@ const FLAGS: readonly string[] = [
 const EXTERNAL: readonly string[] = ['--external=x11', '--external=usocket'];
 const ENTRY = 'runtime/commands/executable.ts';
 
-/** Builds one executable. Offline, but for another architecture's runtime the first time. */
+/** Builds one executable. Needs the network only for another architecture's runtime, once. */
 export function compile(options: CompileOptions): void {
   const { root, arch, outfile } = options;
   mkdirSync(dirname(outfile), { recursive: true });
   using temporary = mkdtempDisposableSync(join(dirname(outfile), '.build-'));
   const work = temporary.path;
-  // The compiled file knows itself by the name it was built under, so all are built under the same one.
+  // The executable contains the file name it was built with, so all builds use the same name.
   const built = join(work, 'pullwright');
   const compiler = ownRuntime(root);
   runTool(
@@ -66,7 +66,7 @@ export function compile(options: CompileOptions): void {
   renameSync(built, outfile);
 }
 
-/** Paths of all modules that the program can reach, relative to `root`: those that are in every executable. */
+/** Paths of all modules that are in every executable, relative to `root`. */
 export function bundledModules(root: string): readonly string[] {
   using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-modules-'));
   const work = temporary.path;

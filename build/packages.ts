@@ -1,7 +1,7 @@
 /**
- * `npm run build:npm [-- --to FOLDER]`: the two npm packages as tarballs, by default in `dist`. `pullwright` is the command line for
- * laptops: one bundle without dependencies. `@pullwright/charts` is the library: constructs, the fleet with its schema, and test helpers,
- * as JavaScript with types, since Node strips no types inside `node_modules`.
+ * `npm run build:npm [-- --to FOLDER]`: packs the two npm packages as tarballs, by default in `dist`. `pullwright` is the command
+ * line for laptops: one bundle without dependencies. `@pullwright/charts` is the library: constructs, the fleet with its schema,
+ * and test helpers. It is JavaScript with types, because Node strips no types inside `node_modules`.
  */
 import {
   copyFileSync,
@@ -24,7 +24,7 @@ import { packagePath } from './sbom.ts';
 
 const root = realpathSync(join(import.meta.dirname, '..'));
 
-/** As much of `package.json` as the packages take over. */
+/** Fields of `package.json` that the packages use. */
 interface Manifest {
   readonly license: string;
   readonly description: string;
@@ -32,12 +32,12 @@ interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
 }
 
-/** Builds both into `to`. Gives the paths of the tarballs. */
+/** Builds both packages into `to`. Returns the paths of the tarballs. */
 export async function buildPackages(to: string): Promise<readonly string[]> {
   return [await buildCommandLine(to), await buildCharts(to)];
 }
 
-/** Builds `pullwright-<version>.tgz` in the folder `to` and gives its path. */
+/** Builds `pullwright-<version>.tgz` in the folder `to` and returns its path. */
 export function buildCommandLine(to: string): Promise<string> {
   return packed(to, `pullwright-${VERSION}.tgz`, async (folder) => {
     const modules = await bundle(folder);
@@ -58,7 +58,7 @@ require('./needs-node.cjs');
 require('./lib/main.js').runMain(process.argv.slice(2)).then(function (code) { process.exitCode = code; });
 `;
 
-/** Bundles the command line into `folder`: a chunk per command, loaded when it runs. Gives the paths of the modules that went in. */
+/** Bundles the command line into `folder`: one chunk per command, loaded on demand. Returns the paths of the bundled modules. */
 async function bundle(folder: string): Promise<readonly string[]> {
   const { metafile } = await build({
     absWorkingDir: root,
@@ -73,7 +73,7 @@ async function bundle(folder: string): Promise<readonly string[]> {
     target: 'node24',
     legalComments: 'none',
     logLevel: 'error',
-    // Packages in CommonJS call "require" for the modules of Node.
+    // CommonJS packages call `require` for Node's modules.
     banner: { js: 'import{createRequire as from}from"node:module";const require=from(import.meta.url);' },
     plugins: [imageOnly],
   });
@@ -90,7 +90,7 @@ const IMAGE_ONLY: Readonly<Record<string, string>> = {
   sentinel: 'pull-secret-adapter/sentinel',
 };
 
-/** Replaces those commands by one that says where it runs. */
+/** Replaces those commands with an error that says where they run. */
 const imageOnly: Plugin = {
   name: 'image-only',
   setup(bundler) {
@@ -113,7 +113,7 @@ const imageOnly: Plugin = {
   },
 };
 
-/** The licences and notices of the packages that these modules belong to. */
+/** The licences and notices of the packages of these modules. */
 function licencesOf(modules: readonly string[]): string {
   const packages = new Set(modules.flatMap((module) => packagePath(module) ?? []));
   return [...packages]
@@ -127,12 +127,12 @@ function licencesOf(modules: readonly string[]): string {
     .join('\n');
 }
 
-/** Packages that users of the library have in one copy of their own: constructs of two copies of cdk8s do not fit together. */
+/** Peer dependencies, because constructs of two copies of cdk8s are incompatible. */
 const PEERS = ['cdk8s', 'cdk8s-plus-28', 'constructs'];
-/** What the library imports besides. */
+/** Other packages that the library imports. */
 const DEPENDENCIES = ['@marcbachmann/cel-js', 'smol-toml', 'yaml', 'zod'];
 
-/** Builds `pullwright-charts-<version>.tgz` in the folder `to` and gives its path. */
+/** Builds `pullwright-charts-<version>.tgz` in the folder `to` and returns its path. */
 export function buildCharts(to: string): Promise<string> {
   return packed(to, `pullwright-charts-${VERSION}.tgz`, async (folder, { dependencies }) => {
     compileInto(folder, ['charts/mod.ts', 'runtime/diagnose/commands/test.ts']);
@@ -161,7 +161,7 @@ export function buildCharts(to: string): Promise<string> {
   });
 }
 
-/** Compiles `include`, and what it imports, into `out`. */
+/** Compiles `include` and its imports into `out`. */
 function compileInto(out: string, include: readonly string[]): void {
   const config = join(out, 'tsconfig.json');
   const compilerOptions = {
@@ -181,8 +181,8 @@ function compileInto(out: string, include: readonly string[]): void {
 }
 
 /**
- * The kinds that cdk8s-plus lacks are typed by client-node, of which nothing is loaded. No type of these leaves the library: the user's
- * compiler needs neither the package nor its dependencies.
+ * Replaces the types of client-node with `object`. They type kinds that cdk8s-plus lacks, and no exported type of the library
+ * uses them. The user's compiler therefore needs neither client-node nor its dependencies.
  */
 function addTypes(out: string): void {
   const file = join(out, 'runtime/core/kubernetes/objects.d.ts');
@@ -195,7 +195,7 @@ function addTypes(out: string): void {
 
 type Fill = (folder: string, manifest: Manifest) => Promise<Readonly<Record<string, unknown>>>;
 
-/** Packs a folder that `fill` writes to; it gives what the manifest has besides what both packages share. */
+/** Packs a folder that `fill` writes. `fill` returns the manifest fields that differ between the packages. */
 async function packed(to: string, tarball: string, fill: Fill): Promise<string> {
   using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-package-'));
   const folder = temporary.path;

@@ -5,13 +5,13 @@ export interface ReleaseInput {
   /** What `git status --porcelain` prints. */
   readonly status: string;
   readonly changelog: string;
-  /** Of the program, and of package.json. */
+  /** In `runtime/core/version.ts`; `packageVersion` is in package.json. */
   readonly version: string;
   readonly packageVersion: string;
 }
 
 /**
- * One sentence for each thing to fix; none when the tree can be released.
+ * Returns one sentence per problem to fix; none when the tree can be released.
  *
  * @example
  * ```ts
@@ -40,7 +40,7 @@ export function releaseProblems(input: ReleaseInput): readonly string[] {
 }
 
 /**
- * The version that was released before this one, by the sections of the changelog; undefined for the first.
+ * Returns the previous released version, from the sections of the changelog; undefined for the first release.
  *
  * @example
  * ```ts
@@ -76,8 +76,8 @@ function changelogProblem(changelog: string, version: string): readonly string[]
 const INTEGRITY = /^sha512-[\w+/]{86}==$/;
 
 /**
- * One sentence for each package of a lock file that could be another one tomorrow: without a checksum of its own or of the archive that it
- * comes in, with a weaker one, from an address of its own, or a folder that is linked. None when all are pinned.
+ * Returns one sentence per package of a lock file that is not pinned: it or its archive has no sha512 checksum, it has its own
+ * address, or it is a link to a folder. None when all are pinned.
  *
  * @param lock a parsed `package-lock.json`
  *

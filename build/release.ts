@@ -1,8 +1,8 @@
 /**
- * `npm run release -- --key FILE --image NAME [--to FOLDER] [--builder ADDRESS]`: everything of a release in one folder, with checksums,
- * signatures and provenance. Two runs over the same commit give the same bytes, but for the signatures, which differ by nature.
- * Refuses a tree with changes, a version without a dated section in CHANGELOG.md, and to go without a key; `--snapshot` builds all
- * the same, for a trial.
+ * `npm run release -- --key FILE --image NAME [--to FOLDER] [--builder ADDRESS]`: builds a release into one folder, with
+ * checksums, signatures and provenance. Two runs over the same commit give the same bytes, except for ECDSA signatures, which are
+ * random. Rejects a tree with changes, a version without a dated section in CHANGELOG.md, and a missing key. `--snapshot` skips
+ * these checks, for a trial.
  */
 import {
   copyFileSync,
@@ -32,7 +32,7 @@ import { type Artefact, envelope, provenance, sha256, signatureOf, signImage, si
 
 const ROOT = resolve(import.meta.dirname, '..');
 
-/** Who signs, and as what. */
+/** The signing key, and what it signs for. */
 interface Signing {
   /** ECDSA on P-256, PEM. */
   readonly key: string;
@@ -44,19 +44,19 @@ interface Signing {
 }
 
 export interface ReleaseOptions {
-  /** Replaced. */
+  /** Output folder; replaced. */
   readonly to: string;
-  /** Executables that are there already, by architecture; those that are missing are compiled. */
+  /** Prebuilt executables by architecture; missing ones are compiled. */
   readonly executables?: Readonly<Partial<Record<Arch, string>>>;
   /** Without it nothing is signed. */
   readonly signing?: Signing;
   readonly say?: (line: string) => void;
 }
 
-/** Without a signature there is none but this. */
+/** Image repository of an unsigned release. */
 const DEFAULT_REPOSITORY = DEFAULT_IMAGE.slice(0, DEFAULT_IMAGE.lastIndexOf(':'));
 
-/** Builds every artefact and `SHA256SUMS`. Gives the names of the files, sorted. */
+/** Builds every artefact and `SHA256SUMS`. Returns the file names, sorted. */
 export async function buildRelease(options: ReleaseOptions): Promise<readonly string[]> {
   const { to, signing, say = () => undefined } = options;
   rmSync(to, { recursive: true, force: true });
@@ -80,7 +80,7 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   await buildPackages(to);
   archive(join(ROOT, 'dist/manifests'), name('manifests.tar.gz'), ['--use-compress-program=gzip -n']);
   writeTree(join(work, 'helm/pullwright'), chart());
-  // Helm takes the first folder of each path away, and refuses "." for one.
+  // Helm strips the first folder of each path, and rejects "." as that folder.
   archive(join(work, 'helm'), name('chart.tgz'), ['--use-compress-program=gzip -n'], 'pullwright');
   writeTree(join(work, 'bundle'), bundle(signing?.image, image.digest));
   archive(join(work, 'bundle'), name('bundle.tar.gz'), ['--use-compress-program=gzip -n']);
@@ -95,7 +95,7 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   return readdirSync(to).sort();
 }
 
-/** The built-in fleet; its other systems can be turned on, but for the adapter, which needs an API. */
+/** The built-in fleet, with its other systems switched off. The adapter is missing, because it needs an API. */
 function chart(): ReturnType<typeof renderChart> {
   const [cluster] = defaultFleet.clusters;
   const systems = {
@@ -110,8 +110,8 @@ function chart(): ReturnType<typeof renderChart> {
 }
 
 /**
- * What OLM installs: the image by the digest of this release, at the repository that is signed. The systems are those of docs/olm.md,
- * with which every kind of ours has its CustomResourceDefinition.
+ * The bundle for OLM: the image by the digest of this release, at the repository that is signed. The systems are those of
+ * docs/olm.md; together they render the CustomResourceDefinition of every kind of ours.
  */
 function bundle(repository: string = DEFAULT_REPOSITORY, digest: string): ReturnType<typeof renderBundle> {
   const systems = { 'global-pull-secret': {}, 'pull-secret-injection': {} };
@@ -142,7 +142,7 @@ export function assertReleasable(root: string = ROOT): void {
     });
 }
 
-/** Signs the sums, which cover all files; the image, under its platforms too; and says where all of it comes from. */
+/** Signs `SHA256SUMS`, which covers all files, and the image with each platform; writes the provenance. */
 function signRelease(
   to: string,
   work: string,
@@ -198,7 +198,7 @@ function flags() {
   }).values;
 }
 
-/** @throws PullwrightError `NotSigned` when something that a signature needs is not said */
+/** @throws PullwrightError `NotSigned` when the key or the repository is missing */
 function signingOf({ key, image, builder, snapshot }: ReturnType<typeof flags>): Signing | undefined {
   if (key === undefined && snapshot) return undefined;
   if (key === undefined || image === undefined)

@@ -1,13 +1,13 @@
-/** Bundles the script and style of the report's page into one source file, so that nothing has to be built to run from source. */
+/** Bundles script and style of the HTML report into one source file, so that running from source needs no build. */
 import { writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 
 const root = new URL('..', import.meta.url).pathname;
 
-/** The source file that holds both. */
+/** The generated source file. */
 export const PAGE_FILE = 'runtime/diagnose/views/page.ts';
 
-/** What the file must say. */
+/** The content of the generated file. */
 export async function pageSource(): Promise<string> {
   const [script, style] = await Promise.all([bundle('main.ts'), bundle('style.css')]);
   return [

@@ -1,8 +1,8 @@
-/** Build tools: run to their end, with what they printed in the error when they fail. */
+/** Runs build tools. If one fails, the error contains its output. */
 import { spawnSync } from 'node:child_process';
 import { PullwrightError } from '../runtime/core/errors.ts';
 
-/** Runs `[program, ...args]` in `cwd` and gives what it wrote to stdout. */
+/** Runs `[program, ...args]` in `cwd` and returns its stdout. */
 export function runTool([program = '', ...args]: readonly string[], cwd: string): string {
   const ran = spawnSync(program, args, { cwd, encoding: 'utf8', maxBuffer: 64 << 20 });
   if (ran.status === 0) return ran.stdout;
@@ -13,7 +13,7 @@ export function runTool([program = '', ...args]: readonly string[], cwd: string)
   });
 }
 
-/** Packs `what` of a folder: sorted, without times and owners, so that the same files give the same bytes. */
+/** Packs `what` of a folder, sorted and without times and owners, so that the same files give the same bytes. */
 export function archive(folder: string, file: string, more: readonly string[], what = '.'): void {
   const flags = ['--sort=name', '--format=ustar', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];
   runTool(['tar', ...flags, '--mode=u+rw,go-w,a+rX', ...more, '-cf', file, '-C', folder, what], folder);

@@ -1,8 +1,8 @@
 /**
- * The bill of materials of the image: the packages whose modules are in the executable, the runtime that it is built on, the packages
- * of the base, and the executables themselves.
+ * The software bill of materials of the image: the packages whose modules are in the executable, the Bun runtime, the packages of
+ * the base image, and the executables.
  *
- * npm writes what it knows of each package from the lock file; which of them are in the executable the bundler says.
+ * npm describes every package of the lock file; the bundler reports which of them are in the executable.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { bundledModules } from './compile.ts';
 import { basePins, type PinnedPackage, packageAddresses } from './image/debian.ts';
 import { runTool } from './run-tool.ts';
 
-/** Runtimes that executables are built on: optional to npm, part of each executable. */
+/** Runtimes of the executables: optional dependencies for npm, but part of each executable. */
 const RUNTIMES: readonly string[] = ['@oven/bun-linux-x64', '@oven/bun-linux-aarch64'];
 const PROGRAM = `SPDXRef-Package-pullwright-${VERSION}`;
 
@@ -47,7 +47,7 @@ interface Lock {
 }
 
 /**
- * SPDX 2.3 without anything that differs between two runs.
+ * Returns an SPDX 2.3 document that is the same in every run.
  *
  * @param root folder of `package-lock.json`
  * @param executables paths of the executables that are shipped
@@ -72,7 +72,7 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
     ({ spdxElementId, relatedSpdxElement }) => kept.has(spdxElementId) && kept.has(relatedSpdxElement),
   );
   const placed = new Set([PROGRAM, ...between.map(({ spdxElementId }) => spdxElementId)]);
-  // What it was a dependency of may not be shipped.
+  // The package that depends on it may not be shipped, so the program contains it directly.
   const unplaced = fromNpm.filter(({ SPDXID }) => !placed.has(SPDXID));
   const relationships: readonly Relationship[] = [
     ...between,
@@ -91,8 +91,8 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
 }
 
 /**
- * Packages with a module in the executable, and the runtimes: `zod@4.6.7`, and what the lock file has as checksum of it. A copy inside of
- * another package's archive has none, and npm may list that one.
+ * Shipped packages (`zod@4.6.7`) with their checksum in the lock file: those with a module in the executable, and the runtimes. A
+ * copy inside another package's archive has no checksum, so another copy's is used.
  */
 function shippedPackages(root: string, lock: Lock): ReadonlyMap<string, string | undefined> {
   const found = new Map<string, string | undefined>();
@@ -105,7 +105,7 @@ function shippedPackages(root: string, lock: Lock): ReadonlyMap<string, string |
   return found;
 }
 
-/** npm's `sha512-<base64>` as the bill has it. */
+/** Converts npm's `sha512-<base64>` to a checksum of SPDX. */
 function sumOf(integrity: string): { readonly algorithm: string; readonly checksumValue: string } {
   const [algorithm = '', base64 = ''] = integrity.split(/-(.*)/s);
   return {
@@ -115,7 +115,7 @@ function sumOf(integrity: string): { readonly algorithm: string; readonly checks
 }
 
 /**
- * Folder of the package that a module belongs to; undefined for the product's own.
+ * Returns the folder of the package that contains a module; undefined for a module of the repository.
  *
  * @example
  * ```ts
@@ -123,7 +123,7 @@ function sumOf(integrity: string): { readonly algorithm: string; readonly checks
  * import assert from 'node:assert/strict';
  *
  * assert.equal(packagePath('node_modules/a/node_modules/@b/c/lib/d.js'), 'node_modules/a/node_modules/@b/c');
- * assert.equal(packagePath('runtime/main.ts'), undefined);
+ * assert.equal(packagePath('runtime/commands/main.ts'), undefined);
  * ```
  */
 export function packagePath(module: string): string | undefined {
@@ -165,7 +165,7 @@ function executableFile([arch, path]: readonly [Arch, string]): {
     SPDXID: `SPDXRef-File-pullwright-linux-${arch}`,
     fileName: './usr/bin/pullwright',
     comment: `linux-${arch}`,
-    // The format requires SHA-1 in any case.
+    // SPDX requires SHA-1.
     checksums: [
       { algorithm: 'SHA1', checksumValue: sum('sha1') },
       { algorithm: 'SHA256', checksumValue: sum('sha256') },

@@ -1,6 +1,6 @@
 /**
- * Signatures of a release, by a key on disk, without a service: verified by cosign, by nodes (`policy.json` of containers/image), and
- * by openssl.
+ * Signs a release with a key on disk, without a service. cosign, nodes (`policy.json` of containers/image) and openssl can verify
+ * the signatures.
  *
  * Sources: cosign's signature specification (simple signing payload, storage by tag), DSSE v1, in-toto Statement v1, SLSA provenance v1.
  */
@@ -13,18 +13,18 @@ const DSSE = 'application/vnd.dsse.envelope.v1+json';
 const IN_TOTO = 'application/vnd.in-toto+json';
 const PREDICATE = 'https://slsa.dev/provenance/v1';
 
-/** Something with a digest that a release consists of. */
+/** A part of a release, with its digest. */
 export interface Artefact {
   readonly name: string;
   readonly sha256: string;
 }
 
-/** What a release was made from and by. */
+/** Input of {@link provenance}. */
 export interface ProvenanceInput {
   readonly version: string;
-  /** Of the source. */
+  /** Git commit of the source. */
   readonly commit: string;
-  /** Builder id: an address that stands for a build platform and its rules. */
+  /** Builder id: an address that identifies a build platform and its rules. */
   readonly builder: string;
   readonly subjects: readonly Artefact[];
   /** Resolved dependencies, by package address. */
@@ -32,7 +32,7 @@ export interface ProvenanceInput {
 }
 
 /**
- * The statement of where a release comes from: in-toto's, with SLSA's predicate.
+ * Returns the provenance of a release: an in-toto statement with SLSA's predicate.
  *
  * @example
  * ```ts
@@ -65,7 +65,7 @@ export function provenance({ version, commit, builder, subjects, materials }: Pr
 }
 
 /**
- * A private key that cosign and nodes can verify with: ECDSA on P-256, PEM.
+ * Parses a private key whose signatures cosign and nodes can verify: ECDSA on P-256, PEM.
  *
  * @throws PullwrightError `SigningKey` when the text is not such a key
  */
@@ -90,12 +90,12 @@ function badKey(reason: string): PullwrightError {
   });
 }
 
-/** ECDSA with SHA-256 over the bytes, as base64: what `cosign verify-blob --signature` reads. */
+/** ECDSA with SHA-256 over the bytes, as base64, for `cosign verify-blob --signature`. */
 export function signatureOf(key: KeyObject, bytes: Uint8Array): string {
   return sign('sha256', bytes, key).toString('base64');
 }
 
-/** A DSSE envelope around a statement. */
+/** Signs a statement and returns the DSSE envelope. */
 export function envelope(key: KeyObject, statement: object): string {
   const payload = Buffer.from(JSON.stringify(statement));
   const sig = signatureOf(key, preAuthentication(IN_TOTO, payload));
@@ -106,23 +106,23 @@ export function envelope(key: KeyObject, statement: object): string {
   });
 }
 
-/** What DSSE signs: type and payload, each with its length. */
+/** The bytes that DSSE signs: type and payload, each with its length. */
 function preAuthentication(type: string, payload: Uint8Array): Uint8Array {
   const head = `DSSEv1 ${Buffer.byteLength(type)} ${type} ${payload.length} `;
   return Buffer.concat([Buffer.from(head), payload]);
 }
 
-/** What is signed of an image. */
+/** Input of {@link signImage}. */
 export interface ImageToSign {
-  /** Name without tag, as nodes pull it: policies of nodes compare it. */
+  /** Name without tag, as nodes pull it. The policies of nodes compare it. */
   readonly repository: string;
-  /** The index and the image of each platform: nodes verify what they run, cosign what a tag names. */
+  /** Digests of the index and of each platform's image: nodes verify what they run, cosign what a tag names. */
   readonly digests: readonly string[];
-  /** The envelope of each. */
+  /** DSSE envelope, attached to each digest. */
   readonly attestation: string;
 }
 
-/** Writes a layout with the signatures and attestations of an image, under the tags where cosign and nodes look for them. */
+/** Writes an OCI layout with the signatures and attestations of an image, under the tags that cosign and nodes read. */
 export function signImage(key: KeyObject, image: ImageToSign, to: string): void {
   const layout = new ImageLayout(to);
   const tagged = image.digests.flatMap((digest) => {

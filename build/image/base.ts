@@ -1,6 +1,6 @@
 /**
- * The few files that a compiled executable needs around it, from Debian's packages of its architecture: the C library, its
- * resolver, and the certificates of public authorities. No shell, no package manager, nothing else.
+ * The files that a compiled executable needs, from the Debian packages of its architecture: the C library, the resolver, and the
+ * certificates of public authorities. No shell and no package manager.
  */
 import {
   copyFileSync,
@@ -37,13 +37,13 @@ const LOADER: Readonly<Record<Arch, string>> = {
   arm64: 'lib/ld-linux-aarch64.so.1',
 };
 
-/** The user that the image runs as, unless a pod says otherwise: the node agent's does. */
+/** The user of the image, unless a pod sets another, as the node agent's does. */
 export const NONROOT = 65532;
 
 /**
- * Paths of the packages of the base. They are fetched once and kept in the user's cache folder, by checksum.
+ * Returns the paths of the base image's packages. They are cached in the user's cache folder, by checksum.
  *
- * @throws PullwrightError when a package is not to be had, or is not the pinned one
+ * @throws PullwrightError when a package is unavailable or does not match its pinned checksum
  */
 export function basePackages(arch: Arch): readonly string[] {
   const pins = basePins();
@@ -52,7 +52,7 @@ export function basePackages(arch: Arch): readonly string[] {
 }
 
 /**
- * Puts the base into `rootfs`.
+ * Copies the files of the base image into `rootfs`.
  *
  * @throws PullwrightError as {@link basePackages}
  */
@@ -62,7 +62,7 @@ export function layBase(rootfs: string, arch: Arch): void {
   for (const deb of basePackages(arch)) runTool(['dpkg-deb', '--extract', deb, unpacked], unpacked);
   const folder = `lib/${TRIPLET[arch]}`;
   for (const name of LIBRARIES) copyLibrary(unpacked, `${folder}/${name}`, join(rootfs, folder, name));
-  // The package's own link to the loader is absolute: followed here, it would lead to this machine's.
+  // The package's link to the loader is absolute, so following it would copy this machine's loader.
   copyLibrary(unpacked, `${folder}/${basename(LOADER[arch])}`, join(rootfs, LOADER[arch]));
   certificates(unpacked, rootfs);
   mkdirSync(join(rootfs, 'etc'), { recursive: true });
@@ -85,7 +85,7 @@ function copyLibrary(from: string, path: string, to: string): void {
   copyFileSync(join(from, path), to);
 }
 
-/** The package holds them one by one; programs read one file. */
+/** Concatenates the certificates: the package has one file for each, programs read one file. */
 function certificates(from: string, rootfs: string): void {
   const files = globSync('usr/share/ca-certificates/mozilla/*.crt', { cwd: from }).sort();
   mkdirSync(join(rootfs, 'etc/ssl/certs'), { recursive: true });

@@ -35,11 +35,11 @@ export const LABELS: Readonly<Record<string, string>> = {
 export interface ImageOptions {
   /** Folder of the layout; replaced. */
   readonly to: string;
-  /** Executables by architecture; those that are missing are compiled. */
+  /** Executables by architecture; missing ones are compiled. */
   readonly executables?: Readonly<Partial<Record<Arch, string>>>;
 }
 
-/** Builds the layout and gives the descriptor of the index. The same sources give the same digest. */
+/** Builds the layout and returns the descriptor of the index. The same sources give the same digest. */
 export function buildImage(options: ImageOptions): Descriptor {
   rmSync(options.to, { recursive: true, force: true });
   const layout = new ImageLayout(options.to);
@@ -83,7 +83,7 @@ function withWork<T>(body: (work: string) => T): T {
   return body(work);
 }
 
-/** One file under all its names: what is shared by agent, provider and reconciler is one layer. */
+/** One file under all its names, so that agent, provider and reconciler share one layer. */
 function layProgram(rootfs: string, executable: string): void {
   mkdirSync(join(rootfs, 'usr/bin'), { recursive: true });
   copyFileSync(executable, join(rootfs, 'usr/bin/pullwright'));

@@ -1,9 +1,9 @@
 /**
- * Debian's packages that the base of the image is made of, exactly: `base-packages.json` names version, address and checksum of each,
- * and what has another checksum is refused. `npm run base:update` writes that file anew.
+ * The Debian packages of the base image. `base-packages.json` pins the version, path and checksum of each; a package with another
+ * checksum is rejected. `npm run base:update` rewrites that file.
  *
- * A mirror keeps the newest version alone, so a version that was replaced is taken from the archive's snapshot of the day it was
- * pinned. Source: https://snapshot.debian.org.
+ * A mirror keeps only the newest version, so a replaced version is fetched from the archive's snapshot of the day it was pinned.
+ * Source: https://snapshot.debian.org.
  */
 import { existsSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -19,35 +19,35 @@ export type DebianArch = 'amd64' | 'arm64';
 export interface PinnedPackage {
   readonly name: string;
   readonly version: string;
-  /** `all` for a package without programs. */
+  /** `all` for an architecture-independent package. */
   readonly architecture: DebianArch | 'all';
-  /** The archive that has it. */
+  /** The archive that contains it. */
   readonly archive: 'debian' | 'debian-security';
-  /** Place in the archive. */
+  /** Path in the archive. */
   readonly path: string;
   readonly size: number;
   readonly sha256: string;
 }
 
-/** What `base-packages.json` holds. */
+/** Content of `base-packages.json`. */
 export interface BasePins {
-  /** Day of the archive's snapshot that has every package, as snapshot.debian.org writes it. */
+  /** A snapshot of the archive that has every package, in the format of snapshot.debian.org. */
   readonly snapshot: string;
   readonly packages: readonly PinnedPackage[];
 }
 
-/** Where packages come from, and where they are kept. */
+/** Where packages are fetched from, and where they are cached. */
 export interface PackageSources {
-  /** Base addresses of the archives, in the order in which they are tried. */
+  /** Base URLs of the archives, in the order in which they are tried. */
   readonly mirrors: readonly string[];
-  /** Folder of packages that were fetched, each under its checksum. */
+  /** Folder of the fetched packages, each named by its checksum. */
   readonly cache: string;
 }
 
-/** The file of pins. */
+/** Path of the pins. */
 export const PINS: string = join(import.meta.dirname, 'base-packages.json');
 
-/** A mirror of Debian, tried before the snapshot. `PULLWRIGHT_DEBIAN_MIRROR` names another, such as that of a disconnected site. */
+/** The Debian mirror, tried before the snapshot. `PULLWRIGHT_DEBIAN_MIRROR` names another, such as for a disconnected site. */
 export function debianMirror(): string {
   return process.env['PULLWRIGHT_DEBIAN_MIRROR'] ?? 'http://deb.debian.org';
 }
@@ -57,19 +57,19 @@ export function basePins(): BasePins {
   return JSON.parse(readFileSync(PINS, 'utf8')) as BasePins;
 }
 
-/** The packages of one architecture. */
+/** The packages for one architecture, including those for all. */
 export function packagesOf({ packages }: BasePins, arch: DebianArch): readonly PinnedPackage[] {
   return packages.filter(({ architecture }) => architecture === arch || architecture === 'all');
 }
 
-/** The usual sources of a build. */
+/** The default sources of a build. */
 export function packageSources(): PackageSources {
   const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
   return { mirrors: [debianMirror()], cache: join(caches, 'pullwright/image-base') };
 }
 
 /**
- * Address of a package below a mirror, or in the snapshot of the day it was pinned.
+ * Returns the URLs of a package: below each mirror, then in the snapshot of the day it was pinned.
  *
  * @example
  * ```ts
@@ -97,9 +97,9 @@ export function packageAddresses(
 }
 
 /**
- * Path of a package whose bytes are the pinned ones, from the cache, the mirrors, or the snapshot.
+ * Returns the path of a package with the pinned checksum, from the cache, the mirrors or the snapshot.
  *
- * @throws PullwrightError `BaseChecksum` when a source gives other bytes, `BaseGone` when none has it
+ * @throws PullwrightError `BaseChecksum` when a source has other content, `BaseGone` when no source has the package
  */
 export function pinnedPackage(pin: PinnedPackage, snapshot: string, sources: PackageSources): string {
   const kept = join(sources.cache, `${pin.sha256}.deb`);
@@ -115,7 +115,7 @@ export function pinnedPackage(pin: PinnedPackage, snapshot: string, sources: Pac
   return kept;
 }
 
-/** Fetched as apt does, so that its proxy and its transports apply; the caller verifies the bytes. */
+/** Fetches with apt's helper, so that its proxy and transports apply. The caller verifies the checksum. */
 function fetchFirst(pin: PinnedPackage, addresses: readonly string[], to: string): string {
   const refusals: string[] = [];
   for (const address of addresses) {

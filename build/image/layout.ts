@@ -1,6 +1,6 @@
 /**
  * An OCI image layout on disk: content-addressed blobs, a manifest per platform, one index. The same input gives the same
- * digests, so that an image can be rebuilt and compared.
+ * digests, so an image can be rebuilt and compared.
  *
  * Source of the format: OCI Image Format Specification 1.1.
  */
@@ -9,7 +9,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 
-/** Points at a blob. */
+/** Describes a blob. */
 export interface Descriptor {
   readonly mediaType: string;
   readonly digest: string;
@@ -19,7 +19,7 @@ export interface Descriptor {
   readonly artifactType?: string;
 }
 
-/** A blob of a manifest. */
+/** A blob with its annotations, for {@link ImageLayout.carrier}. */
 export interface Carried {
   readonly mediaType: string;
   readonly content: Uint8Array;
@@ -32,7 +32,7 @@ const CONFIG = 'application/vnd.oci.image.config.v1+json';
 const LAYER = 'application/vnd.oci.image.layer.v1.tar+gzip';
 const EMPTY = 'application/vnd.oci.empty.v1+json';
 
-/** Time of every file and of the image: reproducible builds have no clock. */
+/** Creation time of the image, fixed so that builds are reproducible. */
 export const EPOCH = '1970-01-01T00:00:00Z';
 
 export class ImageLayout {
@@ -44,7 +44,7 @@ export class ImageLayout {
     writeFileSync(join(dir, 'oci-layout'), '{"imageLayoutVersion":"1.0.0"}');
   }
 
-  /** Stores bytes under their digest. */
+  /** Stores a blob under its digest. */
   blob(mediaType: string, content: Uint8Array): Descriptor {
     const hash = createHash('sha256').update(content).digest('hex');
     writeFileSync(join(this.#dir, 'blobs/sha256', hash), content);
@@ -56,7 +56,7 @@ export class ImageLayout {
   }
 
   /**
-   * One platform's image.
+   * Stores the image of one platform.
    *
    * @param layers tar archives, lowest first
    * @param config the `config` part: user, entry point, labels
@@ -81,7 +81,7 @@ export class ImageLayout {
     };
   }
 
-  /** A document that belongs to `subject`, such as its bill of materials. */
+  /** Stores a document about `subject`, such as its bill of materials. */
   attach(subject: Descriptor, artifactType: string, content: Uint8Array): Descriptor {
     const { mediaType, digest, size } = subject;
     const config = this.blob(EMPTY, Buffer.from('{}'));
@@ -90,7 +90,7 @@ export class ImageLayout {
     return { ...this.#manifest({ artifactType, config, layers, subject: subjectRef }), artifactType };
   }
 
-  /** The multi-platform index under `tag`, and what belongs to it. Ends the layout. */
+  /** Writes the multi-platform index under `tag`, and its attached documents. Call it last. */
   finish(
     tag: string,
     images: readonly Descriptor[],
@@ -103,7 +103,7 @@ export class ImageLayout {
     return index;
   }
 
-  /** One manifest with one blob, as signatures are stored. */
+  /** Stores a manifest with one blob, the format of signatures. */
   carrier({ mediaType, content, annotations }: Carried): Descriptor {
     const layer = { ...this.blob(mediaType, content), annotations };
     const config = this.json(CONFIG, {
@@ -119,7 +119,7 @@ export class ImageLayout {
     return this.json(MANIFEST, { schemaVersion: 2, mediaType: MANIFEST, ...fields });
   }
 
-  /** Says what the layout holds. Ends it. */
+  /** Writes `index.json`, which lists the manifests. Call it last. */
   index(manifests: readonly Descriptor[]): void {
     writeFileSync(
       join(this.#dir, 'index.json'),

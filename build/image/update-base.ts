@@ -1,9 +1,9 @@
 /**
- * `npm run base:update [-- --check]`: asks Debian for the newest packages of the image's base and writes their versions and
- * checksums to `base-packages.json`. A fix of a library arrives by this command and a commit. `--check` writes nothing and ends
- * with 1 when there is something newer.
+ * `npm run base:update [-- --check]`: writes versions and checksums of the newest packages of the base image to
+ * `base-packages.json`. Commit the result to ship a fix of a library. `--check` writes nothing, and exits with 1 if there is a
+ * newer package.
  *
- * apt verifies the signature of Debian's lists by the keys of `debian-archive-keyring`.
+ * apt verifies the signatures of Debian's package lists with the keys of `debian-archive-keyring`.
  */
 import { mkdirSync, mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -13,14 +13,14 @@ import { describeError, PullwrightError } from '../../runtime/core/errors.ts';
 import { runTool } from '../run-tool.ts';
 import { type BasePins, type DebianArch, debianMirror, PINS, type PinnedPackage } from './debian.ts';
 
-/** The release that the base is taken from. */
+/** Debian release of the base image. */
 const RELEASE = 'bookworm';
 const PACKAGES: readonly string[] = ['ca-certificates', 'libc6'];
 const ARCHITECTURES: readonly DebianArch[] = ['amd64', 'arm64'];
 const KEYS = '/usr/share/keyrings/debian-archive-keyring.gpg';
 
 /**
- * What a line of `apt-get download --print-uris` says; undefined for other lines.
+ * Parses a line of `apt-get download --print-uris`; undefined for other lines.
  *
  * @example
  * ```ts
@@ -48,7 +48,7 @@ export function pinFrom(line: string): PinnedPackage | undefined {
   const [name = '', version = '', architecture = ''] = file.replace(/\.deb$/, '').split('_');
   return {
     name,
-    // A colon of an epoch is written %3a in file names.
+    // File names write the colon of an epoch as %3a.
     version: decodeURIComponent(version),
     architecture: architecture as PinnedPackage['architecture'],
     archive: address.slice(0, pool).endsWith('/debian-security') ? 'debian-security' : 'debian',
@@ -58,7 +58,7 @@ export function pinFrom(line: string): PinnedPackage | undefined {
   };
 }
 
-/** The newest packages, as Debian's signed lists have them now. */
+/** The newest packages in Debian's signed package lists. */
 function newest(): readonly PinnedPackage[] {
   using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-base-'));
   const work = temporary.path;
@@ -67,14 +67,14 @@ function newest(): readonly PinnedPackage[] {
       .split('\n')
       .flatMap((line) => pinFrom(line) ?? []),
   );
-  // A package for all architectures is found under each.
+  // A package for all architectures is listed for each.
   const found = new Map(pins.map((pin) => [`${pin.name} ${pin.architecture}`, pin]));
   return [...found.values()].sort((a, b) =>
     `${a.name} ${a.architecture}` < `${b.name} ${b.architecture}` ? -1 : 1,
   );
 }
 
-/** apt with a state of its own, so that neither the machine's packages nor its sources play a part. */
+/** Runs apt with its own state, independent of the machine's packages and sources. */
 function listed(work: string, arch: DebianArch): string {
   const state = join(work, arch);
   for (const folder of ['lists/partial', 'cache/archives/partial'])
@@ -101,7 +101,7 @@ function listed(work: string, arch: DebianArch): string {
   return runTool(['apt-get', ...flags, '-qq', 'download', '--print-uris', ...PACKAGES], state);
 }
 
-/** The day after `now`: the first snapshot that has what was published until then. */
+/** The day after `now`: the first snapshot that has everything published until then. */
 function snapshotAfter(now: Date): string {
   const next = new Date(now.getTime() + 86_400_000).toISOString();
   return `${next.slice(0, 10).replaceAll('-', '')}T000000Z`;

@@ -1,10 +1,10 @@
-/** The page of alerts, out of a fleet that has every one. */
+/** The reference page of alerts, from a fleet that renders every alert. */
 import { parse } from 'yaml';
 import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
 import { RUNBOOKS } from '../../charts/shared/monitoring.ts';
 import { codeSpan, grouped, prose, table } from './markdown.ts';
 
-/** An alert as it is rendered. */
+/** An alert as rendered. */
 export interface AlertRule {
   readonly alert: string;
   readonly expr: string;
@@ -13,7 +13,7 @@ export interface AlertRule {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** Sections with every switch that renders an alert. */
+/** Sections of systems that enable every alert. */
 const SECTIONS: Readonly<Record<string, unknown>> = {
   'credential-provider': { alerts: true, installer: {}, matchImages: ['a.example.com'] },
   'pull-secret-adapter': {
@@ -23,7 +23,7 @@ const SECTIONS: Readonly<Record<string, unknown>> = {
   },
 };
 
-/** Every alert that can be rendered, in the order of their files. @param runbooks where a fleet publishes its runbooks */
+/** Returns every alert that can be rendered, in the order of their files. @param runbooks base URL of a fleet's runbooks */
 export function allAlerts(runbooks?: string): readonly AlertRule[] {
   const sections = (kind: 'standalone' | 'hosted'): Readonly<Record<string, unknown>> =>
     Object.fromEntries(
@@ -39,7 +39,7 @@ export function allAlerts(runbooks?: string): readonly AlertRule[] {
         name: 'hosted',
         kind: 'hosted',
         management: 'management',
-        // The installer is for stand-alone clusters.
+        // Only stand-alone clusters have the installer.
         systems: { ...sections('hosted'), 'credential-provider': { alerts: true } },
       },
     ],

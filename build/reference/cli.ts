@@ -1,4 +1,4 @@
-/** The reference of the command line, as Markdown and as a man page, out of the tables of the commands. */
+/** The reference of the command line, as Markdown and as a man page, from the tables of the commands. */
 import type { Command, Permissions } from '../../runtime/cli/command.ts';
 import { type CommandSpec, helpText } from '../../runtime/cli/help.ts';
 import { COMMANDS } from '../../runtime/commands/table.ts';
@@ -6,13 +6,13 @@ import { VERSION } from '../../runtime/core/version.ts';
 import { OUTCOMES } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { codeSpan, table } from './markdown.ts';
 
-/** What is written about a command. */
+/** Input of the reference for one command. */
 export interface CommandPage {
   readonly spec: CommandSpec;
   readonly permissions: Permissions;
 }
 
-/** Every command of the program, by name. */
+/** Every command, sorted by name. */
 export async function commandPages(): Promise<readonly CommandPage[]> {
   const commands = await Promise.all(Object.values(COMMANDS).map((entry): Promise<Command> => entry.load()));
   return Promise.all(
@@ -21,7 +21,7 @@ export async function commandPages(): Promise<readonly CommandPage[]> {
 }
 
 /**
- * Markdown: the help of each command, and what it touches.
+ * Returns Markdown with the help and the permissions of each command.
  *
  * @example
  * ```ts
@@ -79,12 +79,12 @@ function touched({ reads, writes, hosts, api }: Permissions): readonly string[] 
   return lines.length === 0 ? [] : ['Permissions:', '', ...lines, ''];
 }
 
-/** What looks like a tag is none. */
+/** Escapes `<`, which would start an HTML tag. */
 function prose(text: string): string {
   return text.replaceAll('<', '&lt;');
 }
 
-/** The page `pullwright.1`, in the macros of man(7). */
+/** Returns the page `pullwright.1`, in the macros of man(7). */
 export function manPage(pages: readonly CommandPage[]): string {
   return [
     `.TH PULLWRIGHT 1 "" "pullwright ${VERSION}" "User Commands"`,
@@ -105,7 +105,7 @@ export function manPage(pages: readonly CommandPage[]): string {
   ].join('\n');
 }
 
-/** Text that troff prints verbatim: a line must not begin with a period or a quote. */
+/** Escapes text that troff prints verbatim: a line must not begin with a period or a quote. */
 function roff(text: string): string {
   const escaped = text.replaceAll('\\', '\\e').replaceAll('-', '\\-');
   return /^[.']/.test(escaped) ? `\\&${escaped}` : escaped;

@@ -1,9 +1,9 @@
-/** Fields of a schema as rows: of custom resources, and of the fleet file. */
+/** Fields of a schema as table rows, for custom resources and the fleet file. */
 import { codeSpan, prose, table } from './markdown.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 
-/** A field, by its path from the top. */
+/** A field with its path from the root. */
 export interface FieldRow {
   /** `spec.secrets[].name` */
   readonly path: string;
@@ -14,7 +14,7 @@ export interface FieldRow {
 }
 
 /**
- * Every field below a schema, outer ones first.
+ * Returns every field below a schema, outer ones first.
  *
  * @example
  * ```ts
@@ -51,7 +51,7 @@ export function fieldRows(schema: Schema, path = ''): readonly FieldRow[] {
   ];
 }
 
-/** A table of the rows. */
+/** Renders the rows as a table. */
 export function fieldTable(rows: readonly FieldRow[]): readonly string[] {
   return table(
     ['field', 'type', 'default', ''],
@@ -70,7 +70,7 @@ function branchesOf(schema: Schema): readonly Schema[] {
   );
 }
 
-/** Of alternatives, the one that has words. */
+/** The description of the field, or of its first alternative that has one. */
 function describedBy(field: Schema): string {
   const own = field['description'];
   if (typeof own === 'string') return own;

@@ -1,4 +1,4 @@
-/** The pages of custom resources and of the fleet file. */
+/** The reference pages of custom resources and of the fleet file. */
 
 import { fleetJsonSchema } from '../../charts/fleet-schema.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
@@ -23,7 +23,7 @@ interface Spec {
   }[];
 }
 
-/** Every definition that the charts render. */
+/** Every CustomResourceDefinition that the charts render. */
 export const DEFINITIONS: readonly (() => KubeObject)[] = [
   pullSecretProfileCrd,
   pullSecretGrantCrd,
@@ -32,10 +32,10 @@ export const DEFINITIONS: readonly (() => KubeObject)[] = [
   sidecarSetCrd,
 ];
 
-/** The API server takes no description of it in a definition, and has its own. */
+/** Description of `metadata`. A definition cannot contain one: the API server uses its own. */
 const METADATA = 'Name, labels and annotations of the object, and its namespace where it is in one';
 
-/** Fields of the stored version. */
+/** Fields of the storage version. */
 export function fieldsOfKind(definition: KubeObject): readonly FieldRow[] {
   const { versions } = definition.spec as Spec;
   return versions
@@ -69,7 +69,7 @@ export function kindsPage(): string {
   ].join('\n');
 }
 
-/** Fields of a fleet file. */
+/** Returns every field of a fleet file. */
 export function fleetFields(): readonly FieldRow[] {
   return fieldRows(fleetJsonSchema());
 }
@@ -96,7 +96,7 @@ export function fleetPage(): string {
   ].join('\n');
 }
 
-/** Sections stand under `defaults` too, where they are the same. */
+/** Whether the field is in a section of `clusters[]`. The sections of `defaults` are the same. */
 function isSection({ path }: FieldRow): boolean {
   return path.startsWith('clusters[].systems.');
 }

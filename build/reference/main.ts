@@ -1,6 +1,6 @@
 /**
- * `npm run reference`: writes every page of `docs/reference`, and the schema of the fleet file beside it, out of the tables and the sources of the program. The
- * same texts are held against the folder in the test suite.
+ * `npm run reference`: writes every page of `docs/reference` and the schema of the fleet file, from the tables and sources of the
+ * program. A test compares the committed files with the same output.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -14,13 +14,13 @@ import { rightsPage } from './rights.ts';
 import { allSaid } from './said.ts';
 import { readSources } from './source.ts';
 
-/** Where the pages are. */
+/** Folder of the pages. */
 export const REFERENCE: string = resolve(import.meta.dirname, '../../docs/reference');
 
-/** For editors of a fleet file. */
+/** JSON schema of the fleet file, for editors. */
 export const FLEET_SCHEMA: string = join(REFERENCE, '../fleet.schema.json');
 
-/** Every page by its name in the folder. */
+/** Returns every page by its file name. */
 export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   const commands = await commandPages();
   const sources = readSources();
@@ -39,7 +39,7 @@ export async function referencePages(): Promise<ReadonlyMap<string, string>> {
   ]);
 }
 
-/** Writes them. */
+/** Writes every page and the schema. */
 export async function writeReference(): Promise<void> {
   mkdirSync(REFERENCE, { recursive: true });
   for (const [name, text] of await referencePages()) writeFileSync(join(REFERENCE, name), text);

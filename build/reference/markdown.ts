@@ -1,19 +1,19 @@
-/** Markdown out of rows. */
+/** Renders rows as Markdown. */
 
-/** A table, or nothing where there is no row. */
+/** Renders a table; empty without rows. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
   if (rows.length === 0) return [];
   const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line), ''];
 }
 
-/** Text as a span of code in a cell. */
+/** Formats text as code in a table cell. */
 export function codeSpan(text: string): string {
   return `\`${text.replaceAll('|', '\\|')}\``;
 }
 
 /**
- * Text as prose in a cell: what looks like a tag is none, and a line is one line.
+ * Formats text as prose in a table cell: escapes HTML and Markdown, and joins lines.
  *
  * @example
  * ```ts
@@ -33,7 +33,7 @@ export function prose(text: string): string {
     .trim();
 }
 
-/** Entries in groups by name, sorted by it. */
+/** Groups entries by name, sorted by name. */
 export function grouped<T>(
   entries: readonly T[],
   nameOf: (entry: T) => string,

@@ -1,4 +1,4 @@
-/** The page of metrics: what our programs serve at once, and what they add once there is something to count. */
+/** The reference page of metrics: those that our programs serve at start, and those that appear with their first sample. */
 import type { AnyNode } from 'acorn';
 import { installerGauges } from '../../runtime/credential-provider/installer/installer.ts';
 import { createMetrics } from '../../runtime/engine/metrics.ts';
@@ -13,11 +13,11 @@ export interface MetricRow {
   readonly type: string;
   readonly help: string;
   readonly labels: readonly string[];
-  /** Who serves it. */
+  /** The program that serves it. */
   readonly by: string;
 }
 
-/** Every metric of ours and of the libraries whose names dashboards know, one row a name and program. */
+/** Returns every metric of ours, and of the libraries whose names dashboards know: one row per name and program. */
 export async function allMetrics(sources: readonly ProgramSource[]): Promise<readonly MetricRow[]> {
   const pages = await servedPages();
   const given = givenSamples(sources);
@@ -65,7 +65,7 @@ async function servedPages(): Promise<readonly MetricRow[]> {
     .filter(({ name }) => !/^(process|nodejs)_/.test(name));
 }
 
-/** A sample of each, so that the page shows its labels. */
+/** Metrics with one sample each, so that the page shows their labels. */
 async function labelled(): Promise<{ readonly text: string }> {
   const metrics = createMetrics();
   metrics.reconciled('c', 'success', 1);
@@ -84,7 +84,7 @@ async function labelled(): Promise<{ readonly text: string }> {
   return metrics.render();
 }
 
-/** The rows of an exposition page. */
+/** Parses an exposition page into rows. */
 function parsePage(by: string, text: string): readonly MetricRow[] {
   const helps = new Map(
     [...text.matchAll(/^# HELP (\S+) (.*)$/gm)].map(([, name = '', help = '']) => [name, help]),
@@ -106,7 +106,7 @@ function labelsIn(text: string, name: string): readonly string[] {
   return [...new Set(labels)].filter((label) => label !== 'le');
 }
 
-/** `{ name: 'pullwright_…', help, labels }`, or a name and its help beside each other in a list or a call. */
+/** Metrics in the sources: `{ name: 'pullwright_…', help, labels }`, or a name and its help in a list or a call. */
 function givenSamples(sources: readonly ProgramSource[]): readonly MetricRow[] {
   return sources.flatMap(({ file, nodes }) =>
     nodes.flatMap((node) => {
@@ -121,7 +121,7 @@ function givenSamples(sources: readonly ProgramSource[]): readonly MetricRow[] {
             type: name.endsWith('_total') ? 'counter' : 'gauge',
             help: textsOf(help).join(' '),
             labels: [...own, ...labelNames(labels)],
-            // What runs on a node serves a page of its own.
+            // These programs serve their own page.
             by: /\/(agent|installer|sentinel)\//.exec(file)?.[1] ?? partOf(file),
           },
         ];
@@ -138,7 +138,7 @@ function sampleIn(node: AnyNode): readonly (AnyNode | null | undefined)[] {
   const isList = node.type === 'ArrayExpression';
   if (!isList && node.type !== 'CallExpression') return [];
   const [name, help, , labels] = (isList ? node.elements : node.arguments) as readonly (AnyNode | null)[];
-  // Samples of a table have the `labels` of their function.
+  // Samples in a table use the constant `labels` of their function.
   return name?.type === 'Literal' ? [name, help, isList ? constantOf('labels', node) : labels] : [];
 }
 

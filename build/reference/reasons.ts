@@ -1,8 +1,8 @@
-/** The pages of conditions, of events and of error codes. */
+/** The reference pages of conditions, events and error codes. */
 import { codeSpan, grouped, prose, table } from './markdown.ts';
 import type { SaidReason } from './said.ts';
 
-/** Parts of the program whose reasons stand in no object, but only in what a command prints. */
+/** Section titles by folder. Other folders keep their name. */
 const TITLES: Readonly<Record<string, string>> = {
   commands: 'commands',
   engine: 'every reconciler',
@@ -12,7 +12,7 @@ const TITLES: Readonly<Record<string, string>> = {
   registry: 'registries',
 };
 
-/** Which part of the program a file belongs to. */
+/** Returns the section of a file: the part of the program that it belongs to. */
 export function partOf(file: string): string {
   const [, part = ''] = file.split('/');
   return TITLES[part] ?? part;
@@ -76,8 +76,8 @@ export function errorsPage(said: readonly SaidReason[]): string {
 }
 
 /**
- * A section with a table for each part of the program: one row a reason, its messages one below the other. Where these have none, those that
- * `all` of the part have for it, or for a condition of that type; else those of the only part that has any.
+ * Renders a section with a table for each part of the program: one row per reason, with its messages. A reason without messages
+ * gets those of the same part in `all` for the reason or the condition type, else those of the only part that has any.
  */
 function byPart(
   said: readonly SaidReason[],

@@ -1,11 +1,11 @@
-/** What each account may do, by the lists that a live walk with its token is held against. */
+/** The reference page of permissions, from golden lists. A live test verifies these with the token of each account. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { codeSpan, table } from './markdown.ts';
 
 const LISTS = join(import.meta.dirname, '../../test/golden/rbac');
 
-/** Of one kind of cluster: rights by account and namespace, and attempts that succeeded by account. */
+/** Lists for one kind of cluster: permissions by account and namespace, and successful attempts by account. */
 interface Lists {
   readonly rights: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
   readonly through: Readonly<Record<string, readonly string[]>>;

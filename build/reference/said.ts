@@ -1,4 +1,4 @@
-/** Every reason that the program can give in a condition, a verdict, an event or an error, with the words that go with it. */
+/** Finds every reason that the program can report in a condition, verdict, event or error, with its messages. */
 import type { AnyNode } from 'acorn';
 import { calledBy, givenTo, type ProgramSource, propertyOf, textsOf } from './source.ts';
 
@@ -7,9 +7,9 @@ export interface SaidReason {
   readonly as: 'condition' | 'verdict' | 'event' | 'error';
   /** CamelCase. */
   readonly reason: string;
-  /** Type of a condition or an event; the word of a verdict. */
+  /** Type of a condition or an event; name of a verdict. */
   readonly type: readonly string[];
-  /** Forms of what a person reads; none where it comes from elsewhere. */
+  /** Possible messages; empty if they are defined elsewhere. */
   readonly says: readonly string[];
   readonly file: string;
 }
@@ -20,8 +20,7 @@ const REASON = /^[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*$/;
 type Said = Omit<SaidReason, 'file'>;
 
 /**
- * What these sources can say, in their order. A reason's words are those that stand beside it: in the same object, or next to it in a list
- * or a call.
+ * Returns the reasons in `sources`, in their order. The messages of a reason are next to it: in the same object, list or call.
  *
  * @example
  * ```ts
@@ -50,7 +49,7 @@ function inObject(node: AnyNode): readonly Said[] {
   return pairs(reason ?? code ?? propertyOf(node, 'check'), words).map((pair) => ({ as, type, ...pair }));
 }
 
-/** Of two choices by the same test, each reason has the words of its side. */
+/** If both are choices by the same test, pairs each reason with the message of its branch. */
 function pairs(
   reason: AnyNode | null | undefined,
   words: AnyNode | null | undefined,
@@ -71,21 +70,21 @@ function isSame(a: AnyNode, b: AnyNode): boolean {
   return plain(a) === plain(b);
 }
 
-/** A reason and the sentence after it; in an error, the sentence before the options with its code. */
+/** A reason followed by its message. In an error, the message precedes the options with its code. */
 function inList(node: AnyNode): readonly Said[] {
   const isCall = node.type === 'CallExpression' || node.type === 'NewExpression';
   if (!isCall && node.type !== 'ArrayExpression') return [];
   const list = (isCall ? node.arguments : node.elements) as readonly (AnyNode | null)[];
   const parameters = isCall ? parametersOf(node.callee) : [];
   const [code, message] = ['code', 'message'].map((name) => list[parameters.indexOf(name)]);
-  // A problem of what stands at a path.
+  // A problem at a path.
   if (code && parameters.includes('path'))
     return pairs(code, message).map((pair) => ({ as: 'error', type: [], ...pair }));
   return list.flatMap((one, at): readonly Said[] => {
     const [before, after] = [list[at - 1], list[at + 1]];
     const given = one ? propertyOf(one, 'code') : undefined;
     if (given && isCall) return pairs(given, before).map((pair) => ({ as: 'error', type: [], ...pair }));
-    // Status, reason, words, as the adapter writes what it reports.
+    // Status, reason, message: the order in which the adapter reports.
     const isTold =
       parameters[at] === 'reason' || (before?.type === 'Literal' && typeof before.value === 'boolean');
     return pairs(one, after).flatMap(({ reason, says: texts }): readonly Said[] => {
@@ -95,7 +94,7 @@ function inList(node: AnyNode): readonly Said[] {
   });
 }
 
-/** Names of the parameters of a function of the program. */
+/** Parameter names of a function of the program. */
 function parametersOf(callee: AnyNode): readonly string[] {
   const called = calledBy(callee);
   if (called?.type !== 'FunctionDeclaration') return [];

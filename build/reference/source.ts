@@ -1,4 +1,4 @@
-/** Reads the program's own sources as trees, for the references: what is said in code is what they list. */
+/** Parses the program's sources into syntax trees, from which the reference pages are generated. */
 import { globSync, readFileSync } from 'node:fs';
 import { stripTypeScriptTypes } from 'node:module';
 import { join, resolve } from 'node:path';
@@ -6,27 +6,27 @@ import { type AnyNode, type CallExpression, type ModuleDeclaration, parse, type 
 
 const ROOT = resolve(import.meta.dirname, '../..');
 
-/** One file as a tree. */
+/** One parsed file. */
 export interface ProgramSource {
   /** `runtime/node/daemon.ts` */
   readonly file: string;
-  /** With its types. */
+  /** Source text with its types. */
   readonly text: string;
   /** Every node, outer ones first. */
   readonly nodes: readonly AnyNode[];
 }
 
-/** Where each node stands, of all files. */
+/** Parent of each node, in all files. */
 const parents = new WeakMap<AnyNode, AnyNode>();
-/** What a function gives back. */
+/** Values that each function returns. */
 const returned = new WeakMap<AnyNode, (AnyNode | null | undefined)[]>();
-/** By the name of the function. */
+/** Calls by function name. */
 const calls = new Map<string | undefined, readonly CallExpression[]>();
-/** Modules by their file, and files by their module. */
+/** Modules by file; `files` is the reverse. */
 const modules = new Map<string, AnyNode>();
 const files = new WeakMap<AnyNode, string>();
 
-/** Every file of the program. */
+/** Parses every file of the program. */
 export function readSources(): readonly ProgramSource[] {
   return globSync('runtime/**/*.ts', { cwd: ROOT })
     .sort()
@@ -34,12 +34,12 @@ export function readSources(): readonly ProgramSource[] {
 }
 
 /**
- * A text as a {@link ProgramSource}.
+ * Parses `text` as the file `file`.
  *
- * @throws SyntaxError when the text is not TypeScript that Node takes
+ * @throws SyntaxError when Node cannot strip the types
  */
 export function parseSource(file: string, text: string): ProgramSource {
-  // Types become blanks, so that positions stay.
+  // Types become blanks, so positions do not change.
   const tree = parse(stripTypeScriptTypes(text), { ecmaVersion: 'latest', sourceType: 'module' });
   const nodes: AnyNode[] = [];
   collect(tree, nodes);
@@ -73,7 +73,7 @@ function functionAround(node: AnyNode): AnyNode | undefined {
   return around;
 }
 
-/** Constants and functions that the block declares itself. */
+/** Constants and functions that the block itself declares. */
 function constantsIn(block: AnyNode): readonly (readonly [name: string, value: AnyNode])[] {
   if (block.type !== 'Program' && block.type !== 'BlockStatement') return [];
   const statements: readonly (Statement | ModuleDeclaration)[] = block.body;
@@ -87,7 +87,7 @@ function constantsIn(block: AnyNode): readonly (readonly [name: string, value: A
   });
 }
 
-/** The constant or function that a name means: of the nearest block around it, or of the module that it is imported from. */
+/** Resolves a name to a constant or function: of the nearest block around `at`, or of the module that it is imported from. */
 export function constantOf(name: string, at: AnyNode): AnyNode | undefined {
   let block = at;
   for (let next = parents.get(at); next !== undefined; next = parents.get(next)) {
@@ -112,10 +112,10 @@ function exportOf(file: string, name: string): AnyNode | undefined {
   return module && constantsIn(module).find(([own]) => own === name)?.[1];
 }
 
-/** A constant of a module by its name. */
+/** Name of a module's constant. */
 const CONSTANT = /^[A-Z][A-Z0-9_]+$/;
 
-/** The value of a field of an object that is written out, if it has it. */
+/** The value of a property of an object literal; undefined if it is missing. */
 export function propertyOf(node: AnyNode, name: string): AnyNode | undefined {
   if (node.type !== 'ObjectExpression') return undefined;
   const found = node.properties.find(
@@ -129,7 +129,7 @@ export function propertyOf(node: AnyNode, name: string): AnyNode | undefined {
 }
 
 /**
- * Texts that an expression can have, as far as it is written out there or in a constant that it names; computed parts are `{name}` or `…`.
+ * Returns the texts that an expression can have, from literals and constants; computed parts are `{name}` or `…`.
  *
  * @example
  * ```ts
@@ -142,7 +142,7 @@ export function propertyOf(node: AnyNode, name: string): AnyNode | undefined {
  * ```
  */
 export function textsOf(node: AnyNode | null | undefined, depth = 0): readonly string[] {
-  // A function may call itself.
+  // Limits recursion, because a function may call itself.
   if (depth > 6) return [];
   const inner = (one: AnyNode | null | undefined): readonly string[] => textsOf(one, depth + 1);
   switch (node?.type) {
@@ -167,7 +167,7 @@ export function textsOf(node: AnyNode | null | undefined, depth = 0): readonly s
   }
 }
 
-/** What callers give for a parameter of the function around. */
+/** Arguments of all calls for a parameter of the function around `node`. */
 export function givenTo(node: AnyNode | null | undefined): readonly (AnyNode | undefined)[] {
   const around = node?.type === 'Identifier' ? functionAround(node) : undefined;
   if (node?.type !== 'Identifier' || around?.type !== 'FunctionDeclaration') return [];
@@ -176,12 +176,12 @@ export function givenTo(node: AnyNode | null | undefined): readonly (AnyNode | u
   return named.filter(({ callee }) => calledBy(callee) === around).map((call) => call.arguments[at]);
 }
 
-/** The function of a call. */
+/** The function that a call resolves to. */
 export function calledBy(callee: AnyNode): AnyNode | undefined {
   return callee.type === 'Identifier' ? constantOf(callee.name, callee) : undefined;
 }
 
-/** What a table can give: `TABLE[key]`. */
+/** Possible values of a table look-up: `TABLE[key]`. */
 function valuesOf({ computed, object }: AnyNode & { readonly type: 'MemberExpression' }): readonly AnyNode[] {
   const table = computed && object.type === 'Identifier' ? constantOf(object.name, object) : undefined;
   if (table?.type !== 'ObjectExpression') return [];
@@ -194,7 +194,7 @@ function templateText({ quasis, expressions }: AnyNode & { readonly type: 'Templ
     .join('');
 }
 
-/** A constant of a module is replaced by its value, a plain name stays. */
+/** The text for an expression in a template: the value of a module's constant, otherwise a placeholder. */
 function holeOf(node: AnyNode | undefined): string {
   switch (node?.type) {
     case undefined:
@@ -210,7 +210,7 @@ function holeOf(node: AnyNode | undefined): string {
   }
 }
 
-/** A number before its noun, as `counted` and `countedOf` write it, in the form for many: `{selected} namespaces`. */
+/** The plural text of `counted` and `countedOf`, with a placeholder for the number: `{selected} namespaces`. */
 function countedText({ callee, arguments: given }: AnyNode & { readonly type: 'CallExpression' }): string {
   const [first, ...more] = given as AnyNode[];
   const name = callee.type === 'Identifier' ? callee.name : '';

@@ -19,7 +19,7 @@ import { nodesBar } from './overview.ts';
 import { problemCards } from './problems.ts';
 import { pullGraph } from './pull.ts';
 
-/** The whole cluster; with one pull drawn on request. */
+/** Returns all parts of a cluster, with the graph of one pull if requested. */
 export function clusterParts(
   { problems }: PageReport,
   cluster: ReportCluster,
@@ -51,9 +51,9 @@ export function clusterParts(
 }
 
 /**
- * A table that is a list of rows where there is no room for columns: each cell says itself what it is.
+ * Renders a table. On narrow screens it is a list, so each cell has the label of its column.
  *
- * @param about what to say where there are no rows, which cell is the head of its row, and which row is chosen
+ * @param about `none`: text without rows; `th`: index of the header cell in a row; `chosen`: index of the selected row
  */
 function tableOf(
   title: string,

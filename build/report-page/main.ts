@@ -1,4 +1,4 @@
-/** The script of the page that `report --html` writes: draws what the data at its end says, and nothing else. */
+/** The script of the page that `report --html` writes: renders the data at the end of the page. */
 import type { PageCause, PageReport } from '../../runtime/diagnose/views/html.ts';
 import { clusterParts } from './cluster.ts';
 import { drawIn, drawLater, html, linkTo, name, type PageRoute } from './markup.ts';
@@ -9,7 +9,7 @@ const report = JSON.parse(byId('data').textContent) as PageReport;
 const view = byId('view');
 const search = byId('search') as HTMLInputElement;
 
-/** What the address names. */
+/** The route in the address. */
 function currentRoute(): PageRoute {
   const given = [...new URLSearchParams(location.hash.slice(1))];
   return Object.fromEntries(given.filter(([, value]) => value !== ''));
@@ -30,7 +30,7 @@ function draw(): void {
   document.title = cluster === undefined ? 'Pull credentials' : `${name(cluster.name)} · Pull credentials`;
 }
 
-/** Goes to what the address names; opened, if it is folded. */
+/** Scrolls to the part or pull in the address, focuses it, and opens it if it is closed. */
 function show(): void {
   const { pull, part } = currentRoute();
   const target = document.getElementById(pull === undefined ? `part-${part}` : 'pull');
@@ -39,10 +39,10 @@ function show(): void {
   (target ?? document.body).scrollIntoView({ block: 'start' });
 }
 
-/** Of each cluster, made once: a search looks at every character. */
+/** Text of each cluster, cached because a search runs at every keystroke. */
 let texts: readonly string[] | undefined;
 
-/** What holds the text: clusters by all that is said of them, problems by their cases. */
+/** Filters the report by `text`: clusters by all their fields, problems by title and cases. */
 function narrowed(text: string | undefined): PageReport {
   if (text === undefined) return report;
   const wanted = text.toLowerCase();
@@ -60,7 +60,7 @@ function narrowed(text: string | undefined): PageReport {
   return { ...report, problems, clusters };
 }
 
-/** The first of the rows that take the place of the button gets the focus. */
+/** Focuses the first of the rows that replace the button. */
 function drawMore(row: HTMLElement): void {
   const last = row.previousElementSibling;
   drawLater(row);
@@ -92,7 +92,7 @@ function onKey(event: KeyboardEvent): void {
   }
 }
 
-/** On paper, parts cannot be opened and links not followed: all is drawn and opened, and the address is printed at the end. */
+/** Draws and opens everything for print, where parts cannot be opened and links cannot be followed; prints the address. */
 function openAll(): void {
   const next = (): HTMLElement | null => document.querySelector<HTMLElement>('[data-later]');
   for (let part = next(); part !== null; part = next()) drawLater(part);
@@ -121,7 +121,7 @@ search.addEventListener('input', () => {
 });
 document.addEventListener('keydown', onKey);
 document.addEventListener('click', onClick);
-// The event does not bubble.
+// `toggle` does not bubble.
 document.addEventListener(
   'toggle',
   ({ target }) => {

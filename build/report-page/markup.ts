@@ -1,8 +1,8 @@
-/** Markup as text, how untrusted names are shown in it, and parts of it that are drawn later. */
+/** Builds HTML as text, displays untrusted names safely, and draws parts of the page later. */
 import { onOneLine } from '../../runtime/core/text.ts';
 import { type ReportVerdict, VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
 
-/** What only {@link html} makes. */
+/** Created only by {@link html}. */
 export interface Markup {
   readonly markup: string;
 }
@@ -10,8 +10,8 @@ export interface Markup {
 export type Value = Markup | string | number | false | undefined | readonly Value[];
 
 /**
- * Only what is written here is read as HTML: values are texts, in elements and in quoted attributes; what is undefined or false is
- * left out. A line break with the indentation around it stands for nothing.
+ * Builds markup from a template. Values are escaped, for use in elements and quoted attributes; undefined and false are skipped.
+ * A line break of the template is removed with the indentation around it.
  */
 export function html(strings: TemplateStringsArray, ...values: readonly Value[]): Markup {
   const texts = strings.map((text) => text.replace(/\s*\n\s*/g, ''));
@@ -27,7 +27,7 @@ function written(value: Value): string {
 
 const LONGEST = 180;
 
-/** An untrusted name: on one line, without invisible characters, cut to a readable length. */
+/** Formats an untrusted name: on one line, without invisible characters, shortened to a readable length. */
 export function name(text: string): string {
   const line = onOneLine(text);
   if (line.length <= LONGEST) return line;
@@ -35,31 +35,31 @@ export function name(text: string): string {
   return `${line.slice(0, half)} … ${line.slice(-half)}`;
 }
 
-/** A sentence: the same, with more room. */
+/** Formats a sentence like a name, with a higher limit. */
 export function sentence(text: string): string {
   const line = onOneLine(text);
   return line.length <= 1200 ? line : `${line.slice(0, 1200)}…`;
 }
 
-/** As code. */
+/** Formats text as code. */
 export function code(text: string): Markup {
   const title = text.length > LONGEST && html`title="${onOneLine(text).slice(0, 2000)}"`;
   return html`<code ${title}>${name(text)}</code>`;
 }
 
-/** As code, with digests cut to a distinct prefix; the whole of it on hovering, and on paper. */
+/** Formats an image reference as code, with the digest shortened; the full digest shows on hovering and in print. */
 export function reference(text: string): Markup {
   if (!/@sha256:[0-9a-f]{64}$/.test(text)) return code(text);
   const [start, rest] = [text.slice(0, -52), text.slice(-52)];
   return html`<code title="${onOneLine(text)}">${name(start)}<span class="rest">${rest}</span><span class="cut">…</span></code>`;
 }
 
-/** What to do about something. */
+/** Renders the advice as a paragraph; false without advice. */
 export function adviceText(advice: string | undefined): Markup | false {
   return advice !== undefined && html`<p class="advice"><b>To do: </b>${sentence(advice)}</p>`;
 }
 
-/** A section with an address of its own. */
+/** A section with its own address. */
 export function section(id: string, title: string, content: Value, cluster?: string): Markup {
   return html`
     <section id="part-${id}" tabindex="-1" aria-labelledby="title-${id}">
@@ -71,16 +71,16 @@ export function section(id: string, title: string, content: Value, cluster?: str
     </section>`;
 }
 
-// Verdicts: a sign, a colour and a word, so that none of them is needed alone.
+// A verdict has a sign, a colour and a word, so that a reader needs only one of them.
 
 const SIGNS: Readonly<Record<ReportVerdict, string>> = { broken: '✕', attention: '!', unknown: '?', ok: '✓' };
 
-/** Sign and word. */
+/** The sign with a word. */
 export function badge(verdict: ReportVerdict, text: string = VERDICT_WORDS[verdict]): Markup {
   return html`<span class="badge ${verdict}">${sign(verdict)}${text}</span>`;
 }
 
-/** The sign alone, for eyes: what it means must stand beside it. */
+/** The sign alone, hidden from screen readers: the caller must show its meaning beside it. */
 export function sign(verdict: ReportVerdict): Markup {
   return html`<span class="sign ${verdict}" aria-hidden="true">${SIGNS[verdict]}</span>`;
 }
@@ -91,9 +91,9 @@ export function mark(verdict: ReportVerdict, about: string): Markup {
   return html`<span class="mark" title="${said}">${sign(verdict)}<span class="unseen">${said}</span></span>`;
 }
 
-// Permalinks: the address holds the view, after its "#".
+// Permalinks: the fragment of the address contains the view.
 
-/** What is shown. */
+/** The view that an address selects. */
 export type PageRoute = { readonly [Part in 'cluster' | 'pull' | 'search' | 'part']?: string | undefined };
 
 /** The address of a route. */
@@ -104,16 +104,16 @@ export function linkTo(route: PageRoute): string {
   return `#${new URLSearchParams(given).toString()}`;
 }
 
-// What is drawn when it is first looked at.
+// Parts that are drawn when they are first shown.
 
 const LATER: (() => Markup)[] = [];
 
-/** The attribute of an element in whose place `draw` is put when its `details` opens or its button is pressed. */
+/** Attribute of a placeholder. `draw` replaces the element when its `details` opens or its button is pressed. */
 export function later(draw: () => Markup): Markup {
   return html`data-later="${LATER.push(draw) - 1}"`;
 }
 
-/** The first rows, and a button that draws the next: in a row of a table, where the number of its columns is given. */
+/** Renders the first rows, and a button that draws the next. With `columns`, the button is in a table row. */
 export function paged<T>(
   rows: readonly T[],
   draw: (row: T) => Markup,
@@ -130,20 +130,20 @@ export function paged<T>(
   return html`${rows.slice(0, most).map(draw)}${left.length > 0 && more}`;
 }
 
-/** Draws what the element stands for. */
+/** Draws the part that replaces the placeholder. */
 export function drawLater(element: HTMLElement): void {
   element.outerHTML = LATER[Number(element.dataset['later'])]?.().markup ?? '';
   sized();
 }
 
-/** Draws the whole of `element` anew. */
+/** Redraws the content of `element`. */
 export function drawIn(element: HTMLElement, content: () => Value): void {
   LATER.length = 0;
   element.innerHTML = written(content());
   sized();
 }
 
-/** The policy of the page allows no style in markup. */
+/** Sets the sizes by script, because the page's Content-Security-Policy forbids inline styles. */
 function sized(): void {
   for (const piece of document.querySelectorAll<HTMLElement>('[data-grow]'))
     piece.style.flexGrow = piece.dataset['grow'] ?? '';

@@ -1,4 +1,4 @@
-/** The first screen: the headline, what is wrong, and every cluster by system. */
+/** The start view: the headline, the problems, and every cluster by system. */
 
 import type { ReportCluster } from '../../runtime/diagnose/model/cluster.ts';
 import type { ReportNodes } from '../../runtime/diagnose/model/nodes.ts';
@@ -27,14 +27,14 @@ import { partId, problemCards, whereText } from './problems.ts';
 
 const VERDICTS = Object.keys(VERDICT_WORDS) as readonly ReportVerdict[];
 
-/** All of it, for what `report` holds of a search. */
+/** Returns the parts of the view. `report` is already filtered by `search`. */
 export function overviewParts(report: PageReport, search?: string): readonly Value[] {
   const { problems, clusters, unread } = report;
   const cards =
     problems.length === 0
       ? html`<p class="all-good">${sign('ok')}No problem was found.</p>`
       : problemCards(problems);
-  // That nothing is found says nothing of what is wrong.
+  // A search without a match does not mean that there is no problem.
   const head =
     search !== undefined && problems.length === 0
       ? html`<p class="none" role="status">No problem matches "${name(search)}".</p>`
@@ -47,7 +47,7 @@ export function overviewParts(report: PageReport, search?: string): readonly Val
   ];
 }
 
-/** The headline, what to begin with, and how many there are of each verdict. */
+/** The headline, the first step, and the number of clusters for each verdict. */
 function hero(report: PageReport): Markup {
   const counts = VERDICTS.map((verdict) => ({
     verdict,
@@ -69,7 +69,7 @@ function hero(report: PageReport): Markup {
     </section>`;
 }
 
-/** What to begin with: the worst cause, where it is, and the first thing to do. */
+/** The first step: the worst cause, its clusters, and the advice. */
 function heroHint({ problems: [first], clusters }: PageReport): Markup {
   if (first === undefined) {
     const unknown = clusters.some(({ verdict }) => verdict === 'unknown');
@@ -118,7 +118,7 @@ const PARTS = [
   ['ineligible', 'not eligible'],
 ] as const;
 
-/** A bar of nodes, with the same in words. */
+/** A bar of node states, with the numbers as text. */
 export function nodesBar(nodes: ReportNodes): Markup {
   if (nodes.total === 0) return html`<span class="none">no nodes</span>`;
   const there = PARTS.filter(([part]) => nodes[part] > 0);

@@ -1,4 +1,4 @@
-/** What is wrong, where, and what to do: one card for each cause. */
+/** Problems with their clusters and fixes: one card for each cause. */
 import { causeText } from '../../runtime/diagnose/model/types.ts';
 import type { PageCase, PageCause } from '../../runtime/diagnose/views/html.ts';
 import {
@@ -14,12 +14,12 @@ import {
   sentence,
 } from './markup.ts';
 
-/** Cards; the worst one is open. */
+/** Renders the cards; the first, which is the worst, is open. */
 export function problemCards(problems: readonly PageCause[], cluster?: string): readonly Markup[] {
   return problems.map((problem, at) => card(problem, at === 0, cluster));
 }
 
-/** What an address calls a cause. */
+/** Returns the id of a cause in an address. */
 export function partId({ check, ...cause }: Pick<PageCause, 'check' | 'title' | 'about'>): string {
   return `${check} ${causeText(cause)}`
     .toLowerCase()
@@ -46,7 +46,7 @@ function card(problem: PageCause, open: boolean, cluster: string | undefined): M
     </details>`;
 }
 
-/** Of a card that is closed: the first object, and what to do about it. */
+/** Summary for a closed card: the first object, and the advice. */
 function gist([first, ...more]: readonly PageCase[]): Markup {
   const ready = first?.fix === undefined ? undefined : 'open this, and apply the YAML that is ready';
   const todo = first?.advice === undefined ? ready : sentence(first.advice);
@@ -57,13 +57,13 @@ function gist([first, ...more]: readonly PageCase[]): Markup {
     </span>`;
 }
 
-/** The only cluster, or how many there are. */
+/** The name of the only cluster, or the number of clusters. */
 export function whereText(clusters: readonly string[]): string {
   const [only = ''] = clusters;
   return clusters.length === 1 ? name(only) : `${clusters.length} clusters`;
 }
 
-/** Cases with one fix between them stand together. */
+/** Groups cases that have the same fix. */
 function grouped(cases: readonly PageCase[]): readonly (readonly PageCase[])[] {
   const groups = new Map<unknown, PageCase[]>();
   for (const one of cases) {

@@ -1,4 +1,4 @@
-/** The pull of one image as a graph: pod, kubelet, runtime, pull sources in order. It is a list, so that it can be read out as well. */
+/** The pull of one image as a graph: pod, kubelet, runtime, pull sources in order. It is a list, for screen readers. */
 import { VERDICTS } from '../../runtime/diagnose/checks/findings.ts';
 import type { ReportExplanation, ReportPull } from '../../runtime/diagnose/model/cluster.ts';
 import type { EntryPlace } from '../../runtime/diagnose/model/types.ts';
@@ -14,7 +14,7 @@ import {
   type Value,
 } from './markup.ts';
 
-/** The graph. */
+/** Renders the graph of `pull`. `runtimes`: container runtimes of the cluster. */
 export function pullGraph(pull: ReportPull, runtimes: readonly string[]): Markup {
   const { object, image, verdict, fault, explanation = NONE } = pull;
   const { findings, kubelet, containerd } = explanation;
@@ -115,7 +115,7 @@ const CONTAINERD_SENDS = {
   unknown: '? unknown: the content of a listed Secret is',
 } as const;
 
-/** Files on each node name those hosts. */
+/** The hosts that containerd contacts. A file on each node lists them. */
 function hostsList(image: string, said: string): Markup {
   const [first = ''] = image.split('/');
   const isHost = image.includes('/') && (/[.:]/.test(first) || first === 'localhost');

@@ -1,9 +1,9 @@
 /**
- * `pullwright completion`: a completion script for a shell. At each TAB the script runs `pullwright completion words`, which prints what can
- * stand there, one a line, with a tab before what it means.
+ * `pullwright completion`: prints a completion script for a shell. At each TAB, the script runs `pullwright completion words`,
+ * which prints one candidate per line, followed by a tab and a description.
  */
 
-// The one program that is started, on the machine of a person who completes a word: kubectl.
+// Starts only kubectl, on the machine of the user.
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { type Command, type CommandIo, defineCommand, type ExitCode, NOTHING } from '../cli/command.ts';
@@ -41,7 +41,7 @@ export const command: Command = defineCommand(TABLE, run);
 async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const [shell = '', ...words] = args;
   if (shell === 'words') {
-    // Bash cuts `--flag=value` at the sign, other shells do not.
+    // Bash splits `--flag=value` at the equals sign, other shells do not.
     const [, flag, value = ''] = /^(--[^=]+)=(.*)$/.exec(words.at(-1) ?? '') ?? [];
     const found = await candidates(flag === undefined ? words : [...words.slice(0, -1), flag, value]);
     for (const word of found) io.stdout.write(`${flag === undefined ? '' : `${flag}=`}${word}\n`);
@@ -56,7 +56,7 @@ async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<
   return 0;
 }
 
-/** What can stand in place of the last of `words`; nothing where files can. */
+/** Candidates for the last of `words`; empty where the shell completes file names. */
 async function candidates(words: readonly string[]): Promise<readonly string[]> {
   // Not at the top: the table imports this file.
   const { COMMANDS } = await import('./table.ts');
@@ -74,7 +74,7 @@ async function candidates(words: readonly string[]): Promise<readonly string[]> 
   return known.map(([long, { help }]) => `--${long}\t${help}`);
 }
 
-/** What kubectl lists: names that only a cluster or a kubeconfig knows. */
+/** kubectl arguments that list names from a cluster or a kubeconfig. */
 const LISTS: Readonly<Partial<Record<Completion, readonly string[]>>> = {
   namespaces: ['get', 'namespaces'],
   contexts: ['config', 'get-contexts'],
@@ -86,11 +86,11 @@ const LISTS: Readonly<Partial<Record<Completion, readonly string[]>>> = {
 async function asked(what: Completion = 'files', words: readonly string[]): Promise<readonly string[]> {
   const list = LISTS[what];
   if (list === undefined) return [];
-  // The namespace on the command line; none means that of the context.
+  // The namespace on the command line. Without one, kubectl uses that of the context.
   const at = words.findIndex((word) => word === '-n' || word === '--namespace');
   const namespace = at < 0 || what === 'contexts' ? [] : [`--namespace=${words[at + 1] ?? ''}`];
   const { stdout } = await promisify(execFile)('kubectl', [...list, ...namespace, '-o', 'name']);
-  // Bash expands what it is given: a context may be called $(anything).
+  // Bash expands the candidates, and a context may be named $(anything).
   return stdout
     .split('\n')
     .map((line) => line.slice(what === 'contexts' ? 0 : line.indexOf('/') + 1))

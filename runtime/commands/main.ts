@@ -7,7 +7,7 @@ import { VERSION } from '../core/version.ts';
 import { isBrokenPipe, runCommand } from './run-command.ts';
 import { COMMANDS, GROUPS } from './table.ts';
 
-/** Runs `args` as the program `pullwright` would, and gives the exit code. */
+/** Runs `args` as the program `pullwright` and returns the exit code. */
 export async function runMain(args: readonly string[], given: CommandIo = processIo()): Promise<ExitCode> {
   const [name, ...rest] = args;
   if (name === 'help' && rest[0] !== undefined) return runMain([...rest, '--help'], given);
@@ -34,7 +34,7 @@ async function runNamed(name: string, args: readonly string[], io: CommandIo): P
   return runCommand(await entry.load(), args, io);
 }
 
-/** Streams are made on first use: each costs a millisecond or more of start-up. */
+/** Opens each stream on first use: each costs a millisecond or more at start-up. */
 function processIo(): CommandIo {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort(signal));
@@ -73,7 +73,7 @@ function writeWhole(fd: 1 | 2, text: string): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 
-// What the program says when no command was run: the list of commands, and what was probably meant.
+// Output when no command runs: the list of commands, or the closest match for an unknown command.
 
 const TITLES: readonly (readonly [keyof typeof GROUPS, string])[] = [
   ['ask', 'Ask; nothing is changed:'],
@@ -81,7 +81,7 @@ const TITLES: readonly (readonly [keyof typeof GROUPS, string])[] = [
   ['run', 'Run; mostly in pods and on nodes:'],
 ];
 
-/** The list of commands, by who calls them. */
+/** The list of commands, by group. */
 export function overview(): string {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
   const groups = TITLES.flatMap(([group, title]) => [
@@ -100,7 +100,7 @@ export function overview(): string {
   ].join('\n');
 }
 
-/** For a word that is not a command. */
+/** The error message for an unknown command, with the closest match or the list of commands. */
 export function unknownCommand(word: string): string {
   const known = Object.keys(COMMANDS);
   const near = nearWord(word, known);

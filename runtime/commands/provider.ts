@@ -1,23 +1,23 @@
 /**
- * Whether a call is one for the credential provider, by the name that it was called by: one file is the `pullwright` of an image,
- * the `crio-credential-provider` of a node and the `kubectl-pullwright` of a laptop.
+ * Runs the credential provider if the executable is called by its name: one file is the `pullwright` of an image, the
+ * `crio-credential-provider` of a node and the `kubectl-pullwright` of a laptop.
  *
- * And the usual run of the provider, without the command line around it: no streams, no help, and an end at once. What it does not
- * know (help, version, dry run, check, wrong flags) is left to the command line, which says the same on Node.
+ * A normal run skips the command line: it opens no streams and exits at once. Other calls (help, version, dry run, check,
+ * invalid flags) are left to the command line, which behaves the same on Node.
  */
 import { readFileSync, writeSync } from 'node:fs';
 import { errnoOf } from '../core/errors.ts';
 import { runProvider } from '../credential-provider/plugin/run.ts';
 import { configBeside, type ParsedArguments, parseArguments } from '../credential-provider/provider-flags.ts';
 
-/** Names that stand for a subcommand. Every other name is `pullwright`, whose first argument names the subcommand. */
+/** Subcommands by executable name. Every other name is `pullwright`, whose first argument is the subcommand. */
 const COMMAND_OF_NAME: Readonly<Record<string, string>> = { 'crio-credential-provider': 'provider' };
 
 /**
- * The arguments that `pullwright` would have been given.
+ * Returns `args`, preceded by the subcommand if `argv0` implies one.
  *
- * `argv0` is what the caller wrote as the program's name: the kubelet passes the full path of the plugin, a shell passes
- * what was typed. Links are not resolved: the name of the link counts.
+ * The kubelet passes the full path of the plugin as `argv0`; a shell passes what was typed. Links are not resolved: the name of
+ * the link counts.
  */
 export function argumentsFor(argv0: string, args: readonly string[]): readonly string[] {
   const name = argv0.slice(argv0.lastIndexOf('/') + 1);
@@ -25,7 +25,7 @@ export function argumentsFor(argv0: string, args: readonly string[]): readonly s
   return command === undefined ? args : [command, ...args];
 }
 
-/** Whether `args` were those of a usual run; then the process has exited. */
+/** Runs the provider and ends the process if `args` are those of a normal run; otherwise returns false. */
 export async function ranAsProvider(args: readonly string[]): Promise<boolean> {
   if (process.platform !== 'linux') return false;
   const parsed = parsedOf(args);
@@ -38,14 +38,14 @@ export async function ranAsProvider(args: readonly string[]): Promise<boolean> {
   return true;
 }
 
-/** The runtime's fetch obeys proxy variables by itself; which proxy is used is our choice. */
+/** Removes proxy variables, which the runtime's fetch would obey. `http/proxy.ts` selects the proxy instead. */
 async function environment(): Promise<NodeJS.ProcessEnv> {
   const { env } = process;
   if (!Object.keys(env).some((name) => /_proxy$/i.test(name))) return env;
   return (await import('../http/proxy.ts')).takeProxySettings(env);
 }
 
-/** Whether the kubelet has taken the response; a failed run has none. */
+/** Writes the response; false if that fails. A failed run has no response. */
 function answered(response: string): boolean {
   try {
     if (response !== '') writeWhole(1, response);
@@ -86,7 +86,7 @@ function writeWhole(fd: 1 | 2, text: string): void {
   for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 
-/** Everything is written: no listener, no timer and no collected garbage is worth waiting for. */
+/** Exits without waiting for listeners, timers or garbage collection, because everything is written. */
 function endNow(code: number): void {
   const { reallyExit } = process as { readonly reallyExit?: (code: number) => never };
   if (reallyExit === undefined) process.exit(code);

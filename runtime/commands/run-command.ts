@@ -2,9 +2,9 @@ import type { Command, CommandIo, ExitCode } from '../cli/command.ts';
 import { describeError, PullwrightError, UsageError } from '../core/errors.ts';
 import { onOneLine } from '../core/text.ts';
 
-// Runs one command with its arguments: help, and the conversion of errors to text and exit codes.
+// Runs one command with its arguments: prints help, and converts errors to text and exit codes.
 
-/** Runs it. Errors are written to stderr in one sentence. */
+/** Runs `command` and returns its exit code. Writes an error to stderr as one sentence. */
 export async function runCommand(
   command: Command,
   args: readonly string[],
@@ -22,7 +22,7 @@ export async function runCommand(
   }
 }
 
-/** Whether `--help` is among the flags; behind `--` it is an argument. */
+/** Whether `--help` is a flag. After `--` it is an argument. */
 export function asksForHelp(args: readonly string[]): boolean {
   const own = args.slice(0, args.includes('--') ? args.indexOf('--') : args.length);
   return own.includes('--help') || own.includes('-h');
@@ -40,7 +40,7 @@ async function reportFailure(error: unknown, command: Command, io: CommandIo): P
   return 2;
 }
 
-/** Node's permission model says what it denied in fields, not in words. */
+/** Node's permission model reports the denied access in fields, not in the message. */
 function deniedAccess(error: unknown): string | undefined {
   const denied = [error, error instanceof Error ? error.cause : undefined].find(
     (one) => one instanceof Error && 'code' in one && one.code === 'ERR_ACCESS_DENIED',
@@ -49,7 +49,7 @@ function deniedAccess(error: unknown): string | undefined {
   return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant what docs/reference/cli.md lists for this command`;
 }
 
-/** Whether the reader has gone, which is not a failure. */
+/** Whether the reader closed the pipe, which is not a failure. */
 export function isBrokenPipe(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EPIPE';
 }

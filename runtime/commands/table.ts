@@ -1,4 +1,4 @@
-/** Every subcommand: its summary, and how to import it. Nothing is imported before it is chosen. */
+/** Every subcommand with its summary and import. Only the chosen subcommand is imported. */
 import type { Command } from '../cli/command.ts';
 
 export interface TableEntry {
@@ -6,7 +6,7 @@ export interface TableEntry {
   load(): Promise<Command>;
 }
 
-/** By who calls them: a person who asks, a person who changes something, or a pod and a node. */
+/** Subcommands by group: `ask` only reads, `change` writes something, `run` is for pods and nodes. */
 export const GROUPS: Readonly<Record<'ask' | 'change' | 'run', Readonly<Record<string, TableEntry>>>> = {
   ask: {
     check: {
@@ -96,7 +96,7 @@ export const GROUPS: Readonly<Record<'ask' | 'change' | 'run', Readonly<Record<s
   },
 };
 
-/** All, by name. */
+/** All subcommands, sorted by name. */
 export const COMMANDS: Readonly<Record<string, TableEntry>> = Object.fromEntries(
   Object.values(GROUPS)
     .flatMap((group) => Object.entries(group))

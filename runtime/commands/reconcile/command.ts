@@ -1,4 +1,4 @@
-/** `pullwright reconcile`: keeps a cluster as declared, or shows offline what that would be. */
+/** `pullwright reconcile`: keeps a cluster in the declared state, or shows offline what would change. */
 
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import type { Given } from '../../cli/flags.ts';
@@ -25,7 +25,7 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
-/** Flags for folders, which have no effect in a cluster. */
+/** Flags that are valid only with --from. */
 const OFFLINE = ['management', 'to', 'facts', 'with-secrets'] as const;
 
 async function run({ flags }: Given<typeof FLAGS>, io: CommandIo): Promise<ExitCode> {

@@ -48,15 +48,15 @@ export interface ClusterOpener {
   readonly timing?: Partial<InformerTiming>;
 }
 
-/** Written by those that do not lead, too: it is how one comes to lead. */
+/** Replicas that do not lead write Leases too, to become leader. */
 const LEASES = '/apis/coordination.k8s.io/';
 
-/** The cluster of a kubeconfig, or of the pod. */
+/** Opens the cluster of a kubeconfig; without a file, the default of kubectl or of the pod. */
 export async function openKubeconfig(file: string | undefined, opener: ClusterOpener): Promise<Cluster> {
   return openCluster(await loadConnection(file, opener.io.env), opener);
 }
 
-/** The cluster at the other end of `connection`. */
+/** Opens the cluster of `connection`. */
 export async function openCluster(connection: Connection, opener: ClusterOpener): Promise<Cluster> {
   const { metrics, io } = opener;
   const proxy = connection.proxy === undefined ? proxyFor(connection.server, io.env) : undefined;
@@ -64,10 +64,10 @@ export async function openCluster(connection: Connection, opener: ClusterOpener)
   const { host } = new URL(connection.server);
   const client = new HttpKubeClient({
     connection: proxied,
-    // The API server's audit log shows which replica it was.
+    // The API server's audit log shows which replica sent the request.
     userAgent: `pullwright/${VERSION} (${opener.instance.replaceAll(/[^\w.-]/g, '')})`,
     onRequest: (seen) => metrics.request({ ...seen, host }),
-    // The pass has checked before; since then it may have waited for its turn, a token or another try, and this process may have been frozen.
+    // The pass checked leadership at its start. The request may have waited since, for its turn, a token or a retry.
     fence: ({ path }) => {
       if (!opener.mayWrite() && !path.startsWith(LEASES)) throw notLeader();
     },
@@ -86,21 +86,21 @@ export async function openCluster(connection: Connection, opener: ClusterOpener)
   });
 }
 
-// Everything that one run of `reconcile` in a cluster holds on to.
+// Everything that one run of `reconcile` in a cluster needs.
 
 export type LiveRun = Awaited<ReturnType<typeof prepareRun>>;
 
-/** Opens what the settings name. Nothing is watched yet. */
+/** Opens the clusters of the settings. Does not start watches. */
 export async function prepareRun(settings: LiveSettings, io: CommandIo) {
   const log = liveLogger(settings, io);
   const metrics = createMetrics();
   const config = settings.config === undefined ? '' : await readText(settings.config, 'configuration ');
   const reconcilers = await loadReconcilers(parseReconcileConfig(config));
-  // Set once the election has begun. Without a leader nothing is written.
+  // Set when the election starts. Without leadership nothing is written.
   const leadership: Leadership = {};
   const instance = io.env['HOSTNAME'] ?? hostname();
   const opener: ClusterOpener = { io, metrics, instance, mayWrite: () => mayWrite(settings, leadership) };
-  // The management cluster, or the one there is.
+  // The management cluster, or the only cluster.
   const main = await openKubeconfig(settings.mainKubeconfig, opener);
   const manager = new Manager({
     reconcilers,
@@ -148,7 +148,7 @@ async function lookUpOf(
       access: { 'allow-address': allow },
     });
   if (authfile !== undefined) return load();
-  // Not loaded before it is needed.
+  // Loaded on first use.
   let loaded: Promise<LookUp> | undefined;
   return async (need) => {
     if (need.asked !== true) return noLookUp(need);
@@ -157,13 +157,13 @@ async function lookUpOf(
   };
 }
 
-/** Starts to watch. */
+/** Starts the watches. */
 export function startWatching(run: LiveRun): void {
   if (run.discovery === undefined) run.manager.add(LOCAL_SCOPE, { hosted: run.main, management: run.main });
   else run.discovery.start();
 }
 
-/** Why the caches are not filled; undefined when they are. A hosted cluster that is down does not count. */
+/** Why the caches are not filled; undefined when they are. A hosted cluster that is down is ignored. */
 export function runReadiness(run: LiveRun): string | undefined {
   return run.discovery === undefined ? run.manager.waitingFor(LOCAL_SCOPE.name) : run.discovery.waitingFor;
 }
@@ -195,7 +195,7 @@ function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOp
   };
 }
 
-/** Those of this shard. One kubeconfig is one cluster: which one, must be clear. */
+/** The hosted clusters of this shard. A hosted kubeconfig must match exactly one hosted cluster. */
 function wantedScopes(store: ObjectStore, settings: LiveSettings, log: Logger): readonly ClusterPair[] {
   const all = allScopes(store);
   const wanted = all.filter(
@@ -217,7 +217,7 @@ function isOfShard(store: ObjectStore, { hostedCluster }: ClusterPair, { shard }
 
 function liveLogger(settings: LiveSettings, io: CommandIo): Logger {
   let level = settings['log-level'];
-  // SIGUSR1 belongs to Node's debugger.
+  // SIGUSR1 is reserved for Node's debugger.
   const toggle = (): void => {
     level = level === 'debug' ? settings['log-level'] : 'debug';
   };
@@ -227,9 +227,9 @@ function liveLogger(settings: LiveSettings, io: CommandIo): Logger {
   return createLogger({ write, format: settings['log-format'], level: () => level });
 }
 
-// `reconcile --dry-run` in a cluster: fills the caches, then reconciles over them as offline, and prints what would change.
+// `reconcile --dry-run` in a cluster: fills the caches, runs the offline engine over them, and prints what would change.
 
-/** A cluster that does not answer within this time has failed. */
+/** The dry run fails if a cluster's caches are not filled within this time. */
 const PATIENCE_MS = 30_000;
 
 export async function dryRunLive(run: LiveRun): Promise<ExitCode> {
@@ -248,7 +248,7 @@ export async function dryRunLive(run: LiveRun): Promise<ExitCode> {
   return reports.some(({ problems }) => problems.length > 0) ? 1 : 0;
 }
 
-/** Waits for every cluster; what is still missing at the end. */
+/** Waits until the caches of every cluster are filled; returns what is missing at the deadline. */
 async function filled(run: LiveRun): Promise<string | undefined> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
@@ -312,20 +312,20 @@ async function serve(run: LiveRun): Promise<ExitCode> {
   if (!lost) await release(run);
   await closeServers();
   log.info('stopped');
-  // The kubelet restarts the container, with nothing half done in memory.
+  // The kubelet restarts the container, which discards all state in memory.
   return lost && !io.signal.aborted ? 1 : 0;
 }
 
-/** Works until the signal. */
+/** Reconciles until the signal. */
 async function lead(run: LiveRun): Promise<boolean> {
   const { signal } = run.io;
   run.manager.work();
-  // A listener of the signal alone does not keep the process alive.
+  // A signal listener alone does not keep the process alive.
   while (!signal.aborted) await sleep(DAY_MS, undefined, { signal }).catch(() => undefined);
   return false;
 }
 
-/** Works while this process holds the Lease; true when it lost it. */
+/** Reconciles while this process holds the Lease; true if the Lease was lost. */
 async function leadWhenElected(run: LiveRun): Promise<boolean> {
   const { settings, io, log, metrics, manager, leadership } = run;
   const { leaseName, 'lease-duration': seconds } = settings;
@@ -359,7 +359,7 @@ function labelsOf(name: string): Readonly<Record<string, string>> {
   };
 }
 
-/** After the last write. Another one would wait for the Lease to run out otherwise. */
+/** Called after the last write, so that the next leader does not wait for the Lease to expire. */
 async function release({ leadership, log }: LiveRun): Promise<void> {
   try {
     await leadership.election?.release();

@@ -1,8 +1,8 @@
 /**
  * `reconcile --from`: reads folders, runs the engine without a cluster, prints and writes the result.
  *
- * One document that cannot be parsed stops the run: it could be the very Secret that a reconciler looks for, and an absent
- * Secret means something else than a broken one.
+ * A document that cannot be parsed stops the run: it could be a Secret that a reconciler reads, and a missing Secret has another
+ * meaning than an invalid one.
  */
 import { createHmac, randomBytes } from 'node:crypto';
 import { existsSync, realpathSync, statSync } from 'node:fs';
@@ -34,14 +34,14 @@ import {
 import { hostedPairs, LOCAL_SCOPE, SCOPE_KINDS } from './scopes.ts';
 import { type ReconcileFlags } from './settings.ts';
 
-// `facts.yaml`: answers to look-ups that an offline run cannot make.
+// `facts.yaml`: results of look-ups that an offline run cannot make.
 
 const FACTS = z.looseObject({ 'registry-digest': z.record(z.string(), z.string()).optional() });
 
 /**
  * Reads a facts file: `registry-digest: { "<image>": "<digest>" }`.
  *
- * @throws UsageError when the text has another shape
+ * @throws UsageError when the text is invalid
  */
 export function parseFacts(text: string): (need: Lookup) => LookupResult | undefined {
   const { 'registry-digest': digests = {} } = readSettings('facts file', text, FACTS);
@@ -113,13 +113,13 @@ function isDir(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-/** Parses only the kinds that reconcilers read: a dump of a cluster holds far more. */
+/** Parses only the kinds that reconcilers read: a dump of a cluster contains many more. */
 function inputReader(kinds: readonly string[], io: CommandIo): (path: string) => Promise<Folder> {
   const wanted = new Set(kinds);
   return (path) => readFolder(path, wanted, io.stdin);
 }
 
-/** An unreadable document stops the run: it could be the very Secret that a reconciler looks for. */
+/** Prints the unreadable documents; false if there are any. */
 function readable(folders: readonly Folder[], io: CommandIo): boolean {
   const problems = folders.flatMap((folder) => folder.problems);
   writeProblems(
@@ -140,7 +140,7 @@ function rendered(reports: readonly RunReport[], flags: ReconcileFlags): string 
   return flags.verbose ? `${text}\n${summary}` : `\n${summary}`;
 }
 
-/** The command to run next: in a clone there is no `pullwright` on the path. */
+/** The program in suggested commands: in a clone, `pullwright` is not on the PATH. */
 function programName(): string {
   return process.argv[1]?.endsWith('main.ts') === true ? 'node main.ts' : 'pullwright';
 }
@@ -151,10 +151,10 @@ interface Run {
 }
 
 /**
- * Writes `<role>/<namespace or _cluster>/<kind>-<name>.yaml` for every object that exists after the run, of several clusters below the name
- * of each. What an earlier run wrote and this one does not is removed.
+ * Writes `<role>/<namespace or _cluster>/<kind>-<name>.yaml` for every object that exists after the run. With several clusters,
+ * the files are below each cluster's name. Deletes files of an earlier run that this run does not write.
  *
- * @throws PullwrightError when real values are requested inside a git work tree, or other files or links are in the way
+ * @throws PullwrightError when real values are requested inside a git work tree, or foreign files or links are in the way
  */
 async function write(
   runs: readonly Run[],
@@ -169,7 +169,7 @@ async function write(
   const folderOf = (cluster: string): string => (runs.length === 1 ? '' : `${cluster}/`);
   const tree = new Map<string, string>();
   for (const { scope, result } of runs) {
-    // Without a key of the caller's, nothing shows that two clusters have the same value.
+    // Without a given key, a random key per cluster hides that two clusters have the same value.
     const key = given ?? randomBytes(32);
     for (const { ref, after } of result.objects) {
       if (after === undefined) continue;
@@ -183,7 +183,7 @@ async function write(
       refuseWorkTree(join(realPath(resolve(to)), folder));
   try {
     const mark = (path: string): string => `Written by pullwright reconcile as ${path}`;
-    // What a run for other clusters wrote stays.
+    // Keep the files of runs for other clusters.
     const within = runs.flatMap(({ scope }) =>
       ['management', 'hosted'].map((role) => folderOf(scope.name) + role),
     );
@@ -206,7 +206,7 @@ function fileOf(role: string, object: KubeObject): string {
   return `${role}/${folder}/${pathPart('kind', object.kind).toLowerCase()}-${pathPart('name', name)}.yaml`;
 }
 
-/** A digest is not valid base64, so that it cannot be applied as a credential. */
+/** A digest is not valid base64, so it cannot be applied as a credential. */
 function digested(value: unknown, key: Uint8Array): unknown {
   if (value instanceof Redacted) {
     const digest = createHmac('sha256', key)
@@ -235,7 +235,7 @@ function refuseWorkTree(to: string): void {
   }
 }
 
-/** Also of a path whose end does not exist yet. */
+/** Like `realpath`, but the last parts of the path may not exist yet. */
 function realPath(path: string): string {
   return existsSync(path) || path === dirname(path)
     ? realpathSync(path)

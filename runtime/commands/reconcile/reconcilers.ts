@@ -1,5 +1,5 @@
 /**
- * Every system's reconcilers, and how their options are read from the configuration file of `reconcile`:
+ * Every system's reconcilers. Their options are in the configuration file of `reconcile`:
  *
  * ```yaml
  * systems:
@@ -7,7 +7,7 @@
  *   registry-overrides: false # switched off
  * ```
  *
- * A system adds itself with one line. Nothing is imported before it is chosen.
+ * Each system is one line of the table. A system is imported only if it is enabled.
  */
 
 import { z } from 'zod';
@@ -16,7 +16,7 @@ import { readValue, SCOPE } from '../../core/kubernetes/read-spec.ts';
 import type { Reconciler } from '../../engine/contract.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 
-/** Makes reconcilers from a system's part of the configuration (`{}` when it says nothing). Throws a UsageError that names the wrong field. */
+/** Creates reconcilers from a system's options (`{}` if it has none). Throws a UsageError naming the invalid field. */
 export type ReconcilerFactory = (options: Readonly<Record<string, unknown>>) => readonly Reconciler[];
 
 export const RECONCILERS: Readonly<Record<string, () => Promise<ReconcilerFactory>>> = {
@@ -31,11 +31,11 @@ export const RECONCILERS: Readonly<Record<string, () => Promise<ReconcilerFactor
   verify: async () => (await import('../../diagnose/commands/verify.ts')).reconcilers,
 };
 
-// Configuration file of `reconcile`: which systems run, and with which options.
+// Configuration file of `reconcile`: which systems run, and their options.
 
 /**
- * `only` belongs to every system: the hosted clusters that it works on, where one process serves several and not all of them have
- * every system. A system that is `false` does not run.
+ * Every system has the option `only`: the hosted clusters that it reconciles, for a process that serves several clusters with
+ * different systems. `false` disables a system.
  */
 const SYSTEM = z.preprocess(
   (options) => (options === false ? undefined : options),
@@ -52,12 +52,12 @@ const CONFIG = z
   })
   .partial();
 
-/** Options by system, of those that run. */
+/** Options of the enabled systems, by name. */
 export type SystemsConfig = NonNullable<z.infer<typeof CONFIG>['systems']>;
 
 /**
- * Reads the text of a configuration file. Without `systems`, every system runs with its defaults; with it, those that it names
- * run and no other, so that a process never reads what it was given no right to.
+ * Reads the text of a configuration file. Without `systems`, every system runs with its defaults. Otherwise only the listed
+ * systems run, so that the process reads nothing that it has no permission for.
  *
  * @throws UsageError that lists every invalid field
  */
@@ -66,7 +66,7 @@ export function parseReconcileConfig(text: string): SystemsConfig {
   return systems ?? Object.fromEntries(Object.keys(RECONCILERS).map((name) => [name, {}]));
 }
 
-/** A YAML text by its schema; an empty one is an empty object. @throws UsageError that lists every invalid field */
+/** Parses YAML by `schema`; an empty text is an empty object. @throws UsageError that lists every invalid field */
 export function readSettings<T>(what: string, text: string, schema: z.ZodType<T>): T {
   let settings: unknown;
   try {
@@ -80,7 +80,7 @@ export function readSettings<T>(what: string, text: string, schema: z.ZodType<T>
   return value;
 }
 
-/** Imports and makes the reconcilers that `config` switches on, in the order of the table. */
+/** Imports and creates the reconcilers that `config` enables, in the order of the table. */
 export async function loadReconcilers(config: SystemsConfig): Promise<readonly Reconciler[]> {
   const loaded: Reconciler[] = [];
   for (const [name, load] of Object.entries(RECONCILERS)) {

@@ -1,4 +1,4 @@
-/** What an offline run found, as text for people or as data for programs. No Secret value gets in: they are `Redacted`. */
+/** The report of an offline run, as text or as data. It contains no Secret values: they are `Redacted`. */
 
 import { capped, textTable } from '../../cli/terminal.ts';
 import { digestOfNode } from '../../core/docker-config/encode.ts';
@@ -18,11 +18,9 @@ import { type Difference, diff, pathStep } from '../../kube/drift.ts';
 import { dataText } from '../../kube/yaml.ts';
 import type { ReconcileFlags } from './settings.ts';
 
-// What can be said of a Secret value without showing it: which registries a pull secret names, what was added, what rotated.
+// Describes a Secret value without showing it: which registries a pull secret has, and which entries were added or changed.
 
-/**
- * Describes the change of one `data` value (base64) of a Secret.
- */
+/** Describes the change of one `data` value (base64) of a Secret. */
 export function describeSecretValue(
   before: Redacted<string> | undefined,
   after: Redacted<string> | undefined,
@@ -48,7 +46,7 @@ function describeEntries(old: ReadonlyMap<string, string>, next: ReadonlyMap<str
   return `pull secret: ${parts.join('; ') || 'the same entries, written otherwise'}`;
 }
 
-/** Registry to the digest of its entry, or undefined when the value is not a pull secret. */
+/** Digest of each entry by registry; undefined if the value is not a pull secret. */
 function entriesOf(value: Redacted<string> | undefined): ReadonlyMap<string, string> | undefined {
   if (value === undefined) return undefined;
   const found = readEntryMembers(reveal(secretDataText(value)), 'config.json');
@@ -56,7 +54,7 @@ function entriesOf(value: Redacted<string> | undefined): ReadonlyMap<string, str
   return new Map([...found.entries].map(([key, member]) => [key, digestOfNode(member.value)]));
 }
 
-// What the pods of templates will pull with, for `reconcile --from`: templates are never changed, so that no diff shows what admission
+// Pull secrets of the pods of templates, for `reconcile --from`. Templates are never changed, so no diff shows what admission
 // adds to their pods.
 
 /** A pull secret of the pods of a template. */
@@ -64,20 +62,20 @@ export interface TemplateSecret {
   readonly name: string;
   /** `Deployment/shop/web`, `ServiceAccount/shop/default`, `PullSecretProfile/team`. */
   readonly by: string;
-  /** Whether it is in the namespace, or will be copied there. */
+  /** Whether the Secret is in the namespace or will be copied there. */
   readonly present: boolean;
 }
 
-/** A template whose pods are given Secrets by profiles or SidecarSets. */
+/** A template whose pods get Secrets from profiles or SidecarSets. */
 export interface TemplatePull {
   readonly template: string;
-  /** In the order in which a kubelet tries them. */
+  /** In the order in which the kubelet tries them. */
   readonly secrets: readonly TemplateSecret[];
-  /** Names that would be added and are not, because nothing injects into such pods. */
+  /** Names that profiles or SidecarSets list, but nothing injects into these pods. */
   readonly notInjected: readonly string[];
 }
 
-/** Kinds that are read for it, beside those of the reconcilers. */
+/** Kinds to read for this, in addition to those of the reconcilers. */
 export const TEMPLATE_KINDS: readonly string[] = [
   ...WORKLOAD_KINDS.map(({ kind }) => kind),
   'ServiceAccount',
@@ -85,9 +83,10 @@ export const TEMPLATE_KINDS: readonly string[] = [
 ];
 
 /**
- * The content of the store after the run counts: copies that were made, and the policy that was compiled.
+ * Returns the templates whose pods get Secrets from profiles or SidecarSets.
  *
- * @param isOff injection is off in the configuration
+ * @param store state after the run, with the created copies and the compiled policy
+ * @param isOff whether injection is off in the configuration
  */
 export function templatePulls(store: ObjectStore, isOff: boolean): readonly TemplatePull[] {
   return WORKLOAD_KINDS.filter(({ kind }) => kind !== 'Pod')
@@ -95,7 +94,7 @@ export function templatePulls(store: ObjectStore, isOff: boolean): readonly Temp
     .flatMap((object) => pullOf(store, object, isOff) ?? []);
 }
 
-/** By another template, which is listed itself: a ReplicaSet of a Deployment, a Job of a CronJob. */
+/** Whether another listed template controls it: a ReplicaSet of a Deployment, a Job of a CronJob. */
 function isMade({ metadata }: KubeObject): boolean {
   return (metadata.ownerReferences ?? []).some(({ controller }) => controller === true);
 }
@@ -121,7 +120,7 @@ function pullOf(store: ObjectStore, object: KubeObject, isOff: boolean): Templat
   };
 }
 
-/** One line for each. */
+/** Describes a template in one line. */
 export function templateLine({ template, secrets, notInjected }: TemplatePull): string {
   const names = secrets.map(
     ({ name, by, present }) => `${name} (${by === template ? 'its own' : by}${present ? '' : ', not there'})`,
@@ -137,17 +136,17 @@ export interface DiffLine {
   readonly text: string;
 }
 
-/** What a run found, as it is printed for programs. */
+/** The data of {@link reportOf}, as printed for programs. */
 export type RunReport = ReturnType<typeof reportOf>;
 
 type ReportEntry = RunReport['objects'][number];
 
-/** For programs: of one cluster its report, of several a list. */
+/** The reports as JSON or YAML: one report for one cluster, a list for several. */
 export function reportsText(form: 'json' | 'yaml', reports: readonly RunReport[]): string {
   return dataText(form, reports.length === 1 ? reports[0] : reports);
 }
 
-/** Turns a run into a report. */
+/** Converts the result of a run to a report. */
 export function reportOf(scope: string, result: OfflineResult, templates: readonly TemplatePull[] = []) {
   const counts = { created: 0, configured: 0, unchanged: 0, removed: 0 };
   for (const object of result.objects) counts[object.verb] += 1;
@@ -164,7 +163,7 @@ export function reportOf(scope: string, result: OfflineResult, templates: readon
       report.events.map((event) => ({ ...event, reconciler: report.reconciler })),
     ),
     ...statusOf(result),
-    /** What the pods of templates will pull with, where profiles or SidecarSets have a part in it. */
+    /** Pull secrets of the pods of templates, where profiles or SidecarSets add some. */
     templates,
     actions: result.reports.flatMap((report) =>
       report.actions.map((action) => `patch ${describeObject(action.ref)}`),
@@ -206,7 +205,7 @@ function statusOf(result: OfflineResult) {
   };
 }
 
-/** What a reader need not see of an object: its identity, which is the headline, our marks, and status, which has its own part. */
+/** Fields that a diff omits: the identity (in the headline), our labels and annotations, and status (shown separately). */
 const PLAIN: readonly RegExp[] = [
   /^(apiVersion|kind|status)\b/,
   /^metadata\.(name|namespace|uid)$/,
@@ -221,7 +220,7 @@ function diffLines({ before, after }: ObjectResult): readonly DiffLine[] {
     .map(lineOf);
 }
 
-/** A created or removed map is shown leaf by leaf. */
+/** Splits a created or removed map into its leaves. */
 function leaves({ path, before, after }: Difference): readonly Difference[] {
   const present = before ?? after;
   if ((before !== undefined && after !== undefined) || !isMap(present) || Object.keys(present).length === 0)
@@ -261,11 +260,11 @@ function short(value: unknown): string {
 /** Options of {@link renderRunReport}. */
 export interface RenderOptions {
   readonly verbose: boolean;
-  /** Nothing was changed: said with every change, as kubectl does. @default {false} */
+  /** Marks every change as a dry run, like kubectl. @default {false} */
   readonly dryRun?: boolean;
 }
 
-/** The report as lines for people. */
+/** Formats the report as text. */
 export function renderRunReport(given: RunReport, options: RenderOptions): string {
   const report = oneLined(given);
   const shown = report.objects.filter((object) => options.verbose || object.verb !== 'unchanged');
@@ -287,7 +286,7 @@ export function renderRunReport(given: RunReport, options: RenderOptions): strin
     ],
     [
       'conditions',
-      // These two only repeat what Ready says, for programs.
+      // Stalled and Reconciling only repeat Ready, for programs.
       report.conditions
         .filter((one) => one.type !== 'Stalled' && one.type !== 'Reconciling')
         .map((one) => `  ${one.object} ${one.type}=${one.status} ${one.reason}: ${one.message}`),
@@ -317,10 +316,10 @@ export function renderRunReport(given: RunReport, options: RenderOptions): strin
   return `${[`scope ${report.scope}`, ...told, tail].join('\n\n')}\n`;
 }
 
-/** One tenant's broken entries must not fill a person's screen. */
+/** Limits the output, because one tenant may have many rejected entries. */
 const MOST_LINES = 200;
 
-/** A created object is its headline and what its data says; a changed one is shown change by change. */
+/** For a created object, lists only its data; for a changed object, every change. */
 function objectLines(entry: ReportEntry, options: RenderOptions): string[] {
   const { verbose } = options;
   const mark = entry.verb === 'unchanged' ? '' : dryRunMark(options);
@@ -341,17 +340,17 @@ function dryRunMark({ dryRun = false }: RenderOptions): string {
   return dryRun ? ' (dry run)' : '';
 }
 
-// Summary of a run over several clusters: a line for each, the worst first, and the next command.
+// Summary of a run over several clusters: one row each, the worst first, and the next commands.
 
 const COLUMNS = ['errors', 'warnings', 'changes'] as const;
 
 type Row = { readonly scope: string } & Readonly<Record<(typeof COLUMNS)[number], number>>;
 
 /**
- * The table and three commands. Errors are entries that nothing uses, problems and conditions `Ready=False`; warnings are entries
- * that others win against, and remarks.
+ * Returns the table and three commands. Errors are rejected entries, problems and conditions `Ready=False`; warnings are
+ * shadowed entries and remarks.
  *
- * @param program how it was called: `pullwright`, `node main.ts`
+ * @param program how the user runs it: `pullwright`, `node main.ts`
  */
 export function runSummary(
   reports: readonly RunReport[],
@@ -396,7 +395,7 @@ function rowOf({ scope, verdicts, conditions, problems, counts }: RunReport): Ro
   };
 }
 
-/** Of the cluster that needs most: its report, an image of the registry that is in trouble, and its files. */
+/** Commands for the cluster of `report`: the full report, an image of a rejected registry, and its files. */
 function nextCommands(
   report: RunReport | undefined,
   { from = '', management }: Pick<ReconcileFlags, 'from' | 'management'>,
@@ -415,5 +414,5 @@ function nextCommands(
   ];
 }
 
-/** A subject that is written by a tenant is put into a command only where it can only be a registry or repository. */
+/** A tenant may write a subject. Commands contain it only if it is a plain registry or repository. */
 const SUMMARY_PLAIN = /^[a-z0-9][a-z0-9.:/-]*$/;

@@ -1,4 +1,4 @@
-/** Finds out of two folders which pair of clusters they are. */
+/** Finds the pairs of management and hosted cluster that two folders contain. */
 
 import { UsageError } from '../../core/errors.ts';
 import { type KubeObject, pathPart } from '../../core/kubernetes/object.ts';
@@ -6,27 +6,27 @@ import { trimEndOf } from '../../core/text.ts';
 import type { ClusterPair } from '../../engine/contract.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 
-/** Kinds that say which hosted clusters there are. */
+/** Kinds that list the hosted clusters. */
 export const SCOPE_KINDS: readonly string[] = ['HostedControlPlane', 'HostedCluster'];
 
 const VERSION = 'hypershift.openshift.io/v1beta1';
 const CLUSTER_ANNOTATION = 'hypershift.openshift.io/cluster';
 
-/** A stand-alone cluster: the platform's pull secret is where OpenShift keeps it. */
+/** A stand-alone cluster: the platform pull secret is in OpenShift's own namespace. */
 export const LOCAL_SCOPE: ClusterPair = { name: 'local', controlPlaneNamespace: 'openshift-config' };
 
-/** A pair of clusters to reconcile: the scope, and the folder of the hosted one. */
+/** A pair of clusters to reconcile: the scope, and the hosted cluster's folder. */
 export interface OfflinePair {
   readonly scope: ClusterPair;
   readonly hostedDir: string;
 }
 
 /**
- * Which hosted clusters the folder `from` holds: the one that `wanted` names or the only one there is, else every one of the
- * management cluster that has a folder `<from>/<namespace>/<name>`.
+ * Returns the hosted clusters in the folder `from`: the one named `wanted`, or the only one. Otherwise those of the management
+ * cluster that have a folder `<from>/<namespace>/<name>`.
  *
  * @param isDir whether a folder exists
- * @throws UsageError when there is none, or it is ambiguous
+ * @throws UsageError when no cluster matches, or the choice is ambiguous
  */
 export function hostedPairs(
   management: ObjectStore,
@@ -63,7 +63,7 @@ export function hostedPairs(
   );
 }
 
-/** Every hosted cluster that the management cluster names. */
+/** Every hosted cluster of the management cluster, sorted by name. */
 export function allScopes(management: ObjectStore): readonly ClusterPair[] {
   const planes = management.list({ apiVersion: VERSION, kind: 'HostedControlPlane' }).map(scopeOfPlane);
   const known = new Set(planes.map((scope) => scope.name));

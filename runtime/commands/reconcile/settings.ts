@@ -1,4 +1,4 @@
-/** The flags of `reconcile`, and what they say together in a cluster. */
+/** The flags of `reconcile`, and the settings of a live run. */
 import {
   ALLOW_ADDRESS,
   duration,
@@ -71,18 +71,18 @@ export const FLAGS = {
   ...LOG_FLAGS,
 };
 
-/** Offline and live. */
+/** Parsed flags, offline and live. */
 export type ReconcileFlags = ValuesOf<typeof FLAGS>;
 
 export interface LiveSettings extends ReconcileFlags {
-  /** Of the management cluster, or of the one there is; undefined: that of the pod. */
+  /** Kubeconfig of the management cluster or the only cluster; undefined: the default of kubectl or of the pod. */
   readonly mainKubeconfig: string | undefined;
-  /** Of the one hosted cluster, when it is given as a file. */
+  /** Kubeconfig of the only hosted cluster, if given as a file. */
   readonly hostedKubeconfig: string | undefined;
   readonly leaseName: string;
 }
 
-/** @throws UsageError that says which flag is wrong */
+/** @throws UsageError naming the invalid flag */
 export function liveSettings(flags: ReconcileFlags): LiveSettings {
   const management = flags['management-kubeconfig'];
   if (management !== undefined && flags.discover)

@@ -1,5 +1,5 @@
 /**
- * Nodes that are to be left: the programs of a DaemonSet are told so, and each has to have done it before its DaemonSet goes.
+ * Carries out an uninstall plan. A DaemonSet is deleted after its program has cleaned up every node.
  */
 
 import { PullwrightError } from '../../core/errors.ts';
@@ -22,18 +22,18 @@ import {
   type UninstallRemoval,
 } from './plan.ts';
 
-// Waiting for what a removal brings about, with an end.
+// Polls for the effect of a removal, with a deadline.
 
 export interface CarryOutOptions {
   readonly client: KubeClient;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** How long nodes may take, and how long an object may take to go. Milliseconds. */
+  /** Time limit for all nodes of a DaemonSet, and for the deletion of one object. Milliseconds. */
   readonly timeoutMs: number;
   readonly say: (line: string) => void;
 }
 
-/** Looks until `look` gives no problem; throws the last one after the time. */
+/** Calls `look` until it returns no problem; throws the last problem after the deadline. */
 export async function poll(
   { clock, signal, timeoutMs }: CarryOutOptions,
   look: () => Promise<PullwrightError | undefined>,
@@ -47,7 +47,7 @@ export async function poll(
   }
 }
 
-/** For a run that is interrupted. */
+/** The error of an interrupted run. */
 export function stopped(): PullwrightError {
   return new PullwrightError('Stopped: what was removed stays removed', {
     code: 'Stopped',
@@ -55,13 +55,13 @@ export function stopped(): PullwrightError {
   });
 }
 
-/** Added to the command line of the programs on nodes: settle what is under way, tidy up, do nothing more. */
+/** Flag for the programs on nodes: finish the change in progress, clean up, then do nothing. */
 export const LEAVE_FLAG = '--uninstall';
 
 /**
- * All at once, so that the nodes leave at the same time. The work is done by a container that must end before the pod's own
- * begins: a pod is Ready only when its node has been left. A probe alone would not do, because a kubelet that has just been
- * restarted takes running containers for ready until it has asked them.
+ * Adds the flag to all DaemonSets at once, so that the nodes are cleaned up in parallel. An init container cleans up, so a pod
+ * is Ready only after its node is clean. A readiness probe is not enough: a restarted kubelet treats running containers as
+ * ready until it has probed them.
  */
 export async function tellNodesToLeave(
   removals: readonly UninstallRemoval[],
@@ -100,7 +100,7 @@ function commandOf(object: KubeObject): readonly string[] | undefined {
   return containerOf(object)?.command;
 }
 
-/** The program of the node, in the mode that cleans up and exits; without what only a container that stays may have. */
+/** The node's program in the mode that cleans up and exits, without probes and ports, which only its daemon has. */
 function leavingContainer(container: Runs, command: readonly string[]): Readonly<Record<string, unknown>> {
   const {
     livenessProbe: _alive,
@@ -112,7 +112,7 @@ function leavingContainer(container: Runs, command: readonly string[]): Readonly
   return { ...rest, name: 'leave-node', command: [...command, LEAVE_FLAG, '--once'] };
 }
 
-/** Every node that runs a pod of the DaemonSet has left: its pods are of the new template, and ready. */
+/** Waits until every node of the DaemonSet is clean: all its pods have the new template and are ready. */
 export async function waitForNodes(object: KubeObject, options: CarryOutOptions): Promise<void> {
   let said = '';
   await poll(options, async () => {
@@ -136,9 +136,7 @@ interface DaemonSetStatus {
   readonly numberReady?: number;
 }
 
-/**
- * What is still to be waited for; empty when nothing.
- */
+/** What the DaemonSet still waits for; empty if nothing. */
 export function nodesToGo({ metadata, status }: KubeObject): string {
   const seen = (status ?? {}) as DaemonSetStatus;
   if ((seen.observedGeneration ?? 0) < (metadata.generation ?? 0))
@@ -148,21 +146,20 @@ export function nodesToGo({ metadata, status }: KubeObject): string {
   return left >= wanted ? '' : `${left} of ${wanted} nodes left`;
 }
 
-// Carries a removal plan out, stage by stage. What is done is kept nowhere but in the cluster, so that a run that was killed is
-// continued by running it again.
+// Carries out a removal plan, stage by stage. Progress is stored only in the cluster, so a second run continues a killed one.
 
-/** What was done. */
+/** Result of {@link carryOut}. */
 export interface Done {
   /** Number of objects that were removed or released. */
   readonly removed: number;
-  /** Namespaces that were left, each with what it holds. */
+  /** Namespaces that were kept, each with an object that it contains. */
   readonly inUse: ReadonlyMap<string, string>;
 }
 
 /**
- * Removes what `plan` lists. Namespaces that hold something of others stay.
+ * Removes the objects of `plan`. Keeps namespaces that contain objects of other owners.
  *
- * @throws PullwrightError at the first thing that does not go; what was done stays done
+ * @throws PullwrightError for the first object that cannot be removed; earlier removals are not undone
  */
 export async function carryOut(plan: Pick<UninstallPlan, 'stages'>, options: CarryOutOptions): Promise<Done> {
   let removed = 0;
@@ -202,18 +199,18 @@ async function removeOne(
   try {
     await client.remove(objectRef(object), {
       ...defined({ uid: metadata.uid }),
-      // The pods of a program end before the next stage begins.
+      // The pods of a program terminate before the next stage begins.
       ...(['Deployment', 'DaemonSet', 'CronJob'].includes(kind)
         ? { propagation: 'Foreground' as const }
         : {}),
     });
   } catch (error) {
-    // Another object of this name by now: left to the next run.
+    // The object is already deleted, or a new one has its name. The next run plans a new one.
     if (!isApiError(error, 404, 409)) throw error;
   }
 }
 
-/** An apply without fields releases all that this manager applied, and nothing else. */
+/** An apply without fields releases everything that this manager applied, and nothing else. */
 async function release(object: KubeObject, managers: readonly string[], client: KubeClient): Promise<void> {
   const { apiVersion, kind, metadata } = object;
   const { name, namespace, uid } = metadata;
@@ -222,7 +219,7 @@ async function release(object: KubeObject, managers: readonly string[], client: 
     try {
       await client.apply(empty, { manager });
     } catch (error) {
-      // With the uid of an object that has gone, nothing is made.
+      // With the uid of a deleted object, the apply fails instead of creating one.
       if (!isApiError(error, 404, 409)) throw error;
     }
   }
@@ -250,7 +247,7 @@ function isNotServed(error: unknown): boolean {
   return error instanceof PullwrightError && error.code === 'KindNotServed';
 }
 
-/** What every namespace has, and what a cluster puts there by itself. */
+/** Objects of every namespace, and objects that a cluster creates there. */
 const USUAL: readonly string[] = [
   'kube-root-ca.crt',
   'openshift-service-ca.crt',
@@ -266,12 +263,12 @@ const CONTENTS = collections({
   'batch/v1': ['Job', 'CronJob'],
 });
 
-/** Kinds by the version of their API. */
+/** Kinds by API version. */
 function collections(kinds: Readonly<Record<string, readonly string[]>>): readonly Collection[] {
   return Object.entries(kinds).flatMap(([apiVersion, names]) => names.map((kind) => ({ apiVersion, kind })));
 }
 
-/** A namespace is deleted with all its objects: the first foreign one in it. */
+/** The first foreign object of a namespace. Deleting the namespace would delete it too. */
 async function holderOf(
   { kind: what, metadata }: KubeObject,
   client: KubeClient,
@@ -286,12 +283,12 @@ async function holderOf(
   return undefined;
 }
 
-/** Secrets that OpenShift makes for the service accounts of every namespace. */
+/** Secrets that OpenShift creates for the ServiceAccounts of every namespace. */
 function isMinted(name: string): boolean {
   return /^(default|builder|deployer)-(token|dockercfg)-[a-z0-9]+$/.test(name);
 }
 
-// Looks for everything of ours in a cluster: by our labels, by our kinds, and by our field managers.
+// Finds everything of ours in a cluster: by label, kind and field manager.
 
 const BY_LABEL: readonly string[] = [`${PART_OF}=pullwright`, OWNER_LABEL];
 
@@ -300,7 +297,7 @@ const MUTATING = ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'];
 const VALIDATING = ['ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'];
 const MONITORING = 'monitoring.coreos.com/v1';
 
-/** Kinds that are rendered or applied, each listed by our labels. */
+/** Rendered and applied kinds, listed by our labels. */
 const LABELLED = collections({
   'apps/v1': ['Deployment', 'DaemonSet'],
   'batch/v1': ['CronJob'],
@@ -320,14 +317,14 @@ const LABELLED = collections({
   'bitnami.com/v1alpha1': ['SealedSecret'],
 });
 
-/** Listed whole, or by a name. */
+/** Kinds listed completely, or by one name. */
 const WHOLE: readonly (Collection & Selector)[] = [
   ...collections({
     'pullwright.dev/v1alpha1': ['PullSecretProfile', 'PullSecretGrant', 'PullStatus'],
     [`${CREDENTIAL_PROVIDER.group}/v1`]: [CREDENTIAL_PROVIDER.kind],
     [`${CREDENTIAL_PROVIDER.group}/v1alpha1`]: [CREDENTIAL_PROVIDER.kind],
     'hypershift.openshift.io/v1beta1': ['NodePool'],
-    // Of these only what we added is ours.
+    // In these, only the fields that we added are ours.
     v1: ['ServiceAccount', 'Node'],
     'apps/v1': ['Deployment'],
   }),
@@ -338,13 +335,13 @@ const WHOLE: readonly (Collection & Selector)[] = [
   },
 ];
 
-/** Requests under way at once. */
+/** Maximum number of concurrent requests. */
 const WORKERS = 8;
 
 /**
- * Everything in the cluster that could be ours, each object once.
+ * Returns every object in the cluster that could be ours, each once.
  *
- * @throws PullwrightError when a kind cannot be read; kinds that the cluster does not serve are none
+ * @throws PullwrightError when a kind cannot be read; kinds that the cluster does not serve are skipped
  */
 export async function findObjects(client: KubeClient): Promise<readonly KubeObject[]> {
   const queries = [
@@ -358,7 +355,7 @@ export async function findObjects(client: KubeClient): Promise<readonly KubeObje
         for (const object of items)
           found.set(object.metadata.uid ?? `${object.kind}/${object.metadata.name}`, object);
     } catch (error) {
-      // Not served, or no longer: the definition may just have been removed.
+      // Not served, or not any more: an uninstall removes the definitions.
       if (!isNotServed(error) && !isApiError(error, 404)) throw error;
     }
   });
@@ -371,10 +368,10 @@ const COLLECTIONS: Readonly<Record<Deliverer['tool'], Collection>> = {
 };
 
 /**
- * Whether what is marked is still synced, as far as the cluster shows: it is not when the cluster serves the tool's kind and has no
- * such object. A tool that runs in another cluster is assumed to sync.
+ * Whether the Application or Kustomization may still sync its objects: false only if the cluster serves its kind and does not
+ * have it. A tool in another cluster is assumed to sync.
  *
- * @throws ApiError when the cluster does not answer
+ * @throws ApiError when the request fails
  */
 export async function isStillThere(client: KubeClient, deliverer: Deliverer): Promise<boolean> {
   const { name, namespace, tool } = deliverer;
@@ -383,7 +380,7 @@ export async function isStillThere(client: KubeClient, deliverer: Deliverer): Pr
     const { items } = await client.list(collection, { fieldSelector: `metadata.name=${name}`, limit: 1 });
     return items.length > 0;
   } catch (error) {
-    // The account that uninstalls may lack the right to read the tool.
+    // The account that uninstalls may lack the permission to read the tool's objects.
     if (isNotServed(error) || isApiError(error, 404, 403)) return true;
     throw error;
   }

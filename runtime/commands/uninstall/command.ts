@@ -1,4 +1,4 @@
-/** `pullwright uninstall`: the way out, in the order that leaves every node with a working kubelet. */
+/** `pullwright uninstall`: removes everything in an order that leaves every node with a working kubelet. */
 
 import { createInterface } from 'node:readline';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
@@ -84,7 +84,7 @@ async function uninstall(client: KubeClient, flags: Values, io: CommandIo): Prom
   });
 }
 
-/** Programs first, and the rest is planned when they have exited: until then they may create further objects. */
+/** Removes the programs first, and plans the rest after they exit: until then they may create further objects. */
 async function carryOutAll(
   plan: UninstallPlan,
   client: KubeClient,
@@ -105,7 +105,7 @@ async function carryOutAll(
   return { removed: ended.removed + done.removed, inUse: done.inUse };
 }
 
-/** Marks of a tool that has been stopped say nothing: it does not take them off. */
+/** Ignores the marks of a deleted Application or Kustomization: a deletion may leave them on the objects. */
 async function assertNotDelivered({ delivered }: UninstallPlan, client: KubeClient): Promise<void> {
   const groups = Map.groupBy(delivered, ({ by }) => `${delivererText(by)} ${by.namespace ?? ''}`);
   for (const [first, ...more] of groups.values()) {

@@ -1,27 +1,25 @@
 /**
- * The way out: which objects go, in which order, and which stay. Pure.
+ * Plans an uninstall: which objects are removed, in which order, and which are kept. Pure.
  *
  * Source of the order: requirement "CRIOCredentialProviderConfig" ("Upgrade / Downgrade Strategy"): custom resources first, then
- * what was made of them, and the definitions last. Before all of it the programs, which would make things again for as long as
- * they run; nodes are left while their Secrets are still there, so that a change under way can be finished.
+ * the objects created from them, and the definitions last. The programs are stopped before, because they would create objects
+ * again. Nodes are cleaned up while their Secrets still exist, so that a change in progress can finish.
  */
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
 import { OWNER_LABEL } from '../../engine/contract.ts';
 
-// Which GitOps tool delivers an object, by the marks that it leaves.
+// Which GitOps tool delivers an object, from the tool's labels and annotations.
 
-/** What syncs an object: an Application of Argo CD, or a Kustomization of Flux. */
+/** Syncs an object: an Argo CD Application or a Flux Kustomization. */
 export interface Deliverer {
   readonly tool: 'Argo CD Application' | 'Flux Kustomization';
   readonly name: string;
-  /** Where it is, if the mark says so. */
+  /** Undefined if the mark does not contain it. */
   readonly namespace?: string;
 }
 
-/**
- * Reads the marks: Argo CD's is a label or an annotation, Flux's are labels.
- */
+/** Returns the deliverer: Argo CD sets a label or an annotation, Flux sets labels. Undefined without them. */
 export function delivererOf({ metadata }: KubeObject): Deliverer | undefined {
   const { labels = {}, annotations = {} } = metadata;
   const flux = labels['kustomize.toolkit.fluxcd.io/name'];
@@ -34,7 +32,7 @@ export function delivererOf({ metadata }: KubeObject): Deliverer | undefined {
     labels['argocd.argoproj.io/instance'] ??
     labels['app.kubernetes.io/instance'];
   if (typeof argo !== 'string') return undefined;
-  // An Application outside of Argo CD's own namespace is written `<namespace>_<name>`, which no name can hold.
+  // An Application outside Argo CD's own namespace is written `<namespace>_<name>`. No Kubernetes name contains `_`.
   const [first = '', second] = (argo.split(':')[0] ?? '').split('_');
   return second === undefined
     ? { tool: 'Argo CD Application', name: first }
@@ -59,11 +57,11 @@ export const STAGES = [
 ] as const;
 export type StageName = (typeof STAGES)[number];
 
-/** What happens to one object. `release`: fields that we applied to a foreign object are released. */
+/** What to do with one object. `release` releases the fields that we applied to an object of another owner. */
 export type UninstallRemoval = {
   readonly object: KubeObject;
   readonly do: 'delete' | 'leave-nodes' | 'release';
-  /** Field managers to release, for `release`. */
+  /** Field managers, for `release`. */
   readonly managers?: readonly string[];
 };
 
@@ -72,7 +70,7 @@ export interface Stage {
   readonly removals: readonly UninstallRemoval[];
 }
 
-/** An object that stays, and why. */
+/** An object that is not removed, with the reason. */
 export interface Kept {
   readonly object: KubeObject;
   readonly reason: string;
@@ -82,16 +80,16 @@ export interface UninstallPlan {
   /** In order; stages without an object are omitted. */
   readonly stages: readonly Stage[];
   readonly kept: readonly Kept[];
-  /** Objects that carry the mark of a GitOps tool, with what would create them again. */
+  /** Objects with the mark of a GitOps tool, and the deliverer that would create them again. */
   readonly delivered: readonly { readonly object: KubeObject; readonly by: Deliverer }[];
 }
 
 export interface UninstallOptions {
-  /** Leave Secrets and ConfigMaps that we computed where they are. @default {false} */
+  /** Keep Secrets and ConfigMaps that we computed. @default {false} */
   readonly 'keep-secrets'?: boolean;
-  /** Namespaces that hold something of others, with its name. @default none is known */
+  /** Namespaces that contain an object of another owner, with its name. @default none */
   readonly inUse?: ReadonlyMap<string, string>;
-  /** Delete the DaemonSets without waiting for the nodes to be tidied. @default {false} */
+  /** Delete the DaemonSets without waiting for the nodes to be cleaned up. @default {false} */
   readonly 'skip-nodes'?: boolean;
 }
 
@@ -111,12 +109,10 @@ const REPORTING: readonly string[] = [
   CREDENTIAL_PROVIDER.kind,
 ];
 const DATA: readonly string[] = ['Secret', 'ConfigMap'];
-/** Kinds of others that we refer to: what they hold belongs to their owner. */
+/** Kinds of other projects that we render to create a Secret. The Secret belongs to the tenant, so they are kept. */
 const FOREIGN_KINDS: readonly string[] = ['ExternalSecret', 'SealedSecret'];
 
-/**
- * Plans the removal of what `objects` (everything that could be ours) holds.
- */
+/** Plans the removal of `objects`, which are all objects of the cluster that could be ours. */
 export function planUninstall(objects: readonly KubeObject[], options: UninstallOptions = {}): UninstallPlan {
   const isProviderOurs = objects.some(makesProvider);
   const judged = objects.flatMap((object) => judge(object, { ...options, isProviderOurs, objects }) ?? []);
@@ -146,7 +142,7 @@ interface Surroundings extends UninstallOptions {
 
 type Judged = { readonly stage: StageName; readonly removal: UninstallRemoval } | { readonly kept: Kept };
 
-/** Undefined for what is not ours in any part. */
+/** Undefined for an object that neither is ours nor has fields of ours. */
 function judge(object: KubeObject, around: Surroundings): Judged | undefined {
   if (!isOurs(object)) {
     const managers = managersToRelease(object);
@@ -170,7 +166,7 @@ function isOurs({ kind, metadata }: KubeObject): boolean {
   );
 }
 
-/** Names that are shared with the platform's own installation, and therefore carry none of our labels. */
+/** Objects with the same name as in the platform's own installation, which therefore have none of our labels. */
 const NAMED: readonly string[] = ['PrometheusRule/pullwright-credential-provider'];
 
 function stageOf({ kind, metadata }: KubeObject): StageName {
@@ -201,7 +197,7 @@ function reasonToKeep(object: KubeObject, around: Surroundings): string | undefi
   return isData ? reasonToKeepData(object, around) : undefined;
 }
 
-/** Applied by us over an object of OpenShift: it has our label, and still belongs to OpenShift. */
+/** The OpenShift operator that owns the object. If we applied fields to it, it has our label but is not ours. */
 function platformOperator({ metadata }: KubeObject): string | undefined {
   const managers = new Set(metadata.managedFields?.map(({ manager }) => manager));
   return Object.entries(OPERATORS).find(([manager]) => managers.has(manager))?.[1];
@@ -212,7 +208,7 @@ const OPERATORS: Readonly<Record<string, string>> = {
   'machine-config-operator': 'Machine Config Operator',
 };
 
-/** Of Secrets and ConfigMaps that we computed. */
+/** For Secrets and ConfigMaps that we computed. */
 function reasonToKeepData(object: KubeObject, around: Surroundings): string | undefined {
   if (stageOf(object) === 'computed objects')
     return around['keep-secrets'] === true ? 'as --keep-secrets asks' : undefined;
@@ -222,7 +218,7 @@ function reasonToKeepData(object: KubeObject, around: Surroundings): string | un
     : `NodePool "${pool}" refers to it: take it out of spec.config there, then run this again`;
 }
 
-/** Whether the object shows that the credential provider of this cluster is kept by us. */
+/** Whether the object proves that we, not the platform, manage the credential provider of this cluster. */
 function makesProvider({ kind, metadata }: KubeObject): boolean {
   const { labels, name } = metadata;
   if (kind === 'MachineConfig' || kind === 'ConfigMap')
@@ -255,7 +251,7 @@ function managersToRelease({ metadata }: KubeObject): readonly string[] {
   return [...new Set(ours.map(({ manager }) => manager ?? ''))];
 }
 
-/** Bindings before what they bind, so that nothing is in force by half; else by name, for people. */
+/** Deployments first, then bindings before their policies, so that no policy is half in force; otherwise by name. */
 function byOrder(a: UninstallRemoval, b: UninstallRemoval): number {
   const rank = ({ object: { kind } }: UninstallRemoval): number => {
     if (kind === 'Deployment') return 0;
