@@ -1,6 +1,6 @@
 /**
- * RBAC of this system's reconciler. When the fleet names the namespaces, each gets a Role for Secrets, pods and ServiceAccounts.
- * Otherwise RBAC cannot restrict the namespaces, and the guard policy does.
+ * RBAC of this system's reconciler. If the fleet lists namespaces, each gets a Role for Secrets, pods and ServiceAccounts.
+ * Otherwise a ClusterRole covers all namespaces, and only the guard policy restricts writes.
  */
 
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
@@ -24,7 +24,7 @@ export interface InjectionAccessInput extends Pick<PullSecretInjectionInput, 'na
   readonly audit: boolean;
 }
 
-/** Returns a ClusterRole, and with `namespaces` a Role in each of them. */
+/** Returns the rules of a ClusterRole, and with `namespaces` those of a Role in each. */
 export function injectionAccess(input: InjectionAccessInput): readonly Access[] {
   const { namespaces } = input;
   const wide = clusterRules(input);
@@ -38,7 +38,7 @@ export function injectionAccess(input: InjectionAccessInput): readonly Access[] 
   ];
 }
 
-/** @param namespace of a Role; its reads are restricted by name when all names are known */
+/** @param namespace of a Role; with `secretNames`, a Role restricts reads by name */
 function secretRules(
   { secretNames, sources = [] }: InjectionAccessInput,
   namespace?: string,
@@ -57,7 +57,7 @@ function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
     ...(input.audit ? [may(READ, '', ['pods'])] : []),
     // To find ServiceAccounts that enforce mountable secrets.
     may(READ, '', ['serviceaccounts']),
-    // Pods only by dry run, to observe the result of admission. A policy enforces the dry run.
+    // Pods only in dry runs, to observe the result of admission. A policy enforces the dry run.
     ...(triesPods(input.admission) ? [may(['create'], '', ['pods'])] : []),
   ];
 }
@@ -81,7 +81,7 @@ function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
     EVENTS,
     ...['mutatingadmissionpolicies', 'mutatingadmissionpolicybindings'].flatMap((resource) => [
       may(READ, admission, [resource]),
-      // Without `admission: policy`, a policy of an earlier configuration is only deleted.
+      // Other admission modes only delete the policy of an earlier configuration.
       input.admission === 'policy'
         ? applyByName(admission, resource, [INJECTION_POLICY_NAME])
         : may(['delete'], admission, [resource], [INJECTION_POLICY_NAME]),
@@ -96,7 +96,7 @@ function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
   ];
 }
 
-/** Whether the account creates pods in dry runs to observe admission. */
+/** Reports whether the account creates pods in dry runs. */
 export function triesPods(admission: InjectionAccessInput['admission']): boolean {
   return admission !== 'none';
 }

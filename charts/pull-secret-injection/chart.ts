@@ -34,7 +34,7 @@ import {
 } from './consent.ts';
 import { webhookObjects } from './webhook.ts';
 
-/** Problems of a section beyond its schema. */
+/** Validates a section beyond its schema. */
 export function sectionProblems(
   config: PullSecretInjectionInput,
   { kind }: Pick<ClusterContext, 'kind'>,
@@ -89,7 +89,7 @@ export const pullSecretInjectionSystem: ChartSystem<PullSecretInjectionInput, Pu
   },
 };
 
-/** Undefined with an administrator's kubeconfig: a policy for system:admin would restrict people as well. */
+/** Undefined for an administrator's kubeconfig: a guard policy for system:admin would restrict people as well. */
 function accountOf({ kind, namespace: own, account }: ClusterContext): Account | undefined {
   return kind === 'hosted' ? account : { namespace: own, name: RECONCILER };
 }
@@ -98,12 +98,12 @@ type Account = NonNullable<ClusterContext['account']>;
 
 function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   const { namespaces, admission = 'policy', audit = true, excludedNamespaces = [] } = config;
-  // Without namespaces, the names only restrict rights in that one cluster.
+  // Without `namespaces`, `secretNames` only restricts RBAC, which each cluster has of its own.
   const secretNames = namespaces === undefined ? undefined : config.secretNames;
   return { namespaces, secretNames, admission, audit, excludedNamespaces, ...optional(config) };
 }
 
-/** @param alsoOwn namespaces of our pods in hosted clusters, if different */
+/** @param alsoOwn namespaces of Pullwright's pods in hosted clusters, if different */
 function part(
   config: PullSecretInjectionInput,
   { namespace: ownNamespace }: ClusterContext,
@@ -137,7 +137,7 @@ function optional(config: PullSecretInjectionInput): Readonly<Record<string, unk
   return defined({ trustedLabelKeys, removals, withoutContainers });
 }
 
-/** Secrets that another of our systems writes with the same account. */
+/** Secrets that another Pullwright system writes with the same account. */
 const GUARD_NAMED = {
   [GLOBAL_PULL_SECRET.namespace]: [GLOBAL_PULL_SECRET.original, GLOBAL_PULL_SECRET.global],
 };
@@ -145,8 +145,8 @@ const GUARD_NAMED = {
 /**
  * CRDs, consent, collision and guard policies, the webhook if enabled, and the profiles of the fleet.
  *
- * @param account of the reconciler; without it, guard policies are not rendered. A policy for a nonexistent account would have no
- * effect but suggest protection
+ * @param account of the reconciler; without it, no guard policies are rendered. A policy for a nonexistent account would protect
+ * nothing
  */
 function pullSecretInjectionObjects(
   config: PullSecretInjectionInput,
@@ -179,7 +179,7 @@ function pullSecretInjectionObjects(
 export interface PullSecretInjectionProps extends PullSecretInjectionInput {
   /** Image of the webhook. */
   readonly image: string;
-  /** Namespace of our own pods. @default {'pullwright-system'} */
+  /** Namespace of Pullwright's own pods. @default {'pullwright-system'} */
   readonly namespace?: string;
 }
 

@@ -39,7 +39,7 @@ const SPEC_CHANGES = {
   expression: "request.operation == 'CREATE' || object.spec != oldObject.spec",
 };
 
-/** CEL: whether the requester may read a Secret, or without `name` every Secret of the namespace. Both arguments are CEL. */
+/** CEL: whether the requester may get a Secret, or without `name` all Secrets of the namespace. Both arguments are CEL. */
 function mayGet(namespace: string, name?: string): string {
   const named = name === undefined ? '' : `.name(${name})`;
   return `authorizer.group('').resource('secrets').namespace(${namespace})${named}.check('get').allowed()`;
@@ -91,8 +91,8 @@ const PINNED = ['revisionName', 'customVersion']
   .join(' || ');
 
 /**
- * Applies the check to SidecarSets with the annotation for source Secrets; others are admitted. The policy cannot resolve a
- * pinned revision, so its author must be allowed to get all Secrets of that namespace.
+ * Denies writes of a SidecarSet with a source namespace unless the requester may `get` its Secrets there. A policy cannot resolve
+ * a pinned revision: a pin requires `get` on all Secrets of that namespace.
  */
 export function sidecarSetConsentPolicy(): readonly KubeObject[] {
   const list = 'object.spec.imagePullSecrets';
@@ -177,7 +177,7 @@ export function guardPolicy(
   });
 }
 
-/** Restricts the account to dry runs of pods. It never creates pods. */
+/** Restricts pod creation by the account to dry runs. */
 export function dryRunPolicy(account: Account): readonly KubeObject[] {
   return policy('pullwright-pods-by-dry-run', {
     apiGroup: '',
@@ -195,9 +195,9 @@ export function dryRunPolicy(account: Account): readonly KubeObject[] {
 }
 
 /**
- * Denies a profile that delivers a Secret name to the same namespaces as another profile. Compares it with each existing profile.
- * Selector overlap is undecidable here in general, but certain when one selector requires a subset of the other's labels. The
- * reconciler reports other overlaps on the later profile.
+ * Denies a profile that delivers another Secret than an existing profile under one name to the same namespaces. CEL cannot decide
+ * in general whether selectors overlap, but they do if one requires a subset of the other's labels. The reconciler reports other
+ * collisions on the later profile.
  */
 export function collisionPolicy(): readonly KubeObject[] {
   return policy('pullwright-pull-secret-profile-collision', {

@@ -43,7 +43,7 @@ export type WebhookInput = Pick<
 >;
 
 /**
- * Renders all objects of the webhook. `failurePolicy: Ignore`: on failure, pods are admitted without us, and the audit reports it.
+ * Renders all objects of the webhook. `failurePolicy: Ignore`: on failure, pods are admitted unchanged and audited.
  *
  * @example
  * ```ts
@@ -108,7 +108,7 @@ function annotationsFor(
   return { serving: {}, injecting: { 'cert-manager.io/inject-ca-from': `${namespace}/${WEBHOOK}` } };
 }
 
-/** No Secrets: profiles, labels and ServiceAccounts decide the injected names. */
+/** Without Secrets: injection depends on profiles, labels and ServiceAccounts only. */
 const ACCESS: readonly PolicyRule[] = [
   may(READ, '', ['namespaces', 'serviceaccounts']),
   may(READ, 'pullwright.dev', ['pullsecretprofiles']),
@@ -162,7 +162,7 @@ type MutatingWebhook = NonNullable<
   Parameters<typeof kubernetesObject<'MutatingWebhookConfiguration'>>[2]['webhooks']
 >[number];
 
-/** Renders no `caBundle`, so that GitOps tools keep the value of the CA injector. */
+/** Renders a `caBundle` only for `manual`, so that GitOps tools keep the value of the CA injector. */
 function hook(
   namespace: string,
   certificates: CertificateSource,

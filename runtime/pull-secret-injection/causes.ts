@@ -1,17 +1,17 @@
 /**
- * The causes that keep a profile from being ready. Each has its own condition and count, so one tenant's problem neither hides
- * others nor counts as the platform's.
+ * Failure causes of copies. Each has its own condition and count, so a tenant's problem neither hides others nor makes the
+ * profile not ready.
  */
 
 export interface Cause {
-  /** Type of the condition: `True` when nothing is wrong. */
+  /** Condition type; status `True` means no problem. */
   readonly type: 'SourcesReady' | 'Granted' | 'NamesFree' | 'WritesAccepted' | 'TargetsFree';
   readonly reasons: readonly string[];
-  /** Message of the condition while it is `True`. */
+  /** Condition message while the status is `True`. */
   readonly well: string;
 }
 
-/** The only cause that namespace owners can fix; all others are the platform's. */
+/** The only cause that namespace owners must fix; the platform fixes all others. */
 export const TENANTS_CAUSE: Cause = {
   type: 'TargetsFree',
   reasons: ['ForeignObject', 'Terminating', 'QuotaExceeded'],
@@ -43,7 +43,7 @@ export const CAUSES: readonly Cause[] = [
   TENANTS_CAUSE,
 ];
 
-/** Reports whether a problem with this reason is for the owner of the namespace. */
+/** Reports whether the namespace owner must fix a problem with this reason. */
 export function isTenants(reason: string): boolean {
   return TENANTS_CAUSE.reasons.includes(reason);
 }

@@ -12,7 +12,7 @@ const DEFAULT_REMOVALS = { share: 0.2, copies: 10 };
 
 /** The section of this system in the reconciler's configuration file. */
 export const optionsSchema = z.strictObject({
-  /** Namespace of our own pods, which are never injected. */
+  /** Namespace of Pullwright's own pods, which are never injected. */
   ownNamespace: z.string().default('pullwright-system'),
   /** Further namespaces whose pods are skipped. */
   excludedNamespaces: z.array(z.string()).default([]),
@@ -22,11 +22,11 @@ export const optionsSchema = z.strictObject({
   secretNames: z.array(z.string()).default([]),
   /** With `secretNames`: further Secrets that are read, as `namespace/name`. */
   sources: z.array(z.string()).default([]),
-  /** Component that changes pods: the API server by our policy, our webhook, or none. Never two of them. */
+  /** Component that mutates pods: the admission policy, the webhook, or none. Never both. */
   admission: z.enum(['policy', 'webhook', 'none']).default('policy'),
   /** Namespace label keys that grant selectors may use. */
   trustedLabelKeys: z.array(z.string()).readonly().default(DEFAULT_TRUSTED_KEYS),
-  /** Audits pods and reports those that lack names. */
+  /** Reports pods that lack names of the plan. */
   audit: z.boolean().default(true),
   /** SidecarSets inject even if no matching set has a container. */
   withoutContainers: z.boolean().default(false),
@@ -49,7 +49,7 @@ export function excludedNamespaces(options: InjectionOptions): readonly string[]
   return [...new Set([options.ownNamespace, ...options.excludedNamespaces])].sort();
 }
 
-/** Reports whether `namespaces` restricts the system to other namespaces. */
+/** Reports whether the namespace is outside a restriction by `namespaces`. */
 export function isOutside(name: string, { namespaces }: Pick<InjectionOptions, 'namespaces'>): boolean {
   return namespaces.length > 0 && !namespaces.includes(name);
 }
@@ -144,7 +144,7 @@ type ProfileInput = NonNullable<PullSecretInjectionInput['profiles']>[number];
 /** The issuer of the serving certificate, and of the CA bundle for the API server. */
 export type CertificateSource = Frozen<z.input<typeof certificates>>;
 
-/** The service CA exists only on OpenShift. Elsewhere it would never issue the certificate, and the webhook would not start. */
+/** Requires `certificates` for the webhook: the default, the service CA, issues certificates on OpenShift only. */
 export function certificateProblems({
   admission,
   certificates: source,
@@ -174,7 +174,7 @@ export function sourcesOf(input: ProfileInput): readonly ProfileSource[] {
   return broughtBy(input).flatMap(({ sources }) => sources);
 }
 
-/** Problems of the profiles alone, with each other, and with the reconciler's rights (`secretNames`, `namespaces`). */
+/** Validates each profile, collisions between profiles, and the reconciler's rights (`secretNames`, `namespaces`). */
 export function profileProblems({
   profiles = [],
   secretNames,
@@ -201,8 +201,8 @@ export function profileProblems({
 }
 
 /**
- * Finds profiles that deliver different Secrets under one name to the same namespaces. Selectors overlap if one requires a subset
- * of the other, as in the admission policy of collisions.
+ * Reports two profiles that deliver different Secrets under one name to the same namespaces. Selectors overlap if the
+ * requirements of one are a subset of the other's, as in the collision policy.
  */
 function rivalry(later: ProfileInput, earlier: ProfileInput): readonly string[] {
   const [a, b] = [readInput(later), readInput(earlier)];
@@ -223,5 +223,5 @@ function rivalry(later: ProfileInput, earlier: ProfileInput): readonly string[] 
   ];
 }
 
-/** Folder name, field manager, metric label and owner label. */
+/** Name of the folder, metric label and owner label, and suffix of the field manager. */
 export const RECONCILER_NAME = 'pull-secret-injection';

@@ -55,7 +55,7 @@ function saidOf(
     .find((told) => told.check === check && told.severity === severity);
 }
 
-/** If a pull failed, skipped mirrors are the cause, rather than DNS, a firewall or a rejected credential. */
+/** If a pull failed, skipped mirrors are reported as the cause, not DNS, a firewall or a rejected credential. */
 function noPlace(input: DoctorInput): Told | undefined {
   const cause = input.failure?.cause;
   const hasFailed = isBelowHttp(cause) || isRefusal(cause) || cause === 'not-found';
@@ -133,7 +133,7 @@ function secretMissing(input: DoctorInput): Told | undefined {
   };
 }
 
-/** Whether a missing Secret can block the pull: not if another credential is usable. */
+/** Whether a missing Secret can block the pull: false if another credential is usable. */
 function isNeeded(input: DoctorInput): boolean {
   if (isRefusal(input.failure?.cause)) return true;
   return mayNeedCredential(input) && explanations(failing(input)).some(({ kubelet }) => kubelet.anonymous);
@@ -210,7 +210,7 @@ function noCredential(input: DoctorInput): Told | undefined {
   return undefined;
 }
 
-/** A profile or SidecarSet skips the pod: report why, as a manually listed Secret would hide the reason. */
+/** Reports why a profile or SidecarSet skips the pod: the advice to list the Secret manually would hide that. */
 function withheld(
   { isPod, template }: DoctorInput,
   { secret, by, why }: DoctorInput['notGiven'][number],
@@ -224,7 +224,7 @@ function withheld(
   };
 }
 
-/** An entry that will be rejected, for an image that has only such entries. */
+/** Reports an entry that the registry will reject, for an image with such entries only. */
 function doubtfulCredential(input: DoctorInput): Told | undefined {
   const doubtful = explanations(failing(input)).find(
     ({ kubelet: { tried } }) => tried.length > 0 && tried.every(({ doubt }) => doubt !== undefined),
@@ -249,7 +249,7 @@ function mirrorBare(input: DoctorInput): Told | undefined {
   const message = `CRI-O contacts mirror "${mirror}" without a credential, although a Secret of the namespace has one: pull secrets of pods never reach mirrors`;
   return {
     about: host,
-    // The mirror belongs to an image that did not fail.
+    // Only a warning if the mirror is for an image that did not fail.
     severity: failed.length === 0 ? 'warning' : 'error',
     message: mayRead ? message : `${message}; the credential provider may not read it`,
     ...fixProvider(input),
@@ -257,7 +257,7 @@ function mirrorBare(input: DoctorInput): Told | undefined {
   };
 }
 
-/** The provider's error on the node is the cause; the registry's rejection only follows from it. */
+/** The provider's error on the node causes the registry's rejection. */
 function providerFailed(input: DoctorInput, failure: string): Told {
   const { mayRead } = input.provider;
   const message = `the credential provider of the node failed for this pod: ${failure}`;
@@ -411,7 +411,7 @@ function credentialText({ images }: DoctorInput): string {
     : `no listed credential matches "${bare.text}": it is pulled anonymously, which works for public images only`;
 }
 
-/** A template is never pulled itself; its pods are. */
+/** Only pods pull images: for a template, the events of its pods are reported. */
 function registryText({ isPod, pods }: DoctorInput): string {
   if (isPod) return 'no status or event reports a failed pull';
   return pods === 0
@@ -419,7 +419,7 @@ function registryText({ isPod, pods }: DoctorInput): string {
     : `no event of its ${pods === 1 ? 'pod' : `${pods} pods`} reports a failed pull`;
 }
 
-/** State of the node's agent, or that it is unknown. */
+/** Describes the state of the node's agent. */
 function nodeText({ name, agent, behind }: NodeEvidence): string {
   if (agent === 'unknown') return `not checked: no data on the agent of node "${name}"`;
   const has = `the agent of node "${name}" is ready`;
@@ -439,7 +439,7 @@ function injectionText({ images, isPod }: DoctorInput): string {
   return `${who} lists ${counted(names.size, 'imagePullSecret')}${given}, none missing`;
 }
 
-/** For a listed Secret that is missing but not needed for the pull. */
+/** Names a listed Secret that is missing but not required for the pull. */
 function missingText(input: DoctorInput): string {
   const missing = listedAs(input, 'missing');
   if (missing === undefined) return 'every listed Secret exists';

@@ -178,7 +178,7 @@ function dataProblems(secret: SecretObject, key: string, now?: Date): readonly V
   ];
 }
 
-/** Copies of the platform's pull secret, which node agents read regardless of type. */
+/** Whether the Secret is one of the node agents' pull secrets, which are read regardless of type. */
 function isOfNodes({ metadata: { namespace, name } }: SecretObject): boolean {
   const { original, global, additional } = NAMES;
   return namespace === NAMES.namespace && [original, global, additional].includes(name as never);

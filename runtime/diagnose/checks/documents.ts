@@ -1,4 +1,4 @@
-/** Validates the manifests given to `pullwright validate` together: some problems show only in combination. */
+/** Validates all manifests of `pullwright validate` together, because some problems show only in combination. */
 import { isMap, isNode, isScalar, isSeq, LineCounter, type Node } from 'yaml';
 import { z } from 'zod';
 import { matchImageFault, matchImageHint } from '../../core/docker-config/match-images.ts';
@@ -51,10 +51,10 @@ import { problem, type ValidationProblem, validateSecret } from './docker-config
 
 // Validates mirror sets and image configurations per cluster, as the API server, the operator and the runtime read them.
 
-/** Kinds that decide where nodes pull from. */
+/** Kinds that configure the pull sources of nodes. */
 export const NODE_MIRROR_KINDS: readonly string[] = [...NODE_KINDS, HOSTED_CLUSTER].map(({ kind }) => kind);
 
-/** Whether this module validates the object: other API groups have kinds with the same names. */
+/** Whether the object has one of these kinds, and its API group: other groups have kinds with the same names. */
 export function isNodeMirrorKind(object: KubeObject): boolean {
   return [...NODE_KINDS, HOSTED_CLUSTER].some((kind) => isOf(object, kind));
 }
@@ -269,8 +269,7 @@ function grantProblems(object: KubeObject): readonly ValidationProblem[] {
 }
 
 /**
- * Notes how many of the given namespaces each profile selects. Selecting all of them is seldom a typo but worth knowing; so is
- * selecting none.
+ * Notes how many of the given namespaces each profile selects, because a selector that matches all or none may be unintended.
  */
 export function selectionNotes(
   manifests: readonly Manifest[],
@@ -390,7 +389,7 @@ function partsOf(path: string): readonly (string | number)[] {
   );
 }
 
-/** Offset of the deepest part that exists: of its key, or of the list item. */
+/** Offset of the deepest existing part: of its key, or of the list item. */
 function startOf(root: Node | null, parts: readonly (string | number)[]): number | undefined {
   let node: unknown = root;
   let start = root?.range?.[0];

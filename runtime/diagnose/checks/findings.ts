@@ -1,4 +1,4 @@
-/** Checks, running them on a model, and grouping findings by cause. */
+/** Defines checks, runs them on a model, and groups findings by cause. */
 
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import {
@@ -15,12 +15,12 @@ import {
 export type Told = Omit<Finding, Filled> & Partial<Pick<Finding, Filled>>;
 type Filled = 'check' | 'severity' | 'subject';
 
-/** Result of a passed check. */
+/** Result: the check passed. */
 export function ok(message: string): Told {
   return { severity: 'ok', message };
 }
 
-/** Result: works, but should be known. */
+/** Result: works, but needs attention. */
 export function warning(message: string, advice?: string): Told {
   return { severity: 'warning', message, advice };
 }
@@ -68,7 +68,7 @@ export function judge<Model>(
   });
 }
 
-/** The first broken check; those after it depend on it. */
+/** The first failed check; later checks depend on it. */
 export function firstBroken(findings: readonly Finding[]): Finding | undefined {
   return findings.find(({ severity }) => severity === 'error');
 }
@@ -89,7 +89,7 @@ export const VERDICTS: Readonly<Record<Severity, ReportVerdict>> = {
   ok: 'ok',
 };
 
-/** Titles for findings of a check, and their system unless they set one. */
+/** Title of a check's findings, and the default of their system. */
 const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSystemName]>> = {
   image: ['An image name is invalid', 'pulls'],
   'pull-sources': ['No usable pull source for an image', 'registry-overrides'],
@@ -159,7 +159,7 @@ function wordsOf(reason: string): string {
   return words === '' ? 'Not in order' : words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** All fixes. Of different objects with one name only the first, as applying the second would undo it. */
+/** Collects all fixes. Keeps only the first object of each name, because applying a second would undo it. */
 export function fixesOf(findings: readonly Finding[]): readonly KubeObject[] {
   const seen = new Set<string>();
   return findings

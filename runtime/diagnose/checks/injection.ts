@@ -24,7 +24,7 @@ import {
   podSpecIn,
 } from '../model/pull.ts';
 
-// Profiles and SidecarSets that name a Secret for pods of a namespace but skip this pod, and why.
+// Profiles and SidecarSets that add a Secret to pods of the namespace but skip this pod, and why.
 
 export interface NotGiven {
   readonly secret: string;
@@ -38,7 +38,7 @@ export function notGivenIn(store: ObjectStore, template: KubeObject): readonly N
   const { pod, profiles, sets } = plannedFor(store, template);
   const labels = pod.namespaceLabels;
   const ofProfiles = profiles
-    // Secrets of a profile that only distributes are to be listed manually.
+    // Secrets of a profile that only distributes must be listed manually.
     .filter(({ injects, namespaceSelector }) => injects && selects(namespaceSelector, labels))
     .flatMap((profile) =>
       said(profile.secrets, `PullSecretProfile/${profile.name}`, optedOut(pod) ?? profileSays(profile, pod)),
@@ -108,7 +108,7 @@ interface Examined {
   readonly live: boolean;
 }
 
-/** For a pod: what it lacks. For a template: what its next pod would lack; if nothing, what its failing pod lacks. */
+/** Secrets that a pod lacks. For a template: those that its next pod would lack, else those that its failing pod lacks. */
 export function notInjectedIn(store: ObjectStore, examined: Examined): NotInjected {
   const lacking = namesLacking(store, examined);
   return examined.live ? lacking.map((one) => ({ ...one, ...hindranceOf(store, one.by) })) : lacking;
@@ -117,7 +117,7 @@ export function notInjectedIn(store: ObjectStore, examined: Examined): NotInject
 function namesLacking(store: ObjectStore, { template, world: reader, account, pods }: Examined): NotInjected {
   if (isStatic(template)) return [];
   if (template.kind === 'Pod') return lackingOf(store, template, account);
-  // The template's Secrets include what admission adds. Names remain if nothing injects, or the account forbids it.
+  // These Secrets include those that admission adds. Others are missing if nothing injects, or the account forbids it.
   const next = notInjectedInto(
     store,
     template,
@@ -144,7 +144,7 @@ function notInjectedInto(store: ObjectStore, object: KubeObject, listed: readonl
   return plannedNames(store, object, listed).map(({ name, by }) => ({ secret: name, by }));
 }
 
-/** The profile's condition about admission, unless still in progress. */
+/** Why admission does not inject, from the profile's `Injecting` condition; empty while the policy is pending. */
 function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: string } {
   const [sort, name = ''] = by.split('/');
   if (sort !== 'profile') return {};

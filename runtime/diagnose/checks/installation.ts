@@ -56,7 +56,7 @@ const shownName = ({ kind, metadata: { namespace, name } }: KubeObject): string 
 
 const idOf = (object: KubeObject): string => `${groupOf(object)} ${shownName(object)}`;
 
-/** Objects of the plan that exist, as the cluster has them. */
+/** Live objects that the plan contains. */
 function presentOf({ objects, plan }: CheckInput, ...kinds: readonly string[]): readonly KubeObject[] {
   const there = new Map(ofKind(objects, ...kinds).map((one) => [idOf(one), one]));
   return ofKind(plan, ...kinds).flatMap((one) => there.get(idOf(one)) ?? []);
@@ -71,7 +71,7 @@ const SINCE: Readonly<Record<string, number>> = {
   MutatingAdmissionPolicy: 36,
 };
 
-/** The oldest release, unless a kind of the plan requires a newer one. */
+/** The oldest supported release, unless a kind of the plan requires a newer one. */
 const OLDEST_MINOR = 25;
 
 /** Checks the version of the API server. */
@@ -104,7 +104,7 @@ function schemasOf({ spec }: KubeObject): ReadonlyMap<string, string> {
 
 const CRD = 'CustomResourceDefinition';
 
-/** CustomResourceDefinitions of the plan: absent, present, or present with another schema. */
+/** CustomResourceDefinitions of the plan: missing, installed, or installed with a different schema. */
 function crdLines({ objects, plan }: CheckInput): readonly Told[] {
   const there = new Map(ofKind(objects, CRD).map((crd) => [nameOf(crd), schemasOf(crd)]));
   return ofKind(plan, CRD).map((crd): Told => {
@@ -137,7 +137,7 @@ function paths(schema: Readonly<Record<string, unknown>>, at = ''): readonly str
   return [...properties, ...inside].sort();
 }
 
-/** Kinds of the plan that another operator defines: without its CRD, their overlay cannot be applied. */
+/** Kinds of the plan that another operator defines: without its CRD, the overlay cannot be applied. */
 function kindLines({ objects, plan, live }: CheckInput): readonly Told[] {
   const known = ofKind([...objects, ...plan], CRD).map(({ spec }) => {
     const { group, names } = recordOf(spec);
@@ -171,7 +171,7 @@ function namespaceLine({ objects, plan, live }: CheckInput): Told {
   );
 }
 
-/** Priority classes that pods of the plan use. */
+/** Checks the PriorityClasses of the plan's pods. */
 function priorityLines({ objects, plan, live }: CheckInput): readonly Told[] {
   const names = new Set(plan.flatMap((object) => textOf(podSpecIn(object)['priorityClassName']) || []));
   const there = ofKind([...objects, ...plan], 'PriorityClass').map(nameOf);
@@ -216,13 +216,13 @@ function foreignLine(input: CheckInput): Told | undefined {
   );
 }
 
-// Other tools that write the same objects: which are installed, and what to settle before Pullwright runs beside them.
+// Detects installed tools that write the same objects, and what to resolve before Pullwright runs alongside.
 
 interface Tool {
   readonly name: string;
   /** API groups that the tool defines. */
   readonly groups?: readonly string[];
-  /** Image names, after the last slash. */
+  /** Matches image names, after the last slash. */
   readonly image?: RegExp;
   /** Annotations that the tool reads or sets on Secrets. */
   readonly annotation?: RegExp;
@@ -292,7 +292,7 @@ function ownerLines({ objects }: CheckInput): readonly Told[] {
   return found.length > 0 ? found : [ok('no other tool that writes pull secrets was found')];
 }
 
-/** Whether an object is a definition or a resource of the tool, its Deployment, or a Secret that it annotates. */
+/** Whether the object is a CRD or resource of the tool, its Deployment, or a Secret with its annotation. */
 function shows({ groups = [], image, annotation }: Tool, object: KubeObject): boolean {
   const { kind, spec, metadata } = object;
   if (groups.includes(kind === CRD ? scalarText(recordOf(spec)['group']) : groupOf(object))) return true;
@@ -328,7 +328,7 @@ function presentLine({ objects, plan }: CheckInput): Told {
   return ok(`${all} there`);
 }
 
-/** Whether the API server serves a definition. */
+/** Whether the API server serves the CRD. */
 function servedLine(crd: KubeObject): Told {
   const { name } = crd.metadata;
   const established = conditionOf(crd, 'Established');
@@ -420,7 +420,7 @@ function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): Told {
   return ok(`${name} has a CA, and its service a ready pod`);
 }
 
-/** Conditions of objects and nodes: one line for all that are ready, and one for each that is not. */
+/** Conditions of objects and nodes: one line for all ready ones, and one for each other. */
 function statusLines({ rows }: CheckInput): readonly Told[] {
   if (rows.length === 0) return [warning('nothing reports yet', 'pullwright status --watch')];
   const bad = rows.filter(({ state }) => state !== 'Ready');
@@ -436,7 +436,7 @@ function statusLines({ rows }: CheckInput): readonly Told[] {
   ];
 }
 
-// Whether nodes can take part: which are eligible, what they run, and whether their pods are admitted.
+// Checks nodes: which are eligible, what they run, and whether privileged pods are admitted.
 
 const isOfMco = ({ metadata }: KubeObject): boolean =>
   metadata.annotations?.['machineconfiguration.openshift.io/currentConfig'] !== undefined;

@@ -30,7 +30,7 @@ interface Explained extends Omit<Places, 'places'>, Pick<Explanation, 'places' |
 
 const PLACES_CHECK = { id: 'pull-sources', run: noPlace };
 
-/** Checks of one image; those that `doctor` runs too have the same id. */
+/** Checks of one image. Checks that `doctor` also runs have the same id. */
 const IMAGE_CHECKS: readonly Check<Explained>[] = [
   { id: 'secrets-readable', run: blocked },
   { id: 'secrets-exist', run: listedSecrets },
@@ -118,7 +118,7 @@ function unreadableNode({ input: { node } }: Explained): Told | undefined {
   };
 }
 
-/** Typical of disconnected clusters: no usable pull source. If the source itself is usable, only the mirrors are skipped. */
+/** No usable pull source, typical of disconnected clusters; or only the mirrors are skipped. */
 function noPlace({ mirrorFix, places, skipped: [why], image }: Places): Told | undefined {
   if (mirrorFix !== undefined) {
     // Mirrors are configured but not tried: report what enables them.
@@ -238,7 +238,7 @@ function rivals({ places }: Explained): readonly Told[] {
 
 /**
  * Entries of the additional pull secret for a contacted registry that are not used as written. A rejected entry is an error
- * if the kubelet has no other credential for the image's registry: the pull fails because of it.
+ * if the kubelet has no other credential for the image's registry, because the pull then fails.
  */
 function heldBack({ input: { merge, image }, kubelet, places }: Explained): readonly Told[] {
   if (merge === undefined) return [];

@@ -242,7 +242,7 @@ export function fixAccount(
   const { name } = metadata;
   const path = LIST_IN[kind] ?? ['spec', 'template', 'spec'];
   const own = (ownList ? podSpecIn(template) : account.object)?.['imagePullSecrets'];
-  // Another field manager can add to a template's list but not remove a name. It replaces the list of a ServiceAccount.
+  // Server-side apply merges a template's list but cannot remove other managers' names. A ServiceAccount's list is replaced.
   if (ownList ? good.length > 0 : isEmptyList(account)) {
     const spec = path.reduceRight<object>((inner, key) => ({ [key]: inner }), { imagePullSecrets });
     return { ...again, fix: [{ apiVersion, kind, metadata: { name, namespace }, ...spec }] };
@@ -277,7 +277,7 @@ function listPatches(
     { op: 'test', path, value: null },
     { op: 'add', path, value: added },
   ];
-  // The list was not read: append, or create it if absent. A JSON patch `test` treats a missing value as null.
+  // The list is unknown: append, or create a missing list. A JSON patch `test` treats a missing value as null.
   return list === undefined ? [patch, made] : [patch];
 }
 
@@ -324,7 +324,7 @@ export function fixProvider(input: DoctorInput): Pick<Told, 'fix' | 'commands'> 
   return { fix: [...access, ...fix], commands };
 }
 
-/** Role and RoleBinding for what the provider requests with the token of the pod's ServiceAccount. */
+/** Role and RoleBinding for the provider's requests, which use the token of the pod's ServiceAccount. */
 function providerAccess(
   namespace: string,
   account: string,

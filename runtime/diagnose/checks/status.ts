@@ -104,7 +104,7 @@ export function renewing(source: string): string {
   return `Renew the credential in ${source}`;
 }
 
-/** Why the operator rejects mirror sets, and which parts of them have no effect. */
+/** Reports why the operator rejects mirror sets, and which parts have no effect. */
 function mirrorsTold({ state, summary, refusals }: ReportMirrors): readonly Told[] {
   const said = refusals.map(
     ({ severity, code, object, message }): Told => ({
@@ -285,9 +285,7 @@ export function byUrgency(rows: readonly StatusRow[]): readonly StatusRow[] {
 
 const IN_ORDER = ['InOrder', '--all lists them'] as const;
 
-/**
- * Folds more than `most` ready objects of one reporter and cluster into one row, so that they do not hide a bad one.
- */
+/** Folds more than `most` ready objects of one reporter and cluster into one row, so that they do not hide failing ones. */
 export function foldReady(rows: readonly StatusRow[], most: number): readonly StatusRow[] {
   const ready = Map.groupBy(
     rows.filter(({ state }) => state === 'Ready'),

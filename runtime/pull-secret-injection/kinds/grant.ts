@@ -27,14 +27,14 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { mustBe, noDuplicates } from '../../core/kubernetes/read-spec.ts';
 
 /**
- * Default label keys that grant selectors may use. The API server sets this one, so a tenant cannot give itself access by
- * labelling its own namespace.
+ * Namespace label keys that grant selectors may use by default. The API server sets the name label, so a tenant cannot gain
+ * access by labelling its own namespace.
  */
 export const DEFAULT_TRUSTED_KEYS: readonly string[] = [NAMESPACE_NAME_LABEL];
 
 export const GRANT_API_VERSION: string = `${OWN_GROUP}/${OWN_VERSION}`;
 export const GRANT_KIND = 'PullSecretGrant';
-/** The consent policy makes one check per Secret. */
+/** Limited because the consent policy needs one authorizer check per Secret. */
 export const MAX_GRANTED_SECRETS = 16;
 /** Matches any profile in `spec.profiles`. */
 export const ANY_PROFILE = '*';
@@ -49,15 +49,15 @@ export interface PullSecretGrant {
   readonly profiles: readonly string[];
   /** Target namespaces: names and globs. */
   readonly patterns: readonly string[];
-  /** Also grants to namespaces that meet these requirements; undefined: no others. */
+  /** Further target namespaces, by label; undefined: none. */
   readonly selector: readonly LabelRequirement[] | undefined;
-  /** False when fields that kubectl applied were dropped: the owner's intent is then unknown. */
+  /** False if the API server dropped fields that kubectl applied: the owner's intent is then unknown. */
   readonly isWhole: boolean;
-  /** Parts that grant nothing, and why. A problem in the shape makes the whole grant void. */
+  /** Invalid parts, which grant nothing. A schema violation voids the whole grant. */
   readonly problems: readonly string[];
 }
 
-/** A Secret that a profile requests for a namespace. */
+/** A profile's request to deliver a Secret to a namespace. */
 export interface GrantRequest {
   readonly secret: string;
   readonly profile: string;
@@ -73,7 +73,7 @@ export function grantsTo(
   if (!secrets.includes(secret) || ![profile, ANY_PROFILE].some((name) => profiles.includes(name)))
     return false;
   const isNamed = patterns.some((pattern) => matchesGlob(pattern, namespace));
-  // The name overrides the label in a manifest, because the API server sets that label.
+  // The API server sets the name label, so a different value in a manifest is ignored.
   return (
     isNamed || (selector !== undefined && selects(selector, { ...labels, [NAMESPACE_NAME_LABEL]: namespace }))
   );
@@ -138,9 +138,7 @@ export function pullSecretGrantCrd(): KubeObject {
   return kind.crd();
 }
 
-/**
- * Reads a grant. Never throws: invalid parts grant nothing and are listed in `problems`.
- */
+/** Reads a grant. Never throws: invalid parts grant nothing and are listed in `problems`. */
 export function readPullSecretGrant(
   object: KubeObject,
   trustedKeys: readonly string[] = DEFAULT_TRUSTED_KEYS,

@@ -1,6 +1,6 @@
 /**
- * `PullSecretProfile` (pullwright.dev/v1alpha1, cluster-scoped): which pods get which pull secrets, and their sources. Read from
- * raw JSON, and validated as by the CRD's schema: profiles in folders have not passed an API server.
+ * `PullSecretProfile` (pullwright.dev/v1alpha1, cluster-scoped): which pods get which pull secrets, and their sources. Validated
+ * against the CRD's schema on read, because manifests in a folder have not passed an API server.
  */
 import { z } from 'zod';
 import { parseGoDuration } from '../../core/go/duration.ts';
@@ -24,7 +24,7 @@ import {
 import { type KubeObject, LAST_APPLIED } from '../../core/kubernetes/object.ts';
 import { atMost, mustBe, refuse } from '../../core/kubernetes/read-spec.ts';
 
-// `spec.copies` of a profile: labels and annotations of its copies, and what happens to them when a source is deleted.
+// `spec.copies`: labels and annotations of the copies, and the policy for a deleted source.
 
 /** Parsed `spec.copies`. */
 export interface ProfileCopies {
@@ -38,20 +38,20 @@ export interface ProfileCopies {
 export const PLAIN_COPIES: ProfileCopies = { labels: {}, annotations: {}, removeAfterMs: undefined };
 
 const DEFAULT_REMOVE_AFTER = '24h';
-/** Limit for labels, and for annotations. */
+/** Applies to labels and annotations separately. */
 const MAX_COPY_MARKS = 16;
 const MAX_ANNOTATION_LENGTH = 1024;
-/** Our own prefix; its labels find and prune copies. */
+/** Reserved: the reconciler finds and prunes copies by labels with this prefix. */
 const RESERVED_PREFIX = 'pullwright.dev/';
 const RESERVED_KEYS: readonly string[] = ['app.kubernetes.io/managed-by', LAST_APPLIED];
 
 export const PROFILE_API_VERSION: string = `${OWN_GROUP}/${OWN_VERSION}`;
 export const PROFILE_KIND = 'PullSecretProfile';
 
-/** The consent policy makes one check per source. */
+/** Limited because the consent policy needs one authorizer check per source. */
 export const MAX_SECRETS = 8;
 export const MAX_SOURCES = 8;
-/** Across all secrets of one profile: each source costs the consent policy one of the 28 checks in its budget. */
+/** Limit across all secrets of a profile: each source uses one of the 28 checks in the cost budget of the consent policy. */
 export const MAX_SOURCES_IN_ALL = 16;
 
 /** Reference to a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg. */
@@ -82,14 +82,14 @@ export interface PullSecretProfile {
   readonly injects: boolean;
   readonly distributes: boolean;
   readonly suspended: boolean;
-  /** The profile that takes over the Secret names of this one. */
+  /** Name of the profile that takes over this profile's Secret names. */
   readonly successor?: string | undefined;
   readonly copies: ProfileCopies;
-  /** Creation time: the older profile gets a contested name. Absent in folders. */
+  /** On a collision, the oldest profile gets the name. Absent in folders. */
   readonly createdAt?: string | undefined;
 }
 
-/** By order, then name: the order in which secrets are appended to a pod. */
+/** Sorts by `order`, then name: the sequence in which secrets are appended to a pod. */
 export function compareProfiles(
   a: Pick<PullSecretProfile, 'order' | 'name'>,
   b: Pick<PullSecretProfile, 'order' | 'name'>,

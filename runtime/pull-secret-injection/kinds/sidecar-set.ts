@@ -1,6 +1,5 @@
 /**
- * OpenKruise SidecarSets (apps.kruise.io v1alpha1 and v1beta1), limited to `imagePullSecrets`: how they are read, and which of
- * them match a pod.
+ * OpenKruise SidecarSets (apps.kruise.io v1alpha1 and v1beta1), limited to `imagePullSecrets`: parsing and pod matching.
  *
  * Source of the rule: the SidecarSet webhook of Kruise.
  */
@@ -28,10 +27,10 @@ export const SIDECAR_SET_API_VERSIONS: readonly string[] = [
   'apps.kruise.io/v1alpha1',
 ];
 
-/** Holds the namespace of a SidecarSet's source Secrets, because SidecarSets have no field for it. */
+/** Annotation with the namespace of a SidecarSet's source Secrets; the spec has no field for it. */
 export const SOURCE_NAMESPACE_ANNOTATION = 'pullwright.dev/source-namespace';
 
-/** The parts that come from a pinned revision; selectors and strategy stay current. */
+/** Fields taken from a pinned revision; selectors and strategy are always the current ones. */
 export interface SidecarSetContent {
   readonly imagePullSecrets: readonly string[];
   /** Number of containers and init containers; upstream injects secrets only together with at least one. */
@@ -55,7 +54,7 @@ export interface SidecarSet extends SidecarSetContent {
   /** The name of the set that this canary replaces. */
   readonly canaryOf?: string | undefined;
   readonly pin?: RevisionPin | undefined;
-  /** Set if the pin split the set: selects only pods that meet the requirements, or only pods that do not. */
+  /** Set on both variants of a partially pinned set: one selects pods that meet the requirements, one all other pods. */
   readonly only?: { readonly requirements: readonly LabelRequirement[]; readonly meeting: boolean };
   readonly update: {
     readonly paused: boolean;
@@ -152,8 +151,8 @@ export function sidecarSetSelects(set: SidecarSet, pod: PodIdentity): boolean | 
 }
 
 /**
- * Orders sets for evaluation: first those with explicit namespaces, as upstream reads its two indexes. Within each group they are
- * sorted by name, because upstream iterates over a map.
+ * Sorts sets with explicit namespaces first, in the order of upstream's two indexes. Each group is sorted by name, because
+ * upstream's order within an index is undefined (map iteration).
  */
 export function compareSidecarSets(a: SidecarSet, b: SidecarSet): number {
   return Number(namesNamespaces(b)) - Number(namesNamespaces(a)) || (a.name < b.name ? -1 : 1);
@@ -173,7 +172,7 @@ function text(value: unknown): string | undefined {
 }
 
 // The kind `SidecarSet` for clusters without Kruise: only the fields that pull secret injection reads are typed, others are
-// preserved. Where Kruise is installed, its own CRD stays.
+// preserved. Kruise installs its own CRD.
 
 const containers = (description: string): z.ZodType =>
   z
@@ -257,10 +256,10 @@ export function sidecarSetCrd(): KubeObject {
   });
 }
 
-// Content of a SidecarSet where one decision covers all pods.
+// Resolves the pinned revision of a SidecarSet, with one decision for all pods.
 // Source of the rule: the SidecarSet webhook of Kruise: `injectionStrategy.revision` and the update's partition.
 
-/** The revision that the set is pinned to: by name, else the newest with the custom version. */
+/** Returns the pinned revision: by name, else the newest with the custom version. */
 export function pinnedRevision(
   { name, pin }: SidecarSet,
   revisions: readonly SidecarSetRevision[],
@@ -273,9 +272,9 @@ export function pinnedRevision(
 }
 
 /**
- * The set with the content of its pinned revision, for evaluators that decide once for all pods. With policy `Partial`, pods
- * outside `updateStrategy.selector` get the pinned content, the others the current content: two disjoint sets. With `partition`
- * 100% all pods get the pinned content. A partition in between is per pod and unsupported here; see {@link isDrawn}. Empty if the
+ * Applies the pin of a set, with one decision for all pods. With policy `Partial`, pods outside `updateStrategy.selector` get the
+ * pinned content, and the others the current content: two disjoint variants. With `partition` 100% all pods get the pinned
+ * content. Other partitions are random per pod upstream and unsupported here; see {@link isDrawn}. Returns no variant if the
  * revision is missing, because upstream then rejects the pod.
  */
 export function pinVariants(

@@ -34,7 +34,7 @@ export function mergeImagePullSecrets(pod: readonly LocalObjectReference[], inje
     merged: [...all],
     /** Names that the pod did not have. */
     added: [...all].filter((name) => !first.has(name)),
-    /** Whether the pod named a secret more than once; the repetitions are gone from `merged`. */
+    /** Whether the pod listed a Secret more than once; `merged` has no duplicates. */
     deduplicated: first.size !== own.length,
   };
 }
@@ -46,7 +46,7 @@ export interface AddOperation {
   readonly value: unknown;
 }
 
-/** The patch from the pod's list to the merged one: empty if nothing changes, else one operation that sets the whole list. */
+/** Returns the patch from the pod's list to the merged one: empty, or one operation that sets the whole list. */
 export function patchImagePullSecrets(
   pod: readonly LocalObjectReference[],
   { merged, added, deduplicated }: Readonly<ReturnType<typeof mergeImagePullSecrets>>,
@@ -59,7 +59,7 @@ export function patchImagePullSecrets(
 
 /** On a pod: the added names, and the profiles or SidecarSets that added them. */
 export const INJECTED_ANNOTATION = 'pullwright.dev/injected-pull-secrets';
-/** Limit of characters in {@link INJECTED_ANNOTATION}; the rest is cut, because annotations share a size limit. */
+/** Longer texts of {@link INJECTED_ANNOTATION} are truncated: all annotations of an object share one size limit. */
 export const MAX_INJECTED_TEXT = 16_384;
 
 /** A profile or SidecarSet, and the names that it adds. */
@@ -70,9 +70,9 @@ interface InjectionSource {
 }
 
 /**
- * The text of {@link INJECTED_ANNOTATION}: each source with those of its names that were added.
+ * Renders {@link INJECTED_ANNOTATION}: each source with the names that it added.
  *
- * @param before the present text: on reinvocation the names of the first call are already in the pod's list
+ * @param before current value: on reinvocation, the names of the first call are already in the pod's list
  */
 export function injectedText(
   by: readonly InjectionSource[],
@@ -97,7 +97,7 @@ export function injectedText(
   return text.length > MAX_INJECTED_TEXT ? `${text.slice(0, MAX_INJECTED_TEXT)}...` : text;
 }
 
-/** Sets {@link INJECTED_ANNOTATION} on a pod with these annotations. */
+/** Returns the patch that sets {@link INJECTED_ANNOTATION}. @param annotations current annotations of the pod */
 export function patchInjectedText(
   annotations: Readonly<Record<string, unknown>> | undefined,
   text: string,
@@ -110,17 +110,17 @@ export function patchInjectedText(
 /** JSON-patch path of {@link INJECTED_ANNOTATION}. */
 const INJECTED_PATH = '/metadata/annotations/pullwright.dev~1injected-pull-secrets';
 
-// The injection plan: everything in a cluster that adds pull secrets to pods, in order of application. One plan is compiled to
-// the admission policy, evaluated by the webhook, previewed offline and audited.
+// The injection plan: all profiles and SidecarSets that inject, in order of application. The admission policy, the webhook, the
+// offline preview and the audit use the same plan.
 
 /** Pods and whole namespaces with this label and the value `false` are skipped. */
 export const INJECT_LABEL = 'pullwright.dev/inject';
 /** A namespace with this label and the value `false` gets no copies. */
 export const DISTRIBUTE_LABEL = 'pullwright.dev/distribute';
-/** The kubelet sets this on the API object of a static pod; the API server rejects such a pod if it references a Secret. */
+/** The kubelet sets this on mirror pods; the API server rejects a mirror pod that references a Secret. */
 const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
-/** Service, Deployment and MutatingWebhookConfiguration of the webhook. */
+/** Name of the webhook's Service, Deployment and MutatingWebhookConfiguration. */
 export const WEBHOOK_NAME = 'pullwright-webhook';
 
 /** The active profiles and SidecarSets, sorted. */
@@ -154,12 +154,11 @@ export interface PlannedPod extends PodIdentity {
   readonly annotations: Readonly<Record<string, unknown>>;
 }
 
-/** Label of OpenKruise's own namespace, which its webhook skips: otherwise Kruise could not start. */
+/** Label of Kruise's own namespace. Kruise's webhook skips it as well, because otherwise Kruise could not start. */
 const KRUISE_PLANE = { key: 'control-plane', value: 'openkruise' } as const;
 
-// The pods that the API server sends to the policy and the webhook: {@link exemption}, as far as selectors can express it.
+// Match rules of the policy and the webhook: {@link exemption}, as far as selectors and conditions can express it.
 
-/** The resource rule for both. */
 export const NEW_PODS = {
   apiGroups: [''],
   apiVersions: ['v1'],
@@ -168,7 +167,6 @@ export const NEW_PODS = {
   scope: 'Namespaced',
 } as const;
 
-/** The match condition for both. */
 export const NOT_MIRROR: { readonly name: string; readonly expression: string } = {
   name: 'not-mirror',
   expression: `!('${MIRROR_ANNOTATION}' in object.metadata.?annotations.orValue({}))`,
@@ -179,10 +177,10 @@ interface MatchExpressions {
 }
 
 /**
- * The namespace and object selectors for both.
+ * Returns the namespace and object selectors.
  *
  * @param excluded namespaces whose pods are skipped
- * @param only pods of all other namespaces are skipped; empty: no restriction
+ * @param only the only namespaces whose pods match; empty: all
  */
 export function podSelectors(
   excluded: readonly string[],
@@ -200,7 +198,7 @@ export function podSelectors(
   };
 }
 
-/** Returns why every plan skips the pod; undefined if none does. */
+/** Returns why injection skips the pod under any plan; undefined if it does not. */
 export function exemption(pod: PlannedPod, excludedNamespaces: readonly string[]): Exemption | undefined {
   if (MIRROR_ANNOTATION in pod.annotations) return 'mirror';
   const isKruise = pod.namespaceLabels?.[KRUISE_PLANE.key] === KRUISE_PLANE.value;
@@ -245,14 +243,14 @@ function sidecarSetInjection(plan: InjectionPlan, pod: PodIdentity): readonly In
 export const INJECTION_POLICY_NAME = 'pullwright-pull-secret-injection';
 
 /**
- * An account with this annotation and the value `true` rejects pods that reference a Secret which it does not list.
+ * On a ServiceAccount, the value `true` makes admission reject pods that reference a Secret not listed by the account.
  *
- * Source of the rule: the ServiceAccount admission plugin of kube-apiserver 1.36. It runs before mutating policies and webhooks,
- * copies the account's list only into a pod that has none, and validates after all mutation.
+ * Source of the rule: the ServiceAccount admission plugin of kube-apiserver 1.36. The plugin runs before mutating policies
+ * and webhooks, copies the account's list only into a pod without one, and validates after all mutation.
  */
 export const ENFORCE_MOUNTABLE_SECRETS = 'kubernetes.io/enforce-mountable-secrets';
 
-/** An account with {@link ENFORCE_MOUNTABLE_SECRETS}, and the names that it lists. */
+/** A ServiceAccount with {@link ENFORCE_MOUNTABLE_SECRETS}, and its imagePullSecrets. */
 export interface EnforcingAccount {
   readonly namespace: string;
   readonly name: string;
@@ -262,11 +260,10 @@ export interface EnforcingAccount {
 interface PolicyOptions {
   /** `admissionregistration.k8s.io/v1` or `/v1beta1`. */
   readonly apiVersion: string;
-  /** Pods of these namespaces are skipped. */
   readonly excludedNamespaces: readonly string[];
-  /** Pods of all other namespaces are skipped. @default all */
+  /** The only namespaces whose pods match. @default all */
   readonly onlyNamespaces?: readonly string[];
-  /** Accounts whose pods are rejected for a name that the account does not list. @default {[]} */
+  /** ServiceAccounts that enforce mountable secrets. @default {[]} */
   readonly enforcing?: readonly EnforcingAccount[];
 }
 
@@ -279,10 +276,10 @@ type CompiledPolicy =
 const MAX_EXPRESSION = 60_000;
 /** etcd rejects objects of 1.5 MiB, and the policy is stored with its managed fields. */
 const MAX_POLICY = 512_000;
-/** Every pod creation pays for the evaluation: 500 profiles took 20 ms on a busy machine. */
+/** The policy is evaluated at every pod creation: 500 profiles took 20 ms on a busy machine. */
 const MAX_PLAN_ENTRIES = 1000;
 
-/** Compiles the plan. Above a limit of the API server it returns a problem with a remedy, and the present policy stays. */
+/** Compiles the plan. Returns a problem with a remedy if the policy would exceed a limit of the API server. */
 export function compileInjectionPolicy(plan: InjectionPlan, options: PolicyOptions): CompiledPolicy {
   const entries = plan.profiles.length + plan.sidecarSets.length;
   if (entries > MAX_PLAN_ENTRIES) {
@@ -364,7 +361,7 @@ const NOT_KRUISE: LabelRequirement = {
   values: [KRUISE_PLANE.value],
 };
 
-/** Adds nothing if the account would reject the pod for a name that it does not list, as in the webhook. */
+/** CEL: whether admission would reject the pod for a name that its ServiceAccount does not list. Nothing is added then. */
 const REFUSED =
   'variables.account in variables.enforcing && (variables.have + variables.add).exists(n, !(n in variables.enforcing[variables.account]))';
 
@@ -372,7 +369,7 @@ const REFUSED =
 const TEXT = `variables.by.filter(b, b["names"].exists(n, !(n in variables.have)))
   .map(b, b["by"][0] + ": " + b["names"].filter(n, !(n in variables.have)).join(", ")).join("; ")`;
 
-/** Removes duplicates from the pod's own list only if some source selects the pod, as SidecarSets do. */
+/** CEL: the patch. Deduplicates the pod's own list only if a profile or SidecarSet selects the pod, as Kruise does. */
 const PATCH = `variables.refused || (size(variables.add) == 0 && (size(variables.want) == 0 || size(variables.have) == size(variables.own)))
   ? []
   : [JSONPatch{op: "add", path: "/spec/imagePullSecrets", value: (variables.have + variables.add).map(n, {"name": n})}]
@@ -413,7 +410,7 @@ function profileTerm(profile: InjectionPlan['profiles'][number]): string {
   );
 }
 
-/** SidecarSets depend on each other: a canary hides its base, and nothing is injected if no set has a container. */
+/** SidecarSets depend on each other: a canary replaces its base, and nothing is injected if no set has a container. */
 function sidecarSetVariables({ sidecarSets: sets, withoutContainers }: InjectionPlan): readonly Variable[] {
   if (sets.length === 0) return [];
   const effective = sets.map(({ name }, at) =>
@@ -443,7 +440,7 @@ function setCondition(set: SidecarSet): string {
   ]);
 }
 
-/** CEL condition on the labels of the pods that a set with a selector selects. */
+/** CEL condition on pod labels for a set with a valid selector. */
 export function podsTerm({ selector, only }: SidecarSet, map: string): string {
   const own = allOf((selector.ok ? selector.requirements : []).map((one) => requirementTerm(one, map)));
   if (only === undefined) return own;
@@ -465,7 +462,7 @@ export function allOf(terms: readonly string[]): string {
   return terms.length === 0 ? 'true' : terms.join(' && ');
 }
 
-/** The source and its names if the condition holds. Both are lists, because the values of a CEL map have one type. */
+/** CEL list of the source and its names if the condition is true. Both are lists: values of a CEL map have one type. */
 function when(condition: string, source: string, names: readonly string[]): string {
   return `(${condition} ? [{"by": [${text(source)}], "names": ${listTerm(names)}}] : [])`;
 }
@@ -479,7 +476,7 @@ function text(value: string): string {
   return JSON.stringify(value);
 }
 
-/** Joins list terms into expressions below the parser's limit. */
+/** Concatenates list terms to expressions below the parser's limit. */
 function chunks(terms: readonly string[]): readonly string[] {
   const groups: string[][] = [];
   let length = Number.POSITIVE_INFINITY;

@@ -1,19 +1,19 @@
 /**
- * The webhook's part of the plan: which pods the API server sends to it. Each distinct namespaceSelector has its own
- * entry in the webhook's configuration. The entry's condition admits only pods that would get a name. The rendered entry remains
- * as the template of the others, but matches no pod.
+ * Compiles the plan to entries of the webhook's configuration, so that the API server calls the webhook only for pods that
+ * injection changes. Each distinct namespaceSelector has its own entry. The rendered entry is the template of the others and
+ * matches no pod.
  */
 import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import type { InjectionPlan } from './plan.ts';
 import { allOf, podsTerm, requirementTerm } from './plan.ts';
 
-/** The rendered entry. */
+/** Name of the rendered entry. */
 export const BASE_HOOK = 'inject.pullwright.dev';
 /** Name of the match condition on {@link BASE_HOOK} and on each of our entries. */
 const CONDITION = 'profiles';
 /** Above this, all profiles share one entry for all namespaces: the API server evaluates each entry for every pod. */
 const MAX_ENTRIES = 50;
-/** As for the admission policy: the parser rejects 100000 code points. */
+/** Same as in the admission policy: the CEL parser rejects an expression above 100000 code points. */
 const MAX_EXPRESSION = 60_000;
 
 /** The fields of an element of `webhooks` that are used here. */
@@ -24,14 +24,14 @@ export interface Hook {
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
 }
 
-/** A source of names: its namespaces, its requirements on pod labels as one condition over `l`, and its names. */
+/** A profile or SidecarSet: namespace requirements, CEL condition on the pod labels `l`, and injected names. */
 interface Adder {
   readonly namespaces: readonly LabelRequirement[];
   readonly condition: string;
   readonly names: readonly string[];
 }
 
-/** The desired list `webhooks`; undefined if the rendered entry is missing. Foreign entries stay. */
+/** Returns the desired `webhooks`, with foreign entries kept; undefined if the rendered entry is missing. */
 export function mirroredHooks(plan: InjectionPlan, hooks: readonly Hook[]): readonly Hook[] | undefined {
   const base = baseHook(hooks);
   if (base === undefined) return undefined;
@@ -66,11 +66,11 @@ function entryOf(base: Hook, group: readonly Adder[], name: string): Hook {
     namespaceSelector: { ...base.namespaceSelector, matchExpressions: [...given, ...requirements] },
   };
   const expression = conditionOf(group);
-  // Too long to evaluate: all pods of these namespaces are sent, and the webhook decides.
+  // Above the limit, the API server sends all pods of these namespaces, and the webhook decides.
   return expression.length > MAX_EXPRESSION ? entry : withCondition(entry, expression);
 }
 
-/** Groups sources that select the same namespaces, in a stable order. */
+/** Groups profiles and SidecarSets with equal namespace selectors, in a stable order. */
 function groupsOf(plan: InjectionPlan): readonly (readonly Adder[])[] {
   const adders = addersOf(plan);
   const groups = Map.groupBy(adders, ({ namespaces }) => JSON.stringify(namespaces));

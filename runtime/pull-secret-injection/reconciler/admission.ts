@@ -1,4 +1,4 @@
-/** The admission policy, compiled from everything that injects; the present one stays if compilation fails. */
+/** Reconciles the admission policy or the webhook's configuration. If the plan cannot be compiled, the current policy stays. */
 
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -9,7 +9,7 @@ import { compileInjectionPolicy, INJECTION_POLICY_NAME, WEBHOOK_NAME } from '../
 import { baseHook, type Hook, mirroredHooks } from '../plan/webhook-entries.ts';
 import { enforcingIn, planIn } from './view.ts';
 
-// The webhook's configuration, kept in sync with the plan: pods that would get nothing are not sent.
+// Keeps the webhook's configuration in sync with the plan, so that the API server sends only pods that injection changes.
 
 const REF: Ref = {
   role: 'hosted',
@@ -18,7 +18,7 @@ const REF: Ref = {
   name: WEBHOOK_NAME,
 };
 
-/** Reconciles the configuration. Only a rendered one is extended: without it there is no webhook. */
+/** Reconciles the configuration. Never creates one: without the rendered configuration no webhook is installed. */
 export function reconcileWebhook(reader: Reader, options: InjectionOptions): Result {
   const configuration = reader.get(REF);
   const { resourceVersion, uid } = configuration?.metadata ?? {};
@@ -28,7 +28,7 @@ export function reconcileWebhook(reader: Reader, options: InjectionOptions): Res
     action: 'json-patch',
     ref: { ...REF, ...(uid === undefined ? {} : { uid }) },
     operations: [
-      // The CA injector writes the same list, so the patch must apply to the version that was read.
+      // The CA injector writes the same list: the patch must fail if the object has changed since it was read.
       { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
       { op: 'replace', path: '/webhooks', value: wanted },
     ],
@@ -50,7 +50,7 @@ export function renderedWebhook(reader: Reader): {
   return { metadata: configuration?.metadata, hook: hooksOf(configuration)[0] };
 }
 
-/** Cache key of a dry run: the entry as rendered. */
+/** Cache key of a dry run: the configuration's UID and its rendered entry. */
 export function renderedHook(reader: Reader): string {
   const configuration = reader.get(REF);
   return `${configuration?.metadata.uid} ${JSON.stringify(baseHook(hooksOf(configuration)))}`;
@@ -61,7 +61,7 @@ function hooksOf(configuration: KubeObject | undefined): readonly Hook[] {
   return Array.isArray(hooks) ? (hooks as readonly Hook[]) : [];
 }
 
-/** The desired list; undefined if it is current, or the configuration is missing. */
+/** Returns the desired `webhooks`; undefined if they are current, or the rendered entry is missing. */
 function wantedHooks(
   reader: Reader,
   configuration: KubeObject | undefined,
@@ -72,7 +72,7 @@ function wantedHooks(
   return isDeepStrictEqual(wanted, present) ? undefined : wanted;
 }
 
-/** The policy and its binding; undefined if missing. */
+/** Returns the policy and its binding; each is undefined if missing. */
 export function policyObjects(reader: Reader): readonly (KubeObject | undefined)[] {
   const ref = {
     role: 'hosted',
@@ -90,8 +90,8 @@ const VERSIONS: readonly string[] = [
 ];
 
 /**
- * The version of MutatingAdmissionPolicy that the cluster serves; undefined below 1.36 without the feature gate. Profiles in a
- * folder do not tell the version, so the newest is assumed.
+ * Returns the served version of MutatingAdmissionPolicy; undefined if none is served (below 1.36 without the feature gate). A
+ * folder has no API server: the newest version is assumed.
  */
 export function policyVersion(reader: Reader): string | undefined {
   const served = VERSIONS.find((apiVersion) =>

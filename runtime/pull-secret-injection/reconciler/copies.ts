@@ -1,4 +1,4 @@
-/** Desired state of one namespace: for every Secret of every profile that serves it, a copy, the last good one, or a reason. */
+/** Desired copies in one namespace: for each Secret of each profile that serves it, a decision, and a reason on failure. */
 
 import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { keyText } from '../../engine/changes.ts';
@@ -36,7 +36,7 @@ import {
   unreadText,
 } from './view.ts';
 
-// The decision of one profile for one Secret in one namespace, without regard to other profiles.
+// Decides for one profile and one Secret in one namespace, ignoring other profiles.
 
 /** Copies exist only in the cluster: GitOps tools must not report or prune them. */
 const NOT_IN_GIT: Readonly<Record<string, string>> = {
@@ -56,7 +56,7 @@ export interface Trouble {
   readonly message: string;
 }
 
-/** `write`: apply `object`; `keep`: leave the present object; `drop`: delete our copy. */
+/** `write`: apply `object`; `keep`: retain the current copy; `drop`: delete our copy. */
 interface CopyDecision {
   readonly action: 'write' | 'keep' | 'drop';
   readonly object?: SecretObject | undefined;
@@ -70,9 +70,9 @@ interface Claim {
 }
 
 /**
- * Decides for one profile.
+ * Decides for one claim.
  *
- * @param present the copy that the profile holds; undefined if there is none, or another profile holds it
+ * @param present current copy of this profile; undefined if missing or owned by another profile
  */
 function decide(context: CopyContext, claim: Claim, present: SecretObject | undefined): CopyDecision {
   const { reader, options } = context;
@@ -106,7 +106,7 @@ function decide(context: CopyContext, claim: Claim, present: SecretObject | unde
   return { action: 'write', object: copyObject(context, claim, composed), trouble };
 }
 
-/** Reports whether the copy holds a source that is no longer granted to the profile that wrote it. */
+/** Reports whether a source of the copy is no longer granted to the profile that wrote it. */
 export function isRevoked(context: ConsentContext, copy: SecretObject): boolean {
   const profile = writerOf(copy) ?? '';
   return heldSources(copy).some((name) => consentTo(context, profile, sourceOf(name)) === 'denied');
@@ -179,14 +179,14 @@ function copyObject(
   };
 }
 
-// Which profile owns a Secret name in a namespace when several profiles request it. The holder of the copy keeps the name until
-// it no longer requests it, its source is revoked, or it names a successor. A free name goes to a profile that can write now:
-// granted, present, not suspended. The oldest is first, so no profile takes a name by its own `order`.
+// Resolves the owner of a Secret name that several profiles request. The profile that wrote the copy owns the name until it stops
+// requesting the name, must drop the copy, or its successor can write. A free name is assigned to the oldest profile that can
+// write now: source granted and present, not suspended. So no profile takes a name by a lower `order`.
 
 /** The profile that owns the name, and its decision. */
 interface Holder {
   readonly profile: string;
-  /** Undefined: the profile is invalid now. */
+  /** Undefined if the profile is currently invalid. */
   readonly decided?: Claim & { readonly decision: CopyDecision };
 }
 
@@ -233,7 +233,7 @@ function firstWriting(context: CopyContext, claims: readonly Claim[]): Holder | 
   return undefined;
 }
 
-/** Older profiles first. Those without a creation time (in a folder, SidecarSets) come last, by order and name. */
+/** Sorts the oldest profile first. Claims without a creation time (folders, SidecarSets) sort last, by order and name. */
 function compareClaims({ one: a }: Claim, { one: b }: Claim): number {
   const [first, second] = [a.createdAt ?? '~', b.createdAt ?? '~'];
   if (first !== second) return first < second ? -1 : 1;
@@ -246,11 +246,11 @@ export interface Copy {
   readonly distributor: string;
   readonly ref: Ref;
   /**
-   * `write`: apply `object`; `keep`: leave the last good copy; `drop`: no copy, ours is deleted; `foreign`: a foreign Secret has
-   * the name; `yield`: another profile owns the name and decides.
+   * `write`: apply `object`; `keep`: retain the last good copy; `drop`: delete our copy, if any; `foreign`: a foreign Secret has
+   * the name; `yield`: another profile owns the name, or a source has it.
    */
   readonly action: 'write' | 'keep' | 'drop' | 'foreign' | 'yield';
-  /** The present or desired object; with `yield`, that of the owner, which requests the same. */
+  /** The desired object; with `yield`, the object of an owner that requests the same content. */
   readonly object?: SecretObject | undefined;
   readonly adopt?: boolean;
   /** Set if the copy differs from what the profile requests. */
@@ -265,12 +265,12 @@ export function copiesFor(context: CopyContext): readonly Copy[] {
     .flatMap((one) => one.secrets.flatMap((secret) => copyOf(context, one, secret) ?? []));
 }
 
-/** Reports whether the copy stays because its profile is invalid now; a revoked source overrides that. */
+/** Reports whether the copy is kept because its profile is currently invalid. A copy with a revoked source is not kept. */
 function isKeptUnread(context: CopyContext, copy: SecretObject): boolean {
   return context.distribution.unreadable.has(writerOf(copy) ?? '') && !isRevoked(context, copy);
 }
 
-/** Copies of profiles that are invalid now. */
+/** References to the copies kept because their profile is currently invalid. */
 export function keptUnread(context: CopyContext): readonly Ref[] {
   if (context.distribution.unreadable.size === 0) return [];
   const { name } = context.namespace.metadata;
@@ -279,7 +279,7 @@ export function keptUnread(context: CopyContext): readonly Ref[] {
     .map(({ metadata }) => secretRef(name, metadata.name));
 }
 
-/** Copies that this reconciler wrote in the namespace. Excludes copies that a user copied from another namespace. */
+/** Copies that this reconciler wrote in the namespace. Ignores Secrets that a user duplicated from another namespace. */
 export function ownCopies(reader: Reader, namespace: string): readonly SecretObject[] {
   const key = keyText({ scope: reader.scope.name, namespace, name: 'namespace' });
   const labels = { [OWNER_LABEL]: RECONCILER_NAME };
@@ -288,7 +288,7 @@ export function ownCopies(reader: Reader, namespace: string): readonly SecretObj
     .filter(({ metadata }) => metadata.annotations?.[KEY_ANNOTATION] === key) as readonly SecretObject[];
 }
 
-/** Copies whose source was revoked by its owner, whatever else applies to them. */
+/** References, with UIDs, to copies with a revoked source. */
 export function revokedIn(context: ConsentContext): readonly (Ref & { readonly uid: string })[] {
   const { name } = context.namespace.metadata;
   return ownCopies(context.reader, name).flatMap((copy) => {
@@ -299,7 +299,7 @@ export function revokedIn(context: ConsentContext): readonly (Ref & { readonly u
   });
 }
 
-/** One Secret of one profile in a namespace that it serves; undefined if there is nothing to deliver. */
+/** Decides for one Secret of a profile that serves the namespace; undefined if there is nothing to deliver. */
 export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSecret): Copy | undefined {
   const ref = secretRef(context.namespace.metadata.name, secret.name);
   const { length } = secret.sources;
@@ -307,7 +307,7 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
   if (length === 0) return undefined;
   if (isSource(ref.namespace ?? '', secret)) {
     if (length === 1) return undefined;
-    // The namespace holds the source itself, which is never changed: other sources cannot be merged into it.
+    // A source in this namespace has the name. Sources are never modified, so the others cannot be merged into it.
     const message = `Secret "${ref.namespace}/${ref.name}" is itself one of ${length} sources of that name: pods there get its entries alone; give the copy another name`;
     return { ...base, action: 'yield', trouble: { reason: 'SourceInPlace', message } };
   }
@@ -323,7 +323,7 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
   return { ...base, ...decision, trouble, adopt: standing !== present };
 }
 
-/** Returns why the foreign Secret is left unchanged; undefined if there is none, or its owner allows adoption. */
+/** Returns why the foreign Secret is left unchanged; undefined if not found, or its owner allows adoption. */
 function foreignObject(ref: Ref, standing: SecretObject | undefined): Trouble | undefined {
   if (standing === undefined || standing.metadata.annotations?.[ADOPT_ANNOTATION] === 'true')
     return undefined;
@@ -332,8 +332,8 @@ function foreignObject(ref: Ref, standing: SecretObject | undefined): Trouble | 
 }
 
 /**
- * The API server's error for a write or removal of the copy, which is retried at intervals. Undefined once neither is due: the
- * current obstacle is then reported instead.
+ * Returns the API server's error for the last write or deletion of the copy. Undefined if neither is pending: the problem of the
+ * decision is then reported instead.
  */
 function refusal(
   reader: Reader,
@@ -345,7 +345,7 @@ function refusal(
   const refused = isOpen ? reader.refusal(ref) : undefined;
   if (refused === undefined) return undefined;
   if (refused.code !== 'ForeignObject') return refusedTrouble(refused);
-  // Secrets of other types are not watched.
+  // Stale: the rejection was for a Secret of another type, which is not watched. The present Secret is watched.
   if (standing !== undefined) return undefined;
   const message = `Secret "${ref.namespace}/${ref.name}" was not created by Pullwright, has another type than ${SECRET_TYPE}, and is left unchanged; rename or delete it`;
   return { reason: 'ForeignObject', message };
@@ -357,7 +357,7 @@ function refusedTrouble({ code, message, hint }: ReconcileError): Trouble {
   return { reason: 'WriteRefused', message: `Cannot write the copy: ${said}` };
 }
 
-/** A deleted copy that a foreign finalizer still holds is neither changed nor recreated. */
+/** Neither changes nor recreates a copy that is being deleted and waits for foreign finalizers. */
 function terminating(ref: Ref, present: SecretObject | undefined): Trouble | undefined {
   const { deletionTimestamp, finalizers = [] } = present?.metadata ?? {};
   if (deletionTimestamp === undefined) return undefined;
@@ -373,7 +373,7 @@ function yielded(
   present: SecretObject | undefined,
 ): Pick<Copy, 'action' | 'object' | 'trouble'> {
   const { one, secret } = claim;
-  // An orphaned copy is not the last good one of any profile.
+  // A copy that another profile wrote is not the last good copy of this one.
   const isMine = writerOf(present) === undefined || writerOf(present) === one.name;
   const { action, trouble } = decide(context, claim, isMine ? present : undefined);
   if (holder === undefined) return { action: isMine ? action : 'drop', trouble };

@@ -1,4 +1,4 @@
-/** One namespace: its copies, and a PullStatus if its owner must act. */
+/** Reconciles one namespace: its copies, and a PullStatus if the namespace owner must act. */
 
 import { createHash } from 'node:crypto';
 import {
@@ -46,9 +46,9 @@ import {
   sidecarSetObjects,
 } from './view.ts';
 
-/** Requeue interval for held copies: fewer of them may be due for removal by then. */
+/** Requeue interval while copies are held: the pending removal may shrink in the meantime. */
 const HELD_AGAIN_MS = 30_000;
-/** Requeue interval for a name that a Secret of another type has: such Secrets are not watched. */
+/** Requeue interval while a Secret of another type has the name: such Secrets are not watched. */
 const TAKEN_AGAIN_MS = 60_000;
 
 /** Reconciles one namespace. */
@@ -128,36 +128,36 @@ function reportOf(
   };
 }
 
-// Copies that would be removed without a revocation: the profile no longer selects the namespace, no longer names the Secret, or
-// names a source that is not granted. A few are removed at once; many within a minute are held until an annotation on the profile
+// Holds bulk removals that no revocation causes: the profile stops selecting the namespace, stops listing the Secret, or lists a
+// source that is not granted. A few copies are removed at once. Many within a minute are held until an annotation on the profile
 // confirms the removal.
 
-/** On the profile: the hash of the confirmed removal. */
+/** On a profile or SidecarSet: hash of the confirmed removal. */
 const CONFIRM_ANNOTATION = 'pullwright.dev/confirm-removal';
 
-/** Copies that one profile or SidecarSet would lose. */
+/** Pending removal of copies of one profile or SidecarSet. */
 interface Removal {
   /** Number of current copies, including those to be removed. */
   readonly all: number;
-  /** `namespace/name` of those to be removed. */
+  /** Copies to be removed, as `namespace/name`. */
   readonly gone: readonly string[];
 }
 
 /** A removal that waits for a confirmation. */
 interface HeldRemoval extends Removal {
-  /** True if the rest is too small to be held alone: copies of the same change were removed before. */
+  /** True if the remaining copies alone are within the limits: others of the same change were removed before. */
   readonly rest: boolean;
   readonly hash: string;
   readonly confirmed: boolean;
 }
 
-/** Type of the condition while a removal is held or confirmed. */
+/** Condition type while a removal is held or confirmed. */
 export const REMOVAL_HELD = 'RemovalHeld';
 
-/** Start of the hold: the transition of the condition, which therefore stays until the last copy is removed. */
+/** Start of the hold: lastTransitionTime of the condition, which therefore stays until the last copy is removed. */
 function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions): string | undefined {
   const { kind, metadata } = object;
-  // Where Kruise injects, it owns the status of a SidecarSet: the PullStatus then has the condition.
+  // If Kruise injects, Kruise owns the status of a SidecarSet, and the PullStatus has the condition.
   const about = { kind, namespace: options.ownNamespace, name: metadata.name };
   const isBeside = kind !== PROFILE_KIND && kruiseInjects(reader);
   const held = conditionIn(isBeside ? reader.get(pullStatusRef('hosted', about)) : object, REMOVAL_HELD);
@@ -179,14 +179,14 @@ export function heldCondition(
   return [{ type: REMOVAL_HELD, status: 'True', reason: 'Share', message }];
 }
 
-/** The text for `Ready` while the removal is held. */
+/** Reason and message for `Ready` while the removal waits for a confirmation. */
 export function heldText(held: readonly ConditionInput[]): ConditionText | undefined {
   const waits = held.find(({ reason }) => reason !== 'Confirmed');
   return waits === undefined ? undefined : { reason: REMOVAL_HELD, message: waits.message };
 }
 
 /**
- * Copies in one namespace that would be removed without a revocation, and are held for a confirmation.
+ * Returns the copies in the namespace whose removal waits for a confirmation.
  *
  * @param planned decisions for the Secrets of the namespace
  */
@@ -217,11 +217,11 @@ export function heldRemoval(
     const [gone, all] = [removal.gone.length + more, removal.all + more];
     return gone > options.removals.copies && gone > options.removals.share * all;
   };
-  // The rest of a held removal stays held.
+  // Remaining copies of a held removal stay held, even within the limits.
   if (!isMany(lately.size) && before === undefined) return undefined;
   const since = before ?? timestamp(reader.now);
   const { uid = '', annotations } = bringer.metadata;
-  // The part that decides about copies: a SidecarSet has its source namespace in an annotation.
+  // The fields that decide about copies: the spec, and for a SidecarSet the annotation with the source namespace.
   const from = annotations?.[SOURCE_NAMESPACE_ANNOTATION];
   const declared = from === undefined ? (bringer.spec ?? null) : [bringer.spec, from];
   // The hash is stable while copies are removed; it includes the start, so a confirmation is valid for one removal only.
@@ -231,12 +231,12 @@ export function heldRemoval(
   return { ...removal, rest: !isMany(0), hash, confirmed };
 }
 
-/** One command that labels many namespaces arrives as many events: within this time they count as one change. */
+/** A command that labels many namespaces causes many events. Removals within this time count as one change. */
 const ONE_CHANGE_MS = 60_000;
-/** Minimum age of a count: a series of namespace changes does not cause a recount for each. */
+/** Minimum interval of recounts, so that a burst of namespace changes does not cause one each. */
 const COUNT_AGAIN_MS = 250;
 
-/** State of one cluster. */
+/** Cached removals of one cluster. */
 interface Memory {
   counted?: {
     readonly distribution: Distribution;
@@ -273,7 +273,7 @@ function idOf({ metadata }: SecretObject): string {
   return `${metadata.namespace}/${metadata.name}`;
 }
 
-/** Removals by profile. Needed for each copy to be removed, so they are cached briefly and until profiles change. */
+/** Pending removals by profile. Every removed copy needs them, so they are cached briefly, and until profiles change. */
 function removalsIn(reader: Reader, options: InjectionOptions): ReadonlyMap<string, Removal> {
   const memory = memoryOf(reader, options);
   const distribution = distributionIn(reader);
@@ -309,8 +309,8 @@ function count(context: Omit<CopyContext, 'namespace'>): ReadonlyMap<string, Rem
 }
 
 /**
- * Our copies in the namespace: those that their profile names, and at most as many others as it can have named before. Otherwise
- * a tenant could mark its own Secrets as copies to make a removal look large.
+ * Our copies in the namespace: those that their profile lists, and at most {@link MAX_SECRETS} others per profile. The limit
+ * prevents a tenant from inflating a removal by marking its own Secrets as copies.
  */
 function copiesIn({ reader, distribution, namespace }: CopyContext): readonly SecretObject[] {
   const former = new Map<string, number>();
@@ -324,7 +324,7 @@ function copiesIn({ reader, distribution, namespace }: CopyContext): readonly Se
   });
 }
 
-/** Fast path without composing: the profile serves the namespace, names the Secret, and has a granted source for it. */
+/** Fast path without a merge: the profile serves the namespace, lists the Secret, and has a granted source for it. */
 function staysForSure(context: CopyContext, copy: SecretObject): boolean {
   const writer = writerOf(copy);
   const one = context.distribution.byName.get(copy.metadata.name)?.find(({ name }) => name === writer);
@@ -333,7 +333,7 @@ function staysForSure(context: CopyContext, copy: SecretObject): boolean {
   return secret?.sources.some((source) => consentTo(context, one.name, source) === 'granted') === true;
 }
 
-/** Copies whose removal was not requested: not by a deleted profile, a revoked source or a namespace that opts out. */
+/** Copies to be removed for no explicit cause: deleted profile, revoked or expired source, opt-out of the namespace. */
 function goingIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
   const { namespace } = context;
   if (isTerminating(namespace) || namespaceLabels(namespace)[DISTRIBUTE_LABEL] === 'false') return [];

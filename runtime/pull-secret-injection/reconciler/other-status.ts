@@ -1,6 +1,6 @@
 /**
- * Reports on SidecarSets and grants. If the SidecarSet CRD is ours, its status is ours too. Where Kruise is installed, Kruise
- * owns the status, and we write a PullStatus in our own namespace.
+ * Reconciles the status of SidecarSets and grants. Kruise, if installed, owns the status of SidecarSets: the reconciler then
+ * writes a PullStatus in its own namespace instead.
  */
 
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
@@ -49,13 +49,13 @@ import {
   unreadText,
 } from './view.ts';
 
-/** Reconciles the report on a SidecarSet. */
+/** Reconciles the status of a SidecarSet, or its PullStatus. */
 export function reconcileSidecarSet(reader: Reader, name: string, options: InjectionOptions): Result {
   const object = sidecarSetObjects(reader).find((candidate) => candidate.metadata.name === name);
   const isKruises = kruiseInjects(reader);
   const { ownNamespace: namespace } = options;
   if (object === undefined || (isKruises && reader.get(namespaceRef(namespace)) === undefined)) return {};
-  // A set with a source namespace delivers its Secrets.
+  // A set with a source namespace also distributes its Secrets.
   const one = distributionIn(reader).distributors.find((candidate) => candidate.name === bringerName(object));
   const isBringing = one !== undefined && !one.suspended && one.secrets.length > 0;
   const count = isBringing ? countNamespaces(reader, one, options) : undefined;
@@ -113,7 +113,7 @@ const CONTAINERS: ConditionInput = {
   message: 'Only imagePullSecrets are injected, never containers; install Kruise to inject containers',
 };
 
-/** `Ready` of a set that Kruise injects: the state of its copies. */
+/** `Ready` of a set that Kruise injects reports the state of its copies only. */
 function besideKruise(held: readonly ConditionInput[], count: Count | undefined): readonly ConditionInput[] {
   const message =
     count === undefined
@@ -134,7 +134,7 @@ interface Subject {
   readonly pinned: SidecarSetRevision | undefined;
 }
 
-/** Of the names that a set gives to pods. */
+/** State of the injection of a set: problems, unknowns, and the dry run. */
 function injectionFacts(reader: Reader, object: KubeObject, options: InjectionOptions) {
   const set = sidecarSetOf(object);
   const variants = planIn(reader, options).sidecarSets.filter(({ name }) => name === set.name);
@@ -152,7 +152,7 @@ function injectionFacts(reader: Reader, object: KubeObject, options: InjectionOp
   return { subject, trouble, unknown, tried, trials };
 }
 
-/** The unknown part of the state: whether the names are injected can differ between pods. */
+/** Returns why it is unknown whether pods get the names, or depends on the pod; undefined if known. */
 function unknownOf(
   reader: Reader,
   { variants }: Subject,
@@ -208,7 +208,7 @@ function specTrouble({ set, variants, pinned }: Subject): ConditionText | undefi
   };
 }
 
-/** Kruise would choose the revision for each pod at random; here all pods get the current names. */
+/** Kruise chooses the revision for each pod at random, which is unsupported here. */
 function notDrawn({ set, variants, pinned }: Subject): ConditionText {
   const old = pinned?.imagePullSecrets.join(', ') || 'none';
   return {
@@ -219,7 +219,7 @@ function notDrawn({ set, variants, pinned }: Subject): ConditionText {
 
 // The status of one PullSecretGrant: whether it is valid, and whether its Secrets and profiles exist.
 
-/** Reconciles the status of a grant. It may be created before its Secrets and profiles; then it names the missing ones. */
+/** Reconciles the status of a grant. A grant may be created before its Secrets and profiles; the status lists missing ones. */
 export function reconcileGrant(
   reader: Reader,
   namespace: string,

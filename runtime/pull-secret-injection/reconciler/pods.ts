@@ -1,6 +1,6 @@
 /**
- * Compares the pods of one namespace with the plan: which were created without names that the plan adds now, and which cannot
- * pull because of it. A pod's list is immutable, so the remedy is a new pod.
+ * Audits the pods of one namespace: which lack names that the plan adds now, and which of these cannot pull. The imagePullSecrets
+ * of a pod are immutable, so the remedy is a new pod.
  */
 
 import { type ConditionInput, conditionIn, readiness } from '../../core/kubernetes/conditions.ts';
@@ -19,7 +19,7 @@ import { type InjectionPlan, mergeImagePullSecrets, planInjection, WEBHOOK_NAME 
 import { isMirrored, policyObjects, policyVersion, renderedHook, renderedWebhook } from './admission.ts';
 import { isTerminating, namespaceLabels, namespaceRef, planIn, refusesNames } from './view.ts';
 
-// Reports whether new pods get names, from the state of the cluster rather than the configuration.
+// Reports whether new pods get names, as observed in the cluster rather than configured.
 
 export const ENDPOINT_SLICES: { readonly apiVersion: string; readonly kind: string } = {
   apiVersion: 'discovery.k8s.io/v1',
@@ -77,7 +77,7 @@ function webhookState(reader: Reader): InjectionState {
     .list({ role: 'hosted', ...ENDPOINT_SLICES })
     .flatMap((slice) => recordsIn(slice['endpoints']))
     .map((endpoint) => valueAt(endpoint, 'conditions.ready'));
-  // A slice without the field counts as ready, as for kube-proxy.
+  // An endpoint without the condition counts as ready, as for kube-proxy.
   const ready = endpoints.filter((isReady) => isReady !== false).length;
   if (ready === 0)
     return no(
@@ -117,7 +117,7 @@ export function reconcilePods(reader: Reader, name: string, options: InjectionOp
   };
 }
 
-/** A running pod needs no action: every profile finds older pods, our own agents among them. */
+/** A running pod needs no action: most new profiles select older pods, such as Pullwright's own agents. */
 function summary(pods: number, stuck: number, hindrance: string | undefined): readonly ConditionInput[] {
   const reason = 'PodsUninjected';
   const lack = `${counted(pods, 'pod lacks', 'pods lack')} pull secrets that profiles add`;
@@ -131,7 +131,7 @@ function summary(pods: number, stuck: number, hindrance: string | undefined): re
   return readiness('stalled', { reason, message: `${lack}, and ${stuck} cannot pull; ${remedy}` });
 }
 
-/** Why a new pod would lack the names too. A pending policy does not count: it will exist shortly. */
+/** Returns why a new pod would lack the names too. Ignores a pending policy, which will exist shortly. */
 function hindranceIn(reader: Reader, options: InjectionOptions): string | undefined {
   const { status, reason, message } = injectionState(reader, options);
   return status === 'False' && reason !== 'PolicyPending' ? message : undefined;
@@ -154,7 +154,7 @@ function uninjectedPods(
     const { names, by } = planInjection(plan, seen);
     const has = new Set(listedPullSecrets(pod.spec));
     const missing = names.filter((secret) => !has.has(secret));
-    // The plan would not add these to a new pod either; its account reports them instead.
+    // A new pod would not get these names either; the PullStatus of its ServiceAccount reports them.
     const isLeftOut = refusesNames(reader, name, accountOf(pod), [...has, ...missing]);
     if (missing.length === 0 || isLeftOut) return [];
     const sources = by.filter((one) => one.names.some((secret) => missing.includes(secret)));
@@ -162,7 +162,7 @@ function uninjectedPods(
   });
 }
 
-/** Reports whether the pod may still pull: completed and terminating pods do not. */
+/** Reports whether the pod may still pull: it is neither completed nor terminating. */
 export function isActive(pod: object): boolean {
   const isOver = ['Succeeded', 'Failed'].includes(textOf(valueAt(pod, 'status.phase')));
   return valueAt(pod, 'metadata.deletionTimestamp') === undefined && !isOver;
@@ -177,7 +177,7 @@ function isStuck(pod: KubeObject): boolean {
   );
 }
 
-/** An object from a folder. A pod then shows the result of admission. Templates are never changed. */
+/** Reports whether the object is from a folder. Such pods preview the result of admission; templates are never changed. */
 export function isPlanned(pod: KubeObject): boolean {
   return pod.metadata.creationTimestamp === undefined;
 }
@@ -193,7 +193,7 @@ function previewOf(reader: Reader, { pod, missing }: UninjectedPod): readonly Ap
     namespace,
     name: accountOf(pod),
   };
-  // If a pod has no list, the API server copies the account's list before any injection.
+  // The API server copies the ServiceAccount's list into a pod without a list, before any injection.
   const own = listed.length > 0 ? listed : listedPullSecrets(reader.get(account));
   const { merged } = mergeImagePullSecrets(
     own.map((secret) => ({ name: secret })),
@@ -224,10 +224,7 @@ function verdictOf({ pod, missing, by, stuck }: UninjectedPod, hindrance: string
 
 // Labels for a dry-run pod that match a selector.
 
-/**
- * The minimal labels that meet every requirement; undefined if none can. Never throws; linear in the size of each key's
- * requirements.
- */
+/** Returns the minimal labels that meet all requirements; undefined if no labels can. Never throws. */
 function exampleLabels(requirements: readonly LabelRequirement[]): Labels | undefined {
   const byKey = Map.groupBy(requirements, ({ key }) => key);
   const labels: Record<string, string> = {};
@@ -241,7 +238,7 @@ function exampleLabels(requirements: readonly LabelRequirement[]): Labels | unde
   return labels;
 }
 
-/** The values that a requirement lists, or one that none excludes. */
+/** Candidate values for a label: those of the first `In` requirement, else a value that no requirement lists. */
 function candidates(requirements: readonly LabelRequirement[]): readonly string[] {
   const [asked] = requirements.filter(({ operator }) => operator === 'In');
   if (asked !== undefined) return asked.values ?? [];
@@ -251,10 +248,10 @@ function candidates(requirements: readonly LabelRequirement[]): readonly string[
   return [other];
 }
 
-// A pod for a server-side dry run, which tests whether new pods get the names of a profile or a SidecarSet. It is in the first
-// selected namespace, has selected labels, and meets every quota and pod security policy.
+// A server-side dry run tests whether new pods get the names of a profile or a SidecarSet. The pod is in the first suitable
+// namespace, has matching labels and minimal resources, and meets every Pod Security Standard.
 
-/** The dry-run requests, and the result as far as it is known. */
+/** The dry-run requests, and the result if known. */
 export interface TriedPod {
   readonly tried: InjectionState | undefined;
   readonly trials: NonNullable<Result['dryRuns']>;
@@ -283,8 +280,8 @@ export function tryPods(
 }
 
 /**
- * The same for a pinned SidecarSet, reported in its `Ready`. No dry run if another set replaces this one, or no set has a
- * container.
+ * The same for a SidecarSet with its pin applied, reported in its `Ready`. No dry run if another set replaces this one, or no set
+ * has a container.
  */
 export function trySet(
   reader: Reader,
@@ -309,7 +306,7 @@ export function trySet(
   return tryAttempt(reader, attempt, before(object, 'Ready'), options);
 }
 
-/** @param earlier the result of an earlier process: it is valid until this process has an answer */
+/** @param earlier result of an earlier process, valid until this process has one */
 function tryAttempt(
   reader: Reader,
   attempt: Attempt,
@@ -370,7 +367,7 @@ function trialOf(
     role: 'hosted',
     pod: podIn(found.metadata.name, labels),
     wants,
-    // The injecting object, as cache key. Changes of this profile show in the pod and the names; changes of others do not matter.
+    // Cache key: the object that injects. Changes of this profile change the pod or the names; those of others do not matter.
     change: isWebhook
       ? renderedHook(reader)
       : policyObjects(reader)
@@ -407,7 +404,7 @@ function unknown(reason: string, message: string): InjectionState {
   return { status: 'Unknown', reason, message };
 }
 
-/** The result of an earlier process for the same generation; valid until this process has an answer. */
+/** Successful result of an earlier process for the same generation, from the status. */
 function before(object: KubeObject, said: 'Injecting' | 'Ready'): InjectionState | undefined {
   const found = conditionIn(object, said);
   const { observedGeneration } = recordOf(object.status);
@@ -415,14 +412,12 @@ function before(object: KubeObject, said: 'Injecting' | 'Ready'): InjectionState
   return { status: 'True', reason: found.reason, message: found.message };
 }
 
-// A pod that was admitted without its names.
-
 /** A pod that lacks names. */
 interface UninjectedPod {
   readonly pod: KubeObject;
   readonly missing: readonly string[];
   /** Profiles and SidecarSets that would have added them. */
   readonly by: readonly string[];
-  /** A container waits because its image cannot be pulled. */
+  /** A container waits for an image that cannot be pulled. */
   readonly stuck: boolean;
 }

@@ -42,7 +42,7 @@ export function causeConditions(count: Count): readonly ConditionInput[] {
   return CAUSES.map((cause) => causeCondition(cause, count));
 }
 
-/** The problems that the platform must fix. */
+/** Reason and message of the problems that the platform must fix. */
 export function platformTrouble(count: Count): ConditionText | undefined {
   const bad = CAUSES.filter((cause) => cause !== TENANTS_CAUSE)
     .map((cause) => causeCondition(cause, count))
@@ -52,7 +52,7 @@ export function platformTrouble(count: Count): ConditionText | undefined {
   return { reason: first.reason, message: bad.map(({ message }) => message).join('; ') };
 }
 
-/** The text while copies are still being written. */
+/** Reason and message while copies are still being written. */
 export function distributing({ selected, current, blocked, behind }: Count): ConditionText | undefined {
   if (current + blocked >= selected) return undefined;
   const message = `${countedOf(current, selected, ['namespace', 'namespaces'], ['is', 'are'])} up to date; next is "${behind ?? ''}"`;
@@ -100,7 +100,7 @@ function injectingOf(
   return { type, ...(state.status === 'True' ? (tried ?? state) : state) };
 }
 
-/** Secrets that are injected but delivered by other tools: looked up in the pods' namespaces. */
+/** Condition on injected Secrets that other tools deliver: whether every selected namespace has them. */
 function presentCondition(
   profile: PullSecretProfile,
   { selected, absent }: Count,
@@ -122,7 +122,7 @@ function all(selected: number, [one, many]: readonly [one: string, many: string]
   return selected === 1 ? `The one namespace that is selected ${one}` : `All ${selected} namespaces ${many}`;
 }
 
-/** Selected namespaces outside the configured ones. They come from the fleet's options, so `Ready` does not depend on them. */
+/** Condition on selected namespaces outside `options.namespaces`. The restriction is intended: `Ready` ignores it. */
 function servedCondition(
   reader: Reader,
   profile: PullSecretProfile,
@@ -223,13 +223,13 @@ export function countNamespaces(reader: Reader, profile: PullSecretProfile, opti
   const standings = standingsOf(reader, profile, options);
   const selected = standings.filter(([, standing]) => standing.selected);
   const current = selected.filter(([, standing]) => standing.current).length;
-  /** Not current, and only the owner of the namespace can do something about it. */
+  /** Not current, and only the namespace owner can fix it. */
   const blocked = selected.filter(([, standing]) => isBlocked(standing)).length;
-  /** The first namespace that is behind. */
+  /** The first namespace with pending copies. */
   const behind = profile.distributes
     ? selected.find(([, standing]) => !standing.current && !isBlocked(standing))?.[0]
     : undefined;
-  /** The first problem of each reason, and in how many namespaces it is. */
+  /** By reason: the first message, and the number of occurrences. */
   const troubles = new Map<string, { message: string; count: number }>();
   for (const { reason, message } of selected.flatMap(([, standing]) => standing.troubles)) {
     const before = troubles.get(reason);
@@ -237,12 +237,12 @@ export function countNamespaces(reader: Reader, profile: PullSecretProfile, opti
   }
   const lacking = selected.filter(([, { absent }]) => absent !== undefined);
   const [first = '', standing] = lacking[0] ?? [];
-  /** Secrets that another tool must deliver: in how many namespaces one is not seen, and the first of them. */
+  /** Namespaces that lack a Secret which another tool must deliver: their number, and the first one. */
   const absent = { namespaces: lacking.length, first, secret: standing?.absent ?? '' };
   return { selected: selected.length, current, blocked, behind, troubles, absent };
 }
 
-/** All problems of the namespace are for its owner. */
+/** Reports whether only the namespace owner can fix the problems. */
 function isBlocked({ current, troubles }: Standing): boolean {
   return !current && troubles.length > 0 && troubles.every(({ reason }) => isTenants(reason));
 }
@@ -257,7 +257,7 @@ function standingsOf(
   const shared = [
     reader.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND }),
     ...sources.map(({ namespace, name }) => reader.get(secretRef(namespace, name))),
-    // A grant that is deleted with its namespace is not a revocation.
+    // Consent depends on the source namespace: a grant that is deleted with its namespace is not a revocation.
     ...sources.map(({ namespace }) => homeOf(reader, namespace)),
   ];
   const before = memories.get(profile);
@@ -352,7 +352,7 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
     ...statusOf(reader, object, conditions, {
       ...countsOf(profile, count),
       ...rememberedOf(reader, object, profile, options),
-      // The status is merged, so an omitted field would keep its value.
+      // Status patches are merged: an omitted field would keep its value.
       ...(removal === undefined && recordOf(object.status)['heldRemoval'] === undefined
         ? {}
         : { heldRemoval: removal?.hash ?? '' }),
@@ -422,15 +422,15 @@ export function eventsOf(regarding: Ref, conditions: readonly ConditionInput[]):
       type: 'Warning',
       reason: type === REMOVAL_HELD ? REMOVAL_HELD : reason,
       action: 'Distribute',
-      // Without the number of namespaces, which the condition has: otherwise each change would send a new event.
+      // Omit the number of namespaces, as each change of it would send a new event.
       note: message.replace(/ \(\d+ of \d+ namespaces?\)/g, ''),
     }));
 }
 
 /**
- * The status of one of our objects: conditions keep the time of their last transition.
+ * Returns the status patch of one of our objects. Unchanged conditions keep their lastTransitionTime.
  *
- * @param fields further fields of the status
+ * @param more further fields of the status
  */
 export function statusOf(
   reader: Reader,

@@ -1,9 +1,6 @@
 /**
  * Pull secret injection and distribution as one reconciler with seven kinds of keys: the copies, pods and ServiceAccounts of a
  * namespace, the admission policy, and the status of a profile, a grant and a SidecarSet.
- *
- * Each namespace has its own key. So a pending copy uses the latest source, and an update never waits for the copies of the
- * previous one.
  */
 
 import { UsageError } from '../../core/errors.ts';
@@ -43,11 +40,11 @@ import {
   sidecarSetObjects,
 } from './view.ts';
 
-/** Writes of copies wait for the API server, and each namespace is a separate key. */
+/** Many, because each namespace is a separate key, and writes of copies mostly wait for the API server. */
 const WORKERS = 32;
 /** A count reads all namespaces of a profile, so it is debounced during a distribution. */
 const COUNT_DEBOUNCE_MS = 500;
-/** Above this, a change of one namespace causes no count: the profile's requeue counts within ten seconds. */
+/** With more namespaces, a change of one causes no count: the profile's requeue counts within ten seconds. */
 const PROMPT_NAMESPACES = 200;
 const ADMISSION = 'admissionregistration.k8s.io';
 
@@ -81,8 +78,8 @@ function readsOf(options: InjectionOptions): readonly Watch[] {
 }
 
 /**
- * Secrets of the distributed type only. Values of foreign Secrets are not requested; our copies are read in full. The rights in a
- * namespace are a Role there: a missing Role or namespace does not block others.
+ * Watches of namespaced objects. Secrets of the distributed type only: our copies in full, other Secrets with values on demand.
+ * Each configured namespace has its own Role, so a missing Role or namespace does not block others.
  */
 function inNamespaces(options: InjectionOptions): readonly Watch[] {
   const { namespaces, secretNames, sources, audit } = options;
@@ -91,7 +88,7 @@ function inNamespaces(options: InjectionOptions): readonly Watch[] {
     { ...secret, labelSelector: `${OWNER_LABEL}!=${RECONCILER_NAME}`, values: 'on-demand' },
     { ...secret, labelSelector: `${OWNER_LABEL}=${RECONCILER_NAME}` },
   ] as const;
-  // ServiceAccounts show which enforce mountable secrets, and which list our names.
+  // ServiceAccounts, to find those that enforce mountable secrets, and the names that they list.
   const others = [...(audit ? ['Pod'] : []), 'ServiceAccount'].map((kind) => ({ apiVersion: 'v1', kind }));
   if (namespaces.length === 0) return [...wide, ...others].map((read) => ({ role: 'hosted', ...read }));
   return namespaces.flatMap((namespace): readonly Watch[] => {
@@ -148,7 +145,7 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
   };
 }
 
-/** Entry point for the table of reconcilers: reads options from the configuration file. */
+/** Entry point for the table of reconcilers. @param input options from the configuration file; invalid ones throw a UsageError */
 export function reconcilers(input: Readonly<Record<string, unknown>>): readonly Reconciler[] {
   const path = `systems.${RECONCILER_NAME}`;
   const { value, problems } = readValue(input, optionsSchema, path);
@@ -244,7 +241,7 @@ class Keys {
       .map(({ metadata }) => this.key('pods', metadata.namespace));
   }
 
-  /** Most accounts do not matter. The list of an enforcing account decides which names the policy adds to its pods. */
+  /** Ignores most accounts. The list of an enforcing account decides whether the policy adds names to its pods. */
   account(changed: Ref): readonly Request[] {
     const { namespace = '' } = changed;
     const object = this.#reader.get(changed);
@@ -256,7 +253,7 @@ class Keys {
     ];
   }
 
-  /** A profile or a SidecarSet. Grants that name it report whether it exists. */
+  /** A profile or a SidecarSet, and the grants that name it: their status reports whether it exists. */
   declaration(changed: Ref): readonly Request[] {
     const isProfile = changed.kind === PROFILE_KIND;
     const own = this.key(`${isProfile ? 'profile' : 'sidecarset'}/${changed.name}`);

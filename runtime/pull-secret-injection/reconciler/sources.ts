@@ -1,5 +1,5 @@
 /**
- * The sources of a copy: their owners' consent, the time since they are missing, and the merged document.
+ * The sources of a copy: consent of their owners, how long they are missing, and the merged document.
  *
  * Sources of type kubernetes.io/dockercfg are not read: OpenShift keeps two or three such Secrets per ServiceAccount, more than
  * all copies together.
@@ -33,11 +33,11 @@ import {
   unreadText,
 } from './view.ts';
 
-// Consent: the owner of a source allows a profile to deliver it to a namespace, by a PullSecretGrant in the source's namespace.
+// Consent: a PullSecretGrant in the namespace of the source allows a profile to deliver it to a target namespace.
 
 /**
- * `unknown`: the namespace of the source is missing or terminating, or a grant there lacks an applied field, so the owner's intent is
- * unclear. Existing copies then stay, and no new ones are written.
+ * `unknown`: the namespace of the source is missing or terminating, or the API server dropped an applied field of a grant there.
+ * The owner's intent is then unclear: existing copies stay, and no new ones are written.
  */
 export type Consent = 'granted' | 'denied' | 'unknown';
 
@@ -70,7 +70,7 @@ interface Grants {
   readonly keys: readonly string[];
   /** Keyed by source, `namespace/name`. */
   readonly bySource: ReadonlyMap<string, readonly PullSecretGrant[]>;
-  /** Namespaces with a grant that lacks an applied field. */
+  /** Namespaces with a grant of which the API server dropped an applied field. */
   readonly unclear: ReadonlySet<string>;
 }
 
@@ -98,8 +98,8 @@ function grantsIn(reader: Reader, keys: readonly string[]): Grants {
   return grants;
 }
 
-// When the sources of a profile went missing. The profile's status keeps these times over restarts, because `removeAfter` counts
-// from the deletion.
+// Records when sources of a profile went missing. The times are kept in the profile's status across restarts, because
+// `removeAfter` counts from the deletion.
 
 /** A missing source; an element of `status.missingSources`. */
 export interface MissingSource {
@@ -109,7 +109,7 @@ export interface MissingSource {
   readonly since: string;
 }
 
-/** The missing sources of a profile, each with the time from the status of `object`, or now. */
+/** Returns the missing sources of a profile, each with the time from the status of `object`, else the current time. */
 export function missingSources(
   reader: Reader,
   { secrets }: Pick<Distributor, 'secrets'>,
@@ -199,7 +199,7 @@ const composed = new WeakMap<
   Map<string, { sources: readonly SourceSecret[]; result: Composed }>
 >();
 
-/** Composes once per set of source objects: the same sources in 5,000 namespaces are merged once. */
+/** Merges once per set of source objects: the same sources for 5,000 namespaces are merged once. */
 export function compose(sources: readonly SourceSecret[], onCollision: 'FirstWins' | 'Fail'): Composed {
   const anchor = sources.find(({ object }) => object !== undefined)?.object;
   if (anchor === undefined) return composeNow(sources, onCollision);

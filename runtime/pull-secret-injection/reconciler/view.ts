@@ -46,7 +46,7 @@ import {
   injectionPlan,
 } from '../plan/plan.ts';
 
-/** Kruise's namespace with the revisions of SidecarSets; others are ignored, because a tenant may label a ControllerRevision. */
+/** Namespace of Kruise's SidecarSet revisions. Others are ignored: a tenant could label its own ControllerRevision. */
 export const KRUISE_NAMESPACE = 'kruise-system';
 
 function revisionObjects(reader: Reader): readonly KubeObject[] {
@@ -64,7 +64,7 @@ export const KRUISE_WEBHOOK_CONFIGURATION = 'kruise-mutating-webhook-configurati
 /** A profile, or a SidecarSet with a source namespace. */
 export type Distributor = PullSecretProfile;
 
-/** Prefix of SidecarSets among profiles, whose names contain no slash. */
+/** Distinguishes SidecarSets from profiles, whose names contain no slash. */
 export const SET_PREFIX = 'sidecarset/';
 
 /** The name of a profile or SidecarSet in the annotation of its copies. */
@@ -81,7 +81,7 @@ const readByName = new Map<string, { readonly text: string; readonly read: ReadP
 /** More than the limit of one policy. */
 const REMEMBERED_PROFILES = 2000;
 
-/** Parses a profile once per object. Returns the same value while the spec is equal, so a status update changes nothing. */
+/** Parses a profile once per object. A status update returns the same value, so it invalidates no other cache. */
 export const profileOf: (object: KubeObject) => ReadProfile = oncePer((object) => {
   const { name, annotations, creationTimestamp } = object.metadata;
   const text = JSON.stringify([object.spec ?? null, creationTimestamp, annotations?.[LAST_APPLIED]]);
@@ -171,7 +171,7 @@ export function kruiseInjects(reader: Reader): boolean {
   return Array.isArray(webhooks) && webhooks.some((hook: { name?: unknown }) => hook.name === 'mpod.kb.io');
 }
 
-/** Everything that injects, with pinned revisions. A set without its revision is ignored, as upstream rejects its pods. */
+/** The injection plan of the cluster. A pinned set without its revision is ignored: upstream rejects its pods. */
 export function planIn(reader: Reader, options: InjectionOptions): InjectionPlan {
   const sets = kruiseInjects(reader) ? [] : pinnedSetsIn(reader);
   return injectionPlan(profilesIn(reader), sets, { withoutContainers: options.withoutContainers });
@@ -203,7 +203,7 @@ const distributions = new WeakMap<object, { readonly lists: Lists; readonly made
 /** Cache, keyed by the first distributor. */
 const lastWith = new WeakMap<Distributor, { readonly lists: Lists; readonly made: Distribution }>();
 
-/** Everything that distributes. Returns the same object while the content is equal, even after a status update. */
+/** All distributors of the cluster. Returns the same object while the content is equal, even after a status update. */
 export function distributionIn(reader: Reader): Distribution {
   const objects = profileObjects(reader);
   const isPinned = sidecarSetObjects(reader).some((object) => sidecarSetOf(object).pin !== undefined);
@@ -228,9 +228,9 @@ function settled(made: Distribution): Distribution {
 function makeDistribution(reader: Reader, objects: readonly KubeObject[]) {
   const sets = sidecarSetObjects(reader);
   const bringing = sets.flatMap((object) => distributorOf(reader, object)).sort(compareProfiles);
-  /** In the order in which they win. */
+  /** In order of precedence. */
   const distributors = [...profilesIn(reader), ...bringing].filter((one) => one.distributes);
-  /** Who distributes a Secret of this name, in order. */
+  /** Distributors by Secret name, in order of precedence. */
   const byName = new Map<string, Distributor[]>();
   for (const one of distributors)
     for (const secret of one.secrets.filter(({ sources }) => sources.length > 0))
@@ -245,12 +245,11 @@ function makeDistribution(reader: Reader, objects: readonly KubeObject[]) {
     byName,
     /** The source Secrets, as `<namespace>/<name>`. */
     sources: new Set(secrets.flatMap(({ sources }) => sources.map(sourceName))),
-    /** Profiles and SidecarSets that cannot be read now, as copies call them: their copies stay until they can. */
+    /** Currently invalid profiles and SidecarSets, as named in {@link PROFILE_ANNOTATION}: their copies are kept. */
     unreadable: new Set(unreadable.map(bringerName)),
   };
 }
 
-/** Namespaces of the cluster itself: only a selector with their name includes them. */
 const SYSTEM_NAMESPACES: readonly string[] = ['kube-system', 'kube-public', 'kube-node-lease'];
 
 /**
@@ -311,7 +310,7 @@ export function namesText(names: readonly string[]): string {
   );
 }
 
-// ServiceAccounts that enforce mountable secrets: their pods are skipped, and their owners and the profiles report it.
+// ServiceAccounts that enforce mountable secrets: their pods are skipped. A PullStatus and a profile condition report them.
 
 const KIND = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
@@ -374,7 +373,7 @@ function reaches(
   return selects(namespaceSelector, labels) && exemptionOf(pod, options) === undefined;
 }
 
-/** Names of the profile for which pods of an enforcing account would be rejected. */
+/** Names of the profile that the enforcing account does not list, and for which its pods would be rejected. */
 function withheld({ listed }: EnforcingAccount, { secrets }: PullSecretProfile): readonly string[] {
   return secrets.map(({ name }) => name).filter((name) => !listed.includes(name));
 }
@@ -409,7 +408,7 @@ export function reconcileAccounts(reader: Reader, name: string, options: Injecti
   return { apply: reports.map(({ apply }) => apply), status: reports.map(({ status }) => status) };
 }
 
-/** The profile's condition on accounts whose pods it skips. Their owners get a PullStatus: the platform cannot fix it. */
+/** Condition of a profile on accounts whose pods are skipped. The platform cannot fix them: their owners get a PullStatus. */
 export function accountConditions(
   reader: Reader,
   profile: PullSecretProfile,
@@ -428,11 +427,11 @@ export function accountConditions(
   return [{ type: 'AccountsServed', status: 'False', reason: 'MountableSecretsEnforced', message }];
 }
 
-// How copies and sources are named, and what is written on a copy.
+// Annotations of copies, and references to copies and sources.
 
 export const SOURCES_ANNOTATION = 'pullwright.dev/sources';
 export const PROFILE_ANNOTATION = 'pullwright.dev/profile';
-/** Set by the owner of a foreign Secret of the same name to let us take it over. */
+/** Set by the owner of a foreign Secret to let the reconciler adopt it. */
 export const ADOPT_ANNOTATION = 'pullwright.dev/adopt';
 
 /** A reference to a Secret in the hosted cluster. */

@@ -57,7 +57,7 @@ const REVIEW = z.looseObject({
   }),
 });
 
-/** The fields of a request that handlers use; `object` as it would be stored. */
+/** The fields of a request that handlers use; `object` is the object to be created or updated. */
 export type AdmissionRequest = Frozen<z.output<typeof REVIEW>['request']>;
 
 /** The response. Requests are never denied: failures become warnings. */
@@ -108,7 +108,7 @@ interface WebhookServerOptions {
 
 interface WebhookServer {
   readonly port: number;
-  /** Returns why the API server rejects the served certificate. Logs each change. */
+  /** Returns why the API server would reject the served certificate; undefined if valid. Logs each change. */
   trouble(): string | undefined;
   /** Answers open requests, then stops. */
   close(): Promise<void>;
@@ -120,11 +120,11 @@ const MOST_CONNECTIONS = 1000;
 /** Limit for one request. Objects are up to 1.5 MiB, and an update also carries the stored one. */
 const MOST_BYTES = 3 * 1024 * 1024;
 
-/** Twice the webhook's timeoutSeconds (3) in the charts: later answers are useless. */
+/** Twice the webhook's timeoutSeconds (3) in the charts: the API server ignores later responses. */
 const GRACE_MS = 6000;
 const IDLE_MS = 10_000;
 
-/** Listens. @throws PullwrightError `CertificateUnusable` when the files cannot be used at the start */
+/** Starts the server. @throws PullwrightError `CertificateUnusable` if the certificate files are unusable at the start */
 export async function serveWebhook(options: WebhookServerOptions): Promise<WebhookServer> {
   let pair = await readPair(options.files);
   const server = new HttpsServer({
@@ -230,8 +230,6 @@ function end(response: ServerResponse, status: number, text: string): void {
   response.end(`${text}\n`);
 }
 
-// The running webhook: caches of the plan's inputs, and the request handler.
-
 // Decision for a pod at creation, from the same plan that the admission policy is compiled from.
 
 /** The pod as the API server sends it. */
@@ -254,9 +252,7 @@ export function isNewPod({ operation, resource, subResource }: AdmissionRequest)
 interface AdmissionInput {
   readonly pod: AdmittedPod;
   readonly namespace: string;
-  /**
-   * Undefined for an unknown namespace: profiles then match as if it had no labels; SidecarSets with a namespaceSelector do not.
-   */
+  /** Undefined if the namespace is unknown: profiles then see no labels, and SidecarSets with a namespaceSelector never match. */
   readonly namespaceLabels: Labels | undefined;
   readonly plan: InjectionPlan;
   readonly options: InjectionOptions;
@@ -302,6 +298,7 @@ const LOOKUP_MS = 1000;
 /** Kinds that only distribution reads. The webhook reads no Secrets: if it were compromised, it would expose them all. */
 const REPORTS: ReadonlySet<string> = new Set(['PullStatus', 'EndpointSlice', 'Secret', GRANT_KIND]);
 
+/** The running webhook: caches of the plan's inputs, and the request handler. */
 class InjectionWebhook {
   readonly #client: KubeClient;
   readonly #options: InjectionOptions;
@@ -386,9 +383,7 @@ class InjectionWebhook {
   }
 }
 
-// Assembles the webhook and runs it until the signal.
-
-/** Serves until the signal; resolves with the exit code 0. */
+/** Runs the webhook until the signal; resolves with exit code 0. */
 export async function runWebhook(
   settings: WebhookFlags & { readonly 'cert-dir': string },
   { stdout, env, signal }: Pick<CommandIo, 'stdout' | 'env' | 'signal'>,
