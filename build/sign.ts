@@ -2,7 +2,7 @@
  * Signs a release with a key on disk, without a service. cosign, nodes (`policy.json` of containers/image) and openssl can verify
  * the signatures.
  *
- * Sources: cosign's signature specification (simple signing payload, storage by tag), DSSE v1, in-toto Statement v1, SLSA provenance v1.
+ * Sources: cosign's signature specification (simple signing, storage by tag), DSSE v1, in-toto Statement v1, SLSA provenance v1.
  */
 import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { PullwrightError } from '../runtime/core/errors.ts';

@@ -109,7 +109,7 @@ interface Binding extends KubeObject {
 
 /**
  * Extracts the rules bound to accounts of `namespace`, cluster-wide or in this namespace. Roles in other namespaces stay objects,
- * because OLM moves what it applies to the installation namespace. `covered` lists the objects that OLM creates itself.
+ * because OLM applies everything in the installation namespace. `covered` lists the objects that OLM creates itself.
  */
 export function accountRights(objects: readonly KubeObject[], namespace: string) {
   const bindings = objects.filter(isBinding).filter((binding) => isOf(binding, namespace));

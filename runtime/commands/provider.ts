@@ -38,7 +38,7 @@ export async function ranAsProvider(args: readonly string[]): Promise<boolean> {
   return true;
 }
 
-/** Removes proxy variables, which the runtime's fetch would obey. `http/proxy.ts` selects the proxy instead. */
+/** Removes proxy variables, which the runtime's fetch would obey. `runtime/http/proxy.ts` selects the proxy instead. */
 async function environment(): Promise<NodeJS.ProcessEnv> {
   const { env } = process;
   if (!Object.keys(env).some((name) => /_proxy$/i.test(name))) return env;

@@ -342,7 +342,7 @@ function addOffer(byKey: Map<string, Offer[]>, offer: Offer): void {
   else if (offer.spelled === key) offers[offers.length - 1] = offer;
 }
 
-/** The entries of a Secret, or why there are none. */
+/** The entries of a Secret, or why it has none. */
 function entriesOf(secret: NamespacePullSecret): Iterable<JsonMember> | string {
   const name = BODY_KEY[secret.type];
   if (name === undefined) return `type "${secret.type}" holds no registry credentials`;

@@ -206,7 +206,7 @@ async function meetObject(
   cluster: Cluster,
 ): Promise<Committed> {
   cluster.cache.observe(present);
-  // When only Secrets of one type are cached, our label on a Secret of another type is no proof: any client can set it.
+  // When only Secrets of one type are cached, our label on another type proves nothing: any client can set it.
   const isOther = change.desired.kind === 'Secret' && change.desired['type'] !== present['type'];
   if (isOther || !isOurs(present, author)) throw seenLate(change.ref, cluster);
   return configureObject({ ...change, before: present }, author, cluster);

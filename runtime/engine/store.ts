@@ -177,7 +177,7 @@ function ownerKey(object: KubeObject): string | undefined {
 /** The namespace of `read` in `scope`, or undefined for all. */
 export function readNamespace(read: Watch, scope: ClusterPair): string | undefined {
   if (read.namespace === CONTROL_PLANE_NAMESPACE) return scope.controlPlaneNamespace;
-  // A stand-alone cluster has no HostedCluster: `-` is no namespace, so nothing is covered.
+  // A stand-alone cluster has no HostedCluster: `-` is not a namespace, so the watch covers nothing.
   if (read.namespace === HOSTED_CLUSTER_NAMESPACE) return scope.hostedCluster?.namespace ?? '-';
   return read.namespace;
 }
@@ -255,7 +255,7 @@ function readTerms(selector: string): readonly Term[] {
 
 // A {@link Reader} over object stores: the objects of one scope that one reconciler watches.
 
-/** Input of {@link worldView}; without the optional functions there are no look-ups, dry runs and refusals. */
+/** Input of {@link worldView}; without the optional functions it has no look-ups, dry runs or refusals. */
 export interface WorldInput
   extends Pick<Reader, 'scope' | 'now' | 'serves'>,
     Partial<Pick<Reader, 'lookup' | 'dryRun' | 'refusal' | 'isUnreadable'>> {

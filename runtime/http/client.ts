@@ -174,7 +174,7 @@ const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
 const FOR_ONE_ORIGIN: readonly string[] = ['authorization', 'cookie', 'proxy-authorization'];
 
 /**
- * Returns the request that follows a redirect; undefined if the response is no redirect. Only GET and HEAD are followed.
+ * Returns the request that follows a redirect; undefined if the response is not a redirect. Only GET and HEAD are followed.
  *
  * @throws HttpError `RedirectRefused` if the target is not a URL or contains a user name
  */

@@ -55,7 +55,7 @@ const BROKEN_ANSWERS = /^HPE_|Invalid(?:ContentLength|HTTP|Transfer)|Malformed|^
 const CERTIFICATES =
   /CERT|SELF_SIGNED|UNABLE_TO_(?:VERIFY|GET)|ALTNAME|HOSTNAME_MISMATCH|DEPTH_ZERO|certificate|Invalid CA/i;
 
-/** By code, or by message where there is none; the first row that fits. */
+/** Failures by error code, or by message without a code; the first match wins. */
 const KNOWN: readonly (readonly [pattern: RegExp, failure: HttpFailure, text: string])[] = [
   [/ERR_PROXY|PROXY_TUNNEL|ProxyConn|Proxy/i, 'ProxyFailed', 'the proxy does not connect'],
   [/REFUSED|ConnectionRefused|FailedToOpenSocket/, 'ConnectionRefused', 'the connection was refused'],

@@ -237,7 +237,7 @@ type Map = Readonly<Record<string, unknown>>;
 
 /**
  * The differences that an apply of `desired` by `manager` would make to `live`: fields that it sets to another value, and fields
- * that only this manager owns and `desired` no longer has. A field that only others set is no difference.
+ * that only this manager owns and `desired` no longer has. A field that only others set is not a difference.
  */
 export function drift(
   desired: KubeObject,

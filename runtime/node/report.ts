@@ -314,8 +314,8 @@ export function logState(log: Logger, state: NodeState): void {
   else log.warn('Node is not in sync', fields);
 }
 
-// Counters of node events, in the text format of Prometheus. Without a library: this runs on every node of a fleet, and a metrics
-// library would be most of what it loads.
+// Counters of node events, in the text format of Prometheus. Without a library, because this runs on every node
+// of a fleet: a metrics library would be most of the loaded code.
 
 /** Counter names without the prefix, and their help. */
 const COUNTERS = {

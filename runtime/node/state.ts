@@ -63,7 +63,7 @@ export class StateFolder {
     this.#copy = join(path, 'saved.json');
   }
 
-  /** Creates the folder for its owner alone: whoever writes here decides what root writes elsewhere. */
+  /** Creates the folder for its owner alone: its content determines what root writes elsewhere. */
   prepare(): void {
     try {
       mkdirSync(this.path, { recursive: true, mode: 0o700 });

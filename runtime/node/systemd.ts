@@ -289,7 +289,7 @@ export interface SystemdOptions {
   readonly connect?: () => Promise<Bus>;
 }
 
-/** The calls to systemd. Each opens a connection of its own, so that none is held while idle. */
+/** The calls to systemd. Each opens its own connection, so that no connection is idle. */
 export interface Systemd {
   state(unit: string): Promise<UnitState>;
   /** Restarts or starts the unit. Rejects with `JobOverdue`, `Stopped`, `BusUnreachable`, `BusLost` or `BusRefused`. */

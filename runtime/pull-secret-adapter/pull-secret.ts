@@ -20,7 +20,7 @@ import { withoutUserInfo } from '../core/text.ts';
 const BASE64 = /^[A-Za-z0-9+/\s]+={0,2}$/;
 
 /**
- * Returns a suffix for the error message that says what to provide instead; empty if there is no hint. Contains no value.
+ * Returns a suffix for the error message that says what to provide instead, or an empty string. Contains no value.
  *
  * @param text at most 64 KiB
  */

@@ -2,7 +2,7 @@
  * The text formats of the existing system: the value of `OPENSHIFT_IMG_OVERRIDES` (source to many mirrors) and of the flag
  * `--registry-overrides` (source to one target), and the strict rewriting that the flag stands for.
  *
- * Source of the rule: HyperShift's control plane operator, byte for byte, without two of its defects: an empty pair is no rule,
+ * Source of the rule: HyperShift's control plane operator, byte for byte, without two of its defects: an empty pair is ignored,
  * and formatting does not reorder the map.
  */
 import { compareBytes } from '../core/go/text.ts';

@@ -96,7 +96,7 @@ export class RegistryClient {
     return signal === undefined ? timeout : AbortSignal.any([signal, timeout]);
   }
 
-  /** Sends the request with a cached token or none, and after a challenge once more, with authorization. */
+  /** Sends the request with a cached token or none; after a challenge, sends it again with authorization. */
   async #ask(ask: Ask): Promise<Response> {
     const { reference } = ask;
     const credential = this.#options.credentialFor(reference.repository);

@@ -215,7 +215,7 @@ export async function readLimited(response: Response, limit: number): Promise<Ui
  * Validates a digest for use in a URL path: it may come from a document of the registry, and any other text could change the
  * path.
  *
- * @throws RegistryError `Damaged` when it is no digest
+ * @throws RegistryError `Damaged` when the digest is invalid
  */
 export function digestInPath(digest: string): string {
   const fault = digestFault(digest);

@@ -3,8 +3,8 @@
  *
  * The kubelet consults the keyrings of the pod's secrets, of the node's file and of the credential provider plugins, and tries
  * all matches. Within a keyring, keys are sorted in descending byte order, so that longer keys come first. Equal keys keep the
- * order of the secrets. If any credential matches, there is no anonymous attempt. One unreadable secret in the list fails every
- * pull of the pod.
+ * order of the secrets. If any credential matches, the kubelet does not try anonymously. One unreadable secret in the list fails
+ * every pull of the pod.
  *
  * Source of the rule: BasicDockerKeyring, UnionDockerKeyring and MakeDockerKeyring of k8s.io/kubernetes 1.36.
  */

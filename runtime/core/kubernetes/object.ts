@@ -89,7 +89,7 @@ export function describeObject(object: {
     : `${object.kind}/${object.namespace}/${object.name}`;
 }
 
-/** Annotation in which `kubectl apply` stores what it sent. */
+/** Annotation in which `kubectl apply` stores the last applied configuration. */
 export const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 // Object names in file and API paths: one function rejects path traversal.

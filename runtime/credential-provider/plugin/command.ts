@@ -71,7 +71,7 @@ function write(io: CommandIo, fd: 1 | 2, text: string): void {
   else if (text !== '') io.writeNow(fd, text);
 }
 
-// Help of `provider`, also for completion and the reference. Its arguments have a parser of their own, because the kubelet passes
+// Help of `provider`, also for completion and the reference. Its arguments have their own parser, because the kubelet passes
 // each plugin whatever its configuration holds.
 
 export const PROVIDER_SPEC: CommandSpec = {

@@ -98,7 +98,7 @@ function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideR
 }
 
 /**
- * Restricts the folder to root, whoever created it, and replaces the file atomically with mode 0600. Does not read it back,
+ * Restricts the folder to root, even an existing one, and replaces the file atomically with mode 0600. Does not read it back,
  * because CRI-O may have moved it by then.
  */
 function writeAuthFile(path: string, dir: string, text: Redacted<string>): void {

@@ -379,7 +379,7 @@ async function manifestFiles(path: string): Promise<string[]> {
       retryPolicy: 'terminal',
     });
   const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => fail(path, error));
-  // The files of a chart are no manifests before Helm has rendered them.
+  // A chart's files are not manifests until Helm renders them.
   if (entries.some(({ name }) => name === 'Chart.yaml')) return [join(path, 'Chart.yaml')];
   const found: string[] = [];
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {

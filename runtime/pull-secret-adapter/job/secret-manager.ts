@@ -249,7 +249,7 @@ export class SecretManager {
     await this.#call('DestroySecretVersion', 'POST', `${this.#version(secret, version)}:destroy`, {});
   }
 
-  /** Deletes the secret if the etag still matches; a missing secret is no error. */
+  /** Deletes the secret if the etag still matches; a missing secret is not an error. */
   async delete(secret: string, etag: string | undefined): Promise<void> {
     const query = etag === undefined ? '' : `?etag=${encodeURIComponent(etag)}`;
     await this.#absent(this.#call('DeleteSecret', 'DELETE', `${this.#path(secret)}${query}`));

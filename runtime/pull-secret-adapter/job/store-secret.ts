@@ -177,7 +177,7 @@ async function bringUpToDate(input: StoreInput, first: GcpSecret): Promise<Store
   }
 }
 
-/** The error for different stored content of a newer generation. A newer generation with equal content is no error. */
+/** The error for different stored content of a newer generation. A newer generation with equal content is not an error. */
 function superseded({ secretName, generation }: StoreInput, newest: number): JobError {
   return new JobError(
     'SupersededByNewer',

@@ -1,6 +1,6 @@
 /**
  * Sentinel polls the clusters and publishes events about those that need work. The only state is the last event of each cluster,
- * so that unanswered events are not repeated in every poll. After a restart, each is published once more.
+ * so that unanswered events are not repeated in every poll. After a restart, each is published again.
  *
  * While no adapter reports, an event stays due in every poll. The pause before the next event about the same observation doubles
  * for that reason.

@@ -116,7 +116,7 @@ function entryFaults(
 
 const POLICIES: readonly string[] = ['NeverContactSource', 'AllowContactingSource'];
 
-/** Lists of scopes. The list of search registries has a schema of its own. */
+/** Lists of scopes. The list of search registries has its own schema. */
 const SCOPE_LISTS = ['insecureRegistries', 'blockedRegistries', 'allowedRegistries'] as const;
 const SEARCH_LIST = 'containerRuntimeSearchRegistries';
 const MOST_SCOPES = 1024;

@@ -41,7 +41,7 @@ function editEntries(
   const sources = new Map([...drafts.keys()].map((source, rank) => [source, rank]));
   for (const scope of blocked) addScope(drafts, scope, imageOrigin('blockedRegistries'));
   for (const scope of insecure) addScope(drafts, scope, imageOrigin('insecureRegistries'));
-  /** A wildcard source over a scope without mirrors of its own, which the operator cannot write. */
+  /** A wildcard source that contains a scope without mirrors: the operator cannot write this scope. */
   const faults = handDown(drafts, sources);
   return { rules: [...drafts.values()].map((draft) => ruleOf(draft, insecure, blocked)), faults };
 }
