@@ -98,7 +98,7 @@ type Account = NonNullable<ClusterContext['account']>;
 
 function sharedOptions(config: PullSecretInjectionInput): Readonly<Record<string, unknown>> {
   const { namespaces, admission = 'policy', audit = true, excludedNamespaces = [] } = config;
-  // Without `namespaces`, `secretNames` only restricts RBAC, which each cluster has of its own.
+  // Without `namespaces`, `secretNames` only restricts the RBAC of one cluster, so clusters may differ.
   const secretNames = namespaces === undefined ? undefined : config.secretNames;
   return { namespaces, secretNames, admission, audit, excludedNamespaces, ...optional(config) };
 }

@@ -195,9 +195,9 @@ export function dryRunPolicy(account: Account): readonly KubeObject[] {
 }
 
 /**
- * Denies a profile that delivers another Secret than an existing profile under one name to the same namespaces. CEL cannot decide
- * in general whether selectors overlap, but they do if one requires a subset of the other's labels. The reconciler reports other
- * collisions on the later profile.
+ * Denies a profile that delivers a different Secret under the same name and to the same namespaces as an existing profile. CEL
+ * cannot decide in general whether selectors overlap, but they do if one requires a subset of the other's labels. The reconciler
+ * reports other collisions on the later profile.
  */
 export function collisionPolicy(): readonly KubeObject[] {
   return policy('pullwright-pull-secret-profile-collision', {

@@ -44,12 +44,12 @@ export type InjectionOptions = Frozen<z.output<typeof optionsSchema>>;
 
 export const DEFAULT_OPTIONS: InjectionOptions = optionsSchema.parse({});
 
-/** All namespaces whose pods are skipped. */
+/** Returns the namespaces whose pods are skipped, with our own. */
 export function excludedNamespaces(options: InjectionOptions): readonly string[] {
   return [...new Set([options.ownNamespace, ...options.excludedNamespaces])].sort();
 }
 
-/** Reports whether the namespace is outside a restriction by `namespaces`. */
+/** Reports whether `namespaces` is set and does not include the namespace. */
 export function isOutside(name: string, { namespaces }: Pick<InjectionOptions, 'namespaces'>): boolean {
   return namespaces.length > 0 && !namespaces.includes(name);
 }

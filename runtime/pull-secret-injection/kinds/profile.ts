@@ -54,13 +54,13 @@ export const MAX_SOURCES = 8;
 /** Limit across all secrets of a profile: each source uses one of the 28 checks in the cost budget of the consent policy. */
 export const MAX_SOURCES_IN_ALL = 16;
 
-/** Reference to a Secret of type kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg. */
+/** Reference to a source Secret, of type kubernetes.io/dockerconfigjson. */
 export interface ProfileSource {
   readonly namespace: string;
   readonly name: string;
 }
 
-/** One secret of a profile. */
+/** A Secret that a profile injects, distributes, or both. */
 export interface ProfileSecret {
   /** Name of the Secret in the pod's namespace. */
   readonly name: string;
@@ -74,7 +74,7 @@ export interface ProfileSecret {
 export interface PullSecretProfile {
   readonly name: string;
   readonly order: number;
-  /** Pod selector; empty: every pod of the selected namespaces. With mode `Distribute` it is optional and has no effect. */
+  /** Pod selector; empty: every pod of the selected namespaces. Optional and without effect in mode `Distribute`. */
   readonly selector: readonly LabelRequirement[];
   /** Namespace selector; empty: every namespace. */
   readonly namespaceSelector: readonly LabelRequirement[];

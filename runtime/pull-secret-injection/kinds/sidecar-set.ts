@@ -49,7 +49,7 @@ export interface SidecarSet extends SidecarSetContent {
   readonly name: string;
   readonly paused: boolean;
   readonly selector: ReadSelector;
-  /** Absent: every namespace. */
+  /** Undefined: every namespace. */
   readonly namespaceSelector?: ReadSelector | undefined;
   /** The name of the set that this canary replaces. */
   readonly canaryOf?: string | undefined;
@@ -133,7 +133,7 @@ export function readRevision(object: KubeObject): SidecarSetRevision | undefined
 /** The fields of a pod that matching uses. */
 export interface PodIdentity {
   readonly labels: Labels;
-  /** Labels of its namespace; undefined when the namespace is unknown. */
+  /** Labels of the pod's namespace; undefined if the namespace is unknown. */
   readonly namespaceLabels: Labels | undefined;
 }
 
@@ -303,7 +303,7 @@ export function pinVariants(
 }
 
 /**
- * Describes the injected names for the status of the set: a pinned set does not inject what its spec lists.
+ * Describes the injected names for the status of the set, because a pinned set does not inject the names in its spec.
  *
  * @param variants the result of {@link pinVariants} for the set
  */

@@ -19,7 +19,7 @@ import {
   sidecarSetSelects,
 } from '../kinds/sidecar-set.ts';
 
-/** A core/v1 LocalObjectReference. The API server stores an empty name as an absent one. */
+/** A core/v1 LocalObjectReference. The API server drops an empty name. */
 export interface LocalObjectReference {
   readonly name?: string;
 }
@@ -207,7 +207,7 @@ export function exemption(pod: PlannedPod, excludedNamespaces: readonly string[]
   return optedOut ? 'opted-out' : undefined;
 }
 
-/** The names to add, and their sources. */
+/** The names to add, and the profiles and SidecarSets that add them. */
 interface PlannedInjection {
   /** Unique, in order. */
   readonly names: readonly string[];

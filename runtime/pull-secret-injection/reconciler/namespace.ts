@@ -73,7 +73,7 @@ export function reconcileNamespace(reader: Reader, name: string, options: Inject
     ...reported,
     apply: [...copies.flatMap(applyOf), ...(reported.apply ?? [])],
     retain: [...kept.map((copy) => copy.ref), ...keptUnread(context), ...held],
-    // A person must act, so a retry is useless.
+    // Terminal, because a retry cannot succeed until the namespace owner acts.
     errors: troubled.map(({ trouble: { reason: code, message }, ref: regarding }) => ({
       retryPolicy: 'terminal',
       code,
@@ -333,7 +333,7 @@ function staysForSure(context: CopyContext, copy: SecretObject): boolean {
   return secret?.sources.some((source) => consentTo(context, one.name, source) === 'granted') === true;
 }
 
-/** Copies to be removed for no explicit cause: deleted profile, revoked or expired source, opt-out of the namespace. */
+/** Copies to be removed, except for explicit causes: deleted profile, revoked or expired source, opt-out of the namespace. */
 function goingIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
   const { namespace } = context;
   if (isTerminating(namespace) || namespaceLabels(namespace)[DISTRIBUTE_LABEL] === 'false') return [];

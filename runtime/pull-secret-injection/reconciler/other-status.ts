@@ -152,7 +152,7 @@ function injectionFacts(reader: Reader, object: KubeObject, options: InjectionOp
   return { subject, trouble, unknown, tried, trials };
 }
 
-/** Returns why it is unknown whether pods get the names, or depends on the pod; undefined if known. */
+/** Returns why it is unknown, or depends on the pod, whether names are injected; undefined if known. */
 function unknownOf(
   reader: Reader,
   { variants }: Subject,

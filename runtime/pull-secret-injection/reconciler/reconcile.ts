@@ -120,7 +120,7 @@ function webhookReads({ ownNamespace }: InjectionOptions): readonly Watch[] {
   ];
 }
 
-/** The reconciler, with validated options. */
+/** Creates the reconciler. @param input options that differ from {@link DEFAULT_OPTIONS} */
 export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reconciler {
   const options: InjectionOptions = { ...DEFAULT_OPTIONS, ...input };
   return {
@@ -213,8 +213,8 @@ class Keys {
   }
 
   /**
-   * Reports whether a profile, SidecarSet or grant changed except in its status. We write the status during a distribution, which
-   * must not requeue every namespace.
+   * Reports whether a profile, SidecarSet or grant changed except in its status. The reconciler writes the
+   * status during a distribution, which must not requeue every namespace.
    */
   #declaresNew(changed: Ref): boolean {
     const object = this.#reader.get(changed);
@@ -268,7 +268,7 @@ class Keys {
     return this.#namespaces().flatMap(({ metadata }) => this.namespace(metadata.name));
   }
 
-  /** The policy, and the SidecarSets, which report whether they are injected. */
+  /** The policy, and all SidecarSets: their status reports whether they are injected. */
   policy(): readonly Request[] {
     const sets = sidecarSetObjects(this.#reader);
     return [this.key('policy'), ...sets.map(({ metadata }) => this.key(`sidecarset/${metadata.name}`))];

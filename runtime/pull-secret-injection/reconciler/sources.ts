@@ -228,7 +228,7 @@ function composeNow(sources: readonly SourceSecret[], onCollision: 'FirstWins' |
   return { body: undefined, good: [], bad: [...bad, { source: first.name, reason: 'TooLarge', message }] };
 }
 
-/** The first source with a registry wins, so the platform overrides the tenant. Also returns the first collision. */
+/** Merges the sources: the first one with an entry for a registry wins. Also returns the first collision. */
 function merge([first, ...others]: readonly GoodSource[]): {
   readonly text: Redacted<string>;
   readonly collision: BadSource | undefined;
@@ -250,7 +250,7 @@ function merge([first, ...others]: readonly GoodSource[]): {
   return { text, collision: collisions[0] };
 }
 
-/** Two spellings of the same credential are not a collision. */
+/** Returns the collision of two entries; undefined for two spellings of the same credential. */
 function collisionOf(
   { registry, original }: { readonly registry: string; readonly original: string },
   source: GoodSource,

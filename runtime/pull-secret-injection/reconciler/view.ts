@@ -78,7 +78,7 @@ export function isSidecarSet({ name }: Pick<Distributor, 'name'>): boolean {
 }
 
 const readByName = new Map<string, { readonly text: string; readonly read: ReadProfile }>();
-/** More than the limit of one policy. */
+/** Above the number of profiles that one policy supports. */
 const REMEMBERED_PROFILES = 2000;
 
 /** Parses a profile once per object. A status update returns the same value, so it invalidates no other cache. */
@@ -254,7 +254,7 @@ const SYSTEM_NAMESPACES: readonly string[] = ['kube-system', 'kube-public', 'kub
 
 /**
  * Reports whether the profile serves the namespace. Namespaces that opted out or are outside `namespaces` are never served.
- * System, own and excluded namespaces are served only by a selector with their name.
+ * System, own and excluded namespaces are served only if the selector lists their name.
  */
 export function serves(
   one: { readonly namespaceSelector: readonly LabelRequirement[] },

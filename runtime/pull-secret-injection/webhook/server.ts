@@ -64,7 +64,7 @@ export type AdmissionRequest = Frozen<z.output<typeof REVIEW>['request']>;
 interface AdmissionAnswer {
   /** JSON patch; absent or empty: no change. */
   readonly patch?: readonly AddOperation[];
-  /** Shown to the client of the request. */
+  /** Shown to the client, such as kubectl. */
   readonly warnings?: readonly string[];
   /** Label of the metric: `injected`, `unchanged`, `skipped`. */
   readonly outcome: string;
@@ -79,7 +79,7 @@ export function readReview(text: string): AdmissionRequest | undefined {
   return REVIEW.safeParse(jsonOf(text)).data?.request;
 }
 
-/** The response body. */
+/** Returns the response body. */
 export function answerText(uid: string, answer: AdmissionAnswer): string {
   const { patch = [], warnings = [] } = answer;
   const patched =
@@ -96,7 +96,7 @@ export function answerText(uid: string, answer: AdmissionAnswer): string {
 type AdmissionHandler = (request: AdmissionRequest) => AdmissionAnswer | Promise<AdmissionAnswer>;
 
 interface WebhookServerOptions {
-  /** 0 lets the system choose. */
+  /** 0: the system chooses a free port. */
   readonly port: number;
   readonly host?: string;
   readonly files: CertificateFiles;
@@ -295,7 +295,7 @@ export function admitPod(
 /** Timeout for reading a new namespace from the API server during admission. */
 const LOOKUP_MS = 1000;
 
-/** Kinds that only distribution reads. The webhook reads no Secrets: if it were compromised, it would expose them all. */
+/** Kinds that injection does not need. Without access to Secrets, a compromised webhook cannot expose them. */
 const REPORTS: ReadonlySet<string> = new Set(['PullStatus', 'EndpointSlice', 'Secret', GRANT_KIND]);
 
 /** The running webhook: caches of the plan's inputs, and the request handler. */
@@ -333,7 +333,7 @@ class InjectionWebhook {
       });
   }
 
-  /** The kind that is not synced yet, for `/readyz`; undefined when all are. */
+  /** Names a kind that is not synced yet, for `/readyz`; undefined if all are synced. */
   get waitingFor(): string | undefined {
     const waiting = this.#sources.find(({ status }) => status.is === 'new');
     return waiting === undefined ? undefined : `${waiting.selection.kind} is not read yet`;
