@@ -9,7 +9,7 @@ const UNDER_WAY =
 /** A recreated Job removes the failed one with its series. Longer than a Job may run, shorter than the alert's `for`. */
 const GAP = '10m';
 
-/** By reason; without deleted clusters and clusters that have their secret by now. */
+/** Clusters by reason, without deleted clusters and clusters whose secret has been stored since. */
 const CLUSTERS_FAILING = [
   'count by (reason) (',
   `max by (cluster, reason) (max_over_time(${RESULT}{reason!~"${UNDER_WAY}"}[${GAP}]))`,

@@ -181,7 +181,7 @@ export function several<T>(flag: Flag<T | undefined>): Flag<readonly T[] | undef
   };
 }
 
-/** One of a few words. */
+/** A flag whose value is one of `choices`. */
 export function choice<
   const Choices extends readonly string[],
   Default extends Choices[number] | undefined = undefined,

@@ -114,9 +114,8 @@ type Codes = readonly [open: string, close: string];
 const SHAPES = { bold: ['1', '22'], dim: ['2', '22'] } as const satisfies Partial<Record<Style, Codes>>;
 
 /**
- * With red-green colour blindness orange and yellow differ in lightness, and blue in hue; red and green do not differ. The words
- * beside them say the same.
- * 256 colours: the palette's numbers.
+ * With red-green colour blindness, orange and yellow differ in lightness, and blue in hue; red and green do not differ. Text next
+ * to a colour has the same meaning. Numbers of the 256-colour palette.
  */
 const PALETTE = { red: 202, yellow: 226, green: 39 } as const;
 

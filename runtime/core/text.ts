@@ -129,7 +129,7 @@ export function jsonText(value: unknown): string {
  * letters); undefined if none is near.
  */
 export function nearWord(word: string, known: readonly string[]): string | undefined {
-  // So long a word is a misplaced value rather than a typo, and the comparison is quadratic.
+  // A long word is a misplaced value rather than a typo, and the comparison is quadratic.
   if (word.length > LONGEST) return undefined;
   // In a short word, two edits would replace most of it.
   const most = word.length < 4 ? 1 : 2;

@@ -46,7 +46,7 @@ export function nodeAccess({ readServiceAccounts = false }: NodeAccessOptions = 
   ];
 }
 
-/** Labels that tell our objects from OpenShift's with the same names, also for `uninstall`. */
+/** Labels that distinguish our objects from OpenShift's with the same names, also for `uninstall`. */
 function ours(name: string): Readonly<Record<string, string>> {
   return labels({ name, component: 'credential-provider' });
 }

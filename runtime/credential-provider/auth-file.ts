@@ -15,7 +15,7 @@ import { trimEndOf, trimStartOf } from '../core/text.ts';
 // One entry of an auth file: its key as the container runtime looks it up, and its credential as the runtime reads it. Source of
 // the rule: containers/image `pkg/docker/config` (`authKeyLookupOrder`, `decodeDockerAuth`), Docker's habit of API addresses as
 // keys, and the kubelet keyring, which treats `/v1/` and `/v2/` as the host. registry-key.ts, with its port of Go's URL parser,
-// takes longer to load than a run lasts, so this file normalizes keys by itself. A test compares both over all combinations of
+// takes longer to load than a run lasts, so this file normalizes keys itself. A test compares both over all combinations of
 // scheme, host, port and path.
 
 /** Credential for one key of an auth file. */

@@ -143,7 +143,7 @@ function idOf({ role, pod, wants, change }: AdmissionDryRun): string {
 
 // Data that reconcilers need from outside the API server: cached, with one look-up of each at a time.
 
-/** Looks something up. Never rejects: a failure is an answer too. */
+/** Performs a look-up. Never rejects: a failure is a result too. */
 export type LookUp = (need: Lookup) => Promise<LookupResult>;
 
 /** How long a success and a failure are cached. */
@@ -165,7 +165,7 @@ export class FactCache {
     return this.#answers.isFresh(id) ? this.#answers.last(id) : undefined;
   }
 
-  /** Looks up what is not cached, and calls `answered` for each answer. */
+  /** Performs look-ups that are not cached, and calls `answered` for each result. */
   request(needs: readonly Lookup[], answered: () => void): void {
     for (const need of needs) {
       const id = idOfLookup(need);
@@ -180,7 +180,7 @@ export class FactCache {
   }
 }
 
-/** Includes the pull secret: other credentials give other answers. */
+/** Includes the pull secret, because the result depends on the credentials. */
 function idOfLookup({ kind, image, pullSecret, asked }: Lookup): string {
   return JSON.stringify([kind, image, pullSecret?.namespace, pullSecret?.name, asked]);
 }

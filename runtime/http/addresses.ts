@@ -184,7 +184,7 @@ export function bareHost({ hostname }: URL): string {
 
 /** Rules of {@link guardedAddresses}. */
 export interface AddressGuard {
-  /** Undefined: a person named the host, and nothing is refused. */
+  /** Undefined if a user configured the host: every address is allowed. */
   readonly policy: AddressPolicy | undefined;
   /** The error for the first address that the policy refuses. */
   readonly refused: (url: URL, address: string) => Error;

@@ -18,7 +18,7 @@ const KEPT: AgentOptions = { keepAlive: true, keepAliveMsecs: 30_000, maxFreeSoc
 export class HttpsEngine implements HttpEngine {
   readonly #route: Route;
   readonly #plain = new HttpAgent({ keepAlive: true });
-  /** By proxy; the empty name is for none. */
+  /** Agents by proxy; the empty key means no proxy. */
   readonly #agents = new Map<string, HttpsAgent>();
   #identity = '';
 

@@ -5,7 +5,7 @@
 import { reveal } from '../core/redacted.ts';
 import type { EngineRequest, HttpAnswer, HttpEngine, Route } from './request.ts';
 
-/** What Bun's fetch takes beyond the standard. */
+/** Options of Bun's fetch in addition to the standard. */
 interface BunRequestInit extends RequestInit {
   readonly tls: {
     readonly rejectUnauthorized: true;
@@ -19,7 +19,7 @@ interface BunRequestInit extends RequestInit {
   readonly decompress: false;
 }
 
-/** See {@link HttpEngine}. Bun's fetch obeys proxy variables by itself: the environment must not hold them any more. */
+/** See {@link HttpEngine}. Bun's fetch obeys proxy variables itself, so they must be removed from the environment. */
 export class FetchEngine implements HttpEngine {
   readonly #route: Route;
 

@@ -55,7 +55,7 @@ function keyValue(element: unknown, key: string): unknown {
   return recordOf(element)[key] ?? KEY_DEFAULTS[key];
 }
 
-// Differences between two states of one object, leaf by leaf, for people to read. Secret values stay wrapped.
+// Differences between two states of one object, leaf by leaf, as text for users. Secret values stay wrapped.
 
 const BOOKKEEPING: ReadonlySet<string> = new Set([
   'managedFields',

@@ -304,7 +304,7 @@ function execInfo(config: KubeConfig, { apiVersion, provideClusterInfo }: ExecCo
   return { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) };
 }
 
-/** Has no cause: the output of the plugin may contain a credential. */
+/** An error without a cause, because the output of the plugin may contain a credential. */
 function pluginFailure(command = ''): PullwrightError {
   return new PullwrightError(`Cannot get credentials: the plugin "${command}" of the kubeconfig gave none`, {
     code: 'CredentialPluginFailed',

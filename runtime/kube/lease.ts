@@ -45,7 +45,7 @@ interface LeaseSpec {
 
 const LEASE = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease' };
 const MANAGER = 'pullwright-leader-election';
-/** One for each renewal that may be in flight, and one more. */
+/** One attempt for each renewal that may be in flight, and one more. */
 const RELEASE_TRIES = 3;
 
 export class LeaderElection {

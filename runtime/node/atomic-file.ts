@@ -255,6 +255,6 @@ function removeQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It was renamed, or never created; the next sweep checks again.
+    // The file was renamed or never created; the next sweep checks again.
   }
 }

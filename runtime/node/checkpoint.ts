@@ -22,7 +22,7 @@ export interface Change {
   readonly restart: boolean;
   /** Failures in the current phase. */
   readonly failures: number;
-  /** Nothing is done before this time (milliseconds since 1970). */
+  /** The next step waits until this time (milliseconds since 1970). */
   readonly notBefore: number;
   /** Length of the current wait; a clock that jumps back cannot extend it. */
   readonly waitMs: number;
@@ -100,7 +100,7 @@ export interface Breaker {
   readonly kind: FailureKind;
 }
 
-/** By digest of the source, oldest first. */
+/** Breakers by digest of the source, oldest first. */
 export type Breakers = Readonly<Record<string, Breaker>>;
 
 /** Number of breakers kept, newest first. */

@@ -56,7 +56,7 @@ export type DaemonSettings = Readonly<ReturnType<typeof nodeSettings>> & Serving
 
 export type DaemonIo = Pick<CommandIo, 'stdout' | 'stderr' | 'env' | 'signal' | 'exitNow'>;
 
-/** What a program works with. */
+/** Services for a program on a node. */
 export interface Daemon {
   readonly env: DaemonIo['env'];
   readonly clock: Clock;
@@ -73,7 +73,7 @@ export interface Daemon {
   readonly state: () => NodeState;
 }
 
-/** One program. */
+/** A program that runs on nodes. */
 export interface NodeProgram {
   /** For the log, as in `Starting global pull secret agent`. */
   readonly title: string;

@@ -47,7 +47,7 @@ export interface Policy {
    */
   readonly maxRestarts: number;
   /**
-   * Time after a write within which the unit reloads the file by itself. For a change that only adds entries, a restart that has
+   * Time after a write within which the unit itself reloads the file. For a change that only adds entries, a restart that has
    * not begun by then is skipped. @default {never}
    */
   readonly rereadMs?: number;

@@ -51,7 +51,7 @@ export interface Stored {
   readonly ledger: OwnedEntries;
 }
 
-/** Nothing is written before the first change. */
+/** The state folder of a task. Writes nothing before the first change. */
 export class StateFolder {
   readonly path: string;
   readonly #journal: string;
@@ -292,6 +292,6 @@ function unlinkQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // It is gone.
+    // Already deleted.
   }
 }

@@ -115,7 +115,7 @@ function disconnect(inner: MessageBus): void {
   try {
     inner.disconnect();
   } catch {
-    // It is gone already.
+    // Already disconnected.
   }
 }
 

@@ -93,7 +93,7 @@ export class Wake {
         watcher.on('error', () => this.#drop(index));
         this.#watchers[index] = watcher;
       } catch {
-        // It does not exist yet.
+        // The path does not exist yet.
       }
     }
   }

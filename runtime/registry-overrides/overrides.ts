@@ -1,6 +1,6 @@
 /**
  * The text formats of the existing system: the value of `OPENSHIFT_IMG_OVERRIDES` (source to many mirrors) and of the flag
- * `--registry-overrides` (source to one target), and the strict rewriting that the flag stands for.
+ * `--registry-overrides` (source to one target), and the strict rewriting by the flag.
  *
  * Source of the rule: HyperShift's control plane operator, byte for byte, without two of its defects: an empty pair is ignored,
  * and formatting does not reorder the map.

@@ -233,7 +233,7 @@ export function policyOf({ rendering }: NodeMirrors): PolicyDocument | undefined
  * Resolves as nodes do: their policy applies to the requested name, not to the pull source.
  *
  * Source of the rule: containers/image `PolicyContext.requirementsForImageRef` with `DockerReferenceIdentity` and
- * `DockerReferenceNamespaces`; CRI-O asks it for the reference of the pull, not for that of a mirror.
+ * `DockerReferenceNamespaces`; CRI-O passes the reference of the pull, not that of a mirror.
  */
 export function resolveOnNode(
   index: MirrorIndex,

@@ -106,7 +106,7 @@ function formOf(
   }
   const asked = new URL(url);
   if (challenge.service !== undefined) asked.searchParams.set('service', challenge.service);
-  // All at once: each change of a URL's parameters serializes all of them again, and the registry chooses their number.
+  // Set all at once: each change of a URL's parameters serializes all of them again, and the registry chooses their number.
   const query = new URLSearchParams(asked.search);
   for (const one of new Set(scope.split(' '))) if (one !== '') query.append('scope', one);
   asked.search = query.toString();

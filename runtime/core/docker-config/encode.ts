@@ -53,7 +53,7 @@ function isWritten(node: JsonNode & { kind: 'object' }, wanted: string): boolean
   );
 }
 
-/** The value of `auth` that both consumers read alike; undefined if none is to be written. */
+/** The value of `auth` that both consumers read in the same way; undefined if none is written. */
 function portableAuth(node: JsonNode): string | undefined {
   const { username = '', password = '', auth = '' } = readTexts(node, ['username', 'password', 'auth']).texts;
   if (auth !== '') {

@@ -93,7 +93,7 @@ export function matchImageFault(pattern: string): string | undefined {
   return parsed.ok ? undefined : `match image is invalid: ${parsed.goText}`;
 }
 
-/** What is probably unintended in a pattern that the kubelet accepts; undefined if nothing is. */
+/** A probable mistake in a pattern that the kubelet accepts; undefined if none. */
 export function matchImageHint(pattern: string): string | undefined {
   if (/^[a-zA-Z]+:\/\//.test(pattern)) return 'A scheme is taken as a host: leave it out';
   const parsed = parseSchemelessUrl(pattern);

@@ -584,7 +584,7 @@ export function readAuthSource({ text, format }: AuthSource): DockerConfigResult
   return parseDockerConfig(text, format);
 }
 
-// What HyperShift's node agent accepts as a docker config, so that Pullwright never writes one that it rejects.
+// Validation of a docker config by HyperShift's node agent: Pullwright never writes a document that the agent rejects.
 // Source of the rule: HyperShift `sync-global-pullsecret` (validateDockerConfigJSON).
 
 export const MISSING_AUTHS = "missing 'auths' key";
@@ -639,7 +639,7 @@ export function secretDataText(value: Redacted<string>): Redacted<string> {
   return ENCRYPTED.test(plain) ? value : redact(decodeUtf8(Buffer.from(plain, 'base64')));
 }
 
-/** What the kubelet reads from a Secret that a pod lists; undefined for those that it skips: other types, or no data. */
+/** The source that the kubelet reads from a listed Secret; undefined for a skipped one: another type, or no data. */
 export function pullSecretSource(secret: SecretObject): AuthSource | undefined {
   const key = pullSecretKey(secret.type);
   const value = key === undefined ? undefined : secret.data?.[key];

@@ -19,7 +19,7 @@ export interface RegistryKey {
   /** Keys that share one of these conflict: the meaning, and for `http://` the meaning without port 80. */
   readonly identities: readonly string[];
   /**
-   * The spelling that the kubelet and containers/image read alike: no scheme, no trailing slash, Docker Hub as `docker.io`.
+   * The spelling that works for the kubelet and containers/image: no scheme, no trailing slash, Docker Hub as `docker.io`.
    * Case and port of the host stay, because both compare them literally with the image.
    */
   readonly portable: string;

@@ -6,7 +6,7 @@ import { GLOBAL_PULL_SECRET } from './hypershift.ts';
 import type { KubeObject } from './object.ts';
 import { type AdmissionPolicyInput, admissionPolicy, labels, type PolicyRule } from './objects.ts';
 
-/** What every write of one kind by an account must satisfy: by default create, update and delete. */
+/** Validations of all writes of one kind by an account: by default create, update and delete. */
 export interface AccountBound
   extends Pick<
       AdmissionPolicyInput,

@@ -129,7 +129,7 @@ export class NodeSource {
         (name) => OWN_FILE.test(name) && !used.includes(name),
       );
     } catch {
-      // They take a few hundred bytes; the next check retries.
+      // Unused files have a few hundred bytes; the next check retries.
     }
   }
 

@@ -31,7 +31,7 @@ export function parseRequest(text: string): ProviderRequest {
   if (!isRecord(value)) throw unreadable('it is not a JSON object');
   const fields = new Map(Object.entries(value).map(([key, field]) => [key.toLowerCase(), field]));
   const token = textField(fields, 'serviceAccountToken');
-  // Both may be missing in a request that a person writes.
+  // Both may be missing in a request written by hand.
   const apiVersion = textField(fields, 'apiVersion') || DEFAULT_VERSION;
   const kind = textField(fields, 'kind') || KIND;
   if (kind !== KIND) throw notARequest('kind');

@@ -130,7 +130,7 @@ function removeOwn(path: string, writer: string): void {
     const text = readFileSync(path, 'utf8');
     if (writerOf(redact(text)) === writer) unlinkSync(path);
   } catch {
-    // It does not exist, or CRI-O moved it just now.
+    // The file does not exist, or CRI-O has just moved it.
   }
 }
 

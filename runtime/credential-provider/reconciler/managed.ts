@@ -11,7 +11,7 @@ import { ignitionOf, ignitionText } from '../../kube/ignition.ts';
 export const NO_POOL = 'NoMachineConfigPool';
 const GENERATED_BY = 'machineconfiguration.openshift.io/generated-by-controller-version';
 const OWN_MANAGER = 'pullwright-credential-provider';
-/** Field managers of people, whose changes are reverted. */
+/** Field managers of users, whose changes are reverted. */
 const PEOPLE = /^(kubectl|oc$|oc-|Mozilla)/;
 
 type Writers = NonNullable<KubeObject['metadata']['managedFields']>;
@@ -54,8 +54,8 @@ function isOwnershipUnknown(object: KubeObject, rendered: readonly (KubeObject |
 const FILES = ['spec', 'config', 'storage', 'files'];
 
 /**
- * The program that replaced the files of a rendered object after our write. Writing them again would start a fight that restarts
- * kubelets. Changes of a person are reverted instead.
+ * The program that replaced the files of a rendered object after our write. Writing them again would start a loop that restarts
+ * kubelets. Changes by users are reverted instead.
  */
 export function takenBy(present: KubeObject | undefined, wanted: KubeObject): string | undefined {
   if (present === undefined || sameFiles(present, wanted)) return undefined;

@@ -46,7 +46,7 @@ interface Verification {
 type VerifyEvent = Parameters<EventRecorder['record']>[0];
 
 /**
- * Builds the PullStatus and the Events. They contain no credential value, and do not tell several passwords of a key apart.
+ * Builds the PullStatus and the Events. They contain no credential value, and do not distinguish passwords of the same key.
  *
  * @param about the CronJob
  * @param present the current PullStatus, from which `lastOk` is kept

@@ -27,8 +27,8 @@ import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { withoutUserInfo } from '../../core/text.ts';
 import { heldEntryRemoval, type PendingRemoval, type RemovalInput } from '../removal-guard.ts';
 
-// Three-way merge into a map with other writers: our entries are added and updated, entries that we wrote and no longer want
-// are removed, and all other entries stay.
+// Three-way merge into a map with other writers: our entries are added and updated, entries that we wrote and that are no longer
+// desired are removed, and all other entries are kept.
 // A ledger records ownership: for each key, the digests of the values that we wrote. A key with any other value was changed by
 // another writer, which owns it from then on.
 
@@ -69,7 +69,7 @@ const FIELD = 'field/';
 
 /** The usable part of a docker config. */
 export interface AgentDocument {
-  /** Digest of the meaning: equal for other white space, another order, or a user name beside its `auth`. */
+  /** Digest of the content, independent of white space, order, and a user name in addition to `auth`. */
   readonly digest: string;
   /** Number of registries. */
   readonly entries: number;

@@ -147,7 +147,7 @@ export function failedAttempt(job: JobView, now: Date): Attempt {
   }
   const reason = told?.reason ?? 'JobFailed';
   const code = exitCode === undefined ? '' : `, exit code ${exitCode}`;
-  // Such as a failed image pull, a timeout or an OOM kill.
+  // For a Job without a result, such as after a failed image pull, a timeout or an OOM kill.
   const without = `Job "${name}" failed without a result${code}: ${job.cause ?? 'no cause given'}. Look at its pods with "kubectl describe"`;
   return { ...ended, reason, message: told?.message ?? without, kind: outcomeClass(reason, exitCode) };
 }

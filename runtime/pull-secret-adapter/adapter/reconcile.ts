@@ -310,7 +310,7 @@ function labelRepairs({ cluster, jobs }: DesiredState, effects: readonly Effect[
 }
 
 // Deletion: regardless of other adapters, the pull secret is removed from every recorded location and the removal is verified.
-// Then `Finalized=True` is reported with the receipt. The API does not remove the cluster before.
+// Then `Finalized=True` is reported with the receipt. Until then the API keeps the cluster.
 
 type Receipt = Readonly<Record<string, string>>;
 

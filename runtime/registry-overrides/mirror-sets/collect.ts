@@ -24,10 +24,9 @@ export interface MergedOrder {
 }
 
 /**
- * Merges the mirrors that several entries list for `source`. Neither the order of the lists nor their repetition matters: a
- * mirror comes before another where a list says so, and by name where none does. Ignores a list with the source alone. Where
- * lists contradict each other, or one repeats a mirror, the cycle is broken by name, and the source may be placed among its
- * mirrors.
+ * Merges the mirrors that several entries list for `source`. Neither the order of the lists nor their repetition matters,
+ * only the order within a list; mirrors that no list orders are sorted by name. Ignores a list with the source alone. If lists
+ * contradict each other, or one repeats a mirror, the cycle is broken by name, and the source may be placed among its mirrors.
  */
 export function mergeOrders(source: string, lists: readonly (readonly string[])[]): MergedOrder {
   const counting = lists.filter((list) => list.some((mirror) => mirror !== source));
@@ -303,7 +302,7 @@ export interface RegistriesFault {
   readonly origin: RuleOrigin;
   /** Message of the operator. */
   readonly text: string;
-  /** One sentence for a person: the fault, and what to do. */
+  /** One sentence for users: the fault, and what to do. */
   readonly message: string;
 }
 
