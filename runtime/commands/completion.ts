@@ -58,7 +58,7 @@ async function run({ args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<
 
 /** Candidates for the last of `words`; empty where the shell completes file names. */
 async function candidates(words: readonly string[]): Promise<readonly string[]> {
-  // Not at the top: the table imports this file.
+  // Imported here, because the table imports this file.
   const { COMMANDS } = await import('./table.ts');
   const [name = '', ...rest] = words;
   if (rest.length === 0) return Object.entries(COMMANDS).map(([one, { summary }]) => `${one}\t${summary}`);

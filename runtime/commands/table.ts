@@ -6,7 +6,7 @@ export interface TableEntry {
   load(): Promise<Command>;
 }
 
-/** Subcommands by group: `ask` only reads, `change` writes something, `run` is for pods and nodes. */
+/** Subcommands by group: `ask` changes nothing, `change` prepares and cleans up, `run` is mostly for pods and nodes. */
 export const GROUPS: Readonly<Record<'ask' | 'change' | 'run', Readonly<Record<string, TableEntry>>>> = {
   ask: {
     check: {
