@@ -97,7 +97,7 @@ function pullsPart({ name: cluster, pulls, pullsLeftOut }: ReportCluster, pull: 
       th: 1,
       chosen: pulls.findIndex(({ id }) => id === pull),
     }),
-    pullsLeftOut > 0 && html`<p class="none">${pullsLeftOut} more pulls are in order and not shown.</p>`,
+    pullsLeftOut > 0 && html`<p class="none">${pullsLeftOut} more healthy pulls are not shown.</p>`,
   ];
 }
 

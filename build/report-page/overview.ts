@@ -43,7 +43,7 @@ export function overviewParts(report: PageReport, search?: string): readonly Val
   return [
     head,
     section('clusters', 'Clusters', clustersTable(clusters)),
-    unread.length > 0 && section('unread', 'What could not be read', html`<ul class="unread">${items}</ul>`),
+    unread.length > 0 && section('unread', 'Could not be read', html`<ul class="unread">${items}</ul>`),
   ];
 }
 
@@ -73,7 +73,7 @@ function hero(report: PageReport): Markup {
 function heroHint({ problems: [first], clusters }: PageReport): Markup {
   if (first === undefined) {
     const unknown = clusters.some(({ verdict }) => verdict === 'unknown');
-    return html`<p>${unknown ? 'Look at the clusters of which nothing is known.' : 'Nothing needs to be done.'}</p>`;
+    return html`<p>${unknown ? 'Check the clusters that are not confirmed healthy.' : 'No action is needed.'}</p>`;
   }
   const link = html`<a href="${linkTo({ part: partId(first) })}">${sentence(causeText(first))}</a>`;
   const advice = first.cases[0]?.advice;

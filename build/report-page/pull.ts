@@ -30,7 +30,7 @@ export function pullGraph(pull: ReportPull, runtimes: readonly string[]): Markup
         ${step('plain', 'Pod', [reference(image), secretsList(explanation)])}
         ${broken === undefined ? step('good', CHOOSES, credentialsList(kubelet)) : step('bad', CHOOSES, html`<p class="fault">✕ ${sentence(broken)}</p>`)}
         ${mayBeCrio && step('plain', 'CRI-O tries, in this order', placesList(explanation))}
-        ${runtimes.includes('containerd') && step('plain', 'containerd asks, in this order', hosts())}
+        ${runtimes.includes('containerd') && step('plain', 'containerd tries, in this order', hosts())}
       </ol>
       ${findings.length > 0 && html`<h3>What to know</h3><ul class="findings">${findings.map(findingItem)}</ul>`}
     </section>`;
@@ -72,12 +72,12 @@ function credentialsList({ tried, unused: lost, others = 0, unknown }: ReportExp
   );
   const details = html`
     <details ${tried.length === 0 && lost.length > 0 && 'open'}>
-      <summary>${lost.length + others} entries lost</summary>
+      <summary>${lost.length + others} entries ignored</summary>
       <ul class="chips">${unused}</ul>
       ${others > 0 && html`<p class="none">${others} are for other registries</p>`}
     </details>`;
   return html`
-    ${used.length === 0 ? html`<p class="fault">${unknown === undefined ? 'no credential matches: pulls without one' : sentence(unknown)}</p>` : html`<ol class="chips">${used}</ol>`}
+    ${used.length === 0 ? html`<p class="fault">${unknown === undefined ? 'no credential matches: one anonymous attempt' : sentence(unknown)}</p>` : html`<ol class="chips">${used}</ol>`}
     ${lost.length + others > 0 && details}`;
 }
 
@@ -90,7 +90,7 @@ function placesList({ places, skipped }: ReportExplanation): Markup {
   const tried = places.map(({ reference: where, kind, from, crio }) =>
     placeItem(
       crio.what === 'kubelet' || crio.what === 'entry' || crio.what === 'helper' ? 'with' : 'bare',
-      kind === 'mirror' ? 'mirror' : 'the source itself',
+      kind === 'mirror' ? 'mirror' : 'the source',
       [reference(where), fromText(from), html`<p class="sent">${sentText(crio)}</p>`],
     ),
   );
@@ -111,7 +111,7 @@ function fromText(from: string | undefined): Value {
 const CONTAINERD_SENDS = {
   kubelet: '✓ with the credential that the kubelet chose',
   nothing: '○ without a credential: the kubelet has none for the image',
-  failure: '✕ nothing: the kubelet fails before',
+  failure: '✕ nothing: the kubelet fails first',
   unknown: '? unknown: the content of a listed Secret is',
 } as const;
 
@@ -125,10 +125,10 @@ function hostsList(image: string, said: string): Markup {
     <ol class="places">
       ${placeItem(kind, 'every host of the file, in its order, on each node', [
         code(`/etc/containerd/certs.d/${isHost ? first : 'docker.io'}/hosts.toml`),
-        html`<p>Mirror sets of the cluster are not for containerd; _default/hosts.toml serves where there is no such file.</p>`,
+        html`<p>containerd ignores mirror sets of the cluster; without such a file, _default/hosts.toml applies.</p>`,
         sent,
       ])}
-      ${placeItem(kind, 'the source itself, unless the file names another server', [reference(image), sent])}
+      ${placeItem(kind, 'the source, unless the file names another server', [reference(image), sent])}
     </ol>`;
 }
 
@@ -136,7 +136,7 @@ function sentText(sent: ReportExplanation['places'][number]['crio']): Value {
   if (sent.what === 'kubelet') return CONTAINERD_SENDS.kubelet;
   if (sent.what === 'entry') return ['✓ with ', entryText(sent.entry)];
   if (sent.what === 'helper')
-    return ['✓ ', sentence(`the helper "${sent.helper}" of ${sent.source} is asked`)];
+    return ['✓ ', sentence(`from the credential helper "${sent.helper}" of ${sent.source}`)];
   const marks = { nothing: '○ no credential: ', failure: '✕ ', unknown: '? ' };
   return [marks[sent.what], sentence(sent.why)];
 }

@@ -47,7 +47,7 @@ inBrowsers(test, (browser, title) => {
     assert.deepEqual(await page.locator('.step h3').allTextContents(), [
       'Pod',
       'kubelet chooses',
-      'containerd asks, in this order',
+      'containerd tries, in this order',
     ]);
     assert.match(await page.locator('.places').innerText(), /certs\.d\/docker\.io\/hosts\.toml/);
     assert.deepEqual(await accessibilityProblems(page), []);

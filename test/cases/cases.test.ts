@@ -64,12 +64,12 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   '07-plain-http': [
     {
       args: 'doctor web -n shop --from FOLDER/all.json',
-      says: /broken +registry .*registry\.lab\.example:5000 speaks HTTP[\s\S]*insecure/,
+      says: /broken +registry .*registry\.lab\.example:5000 serves HTTP[\s\S]*insecure/,
       never: /does not trust/,
     },
     {
       args: 'doctor --all -n shop --from FOLDER/all.json',
-      says: /registry\.lab\.example:5000 speaks HTTP/,
+      says: /registry\.lab\.example:5000 serves HTTP/,
     },
   ],
   '09-newline': [
@@ -79,7 +79,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     { args: 'validate FOLDER/up.json', code: 0, says: /warning: .*line feed/ },
     { args: 'validate FOLDER/space.json', code: 0, says: /warning: .*blank at an end/ },
     // The kubelet refuses the whole document.
-    { args: 'validate FOLDER/twice.json', says: /error: .*can pull no image at all/ },
+    { args: 'validate FOLDER/twice.json', says: /error: .*cannot pull any image/ },
     { args: 'validate FOLDER/secret.yaml', code: 0, says: /warning: .*line feed/ },
   ],
   '19-allowed-registries': [
@@ -110,7 +110,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
   '24-x509-in-name': [
     {
       args: 'doctor web -n shop --from FOLDER/all.json',
-      says: /broken +registry .*quay\.io refused/,
+      says: /broken +registry .*quay\.io denied access/,
       never: /certificate of|does not trust/,
     },
   ],

@@ -163,7 +163,7 @@ const before: readonly Row[] = [
     ['kubernetes', 'warning'],
     /newest release that is tested is 1\.36/,
   ),
-  row('a version that nobody can read', { serverVersion: 'main' }, ['kubernetes', 'warning'], /is not known/),
+  row('a version that nobody can read', { serverVersion: 'main' }, ['kubernetes', 'warning'], /is unknown/),
   row(
     'a definition that is not there',
     { plan: [crd('things.x.io', ['v1'])] },
@@ -196,7 +196,7 @@ const before: readonly Row[] = [
     'a namespace that nobody brings',
     { plan: [object('v1', 'ConfigMap', 'c', { metadata: { name: 'c', namespace: 'openshift-config' } })] },
     ['namespaces', 'error'],
-    /openshift-config is not there/,
+    /openshift-config is not found/,
     /kubectl create namespace openshift-config/,
   ),
   row('one that every API server makes', { plan: [agent()] }, ['namespaces', 'ok'], /every namespace/),
@@ -222,13 +222,13 @@ const before: readonly Row[] = [
     'the same of a folder',
     { live: false, plan: [object('monitoring.coreos.com/v1', 'PodMonitor', 'm')] },
     ['kinds', 'warning'],
-    /the folder has no definition/,
+    /the folder has no CustomResourceDefinition/,
   ),
   row(
     'a priority class that is not there',
     { plan: [agent({ priorityClassName: 'openshift-user-critical' })] },
     ['priority-class', 'error'],
-    /pods that name it are refused/,
+    /pods that name it are rejected/,
     /agent\.priorityClassName/,
   ),
   row(
@@ -266,7 +266,7 @@ const before: readonly Row[] = [
       `${tool} by ${one.kind}`,
       { objects: [one] },
       ['other-operators', 'warning'],
-      new RegExp(`^${tool} is there \\(${one.kind} `),
+      new RegExp(`^${tool} is installed \\(${one.kind} `),
       /./,
     ),
   ),
@@ -274,7 +274,7 @@ const before: readonly Row[] = [
     'an object of somebody else',
     { plan: [agent()], objects: [agent()] },
     ['foreign-objects', 'warning'],
-    /DaemonSet\/kube-system\/agent exists and is not ours/,
+    /DaemonSet\/kube-system\/agent exists and is not managed/,
   ),
   row(
     'an account without rights',
@@ -434,7 +434,7 @@ const after: readonly Row[] = [
     'all objects',
     { plan: [agent()], objects: [agent()] },
     ['objects', 'ok'],
-    /the object of the plan is there/,
+    /the object of the plan exists/,
   ),
   row(
     'a definition that is not served',
@@ -471,7 +471,7 @@ const after: readonly Row[] = [
     'a DaemonSet without nodes',
     { plan: [agent()], objects: [agent({}, { ...READY, desiredNumberScheduled: 0 })] },
     ['workloads', 'error'],
-    /needs no pod: no node is eligible/,
+    /expects no pod: no node is eligible/,
     /check --pre/,
   ),
   row(
@@ -495,7 +495,7 @@ const after: readonly Row[] = [
       objects: [policy(VALIDATING, { typeChecking: { expressionWarnings: [{}] } }), bindingOf(VALIDATING)],
     },
     ['admission', 'error'],
-    /does not accept/,
+    /expressions that the API server rejects/,
   ),
   row(
     'a policy that nobody has checked',
@@ -546,7 +546,7 @@ for (const [rows, findings] of [
 test('of a folder the version and the rights are not known, and that is said', () => {
   const { serverVersion: _version, rights: _rights, ...folder } = { ...NOTHING, live: false };
   const lines = judge(BEFORE_CHECKS, folder, { subject: '' });
-  assert.match(lines.find(({ check }) => check === 'kubernetes')?.message ?? '', /not known from a folder/);
+  assert.match(lines.find(({ check }) => check === 'kubernetes')?.message ?? '', /unknown in a folder/);
   assert.match(lines.find(({ check }) => check === 'rights')?.message ?? '', /not checked/);
 });
 

@@ -43,10 +43,7 @@ interface Answer {
 test('a folder before an installation: what it tells, and what it cannot', async () => {
   const ran = await check('--pre', '--fleet', fleet, '--cluster', 'one', '--from', nodes);
   assert.equal(ran.code, 0, ran.stdout + ran.stderr);
-  assert.match(
-    ran.stdout,
-    /^warn {2}kubernetes {6,}the version of the API server is not known from a folder/,
-  );
+  assert.match(ran.stdout, /^warn {2}kubernetes {6,}the version of the API server is unknown in a folder/);
   assert.match(ran.stdout, /\nok {4}eligible-nodes {2,}1 of 1 node is eligible\n/);
   assert.match(ran.stdout, /\n\d+ ok, \d+ warn, 0 fail\n$/);
 });
@@ -56,7 +53,7 @@ test('a folder after it: what is rendered is not there', async () => {
   assert.equal(ran.code, 1);
   const { findings } = JSON.parse(ran.stdout) as Answer;
   assert.equal(findings[0]?.severity, 'error');
-  assert.match(findings[0].message, /objects of the plan are not there/);
+  assert.match(findings[0].message, /objects of the plan are not found/);
 });
 
 test('nodes of a management cluster take no part: its sections speak of hosted clusters', async () => {
@@ -77,13 +74,13 @@ test('the manifests themselves are all there', async () => {
   const ran = await check('--fleet', fleet, '--cluster', 'one', '--from', join(dump, 'one'), '-o', 'json');
   const { findings } = JSON.parse(ran.stdout) as Answer;
   assert.equal(findings[0]?.severity, 'ok');
-  assert.match(findings[0].message, /^all \d+ objects of the plan are there$/);
+  assert.match(findings[0].message, /^all \d+ objects of the plan exist$/);
 });
 
 test('of a dump of several clusters the one of the fleet is checked', async () => {
   const ran = await check('--fleet', fleet, '--cluster', 'one', '--from', dump, '-o', 'json');
   const { findings } = JSON.parse(ran.stdout) as Answer;
-  assert.match(findings[0]?.message ?? ran.stderr, /^all \d+ objects of the plan are there$/);
+  assert.match(findings[0]?.message ?? ran.stderr, /^all \d+ objects of the plan exist$/);
   assert.ok(!findings.some((line) => line.check === 'read'), ran.stdout);
   const single = join(folder, 'single.yaml');
   writeFileSync(

@@ -186,7 +186,7 @@ export const rows: readonly Row[] = [
       deployment({ imagePullSecrets: [{ name: 'broken' }, { name: 'good' }] }),
     ],
     broken: 'secrets-readable',
-    says: /can pull no image at all/,
+    says: /cannot pull any image/,
     fixes: true,
   },
   {
@@ -194,7 +194,7 @@ export const rows: readonly Row[] = [
     reason: 'it fails every image of the pod',
     objects: [account(['broken', 'good']), secret('broken', { 'r.io': '!!' }), GOOD, deployment({})],
     broken: 'secrets-readable',
-    says: /can pull no image at all/,
+    says: /cannot pull any image/,
     fixes: true,
   },
   {
@@ -321,13 +321,13 @@ export const rows: readonly Row[] = [
       ['dial tcp 10.0.0.1:443: i/o timeout', /quay\.io did not answer in time/],
       [
         'toomanyrequests: you have reached your pull rate limit',
-        /called too often/,
+        /limits the rate of pulls/,
         /^Use an account with a higher/,
       ],
       ['manifest unknown', /quay\.io does not have the image/],
       [
         'unauthorized: access to the resource is not authorized',
-        /quay\.io refused, or the image does not exist/,
+        /quay\.io denied access, or the image does not exist/,
       ],
     ] as readonly (readonly [message: string, says: RegExp, advice?: RegExp])[]
   ).map(

@@ -66,7 +66,7 @@ test('looks at the pods that a template has made, and at no others', async () =>
   const quiet = podOf('web-2', 'plain-5b65b7db', 'a word that nobody knows');
   assert.match(
     await examine(...quiet),
-    /broken +registry .*the cause is not known: "a word that nobody knows"/,
+    /broken +registry .*the cause is unknown: "a word that nobody knows"/,
   );
 });
 

@@ -190,7 +190,7 @@ const refusals: readonly (Case & {
     image: 'shop/web:1',
     document: { auths: { 'docker.io': AUTH } },
     advice:
-      'The kubelet offers entry "docker.io" of Secret/shop/robot now: wait for its next try, or create the pod again',
+      'The kubelet offers entry "docker.io" of Secret/shop/robot now: wait for its next attempt, or recreate the pod',
   },
   {
     name: 'a mirror that refuses',
@@ -198,7 +198,7 @@ const refusals: readonly (Case & {
     said: 'initializing source docker://quay.io/shop/web:1: reading manifest 1 in m.io/shop/web: unauthorized: no',
     document: { auths: { 'quay.io': AUTH } },
     advice:
-      'Check the entry for m.io: pullwright verify for the image says which credential is refused, and why',
+      'Check the entry for m.io: pullwright verify with the image shows which credential is rejected, and why',
   },
   {
     name: 'containerd, at a mirror',
@@ -221,7 +221,7 @@ const refusals: readonly (Case & {
     reason: 'without it there would be no credential at all',
     said: 'unable to parse auth field',
     document: '{',
-    advice: 'Make the Secret again; entries that it may have for registries other than quay.io are lost',
+    advice: 'Recreate the Secret; this removes its entries for registries other than quay.io',
     command:
       /^kubectl create secret docker-registry robot -n shop --docker-server=quay\.io .* --dry-run=client -o yaml \| kubectl replace --force -f -$/,
   },
@@ -310,7 +310,7 @@ const failures: readonly (Case & {
     said: REFUSED,
     hosts: ['ghcr.io'],
     check: 'registry',
-    message: /"ghcr\.io\/x\/b:1" .*refused the credential$/,
+    message: /"ghcr\.io\/x\/b:1" .*rejected the credential$/,
   },
   {
     name: 'another tag of a repository whose image runs',

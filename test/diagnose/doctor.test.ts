@@ -217,7 +217,7 @@ test('--all -A has one entry for each cause, and the YAML for all of them', asyn
     readonly unread: readonly string[];
   };
   assert.deepEqual(unread, []);
-  const refused = causes.find(({ about }) => about?.includes('refused, or the image does not exist'));
+  const refused = causes.find(({ about }) => about?.includes('denied access, or the image does not exist'));
   assert.equal(refused?.check, 'registry');
   assert.equal(refused.pods, 1, JSON.stringify(causes));
   const failing = causes.filter(({ pods }) => pods > 0);
@@ -235,7 +235,7 @@ test('--all -A has one entry for each cause, and the YAML for all of them', asyn
   assert.match(one.stdout, /^1 pod in namespace "case-\d+" fails to pull, for 1 cause\n/);
   assert.match(
     one.stdout,
-    /✕ broken +The last pull of an image failed: quay\.io refused, or the image does not exist \(1 in .+\)\n/,
+    /✕ broken +The last pull of an image failed: quay\.io denied access, or the image does not exist \(1 in .+\)\n/,
   );
   assert.match(one.stdout, /Pod\/case-\d+\/web\n[^]*\n {2}fix: Check the name/);
   const fine = await ask('--all', '-n', 'fine');

@@ -73,7 +73,7 @@ table(
     },
     {
       name: 'another user',
-      reason: 'told what is there',
+      reason: 'told the value',
       image: 'quay.io/a',
       expect: { username: 'x' },
       fails: /expected user "x"/,

@@ -93,7 +93,7 @@ const ROWS: readonly MirrorsRow[] = [
     objects: [],
     args: ['quay.io/a/x:1'],
     code: 0,
-    says: [/no mirror set was given/],
+    says: [/no mirror set is given/],
   },
   {
     name: 'a transport is no part of a reference',

@@ -115,7 +115,7 @@ test('a Secret that cannot be used: said, unless there is a file', async () => {
     await registryLookUp({ ...options, authfile: file }),
   ];
   for (const [cluster, says] of Object.entries({
-    c: /^PullSecretUnusable: Cannot ask registries with "Secret\/clusters-c\/pull-secret": /,
+    c: /^PullSecretUnusable: Cannot contact registries with "Secret\/clusters-c\/pull-secret": /,
     d: /^PullSecretUnusable: .*it is not a pull secret/,
     e: /^PullSecretUnusable: .*403/,
     f: /^PullSecretUnusable: .*it does not exist/,

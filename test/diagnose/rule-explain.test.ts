@@ -107,9 +107,9 @@ test('an unreadable node file is skipped by the kubelet and fails CRI-O at the m
 table(
   test,
   [
-    { name: 'Quay.io', reason: 'case', why: /as it is written/ },
+    { name: 'Quay.io', reason: 'case', why: /as written/ },
     { name: 'quay.io:443', reason: 'port', why: /443, the image none/ },
-    { name: 'quay.io/web', reason: 'path', why: /not below "\/web"/ },
+    { name: 'quay.io/web', reason: 'path', why: /not under "\/web"/ },
     { name: 'HTTPS://quay.io', reason: 'scheme in capitals', why: /./ },
   ],
   ({ name, why }) => {
@@ -209,7 +209,7 @@ const STARS = [
     key: '*.example.com',
     image: 'a.b.example.com/x',
     near: true,
-    why: /^a star stands for one part .*"\*\.example\.com" is not for "a\.b\.example\.com"$/,
+    why: /^a star matches one label .*"\*\.example\.com" does not match "a\.b\.example\.com"$/,
   },
   {
     name: 'the domain itself',
@@ -217,7 +217,7 @@ const STARS = [
     key: '*.example.com',
     image: 'example.com/x',
     near: true,
-    why: /^a star stands for one part/,
+    why: /^a star matches one label/,
   },
   {
     name: 'a port',
@@ -233,7 +233,7 @@ const STARS = [
     key: '*.example.com/team',
     image: 'a.example.com/x',
     near: true,
-    why: /not below "\/team"/,
+    why: /not under "\/team"/,
   },
   {
     name: 'another domain',

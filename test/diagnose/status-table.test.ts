@@ -113,14 +113,14 @@ const AGENTS: readonly Row[] = [
     reason: 'nothing runs, and nothing has been shown',
     status: {},
     state: 'Progressing',
-    says: /not counted yet; 1 of 1 node eligible/,
+    says: /has not observed the change yet; 1 of 1 node eligible/,
   },
   {
     name: 'agents of an older generation',
     reason: 'they are counted for what was there before',
     status: { observedGeneration: 1, numberReady: 1, desiredNumberScheduled: 1 },
     state: 'Progressing',
-    says: /not counted yet/,
+    says: /has not observed the change yet/,
   },
   {
     name: 'no node for the agent',
@@ -141,7 +141,7 @@ const AGENTS: readonly Row[] = [
     reason: 'their pods are all that is known',
     status: { observedGeneration: 2, numberReady: 2, desiredNumberScheduled: 2 },
     state: 'Ready',
-    says: /^2 of 2 agents ready, 1 of 1 node eligible; nodes do not report what they have/,
+    says: /^2 of 2 agents ready, 1 of 1 node eligible; nodes do not report their content/,
   },
   {
     name: 'agents that are ready and report, with no pull secret to compare with',
@@ -149,7 +149,7 @@ const AGENTS: readonly Row[] = [
     status: { observedGeneration: 2, numberReady: 2, desiredNumberScheduled: 2 },
     command: ['/pullwright', 'agent', '--report'],
     state: 'Progressing',
-    says: /^2 of 2 agents ready, 1 of 1 node eligible; there is no pull secret yet/,
+    says: /^2 of 2 agents ready, 1 of 1 node eligible; no pull secret exists yet/,
   },
   {
     name: 'a manifest of agents',

@@ -193,7 +193,7 @@ test('profiles: how many namespaces and pods a selector comes to', async () => {
   const ran = await runInProcess(['validate', '-'], { stdin: Readable.from([Buffer.from(stdin)]) });
   assert.equal(ran.code, 0, ran.stdout);
   assert.deepEqual(ran.stderr.trim().split('\n'), [
-    'note: PullSecretProfile/all selects every namespace: 2 among these files, and each that will be made, all pods of them',
+    'note: PullSecretProfile/all selects every namespace: 2 among these files, and every future one, all pods of them',
     'note: PullSecretProfile/team selects 1 of 2 namespaces among these files, all pods of them',
     'note: PullSecretProfile/typing-error selects 0 of 2 namespaces among these files',
   ]);

@@ -73,7 +73,7 @@ test('the page of a report shows untrusted names, without control characters', a
   assert.equal(obeyed(readFileSync(page, 'utf8')), undefined);
 });
 
-test('JSON and YAML say exactly what is there all the same', async () => {
+test('JSON and YAML say exactly the value all the same', async () => {
   const asJson = await run(['validate', from, '--output', 'json'], false);
   assert.equal(obeyed(asJson.stdout), undefined);
   JSON.parse(asJson.stdout);

@@ -160,7 +160,7 @@ for (const [name, [spec, reader]] of Object.entries(STORED))
     await isHeld(reader, before);
   });
 
-test('a label without its value: refused in what is new, and not acted upon where kubectl takes the label out of what is there', async () => {
+test('a label without its value: refused in what is new, and not acted upon where kubectl takes the label out of the value', async () => {
   const before = await good();
   const [spec, reader] = WITHOUT_VALUE;
   const path = '/apis/pullwright.dev/v1alpha1/pullsecretprofiles';

@@ -234,7 +234,7 @@ function doubtfulCredential(input: DoctorInput): Told | undefined {
     return {
       about: worst.source,
       message: `the credential for "${doubtful.image}", entry "${worst.key}" of ${worst.source}, ${worst.doubt}`,
-      advice: `Create the entry of ${worst.source} again`,
+      advice: `Renew the entry in ${worst.source}`,
     };
   return undefined;
 }
@@ -261,7 +261,7 @@ function mirrorBare(input: DoctorInput): Told | undefined {
 function providerFailed(input: DoctorInput, failure: string): Told {
   const { mayRead } = input.provider;
   const message = `the credential provider of the node failed for this pod: ${failure}`;
-  if (mayRead) return { about: failure, message, advice: 'The end of its message says what to do' };
+  if (mayRead) return { about: failure, message, advice: 'The end of the message names the fix' };
   // If the mirrors are unknown, any readable Secret may be for one of them.
   const guessed = input.images.flatMap(({ mirrors, mirrorSecrets }) =>
     mirrors.length === 0 ? mirrorSecrets : [],
@@ -320,7 +320,7 @@ function refused(input: DoctorInput): Told | undefined {
   const isSent = pull !== undefined && (host === hostOf(pull.repository) || pull.runtime === 'containerd');
   const sent = isSent ? pull.kubelet.tried : [];
   const { said, advice } = pullRemedy(failure, namespace, sent);
-  const quoted = text === '' ? 'the kubelet gives no reason' : JSON.stringify(text);
+  const quoted = text === '' ? 'the kubelet reports no reason' : JSON.stringify(text);
   return {
     about: said,
     message: `the last pull of "${image}" for container "${container}" failed: ${said}${cause === 'unknown' ? `: ${quoted}` : ''}`,
@@ -424,7 +424,7 @@ function nodeText({ name, agent, behind }: NodeEvidence): string {
   if (agent === 'unknown') return `not checked: no data on the agent of node "${name}"`;
   const has = `the agent of node "${name}" is ready`;
   return behind === undefined
-    ? `${has}; it does not report what the node's file holds (agent.report)`
+    ? `${has}; the node's content is not reported (agent.report)`
     : `${has}, and reports the current pull secret`;
 }
 

@@ -87,7 +87,7 @@ function entryProblems(
 ): readonly ValidationProblem[] {
   const { fault, position, readable, kubelet } = entry;
   if (fault !== undefined) {
-    const effect = readable ? 'it is not used' : 'a pod that lists this secret can pull no image at all';
+    const effect = readable ? 'it is not used' : 'a pod that lists this Secret cannot pull any image';
     const severity = readable ? 'warning' : 'error';
     return [problem(severity, fault.reason, path, `${fault.message}: ${effect}`, position)];
   }
@@ -101,15 +101,15 @@ function entryProblems(
 /** Where the kubelet and CRI-O read a valid entry differently. */
 function differences({ key, containers }: DockerConfigEntry): readonly string[] {
   const found: string[] = [];
-  if (key.portable.includes('*')) found.push('is a wildcard, which CRI-O does not know');
+  if (key.portable.includes('*')) found.push('is a wildcard, which CRI-O does not support');
   else if (/^https?:\/\//.test(key.written) && key.portable.includes('/')) {
-    found.push(`is taken for the whole host by CRI-O: write "${key.portable}"`);
+    found.push(`matches the whole host in CRI-O: write "${key.portable}"`);
   } else if (key.written !== key.portable && !/^https?:\/\//.test(key.written)) {
-    found.push(`is not read alike by the kubelet and CRI-O: write "${key.portable}"`);
+    found.push(`is read differently by the kubelet and CRI-O: write "${key.portable}"`);
   }
-  if (containers === undefined) found.push('has an "auth" without padding, which CRI-O refuses');
+  if (containers === undefined) found.push('has an "auth" without padding, which CRI-O rejects');
   else if (containers.username === '')
-    found.push('has no "auth", and CRI-O reads no "username" and "password"');
+    found.push('has no "auth", and CRI-O ignores "username" and "password"');
   return found;
 }
 
@@ -174,7 +174,7 @@ function dataProblems(secret: SecretObject, key: string, now?: Date): readonly V
     ...inner.map((one) => ({ ...one, path: one.path === '' ? data : `${data}: ${one.path}` })),
     ...(isHidden || refused === undefined
       ? []
-      : [problem('error', 'ApiServerRefuses', '', `is refused by the API server: ${refused}`)]),
+      : [problem('error', 'ApiServerRefuses', '', `is rejected by the API server: ${refused}`)]),
   ];
 }
 

@@ -120,7 +120,7 @@ export function sidecarSetProblems({ apiVersion, metadata, spec }: KubeObject): 
       textOf(namespace) !== '' && namespaceSelector !== undefined,
       'NamespaceWins',
       'spec.namespaceSelector',
-      `counts for nothing beside spec.namespace; leave spec.namespace out and select by ${NAMESPACE_NAME_LABEL}`,
+      `is ignored if spec.namespace is set; remove spec.namespace and select by ${NAMESPACE_NAME_LABEL}`,
     ),
     ...(names?.flatMap(wrongName) ?? [problem('error', 'SecretNameInvalid', LIST, 'must be a list')]),
     ...sourceProblems(from, names),
@@ -128,7 +128,7 @@ export function sidecarSetProblems({ apiVersion, metadata, spec }: KubeObject): 
       readContent(spec).containers === 0 && names !== undefined && names.length > 0,
       NO_CONTAINERS,
       'spec.containers',
-      'no container: pull secrets are injected only into pods that a SidecarSet brings a container to; add one, set withoutContainers in the fleet, or use a PullSecretProfile',
+      'is empty: pull secrets are injected only into pods that get a container from a SidecarSet; add one, set withoutContainers in the fleet, or use a PullSecretProfile',
     ),
   ];
 }
@@ -181,7 +181,7 @@ function brokenSelector(spec: unknown, path: string): readonly ValidationProblem
 function wrongName(entry: unknown, at: number): readonly ValidationProblem[] {
   const { name } = recordOf(entry);
   if (isObjectName(name)) return [];
-  const what = typeof name === 'string' ? shown(name) : 'what is there';
+  const what = typeof name === 'string' ? shown(name) : 'the value';
   return [
     problem('error', 'SecretNameInvalid', `${LIST}[${at}].name`, `${what} is not the name of a Secret`),
   ];
@@ -253,7 +253,7 @@ function grantProblems(object: KubeObject): readonly ValidationProblem[] {
         !DEFAULT_TRUSTED_KEYS.includes(key),
         'LabelMustBeTrusted',
         'spec.namespaceSelector',
-        `uses the label "${key}", which counts only where trustedLabelKeys names it and a policy guards it`,
+        `uses the label "${key}", which is trusted only if trustedLabelKeys lists it and a policy protects it`,
       ),
     ),
     // An account that may choose namespace names can match a pattern.
@@ -262,7 +262,7 @@ function grantProblems(object: KubeObject): readonly ValidationProblem[] {
         /[*?]/.test(pattern),
         'PatternIsNoConsent',
         'spec.namespaces',
-        `"${pattern}" is not consent where users choose the names of namespaces: grant by a label that a policy guards, or by names`,
+        `"${pattern}" is not consent if users choose the names of namespaces: grant by a label that a policy protects, or by names`,
       ),
     ),
   ];
@@ -283,7 +283,7 @@ export function selectionNotes(
     const subject = `note: ${PROFILE_KIND}/${name} selects`;
     const { length } = namespaces;
     if (namespaceSelector.length === 0)
-      return `${subject} every namespace: ${length} among these files, and each that will be made${pods}`;
+      return `${subject} every namespace: ${length} among these files, and every future one${pods}`;
     const selected = namespaces.filter(({ metadata }) =>
       selects(namespaceSelector, { ...metadata.labels, [NAMESPACE_NAME_LABEL]: metadata.name }),
     ).length;

@@ -156,7 +156,7 @@ function causeOf(cases: readonly FoundIn[]): Cause {
 /** Splits a reason into words: `EntriesRejected` becomes "Entries rejected". */
 function wordsOf(reason: string): string {
   const words = reason.replace(/(?<=[a-z])(?=[A-Z])/g, ' ').toLowerCase();
-  return words === '' ? 'Not in order' : words.charAt(0).toUpperCase() + words.slice(1);
+  return words === '' ? 'Not ready' : words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** Collects all fixes. Keeps only the first object of each name, because applying a second would undo it. */

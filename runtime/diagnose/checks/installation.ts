@@ -81,8 +81,8 @@ function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): Told {
   const newest = kinds.at(-1) ?? '';
   const since = SINCE[newest] ?? OLDEST_MINOR;
   const wanted = `1.${since} or newer is required${newest === '' ? '' : ` for ${newest} v1`}`;
-  const where = live ? '' : ' from a folder';
-  if (minor === undefined) return warning(`the version of the API server is not known${where}; ${wanted}`);
+  const where = live ? '' : ' in a folder';
+  if (minor === undefined) return warning(`the version of the API server is unknown${where}; ${wanted}`);
   const message = `the API server is ${serverVersion}; `;
   const instead = newest === 'MutatingAdmissionPolicy' ? ', or choose admission: webhook in the fleet' : '';
   if (minor < since) return error(`${message}${wanted}`, `Upgrade the cluster${instead}`);
@@ -110,7 +110,7 @@ function crdLines({ objects, plan }: CheckInput): readonly Told[] {
   return ofKind(plan, CRD).map((crd): Told => {
     const name = nameOf(crd);
     const [present, rendered] = [there.get(name), schemasOf(crd)];
-    if (present === undefined) return ok(`${name} is not installed yet: it comes with crds/`);
+    if (present === undefined) return ok(`${name} is not installed yet: crds/ contains it`);
     const missing = [...rendered.keys()].filter((version) => !present.has(version));
     if (missing.length > 0)
       return error(
@@ -120,7 +120,7 @@ function crdLines({ objects, plan }: CheckInput): readonly Told[] {
     if (JSON.stringify([...present]) !== JSON.stringify([...rendered]))
       return warning(
         `${name} is installed with a different schema than rendered`,
-        'Apply crds/ before the rest; if another operator installs this definition, leave it',
+        'Apply crds/ before the rest; if another operator installs this definition, keep it',
       );
     return ok(`${name} is installed, as rendered`);
   });
@@ -148,8 +148,8 @@ function kindLines({ objects, plan, live }: CheckInput): readonly Told[] {
     // Every kube-apiserver serves groups without a domain, and those of k8s.io.
     if (known.includes(name) || !group.includes('.') || group.endsWith('.k8s.io')) return [];
     return (live ? error : warning)(
-      `${name} is rendered, and ${live ? 'the cluster' : 'the folder'} has no definition of it`,
-      `Install the operator of ${group}, or leave overlays/${group} and its option out of the fleet`,
+      `${name} is rendered, but ${live ? 'the cluster' : 'the folder'} has no CustomResourceDefinition for it`,
+      `Install the operator of ${group}, or remove overlays/${group} and its option from the fleet`,
     );
   });
 }
@@ -166,7 +166,7 @@ function namespaceLine({ objects, plan, live }: CheckInput): Told {
   if (first === undefined) return ok('every namespace exists or is rendered');
   const [are, them] = missing.length === 1 ? ['is', 'it'] : ['are', 'them'];
   return (live ? error : warning)(
-    `${fewNames(missing)} ${are} not ${live ? 'there' : 'in the folder'}, and nothing that is rendered makes ${them}`,
+    `${fewNames(missing)} ${are} not found${live ? '' : ' in the folder'}, and no rendered manifest creates ${them}`,
     `${kubectl(['create', 'namespace', first], missing) ?? 'Create them'}; openshift-config is rendered with createConfigNamespace: true`,
   );
 }
@@ -177,20 +177,19 @@ function priorityLines({ objects, plan, live }: CheckInput): readonly Told[] {
   const there = ofKind([...objects, ...plan], 'PriorityClass').map(nameOf);
   return [...names].map((name): Told => {
     if (name.startsWith('system-')) return ok(`${name} exists in every cluster`);
-    if (there.includes(name)) return ok(`${name} is there`);
+    if (there.includes(name)) return ok(`${name} exists`);
     return (live ? error : warning)(
-      `${name} is not ${live ? 'there: pods that name it are refused' : 'in the folder'}`,
-      'Create it, or name another with agent.priorityClassName in the fleet',
+      `${name} is not found${live ? ': pods that name it are rejected' : ' in the folder'}`,
+      'Create it, or set another with agent.priorityClassName in the fleet',
     );
   });
 }
 
 /** Permissions for applying the plan that the calling account lacks. */
 function rightsLine({ rights }: CheckInput): Told {
-  if (rights === undefined) return warning('not checked: a folder has no account');
+  if (rights === undefined) return warning('not checked: a folder has no user');
   const denied = rights.filter(({ allowed }) => !allowed);
-  if (denied.length === 0)
-    return ok(`this account may write all ${rights.length} kinds and places of the plan`);
+  if (denied.length === 0) return ok(`this account may write all ${rights.length} kinds of the plan`);
   const names = denied.map(
     ({ verb, resource, group, namespace }) =>
       `${verb} ${resource}${group === '' ? '' : `.${group}`}${namespace === undefined ? '' : ` in ${namespace}`}`,
@@ -211,8 +210,8 @@ function foreignLine(input: CheckInput): Told | undefined {
   );
   if (foreign.length === 0) return undefined;
   return warning(
-    `${fewNames(foreign.map(shownName))} ${foreign.length === 1 ? 'exists and is' : 'exist and are'} not ours`,
-    'Check their owner (kubectl get -o yaml --show-managed-fields) before you apply over them',
+    `${fewNames(foreign.map(shownName))} ${foreign.length === 1 ? 'exists and is' : 'exist and are'} not managed by Pullwright`,
+    'Check their owner (kubectl get -o yaml --show-managed-fields) before you overwrite them',
   );
 }
 
@@ -232,7 +231,7 @@ interface Tool {
 }
 
 const STOP =
-  'Write a profile for what it does (docs/import.md), and stop it before Pullwright serves the same Secrets';
+  'Write a profile in its place (docs/import.md), and stop it before Pullwright manages the same Secrets';
 
 /** Source of the rule: the documents and charts of each tool. */
 const TOOLS: readonly Tool[] = [
@@ -241,7 +240,7 @@ const TOOLS: readonly Tool[] = [
     groups: ['apps.kruise.io'],
     image: /^kruise-manager\b/,
     does: 'injects the pull secrets of SidecarSets at admission',
-    fix: 'Both may run: names that both add are added once; move SidecarSets to profiles one by one',
+    fix: 'Both may run: a name that both add is added once; migrate SidecarSets to profiles one by one',
   },
   {
     name: 'reflector',
@@ -275,8 +274,8 @@ const TOOLS: readonly Tool[] = [
   {
     name: 'External Secrets',
     groups: ['external-secrets.io'],
-    does: 'writes Secrets out of a vault',
-    fix: 'Name its Secrets as sources of profiles, and let no ExternalSecret write a name that a profile brings',
+    does: 'writes Secrets from a vault',
+    fix: 'Use its Secrets as sources of profiles, and let no ExternalSecret write a Secret that a profile delivers',
   },
 ];
 
@@ -287,9 +286,9 @@ function ownerLines({ objects }: CheckInput): readonly Told[] {
     if (seen === undefined) return [];
     const { namespace, name } = seen.metadata;
     const where = `${seen.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
-    return warning(`${tool.name} is there (${where}): it ${tool.does}`, tool.fix ?? STOP);
+    return warning(`${tool.name} is installed (${where}): it ${tool.does}`, tool.fix ?? STOP);
   });
-  return found.length > 0 ? found : [ok('no other tool that writes pull secrets was found')];
+  return found.length > 0 ? found : [ok('no other tool that writes pull secrets found')];
 }
 
 /** Whether the object is a CRD or resource of the tool, its Deployment, or a Secret with its annotation. */
@@ -310,8 +309,8 @@ function hypershiftLine({ objects }: CheckInput): Told | undefined {
   const operator = operatorOf(daemonSet);
   if (operator === undefined) return undefined;
   return warning(
-    `${operator} brings DaemonSet ${namespace}/${syncer} itself: Pullwright only observes it`,
-    'Leave it, or take over with mode: own after reading its plan (docs/global-pull-secret.md)',
+    `${operator} deploys DaemonSet ${namespace}/${syncer}: Pullwright only observes it`,
+    'Keep it, or take over with mode: own after reading its plan (docs/global-pull-secret.md)',
   );
 }
 
@@ -321,11 +320,12 @@ function presentLine({ objects, plan }: CheckInput): Told {
   const missing = plan.filter((one) => !there.has(idOf(one))).map(shownName);
   if (missing.length > 0)
     return error(
-      `${countedOf(missing.length, plan.length, ['object', 'objects'], ['of the plan is', 'of the plan are'])} not there: ${fewNames(missing)}`,
+      `${countedOf(missing.length, plan.length, ['object', 'objects'], ['of the plan is', 'of the plan are'])} not found: ${fewNames(missing)}`,
       'Apply what synth renders for this cluster, or check the GitOps tool',
     );
-  const all = plan.length === 1 ? 'the object of the plan is' : `all ${plan.length} objects of the plan are`;
-  return ok(`${all} there`);
+  const all =
+    plan.length === 1 ? 'the object of the plan exists' : `all ${plan.length} objects of the plan exist`;
+  return ok(all);
 }
 
 /** Whether the API server serves the CRD. */
@@ -333,7 +333,7 @@ function servedLine(crd: KubeObject): Told {
   const { name } = crd.metadata;
   const established = conditionOf(crd, 'Established');
   if (established?.status === 'True') return ok(`${name} is served`);
-  const why = established?.message || 'the API server gives no reason';
+  const why = established?.message || 'the API server reports no reason';
   return error(
     `${name} is not served: ${why}`,
     kubectl(['get', 'crd', name, '-o', 'yaml'], [name]) ?? 'Look at it',
@@ -348,16 +348,16 @@ function workloadLine(workload: KubeObject): Told {
   const { ready, desired, observed } = readinessOf(workload);
   const words = ['describe', kind.toLowerCase(), '-n', namespace, metadata.name];
   const look = kubectl(words, [namespace, metadata.name]) ?? 'Look at it';
-  const fix = `${look}; for a pod that does not pull, pullwright doctor --all -n ${shellWord(namespace)}`;
+  const fix = `${look}; for a pod that fails to pull, pullwright doctor --all -n ${shellWord(namespace)}`;
   if (observed < Math.max(1, metadata.generation ?? 0))
     return error(`${name} has not been reconciled yet`, fix);
   if (desired === 0)
     return kind === 'DaemonSet'
       ? error(
-          `${name} needs no pod: no node is eligible`,
-          'pullwright check --pre says which nodes are eligible, and why not',
+          `${name} expects no pod: no node is eligible`,
+          'pullwright check --pre shows which nodes are eligible, and why others are not',
         )
-      : error(`${name} needs no pod`, 'Set its replicas');
+      : error(`${name} expects no pod`, 'Set its replicas');
   if (ready < desired) return error(`${name} has ${ready} of ${desired} pods ready`, fix);
   return ok(`${name} has all ${desired} pods ready`);
 }
@@ -382,16 +382,16 @@ function policyLine({ kind, metadata: { name }, status }: KubeObject, objects: r
   if (!bindings.includes(name))
     return error(
       `${policy} has no binding: it rejects nothing`,
-      'Apply its binding, which is rendered beside it',
+      'Apply its binding, which is rendered with it',
     );
   if (recordsIn(recordOf(typeChecking)['expressionWarnings']).length > 0)
     return error(
-      `${policy} has expressions that the API server does not accept`,
+      `${policy} has expressions that the API server rejects`,
       kubectl(['get', kind.toLowerCase(), name, '-o', 'jsonpath={.status.typeChecking}'], [name]) ??
         'Look at it',
     );
   if (kind !== 'MutatingAdmissionPolicy' && observedGeneration === undefined)
-    return warning(`${policy} is bound, and the controller manager has not checked its expressions yet`);
+    return warning(`${policy} is bound, but the controller manager has not checked its expressions yet`);
   return ok(`${policy} is bound, and its expressions are accepted`);
 }
 
@@ -401,7 +401,7 @@ function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): Told {
   if (configs.some(({ caBundle }) => textOf(caBundle) === ''))
     return error(
       `${name} has no caBundle: the API server cannot trust the webhook`,
-      'Check what issues its certificate: the log of the webhook, or cert-manager',
+      'Check the issuer of its certificate: the log of the webhook, or cert-manager',
     );
   const answering = ofKind(objects, 'EndpointSlice')
     .filter((slice) =>
@@ -414,23 +414,23 @@ function webhookLine(hook: KubeObject, objects: readonly KubeObject[]): Told {
     .filter((service) => !answering.includes(service));
   if (silent.length > 0)
     return error(
-      `${name} leads to a service without a ready pod: ${silent.join(', ')}`,
+      `${name} points to a Service without a ready pod: ${silent.join(', ')}`,
       'Check the pods of the webhook: kubectl get pods -n NAMESPACE -l app.kubernetes.io/part-of=pullwright',
     );
-  return ok(`${name} has a CA, and its service a ready pod`);
+  return ok(`${name} has a CA, and its Service has a ready pod`);
 }
 
 /** Conditions of objects and nodes: one line for all ready ones, and one for each other. */
 function statusLines({ rows }: CheckInput): readonly Told[] {
-  if (rows.length === 0) return [warning('nothing reports yet', 'pullwright status --watch')];
+  if (rows.length === 0) return [warning('no status reported yet', 'pullwright status --watch')];
   const bad = rows.filter(({ state }) => state !== 'Ready');
   const good = rows.length - bad.length;
   return [
-    ...(good === 0 ? [] : [ok(`${good} of ${rows.length} that report are in order`)]),
+    ...(good === 0 ? [] : [ok(`${good} of ${rows.length} objects are ready`)]),
     ...bad.map(({ subject, check, message, state }) => ({
       ...(state === 'Attention'
-        ? error(`${subject}: ${check}: ${message}`, 'pullwright status says more')
-        : warning(`${subject}: ${check}: ${message}`, 'Wait, and check again')),
+        ? error(`${subject}: ${check}: ${message}`, 'pullwright status shows details')
+        : warning(`${subject}: ${check}: ${message}`, 'Wait, then check again')),
       subject,
     })),
   ];
@@ -457,7 +457,7 @@ function eligibleLine({ systems, objects, live, nodes: wanted }: CheckInput): To
     );
   const wants =
     wanted === 'pools'
-      ? `the label ${GLOBAL_PULL_SECRET.nodeLabel}=true, which NodePools with upgradeType Replace give`
+      ? `the label ${GLOBAL_PULL_SECRET.nodeLabel}=true, which NodePools with upgradeType Replace set`
       : '"nodes" of global-pull-secret in the fleet';
   return error(`${message}: none has ${wants}`, 'Select nodes with "nodes" of global-pull-secret');
 }
@@ -475,7 +475,7 @@ function mcoLine({ objects }: CheckInput): Told | undefined {
   const nodes = ofKind(objects, 'Node').filter(isOfMco);
   if (nodes.length === 0) return undefined;
   return warning(
-    `the Machine Config Operator manages ${counted(nodes.length, 'node')} (${fewNames(nodes.map(nameOf))}): ${nodes.length === 1 ? 'its' : 'their'} files are left to it`,
+    `the Machine Config Operator manages ${counted(nodes.length, 'node')} (${fewNames(nodes.map(nameOf))}): ${nodes.length === 1 ? 'its' : 'their'} files belong to it`,
     'Entries for these nodes belong in openshift-config/pull-secret; a MachineConfig delivers the credential provider',
   );
 }
@@ -494,13 +494,13 @@ function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
   const runtime =
     system !== undefined && others.length > 0
       ? error(
-          `${countedOf(others.length, known.length, ['node', 'nodes'], ['does', 'do'])} not run CRI-O (${fewNames(others.map(({ name }) => name))}): ${system} does nothing there`,
-          `Leave ${system} out of the fleet for this cluster, or run CRI-O`,
+          `${countedOf(others.length, known.length, ['node', 'nodes'], ['does', 'do'])} not run CRI-O (${fewNames(others.map(({ name }) => name))}): ${system} has no effect there`,
+          `Remove ${system} from the fleet for this cluster, or run CRI-O`,
         )
       : ok(`the nodes run ${fewNames([...new Set(known.map(({ runtime }) => runtime))])}`);
   if (!provider || old.length === 0) return [runtime];
   const kubelet = error(
-    `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${oldest} (${fewNames(old.map(({ name }) => name))}): the credential provider is not put there`,
+    `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${oldest} (${fewNames(old.map(({ name }) => name))}): the credential provider is not installed there`,
     'Upgrade these nodes',
   );
   return [runtime, { ...kubelet, check: 'kubelet' }];
@@ -551,7 +551,7 @@ function sccLine(
   const account = textOf(podSpecIn(workload)['serviceAccountName']) || 'default';
   const user = `system:serviceaccount:${namespace}:${account}`;
   if (['0', '1'].includes(labels['openshift.io/run-level'] ?? ''))
-    return ok(`namespace ${namespace} has a run level to which no constraints apply`);
+    return ok(`namespace ${namespace} has a run level that exempts it from constraints`);
   const byUser = ofKind(objects, 'SecurityContextConstraints').some(
     (scc) => scc['allowPrivilegedContainer'] === true && textsIn(scc['users']).includes(user),
   );

@@ -97,13 +97,10 @@ const NOT_FOUND: Readonly<
   missing: ['does not exist', 'Create Secret "NAME", or remove it from the list'],
   encrypted: ['is encrypted with SOPS, so its content is unknown', 'Decrypt it first, or read the cluster'],
   pending: ['is not in the input, so its content is unknown', 'Read the cluster, or a dump of it'],
-  ignored: [
-    'is skipped',
-    'The type of a Secret cannot be changed: create it again as TYPE, with the key KEY',
-  ],
+  ignored: ['is skipped', 'The type of a Secret is immutable: recreate it as TYPE, with the key KEY'],
   unknown: [
     'could not be read, so its content is unknown',
-    'Grant the right that is named above, or explain from a dump',
+    'Grant the permission named above, or explain from a dump',
   ],
 };
 
@@ -190,7 +187,7 @@ function emptyEntries({ kubelet: { tried } }: Explained): readonly Told[] {
     .filter((one) => one.empty && one.doubt === undefined)
     .map(({ key, source }) =>
       warning(
-        `Entry "${key}" of ${source} has no user and no password; the kubelet sends it anyway and makes no anonymous attempt`,
+        `Entry "${key}" of ${source} has no user and no password; the kubelet sends it anyway instead of an anonymous attempt`,
         'Set its "auth", or remove it',
       ),
     );
@@ -230,7 +227,7 @@ function rivals({ places }: Explained): readonly Told[] {
     if (crio.what !== 'entry' || crio.rivals.length === 0) return [];
     const keys = [crio.entry.key, ...crio.rivals].map((key) => `"${key}"`).join(', ');
     return warning(
-      `For ${reference} CRI-O picks one of ${keys} at random: they are for the same host`,
+      `For ${reference} CRI-O uses one of ${keys} at random: they are for the same host`,
       'Keep one of them, without a scheme',
     );
   });
@@ -272,7 +269,7 @@ export function verificationOf(
   const [first] = kubelet.tried;
   const free = 'a pod without the Secret can use it';
   if (isBefore(crio, 36))
-    return `Once the image is on the node: ${free}, as CRI-O ${crio} (before 1.36) gives pull verification no data`;
+    return `Once the image is on the node: ${free}, as CRI-O ${crio} (before 1.36) does not support pull verification`;
   if (isBefore(version, 35))
     return `Once the image is on the node: ${free}, as the kubelet is ${version}, and pull verification is on by default from 1.35`;
   const where =

@@ -27,71 +27,68 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
   ],
   'auth-required': [
     '{host} requires a credential and accepted none',
-    'Check the entry for {host}: pullwright verify for the image says which credential is refused, and why',
+    'Check the entry for {host}: pullwright verify with the image shows which credential is rejected, and why',
   ],
-  'credential-rejected': ['{host} refused the credential', 'Renew {entry}'],
+  'credential-rejected': ['{host} rejected the credential', 'Renew {entry}'],
   'credential-expired': [
     'the credential for {host} has expired',
-    'Renew {entry}; a credential provider on the node does that by itself',
+    'Renew {entry}; a credential provider on the node renews it automatically',
   ],
   'permission-denied': [
-    '{host} knows the credential, which may not pull this image',
-    'Grant it the right to pull at {host}; or the tag does not exist',
+    '{host} accepts the credential, but it may not pull this image',
+    'Grant it pull access at {host}, or check that the tag exists',
   ],
   'denied-or-missing': [
-    '{host} refused, or the image does not exist',
-    'Check the name of the image, then the entry for {host}: pullwright verify for the image asks both',
+    '{host} denied access, or the image does not exist',
+    'Check the name of the image, then the entry for {host}: pullwright verify with the image checks both',
   ],
   'not-found': ['{host} does not have the image', 'Correct its tag, or copy it to {host}'],
-  'blob-missing': ['{host} has the manifest, and lacks a layer of it', 'Push or mirror the image again'],
+  'blob-missing': ['{host} has the manifest, but not all of its layers', 'Push or mirror the image again'],
   'platform-mismatch': [
-    'the image does not exist for the platform of the node',
+    'the image is not built for the platform of the node',
     'Build it for the architecture of the node',
     "kubectl get node {node} -o jsonpath='{.status.nodeInfo.operatingSystem}/{.status.nodeInfo.architecture}'",
   ],
   'format-unsupported': [
-    'the runtime of the node does not take the format of the image',
-    'Build it again in the OCI format',
+    'the runtime of the node does not support the format of the image',
+    'Rebuild it in the OCI format',
   ],
   'digest-mismatch': [
-    'what {host} sent has another digest than the manifest says',
-    'Push the image again; a proxy or a cache on the way may change it',
+    'content from {host} does not match the digest in the manifest',
+    'Push the image again; a proxy or a cache in between may alter it',
   ],
-  'disk-full': ['the disk of the node is full', 'Free it', 'kubectl describe node {node}'],
+  'disk-full': ['the disk of the node is full', 'Free disk space', 'kubectl describe node {node}'],
   'node-storage': [
     "the storage of the node's runtime fails",
     'Repair the node',
     'kubectl describe node {node}',
   ],
-  'rate-limited': [
-    '{host} answers that it was called too often',
-    'Pull with a credential, or through a mirror',
-  ],
+  'rate-limited': ['{host} limits the rate of pulls', 'Pull with a credential, or through a mirror'],
   'kubelet-throttled': [
-    'the kubelet starts no more pulls for now',
+    'the kubelet limits the rate of its pulls',
     'Wait, or raise registryPullQPS in the configuration of the kubelet',
   ],
-  dns: ['the node cannot resolve the name {host}', 'Check {host} at the DNS server of the node'],
+  dns: ['the node cannot resolve the name {host}', 'Check that the DNS server of the node resolves {host}'],
   timeout: ['{host} did not answer in time', 'Check the firewall and the proxy between the node and {host}'],
   unreachable: [
     'the node cannot connect to {host}',
-    'Check name and port of {host}, and the routes of the node',
+    'Check the name and port of {host}, and the routes of the node',
   ],
   'connection-broken': [
     'the connection to {host} broke',
-    'Check what stands between the node and {host}: a firewall, a proxy, the store of its layers',
+    'Check what is between the node and {host}: a firewall, a proxy, the storage of its layers',
   ],
   proxy: [
-    'the proxy of the node failed or refused for {host}',
+    'the proxy of the node failed for {host} or denied it',
     "Check the runtime's proxy settings: HTTPS_PROXY and NO_PROXY",
   ],
   'tls-untrusted': [
     'the node does not trust the certificate of {host}',
-    'Add the CA of {host} to the nodes (additionalTrustedCA of image.config.openshift.io/cluster, or the system store); a proxy that inspects TLS has its own',
+    'Add the CA of {host} to the nodes (additionalTrustedCA of image.config.openshift.io/cluster, or the system store); a proxy that inspects TLS uses a CA of its own',
   ],
   'tls-name': [
     'the certificate of {host} is for another name',
-    'Give {host} a certificate that has its name as a SAN',
+    'Install a certificate on {host} that lists its name as a SAN',
   ],
   'tls-expired': [
     'the certificate of {host} is not valid now',
@@ -102,13 +99,13 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
     'Check the client certificate and the TLS versions that {host} allows',
   ],
   'plain-http': [
-    '{host} speaks HTTP, and the node HTTPS',
-    'Switch TLS on at {host}, or list it as insecure (insecureRegistries of image.config.openshift.io/cluster, hosts.toml)',
+    '{host} serves HTTP, but the node uses HTTPS',
+    'Enable TLS on {host}, or list it as insecure (insecureRegistries of image.config.openshift.io/cluster, hosts.toml)',
   ],
-  'registry-error': ['{host} has an error of its own', 'Ask who runs {host}'],
+  'registry-error': ['{host} reports an internal error', 'Contact the operator of {host}'],
   'unexpected-answer': [
-    '{host} does not answer as a registry does',
-    'See what answers at {host}: a proxy, a login page, another service',
+    '{host} does not respond like a registry',
+    'Check what responds at {host}: a proxy, a login page, another service',
   ],
   'policy-blocked': [
     'the policy of the node blocks the image',
@@ -116,39 +113,39 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
     'kubectl get images.config.openshift.io cluster -o yaml',
   ],
   'signature-rejected': [
-    'the signature policy of the node refuses the image',
+    'the signature policy of the node rejects the image',
     'Sign the image, or change the policy',
     'kubectl get clusterimagepolicies,imagepolicies -A',
   ],
   'short-name': [
-    'the node does not know which registry a short name means',
-    'Write the full name, such as docker.io/library/{short} if that is meant',
+    'the node cannot resolve the short name to a registry',
+    'Write the full name, such as docker.io/library/{short}',
   ],
-  'image-name': ['the image has no name that can be read', 'Correct it in the template'],
+  'image-name': ['the image name is invalid', 'Correct it in the template'],
   'never-pull': [
     'the image is not on the node, and imagePullPolicy is Never',
-    'Set imagePullPolicy to IfNotPresent, or bring the image to the node before',
+    'Set imagePullPolicy to IfNotPresent, or load the image onto the node first',
   ],
   'secret-missing': [
-    '{host} refuses, and a Secret that the pod lists could not be read: {missing}',
-    'Create the Secret; if it is there now, delete the pod',
+    '{host} denied access, and the kubelet could not read a Secret that the pod lists: {missing}',
+    'Create the Secret; if it exists now, delete the pod',
     CREATE_SECRET,
   ],
   'secret-malformed': [
     'the kubelet cannot read a pull secret of the pod',
-    'Make the Secret again; pullwright validate names the fault',
+    'Recreate the Secret; pullwright validate names the fault',
   ],
   'runtime-unavailable': [
-    'the container runtime of the node does not answer',
+    'the container runtime of the node does not respond',
     'Restart it (crio or containerd)',
     'kubectl describe node {node}',
   ],
   cancelled: [
     'the pull was cancelled',
-    'Wait for the next try; if it stays, raise the progress timeout of the runtime',
+    'Wait for the next attempt; if it persists, raise the progress timeout of the runtime',
   ],
   unknown: [
-    'the cause is not known',
+    'the cause is unknown',
     'Read the events of the pod',
     'kubectl describe pod {pod} -n {namespace}',
   ],
@@ -157,7 +154,7 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
 /** Advice that replaces the general one if the kubelet has a matching credential. */
 const WITH_CREDENTIAL: Partial<Readonly<Record<PullCause, string>>> = {
   'rate-limited': 'Use an account with a higher limit, or a mirror',
-  'no-credential': 'The kubelet offers {entry} now: wait for its next try, or create the pod again',
+  'no-credential': 'The kubelet offers {entry} now: wait for its next attempt, or recreate the pod',
 };
 
 /** The key under which every client looks up a credential for `host`. */
@@ -286,7 +283,7 @@ const isEmptyList = ({ object, known }: DoctorInput['account']): boolean =>
   object === undefined ? known : recordsIn(object['imagePullSecrets']).length === 0;
 
 function originOf({ kind, metadata: { ownerReferences = [] } }: KubeObject): string {
-  return ownerReferences.length > 0 ? 'template that the pod is made from' : `manifest of the ${kind}`;
+  return ownerReferences.length > 0 ? 'template of the pod' : `manifest of the ${kind}`;
 }
 
 const LIST_IN: Readonly<Record<string, readonly string[]>> = {
@@ -360,7 +357,7 @@ export function madeAgain(input: DoctorInput, name: string): Pick<Told, 'advice'
   const made = creation(host, namespace, name);
   if (made === undefined) return undefined;
   return {
-    advice: `Make the Secret again; entries that it may have for registries other than ${host} are lost`,
+    advice: `Recreate the Secret; this removes its entries for registries other than ${host}`,
     commands: [`${made} --dry-run=client -o yaml | kubectl replace --force -f -`],
   };
 }

@@ -29,7 +29,7 @@ const CLUSTER_CHECKS: readonly Check<ClusterModel>[] = [
       keys.faults.map(({ source, message }) => ({
         subject: source,
         message: `${source} ${message}`,
-        advice: 'Write the Secret again; its last good entries stay in use until then',
+        advice: 'Correct the Secret; its last good entries stay in use until then',
       })),
   },
   { id: 'entry', run: ({ keys }) => keys.keys.flatMap(leftOut) },
@@ -80,7 +80,7 @@ function leftOut({ key, source, state, why = '', winner }: ReportKey): readonly 
   const told = { ...WARNING, check: `entry/${state}`, subject: source, message: `"${key}" ${why}` };
   if (state !== 'shadowed')
     return [{ ...told, advice: `Correct the entry in ${source}; every other entry is in use` }];
-  const other = winner === undefined ? 'write it in another way' : `name a path below "${winner.key}"`;
+  const other = winner === undefined ? 'change its key' : `name a path below "${winner.key}"`;
   return [{ ...told, advice: `Remove it from ${source}, or ${other}` }];
 }
 
@@ -136,7 +136,7 @@ function lookAtIt(object: string): string {
   const [kind = '', ...names] = object.split('/');
   const [name = '', ...namespace] = names.toReversed();
   const words = ['get', kind.toLowerCase(), name, ...namespace.flatMap((one) => ['-n', one]), '-o', 'yaml'];
-  return `Its status says more: ${kubectl(words, names) ?? 'look at it'}`;
+  return `See its status: ${kubectl(words, names) ?? 'kubectl get'}`;
 }
 
 /** The system that a reporter belongs to; `pulls` if none matches. */
@@ -222,7 +222,7 @@ export function nodesRow(
     { kind: 'DaemonSet', metadata: { namespace, name } },
     'Attention',
     'DaemonSetMissing',
-    `${counted(eligible, 'node is', 'nodes are')} eligible, and no agent runs`,
+    `${counted(eligible, 'node is', 'nodes are')} eligible, but no agent runs`,
   );
 }
 
@@ -237,16 +237,16 @@ function agentsRow(agents: KubeObject, eligible: string, report: KubeObject | un
   const { ready, desired } = readinessOf(agents);
   const message = `${ready} of ${counted(desired, 'agent')} ready, ${eligible}`;
   const rollout = rolledOut(agents);
-  const uncounted = `the change of the DaemonSet is not counted yet; ${eligible}`;
+  const uncounted = `the DaemonSet controller has not observed the change yet; ${eligible}`;
   if (rollout === 'uncounted') return rowOf(by, agents, 'Progressing', 'NodesNotCounted', uncounted);
   if (rollout === 'none') return rowOf(by, agents, 'Attention', 'NoNodes', message);
   if (rollout === 'progressing') return rowOf(by, agents, 'Progressing', 'AgentsNotReady', message);
   const found = report && conditionOf(report, 'NodesInSync');
   if (found?.status === 'True') return rowOf(by, agents, 'Ready', 'NodesInSync', found.message);
   if (found !== undefined) return rowOf(by, agents, 'Progressing', 'NodesBehind', found.message);
-  const silent = `${message}; nodes do not report what they have (agent.report)`;
+  const silent = `${message}; nodes do not report their content (agent.report)`;
   if (!startsReporting(agents)) return rowOf(by, agents, 'Ready', 'AgentsReady', silent);
-  const yet = `${message}; there is no pull secret yet to compare nodes with`;
+  const yet = `${message}; no pull secret exists yet to compare nodes with`;
   return rowOf(by, agents, 'Progressing', 'NodesNotCompared', yet);
 }
 
@@ -271,8 +271,8 @@ export function deploymentRow(deployment: KubeObject): StatusRow {
   if (status === undefined) return rowOf(by, deployment, ...NOT_REPORTED);
   if (ready >= desired) return rowOf(by, deployment, 'Ready', 'Available', message);
   if (ready > 0) return rowOf(by, deployment, 'Progressing', 'ReplicasMissing', message);
-  const look = kubectl(['describe', 'pods', '-n', namespace], [namespace]) ?? 'a look at its pods';
-  const why = `${message}: what is reported here may be out of date; ${look} says why`;
+  const look = kubectl(['describe', 'pods', '-n', namespace], [namespace]) ?? 'kubectl describe pods';
+  const why = `${message}: this status may be out of date; ${look} shows why`;
   return rowOf(by, deployment, 'Attention', 'NotRunning', why);
 }
 

@@ -83,24 +83,24 @@ function difference({ url: key }: About, { url: target }: About, near: boolean):
   const host = hostOf(key);
   const imageHost = hostOf(target);
   if (host.includes('*') && key.labels.length !== target.labels.length)
-    return `a star stands for one part of a host name, so the number of parts must be the same: "${host}" is not for "${imageHost}"`;
+    return `a star matches one label of a host name, so the number of labels must be equal: "${host}" does not match "${imageHost}"`;
   const spelling = near && !host.includes('*') ? hostDifference(host, imageHost, key.path) : undefined;
   if (spelling !== undefined) return spelling;
   if (key.port !== target.port)
-    return `ports are compared as they are written: the key has ${key.port || 'none'}, the image ${target.port || 'none'}`;
-  return near ? `the image is not below "${fromByteText(key.path)}"` : 'another registry';
+    return `ports are compared as written: the key has ${key.port || 'none'}, the image ${target.port || 'none'}`;
+  return near ? `the image is not under "${fromByteText(key.path)}"` : 'another registry';
 }
 
 /** Explains how two spellings of a host differ; undefined if they are equal. */
 function hostDifference(host: string, imageHost: string, path: string): string | undefined {
   if (host === imageHost) return undefined;
   if (host === 'index.docker.io' && path === '') {
-    return 'it counts for Docker Hub only when no other key of the same list matches';
+    return 'it matches Docker Hub only if no other key of the same list matches';
   }
   if (host.toLowerCase() !== imageHost.toLowerCase()) {
-    return `"${host}" is another name of Docker Hub, which the kubelet does not take for "${imageHost}"`;
+    return `"${host}" is an alias of Docker Hub, which the kubelet does not match with "${imageHost}"`;
   }
-  return `the host is compared as it is written: "${host}" is not "${imageHost}"`;
+  return `hosts are compared as written: "${host}" is not "${imageHost}"`;
 }
 
 /** Formats the reference as the runtime pulls it, with a default tag. */
@@ -233,8 +233,7 @@ function unusedEntries(
 
 /** CRI-O sends the kubelet's credential to the image's own host. For other hosts or an empty user name it uses the auth file. */
 function sentByCrio(input: ExplainInput, kubelet: KubeletView, reference: string): Sent {
-  if (kubelet.blockedBy !== undefined)
-    return { what: 'failure', why: 'the kubelet does not get as far as a pull' };
+  if (kubelet.blockedBy !== undefined) return { what: 'failure', why: 'the kubelet fails before the pull' };
   const [host = ''] = reference.split('/', 1);
   const carried = kubelet.tried.some((one) => one.username !== '');
   if (host === input.image.domain && carried) return { what: 'kubelet' };
@@ -246,8 +245,7 @@ function sentByCrio(input: ExplainInput, kubelet: KubeletView, reference: string
 }
 
 function sentFromFile(input: ExplainInput, found: ContainersLookup): Sent {
-  if (found.found === 'error')
-    return { what: 'failure', why: 'the auth file cannot be used for this look-up' };
+  if (found.found === 'error') return { what: 'failure', why: 'the auth file cannot be read' };
   if (found.found === 'helper') return { what: 'helper', source: found.source, helper: found.helper };
   if (found.found === 'credential') {
     const { source, written, position, rivals } = found.entry;
@@ -258,7 +256,7 @@ function sentFromFile(input: ExplainInput, found: ContainersLookup): Sent {
   if (found.stoppedBy === undefined) return { what: 'nothing', why: 'no entry of the auth file matches' };
   return {
     what: 'nothing',
-    why: `entry "${withoutUserInfo(found.stoppedBy.written)}" of the auth file holds no "auth", and ends the search`,
+    why: `entry "${withoutUserInfo(found.stoppedBy.written)}" of the auth file has no "auth", and stops the search`,
   };
 }
 
@@ -291,7 +289,7 @@ function sentTo(sent: Sent, { tried }: KubeletView): readonly Omit<PullAttempt, 
   if (sent.what === 'nothing') return [{}];
   if (sent.what === 'failure' || sent.what === 'unknown') return [{ notAsked: sent.why }];
   if (sent.what === 'helper')
-    return [{ notAsked: `the credential helper "${sent.helper}" of the node cannot be run from here` }];
+    return [{ notAsked: `the credential helper "${sent.helper}" of the node cannot run here` }];
   // CRI-O does not send an entry without a user name: it falls through to the auth file.
   const entries = sent.what === 'entry' ? [sent.entry] : tried.filter(({ username }) => username !== '');
   return entries.map((entry) => ({ entry, credential: credentials.get(entry) }));

@@ -327,6 +327,6 @@ function secretOf(object: SecretObject) {
 
 function grantOf(object: KubeObject) {
   const { name, secrets, profiles, patterns, selector, problems } = readPullSecretGrant(object);
-  const to = [...patterns, ...(selector === undefined ? [] : ['namespaces with the labels that it names'])];
+  const to = [...patterns, ...(selector === undefined ? [] : ['namespaces with matching labels'])];
   return { name, secrets, profiles, to, problems };
 }

@@ -249,7 +249,7 @@ function brings({ spec }: KubeObject, secret: string): boolean {
 
 function readyText(profile: KubeObject): string | undefined {
   const ready = conditionOf(profile, 'Ready');
-  if (ready === undefined) return 'nothing has answered it yet; is the reconciler running?';
+  if (ready === undefined) return 'it has no status yet; is the reconciler running?';
   return ready.status === 'True' ? undefined : `${ready.reason}: ${ready.message}`;
 }
 

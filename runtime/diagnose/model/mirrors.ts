@@ -391,7 +391,7 @@ function headOf(report: MirrorReport): readonly string[] {
   const some = candidates.some(({ kind }) => kind === 'mirror')
     ? 'every mirror set that covers it'
     : 'no mirror set covers it';
-  const none = given ? some : 'no mirror set was given';
+  const none = given ? some : 'no mirror set is given';
   const from = rule === undefined || rule.from.length === 0 ? '' : ` (${rule.from.join(', ')})`;
   return [
     `image  ${image}${written === undefined ? '' : `  (for the short name "${written}")`}`,

@@ -232,7 +232,7 @@ export function chooseCluster<Cluster extends { readonly name: string }>(
     const [only] = clusters;
     if (clusters.length === 1 && only !== undefined) return only;
     throw new UsageError(
-      `Cannot tell which cluster is meant: ${names.length} are given, and their nodes go by different mirrors; choose one with --cluster: ${names.join(', ')}`,
+      `Cannot tell which cluster is meant: ${names.length} are given, and their nodes use different mirrors; choose one with --cluster: ${names.join(', ')}`,
     );
   }
   const found = clusters.find((cluster) => cluster.name === name);

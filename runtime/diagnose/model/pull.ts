@@ -148,7 +148,7 @@ export function podSpecOf(store: ObjectStore, puller: PodPuller): PlainPodSpec |
   throw new PullwrightError(`Cannot find ${pod.kind} "${namespace}/${pod.name}"`, {
     code: 'PodMissing',
     retryPolicy: 'terminal',
-    hint: 'Name its namespace with -n, or another kind as in deploy/web',
+    hint: 'Set its namespace with -n, or its kind as in deploy/web',
   });
 }
 
@@ -281,7 +281,7 @@ export function nodeFile(
   const merge = synced && original && additional ? mergeWith(original)(additional) : undefined;
   if (merge === undefined) return { node: plain };
   if (global !== undefined) return { node: global, merge: merge.facts };
-  notes.push(`${NAMES.global} does not exist yet: its content is merged here as the reconciler would`);
+  notes.push(`${NAMES.global} does not exist yet: its content is computed as the reconciler would merge it`);
   return { node: merge.source, merge: merge.facts };
 }
 
@@ -329,7 +329,7 @@ export function isSynced(store: ObjectStore, puller: PodPuller, notes: string[])
   // If no node gets the pull secret, the label is irrelevant.
   if (puller.node === undefined && store.get(GLOBAL_SECRET) === undefined) return false;
   const why = found === undefined ? 'was not found' : `lacks the label ${NAMES.nodeLabel}=true`;
-  notes.push(`Node "${node}" ${why}: it is assumed to have the pull secret it booted with`);
+  notes.push(`Node "${node}" ${why}: assuming the pull secret it booted with`);
   return false;
 }
 
@@ -479,7 +479,7 @@ function versionsOf(store: ObjectStore, puller: PodPuller): NodeVersions {
 function listNotes({ namespace, pod }: PodPuller, spec: PlainPodSpec | undefined): readonly string[] {
   if (!hasOwnList(spec) || ownSecrets(spec).length > 0) return [];
   return [
-    `warning: imagePullSecrets of ${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''} names no Secret: an entry without a name is skipped by the kubelet, and keeps admission from copying the list of the ServiceAccount`,
+    `warning: imagePullSecrets of ${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''} names no Secret: the kubelet skips an entry without a name, and admission does not copy the list of the ServiceAccount`,
   ];
 }
 
@@ -540,7 +540,7 @@ function listedSecret(
   if (value !== undefined && isEncrypted(value)) return { name, listedBy, state: 'encrypted' };
   const source = podSource(found);
   if (source !== undefined) return { name, listedBy, state: 'found', source };
-  const why = secretFault(found as SecretObject) ?? 'holds no pull secret';
+  const why = secretFault(found as SecretObject) ?? 'is not a pull secret';
   return { name, listedBy, state: 'ignored', why, ...retypeOf(found as SecretObject) };
 }
 
@@ -578,7 +578,7 @@ function inAnother(store: ObjectStore, name: string): Pick<ListedSecret, 'why'> 
     .find((object) => object.metadata.name === name && podSource(object) !== undefined);
   if (there === undefined) return {};
   const { namespace } = there.metadata;
-  return { why: `namespace "${namespace}" has one, and a pod can use those of its own namespace only` };
+  return { why: `namespace "${namespace}" has one, but a pod can only use Secrets of its own namespace` };
 }
 
 // The workload of a pod, by its owner references.

@@ -48,9 +48,9 @@ export const REACH_FLAGS = {
     default: '15s',
     least: 1,
     most: 3_600_000,
-    help: 'how long one answer of a registry may take',
+    help: 'timeout of one request to a registry',
   }),
-  ca: file({ help: "certificates (PEM) to trust in place of the system's" }),
+  ca: file({ help: "certificates (PEM) to trust instead of the system's" }),
   'allow-host': several(
     text({
       value: 'HOST[:PORT]',
@@ -58,7 +58,7 @@ export const REACH_FLAGS = {
     }),
   ),
   'allow-address': ALLOW_ADDRESS,
-  'plain-host': several(text({ value: 'HOST:PORT', help: 'a host to speak to without TLS' })),
+  'plain-host': several(text({ value: 'HOST:PORT', help: 'a host to contact without TLS' })),
 };
 
 /** {@link REACH_FLAGS}, and a file with credentials. */
@@ -200,7 +200,7 @@ async function ownSource(
   readSecret: RegistryLookUpOptions['readSecret'],
 ): Promise<AuthSource> {
   const unusable = (fault: string, cause?: unknown): PullwrightError =>
-    new PullwrightError(`Cannot ask registries with "${place}": ${fault}`, {
+    new PullwrightError(`Cannot contact registries with "${place}": ${fault}`, {
       code: 'PullSecretUnusable',
       cause,
     });
@@ -290,7 +290,7 @@ function progressOn({ stderr }: CommandIo, total: number): (done: number) => voi
     const bar = `[${'#'.repeat(filled)}${' '.repeat(BAR - filled)}] ${done}/${total}`;
     if (stderr.isTTY === true)
       stderr.write(done === total ? control('\r\u001b[K') : `${control('\r')}${bar}`);
-    else if (done % step === 0) stderr.write(`asked ${done} of ${total}\n`);
+    else if (done % step === 0) stderr.write(`checked ${done} of ${total}\n`);
   };
 }
 

@@ -281,8 +281,8 @@ export function headline({
 export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
   broken: 'Broken',
   attention: 'Attention',
-  unknown: 'Not known',
-  ok: 'In order',
+  unknown: 'Unknown',
+  ok: 'Healthy',
 };
 
 /** Versions in the Node's status, such as `1.35.1`; `crio` is undefined for other runtimes. */

@@ -84,7 +84,7 @@ function verifiedAttempt(
 ): VerifiedAttempt {
   const place = entry && { source: entry.origin ?? entry.source, key: entry.key };
   const one = { reference, kind, ...(place && { credential: place }) };
-  if (answer === undefined) return { ...one, verdict: 'NotAsked', message: notAsked ?? 'was not tried' };
+  if (answer === undefined) return { ...one, verdict: 'NotAsked', message: notAsked ?? 'was not checked' };
   const verdict = VERDICTS.find((known) => known === answer.verdict) ?? 'Unreachable';
   const { expiresAt } = credential === undefined ? {} : credentialExpiry(credential);
   const over = expiresAt !== undefined && Date.parse(expiresAt) <= now.getTime();
@@ -104,7 +104,7 @@ function verifiedImage(
     check: 'registry',
     severity: 'error',
     subject: user.image,
-    message: 'no place gives this image',
+    message: 'no pull source serves this image',
     advice: `Run ${whyCommand(user)} with the same --from or --context`,
   };
   return {

@@ -48,7 +48,7 @@ export function reportHtml(report: Report): string {
     // For viewers without scripts.
     `<noscript><pre>${escaped(reportText(report, plain))}</pre></noscript>`,
     '</main>',
-    '<footer>Made by pullwright report. It holds no password and no token, and asks no server.<p id="address" class="address"></p></footer>',
+    '<footer>Created by pullwright report. It contains no password and no token, and contacts no server.<p id="address" class="address"></p></footer>',
     `<script type="application/json" id="data">${jsonInHtml(report)}</script>`,
     `<script>${PAGE_SCRIPT}</script>`,
     '</body>',

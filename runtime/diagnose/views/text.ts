@@ -139,7 +139,7 @@ function kubelet(
   const used = tried.map((one, index): Branch => {
     const user = paint('green', one.username === '' ? '(no user)' : one.username);
     return [
-      `${index + 1}. ${user}  ${place(one)}${one.by === 'hub' ? '  as the fall-back for Docker Hub' : ''}`,
+      `${index + 1}. ${user}  ${place(one)}${one.by === 'hub' ? '  as the fallback for Docker Hub' : ''}`,
     ];
   });
   const near = unused.filter((one) => one.near);
@@ -172,8 +172,7 @@ function crio(
 function sentText(sent: Sent, paint: Paint, place: (entry: EntryPlace) => string): string {
   if (sent.what === 'kubelet') return "with the kubelet's credentials, one after the other";
   if (sent.what === 'entry') return `with ${paint('green', sent.username)}  ${place(sent.entry)}`;
-  if (sent.what === 'helper')
-    return `with what the credential helper "${sent.helper}" of ${sent.source} says`;
+  if (sent.what === 'helper') return `with the credential helper "${sent.helper}" of ${sent.source}`;
   if (sent.what === 'nothing') return `${paint('yellow', 'without a credential')}: ${sent.why}`;
   return `${sent.what === 'unknown' ? paint('yellow', 'unknown') : paint('red', 'fails')}: ${sent.why}`;
 }
@@ -182,7 +181,7 @@ function containerd({ containerd: sent, kubelet: view }: Explanation): string {
   if (view.blockedBy !== undefined) return 'fails like the kubelet';
   if (sent.what === 'unknown') return `unknown: ${sent.why}`;
   return sent.what === 'kubelet'
-    ? "the kubelet's credentials, at every host of its own hosts.toml; mirror sets are not for it"
+    ? "the kubelet's credentials, for every host of its hosts.toml; it ignores mirror sets"
     : 'one anonymous attempt';
 }
 
@@ -331,7 +330,7 @@ export function reportMarkdown(report: Report): string {
   const { source, madeAt, unread } = report;
   const [head = '', , ...lines] = reportText(report, plain).trimEnd().split('\n');
   const from = `${onOneLine(source)}, ${madeAt}${unread.length === 0 ? '' : `; ${counted(unread.length, 'thing')} could not be read`}`;
-  const text = [from, '', ...capped(lines, MOST_LINES, 'pullwright report has them all')]
+  const text = [from, '', ...capped(lines, MOST_LINES, 'pullwright report shows all')]
     .map((line) => line.slice(0, MOST_CHARACTERS))
     .join('\n');
   const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([run]) => run.length + 1)));

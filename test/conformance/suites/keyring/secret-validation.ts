@@ -58,5 +58,5 @@ export const suite: ConformanceSuite<Input, Answer> = {
 /** The message of `validate`, without its own prefix and suffix. */
 function refusalOf(secret: SecretObject): string {
   const problem = validateSecret(secret).find(({ code }) => code === 'ApiServerRefuses');
-  return problem?.message.replace('is refused by the API server: ', '') ?? '';
+  return problem?.message.replace('is rejected by the API server: ', '') ?? '';
 }
