@@ -160,7 +160,7 @@ function secretUnreadable(input: DoctorInput): Told | undefined {
   return { ...said, severity: 'error', ...fix };
 }
 
-/** Reports a Secret of unknown content if no other credential matches, as it may contain one. */
+/** Reports a Secret of unknown content if a credential may be required, because the Secret may contain one. */
 function unknownSecret(input: DoctorInput, check: string): Told | undefined {
   return mayNeedCredential(input) ? saidOf(failing(input), check, 'unknown') : undefined;
 }
@@ -199,7 +199,7 @@ function noCredential(input: DoctorInput): Told | undefined {
     // A public image needs no credential: report a fault only if the pull was rejected or an entry nearly matches.
     if (near !== undefined)
       return { about, message: `${message}: ${near.message}`, advice: near.advice ?? '' };
-    // If the node's provider failed, a mirror's credential is missing; the rejection says nothing about imagePullSecrets.
+    // If the node's credential provider failed, the rejection is about a mirror's credential, not imagePullSecrets.
     if (isRefusal(input.failure?.cause) && input.provider.failure === undefined)
       return {
         about,
@@ -385,11 +385,11 @@ export interface ExaminedPod {
   readonly findings: readonly Finding[];
   /** Number of pods grouped under this entry. */
   readonly pods: number;
-  /** Whether all of them run. If so, a fault shows only at the next pull on a node without the image. */
+  /** Whether all of these pods run. If so, the fault affects only the next pull on a node without the image. */
   readonly runs: boolean;
 }
 
-/** The first failing check of a pod. It is only a warning while the pod runs, as it affects the next pull. */
+/** The first failed check of a pod; only a warning while the pod runs, because only the next pull is affected. */
 export function brokenIn({ cluster, input, findings, pods, runs }: ExaminedPod): readonly FoundIn[] {
   const broken = firstBroken(findings);
   if (broken === undefined) return [];

@@ -98,7 +98,7 @@ function entryProblems(
   ];
 }
 
-/** Where the kubelet and CRI-O read a valid entry differently. */
+/** Describes how the kubelet and CRI-O read a valid entry differently. */
 function differences({ key, containers }: DockerConfigEntry): readonly string[] {
   const found: string[] = [];
   if (key.portable.includes('*')) found.push('is a wildcard, which CRI-O does not support');
@@ -136,7 +136,7 @@ function faultText({ path, message, position }: ValidationProblem): string {
 }
 
 /**
- * Validates a Secret that is or should be a pull secret; paths start with the key of the data.
+ * Validates a Secret that is or should be a pull secret; paths start with the data key.
  *
  * @param wanted validate it as a pull secret regardless of its type
  * @param now time of use; without it, expiry is not checked

@@ -35,7 +35,7 @@ export interface Check<Model> {
   /** Stable; findings may set a finer one. */
   readonly id: string;
   /**
-   * If input was unreadable and nothing is found, the result is `unknown`, never `ok`. With `nothing`, the check ignores this.
+   * If input was unreadable and nothing is found, the result is `unknown`, never `ok`. With `nothing`, the result is `ok`.
    *
    * @default {all}
    */
@@ -89,7 +89,7 @@ export const VERDICTS: Readonly<Record<Severity, ReportVerdict>> = {
   ok: 'ok',
 };
 
-/** Title of a check's findings, and the default of their system. */
+/** Title for findings of a check, and their default system. */
 const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSystemName]>> = {
   image: ['An image name is invalid', 'pulls'],
   'pull-sources': ['No usable pull source for an image', 'registry-overrides'],

@@ -87,7 +87,7 @@ type NotInjected = readonly {
   readonly by: string;
   /** For a template: a pod that lacks the Secret, although a new pod would list it. */
   readonly pod?: string;
-  /** How to replace an existing pod. */
+  /** How to recreate an existing pod. */
   readonly remedy?: string;
   /** Why a new pod would lack it too, from the conditions of the profile. */
   readonly hindrance?: string;
@@ -104,7 +104,7 @@ interface Examined {
   readonly account: Account;
   /** Pods of the template. */
   readonly pods: readonly KubeObject[];
-  /** False for a folder, where admission is computed as the reconciler would find it, and no condition is observed. */
+  /** False for a folder: admission is computed as by the reconciler, because no conditions are observed. */
   readonly live: boolean;
 }
 

@@ -29,7 +29,7 @@ export interface CheckInput {
   readonly plan: readonly KubeObject[];
   /** Names of the systems enabled in the fleet. */
   readonly systems: readonly string[];
-  /** Nodes eligible for the global pull secret: by labels, all Linux nodes (default if stand-alone), or those NodePools label. */
+  /** Nodes eligible for the global pull secret: by labels, all Linux nodes (default if stand-alone), or labelled by NodePools. */
   readonly nodes: readonly LabelRequirement[] | 'linux' | 'pools';
   /** Version of the API server, such as `v1.36.2`; undefined for a folder. */
   readonly serverVersion?: string;
@@ -37,7 +37,7 @@ export interface CheckInput {
   readonly rows: readonly StatusRow[];
   /** Undefined for a folder, which has no calling account. */
   readonly rights?: readonly AskedRight[];
-  /** True for a cluster, where an object that is not found does not exist. A folder may hold only a part. */
+  /** True for a cluster. In a folder, which may be incomplete, a missing object may exist in the cluster. */
   readonly live: boolean;
 }
 
@@ -145,7 +145,7 @@ function kindLines({ objects, plan, live }: CheckInput): readonly Told[] {
   });
   const groups = new Map(plan.map((one) => [`${one.kind} of ${groupOf(one)}`, groupOf(one)]));
   return [...groups].flatMap(([name, group]): Told | [] => {
-    // Every kube-apiserver serves groups without a domain, and those of k8s.io.
+    // Every kube-apiserver serves the built-in groups: those without a domain, or of k8s.io.
     if (known.includes(name) || !group.includes('.') || group.endsWith('.k8s.io')) return [];
     return (live ? error : warning)(
       `${name} is rendered, but ${live ? 'the cluster' : 'the folder'} has no CustomResourceDefinition for it`,

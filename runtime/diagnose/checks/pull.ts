@@ -260,7 +260,7 @@ function isBefore(version: string | undefined, minor: number): boolean {
   return version !== undefined && (minorOf(version)?.minor ?? minor) < minor;
 }
 
-/** What a later pod needs to use the image once it is on the node: pull verification, on by default from Kubernetes 1.35. */
+/** Describes which pods may use the image once it is on the node: pull verification, on by default from Kubernetes 1.35. */
 export function verificationOf(
   kubelet: KubeletView,
   node: string | undefined,

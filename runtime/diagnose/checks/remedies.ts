@@ -291,7 +291,7 @@ const LIST_IN: Readonly<Record<string, readonly string[]>> = {
   CronJob: ['spec', 'jobTemplate', 'spec', 'template', 'spec'],
 };
 
-/** Adds the images' hosts to the credential provider's matchImages if it may read the Secrets; otherwise grants that access. */
+/** Adds the images' hosts to the credential provider's matchImages if the provider may read the Secrets, else grants access. */
 export function fixProvider(input: DoctorInput): Pick<Told, 'fix' | 'commands'> {
   const { namespace, images, account, provider } = input;
   const { matchImages, mayRead } = provider;
@@ -315,7 +315,7 @@ export function fixProvider(input: DoctorInput): Pick<Told, 'fix' | 'commands'> 
   // An RBAC rule without resourceNames would grant access to every Secret.
   if (secrets.length === 0) return { fix: [] };
   const access = providerAccess(namespace, account.name, secrets);
-  // By name, the provider reads only Secrets listed by the pod and its ServiceAccount.
+  // The provider reads only Secrets that the pod or its ServiceAccount lists.
   if (images.some(({ explanation }) => explanation?.secrets.length !== 0)) return { fix: access };
   const { fix = [], commands = [] } = fixAccount({ ...input, ownList: false }, undefined, secrets);
   return { fix: [...access, ...fix], commands };

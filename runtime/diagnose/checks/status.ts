@@ -203,7 +203,7 @@ function withCounts(message: string, verdicts: readonly EntryStatus[]): string {
 
 /**
  * Compares labelled nodes with what agents report. A ready agent pod had the file in place at its last check. Only `report`, the
- * PullStatus of the platform's pull secret, shows whether it is the current one. Undefined without agents and labelled nodes.
+ * PullStatus of the platform's pull secret, shows whether the file is current. Undefined without agents and labelled nodes.
  */
 export function nodesRow(
   nodes: readonly KubeObject[],
