@@ -142,18 +142,17 @@ test('once more: nothing to remove', async () => {
 test('a namespace of ours that holds something of others stays, and it says what', async () => {
   const labels = { 'app.kubernetes.io/part-of': 'pullwright' };
   await plane.apply({ ...OWN_NAMESPACE, metadata: { name: 'pullwright-system', labels } });
-  const foreign = meta('v1 ConfigMap', { name: 'theirs', namespace: 'pullwright-system' });
+  // The platform makes a ServiceAccount of this name, and no Secret.
+  const foreign = meta('v1 Secret', { name: 'deployer', namespace: 'pullwright-system' });
   await eventually(() => plane.apply(foreign));
   // More than a page of what the platform makes, before it.
   for (let count = 10; count < 70; count += 1)
-    await plane.apply(
-      meta('v1 ConfigMap', { name: `default-token-${count}`, namespace: 'pullwright-system' }),
-    );
+    await plane.apply(meta('v1 Secret', { name: `default-token-${count}`, namespace: 'pullwright-system' }));
   const left = await uninstall('--yes');
   assert.equal(left.code, 0, left.stderr);
   assert.match(
     left.stdout,
-    /^kept Namespace\/pullwright-system: it holds "ConfigMap\/pullwright-system\/theirs"$/m,
+    /^kept Namespace\/pullwright-system: it holds "Secret\/pullwright-system\/deployer"$/m,
   );
   assert.notEqual(await plane.get(foreign), undefined);
 });

@@ -247,16 +247,12 @@ function isNotServed(error: unknown): boolean {
   return error instanceof PullwrightError && error.code === 'KindNotServed';
 }
 
-/** Objects of every namespace, and objects that a cluster creates there. */
-const USUAL: readonly string[] = [
-  'kube-root-ca.crt',
-  'openshift-service-ca.crt',
-  'default',
-  'builder',
-  'deployer',
-  // Issued for our webhook by cert-manager or service-ca.
-  'pullwright-webhook-tls',
-];
+/** Names by kind that a cluster creates in every namespace, and the certificate that is issued for our webhook. */
+const USUAL: Readonly<Record<string, RegExp>> = {
+  ConfigMap: /^(kube-root-ca|openshift-service-ca)\.crt$/,
+  ServiceAccount: /^(default|builder|deployer)$/,
+  Secret: /^(pullwright-webhook-tls|(default|builder|deployer)-(token|dockercfg)-[a-z0-9]+)$/,
+};
 const CONTENTS = collections({
   v1: ['Pod', 'Secret', 'ConfigMap', 'ServiceAccount', 'Service', 'PersistentVolumeClaim'],
   'apps/v1': ['Deployment', 'StatefulSet', 'DaemonSet'],
@@ -277,15 +273,10 @@ async function holderOf(
   const namespace = metadata.name;
   for (const collection of CONTENTS)
     for await (const { items } of pagesOf(client, { ...collection, namespace }, { limit: 50 })) {
-      const other = items.find(({ metadata }) => !USUAL.includes(metadata.name) && !isMinted(metadata.name));
+      const other = items.find(({ metadata }) => USUAL[collection.kind]?.test(metadata.name) !== true);
       if (other !== undefined) return nameOf({ ...other, kind: collection.kind });
     }
   return undefined;
-}
-
-/** Secrets that OpenShift creates for the ServiceAccounts of every namespace. */
-function isMinted(name: string): boolean {
-  return /^(default|builder|deployer)-(token|dockercfg)-[a-z0-9]+$/.test(name);
 }
 
 // Finds everything of ours in a cluster: by label, kind and field manager.
@@ -353,7 +344,7 @@ export async function findObjects(client: KubeClient): Promise<readonly KubeObje
     try {
       for await (const { items } of pagesOf(client, query, { limit: 500, ...query }))
         for (const object of items)
-          found.set(object.metadata.uid ?? `${object.kind}/${object.metadata.name}`, object);
+          found.set(object.metadata.uid ?? JSON.stringify(objectRef(object)), object);
     } catch (error) {
       // Not served, or not any more: an uninstall removes the definitions.
       if (!isNotServed(error) && !isApiError(error, 404)) throw error;
