@@ -354,7 +354,7 @@ for (const [type, spec, says] of [
   ],
   [
     'SourcesReady',
-    { secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'gone' }] }] },
+    { secrets: ['a', 'b'].map((name) => ({ name, sources: [{ namespace: 'platform', name: 'gone' }] })) },
     /\(1 of 1 namespace\)$/,
   ],
 ] as const)

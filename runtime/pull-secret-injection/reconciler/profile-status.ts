@@ -229,7 +229,7 @@ export function countNamespaces(reader: Reader, profile: PullSecretProfile, opti
   const behind = profile.distributes
     ? selected.find(([, standing]) => !standing.current && !isBlocked(standing))?.[0]
     : undefined;
-  /** By reason: the first message, and the number of occurrences. */
+  /** By reason: the first message, and the number of namespaces. */
   const troubles = new Map<string, { message: string; count: number }>();
   for (const { reason, message } of selected.flatMap(([, standing]) => standing.troubles)) {
     const before = troubles.get(reason);
@@ -293,10 +293,12 @@ function look(context: CopyContext, profile: PullSecretProfile): Standing {
     reader.get(secretRef(namespace.metadata.name, name)) === undefined;
   const absent = profile.injects ? others?.find(({ name }) => isAbsent(name))?.name : undefined;
   const copies = (brought ?? []).flatMap((secret) => copyOf(context, profile, secret) ?? []);
+  const troubles = copies.flatMap(({ trouble }) => trouble ?? []);
   return {
     selected: true,
     current: profile.distributes && copies.every((copy) => isCurrent(reader, copy)),
-    troubles: copies.flatMap(({ trouble }) => trouble ?? []),
+    // Namespaces are counted by reason, not by Secret.
+    troubles: troubles.filter((one, at) => troubles.findIndex(({ reason }) => reason === one.reason) === at),
     absent,
   };
 }
