@@ -42,6 +42,7 @@ const ROWS: readonly Row[] = [
   row('maxUnavailable', '100%'),
   row('maxUnavailable', '101%', COUNT),
   row('maxUnavailable', 0, COUNT),
+  row('maxUnavailable', '0%', COUNT),
   row('maxUnavailable', '10', COUNT),
   row('priorityClassName', '', ': expected lower-case'),
   row('resources', { requests: { memory: '64Mi' } }),

@@ -61,7 +61,7 @@ export function imageReference(): z.ZodType<string, string> {
 
 /** A number of pods or a percentage. */
 export function countOrPercent(): z.ZodType<number | string, number | string> {
-  return z.union([z.int().min(1), z.string().regex(/^(100|[1-9]?\d)%$/)], {
+  return z.union([z.int().min(1), z.string().regex(/^(100|[1-9]\d?)%$/)], {
     error: 'expected a number of at least 1 or a share such as "10%"',
   });
 }

@@ -155,7 +155,8 @@ export async function readSteps(client: KubeClient, steps: readonly NextKinds[])
   const asked = new Set<string>();
   for (const step of steps) {
     const kinds = step(store).filter((kind) => {
-      const id = [kind.apiVersion, kind.kind, kind.namespace, kind.name, kind.labelSelector].join(' ');
+      const { apiVersion, namespace, name, labelSelector, fieldSelector } = kind;
+      const id = [apiVersion, kind.kind, namespace, name, labelSelector, fieldSelector].join(' ');
       return !asked.has(id) && asked.add(id);
     });
     problems.push(...(await readKinds(client, kinds, store)));
