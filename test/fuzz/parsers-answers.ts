@@ -150,7 +150,10 @@ export const ANSWER_PARSERS: readonly Parser[] = [
           await callGoogleApi(asked, { ...options, http: answering(text, status) });
         } catch (error) {
           if (!(error instanceof GcpError)) throw error;
-          holds(error.retryAfterMs === undefined || Number.isFinite(error.retryAfterMs), 'the wait');
+          holds(
+            error.details.retryAfterMs === undefined || Number.isFinite(error.details.retryAfterMs),
+            'the wait',
+          );
           said.push(explainGcpError(error, 'project').message);
         }
       return said;

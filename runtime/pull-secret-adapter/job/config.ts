@@ -4,7 +4,7 @@ import { parseGoDuration } from '../../core/go/duration.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
 import { CLUSTER_ID, GCP_SECRET_NAME, LOCATION, type Place, placeText, readPlace } from '../places.ts';
 import { JobError } from './gcp-error.ts';
-import type { Replication } from './secret-manager.ts';
+import type { Encryption, Replication } from './secret-manager.ts';
 
 export type JobEnvironment = Readonly<Record<string, string | undefined>>;
 
@@ -109,7 +109,7 @@ function replicationIn(env: JobEnvironment): Replication | undefined {
 }
 
 /** @param key may contain `{location}`; empty for Google-managed encryption */
-function encryptedBy(key: string, location: string): NonNullable<Replication['regional']> {
+function encryptedBy(key: string, location: string): Encryption {
   if (key === '') return {};
   return { customerManagedEncryption: { kmsKeyName: key.replaceAll('{location}', location) } };
 }

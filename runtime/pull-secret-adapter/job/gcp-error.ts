@@ -98,34 +98,27 @@ export class JobError extends Error {
   }
 }
 
+interface GcpErrorDetails {
+  /** `reason` of google.rpc.ErrorInfo, such as `SERVICE_DISABLED`. */
+  readonly info?: string | undefined;
+  /** Retry delay requested by the service: `Retry-After`, or google.rpc.RetryInfo. */
+  readonly retryAfterMs?: number | undefined;
+  /** Our own detail for the message. */
+  readonly text?: string;
+}
+
 /** A rejected or failed call. `status` is the canonical code, such as `PERMISSION_DENIED`. */
 export class GcpError extends Error {
   readonly status: string;
   readonly call: string;
-  /** `reason` of google.rpc.ErrorInfo, such as `SERVICE_DISABLED`. */
-  readonly info: string | undefined;
-  /** Retry delay requested by the service: `Retry-After`, or google.rpc.RetryInfo. */
-  readonly retryAfterMs: number | undefined;
-  /** Our own detail for the message. */
-  readonly text: string | undefined;
+  readonly details: GcpErrorDetails;
 
-  constructor(
-    call: string,
-    status: string,
-    options: {
-      info?: string | undefined;
-      retryAfterMs?: number | undefined;
-      text?: string;
-      cause?: unknown;
-    } = {},
-  ) {
-    super(`${call} failed: ${status}`, options.cause === undefined ? undefined : { cause: options.cause });
+  constructor(call: string, status: string, details: GcpErrorDetails & ErrorOptions = {}) {
+    super(`${call} failed: ${status}`, details);
     this.name = 'GcpError';
     this.status = status;
     this.call = call;
-    this.info = options.info;
-    this.retryAfterMs = options.retryAfterMs;
-    this.text = options.text;
+    this.details = details;
   }
 }
 
@@ -178,14 +171,15 @@ export function explainGcpError(error: GcpError, project: string): JobError {
       error,
     );
   }
-  const [reason, remedy] = remedyFor(error.info ?? '') ?? remedyFor(status) ?? [];
+  const { info = '', text: detail } = error.details;
+  const [reason, remedy] = remedyFor(info) ?? remedyFor(status) ?? [];
   if (reason !== undefined && remedy !== undefined) {
     const known: Readonly<Record<string, string>> = { permission: permissionOf(call), project };
     const text = remedy.replaceAll(/\{(\w+)\}/g, (_, name: string) => known[name] ?? name);
     return new JobError(reason, `Cannot ${call}: ${text}`, error);
   }
   if (status === 'INVALID_ARGUMENT' || status === 'FAILED_PRECONDITION') return refusedFor(error, project);
-  const text = error.text === undefined ? '' : ` (${error.text})`;
+  const text = detail === undefined ? '' : ` (${detail})`;
   return new JobError('SecretManagerUnavailable', `Cannot ${call}: ${status}${text}`, error);
 }
 

@@ -10,6 +10,7 @@ import { withDeadline } from '../../core/parallel.ts';
 import { recordOf, scalarText } from '../../core/record.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
 import type { HttpClient } from '../../http/client.ts';
+import type { OutcomeReason } from '../outcome.ts';
 import { GcpError, JobError, retryableStatus, statusOfHttp, TOKEN_CALL } from './gcp-error.ts';
 import { callGoogleApi, type TokenSource } from './secret-manager.ts';
 
@@ -125,28 +126,26 @@ function isCut(code: unknown): boolean {
   return typeof code === 'string' && /^(ECONN|EHOST|ENET|EPIPE|ETIMEDOUT|EAI_AGAIN|UND_)/.test(code);
 }
 
+/** What to do, by the reason of google.rpc.ErrorInfo or the canonical code. */
+const TARGET_REMEDIES: Readonly<Record<string, readonly [OutcomeReason, string]>> = {
+  SERVICE_DISABLED: [
+    'ApiDisabled',
+    'the API is disabled; enable iamcredentials.googleapis.com in the project of the identity of the Job',
+  ],
+  PERMISSION_DENIED: [
+    'IamPermissionDenied',
+    'grant roles/iam.serviceAccountTokenCreator on it to the identity of the Job',
+  ],
+  NOT_FOUND: [
+    'IamPermissionDenied',
+    'there is no such service account; make it in the project of the customer, or choose another with --impersonate',
+  ],
+};
+
 function targetError(error: GcpError, account: string): Error {
-  const { status, info } = error;
-  if (info === 'SERVICE_DISABLED') {
-    const todo = 'enable iamcredentials.googleapis.com in the project of the identity of the Job';
-    return new JobError('ApiDisabled', `Cannot take on "${account}": the API is disabled; ${todo}`, error);
-  }
-  if (status === 'PERMISSION_DENIED') {
-    const todo = 'grant roles/iam.serviceAccountTokenCreator on it to the identity of the Job';
-    return new JobError('IamPermissionDenied', `Cannot take on "${account}": ${todo}`, error);
-  }
-  if (status === 'NOT_FOUND') {
-    const todo = 'make it in the project of the customer, or choose another with --impersonate';
-    return new JobError(
-      'IamPermissionDenied',
-      `Cannot take on "${account}": there is no such service account; ${todo}`,
-      error,
-    );
-  }
-  if (retryableStatus(status)) return error;
-  return new JobError(
-    'IdentityUnavailable',
-    `Cannot take on "${account}": IAM Credentials answers ${status}`,
-    error,
-  );
+  const { status, details } = error;
+  const remedy = TARGET_REMEDIES[details.info === 'SERVICE_DISABLED' ? details.info : status];
+  if (remedy === undefined && retryableStatus(status)) return error;
+  const [reason, text] = remedy ?? ['IdentityUnavailable', `IAM Credentials answers ${status}`];
+  return new JobError(reason, `Cannot take on "${account}": ${text}`, error);
 }

@@ -4,6 +4,7 @@
  */
 import { type BackOff, backOffMs } from '../../core/back-off.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { defined } from '../../core/record.ts';
 import { Redacted, redact, reveal, sameSecret } from '../../core/redacted.ts';
 import { retry } from '../../http/client.ts';
 import { isApiError } from '../../kube/api-error.ts';
@@ -91,7 +92,7 @@ const LONGEST_WAIT_MS = 30_000;
 /** The delay before a retry; undefined if a retry cannot succeed. */
 export function againAfter(error: unknown): { readonly afterMs?: number | undefined } | undefined {
   if (error instanceof GcpError)
-    return retryableStatus(error.status) ? { afterMs: error.retryAfterMs } : undefined;
+    return retryableStatus(error.status) ? { afterMs: error.details.retryAfterMs } : undefined;
   return error instanceof JobError && error.reason === 'ManagementClusterUnavailable' ? {} : undefined;
 }
 
@@ -254,9 +255,7 @@ function storedDetails(config: JobConfig, google: GooglePlace, stored: StoreResu
   return {
     secretName: config.secretName,
     secretVersion: versionNumber(version),
-    ...(createdAt === undefined ? {} : { versionCreatedTime: createdAt }),
-    ...(enabledVersions === undefined ? {} : { enabledVersions }),
-    ...(previousUntil === undefined ? {} : { previousUntil }),
+    ...defined({ versionCreatedTime: createdAt, enabledVersions, previousUntil }),
     gcpProject: config.gcpProjectId,
     secretPath: placeText(google),
     replicationPolicy: policyName(replication),
@@ -320,25 +319,33 @@ async function planned(
   { log, pause }: Pick<JobShell, 'log' | 'pause'>,
 ): Promise<{ readonly plan: string; readonly permissions: string }> {
   const { secretName, gcpProjectId, mode, onDeletion } = config;
-  const tested = async (needed: readonly string[], wanted: readonly string[]): Promise<string> => {
-    const granted = await manager.testPermissions(secretName, [...needed, ...wanted]);
-    return judged(granted, needed, wanted, `on secret "${secretName}"`);
-  };
   const secret = await manager.get(secretName);
+  /** @throws JobError IamPermissionDenied if a required permission is missing */
+  const tested = async (needed: readonly string[], wanted: readonly string[]): Promise<string> => {
+    const tried = secret === undefined ? undefined : secretName;
+    const granted = new Set(await manager.testPermissions(tried, [...needed, ...wanted]));
+    const missing = needed.filter((permission) => !granted.has(permission));
+    const where = secret === undefined ? `in project "${gcpProjectId}"` : `on secret "${secretName}"`;
+    if (missing.length > 0)
+      throw new JobError(
+        'IamPermissionDenied',
+        `Cannot store: the identity of the Job has no ${missing.join(', ')} ${where}; grant it`,
+      );
+    const left = wanted.filter((permission) => !granted.has(permission));
+    return left.length === 0 ? 'tested' : `without ${left.join(', ')}`;
+  };
   if (mode === 'delete') {
     if (secret === undefined) return { plan: 'find no', permissions: 'tested' };
     if (onDeletion === 'retain') return { plan: 'retain', permissions: 'tested' };
     return { plan: 'delete', permissions: await tested(TO_DELETE, []) };
   }
   if (secret === undefined) {
-    const needed = [...NEEDED, TO_CREATE];
     try {
-      const granted = await manager.testProjectPermissions([...needed, ...WANTED]);
-      return { plan: 'create', permissions: judged(granted, needed, WANTED, `in project "${gcpProjectId}"`) };
+      return { plan: 'create', permissions: await tested([...NEEDED, TO_CREATE], WANTED) };
     } catch (error) {
       // Cloud Resource Manager may be disabled: then only a real run can show missing permissions.
       if (!(error instanceof GcpError)) throw error;
-      const text = `Permissions on project "${gcpProjectId}" are not tested: cloudresourcemanager.googleapis.com answers ${error.info ?? error.status}`;
+      const text = `Permissions on project "${gcpProjectId}" are not tested: cloudresourcemanager.googleapis.com answers ${error.details.info ?? error.status}`;
       log('info', 'dry-run', text);
       return { plan: 'create', permissions: 'not tested' };
     }
@@ -349,23 +356,6 @@ async function planned(
   const present = await readNewest({ manager, secretName, pause });
   const same = present !== undefined && sameSecret(present.text, config.pullSecret);
   return { plan: same ? 'leave as it is' : 'add a version to', permissions };
-}
-
-/** @throws JobError IamPermissionDenied if a required permission is missing */
-function judged(
-  granted: readonly string[],
-  needed: readonly string[],
-  wanted: readonly string[],
-  where: string,
-): string {
-  const missing = needed.filter((permission) => !granted.includes(permission));
-  if (missing.length > 0)
-    throw new JobError(
-      'IamPermissionDenied',
-      `Cannot store: the identity of the Job has no ${missing.join(', ')} ${where}; grant it`,
-    );
-  const left = wanted.filter((permission) => !granted.includes(permission));
-  return left.length === 0 ? 'tested' : `without ${left.join(', ')}`;
 }
 
 // The Secret with the pull secret for HyperShift, in the management namespace of the cluster.

@@ -115,27 +115,26 @@ function failure(call: string, http: number, answer: unknown, retryAfter: string
   return new GcpError(call, statusOfHttp(http), { retryAfterMs, text });
 }
 
-/** Replication of a secret; cannot be changed later. */
-export interface Replication {
-  readonly automatic?: { readonly customerManagedEncryption?: { readonly kmsKeyName: string } };
-  readonly userManaged?: {
-    readonly replicas: readonly {
-      readonly location: string;
-      readonly customerManagedEncryption?: { readonly kmsKeyName: string };
-    }[];
-  };
-  /** For a regional secret, which is stored only in its location. */
-  readonly regional?: { readonly customerManagedEncryption?: { readonly kmsKeyName: string } };
+/** Without a key, encryption is managed by Google. */
+export interface Encryption {
+  readonly customerManagedEncryption?: { readonly kmsKeyName: string };
 }
 
-export interface GcpSecret {
+/** Replication of a secret; cannot be changed later. */
+export interface Replication {
+  readonly automatic?: Encryption;
+  readonly userManaged?: { readonly replicas: readonly (Encryption & { readonly location: string })[] };
+  /** For a regional secret, which is stored only in its location. */
+  readonly regional?: Encryption;
+}
+
+/** The encryption is that of a regional secret. */
+export interface GcpSecret extends Encryption {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   /** Absent for a regional secret. */
   readonly replication?: Pick<Replication, 'automatic' | 'userManaged'>;
-  /** For a regional secret. */
-  readonly customerManagedEncryption?: { readonly kmsKeyName: string };
   /** Version numbers by alias. */
   readonly versionAliases?: Readonly<Record<string, string>>;
   /** How long a version stays disabled before it is destroyed, such as `604800s`. */
@@ -154,6 +153,16 @@ export interface GcpVersion {
   readonly createTime?: string;
   /** When Google destroys it; RFC 3339. */
   readonly scheduledDestroyTime?: string;
+}
+
+interface VersionsAnswer {
+  readonly versions?: readonly GcpVersion[];
+  readonly nextPageToken?: string;
+}
+
+interface AccessAnswer {
+  readonly name?: string;
+  readonly payload?: { readonly data?: string; readonly dataCrc32c?: string };
 }
 
 /** A payload. `intact`: it matches its checksum, if it has one. */
@@ -206,16 +215,10 @@ export class SecretManager {
   /** Returns the payload of a version (number or alias); undefined if it does not exist. */
   async access(secret: string, version: string): Promise<GcpPayload | undefined> {
     const path = `${this.#version(secret, version)}:access`;
-    const answer = await this.#absent(
-      this.#call<{ name?: string; payload?: { data?: string; dataCrc32c?: string } }>(
-        'AccessSecretVersion',
-        'GET',
-        path,
-      ),
-    );
+    const answer = await this.#absent(this.#call<AccessAnswer>('AccessSecretVersion', 'GET', path));
     if (answer === undefined) return undefined;
-    const bytes = Buffer.from(answer.payload?.data ?? '', 'base64');
-    const sum = answer.payload?.dataCrc32c;
+    const { data = '', dataCrc32c: sum } = answer.payload ?? {};
+    const bytes = Buffer.from(data, 'base64');
     const intact = sum === undefined || sum === String(crc32c(bytes));
     return { version: answer.name ?? version, text: redact(bytes.toString('utf8')), intact };
   }
@@ -223,22 +226,18 @@ export class SecretManager {
   /** Lists versions in a state, newest first. */
   async versions(secret: string, state: 'ENABLED' | 'DISABLED'): Promise<readonly GcpVersion[]> {
     const found: GcpVersion[] = [];
-    let page = '';
-    do {
-      const query = `?pageSize=100&filter=state%3A${state}${page === '' ? '' : `&pageToken=${encodeURIComponent(page)}`}`;
-      const answer: { versions?: readonly GcpVersion[]; nextPageToken?: string } = await this.#call(
-        'ListSecretVersions',
-        'GET',
-        `${this.#path(secret)}/versions${query}`,
-      );
-      found.push(...(answer.versions ?? []));
-      const next = answer.nextPageToken ?? '';
+    const query = new URLSearchParams({ pageSize: '100', filter: `state:${state}` });
+    for (;;) {
+      const path = `${this.#path(secret)}/versions?${query.toString()}`;
+      const answer = await this.#call<VersionsAnswer>('ListSecretVersions', 'GET', path);
+      const { versions = [], nextPageToken = '' } = answer;
+      found.push(...versions);
+      if (nextPageToken === '') return found;
       // A server that repeats a page token would cause an endless loop.
-      if (next !== '' && next === page)
+      if (nextPageToken === query.get('pageToken'))
         throw new GcpError('ListSecretVersions', 'UNKNOWN', { text: 'the same page again' });
-      page = next;
-    } while (page !== '');
-    return found;
+      query.set('pageToken', nextPageToken);
+    }
   }
 
   async disable(secret: string, version: string): Promise<void> {
@@ -255,35 +254,35 @@ export class SecretManager {
     await this.#absent(this.#call('DeleteSecret', 'DELETE', `${this.#path(secret)}${query}`));
   }
 
-  /** Returns those of `permissions` that the identity has on an existing secret. */
-  async testPermissions(secret: string, permissions: readonly string[]): Promise<readonly string[]> {
-    const url = `${this.#options.endpoint}${this.#path(secret)}`;
-    return this.#granted('TestIamPermissions', url, permissions);
-  }
-
   /** Returns the labels of the project. Requires `resourcemanager.projects.get`, part of `roles/secretmanager.admin`. */
   async projectLabels(): Promise<Readonly<Record<string, string>>> {
     const { resourceManagerEndpoint: endpoint, project } = this.#options;
-    const url = `${endpoint}/v3/projects/${encodeURIComponent(project)}`;
-    const answer = await callGoogleApi<{ labels?: Readonly<Record<string, string>> }>(
-      { name: 'GetProject', method: 'GET', url },
-      this.#options,
-    );
-    return answer.labels ?? {};
+    const request = {
+      name: 'GetProject',
+      method: 'GET',
+      url: `${endpoint}/v3/projects/${encodeURIComponent(project)}`,
+    };
+    const { labels = {} } = await callGoogleApi<Pick<GcpSecret, 'labels'>>(request, this.#options);
+    return labels;
   }
 
-  /** Like {@link testPermissions} on the project, because Secret Manager cannot test a missing secret. */
-  async testProjectPermissions(permissions: readonly string[]): Promise<readonly string[]> {
-    const url = `${this.#options.resourceManagerEndpoint}${this.#parent()}`;
-    return this.#granted('TestProjectPermissions', url, permissions);
-  }
-
-  async #granted(name: string, url: string, permissions: readonly string[]): Promise<readonly string[]> {
-    const answer = await callGoogleApi<{ permissions?: readonly string[] }>(
-      { name, method: 'POST', url: `${url}:testIamPermissions` },
-      this.#options,
-      { permissions },
-    );
+  /**
+   * Returns those of `permissions` that the identity has on a secret.
+   *
+   * @param secret undefined for the project, because Secret Manager cannot test a missing secret
+   */
+  async testPermissions(
+    secret: string | undefined,
+    permissions: readonly string[],
+  ): Promise<readonly string[]> {
+    const { endpoint, resourceManagerEndpoint } = this.#options;
+    const resource =
+      secret === undefined
+        ? `${resourceManagerEndpoint}${this.#parent()}`
+        : `${endpoint}${this.#path(secret)}`;
+    const name = secret === undefined ? 'TestProjectPermissions' : 'TestIamPermissions';
+    const request = { name, method: 'POST', url: `${resource}:testIamPermissions` };
+    const answer = await callGoogleApi<{ permissions?: string[] }>(request, this.#options, { permissions });
     return answer.permissions ?? [];
   }
 

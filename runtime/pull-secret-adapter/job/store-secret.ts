@@ -9,7 +9,7 @@
  * skipped and the result names it.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Redacted, sameSecret } from '../../core/redacted.ts';
 import type { OutcomeReason } from '../outcome.ts';
 import { pullSecretHash } from '../pull-secret.ts';
@@ -108,9 +108,9 @@ export interface StoreResult {
   /** Creation time of that version, RFC 3339; undefined if another program created it. */
   readonly createdAt: string | undefined;
   /** Enabled versions; undefined when not counted. */
-  readonly enabledVersions: number | undefined;
+  readonly enabledVersions?: number | undefined;
   /** When the next older version is retired, RFC 3339. */
-  readonly previousUntil: string | undefined;
+  readonly previousUntil?: string | undefined;
   readonly replication: Replication | undefined;
 }
 
@@ -120,8 +120,7 @@ export async function storeSecret(input: StoreInput): Promise<StoreResult> {
   let secret = await manager.get(secretName);
   if (secret === undefined) {
     const created = await create(input);
-    if (created !== undefined)
-      return { ...(await addAndVerify(input, created)), enabledVersions: 1, previousUntil: undefined };
+    if (created !== undefined) return { ...(await addAndVerify(input, created)), enabledVersions: 1 };
     secret = await manager.get(secretName);
     if (secret === undefined) throw new GcpError('CreateSecret', 'ABORTED');
   } else {
@@ -189,8 +188,8 @@ async function unchanged(input: StoreInput, secret: GcpSecret, present: GcpPaylo
   const repaired = await repairDrift(input, secret);
   input.log('verify-secret', 'The secret holds this content already', present.version);
   const { annotations = {} } = repaired;
-  const [hash, , since] = (annotations[WRITER_ANNOTATION] ?? '').split(' ');
-  const ours = hash === pullSecretHash(input.content);
+  const [writtenHash, , since] = (annotations[WRITER_ANNOTATION] ?? '').split(' ');
+  const ours = writtenHash === pullSecretHash(input.content);
   const counted = annotations[ENABLED_ANNOTATION];
   // Finish the clean-up of an interrupted run.
   const left = annotations[CLEANUP_ANNOTATION] !== undefined || isRetirementDue(input, repaired);
@@ -211,8 +210,8 @@ async function unchanged(input: StoreInput, secret: GcpSecret, present: GcpPaylo
 
 /** Whether another run holds the secret to add a version. */
 function isHeld(input: StoreInput, secret: GcpSecret, present: GcpPayload | undefined): boolean {
-  const [hash] = (secret.annotations?.[WRITER_ANNOTATION] ?? '').split(' ');
-  const done = present !== undefined && pullSecretHash(present.text) === hash;
+  const [heldHash] = (secret.annotations?.[WRITER_ANNOTATION] ?? '').split(' ');
+  const done = present !== undefined && pullSecretHash(present.text) === heldHash;
   return !done && isAtWork(input, secret);
 }
 
@@ -254,7 +253,7 @@ async function permitted<T>(input: StoreInput, otherwise: T, step: () => Promise
     if (
       !(error instanceof GcpError) ||
       error.status !== 'PERMISSION_DENIED' ||
-      error.info === 'SERVICE_DISABLED'
+      error.details.info === 'SERVICE_DISABLED'
     )
       throw error;
     input.leftOut(error.call);
@@ -281,10 +280,7 @@ async function repairDrift(input: StoreInput, secret: GcpSecret): Promise<GcpSec
 }
 
 /** Adds a version, reads it back by its name and compares it. */
-async function addAndVerify(
-  input: StoreInput,
-  secret: GcpSecret,
-): Promise<Omit<StoreResult, 'enabledVersions' | 'previousUntil'>> {
+async function addAndVerify(input: StoreInput, secret: GcpSecret): Promise<StoreResult> {
   const { manager, secretName, content, log } = input;
   log('add-secret-version', 'Adding secret version with pull secret data');
   const added = await manager.addVersion(secretName, content);
@@ -315,22 +311,24 @@ type CleanedUp = Pick<StoreResult, 'enabledVersions' | 'previousUntil'>;
  * revocation fails.
  */
 async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Promise<CleanedUp> {
-  const retiring = (): Promise<Retired | undefined> => retireVersions(input, held, current);
+  const retiring = (): Promise<CleanedUp | undefined> => retireVersions(input, held, current);
   const retired = isRevocationDue(input, held)
     ? await retiring()
     : await permitted(input, undefined, retiring);
-  if (retired === undefined) return { enabledVersions: undefined, previousUntil: undefined };
-  const { enabled, previousUntil } = retired;
+  if (retired === undefined) return {};
   const { [CLEANUP_ANNOTATION]: _done, ...others } = held.annotations ?? {};
-  const notes = { [ENABLED_ANNOTATION]: String(enabled), ...retirementNotes(input, previousUntil) };
-  const annotations = { ...others, ...notes };
+  const annotations = {
+    ...others,
+    [ENABLED_ANNOTATION]: String(retired.enabledVersions),
+    ...retirementNotes(input, retired.previousUntil),
+  };
   try {
     await permitted(input, held, () => input.manager.update(input.secretName, { annotations }, held.etag));
   } catch (error) {
     // Another run has the hold, and will clean up.
     if (!hasChanged(error)) throw error;
   }
-  return { enabledVersions: enabled, previousUntil };
+  return retired;
 }
 
 type ReadInput = Pick<StoreInput, 'secretName' | 'pause'> & {
@@ -384,22 +382,22 @@ export function versionNumber(name: string): string {
  * Selects the versions to retire now, and the time when the next one is due. A version counts as replaced when the next enabled
  * version was created.
  *
- * @param enabled newest first; versions with an alias are in use
+ * @param enabled newest first
  */
 function planRetirement(
   policy: RetirementPolicy,
-  { enabled, mine, named }: Present,
+  enabled: readonly GcpVersion[],
+  isOlder: IsOlder,
   now: number,
-): { readonly go: readonly number[]; readonly nextAt: number | undefined } {
-  const go: number[] = [];
+): { readonly go: readonly GcpVersion[]; readonly nextAt: number | undefined } {
+  const go: GcpVersion[] = [];
   let staying = 0;
   let nextAt: number | undefined;
   for (const [index, version] of enabled.entries()) {
-    const number = numberOf(version);
-    if (number >= mine || named.has(number)) continue;
+    if (!isOlder(version)) continue;
     const until = endOf(policy, enabled[index - 1], now);
     if (staying >= policy.keepVersions || until <= now) {
-      go.push(number);
+      go.push(version);
       continue;
     }
     staying += 1;
@@ -425,32 +423,24 @@ const RETIREMENT_ANNOTATION = 'pullwright-retirement';
 /** Hash of the last executed revocation request. */
 const REVOKED_ANNOTATION = 'pullwright-revoked';
 
-interface Retired {
-  /** Number of versions that are still enabled. */
-  readonly enabled: number;
-  /** When the next of them is retired, RFC 3339. */
-  readonly previousUntil: string | undefined;
-}
-
 /** @param current full name of the version with the content */
-async function retireVersions(input: StoreInput, secret: GcpSecret, current: string): Promise<Retired> {
+async function retireVersions(input: StoreInput, secret: GcpSecret, current: string): Promise<CleanedUp> {
   const { manager, secretName, policy } = input;
   const enabled = await manager.versions(secretName, 'ENABLED');
   const mine = Number(versionNumber(current));
-  // Versions with an alias are in use.
   const named = new Set(Object.values(secret.versionAliases ?? {}).map(Number));
-  const left = await withoutRepetitions(input, { enabled, mine, named });
-  const revoking = isRevocationDue(input, secret);
-  const present = { enabled: left, mine, named };
-  const plan = planRetirement(revoking ? { ...policy, keepVersions: 0 } : policy, present, input.now());
+  const isOlder: IsOlder = (version) => numberOf(version) < mine && !named.has(numberOf(version));
+  const left = await withoutRepetitions(input, enabled, isOlder);
+  const applied = isRevocationDue(input, secret) ? { ...policy, keepVersions: 0 } : policy;
+  const plan = planRetirement(applied, left, isOlder, input.now());
   const isScheduled = isDestructionDelayed(input, secret);
-  for (const number of plan.go)
+  for (const { name } of plan.go)
     await (isScheduled
-      ? manager.destroy(secretName, String(number))
-      : manager.disable(secretName, String(number)));
-  if (isScheduled) await destroyDisabled(input, mine, named);
+      ? manager.destroy(secretName, versionNumber(name))
+      : manager.disable(secretName, versionNumber(name)));
+  if (isScheduled) await destroyDisabled(input, isOlder);
   return {
-    enabled: left.length - plan.go.length,
+    enabledVersions: left.length - plan.go.length,
     previousUntil: plan.nextAt === undefined ? undefined : new Date(plan.nextAt).toISOString(),
   };
 }
@@ -459,26 +449,23 @@ function numberOf({ name }: GcpVersion): number {
   return Number(versionNumber(name));
 }
 
-interface Present {
-  readonly enabled: readonly GcpVersion[];
-  readonly mine: number;
-  readonly named: ReadonlySet<number>;
-}
+/** Whether a version is older than the current one. One with an alias does not count, because it is in use. */
+type IsOlder = (version: GcpVersion) => boolean;
 
 /** The enabled versions, newest first. Destroys duplicates of the current content among those that `keepVersions` would keep. */
 async function withoutRepetitions(
   { manager, secretName, content, policy }: StoreInput,
-  { enabled, mine, named }: Present,
+  enabled: readonly GcpVersion[],
+  isOlder: IsOlder,
 ): Promise<readonly GcpVersion[]> {
   const left: GcpVersion[] = [];
   let others = 0;
   for (const version of [...enabled].sort((a, b) => numberOf(b) - numberOf(a))) {
-    const number = numberOf(version);
-    const isOlder = number < mine && !named.has(number);
-    if (isOlder && others < policy.keepVersions) {
-      const payload = await manager.access(secretName, String(number));
+    if (isOlder(version) && others < policy.keepVersions) {
+      const number = versionNumber(version.name);
+      const payload = await manager.access(secretName, number);
       if (payload !== undefined && sameSecret(payload.text, content)) {
-        await manager.destroy(secretName, String(number));
+        await manager.destroy(secretName, number);
         continue;
       }
       others += 1;
@@ -489,16 +476,10 @@ async function withoutRepetitions(
 }
 
 /** Destroys versions that were disabled before the policy had a destruction delay. */
-async function destroyDisabled(
-  { manager, secretName }: StoreInput,
-  mine: number,
-  named: ReadonlySet<number>,
-): Promise<void> {
-  for (const version of await manager.versions(secretName, 'DISABLED')) {
-    const number = numberOf(version);
-    if (number >= mine || named.has(number) || version.scheduledDestroyTime !== undefined) continue;
-    await manager.destroy(secretName, String(number));
-  }
+async function destroyDisabled({ manager, secretName }: StoreInput, isOlder: IsOlder): Promise<void> {
+  for (const version of await manager.versions(secretName, 'DISABLED'))
+    if (isOlder(version) && version.scheduledDestroyTime === undefined)
+      await manager.destroy(secretName, versionNumber(version.name));
 }
 
 /** Whether the delay is set, which requires `secrets.update`. Destruction without a delay cannot be undone. */
@@ -512,7 +493,7 @@ function isRevocationDue({ revoke }: Pick<StoreInput, 'revoke'>, secret: GcpSecr
 }
 
 function requestHash(request: string): string {
-  return createHash('sha256').update(request).digest('hex').slice(0, 16);
+  return hash('sha256', request).slice(0, 16);
 }
 
 /** Whether to check older versions: one is due, or the policy has changed. */
