@@ -3,7 +3,7 @@
  * ServiceAccounts, RBAC, the Deployments of adapter and Sentinel, and their monitoring.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import type { Construct } from 'constructs';
 import { stringify } from 'yaml';
@@ -23,7 +23,6 @@ import {
   service,
   serviceAccount,
   type Volume,
-  type VolumeMount,
 } from '../../runtime/core/kubernetes/objects.ts';
 import { defined } from '../../runtime/core/record.ts';
 import {
@@ -31,6 +30,8 @@ import {
   FEDERATION_CONFIG,
   FEDERATION_KEY,
   federationCredentials,
+  joinedParts,
+  mountedAt,
   NO_PARTS,
   type PodParts,
   PROVIDER,
@@ -167,21 +168,13 @@ function podFiles(input: Installation, own: ConfigFile | undefined): PodParts {
     ...(broker === 'rabbitmq' ? [secretVolume('broker', brokerSecret)] : []),
     ...apiVolumes(input),
   ];
-  const mounted = (name: string, mountPath: string): VolumeMount => ({ name, mountPath, readOnly: true });
-  const authorities = caConfigMap === undefined ? NO_PARTS : authoritiesOfPod(caConfigMap);
-  return {
-    env: authorities.env,
-    mounts: [
-      ...sources.map(({ name }) => mounted(name, `/etc/pullwright/${name}`)),
-      ...authorities.mounts,
-      ...(own === undefined ? [] : [mounted(own.volume, dirname(own.path))]),
-    ],
-    volumes: [
-      ...sources,
-      ...authorities.volumes,
-      ...(own === undefined ? [] : [{ name: own.volume, configMap: { name: own.config } }]),
-    ],
-  };
+  return joinedParts(
+    ...sources.map((volume) => mountedAt(`/etc/pullwright/${volume.name}`, volume)),
+    caConfigMap === undefined ? NO_PARTS : authoritiesOfPod(caConfigMap),
+    own === undefined
+      ? NO_PARTS
+      : mountedAt(dirname(own.path), { name: own.volume, configMap: { name: own.config } }),
+  );
 }
 
 /** World-readable: the platform may assign any user to the pod, and no other user runs in it. */
@@ -320,7 +313,7 @@ function programObjects(input: Installation, program: Program): readonly KubeObj
   const { metadata, selector, replicas, file } = program;
   // The program reads the file at startup, so a change must replace the pods.
   const podAnnotations = file && {
-    [`pullwright.dev/${file.volume}`]: createHash('sha256').update(file.text).digest('hex').slice(0, 16),
+    [`pullwright.dev/${file.volume}`]: hash('sha256', file.text).slice(0, 16),
   };
   const { name: _, ...common } = metadata;
   return [

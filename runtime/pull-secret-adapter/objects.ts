@@ -22,6 +22,22 @@ export interface PodParts {
   readonly volumes: readonly Volume[];
 }
 
+export const NO_PARTS: PodParts = { env: [], mounts: [], volumes: [] };
+
+/** Joins additions in this order. */
+export function joinedParts(...parts: readonly PodParts[]): PodParts {
+  return {
+    env: parts.flatMap(({ env }) => env),
+    mounts: parts.flatMap(({ mounts }) => mounts),
+    volumes: parts.flatMap(({ volumes }) => volumes),
+  };
+}
+
+/** Mounts a volume read-only. */
+export function mountedAt(mountPath: string, volume: Volume): PodParts {
+  return { env: [], mounts: [{ name: volume.name, mountPath, readOnly: true }], volumes: [volume] };
+}
+
 // Certificate authorities of the platform: one ConfigMap for the adapter, Sentinel and the Jobs.
 
 /** Key of the ConfigMap. */
@@ -33,9 +49,8 @@ export const AUTHORITIES_MOUNT = '/etc/pullwright/ca';
  */
 export function authoritiesOfPod(configMap: string): PodParts {
   return {
+    ...mountedAt(AUTHORITIES_MOUNT, { name: 'authorities', configMap: { name: configMap } }),
     env: [{ name: 'NODE_EXTRA_CA_CERTS', value: `${AUTHORITIES_MOUNT}/${AUTHORITIES_KEY}` }],
-    mounts: [{ name: 'authorities', mountPath: AUTHORITIES_MOUNT, readOnly: true }],
-    volumes: [{ name: 'authorities', configMap: { name: configMap } }],
   };
 }
 
@@ -74,15 +89,11 @@ export function federationOfPod(provider: string): PodParts {
   const audience = `https://iam.googleapis.com/${provider}`;
   const token = { serviceAccountToken: { audience, expirationSeconds: 3600, path: 'token' } };
   return {
+    ...joinedParts(
+      mountedAt(CONFIG_MOUNT, { name: 'google-config', configMap: { name: FEDERATION_CONFIG } }),
+      mountedAt(TOKEN_MOUNT, { name: 'google-token', projected: { sources: [token] } }),
+    ),
     env: [{ name: 'GOOGLE_APPLICATION_CREDENTIALS', value: `${CONFIG_MOUNT}/${FEDERATION_KEY}` }],
-    mounts: [
-      { name: 'google-config', mountPath: CONFIG_MOUNT, readOnly: true },
-      { name: 'google-token', mountPath: TOKEN_MOUNT, readOnly: true },
-    ],
-    volumes: [
-      { name: 'google-config', configMap: { name: FEDERATION_CONFIG } },
-      { name: 'google-token', projected: { sources: [token] } },
-    ],
   };
 }
 
@@ -151,13 +162,15 @@ export function pullSecretJob(input: PullSecretJobInput): KubeObject {
   );
 }
 
-export const NO_PARTS: PodParts = { env: [], mounts: [], volumes: [] };
-
 function podSpec(input: PullSecretJobInput): PodSpec {
-  const file = input.passAs === 'file' ? input.dataSecret : undefined;
-  const mount = { name: 'pull-secret', mountPath: PULL_SECRET_MOUNT, readOnly: true };
-  const google = input.federation === '' ? NO_PARTS : federationOfPod(input.federation);
-  const trust = input.jobAuthorities === '' ? NO_PARTS : authoritiesOfPod(input.jobAuthorities);
+  const results = { name: 'results', mountPath: RESULTS_MOUNT };
+  const { env, mounts, volumes } = joinedParts(
+    { ...NO_PARTS, env: Object.entries(input.env).map(([name, value]) => ({ name, value })) },
+    pullSecretOfPod(input),
+    { env: [], mounts: [results], volumes: [{ name: 'results', emptyDir: { sizeLimit: '1Mi' } }] },
+    input.federation === '' ? NO_PARTS : federationOfPod(input.federation),
+    input.jobAuthorities === '' ? NO_PARTS : authoritiesOfPod(input.jobAuthorities),
+  );
   return {
     restartPolicy: 'Never',
     serviceAccountName: input.serviceAccount,
@@ -170,7 +183,7 @@ function podSpec(input: PullSecretJobInput): PodSpec {
         name: JOB_CONTAINER,
         image: input.image,
         args: ['job'],
-        env: [...containerEnv(input), ...google.env, ...trust.env],
+        env,
         terminationMessagePolicy: 'File',
         resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { cpu: '500m', memory: '512Mi' } },
         securityContext: {
@@ -178,32 +191,25 @@ function podSpec(input: PullSecretJobInput): PodSpec {
           readOnlyRootFilesystem: true,
           capabilities: { drop: ['ALL'] },
         },
-        volumeMounts: [
-          ...(file === undefined ? [] : [mount]),
-          { name: 'results', mountPath: RESULTS_MOUNT },
-          ...google.mounts,
-          ...trust.mounts,
-        ],
+        volumeMounts: mounts,
       },
     ],
-    volumes: [
-      ...(file === undefined
-        ? []
-        : [{ name: 'pull-secret', secret: { secretName: file, defaultMode: 0o444 } }]),
-      { name: 'results', emptyDir: { sizeLimit: '1Mi' } },
-      ...google.volumes,
-      ...trust.volumes,
-    ],
+    volumes,
   };
 }
 
-function containerEnv(input: PullSecretJobInput): readonly EnvVar[] {
-  const plain = Object.entries(input.env).map(([name, value]) => ({ name, value }));
-  if (input.dataSecret === undefined) return plain;
-  if (input.passAs === 'file')
-    return [...plain, { name: 'PULL_SECRET_FILE', value: `${PULL_SECRET_MOUNT}/${PULL_SECRET_KEY}` }];
-  const reference = { secretKeyRef: { name: input.dataSecret, key: PULL_SECRET_KEY } };
-  return [...plain, { name: 'PULL_SECRET_DATA', valueFrom: reference }];
+/** Passes the temporary Secret to the Job. */
+function pullSecretOfPod({ passAs, dataSecret }: PullSecretJobInput): PodParts {
+  if (dataSecret === undefined) return NO_PARTS;
+  if (passAs === 'env') {
+    const reference = { secretKeyRef: { name: dataSecret, key: PULL_SECRET_KEY } };
+    return { ...NO_PARTS, env: [{ name: 'PULL_SECRET_DATA', valueFrom: reference }] };
+  }
+  const volume = { name: 'pull-secret', secret: { secretName: dataSecret, defaultMode: 0o444 } };
+  return {
+    ...mountedAt(PULL_SECRET_MOUNT, volume),
+    env: [{ name: 'PULL_SECRET_FILE', value: `${PULL_SECRET_MOUNT}/${PULL_SECRET_KEY}` }],
+  };
 }
 
 /** ClusterRole that allows access to the one Secret; bound per management namespace. */

@@ -3,7 +3,7 @@
  * records a location before writing to it; a deletion is complete when every recorded location is proven removed.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { HyperfleetCluster } from './cluster.ts';
 import { fillTemplate, gcpSecretName } from './names.ts';
 import type { AdapterSettings } from './options.ts';
@@ -56,6 +56,12 @@ export function readPlace(text: string): Place | undefined {
   if (!PROJECT_ID.test(project) || !GCP_SECRET_NAME.test(secret)) return undefined;
   if (location === undefined) return { kind: 'google', project, secret };
   return LOCATION.test(location) ? { kind: 'google', project, location, secret } : undefined;
+}
+
+/** The namespaces among the locations. */
+export function namespacesOf(places: readonly string[]): readonly string[] {
+  const found = places.map(readPlace).filter((place) => place?.kind === 'kubernetes');
+  return [...new Set(found.map(({ namespace }) => namespace))];
 }
 
 /** Sorted and without duplicates; invalid locations are skipped. */
@@ -133,9 +139,7 @@ export const CHALLENGE_LABEL = 'pullwright-tenant';
  */
 export function challengeOf({ tenantFields }: HyperfleetCluster, { tenantKey }: AdapterSettings): string {
   const tenant = Object.hasOwn(tenantFields, tenantKey) ? (tenantFields[tenantKey] ?? '') : '';
-  return tenant === ''
-    ? ''
-    : createHash('sha256').update(`${tenantKey}\n${tenant}`).digest('hex').slice(0, 32);
+  return tenant === '' ? '' : hash('sha256', `${tenantKey}\n${tenant}`).slice(0, 32);
 }
 
 /** Why the tenant of a cluster may not use its project; undefined if it may. Checked before any request to the project. */

@@ -21,7 +21,7 @@ import {
 } from '../names.ts';
 import { PULL_SECRET_KEY, pullSecretBinding, pullSecretJob, RESULTS_MOUNT } from '../objects.ts';
 import type { AdapterSettings } from '../options.ts';
-import { challengeOf, managementNamespace, readPlace, secretLocation } from '../places.ts';
+import { challengeOf, managementNamespace, namespacesOf, secretLocation } from '../places.ts';
 import { contentHash, type Effect, targetHash } from './desired-state.ts';
 import type { RecordView } from './observe.ts';
 
@@ -119,10 +119,7 @@ export function boundNamespaces(
     const namespace = managementNamespace(cluster, settings);
     return namespace === '' ? [] : [namespace];
   }
-  const found = places
-    .map(readPlace)
-    .flatMap((place) => (place?.kind === 'kubernetes' ? [place.namespace] : []));
-  return [...new Set(found)];
+  return namespacesOf(places);
 }
 
 function annotations(
