@@ -18,16 +18,8 @@ export function within<T>(ms: number, work: Promise<T>): Promise<T> {
   return withDeadline(work, ms, () => Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
 }
 
-export interface Pulse {
-  /** Whether the last check succeeded; false before the first one. */
-  connected(): boolean;
-  /** Checks at once, because a request has failed. */
-  doubt(): void;
-  stop(): void;
-}
-
 /** Interval and timeout of the checks. */
-const PULSE_MS = 10_000;
+const CHECK_MS = 10_000;
 
 /**
  * Checks the broker now and periodically, and logs changes.
@@ -35,12 +27,12 @@ const PULSE_MS = 10_000;
  * @param ask resolves when the broker responds; rejects with the error otherwise
  * @param usable logged when the broker becomes usable; `unusable` when it no longer is
  */
-export function feelPulse(
+export function checkPeriodically(
   ask: () => Promise<void>,
   note: BrokerNote,
   usable: { readonly message: string; readonly fields: Readonly<Record<string, string>> },
   unusable: string,
-): Pulse {
+) {
   const over = new AbortController();
   let doubted = new AbortController();
   let alive: boolean | undefined;
@@ -54,18 +46,20 @@ export function feelPulse(
     while (!over.signal.aborted) {
       doubted = new AbortController();
       try {
-        await within(PULSE_MS, ask());
+        await within(CHECK_MS, ask());
         see(true);
       } catch (error) {
         see(false, error);
       }
       const signal = AbortSignal.any([over.signal, doubted.signal]);
-      await sleep(PULSE_MS, undefined, { signal }).catch(() => undefined);
+      await sleep(CHECK_MS, undefined, { signal }).catch(() => undefined);
     }
   };
   void run();
   return {
+    /** Whether the last check succeeded; false before the first one. */
     connected: () => alive === true,
+    /** Checks at once, because a request has failed. */
     doubt: () => doubted.abort(),
     stop: () => over.abort(),
   };

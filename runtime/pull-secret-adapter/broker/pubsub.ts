@@ -1,12 +1,12 @@
 /** Google Pub/Sub with Google's client (53 MB), loaded only if selected. The client honours `PUBSUB_EMULATOR_HOST`. */
-import type { ClientConfig, Message, PubSub as PubSubClient } from '@google-cloud/pubsub';
+import type { Message, PubSub as PubSubClient } from '@google-cloud/pubsub';
 import {
   type BrokerNote,
   type Consumer,
+  checkPeriodically,
   codeOf,
   DELIVERY_ATTEMPTS,
   Deliveries,
-  feelPulse,
   GOODBYE_MS,
   type Handler,
   MESSAGE_ID_HEADER,
@@ -44,9 +44,8 @@ const CONNECTION: Readonly<Record<string, number>> = {
 /** Starts consuming. The client extends the lease of a message while it is handled. */
 export async function consumePubSub(options: PubSubOptions, handler: Handler): Promise<Consumer> {
   const { topology, note } = options;
-  const { Duration, PubSub } = await import('@google-cloud/pubsub');
-  const client = new PubSub(configOf(options));
-  if (options.createIfMissing === true) await createAll(client, topology);
+  const { Duration } = await import('@google-cloud/pubsub');
+  const client = await openClient(options);
   const subscription = client.subscription(topology.subscription, {
     streamingOptions: { retryMaxBackoff: Duration.from({ milliseconds: REOPEN_MS }) },
     // The default nacks messages that are still being handled.
@@ -67,25 +66,25 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
   };
   subscription.on('message', (message: Message) => void settle(message));
   // The client reopens its stream silently, so the state of the connection must be checked.
-  const pulse = feelPulse(
+  const health = checkPeriodically(
     () => ask(client, 'SubscriberClient', 'acknowledge', { subscription: topology.subscription, ackIds: [] }),
     note,
     { message: 'Consuming from Pub/Sub', fields: { subscription: topology.subscription } },
     'Pub/Sub does not answer, or refuses the subscription',
   );
-  subscription.on('debug', () => pulse.doubt());
+  subscription.on('debug', () => health.doubt());
   subscription.on('error', (error: unknown) => {
     if (deliveries.closed) return;
-    pulse.doubt();
+    health.doubt();
     note('warn', 'The Pub/Sub subscription failed', { code: codeOf(error) });
     // The client stops for good on errors it treats as final, such as a missing permission or subscription.
     clearTimeout(reopening);
     reopening = setTimeout(() => subscription.open(), REOPEN_MS);
   });
   return {
-    connected: () => pulse.connected(),
+    connected: health.connected,
     close: async () => {
-      pulse.stop();
+      health.stop();
       clearTimeout(reopening);
       const handled = deliveries.close();
       const ended = subscription.close();
@@ -125,11 +124,9 @@ async function leave(client: PubSubClient, ended: Promise<void>): Promise<void> 
 /** Opens a publisher. */
 export async function publishPubSub(options: PubSubOptions): Promise<Publisher> {
   const { topology, note } = options;
-  const { PubSub } = await import('@google-cloud/pubsub');
-  const client = new PubSub(configOf(options));
-  if (options.createIfMissing === true) await createAll(client, topology);
+  const client = await openClient(options);
   const topic = client.topic(topology.topic);
-  const pulse = feelPulse(
+  const health = checkPeriodically(
     () => ask(client, 'PublisherClient', 'publish', { topic: topology.topic, messages: [] }),
     note,
     { message: 'Publishing to Pub/Sub', fields: { topic: topology.topic } },
@@ -140,16 +137,19 @@ export async function publishPubSub(options: PubSubOptions): Promise<Publisher> 
       const message = { data: Buffer.from(body), attributes: { [MESSAGE_ID_HEADER]: id } };
       await within(PUBLISH_MS, topic.publishMessage(message));
     },
-    connected: () => pulse.connected(),
+    connected: health.connected,
     close: () => {
-      pulse.stop();
+      health.stop();
       return leave(client, Promise.resolve());
     },
   };
 }
 
-function configOf({ project }: PubSubOptions): ClientConfig {
-  return { projectId: project, ...CONNECTION };
+async function openClient({ project, topology, createIfMissing }: PubSubOptions): Promise<PubSubClient> {
+  const { PubSub } = await import('@google-cloud/pubsub');
+  const client = new PubSub({ projectId: project, ...CONNECTION });
+  if (createIfMissing === true) await createAll(client, topology);
+  return client;
 }
 
 async function createAll(client: PubSubClient, topology: PubSubTopology): Promise<void> {

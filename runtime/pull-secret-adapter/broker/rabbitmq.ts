@@ -3,6 +3,7 @@
  * dead-letter queue. Without the latter, which that library lacks, one message of invalid JSON blocks its queue.
  */
 import { type AsyncMessage, Connection, ConsumerStatus, type Envelope } from 'rabbitmq-client';
+import { defined } from '../../core/record.ts';
 import { type Redacted, reveal } from '../../core/redacted.ts';
 import {
   type BrokerNote,
@@ -91,8 +92,7 @@ function letterOf(message: AsyncMessage, reason: string, queue: string): Envelop
   return {
     routingKey: queue,
     durable: true,
-    ...(contentType === undefined ? {} : { contentType }),
-    ...(messageId === undefined ? {} : { messageId }),
+    ...defined({ contentType, messageId }),
     headers: { ...(message.headers as object | undefined), 'x-pullwright-reason': reason },
   };
 }
