@@ -1,5 +1,6 @@
 /** Client of the HyperFleet API. Supports the current API (PUT of statuses) and the one of the requirement (POST). */
 
+import { z } from 'zod';
 import { type BackOff, backOffMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
 import { jsonOf, recordOf, textOf } from '../core/record.ts';
@@ -102,7 +103,9 @@ async function once(
     return answerOf(await http.ask(request, MOST_BYTES));
   } catch (error) {
     if (!(error instanceof HttpError)) throw error;
-    return { status: 0, code: FAULTS[error.failure] ?? noConnection(error), body: undefined };
+    const { failure, code } = error;
+    const lost = code === undefined ? 'no connection' : `no connection (${code})`;
+    return { status: 0, code: FAULTS[failure] ?? lost, body: undefined };
   }
 }
 
@@ -125,10 +128,6 @@ const FAULTS: Readonly<Record<string, string>> = {
 
 function isTooLarge({ status, code }: Answer): boolean {
   return status === 0 && code === FAULTS['AnswerTooLarge'];
-}
-
-function noConnection({ code }: HttpError): string {
-  return code === undefined ? 'no connection' : `no connection (${code})`;
 }
 
 const HINTS: Readonly<Record<number, string>> = {
@@ -259,7 +258,10 @@ export class HyperfleetApi {
           continue;
         }
         if (isGone(answer)) return;
-        const { items, total } = listIn(answer, [verb, subject]);
+        if (answer.status !== 200) throw refused(verb, subject, answer);
+        const { data: list } = listPage.safeParse(answer.body);
+        if (list === undefined) throw refused(verb, subject, { ...answer, code: 'without a list' });
+        const { items, total } = list;
         // The API, or a cache in front of it, ignores the page number. Pages of one document may repeat.
         const names = JSON.stringify(items.map(recordOf).map(({ id, adapter }) => [id, adapter]));
         if (items.length > 1 && names === before) throw fault('the same page again, whichever was requested');
@@ -310,16 +312,7 @@ export class HyperfleetApi {
   }
 }
 
-/** @throws PullwrightError if the response is not a page of a list */
-function listIn(
-  answer: Answer,
-  [verb, subject]: readonly [string, string],
-): { readonly items: readonly unknown[]; readonly total: number | undefined } {
-  if (answer.status !== 200) throw refused(verb, subject, answer);
-  const { items, total } = recordOf(answer.body);
-  if (!Array.isArray(items)) throw refused(verb, subject, { ...answer, code: 'without a list' });
-  return { items: items as unknown[], total: typeof total === 'number' ? total : undefined };
-}
+const listPage = z.object({ items: z.array(z.unknown()), total: z.number().optional().catch(undefined) });
 
 /** The valid clusters; others are skipped. The ID must be safe in a path and an object name. */
 function clustersIn(items: readonly unknown[]): readonly HyperfleetCluster[] {

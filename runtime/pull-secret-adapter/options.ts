@@ -207,14 +207,12 @@ export function fieldFlags(fields: Fields, defaults: object): Flags {
   const values = defaults as Readonly<Record<string, unknown>>;
   return Object.fromEntries(
     Object.entries(fields).map(([field, schema]) => {
-      const [, shown = ''] = fieldArgs([field], { [field]: plainDefault(values[field]) });
+      const { [field]: value } = values;
+      const plain = Array.isArray(value) ? value.join(', ') : value;
+      const [, shown = ''] = fieldArgs([field], { [field]: plain });
       return [flagName(field), { ...flagOf(field, schema), ...(shown === '' ? {} : { default: shown }) }];
     }),
   );
-}
-
-function plainDefault(value: unknown): unknown {
-  return Array.isArray(value) ? value.join(', ') : value;
 }
 
 function flagOf(field: string, schema: z.ZodType): Flag<unknown> {

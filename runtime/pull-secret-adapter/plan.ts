@@ -70,7 +70,8 @@ function reasonsOf(preconditions: readonly Precondition[]): readonly string[] {
   return preconditions.flatMap(({ reason }) => reason ?? []);
 }
 
-function problem(
+/** A plan that blocks work for these reasons. */
+export function problem(
   verdict: PlanProblem['verdict'],
   reason: PlanProblem['reason'],
   reasons: readonly string[],

@@ -4,7 +4,7 @@
  * have a base64 `auth` for both the kubelet and CRI-O. Otherwise a partly working secret would be reported as available.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   type ConfigProblem,
   type DockerConfigEntry,
@@ -80,7 +80,7 @@ export function judgePullSecret(secret: Redacted<string>): readonly string[] {
 
 /** Hex SHA-256 of the exact text. */
 export function pullSecretHash(secret: Redacted<string>): string {
-  return createHash('sha256').update(reveal(secret)).digest('hex');
+  return hash('sha256', reveal(secret));
 }
 
 /** The message of the existing job, which treats the document `null` as an empty object. */

@@ -13,7 +13,7 @@ async function scrape(secrets: SecretMetrics): Promise<readonly string[]> {
 
 test('age, count and result of each cluster; the last pass wins; what is gone is gone', async () => {
   const secrets = new SecretMetrics();
-  secrets.lead(true);
+  secrets.isLeading = true;
   const data = { versionCreatedTime: '2026-01-01T00:00:00.000Z', enabledVersions: 2 };
   secrets.reconciled('cls-1', { phase: 'failed', reason: 'QuotaExceeded', data: {} });
   secrets.reconciled('cls-1', { phase: 'stored', reason: 'SecretAvailable', data });
@@ -30,7 +30,7 @@ test('age, count and result of each cluster; the last pass wins; what is gone is
 
 test('what a cluster document or an old report holds instead of a time or a number is left out', async () => {
   const secrets = new SecretMetrics();
-  secrets.lead(true);
+  secrets.isLeading = true;
   secrets.reconciled('cls-1', {
     phase: 'stored',
     reason: 'SecretAvailable',
@@ -44,11 +44,11 @@ test('only the leader speaks, and what other replicas did is in what it lists', 
   secrets.reconciled('cls-1', { phase: 'failed', reason: 'QuotaExceeded', data: {} });
   secrets.reconciled('cls-2', { phase: 'stored', reason: 'SecretAvailable', data: {} });
   assert.deepEqual(await scrape(secrets), []);
-  secrets.lead(true);
+  secrets.isLeading = true;
   secrets.listed(new Map([['cls-1', 'SecretAvailable']]), new Set(['cls-1', 'cls-2']));
   assert.deepEqual(await scrape(secrets), [
     'pullwright_pull_secret_result{cluster="cls-1",reason="SecretAvailable"} 1',
   ]);
-  secrets.lead(false);
+  secrets.isLeading = false;
   assert.deepEqual(await scrape(secrets), []);
 });

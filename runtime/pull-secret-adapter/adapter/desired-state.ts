@@ -4,10 +4,10 @@
  * A denied permission may be granted without a change of the cluster document, so a denial is retried after an hour. A terminal
  * failure waits for a change of the cluster.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { type BackOff, exponentialMs } from '../../core/back-off.ts';
-import { recordOf, textOf } from '../../core/record.ts';
+import { defined, recordOf, textOf } from '../../core/record.ts';
 import { type AdapterStatus, type HyperfleetCluster, map } from '../cluster.ts';
 import type { AdapterSettings } from '../options.ts';
 import { type OutcomeClass, type OutcomeReason, outcomeClass } from '../outcome.ts';
@@ -87,7 +87,15 @@ export function contentHash(cluster: HyperfleetCluster): string {
 /** Hash of the desired locations of a cluster's pull secret. */
 export function targetHash(cluster: HyperfleetCluster, settings: AdapterSettings): string {
   const text = wantedPlaces(cluster, settings).join('\n');
-  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+  return hash('sha256', text).slice(0, 16);
+}
+
+/** Whether content and locations are the desired ones. */
+export function isDesired(
+  { cluster, settings }: DesiredState,
+  { content, target }: { readonly content?: unknown; readonly target?: unknown },
+): boolean {
+  return content === contentHash(cluster) && target === targetHash(cluster, settings);
 }
 
 /** Our own report, of any generation. */
@@ -190,16 +198,17 @@ export function storedOf(situation: DesiredState): StoredState | undefined {
 /** The stored state, if it has the desired content and locations. */
 export function currentStored(situation: DesiredState): StoredState | undefined {
   const stored = storedOf(situation);
-  const { cluster, settings } = situation;
-  const isCurrent =
-    stored?.content === contentHash(cluster) && stored.target === targetHash(cluster, settings);
-  return isCurrent && stored.content !== '' ? stored : undefined;
+  return stored !== undefined && stored.content !== '' && isDesired(situation, stored) ? stored : undefined;
 }
 
-/** The last attempt for the present generation, content and locations; undefined if there was none. */
+/**
+ * The last attempt for the present generation, content and locations; undefined if there was none. A failure counts only for its
+ * generation: a change of the cluster triggers a retry.
+ */
 export function attemptOf(situation: DesiredState): Attempt | undefined {
   const own = ownStatus(situation);
-  if (own === undefined || !speaksOfThis(own, situation)) return undefined;
+  if (own?.observed_generation !== situation.cluster.generation || !isDesired(situation, own.data))
+    return undefined;
   const { failed, failure } = own.data;
   const { reason, message, verifyRequest } = recordOf(failure);
   const finished = textOf(own.metadata['completed_time'] ?? own.last_report_time);
@@ -212,16 +221,6 @@ export function attemptOf(situation: DesiredState): Attempt | undefined {
     verifyRequest: textOf(verifyRequest),
     ageMs: situation.now.getTime() - (Date.parse(finished) || 0),
   };
-}
-
-/** A failure counts only for its generation: a change of the cluster triggers a retry. */
-function speaksOfThis(own: AdapterStatus, { cluster, settings }: DesiredState): boolean {
-  const { content, target } = own.data;
-  return (
-    own.observed_generation === cluster.generation &&
-    content === contentHash(cluster) &&
-    target === targetHash(cluster, settings)
-  );
 }
 
 // Reports.
@@ -253,8 +252,8 @@ export function outcomeOf(
     effects = secretRemoval(situation),
     afterReport = [],
     requeueAfterMs = Number.POSITIVE_INFINITY,
+    places = recordedPlaces(situation),
   } = next;
-  const { places = recordedPlaces(situation) } = next;
   const report = statusReport(
     settings.adapterName,
     cluster.generation,
@@ -339,9 +338,6 @@ export function times(job: JobView | undefined): Readonly<Record<string, string>
   const started = job?.startedAt;
   const completed = job?.finishedAt;
   const seconds = (Date.parse(completed ?? '') - Date.parse(started ?? '')) / 1000;
-  return {
-    ...(started === undefined ? {} : { started_time: started }),
-    ...(completed === undefined ? {} : { completed_time: completed }),
-    ...(Number.isFinite(seconds) ? { duration: `${seconds}s` } : {}),
-  };
+  const duration = Number.isFinite(seconds) ? `${seconds}s` : undefined;
+  return defined({ started_time: started, completed_time: completed, duration });
 }

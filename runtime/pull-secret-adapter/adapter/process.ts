@@ -30,13 +30,6 @@ import { labelReporter, type PassContext, type PassResult, reconcileCluster } fr
 // The queue of clusters: the engine's work queue with workers, and with promises for waiting events. An event during a pass waits
 // for the next pass, so a thousand events of one cluster cause two passes.
 
-/** The result of a pass for the queue. */
-interface PassEnd {
-  readonly requeueAfterMs?: number;
-  /** An error that was reported: the event is acknowledged, and the pass is retried with back-off. */
-  readonly fault?: unknown;
-}
-
 /** Why a cluster was queued. An event wins, then the latest other trigger, then the requeue time of the last pass. */
 type FoundBy = 'event' | 'sweep' | 'job' | 'record' | 'time';
 
@@ -47,8 +40,8 @@ interface PassReason {
 }
 
 export interface ClusterQueueOptions {
-  /** Runs one pass; may reject. */
-  readonly reconcile: (id: string, why: PassReason) => Promise<PassEnd>;
+  /** Runs one pass; may reject. After a `fault` the event is acknowledged, and the pass is retried with back-off. */
+  readonly reconcile: (id: string, why: PassReason) => Promise<Pick<PassResult, 'requeueAfterMs' | 'fault'>>;
   /** Number of workers. @default {20} */
   readonly concurrency?: number;
   /** Called when a pass failed; `failures` counts consecutive failures. */
@@ -306,12 +299,12 @@ async function leadWhenElected(
   logger.info('this process leads');
   const stop = new AbortController();
   // Only the leader reconciles every cluster, so only it exports their metrics.
-  secrets.lead(true);
+  secrets.isLeading = true;
   const informers = [watchJobs(process, clusters), watchRecords(process, clusters)];
   const sweeping = sweep(process, clusters, secrets, AbortSignal.any([signal, stop.signal]));
   await election.keep(signal);
   stop.abort();
-  secrets.lead(false);
+  secrets.isLeading = false;
   for (const informer of informers) informer.stop();
   await sweeping;
   if (signal.aborted) await election.release().catch(() => undefined);
@@ -425,12 +418,8 @@ type Passed = Pick<PassResult, 'phase' | 'reason' | 'data'>;
 
 export class SecretMetrics {
   readonly #clusters = new Map<string, Passed>();
-  #isLeading = false;
-
-  /** Sets whether this process leads. */
-  lead(isLeading: boolean): void {
-    this.#isLeading = isLeading;
-  }
+  /** Whether this process leads. */
+  isLeading = false;
 
   /** Records the result of a pass. */
   reconciled(cluster: string, pass: Passed): void {
@@ -458,7 +447,7 @@ export class SecretMetrics {
 
   /** Computed per scrape, because there may be thousands. */
   samples(): readonly Sample[] {
-    if (!this.#isLeading) return [];
+    if (!this.isLeading) return [];
     return [...this.#clusters].flatMap(([cluster, pass]) => samplesOf(cluster, pass));
   }
 }

@@ -8,6 +8,7 @@
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Logger } from '../../core/logger.ts';
+import { defined } from '../../core/record.ts';
 import type { Metrics } from '../../engine/metrics.ts';
 import { type ApiError, immutableText, isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -18,7 +19,7 @@ import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { CLUSTER_LABEL, clusterSelector, dataSecretName, recordName } from '../names.ts';
 import type { AdapterSettings } from '../options.ts';
 import type { OutcomeReason } from '../outcome.ts';
-import { readPlace, wantedPlaces } from '../places.ts';
+import { namespacesOf, wantedPlaces } from '../places.ts';
 import { type AvailabilityVerdict, type StatusReport, sameReport, statusReport } from '../status-report.ts';
 import {
   type ClusterOutcome,
@@ -54,7 +55,9 @@ function faultReport(
     ? 'ManagementPermissionDenied'
     : 'ManagementClusterUnavailable';
   const fault: AvailabilityVerdict = [false, reason, describeError(error)];
-  const current = own !== undefined && speaksOf(own, cluster) ? own : undefined;
+  const isCurrent =
+    own?.observed_generation === cluster.generation && own.data['content'] === contentHash(cluster);
+  const current = isCurrent ? own : undefined;
   const stands = (type: string): AvailabilityVerdict => {
     const found = current?.conditions.find((condition) => condition.type === type);
     if (found === undefined) return fault;
@@ -74,10 +77,6 @@ function faultReport(
     current?.data ?? { ...own?.data, ...content, failed: false },
     (current?.metadata ?? {}) as NonNullable<StatusReport['metadata']>,
   );
-}
-
-function speaksOf(own: AdapterStatus, cluster: HyperfleetCluster): boolean {
-  return own.observed_generation === cluster.generation && own.data['content'] === contentHash(cluster);
 }
 
 export interface PassContext extends EffectContext {
@@ -206,7 +205,7 @@ function resultOf(result: ClusterOutcome, answer: Reported): PassResult {
     reported: answer === 'stored',
     reason: result.report.conditions[0]?.reason ?? '',
     data: result.report.data,
-    ...(requeueAfterMs === undefined ? {} : { requeueAfterMs }),
+    ...defined({ requeueAfterMs }),
   };
 }
 
@@ -261,10 +260,7 @@ async function readNamespaces(
   places: readonly string[],
   { kube }: PassContext,
 ): Promise<Readonly<Record<string, NamespaceState>>> {
-  const names = new Set(
-    places.map(readPlace).flatMap((place) => (place?.kind === 'kubernetes' ? [place.namespace] : [])),
-  );
-  const states = [...names].map(async (name) => {
+  const states = namespacesOf(places).map(async (name) => {
     const namespace = await kube.get({ apiVersion: 'v1', kind: 'Namespace', name });
     const isTerminating = namespace?.metadata.deletionTimestamp !== undefined;
     return [name, namespace === undefined ? 'gone' : isTerminating ? 'terminating' : 'active'] as const;

@@ -15,7 +15,7 @@ import {
   tenancyFault,
   wantedPlaces,
 } from '../places.ts';
-import { type Plan, type PlanProblem, planCluster } from '../plan.ts';
+import { type Plan, type PlanProblem, planCluster, problem } from '../plan.ts';
 import type { AvailabilityVerdict } from '../status-report.ts';
 import {
   type Attempt,
@@ -29,6 +29,7 @@ import {
   failedAttempt,
   failureData,
   failureVerdicts,
+  isDesired,
   jobMetadata,
   outcomeOf,
   ownStatus,
@@ -58,7 +59,9 @@ function reconcileWork(situation: DesiredState): ClusterOutcome {
   const stale = situation.jobs.filter((job) => !isCurrent(situation, job));
   // A Job for other content could overwrite the new secret, so it must be removed first.
   if (stale.length > 0) {
-    const effects = [...stale.filter((job) => !job.removing).map(removal), ...orphan(situation, plan)];
+    // A new Job will use the temporary Secret.
+    const orphan = plan.verdict === 'ready' ? [] : secretRemoval(situation);
+    const effects = [...stale.filter((job) => !job.removing).map(removal), ...orphan];
     return inProgress(situation, 1, { effects, requeueAfterMs: 1000 }, plan);
   }
   const job = situation.jobs.find((candidate) => candidate.purpose === 'store');
@@ -71,30 +74,17 @@ function reconcileWork(situation: DesiredState): ClusterOutcome {
       ? failed(situation, failedAttempt(job, situation.now), job)
       : standing(situation, stored, job);
   }
-  const repair = secretIsRight(situation, job)
-    ? []
-    : [{ do: 'repair-secret', jobUid: job.uid, job: job.name } as const];
-  return inProgress(situation, job.attempt, { effects: repair, job }, plan);
+  const { secret } = situation;
+  const isIntact = secret?.hash === contentHash(cluster) && secret.ownerUids.includes(job.uid);
+  const repair = { do: 'repair-secret', jobUid: job.uid, job: job.name } as const;
+  return inProgress(situation, job.attempt, { effects: isIntact ? [] : [repair], job }, plan);
 }
 
 /** Whether the Job stores the desired content in the desired locations. */
-function isCurrent({ cluster, settings }: DesiredState, job: JobView): boolean {
+function isCurrent(situation: DesiredState, { phase, generation, purpose, hash, target }: JobView): boolean {
   // A change of the cluster triggers a retry of a failed Job.
-  if (job.phase === 'failed' && job.generation !== cluster.generation) return false;
-  return (
-    job.purpose === 'store' &&
-    job.hash === contentHash(cluster) &&
-    job.target === targetHash(cluster, settings)
-  );
-}
-
-/** Removes the temporary Secret, unless a new Job will use it. */
-function orphan(situation: DesiredState, plan: Plan): readonly Effect[] {
-  return plan.verdict === 'ready' ? [] : secretRemoval(situation);
-}
-
-function secretIsRight({ cluster, secret }: DesiredState, job: JobView): boolean {
-  return secret?.hash === contentHash(cluster) && secret.ownerUids.includes(job.uid);
+  if (phase === 'failed' && generation !== situation.cluster.generation) return false;
+  return purpose === 'store' && isDesired(situation, { content: hash, target });
 }
 
 /** The outcome without a Job, by the last report. */
@@ -272,26 +262,17 @@ function storeGate({ cluster, namespaces, settings }: DesiredState, plan: Plan):
   if (plan.verdict === 'waiting' || plan.verdict === 'invalid') return plan;
   const { preconditions } = plan;
   const faults = nameFaults(cluster, settings);
-  if (faults.length > 0)
-    return { verdict: 'invalid', reason: 'InvalidConfiguration', message: faults.join('; '), preconditions };
-  const unproven = tenancyFault(cluster, settings);
-  if (unproven !== undefined)
-    return {
-      verdict: 'waiting',
-      reason: 'TenancyUnproven',
-      message: unproven,
-      preconditions,
-      retryAfterMs: LOOK_AGAIN_MS,
-    };
-  const namespace = managementNamespace(cluster, settings);
-  if (namespaces[namespace] !== 'terminating') return undefined;
-  return {
-    verdict: 'waiting',
-    reason: 'ManagementNamespaceTerminating',
-    message: `the management namespace "${namespace}" is being deleted`,
-    preconditions,
+  if (faults.length > 0) return problem('invalid', 'InvalidConfiguration', faults, preconditions);
+  const waiting = (reason: PlanProblem['reason'], message: string): PlanProblem => ({
+    ...problem('waiting', reason, [message], preconditions),
     retryAfterMs: LOOK_AGAIN_MS,
-  };
+  });
+  const unproven = tenancyFault(cluster, settings);
+  if (unproven !== undefined) return waiting('TenancyUnproven', unproven);
+  const namespace = managementNamespace(cluster, settings);
+  return namespaces[namespace] === 'terminating'
+    ? waiting('ManagementNamespaceTerminating', `the management namespace "${namespace}" is being deleted`)
+    : undefined;
 }
 
 /**

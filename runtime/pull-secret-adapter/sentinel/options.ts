@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Flags } from '../../cli/flags.ts';
 import { UsageError } from '../../core/errors.ts';
 import { type Frozen, optional } from '../../core/kubernetes/fields.ts';
+import { defined } from '../../core/record.ts';
 import { DEFAULT_DEPENDENCIES, fieldArgs, fieldFlags, fieldValues, secondsFrom } from '../options.ts';
 import { DEFAULT_MESSAGES, dataSchema, decisionSchema, type Messages, readMessages } from './messages.ts';
 
@@ -14,11 +15,8 @@ export function messagesOf({
   messageDecision,
   messageData,
 }: SentinelInput): Readonly<Record<string, unknown>> | undefined {
-  if (messageDecision === undefined && messageData === undefined) return undefined;
-  return {
-    ...(messageDecision === undefined ? {} : { message_decision: messageDecision }),
-    ...(messageData === undefined ? {} : { message_data: messageData }),
-  };
+  const messages = defined({ message_decision: messageDecision, message_data: messageData });
+  return Object.keys(messages).length === 0 ? undefined : messages;
 }
 
 /** The options with their defaults, and the compiled messages. */

@@ -11,6 +11,7 @@ import { exponentialMs } from '../../core/back-off.ts';
 import { describeError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { inParallel } from '../../core/parallel.ts';
+import { defined } from '../../core/record.ts';
 import { type Metrics, servePorts } from '../../engine/metrics.ts';
 import { codeOf, type Publisher } from '../broker/broker.ts';
 import { encodeCloudEvent } from '../cloud-event.ts';
@@ -31,7 +32,7 @@ export function decideToPublish(
     debounceSeconds,
   }: Pick<SentinelSettings, 'maxAgeSeconds' | 'debounceSeconds'> = DEFAULT_SENTINEL,
 ): MessageVerdict {
-  const condition = resource.conditions.find((candidate) => candidate.type === 'Reconciled');
+  const condition = reconciledOf(resource);
   const age = (now.getTime() - Date.parse(condition?.last_updated_time ?? '')) / 1000;
   const limit = condition?.status === 'True' ? maxAgeSeconds : debounceSeconds;
   const publish =
@@ -39,6 +40,10 @@ export function decideToPublish(
     // Without any report, only a new resource is due.
     (Number.isNaN(age) ? resource.generation === 1 : age > limit);
   return { publish, reason: publish ? 'message decision matched' : 'message decision result is false' };
+}
+
+function reconciledOf({ conditions }: Pick<HyperfleetCluster, 'conditions'>) {
+  return conditions.find((condition) => condition.type === 'Reconciled');
 }
 
 /** The `search` parameter that selects clusters by label: sorted, quotes doubled. */
@@ -84,8 +89,6 @@ interface End {
   readonly why?: string;
 }
 
-const NOT_DUE: End = { is: 'not due' };
-
 /** Clusters handled at the same time. */
 const PARALLEL = 50;
 /** A cluster that waits longer for its dependencies is not counted as waiting. */
@@ -115,11 +118,9 @@ export class Sentinel {
    */
   async poll(now: Date): Promise<SentinelCount> {
     const seen = new Map<string, Memory>();
-    let clusters = 0;
     const ends: End[] = [];
     const all = (is: End['is']): readonly End[] => ends.filter((end) => end.is === is);
     for await (const group of groups(this.#api.clusters(searchByLabels(this.#settings.labels)))) {
-      clusters += group.length;
       const work = (cluster: HyperfleetCluster): Promise<End> => {
         const memory = this.#memories.get(cluster.id) ?? {};
         for (const memories of [this.#memories, seen]) memories.set(cluster.id, memory);
@@ -133,14 +134,13 @@ export class Sentinel {
     if (failed.length === 0) this.#memories = seen;
     const since = [...seen.values()].map(({ waiting }) => waiting?.since ?? Number.NEGATIVE_INFINITY);
     return {
-      clusters,
+      clusters: ends.length,
       published: all('published').length,
       held: all('held').length,
       failed: failed.length,
       undecided: undecided.length,
       waiting: since.filter((one) => now.getTime() - one < EXPECTED_MS).length,
-      ...(failed[0] === undefined ? {} : { cause: failed[0].cause }),
-      ...(undecided[0] === undefined ? {} : { undecidedCause: undecided[0].why ?? '' }),
+      ...defined({ cause: failed[0]?.cause, undecidedCause: undecided[0]?.why }),
     };
   }
 
@@ -149,7 +149,8 @@ export class Sentinel {
     if (!publish) {
       // No event is due any more.
       delete memory.sent;
-      return failed === true ? { is: 'undecided', why: `cluster "${cluster.id}": ${reason}` } : NOT_DUE;
+      if (failed !== true) return { is: 'not due' };
+      return { is: 'undecided', why: `cluster "${cluster.id}": ${reason}` };
     }
     const next = this.#next(cluster, memory, now);
     if (next === undefined) return { is: 'held' };
@@ -170,7 +171,9 @@ export class Sentinel {
     const verdict = decideToPublish(cluster, now, this.#settings);
     if (rule === 'reconcile') return verdict;
     const state = stateOf(cluster);
-    const isFirst = !isReconciled(cluster) && memory.spokenOf !== state;
+    const found = reconciledOf(cluster);
+    const isReconciled = found?.status === 'True' && found.observed_generation === cluster.generation;
+    const isFirst = !isReconciled && memory.spokenOf !== state;
     const isDue = verdict.publish || isFirst;
     const isWaiting = isDue && (await this.#isWaiting(cluster));
     if (!isWaiting) delete memory.waiting;
@@ -190,14 +193,9 @@ export class Sentinel {
   /** The event to remember; undefined if the same was published recently. */
   #next(cluster: HyperfleetCluster, { sent: before }: Memory, now: Date): Memory['sent'] {
     const { debounceSeconds, repeatLimitSeconds } = this.#settings;
-    const reconciled = cluster.conditions.find((condition) => condition.type === 'Reconciled');
     const { generation, deleting } = cluster;
-    const observation = JSON.stringify([
-      generation,
-      deleting,
-      reconciled?.status,
-      reconciled?.last_updated_time,
-    ]);
+    const { status, last_updated_time: updated } = reconciledOf(cluster) ?? {};
+    const observation = JSON.stringify([generation, deleting, status, updated]);
     const first = { observation, at: now.getTime(), pauseMs: debounceSeconds * 1000 };
     if (before?.observation !== observation || repeatLimitSeconds === 0) return first;
     if (now.getTime() - before.at < before.pauseMs) return undefined;
@@ -208,11 +206,6 @@ export class Sentinel {
 /** The state that an event is about; another event about the same state is due only when its reports are old. */
 function stateOf({ generation, deleting }: HyperfleetCluster): string {
   return `${generation}${deleting ? ' deleting' : ''}`;
-}
-
-function isReconciled({ conditions, generation }: HyperfleetCluster): boolean {
-  const found = conditions.find((condition) => condition.type === 'Reconciled');
-  return found?.status === 'True' && found.observed_generation === generation;
 }
 
 /** Regroups pages, so that memory is bounded and clusters are handled in parallel even if pages have one document each. */
