@@ -11,14 +11,7 @@ import { z } from 'zod';
 import { isRecord, jsonOf, scalarText } from '../core/record.ts';
 import { CLUSTER_ID } from './places.ts';
 
-export interface CloudEvent {
-  readonly specversion: string;
-  readonly id: string;
-  readonly source: string;
-  readonly type: string;
-  /** RFC 3339, if the sender set it. */
-  readonly time?: string | undefined;
-  readonly datacontenttype?: string | undefined;
+export interface CloudEvent extends Readonly<z.output<typeof context>> {
   readonly data: unknown;
   /** Other attributes with text values, such as `traceparent`; names in lower case. */
   readonly extensions: Readonly<Record<string, string>>;

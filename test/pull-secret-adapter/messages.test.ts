@@ -177,7 +177,7 @@ test('values do not grow from parameter to parameter', () => {
 });
 
 test('work grows with the document, never with its square: one comprehension at a time', () => {
-  const compile = celCompiler({ variables: { resource: 'map' } });
+  const compile = celCompiler({ resource: 'map' });
   for (const outer of ['all', 'exists', 'exists_one', 'map', 'filter'])
     for (const inner of ['all', 'exists', 'exists_one', 'map', 'filter'])
       assert.throws(

@@ -76,6 +76,11 @@ export function job(change: Partial<JobView> = {}): JobView {
     phase: 'running',
     removing: false,
     labels: jobLabels(cluster(), change.purpose ?? 'store'),
+    startedAt: undefined,
+    finishedAt: undefined,
+    exitCode: undefined,
+    result: undefined,
+    cause: undefined,
     ...change,
   };
 }

@@ -25,31 +25,6 @@ export type NamespaceState = 'active' | 'terminating' | 'gone';
 
 export type Purpose = 'store' | 'delete';
 
-/** One Job of a cluster. */
-export interface JobView {
-  readonly name: string;
-  readonly uid: string;
-  readonly purpose: Purpose;
-  readonly generation: number;
-  readonly hash: string;
-  /** Hash of the locations that it writes to. */
-  readonly target: string;
-  /** Locations that it writes to or deletes. */
-  readonly places: readonly string[];
-  /** The request that it was created for; empty if none. */
-  readonly verifyRequest: string;
-  readonly attempt: number;
-  readonly phase: 'running' | 'succeeded' | 'failed';
-  readonly removing: boolean;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly startedAt?: string | undefined;
-  readonly finishedAt?: string | undefined;
-  readonly exitCode?: number | undefined;
-  readonly result?: JobResult | undefined;
-  /** Reason and message of the Job controller for a failure. */
-  readonly cause?: string | undefined;
-}
-
 const receipt = mapOf(z.string().transform((became) => became.slice(0, 200))).transform((told) =>
   Object.fromEntries(Object.entries(told).filter(([place]) => readPlace(place) !== undefined)),
 );
@@ -76,7 +51,7 @@ export function readJobResult(text = ''): JobResult | undefined {
 }
 
 /** The view of a Job, with the last termination of its own container. */
-export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
+export function viewJob(job: KubeObject, pods: readonly KubeObject[]) {
   const { metadata } = job;
   const uid = metadata.uid ?? '';
   const annotation = (name: string): string => String(metadata.annotations?.[name] ?? '');
@@ -87,8 +62,11 @@ export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
     labels: metadata.labels ?? {},
     generation: Number(annotation(GENERATION_ANNOTATION)) || 0,
     hash: annotation(HASH_ANNOTATION),
+    /** Hash of the locations that it writes to. */
     target: annotation(TARGET_ANNOTATION),
+    /** Locations that it writes to or deletes. */
     places: placesOfJob(job),
+    /** The request that it was created for; empty if none. */
     verifyRequest: annotation(VERIFY_ANNOTATION),
     attempt: Number(annotation(ATTEMPT_ANNOTATION)) || 1,
     removing: metadata.deletionTimestamp !== undefined,
@@ -97,10 +75,11 @@ export function viewJob(job: KubeObject, pods: readonly KubeObject[]): JobView {
   };
 }
 
-type EnvReader = (name: string) => string | undefined;
+/** One Job of a cluster. */
+export type JobView = Readonly<ReturnType<typeof viewJob>>;
 
 /** The environment from the pod template, which is immutable. */
-function templateEnv(job: KubeObject): EnvReader {
+function templateEnv(job: KubeObject): (name: string) => string | undefined {
   const env = templateContainers(job).flatMap((container) => (container['env'] ?? []) as readonly EnvVar[]);
   return (name) => env.find((one) => one.name === name)?.value;
 }
@@ -128,22 +107,23 @@ export function jobIdentity(job: KubeObject): { readonly clusterId: string; read
   };
 }
 
-function progressOf(job: KubeObject): Pick<JobView, 'phase' | 'startedAt' | 'finishedAt' | 'cause'> {
+function progressOf(job: KubeObject) {
   const find = (...types: readonly string[]): Condition | undefined =>
     conditionsIn(job).find((one) => types.includes(one.type) && one.status === 'True');
   const timeOf = (field: string): string | undefined => textOf(valueAt(job.status, field)) || undefined;
   const complete = find('Complete', 'SuccessCriteriaMet');
   const failed = find('Failed', 'FailureTarget');
   return {
-    phase: complete !== undefined ? 'succeeded' : failed !== undefined ? 'failed' : 'running',
+    phase: complete !== undefined ? 'succeeded' : failed !== undefined ? 'failed' : ('running' as const),
     startedAt: timeOf('startTime'),
     finishedAt: timeOf('completionTime') ?? (complete ?? failed)?.lastTransitionTime,
+    /** Reason and message of the Job controller for a failure. */
     cause: failed && [failed.reason, failed.message].filter(Boolean).join(': '),
   };
 }
 
 /** @param ended newest first */
-function endOf(ended: readonly EndedContainer[]): Pick<JobView, 'exitCode' | 'result'> {
+function endOf(ended: readonly EndedContainer[]) {
   const results = ended.map(({ message }) => readJobResult(message));
   const [result] = results;
   const receipt = receiptOfAll(results.map((one) => one?.receipt ?? {}).toReversed());

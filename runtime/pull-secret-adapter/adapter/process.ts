@@ -13,6 +13,7 @@ import type { Sample } from '../../engine/contract.ts';
 import { type Metrics, servePorts } from '../../engine/metrics.ts';
 import { type QueueObserver, systemQueueClock, WorkQueue } from '../../engine/queue.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { EventRecorder } from '../../kube/events.ts';
 import { Informer, type InformerSink } from '../../kube/informer.ts';
 import { LeaderElection } from '../../kube/lease.ts';
 import { systemClock } from '../../node/clock.ts';
@@ -25,7 +26,7 @@ import { CLUSTER_ID } from '../places.ts';
 import { mirroredType } from '../plan.ts';
 import { type AskEnd, EVENT_OUTCOMES, type EventOutcome, eventHandler } from './handle-event.ts';
 import { jobIdentity } from './observe.ts';
-import { labelReporter, type PassContext, type PassResult, reconcileCluster } from './reconcile-cluster.ts';
+import { type PassContext, type PassResult, reconcileCluster } from './reconcile-cluster.ts';
 
 // The queue of clusters: the engine's work queue with workers, and with promises for waiting events. An event during a pass waits
 // for the next pass, so a thousand events of one cluster cause two passes.
@@ -264,6 +265,40 @@ async function measured(
     metrics.reconciled(NAME, 'error', took());
     throw error;
   }
+}
+
+/** Reports restored labels of a Job by a log line, a counter and an Event on the Job. */
+function labelReporter({
+  kube,
+  logger,
+  metrics,
+  instance,
+  settings,
+}: AdapterProcess): NonNullable<PassContext['onRepair']> {
+  const events = new EventRecorder({
+    client: kube,
+    controller: 'pullwright.dev/pull-secret-adapter',
+    instance,
+    now: () => Date.now(),
+  });
+  return ({ name, uid }, labels) => {
+    logger.warn('labels of a Job were put back', { job: name, labels });
+    metrics.count({
+      name: 'pullwright_adapter_repairs_total',
+      help: 'Manual changes that the adapter reverted',
+      labels: { what: 'job-labels' },
+    });
+    events
+      .record({
+        regarding: { apiVersion: 'batch/v1', kind: 'Job', namespace: settings.namespace, name, uid },
+        type: 'Warning',
+        reason: 'LabelsPutBack',
+        action: 'Repair',
+        note: `Reverted changed labels: ${labels.join(', ')}. They identify the Job, which continues`,
+      })
+      // Optional: the log line has the same information.
+      .catch(() => undefined);
+  };
 }
 
 /** Initializes the counter of every outcome to zero, so that an alert detects the first dead letter. */

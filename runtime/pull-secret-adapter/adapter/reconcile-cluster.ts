@@ -7,12 +7,9 @@
  */
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Logger } from '../../core/logger.ts';
 import { defined } from '../../core/record.ts';
-import type { Metrics } from '../../engine/metrics.ts';
 import { type ApiError, immutableText, isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { EventRecorder } from '../../kube/events.ts';
 import { objectRef } from '../../kube/resources.ts';
 import type { AdapterStatus, HyperfleetCluster } from '../cluster.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
@@ -469,39 +466,4 @@ async function unlessChanged(removal: Promise<void>): Promise<void> {
   } catch (error) {
     if (!isApiError(error, 404, 409)) throw error;
   }
-}
-
-/** Reports restored labels of a Job by a log line, a counter and an Event on the Job. */
-export function labelReporter(process: {
-  readonly kube: KubeClient;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly instance: string;
-  readonly settings: { readonly namespace: string };
-}): NonNullable<EffectContext['onRepair']> {
-  const { kube, logger, metrics, instance, settings } = process;
-  const events = new EventRecorder({
-    client: kube,
-    controller: 'pullwright.dev/pull-secret-adapter',
-    instance,
-    now: () => Date.now(),
-  });
-  return ({ name, uid }, labels) => {
-    logger.warn('labels of a Job were put back', { job: name, labels });
-    metrics.count({
-      name: 'pullwright_adapter_repairs_total',
-      help: 'Manual changes that the adapter reverted',
-      labels: { what: 'job-labels' },
-    });
-    events
-      .record({
-        regarding: { apiVersion: 'batch/v1', kind: 'Job', namespace: settings.namespace, name, uid },
-        type: 'Warning',
-        reason: 'LabelsPutBack',
-        action: 'Repair',
-        note: `Reverted changed labels: ${labels.join(', ')}. They identify the Job, which continues`,
-      })
-      // Optional: the log line has the same information.
-      .catch(() => undefined);
-  };
 }

@@ -5,7 +5,7 @@
  * So any replica can continue after another one was killed. Unmet preconditions prevent new work, but a stored secret stays
  * available.
  */
-import { textOf } from '../../core/record.ts';
+import { defined, textOf } from '../../core/record.ts';
 import { jobLabels, jobName } from '../names.ts';
 import {
   managementNamespace,
@@ -334,19 +334,18 @@ function receiptOf(situation: DesiredState): Receipt {
   const { jobs, settings, namespaces } = situation;
   const reported = readReceipt(ownStatus(situation)?.data['receipt']);
   const told = jobs.filter((job) => job.purpose === 'delete').map((job) => job.result?.receipt ?? {});
-  const seen = placesToRemove(situation).flatMap((text): readonly (readonly [string, string])[] => {
-    const place = readPlace(text);
-    const became = place === undefined ? undefined : becameOf(place, namespaces, settings.onDeletion);
-    return became === undefined ? [] : [[text, became]];
-  });
-  return Object.assign({}, Object.fromEntries(seen), reported, ...told) as Receipt;
+  const seen = placesToRemove(situation).map(
+    (text) => [text, becameOf(readPlace(text), namespaces, settings.onDeletion)] as const,
+  );
+  return Object.assign({}, defined(Object.fromEntries(seen)), reported, ...told) as Receipt;
 }
 
 function becameOf(
-  place: Place,
+  place: Place | undefined,
   namespaces: DesiredState['namespaces'],
   onDeletion: 'delete' | 'retain',
 ): string | undefined {
+  if (place === undefined) return undefined;
   if (place.kind === 'google') return onDeletion === 'retain' ? 'retained by policy' : undefined;
   const { [place.namespace]: state } = namespaces;
   if (state === 'gone') return 'its namespace is gone';

@@ -1,6 +1,7 @@
 /** Configuration of the Job from environment variables: those of the existing job, and additional ones. */
 
 import { parseGoDuration } from '../../core/go/duration.ts';
+import { defined } from '../../core/record.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
 import { CLUSTER_ID, GCP_SECRET_NAME, LOCATION, type Place, placeText, readPlace } from '../places.ts';
 import { JobError } from './gcp-error.ts';
@@ -44,27 +45,23 @@ function durationMsOf(env: JobEnvironment, name: string, otherwise: string): num
   return nanoseconds / 1e6;
 }
 
-export interface RetirementPolicy {
-  /** Maximum number of older versions that stay enabled. */
-  readonly keepVersions: number;
-  /** Time that a replaced version stays enabled; undefined: as long as `keepVersions` allows. */
-  readonly previousForSeconds: number | undefined;
-  /** Time until Google destroys a disabled version; 0: never. */
-  readonly destroyAfterSeconds: number;
-}
-
-function policyOf(env: JobEnvironment): RetirementPolicy {
+function policyOf(env: JobEnvironment) {
   const destroyAfterSeconds = numberOf(env, 'DESTROY_AFTER_SECONDS', 0);
   // Google accepts a delay of 24 hours to 1000 days.
   if (destroyAfterSeconds !== 0 && (destroyAfterSeconds < 86_400 || destroyAfterSeconds > 86_400_000))
     throw wrong('DESTROY_AFTER_SECONDS is out of range: expected 0, or 86400 to 86400000');
   const isLimited = valueOf(env, 'PREVIOUS_FOR_SECONDS', '') !== '';
   return {
+    /** Maximum number of older versions that stay enabled. */
     keepVersions: numberOf(env, 'KEEP_VERSIONS', 1),
+    /** Time that a replaced version stays enabled; undefined: as long as `keepVersions` allows. */
     previousForSeconds: isLimited ? numberOf(env, 'PREVIOUS_FOR_SECONDS', 0) : undefined,
+    /** Time until Google destroys a disabled version; 0: never. */
     destroyAfterSeconds,
   };
 }
+
+export type RetirementPolicy = Readonly<ReturnType<typeof policyOf>>;
 
 /** Accepts only https, or http to localhost, because credentials are sent there. */
 function endpoint(env: JobEnvironment, name: string, otherwise: string): string {
@@ -186,6 +183,7 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
     revoke: valueOf(env, 'REVOKE_PREVIOUS', '').slice(0, 128),
     onDeletion: choiceOf(env, 'ON_DELETION', ['delete', 'retain']),
     adopt: env['ADOPT'] === 'true',
+    /** Service account to impersonate; empty: none. */
     impersonate: valueOf(env, 'GCP_SERVICE_ACCOUNT', ''),
     secretManagerEndpoint: endpoint(env, 'SECRET_MANAGER_ENDPOINT', 'https://secretmanager.googleapis.com'),
     /** Endpoint of regional secrets, with the placeholder `{location}`. */
@@ -228,12 +226,7 @@ function namedPlaces(env: JobEnvironment): readonly Place[] {
   const project = valueOf(env, 'GCP_PROJECT_ID', '');
   const location = locationOf(env);
   const namespace = valueOf(env, 'MANAGEMENT_NAMESPACE', '');
-  const google = {
-    kind: 'google',
-    project,
-    ...(location === undefined ? {} : { location }),
-    secret: secretNameOf(env),
-  } as const;
+  const google = { kind: 'google', project, ...defined({ location }), secret: secretNameOf(env) } as const;
   const secret = valueOf(env, 'MANAGEMENT_SECRET_NAME', 'pull-secret');
   return [
     ...(project === '' ? [] : [google]),

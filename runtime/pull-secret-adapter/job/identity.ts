@@ -9,28 +9,18 @@ import type { AuthClient } from 'google-auth-library';
 import { withDeadline } from '../../core/parallel.ts';
 import { recordOf, scalarText } from '../../core/record.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
-import type { HttpClient } from '../../http/client.ts';
 import type { OutcomeReason } from '../outcome.ts';
+import type { JobConfig } from './config.ts';
 import { GcpError, JobError, retryableStatus, statusOfHttp, TOKEN_CALL } from './gcp-error.ts';
-import { callGoogleApi, type TokenSource } from './secret-manager.ts';
+import { callGoogleApi, type GoogleApiOptions, type TokenSource } from './secret-manager.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 const LIFETIME_S = 3600;
 /** Tokens are renewed this long before they expire, because a call may take as long. */
 const MARGIN_MS = 120_000;
 
-export interface IdentityOptions {
-  /** Without it, the library runs `gcloud` and queries the metadata server to find a project. */
-  readonly gcpProjectId: string;
-  /** Service account to impersonate; empty: none. */
-  readonly impersonate: string;
-  readonly iamCredentialsEndpoint: string;
-  readonly http: HttpClient;
-  /** Timeout of one request. */
-  readonly timeoutMs: number;
-  /** Aborts the request; the call fails with its reason. */
-  readonly signal: AbortSignal;
-}
+export type IdentityOptions = Omit<GoogleApiOptions, 'token'> &
+  Pick<JobConfig, 'gcpProjectId' | 'impersonate' | 'iamCredentialsEndpoint'>;
 
 /**
  * Returns the token source of the Job. It fails with a GcpError if a retry may succeed, otherwise with a JobError
@@ -48,6 +38,7 @@ function ownIdentity(options: IdentityOptions): TokenSource {
     // Loaded lazily, because loading takes some 90 ms. The deadline does not cover it: it uses no network.
     const { GoogleAuth } = await import('google-auth-library');
     if (fresh) client = undefined;
+    // Without a project, the library runs `gcloud` and queries the metadata server to find one.
     client ??= new GoogleAuth({ scopes: [SCOPE], projectId: options.gcpProjectId }).getClient();
     const opened = client;
     let token: string | null | undefined;

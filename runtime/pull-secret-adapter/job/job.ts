@@ -367,14 +367,10 @@ const MANAGER = 'pullwright-pull-secret-adapter';
 const TYPE = 'kubernetes.io/dockerconfigjson';
 const KEY = '.dockerconfigjson';
 
-interface ManagementSecretInput {
+interface ManagementSecretInput
+  extends KubernetesPlace,
+    Pick<JobConfig, 'clusterId' | 'clusterName' | 'adopt'> {
   readonly client: Pick<KubeClient, 'get' | 'apply' | 'remove'>;
-  readonly namespace: string;
-  readonly name: string;
-  readonly clusterId: string;
-  readonly clusterName: string;
-  /** Take over a Secret without a cluster label. */
-  readonly adopt: boolean;
 }
 
 /**
@@ -410,7 +406,7 @@ async function removeManagementSecret(input: ManagementSecretInput): Promise<str
     if (present === undefined) return NOT_THERE;
     if (present.metadata.labels?.[CLUSTER_LABEL] !== input.clusterId) return 'is not ours: it stays';
     const uid = present.metadata.uid;
-    const { namespace, name } = input;
+    const { namespace, secret: name } = input;
     await input.client.remove(
       { apiVersion: 'v1', kind: 'Secret', namespace, name },
       uid === undefined ? {} : { uid },
@@ -420,7 +416,7 @@ async function removeManagementSecret(input: ManagementSecretInput): Promise<str
 }
 
 async function read(input: ManagementSecretInput): Promise<KubeObject | undefined> {
-  const { client, namespace, name } = input;
+  const { client, namespace, secret: name } = input;
   try {
     return await client.get({ apiVersion: 'v1', kind: 'Secret', namespace, name });
   } catch (error) {
@@ -435,7 +431,7 @@ async function read(input: ManagementSecretInput): Promise<KubeObject | undefine
 }
 
 function wantedSecret(input: ManagementSecretInput, content: Redacted<string>): KubeObject {
-  const { name, namespace, clusterId: id, clusterName } = input;
+  const { secret: name, namespace, clusterId: id, clusterName } = input;
   const cluster = { id, name: clusterName, region: undefined, provider: 'gcp' };
   return {
     apiVersion: 'v1',
@@ -473,7 +469,7 @@ function assertReplaceable(input: ManagementSecretInput, present: KubeObject): v
   if (present['immutable'] === true) throw conflict(input, 'it is immutable; remove it');
 }
 
-function conflict({ namespace, name }: ManagementSecretInput, why: string): JobError {
+function conflict({ namespace, secret: name }: ManagementSecretInput, why: string): JobError {
   return new JobError('PullSecretConflict', `Cannot write Secret/${namespace}/${name}: ${why}`);
 }
 
@@ -483,7 +479,7 @@ async function withCause<T>(input: ManagementSecretInput, work: () => Promise<T>
   } catch (error) {
     if (error instanceof JobError) throw error;
     const [reason, text] = explanation(error);
-    throw new JobError(reason, `Cannot write Secret/${input.namespace}/${input.name}: ${text}`, error);
+    throw new JobError(reason, `Cannot write Secret/${input.namespace}/${input.secret}: ${text}`, error);
   }
 }
 

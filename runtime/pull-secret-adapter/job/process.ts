@@ -62,9 +62,9 @@ async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): P
   const client = kubernetes === undefined ? undefined : await openCluster(kubernetes, options);
   const shell: JobShell = {
     managerOf: (place) => openManager(config, place, { signal, http }),
-    managementOf: ({ namespace, secret: name }) => {
+    managementOf: (place) => {
       if (client === undefined) throw new TypeError('No cluster was opened');
-      return { client, namespace, name, clusterId, clusterName, adopt };
+      return { ...place, client, clusterId, clusterName, adopt };
     },
     runner: randomUUID(),
     now: () => Date.now(),

@@ -148,7 +148,6 @@ export type SecretFields = Pick<GcpSecret, 'labels' | 'annotations' | 'versionDe
 export interface GcpVersion {
   /** `projects/NUMBER/secrets/NAME/versions/N`. */
   readonly name: string;
-  readonly state?: string;
   /** RFC 3339. */
   readonly createTime?: string;
   /** When Google destroys it; RFC 3339. */

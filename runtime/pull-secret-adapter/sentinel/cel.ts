@@ -41,17 +41,14 @@ const PLAIN =
   'condition has size startsWith endsWith contains bool bytes double dyn duration int string timestamp type uint getDate getDayOfMonth getDayOfWeek getDayOfYear getFullYear getHours getMilliseconds getMinutes getMonth getSeconds';
 const FUNCTIONS: ReadonlySet<string> = new Set([...COMPREHENSIONS, ...PLAIN.split(' ')]);
 
-/** Variables and functions for the expressions of one file. */
-export interface CelNames {
-  readonly variables: Readonly<Record<string, 'dyn' | 'map' | 'string' | 'google.protobuf.Timestamp'>>;
-  /** Implements `condition(type)`, if supported. */
-  readonly condition?: (type: string) => Readonly<Record<string, unknown>>;
-}
-
 /** Compiles expressions of one file. */
 export type CelCompiler = (expression: string) => CelProgram;
 
-export function celCompiler({ variables, condition }: CelNames): CelCompiler {
+/** @param condition implements `condition(type)`, if supported */
+export function celCompiler(
+  variables: Readonly<Record<string, 'dyn' | 'map' | 'string' | 'google.protobuf.Timestamp'>>,
+  condition?: (type: string) => Readonly<Record<string, unknown>>,
+): CelCompiler {
   const environment = new Environment({ limits: LIMITS });
   for (const [name, type] of Object.entries(variables)) environment.registerVariable(name, type);
   if (condition !== undefined) environment.registerFunction('condition(string): map', condition);

@@ -42,7 +42,7 @@ type ValueOf<T = unknown> = (variables: Variables) => T;
  * @throws TypeError with the path of the field
  */
 export function messageData(definition: DataNode): MessageData {
-  const compile = celCompiler({ variables: { resource: 'map', reason: 'string' } });
+  const compile = celCompiler({ resource: 'map', reason: 'string' });
   let fields = 0;
   const node = (value: DataNode[string], path: string, depth: number): ValueOf => {
     fields += 1;
@@ -230,10 +230,7 @@ function decisionCompiler(
 ): CelCompiler {
   const parameters = Object.fromEntries(names.map((name) => [name, 'dyn'] as const));
   try {
-    return celCompiler({
-      variables: { ...parameters, resource: 'map', now: 'google.protobuf.Timestamp' },
-      condition,
-    });
+    return celCompiler({ ...parameters, resource: 'map', now: 'google.protobuf.Timestamp' }, condition);
   } catch {
     throw new TypeError(KEPT_NAME);
   }
