@@ -43,7 +43,6 @@ import { type AdapterSettings, OWN_JOB_VARIABLES } from '../../runtime/pull-secr
 /** CEL: whether a name belongs to an object of a cluster. */
 const isOfCluster = (name: string, what: 'data' | 'places'): string =>
   `${name}.startsWith('cluster-') && ${name}.endsWith('-pullsecret-${what}')`;
-const isData = (name: string): string => isOfCluster(name, 'data');
 
 /** Variables of every Job, with any value. None of them names a program, library or address. */
 const VARIABLES = [...OWN_JOB_VARIABLES, 'GCP_API_TIMEOUT', 'LOG_FORMAT'];
@@ -68,7 +67,7 @@ export function adapterBounds(input: JobBounds): readonly AccountBound[] {
       resource: 'secrets',
       validations: [
         {
-          expression: isData('request.name'),
+          expression: isOfCluster('request.name', 'data'),
           message: 'the pull secret adapter writes and deletes only the Secrets cluster-ID-pullsecret-data',
         },
       ],

@@ -190,13 +190,10 @@ function apiVolumes({ apiTokenSecret, apiTokenAudience: audience }: Installation
 }
 
 /** Builds the ConfigMap file; undefined when the fleet does not set it. */
-function configFile(
-  text: unknown,
-  program: Pick<ConfigFile, 'config' | 'volume' | 'path'>,
-): ConfigFile | undefined {
-  return text === undefined
-    ? undefined
-    : { ...program, text: stringify(text, { sortMapEntries: true, lineWidth: 0 }) };
+function configFile(account: string, volume: string, path: string, content: unknown): ConfigFile | undefined {
+  if (content === undefined) return undefined;
+  const text = stringify(content, { sortMapEntries: true, lineWidth: 0 });
+  return { config: `${account}-${volume}`, volume, path, text };
 }
 
 export const ADAPTER_ACCOUNT = 'pull-secret-adapter';
@@ -212,19 +209,17 @@ const API_SERVER_PORTS = [443, 6443];
 export function adapterInstallation(section: AdapterInstallation): readonly KubeObject[] {
   const input: Installation = { ...DEFAULTS, ...section };
   const { namespace, sentinel: withSentinel = false } = input;
-  const tenants = { config: 'pull-secret-adapter-tenants', volume: 'tenants', path: TENANTS_FILE };
   const adapter: Program = {
     ...namesOf(input, ADAPTER_ACCOUNT, 'adapter'),
     replicas: input.replicas,
     args: adapterArgs(input),
-    file: configFile(input.adapterOptions.tenants, tenants),
+    file: configFile(ADAPTER_ACCOUNT, 'tenants', TENANTS_FILE, input.adapterOptions.tenants),
   };
-  const messages = { config: 'pull-secret-sentinel-messages', volume: 'messages', path: MESSAGES_FILE };
   const sentinel: Program = {
     ...namesOf(input, SENTINEL_ACCOUNT, 'sentinel'),
     replicas: 1,
     args: ['sentinel', ...brokerArgs(input), ...sentinelArgs(input.sentinelOptions)],
-    file: configFile(messagesOf(input.sentinelOptions), messages),
+    file: configFile(SENTINEL_ACCOUNT, 'messages', MESSAGES_FILE, messagesOf(input.sentinelOptions)),
   };
   return [
     // Usually exists: HyperFleet's other adapters run in it.
