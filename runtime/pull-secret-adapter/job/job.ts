@@ -198,12 +198,10 @@ export function assertPullSecret(secret: Redacted<string>): void {
 }
 
 /** The location in Secret Manager, and the Secret for HyperShift, if any. */
-function targetsOf({ places, gcpProjectId: project, secretName: secret }: JobConfig): {
-  readonly google: GooglePlace;
-  readonly kubernetes: KubernetesPlace | undefined;
-} {
+function targetsOf({ places, gcpProjectId: project, secretName: secret }: JobConfig) {
+  const named: GooglePlace = { kind: 'google', project, secret };
   return {
-    google: places.find((place) => place.kind === 'google') ?? { kind: 'google', project, secret },
+    google: places.find((place) => place.kind === 'google') ?? named,
     kubernetes: places.find((place) => place.kind === 'kubernetes'),
   };
 }

@@ -51,50 +51,32 @@ const MOST_BYTES = 32 * 1024 * 1024;
 
 /** Calls a Google API. @returns the parsed response. @throws GcpError, and errors of `token` and `signal` */
 export async function callGoogleApi<T>(
-  request: ApiRequest,
-  options: GoogleApiOptions,
+  { name, method, url }: ApiRequest,
+  { token, http, signal, timeoutMs }: GoogleApiOptions,
   body?: unknown,
 ): Promise<T> {
-  let response = await exchange(request, options, body, false);
+  const exchange = async (fresh: boolean): Promise<WholeAnswer> => {
+    const authorization = `Bearer ${reveal(await token(fresh))}`;
+    const type = body === undefined ? {} : { 'content-type': 'application/json' };
+    const headers = { authorization, accept: 'application/json', ...type };
+    const text = body === undefined ? {} : { body: JSON.stringify(body) };
+    try {
+      return await http.ask({ method, url, headers, signal, timeoutMs, ...text }, MOST_BYTES);
+    } catch (error) {
+      signal.throwIfAborted();
+      const late = error instanceof HttpError && error.failure === 'Timeout';
+      throw new GcpError(name, late ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE', { cause: error });
+    }
+  };
+  let response = await exchange(false);
   // The token was revoked, or has expired by a slow local clock: retry once with a new one.
-  if (response.status === 401) response = await exchange(request, options, body, true);
+  if (response.status === 401) response = await exchange(true);
   const { status, text, header } = response;
   const answer = jsonOf(text || '{}');
   const ok = status >= 200 && status < 300;
   if (ok && answer !== undefined) return answer as T;
   // A proxy page with status 200 is not a response of this API.
-  throw failure(request.name, ok ? 502 : status, answer, header('retry-after'));
-}
-
-async function exchange(
-  { name, method, url }: ApiRequest,
-  options: GoogleApiOptions,
-  body: unknown,
-  fresh: boolean,
-): Promise<WholeAnswer> {
-  const { signal, timeoutMs } = options;
-  const bearer = await options.token(fresh);
-  try {
-    return await options.http.ask(
-      {
-        method,
-        url,
-        headers: {
-          authorization: `Bearer ${reveal(bearer)}`,
-          accept: 'application/json',
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal,
-        timeoutMs,
-      },
-      MOST_BYTES,
-    );
-  } catch (error) {
-    signal.throwIfAborted();
-    const late = error instanceof HttpError && error.failure === 'Timeout';
-    throw new GcpError(name, late ? 'DEADLINE_EXCEEDED' : 'UNAVAILABLE', { cause: error });
-  }
+  throw failure(name, ok ? 502 : status, answer, header('retry-after'));
 }
 
 function failure(call: string, http: number, answer: unknown, retryAfter: string | undefined): GcpError {

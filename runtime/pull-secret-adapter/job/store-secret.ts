@@ -78,16 +78,9 @@ function sameReplication(wanted: Replication, present: Replication | undefined):
 }
 
 /** Replication and key of a new secret. */
-export function keptBy({
-  location,
-  replication,
-}: Pick<StoreInput, 'location' | 'replication'>): Pick<
-  GcpSecret,
-  'replication' | 'customerManagedEncryption'
-> {
+export function keptBy({ location, replication }: Pick<StoreInput, 'location' | 'replication'>) {
   if (location === undefined) return { replication: replication ?? { automatic: {} } };
-  const key = replication?.regional?.customerManagedEncryption;
-  return key === undefined ? {} : { customerManagedEncryption: key };
+  return replication?.regional ?? {};
 }
 
 /** The holder of the secret: `<content hash> <runner> <milliseconds since 1970>`. */
@@ -513,10 +506,7 @@ function retirementOf(secret: GcpSecret): string | undefined {
 }
 
 /** Annotations to set after a retirement. */
-function retirementNotes(
-  { policy, revoke }: Pick<StoreInput, 'policy' | 'revoke'>,
-  previousUntil: string | undefined,
-): Readonly<Record<string, string>> {
+function retirementNotes({ policy, revoke }: StoreInput, previousUntil: string | undefined) {
   return {
     [RETIREMENT_ANNOTATION]: `${policyText(policy)} ${previousUntil ?? '-'}`,
     ...(revoke === '' ? {} : { [REVOKED_ANNOTATION]: requestHash(revoke) }),
