@@ -40,8 +40,13 @@ export function parseCloudEvent(message: WireMessage): CloudEventResult {
   if (message.body.length > MAX_EVENT_BYTES) {
     return reject(`the body has ${message.body.length} bytes, more than ${MAX_EVENT_BYTES}`);
   }
-  const attributes = lowerCased(message.attributes);
-  return isBinary(attributes) ? fromBinary(message.body, attributes) : fromStructured(message.body);
+  const attributes = Object.fromEntries(
+    Object.entries(message.attributes).map(([name, value]) => [name.toLowerCase(), value]),
+  );
+  const isStructured = attributes['content-type']?.startsWith('application/cloudevents') === true;
+  const isBinary =
+    !isStructured && PREFIXES.some((prefix) => attributes[`${prefix}specversion`] !== undefined);
+  return isBinary ? fromBinary(message.body, attributes) : fromStructured(message.body);
 }
 
 /**
@@ -60,16 +65,6 @@ export function encodeCloudEvent(event: CloudEvent): string {
     data: sorted(data),
     ...extensions,
   });
-}
-
-function lowerCased(attributes: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(attributes).map(([name, value]) => [name.toLowerCase(), value]));
-}
-
-function isBinary(attributes: Readonly<Record<string, string>>): boolean {
-  const content = attributes['content-type'] ?? '';
-  if (content.startsWith('application/cloudevents')) return false;
-  return PREFIXES.some((prefix) => attributes[`${prefix}specversion`] !== undefined);
 }
 
 function fromBinary(body: Uint8Array, attributes: Readonly<Record<string, string>>): CloudEventResult {

@@ -27,6 +27,14 @@ export type AvailabilityVerdict = readonly [boolean, string, string];
 const HEALTHY: AvailabilityVerdict = [true, 'Healthy', 'The adapter works'];
 const IN_USE: AvailabilityVerdict = [false, 'InUse', 'The cluster is not being deleted'];
 
+/** The conditions of a report. */
+export interface Verdicts {
+  readonly available: AvailabilityVerdict;
+  readonly applied: AvailabilityVerdict;
+  readonly health?: AvailabilityVerdict | undefined;
+  readonly finalized?: AvailabilityVerdict | undefined;
+}
+
 /**
  * Builds a report with all four conditions: the API rejects a report without the first three, and never removes a cluster before
  * its adapters report `Finalized`. No condition is `Unknown`, because the API drops such reports.
@@ -34,16 +42,10 @@ const IN_USE: AvailabilityVerdict = [false, 'InUse', 'The cluster is not being d
 export function statusReport(
   adapter: string,
   generation: number,
-  conditions: {
-    readonly available: AvailabilityVerdict;
-    readonly applied: AvailabilityVerdict;
-    readonly health?: AvailabilityVerdict | undefined;
-    readonly finalized?: AvailabilityVerdict | undefined;
-  },
+  { available, applied, health = HEALTHY, finalized = IN_USE }: Verdicts,
   data: StatusReport['data'],
   metadata: NonNullable<StatusReport['metadata']>,
 ): StatusReport {
-  const { available, applied, health = HEALTHY, finalized = IN_USE } = conditions;
   return {
     adapter,
     observed_generation: generation,

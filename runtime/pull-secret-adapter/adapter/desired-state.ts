@@ -13,7 +13,12 @@ import type { AdapterSettings } from '../options.ts';
 import { type OutcomeClass, type OutcomeReason, outcomeClass } from '../outcome.ts';
 import { uniquePlaces, wantedPlaces } from '../places.ts';
 import { pullSecretHash } from '../pull-secret.ts';
-import { type AvailabilityVerdict, type StatusReport, statusReport } from '../status-report.ts';
+import {
+  type AvailabilityVerdict,
+  type StatusReport,
+  statusReport,
+  type Verdicts,
+} from '../status-report.ts';
 import type { JobView, NamespaceState, RecordView, SecretView } from './observe.ts';
 
 /** The input of a pass. */
@@ -226,11 +231,7 @@ export function attemptOf(situation: DesiredState): Attempt | undefined {
 // Reports.
 
 /** The input of {@link outcomeOf}. */
-export interface Reported {
-  readonly available: AvailabilityVerdict;
-  readonly applied: AvailabilityVerdict;
-  readonly health?: AvailabilityVerdict;
-  readonly finalized?: AvailabilityVerdict;
+export interface Reported extends Verdicts {
   readonly stored?: StoredState | undefined;
   readonly data: Readonly<Record<string, unknown>>;
   readonly metadata?: StatusReport['metadata'];
@@ -309,8 +310,7 @@ const CONTRADICTS: readonly OutcomeReason[] = [
 /** Conditions after a failure. A failed check does not make the stored secret unavailable. */
 export function failureVerdicts(
   situation: DesiredState,
-  reason: string,
-  message: string,
+  { reason, message }: Attempt,
 ): Pick<Reported, 'available' | 'health' | 'stored'> {
   const kind = outcomeClass(reason, undefined);
   const contradicted = kind === 'terminal' || CONTRADICTS.some((one) => one === reason);

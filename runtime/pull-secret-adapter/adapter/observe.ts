@@ -29,8 +29,11 @@ const receipt = mapOf(z.string().transform((became) => became.slice(0, 200))).tr
   Object.fromEntries(Object.entries(told).filter(([place]) => readPlace(place) !== undefined)),
 );
 
-/** Parses outcomes by location; invalid locations are skipped. */
-export function readReceipt(value: unknown): Readonly<Record<string, string>> {
+/** Outcomes by location. */
+export type Receipt = Readonly<Record<string, string>>;
+
+/** Invalid locations are skipped. */
+export function readReceipt(value: unknown): Receipt {
   return receipt.parse(value);
 }
 
@@ -134,9 +137,7 @@ function endOf(ended: readonly EndedContainer[]) {
 }
 
 /** Merges receipts, oldest first. A secret that an earlier pod removed is missing for the next one, but counts as removed. */
-function receiptOfAll(
-  receipts: readonly Readonly<Record<string, string>>[],
-): Readonly<Record<string, string>> {
+function receiptOfAll(receipts: readonly Receipt[]): Receipt {
   const all: Record<string, string> = {};
   for (const receipt of receipts)
     for (const [place, became] of Object.entries(receipt))

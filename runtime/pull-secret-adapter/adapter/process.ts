@@ -7,7 +7,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { backOffMs } from '../../core/back-off.ts';
 import { describeError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { Logger } from '../../core/logger.ts';
 import { scalarText } from '../../core/record.ts';
 import type { Sample } from '../../engine/contract.ts';
 import { type Metrics, servePorts } from '../../engine/metrics.ts';
@@ -18,8 +17,8 @@ import { Informer, type InformerSink } from '../../kube/informer.ts';
 import { LeaderElection } from '../../kube/lease.ts';
 import { systemClock } from '../../node/clock.ts';
 import { type Consumer, codeOf, type Handler } from '../broker/broker.ts';
+import type { Program } from '../broker/flags.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
-import type { HyperfleetApi } from '../hyperfleet-api.ts';
 import { ADAPTER, ADAPTER_LABEL, CLUSTER_LABEL } from '../names.ts';
 import type { AdapterSettings } from '../options.ts';
 import { CLUSTER_ID } from '../places.ts';
@@ -180,16 +179,11 @@ export class ClusterQueue {
   }
 }
 
-interface AdapterProcess {
-  readonly api: HyperfleetApi;
+interface AdapterProcess extends Readonly<Omit<Program, 'broker'>> {
   readonly kube: KubeClient;
   readonly settings: AdapterSettings;
   readonly consume: (handler: Handler) => Promise<Consumer>;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly signal: AbortSignal;
   readonly instance: string;
-  readonly ports: { readonly health: number | undefined; readonly metrics: number | undefined };
 }
 
 const NAME = 'pull-secret-adapter';
@@ -430,10 +424,7 @@ async function goOver(
   secrets.listed(seen, before);
 }
 
-function ownCondition(
-  cluster: HyperfleetCluster,
-  settings: Pick<AdapterSettings, 'adapterName'>,
-): HyperfleetCluster['conditions'][number] | undefined {
+function ownCondition(cluster: HyperfleetCluster, settings: Pick<AdapterSettings, 'adapterName'>) {
   const type = mirroredType(settings.adapterName);
   return cluster.conditions.find((condition) => condition.type === type);
 }

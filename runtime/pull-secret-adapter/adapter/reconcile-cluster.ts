@@ -8,7 +8,7 @@
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { defined } from '../../core/record.ts';
-import { type ApiError, immutableText, isApiError } from '../../kube/api-error.ts';
+import { immutableText, isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { objectRef } from '../../kube/resources.ts';
 import type { AdapterStatus, HyperfleetCluster } from '../cluster.ts';
@@ -354,23 +354,21 @@ async function applyJob(wanted: KubeObject, context: EffectContext): Promise<Kub
   try {
     return await apply(wanted, context);
   } catch (error) {
-    if (!isApiError(error, 422) || !error.causes.some(({ immutable }) => immutable)) throw error;
+    const causes = isApiError(error, 422) ? error.causes.filter(({ immutable }) => immutable) : [];
+    if (causes.length === 0) throw error;
     const { metadata } = wanted;
     const present = await context.kube.get(objectRef(wanted));
     if (present?.metadata.uid === undefined) throw new Overtaken(metadata.name);
     const [is, should] = [jobIdentity(present), jobIdentity(wanted)];
-    if (is.clusterId !== should.clusterId || is.purpose !== should.purpose)
-      throw notThisJob(present, wanted, error);
+    if (is.clusterId !== should.clusterId || is.purpose !== should.purpose) {
+      const fields = causes.map(({ field }) => field);
+      const { message, hint } = immutableText(present, wanted, fields);
+      throw new PullwrightError(message, { code: 'FieldImmutable', retryPolicy: 'terminal', hint });
+    }
     const { labels = {} } = metadata;
     await repairLabels({ job: metadata.name, jobUid: present.metadata.uid, labels }, context);
     throw new Overtaken(metadata.name);
   }
-}
-
-function notThisJob(present: KubeObject, wanted: KubeObject, { causes }: ApiError): PullwrightError {
-  const fields = causes.filter(({ immutable }) => immutable).map(({ field }) => field);
-  const { message, hint } = immutableText(present, wanted, fields);
-  return new PullwrightError(message, { code: 'FieldImmutable', retryPolicy: 'terminal', hint });
 }
 
 /** Patches the labels of the observed Job; its UID in the patch prevents changes of a new one. */

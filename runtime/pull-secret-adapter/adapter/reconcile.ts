@@ -44,7 +44,7 @@ import {
   times,
   work,
 } from './desired-state.ts';
-import { type JobView, readReceipt } from './observe.ts';
+import { type JobView, type Receipt, readReceipt } from './observe.ts';
 
 /** Reconciles one cluster. */
 export function reconcile(situation: DesiredState): ClusterOutcome {
@@ -232,7 +232,7 @@ function failed(situation: DesiredState, attempt: Attempt, job?: JobView): Clust
   const { number, reason, message, kind } = attempt;
   const left = pauseLeftMs(attempt, situation.settings);
   return outcomeOf(situation, 'failed', {
-    ...failureVerdicts(situation, reason, message),
+    ...failureVerdicts(situation, attempt),
     applied:
       job?.phase === 'succeeded'
         ? [false, reason, message]
@@ -292,8 +292,6 @@ function labelRepairs({ cluster, jobs }: DesiredState, effects: readonly Effect[
 
 // Deletion: regardless of other adapters, the pull secret is removed from every recorded location and the removal is verified.
 // Then `Finalized=True` is reported with the receipt. Until then the API keeps the cluster.
-
-type Receipt = Readonly<Record<string, string>>;
 
 /** Locations per Job, because its result must fit into a termination message. */
 const PLACES_PER_JOB = 10;

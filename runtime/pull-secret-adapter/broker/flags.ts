@@ -54,6 +54,9 @@ export async function openProgram(flags: Given, io: CommandIo, name: string) {
   return { logger, metrics, api, broker, ports, signal: io.signal };
 }
 
+/** What `adapter` and `sentinel` run with. */
+export type Program = Awaited<ReturnType<typeof openProgram>>;
+
 /** Creates the API client; its responses are counted in metrics. @throws UsageError */
 function apiOf(
   flags: Given,

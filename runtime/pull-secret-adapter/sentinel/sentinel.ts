@@ -9,11 +9,11 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { exponentialMs } from '../../core/back-off.ts';
 import { describeError } from '../../core/errors.ts';
-import type { Logger } from '../../core/logger.ts';
 import { inParallel } from '../../core/parallel.ts';
 import { defined } from '../../core/record.ts';
 import { type Metrics, servePorts } from '../../engine/metrics.ts';
 import { codeOf, type Publisher } from '../broker/broker.ts';
+import type { Program } from '../broker/flags.ts';
 import { encodeCloudEvent } from '../cloud-event.ts';
 import type { HyperfleetCluster } from '../cluster.ts';
 import type { HyperfleetApi } from '../hyperfleet-api.ts';
@@ -239,17 +239,13 @@ export function eventFor(
 
 // Sentinel as a process: polls in a loop.
 
-interface SentinelProcess {
+interface SentinelProcess extends Readonly<Omit<Program, 'api' | 'broker'>> {
   readonly sentinel: Pick<Sentinel, 'poll'>;
   /** Whether the broker accepts events. */
   readonly connected: () => boolean;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly signal: AbortSignal;
   readonly pauseMs: number;
   /** Exit after one poll. */
   readonly once: boolean;
-  readonly ports: { readonly health: number | undefined; readonly metrics: number | undefined };
 }
 
 /** Maximum pause after failed polls, which doubles from the normal one. */
