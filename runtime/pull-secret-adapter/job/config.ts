@@ -182,6 +182,7 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
     /** A new value revokes all older versions; empty: no request. */
     revoke: valueOf(env, 'REVOKE_PREVIOUS', '').slice(0, 128),
     onDeletion: choiceOf(env, 'ON_DELETION', ['delete', 'retain']),
+    /** Take over secrets without an owner's label. */
     adopt: env['ADOPT'] === 'true',
     /** Service account to impersonate; empty: none. */
     impersonate: valueOf(env, 'GCP_SERVICE_ACCOUNT', ''),

@@ -78,7 +78,7 @@ function sameReplication(wanted: Replication, present: Replication | undefined):
 }
 
 /** Replication and key of a new secret. */
-export function keptBy({ location, replication }: Pick<StoreInput, 'location' | 'replication'>) {
+function keptBy({ location, replication }: Pick<StoreInput, 'location' | 'replication'>) {
   if (location === undefined) return { replication: replication ?? { automatic: {} } };
   return replication?.regional ?? {};
 }
