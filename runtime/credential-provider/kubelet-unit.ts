@@ -8,6 +8,7 @@
  * Source of the rule: systemd.syntax(7), systemd.exec(5), and the command lines of systemd.service(5).
  */
 import { basename } from 'node:path';
+import type { UnitCommand } from '../node/systemd.ts';
 import { CREDENTIAL_PROVIDER } from './platform.ts';
 
 /** `name=value` of the section `[Service]`. */
@@ -57,14 +58,6 @@ function joinedLines(text: string, isUnit: boolean): readonly string[] {
 /** Paths of the unit's EnvironmentFiles, without the dash of an optional one. */
 export function environmentFiles(settings: readonly Setting[]): readonly string[] {
   return valuesOf(settings, 'EnvironmentFile').map((value) => (wordsOf(value)[0] ?? '').replace(/^-/, ''));
-}
-
-/** A command of systemd.service(5). */
-export interface UnitCommand {
-  /** Variables not expanded, without special prefixes of the program. */
-  readonly words: readonly string[];
-  /** Whether systemd does not expand variables. */
-  readonly isVerbatim: boolean;
 }
 
 /** The effective command; undefined when the unit has none. */
@@ -207,27 +200,20 @@ export interface KubeletPointers {
   readonly binDir?: string | undefined;
 }
 
-/** The last value of each flag in the parts of the kubelet's command line. */
-export function kubeletPointers(texts: readonly string[]): KubeletPointers {
+/** The last value of each flag in a command line or a unit. */
+export function kubeletPointers(text: string): KubeletPointers {
   return {
-    config: lastFlag(texts, 'image-credential-provider-config'),
-    binDir: lastFlag(texts, 'image-credential-provider-bin-dir'),
+    config: lastFlag(text, '--image-credential-provider-config'),
+    binDir: lastFlag(text, '--image-credential-provider-bin-dir'),
   };
 }
 
-function lastFlag(texts: readonly string[], name: string): string | undefined {
-  return texts
-    .flatMap((text) => text.replace(/\\\n/g, ' ').split('\n'))
-    .flatMap((line) => flagIn(line, `--${name}`) ?? [])
-    .at(-1);
-}
-
 /** The last value of the flag on a line that is not a comment. */
-function flagIn(line: string, flag: string): string | undefined {
-  if (/^\s*[#;]/.test(line)) return undefined;
-  return line
-    .split(flag)
-    .slice(1)
+function lastFlag(text: string, flag: string): string | undefined {
+  const lines = text.replace(/\\\n/g, ' ').split('\n');
+  return lines
+    .filter((line) => !/^\s*[#;]/.test(line))
+    .flatMap((line) => line.split(flag).slice(1))
     .flatMap((rest) => /^[= ]["']?([^\s"']+)/.exec(rest)?.[1] ?? [])
     .at(-1);
 }

@@ -200,7 +200,7 @@ function fileOfUnit(
   unclear: string | undefined,
 ): Pick<Target, 'platform' | 'unclear'> {
   const unit = unitText(pool.rendered, 'kubelet.service');
-  const { config } = kubeletPointers(unit === undefined ? [] : [unit]);
+  const { config } = kubeletPointers(unit ?? '');
   if (unclear !== undefined || config === undefined || config === platform.path) {
     const isKnownToKubelet = unit === undefined ? platform.isKnownToKubelet : config === platform.path;
     return { platform: { ...platform, isKnownToKubelet }, unclear };

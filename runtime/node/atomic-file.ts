@@ -16,6 +16,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  type Stats,
   unlinkSync,
   writeSync,
 } from 'node:fs';
@@ -74,13 +75,19 @@ export function fileError(action: string, path: string, error: unknown): Pullwri
   return new PullwrightError(`Cannot ${action} "${path}": ${state} (${errno})`, { ...options, cause: error });
 }
 
-/** Content, mode and owner of a file. */
-export interface FileContent {
-  readonly bytes: Redacted<Uint8Array>;
-  /** Permission bits, such as 0o600. */
-  readonly mode: number;
+interface Owner {
   readonly uid: number;
   readonly gid: number;
+}
+
+interface Access extends Owner {
+  /** Permission bits, such as 0o600. */
+  readonly mode: number;
+}
+
+/** Content, mode and owner of a file. */
+export interface FileContent extends Access {
+  readonly bytes: Redacted<Uint8Array>;
 }
 
 /** Options of {@link replaceFile}. */
@@ -93,7 +100,7 @@ export interface ReplaceOptions {
    */
   readonly fresh?: boolean;
   /** Owner of a new file; an existing one keeps its own. Default: the process's. */
-  readonly owner?: { readonly uid: number; readonly gid: number };
+  readonly owner?: Owner;
   /**
    * `false` skips the syncs, for files that need not survive a power cut. `content` skips the sync of the folder: after a power
    * cut the old file or the new one exists, never a part of it. @default {true}
@@ -118,12 +125,7 @@ export function readWhole(path: string): FileContent | undefined {
   try {
     const stat = fstatSync(fd);
     if (!stat.isFile()) throw notAFile('read', path);
-    return {
-      bytes: redact(new Uint8Array(readFileSync(fd))),
-      mode: stat.mode & 0o7777,
-      uid: stat.uid,
-      gid: stat.gid,
-    };
+    return { bytes: redact(new Uint8Array(readFileSync(fd))), ...accessOf(stat) };
   } catch (error) {
     throw fileError('read', path, error);
   } finally {
@@ -193,21 +195,20 @@ function temporaryPrefix(path: string): string {
   return `.${path.slice(path.lastIndexOf('/') + 1)}.tmp-`;
 }
 
-function existing(path: string): { mode: number; uid: number; gid: number } | undefined {
+function accessOf({ mode, uid, gid }: Stats): Access {
+  return { mode: mode & 0o7777, uid, gid };
+}
+
+function existing(path: string): Access | undefined {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat === undefined) return undefined;
   if (stat.isSymbolicLink())
     throw fileError('write', path, Object.assign(new Error('symlink'), { code: 'ELOOP' }));
   if (!stat.isFile()) throw notAFile('write', path);
-  return { mode: stat.mode & 0o7777, uid: stat.uid, gid: stat.gid };
+  return accessOf(stat);
 }
 
-interface NewFile extends ReplaceOptions {
-  readonly uid?: number;
-  readonly gid?: number;
-}
-
-function writeNew(path: string, bytes: Uint8Array, options: NewFile): void {
+function writeNew(path: string, bytes: Uint8Array, options: ReplaceOptions & Partial<Access>): void {
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   const { uid, gid, mode = 0o600 } = options;
   const fd = openSync(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode & 0o777);
@@ -251,7 +252,8 @@ function notAFile(action: string, path: string): PullwrightError {
   });
 }
 
-function removeQuietly(path: string): void {
+/** Removes the file if possible. */
+export function removeQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {

@@ -21,10 +21,10 @@ import {
   type Said,
 } from './report.ts';
 import { KUBELET_HEALTHZ, unitHealth } from './restart.ts';
-import { type ServingOptions, serveBeside } from './serving.ts';
+import { type Served, type ServingOptions, serveBeside } from './serving.ts';
 import { type Hold, type StateFolder, takeSingle } from './state.ts';
 import type { NodeEvent, NodeState } from './task.ts';
-import { IN_USE_LIFE_MS, oldestAuthFileMs, removeStaleAuthFiles, type Wake } from './watch.ts';
+import { oldestAuthFileMs, removeStaleAuthFiles, type Wake } from './watch.ts';
 
 // Exits when the loop of an agent hangs. The container is restarted and resumes from the journal. A liveness probe would need a
 // port, which may be in use.
@@ -59,7 +59,6 @@ export type DaemonIo = Pick<CommandIo, 'stdout' | 'stderr' | 'env' | 'signal' | 
 /** Services for a program on a node. */
 export interface Daemon {
   readonly env: DaemonIo['env'];
-  readonly clock: Clock;
   readonly log: Logger;
   /** Stops the work. */
   readonly signal: AbortSignal;
@@ -69,8 +68,6 @@ export interface Daemon {
   readonly say: (said: Said) => void;
   /** Publishes the state of the node; called after every check, as the heartbeat. Never fails. */
   readonly publish: (state: NodeState) => void;
-  /** The state that was published last. */
-  readonly state: () => NodeState;
 }
 
 /** A program that runs on nodes. */
@@ -114,7 +111,7 @@ export async function runDaemon(
   const over = new AbortController();
   const signal = AbortSignal.any([io.signal, over.signal]);
   const shown = new Shown(program, settings, log);
-  if (!settings.once) serveBeside(settings, shown.pages(), { clock: systemClock, log }, signal);
+  if (!settings.once) serveBeside(settings, shown, log, signal);
   const working = work(program, settings, shown, { env: io.env, signal });
   const watching = watchHeart(shown, systemClock, signal).catch((error: unknown) => {
     // The pending operation would keep the process alive.
@@ -140,7 +137,6 @@ async function work(
 ): Promise<void> {
   const daemon: Daemon = {
     env,
-    clock: systemClock,
     log: shown.log,
     signal,
     event: (event) => {
@@ -153,7 +149,6 @@ async function work(
       reporter?.state(state);
       if (!settings.uninstall) sweepAuthFiles(program, shown.log);
     },
-    state: () => shown.state,
   };
   const { words } = program;
   const reporter = settings.report
@@ -161,7 +156,6 @@ async function work(
         words,
         client: () => podClient(words.manager, env, settings.serviceAccountDir, QUICK),
         nodeName: settings.nodeName,
-        clock: systemClock,
         onError: (error) =>
           shown.log.warn('Cannot report to the API server', { error: describeError(error) }),
       })
@@ -174,7 +168,7 @@ async function work(
 }
 
 /** Publishes the state of the node: log, probes, metrics, and watchdog. */
-class Shown implements Heart {
+class Shown implements Heart, Served {
   readonly log: Logger;
   state: NodeState = STARTING;
   at: number = systemClock.monotonic();
@@ -210,18 +204,12 @@ class Shown implements Heart {
     this.state = state;
   }
 
-  pages(): Parameters<typeof serveBeside>[1] {
-    return {
-      state: () => this.state,
-      metrics: () => this.#metrics.text([...this.#program.gauges(this.state), ...this.#authFiles()]),
-    };
-  }
-
-  #authFiles(): readonly Gauge[] {
+  metrics(): string {
     const { authFiles } = this.#program;
-    return authFiles === undefined
-      ? []
-      : [authFileAge(oldestAuthFileMs(authFiles.folder, systemClock.now()))];
+    const gauges = [...this.#program.gauges(this.state)];
+    if (authFiles !== undefined)
+      gauges.push(authFileAge(oldestAuthFileMs(authFiles.folder, systemClock.now())));
+    return this.#metrics.text(gauges);
   }
 }
 
@@ -236,8 +224,7 @@ function sweepAuthFiles({ authFiles }: NodeProgram, log: Logger): void {
   if (authFiles === undefined) return;
   const { folder, ageMs } = authFiles;
   try {
-    const inUse = Math.max(ageMs, IN_USE_LIFE_MS);
-    const files = removeStaleAuthFiles(folder, ageMs, systemClock.now(), inUse);
+    const files = removeStaleAuthFiles(folder, ageMs, systemClock.now());
     if (files > 0) log.info('Removed auth files that no pull took', { folder, files });
   } catch (error) {
     log.warn('Cannot remove auth files that no pull took', { error: describeError(error) });

@@ -52,17 +52,16 @@ export interface Rest {
 
 export class NodeEngine {
   readonly #options: EngineOptions;
-  #journal: Checkpoint;
-  #ledger: OwnedEntries;
+  #stored: Stored;
 
   /** Reads the journal, and removes temporary files of killed runs. */
   constructor(options: EngineOptions) {
     this.#options = options;
-    const { journal, ledger, damaged } = options.folder.load();
-    this.#journal = journal;
-    this.#ledger = ledger;
+    const { damaged, ...stored } = options.folder.load();
+    this.#stored = stored;
+    const { change } = stored.journal;
     if (damaged) options.report({ event: 'journal-damaged', path: options.folder.path });
-    if (journal.change !== undefined) options.report({ event: 'resumed', phase: journal.change.phase });
+    if (change !== undefined) options.report({ event: 'resumed', phase: change.phase });
     const swept = sweepLeftovers(options.task.file) + options.folder.sweep();
     if (swept > 0) options.report({ event: 'swept', files: swept });
   }
@@ -73,13 +72,10 @@ export class NodeEngine {
     try {
       if (task.secret === true && makePrivate(task.file)) report({ event: 'made-private', file: task.file });
     } catch (error) {
-      return this.#troubled(asProblem(error));
+      return this.#troubled(error);
     }
     for (;;) {
-      const { look, decision } = lookAndDecide(this.#options, {
-        journal: this.#journal,
-        ledger: this.#ledger,
-      });
+      const { look, decision } = lookAndDecide(this.#options, this.#stored);
       const { step } = decision;
       if (step.do === 'rest' || step.do === 'wait') return this.#rest(step, decision, look);
       if (signal.aborted) return { state: stateOf(step, look) };
@@ -104,11 +100,10 @@ export class NodeEngine {
     // A unit that failed to start keeps its slot until it is up again, with whatever content.
     if (step.do === 'rest' || step.reason === 'RateLimit') void this.#options.turns?.done();
     try {
-      const ledger = step.do === 'rest' && step.ready ? look.wanted?.ledgerAfter : undefined;
-      this.#store(decision.journal, ledger ?? this.#ledger);
+      this.#store(decision.journal, step.do === 'rest' && step.ready ? look.wanted?.ledgerAfter : undefined);
       if (decision.journal.change === undefined) this.#options.folder.dropCopy();
     } catch (error) {
-      return this.#troubled(asProblem(error));
+      return this.#troubled(error);
     }
     if (step.do === 'wait') return { state, lookInMs: step.ms, waiting: true };
     return step.wakeInMs === undefined ? { state } : { state, lookInMs: step.wakeInMs };
@@ -126,39 +121,40 @@ export class NodeEngine {
     try {
       this.#begin(step, decision, look);
     } catch (error) {
-      return this.#troubled(asProblem(error));
+      return this.#troubled(error);
     }
     this.#options.publish(state);
     // Requested during the write, so that the restart follows at once when no other node waits.
-    if (step.do === 'write' && this.#journal.change?.restart === true) turns?.granted(signal);
+    if (step.do === 'write' && this.#restarts()) turns?.granted(signal);
     // Another program replaced the file in the meantime: observe again rather than overwrite it.
-    if (
-      step.do === 'write' &&
-      lookAndDecide(this.#options, { journal: this.#journal, ledger: this.#ledger }).look.present !==
-        look.present
-    )
+    if (step.do === 'write' && lookAndDecide(this.#options, this.#stored).look.present !== look.present)
       return undefined;
     const ended = await this.#perform(step, look, signal);
     if (ended === 'stopped') return { state };
     if (step.do === 'write' && !ended.ok) await turns?.done();
-    const journal = after(this.#journal, ended, clock.now(), policy);
+    const journal = after(this.#stored.journal, ended, clock.now(), policy);
     try {
-      this.#store(journal, this.#ledger);
+      this.#store(journal);
       return undefined;
     } catch (error) {
       // The step was taken; the stored journal is behind, which only repeats the step after a kill.
-      this.#journal = journal;
-      return this.#troubled(asProblem(error));
+      this.#stored = { ...this.#stored, journal };
+      return this.#troubled(error);
     }
   }
 
   /** Stores the journal; before it the backup copy, to which the journal refers. */
   #begin(step: Acting, decision: Decision, look: Observation): void {
     const { folder, task } = this.#options;
-    if (step.do !== 'write') return this.#store(decision.journal, this.#ledger);
+    if (step.do !== 'write') return this.#store(decision.journal);
     if (step.save) folder.saveCopy(readWhole(task.file));
     // Until the change is settled, we own the entries of the old and of the new content.
-    this.#store(decision.journal, look.wanted?.ledgerDuring ?? this.#ledger);
+    this.#store(decision.journal, look.wanted?.ledgerDuring);
+  }
+
+  /** Whether the change in progress restarts the unit. */
+  #restarts(): boolean {
+    return this.#stored.journal.change?.restart === true;
   }
 
   async #perform(step: Acting, look: Observation, signal: AbortSignal): Promise<Ended | 'stopped'> {
@@ -191,7 +187,7 @@ export class NodeEngine {
       entries: look.entries ?? 0,
       foreign: look.foreign ?? 0,
     });
-    if (this.#journal.change?.restart !== true) return { step: 'write', ok: true, invocation: '' };
+    if (!this.#restarts()) return { step: 'write', ok: true, invocation: '' };
     try {
       if (task.isPartOfUnit === true) await systemd.reload();
       const { active, invocation } = await systemd.state(task.unit);
@@ -230,13 +226,10 @@ export class NodeEngine {
   }
 
   async #recover(step: Step & { do: 'recover' }, signal: AbortSignal): Promise<Ended | 'stopped'> {
-    const { systemd } = this.#options;
-    const end = await recoverUnit(
-      systemd,
-      { ...this.#restartOptions(), before: step.invocation, touched: step.touched },
-      signal,
-    );
-    return this.#judged('recover', end, { attempt: (this.#journal.change?.failures ?? 0) + 1, ms: 0 });
+    const { invocation: before, touched } = step;
+    const options = { ...this.#restartOptions(), before, touched };
+    const end = await recoverUnit(this.#options.systemd, options, signal);
+    return this.#judged('recover', end, { attempt: (this.#stored.journal.change?.failures ?? 0) + 1, ms: 0 });
   }
 
   #judged(
@@ -266,7 +259,8 @@ export class NodeEngine {
     return { unit, reload, settleMs, clock, health };
   }
 
-  #troubled(problem: PullwrightError): Rest {
+  #troubled(error: unknown): Rest {
+    const problem = asProblem(error);
     this.#options.report({ event: 'state-failed', error: problem });
     return {
       state: { ready: false, reason: problem.code, message: describeError(problem) },
@@ -274,11 +268,11 @@ export class NodeEngine {
     };
   }
 
-  #store(journal: Checkpoint, ledger: OwnedEntries): void {
-    if (same(journal, this.#journal) && same(ledger, this.#ledger)) return;
-    this.#options.folder.store({ journal, ledger });
-    this.#journal = journal;
-    this.#ledger = ledger;
+  #store(journal: Checkpoint, ledger: OwnedEntries = this.#stored.ledger): void {
+    const stored = { journal, ledger };
+    if (JSON.stringify(stored) === JSON.stringify(this.#stored)) return;
+    this.#options.folder.store(stored);
+    this.#stored = stored;
   }
 }
 
@@ -301,5 +295,3 @@ function lookAndDecide(
 const NOT_YET_MS = 1000;
 
 type Acting = Exclude<Step, { do: 'rest' } | { do: 'wait' }>;
-
-const same = (a: unknown, b: unknown): boolean => a === b || JSON.stringify(a) === JSON.stringify(b);

@@ -15,7 +15,7 @@ import { HttpKubeClient } from '../kube/http-client.ts';
 import { Informer, type InformerSink } from '../kube/informer.ts';
 import { podConnection } from '../kube/pod-connection.ts';
 import type { ObjectRef } from '../kube/resources.ts';
-import type { Clock } from './clock.ts';
+import { type Clock, systemClock } from './clock.ts';
 import { NODE_HOLDS_REMOVAL, type NodeEvent, type NodeState } from './task.ts';
 
 /** Name and uid of the Node, for references. */
@@ -133,7 +133,6 @@ export interface NodeReporterOptions {
   readonly words: NodeWords;
   readonly client: () => Promise<KubeClient>;
   readonly nodeName: string;
-  readonly clock: Clock;
   readonly onError: (error: unknown) => void;
 }
 
@@ -173,33 +172,29 @@ export class NodeReporter {
     this.#last = state;
     this.#pending = state;
     if (state.reason !== before?.reason || state.message !== before.message)
-      this.#say(this.#options.words.eventOfState(state));
+      this.say(this.#options.words.eventOfState(state));
     this.#start();
   }
 
   /** Returns at once. */
   event(happened: NodeEvent): void {
-    const said = eventOf(this.#options.words, happened);
-    if (said !== undefined) this.say(said);
+    this.say(eventOf(this.#options.words, happened));
   }
 
   /** Waits briefly for pending reports. Never rejects. */
   async close(): Promise<void> {
     const enough = new AbortController();
-    await Promise.race([this.#work, this.#options.clock.sleep(LAST_WORDS_MS, enough.signal)]);
+    await Promise.race([this.#work, systemClock.sleep(LAST_WORDS_MS, enough.signal)]);
     enough.abort();
     this.#closed = true;
     this.#forget();
   }
 
-  /** Sends an Event that no {@link NodeEvent} covers. Returns at once. */
-  say(said: Said): void {
-    this.#say(said);
+  /** Sends an Event, if any. Returns at once. */
+  say(said: Said | undefined): void {
+    if (said === undefined) return;
+    this.#events = [...this.#events, said].slice(-WAITING_EVENTS);
     this.#start();
-  }
-
-  #say(said: Said | undefined): void {
-    if (said !== undefined) this.#events = [...this.#events, said].slice(-WAITING_EVENTS);
   }
 
   #start(): void {
@@ -229,7 +224,7 @@ export class NodeReporter {
   }
 
   async #open(): Promise<Session> {
-    const { nodeName, clock, words } = this.#options;
+    const { nodeName, words } = this.#options;
     const client = await this.#options.client();
     try {
       const node = await client.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
@@ -243,7 +238,7 @@ export class NodeReporter {
         client,
         controller: `pullwright.dev/${words.reporter}`,
         instance: nodeName,
-        now: () => clock.now(),
+        now: () => systemClock.now(),
       });
       return { client, node: identity, recorder, present: undefined };
     } catch (error) {
@@ -256,11 +251,11 @@ export class NodeReporter {
     const { client, node } = session;
     const { words } = this.#options;
     const { manager } = words;
-    const now = new Date(this.#options.clock.now());
-    if (session.present === undefined) {
-      const options = { manager, force: true };
-      session.present = await client.apply(nodeStatus(words, node, state, undefined, now).object, options);
-    }
+    const now = new Date(systemClock.now());
+    session.present ??= await client.apply(nodeStatus(words, node, state, undefined, now).object, {
+      manager,
+      force: true,
+    });
     const { object, status } = nodeStatus(words, node, state, session.present, now);
     const { name, namespace } = object.metadata;
     session.present = await client.apply(

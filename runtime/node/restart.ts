@@ -80,7 +80,11 @@ async function ended(work: () => Promise<boolean>): Promise<RestartEnd> {
   try {
     return { ok: true, restarted: await work() };
   } catch (error) {
-    return failure(asProblem(error));
+    const problem = asProblem(error);
+    const { code } = problem;
+    if (code === 'Stopped') return { ok: false, kind: 'stopped', error: problem };
+    const bus = BUS_CODES.includes(code) || (code === 'BusRefused' && BUS_ERRORS.test(problem.message));
+    return { ok: false, kind: bus ? 'bus' : 'unit', error: problem };
   }
 }
 
@@ -91,14 +95,11 @@ async function restart(
   signal: AbortSignal,
 ): Promise<void> {
   if (present.active === 'failed') await systemd.resetFailed(options.unit);
-  const end = await systemd.restart(options.unit, signal);
-  if (end.result === 'done') return;
+  const result = await systemd.restart(options.unit, signal);
+  if (result === 'done') return;
   throw new PullwrightError(
-    `Cannot restart "${options.unit}": its job ended with "${end.result}", expected "done"`,
-    {
-      code: 'JobFailed',
-      hint: HINTS[end.result] ?? `Look at "journalctl -u ${options.unit}" on the node`,
-    },
+    `Cannot restart "${options.unit}": its job ended with "${result}", expected "done"`,
+    { code: 'JobFailed', hint: HINTS[result] ?? `Look at "journalctl -u ${options.unit}" on the node` },
   );
 }
 
@@ -121,23 +122,13 @@ function up(state: UnitState, unit: string): UnitState {
 function downAgain(unit: string, state: UnitState): PullwrightError {
   return new PullwrightError(
     `Cannot restart "${unit}": it is ${state.active} (${state.sub}) after the job, expected active`,
-    {
-      code: 'UnitDown',
-      hint: `Look at "journalctl -u ${unit}" on the node`,
-    },
+    { code: 'UnitDown', hint: `Look at "journalctl -u ${unit}" on the node` },
   );
 }
 
 /** Codes of errors after which nothing was restarted, because systemd was unreachable. */
 const BUS_CODES: readonly string[] = ['BusUnreachable', 'BusLost', 'BusTimeout'];
 const BUS_ERRORS = /AccessDenied|ServiceUnknown|NameHasNoOwner|LimitsExceeded|NoReply/;
-
-function failure(error: PullwrightError): RestartEnd {
-  if (error.code === 'Stopped') return { ok: false, kind: 'stopped', error };
-  const bus =
-    BUS_CODES.includes(error.code) || (error.code === 'BusRefused' && BUS_ERRORS.test(error.message));
-  return { ok: false, kind: bus ? 'bus' : 'unit', error };
-}
 
 /** A thrown value as a PullwrightError. */
 export function asProblem(error: unknown, code?: 'SourceInvalid'): PullwrightError {

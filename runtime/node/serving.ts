@@ -6,14 +6,14 @@ import { join } from 'node:path';
 import { describeError, errnoOf, PullwrightError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { closeServer, type Page, type Pages, pagesListener, servePages } from '../http/serve.ts';
-import type { Clock } from './clock.ts';
+import { systemClock } from './clock.ts';
 import { HttpsServer, readPair, watchPair } from './https.ts';
 import type { NodeState } from './task.ts';
 
 /** State and metrics of a node program. */
-interface Shown {
-  readonly state: () => NodeState;
-  readonly metrics: () => string;
+export interface Served {
+  readonly state: NodeState;
+  metrics(): string;
 }
 
 interface Place {
@@ -25,16 +25,16 @@ interface Place {
 const IDLE_MS = 60_000;
 const CERTIFICATE_LOOK_MS = 60_000;
 
-function pagesOf({ state, metrics }: Shown): Pages {
-  const ready = (): Page => {
-    const { ready: isReady, reason, message } = state();
-    return { status: isReady ? 200 : 503, text: `${reason}: ${message}` };
+function pagesOf(served: Served): Pages {
+  const readiness = (): Page => {
+    const { ready, reason, message } = served.state;
+    return { status: ready ? 200 : 503, text: `${reason}: ${message}` };
   };
   return new Map([
-    ['/readyz', ready],
+    ['/readyz', readiness],
     // A program whose loop hangs exits by itself.
     ['/healthz', () => ({ text: 'ok' })],
-    ['/metrics', () => ({ text: metrics() })],
+    ['/metrics', () => ({ text: served.metrics() })],
   ]);
 }
 
@@ -92,27 +92,17 @@ export interface ServingOptions {
 const AGAIN_MS = 30_000;
 
 /** Serves until `signal`. Returns at once and never fails. */
-export function serveBeside(
-  options: ServingOptions,
-  shown: Shown,
-  around: { readonly clock: Clock; readonly log: Logger },
-  signal: AbortSignal,
-): void {
+export function serveBeside(options: ServingOptions, served: Served, log: Logger, signal: AbortSignal): void {
   const { healthAddress, healthPort, metricsAddress, metricsPort, metricsTlsDir: folder } = options;
-  const { log } = around;
-  const pages = pagesOf(shown);
+  const pages = pagesOf(served);
   if (healthPort !== undefined)
-    void keepOpen(() => servePlain(pages, { host: healthAddress, port: healthPort }), around, signal);
+    void keepOpen(() => servePlain(pages, { host: healthAddress, port: healthPort }), log, signal);
   if (metricsAddress === undefined || metricsPort === undefined || folder === undefined) return;
   const place = { host: metricsAddress, port: metricsPort };
-  void keepOpen(() => serveTls(folder, log, pages, place), around, signal);
+  void keepOpen(() => serveTls(folder, log, pages, place), log, signal);
 }
 
-async function keepOpen(
-  open: () => Promise<() => void>,
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
-  signal: AbortSignal,
-): Promise<void> {
+async function keepOpen(open: () => Promise<() => void>, log: Logger, signal: AbortSignal): Promise<void> {
   let said = '';
   while (!signal.aborted) {
     try {
@@ -124,7 +114,7 @@ async function keepOpen(
       const text = describeError(error);
       if (text !== said) log.warn('Cannot serve: the work goes on without', { error: text });
       said = text;
-      await clock.sleep(AGAIN_MS, signal);
+      await systemClock.sleep(AGAIN_MS, signal);
     }
   }
 }

@@ -2,26 +2,20 @@
  * State of a node task on the node: a folder with mode 0700 beside the managed file. Its files are replaced atomically.
  */
 import { randomBytes } from 'node:crypto';
-import {
-  chmodSync,
-  linkSync,
-  lstatSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  unlinkSync,
-} from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, linkSync, lstatSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';
-import { basename, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { errnoOf, PullwrightError } from '../core/errors.ts';
 import { isRecord, jsonOf, recordOf } from '../core/record.ts';
 import { redact, reveal } from '../core/redacted.ts';
 import {
   type FileContent,
   fileError,
+  namesIn,
   readWhole,
   removeFile,
+  removeQuietly,
   replaceFile,
   sweepLeftovers,
 } from './atomic-file.ts';
@@ -87,26 +81,19 @@ export class StateFolder {
     return { journal: journal ?? EMPTY_JOURNAL, ledger: ledger ?? {}, damaged };
   }
 
-  store(stored: Stored): void {
+  store({ journal, ledger }: Stored): void {
     this.prepare();
-    replaceFile(
-      this.#journal,
-      Buffer.from(JSON.stringify({ version: STATE_VERSION, journal: stored.journal, ledger: stored.ledger })),
-    );
+    replaceFile(this.#journal, Buffer.from(JSON.stringify({ version: STATE_VERSION, journal, ledger })));
   }
 
   /** Backs up `content` for a rollback; undefined: the file did not exist. */
   saveCopy(content: FileContent | undefined): void {
     this.prepare();
-    const document =
+    const copy =
       content === undefined
-        ? { version: STATE_VERSION, absent: true }
-        : {
-            version: STATE_VERSION,
-            ...content,
-            bytes: Buffer.from(reveal(content.bytes)).toString('base64'),
-          };
-    replaceFile(this.#copy, redact(new Uint8Array(Buffer.from(JSON.stringify(document)))));
+        ? { absent: true }
+        : { ...content, bytes: Buffer.from(reveal(content.bytes)).toString('base64') };
+    replaceFile(this.#copy, Buffer.from(JSON.stringify({ version: STATE_VERSION, ...copy })));
   }
 
   /** The backup of {@link saveCopy}; `none` when it is missing or unreadable. */
@@ -199,7 +186,7 @@ async function tryTake(path: string): Promise<Hold | undefined> {
     linkSync(own, path);
   } catch (error) {
     close();
-    unlinkQuietly(own);
+    removeQuietly(own);
     // ENOENT: the current holder removed our file between the two calls.
     if (errnoOf(error) === 'EEXIST' || errnoOf(error) === 'ENOENT') return undefined;
     throw fileError('lock', path, error);
@@ -210,7 +197,7 @@ async function tryTake(path: string): Promise<Hold | undefined> {
   return {
     held,
     release: () => {
-      if (held()) unlinkQuietly(path);
+      if (held()) removeQuietly(path);
       close();
     },
   };
@@ -250,11 +237,9 @@ async function holder(path: string): Promise<Busy | undefined> {
   if (ino === undefined) return undefined;
   const socket = connect(path);
   socket.on('error', () => undefined);
-  const answered = await new Promise<boolean>((resolve) => {
-    socket.once('connect', () => resolve(true));
-    socket.once('error', () => resolve(false));
-  });
-  if (!answered) {
+  try {
+    await once(socket, 'connect');
+  } catch {
     moveStaleAway(path, ino);
     return undefined;
   }
@@ -274,24 +259,15 @@ function moveStaleAway(path: string, ino: number): void {
   } catch {
     // Another process moved it first.
   }
-  unlinkQuietly(moved);
+  removeQuietly(moved);
 }
 
 /** Removes sockets that killed runs left. */
 function sweep(path: string): void {
-  for (const entry of readdirSync(dirname(path)))
-    if (/^\.(new|stale)-/.test(entry.slice(basename(path).length)) && entry.startsWith(basename(path)))
-      unlinkQuietly(join(dirname(path), entry));
+  for (const entry of namesIn(dirname(path)))
+    if (/^lock\.(new|stale)-/.test(entry)) removeQuietly(join(dirname(path), entry));
 }
 
 function inodeOf(path: string): number | undefined {
   return lstatSync(path, { throwIfNoEntry: false })?.ino;
-}
-
-function unlinkQuietly(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch {
-    // Already deleted.
-  }
 }

@@ -8,7 +8,7 @@
 import type { Message, MessageBus } from 'dbus-next';
 import { PullwrightError } from '../core/errors.ts';
 import { withDeadline } from '../core/parallel.ts';
-import { isRecord, scalarText } from '../core/record.ts';
+import { isRecord, recordOf, scalarText, textOf, textsIn } from '../core/record.ts';
 import { type Clock, systemClock } from './clock.ts';
 
 // A connection to the D-Bus system bus that detects its loss.
@@ -21,8 +21,8 @@ export interface BusCall {
   readonly path: string;
   readonly interface: string;
   readonly member: string;
-  readonly signature?: string;
-  readonly body?: readonly unknown[];
+  readonly signature: string;
+  readonly body: readonly unknown[];
 }
 
 /** A received signal. */
@@ -70,10 +70,7 @@ export async function connectBus(path: string, deadlineMs: number): Promise<Bus>
     throw unreachable(path, 'the path holds one of : = , ; %, which a bus address cannot');
   const { default: dbus } = await import('dbus-next');
   const inner: Internals = dbus.sessionBus({ busAddress: `unix:socket=${path}` });
-  let lose: (error: Error) => void = () => undefined;
-  const lost = new Promise<never>((_, reject) => {
-    lose = reject;
-  });
+  const { promise: lost, reject: lose } = Promise.withResolvers<never>();
   lost.catch(() => undefined);
   inner.on('error', (error: Error) => lose(busLost(path, error.message)));
   inner._connection?.once('end', () => lose(busLost(path, 'it closed the connection')));
@@ -88,8 +85,8 @@ export async function connectBus(path: string, deadlineMs: number): Promise<Bus>
   }
   return {
     lost,
-    call: async ({ member, signature = '', body = [], ...to }, ms) => {
-      const message = new dbus.Message({ ...to, member, signature, body: [...body] });
+    call: async ({ member, body, ...to }, ms) => {
+      const message = new dbus.Message({ ...to, member, body: [...body] });
       try {
         const reply = await withDeadline(Promise.race([inner.call(message), lost]), ms, () =>
           busTimeout(member, ms),
@@ -156,13 +153,19 @@ export interface EnvironmentFile {
   readonly optional: boolean;
 }
 
+/** A command of systemd.service(5). */
+export interface UnitCommand {
+  /** Variables not expanded, without special prefixes of the program; empty when there is no command. */
+  readonly words: readonly string[];
+  /** Whether systemd does not expand variables. */
+  readonly isVerbatim: boolean;
+}
+
 export interface LoadedService {
   /** Unit file, then drop-ins. */
   readonly files: readonly string[];
-  /** Words of the effective command, variables not expanded; empty when there is none. */
-  readonly command: readonly string[];
-  /** Whether systemd does not expand variables in the command. */
-  readonly isVerbatim: boolean;
+  /** The effective command. */
+  readonly command: UnitCommand;
   /** `NAME=value` of each Environment setting. */
   readonly environment: readonly string[];
   readonly environmentFiles: readonly EnvironmentFile[];
@@ -185,14 +188,11 @@ export function loadedService(
   const service = valuesOf(ofService);
   const fragment = textOf(unit('FragmentPath'));
   if (unit('LoadState') !== 'loaded' || fragment === '') return undefined;
-  const command = commandOf(service);
-  const pid = service('MainPID');
-  const mainPid = typeof pid === 'number' ? pid : 0;
+  const mainPid = service('MainPID');
   return {
-    files: [fragment, ...textsOf(unit('DropInPaths'))],
-    command: command.words,
-    isVerbatim: command.flags.includes('no-env-expand'),
-    environment: textsOf(service('Environment')),
+    files: [fragment, ...textsIn(unit('DropInPaths'))],
+    command: commandOf(service),
+    environment: textsIn(service('Environment')),
     environmentFiles: listOf(service('EnvironmentFiles')).map((entry) => {
       const [path, optional] = listOf(entry);
       return { path: textOf(path), optional: optional === true };
@@ -203,17 +203,14 @@ export function loadedService(
 }
 
 /** `ExecStartEx` has the flags of the command too; systemd before 243 has `ExecStart` alone. */
-function commandOf(service: Values): {
-  readonly words: readonly string[];
-  readonly flags: readonly string[];
-} {
+function commandOf(service: Values): UnitCommand {
   const extended = listOf(listOf(service('ExecStartEx')).at(-1));
   const [, words, flags] = extended.length > 0 ? extended : listOf(listOf(service('ExecStart')).at(-1));
-  return { words: textsOf(words), flags: textsOf(flags) };
+  return { words: textsIn(words), isVerbatim: textsIn(flags).includes('no-env-expand') };
 }
 
 /** Each process is control group, number, and command line. */
-function lineOf(processes: unknown, pid: number): string {
+function lineOf(processes: unknown, pid: unknown): string {
   const found = listOf(processes)
     .map(listOf)
     .find(([, number]) => number === pid);
@@ -221,20 +218,12 @@ function lineOf(processes: unknown, pid: number): string {
 }
 
 function valuesOf(answer: unknown): Values {
-  const all = isRecord(answer) ? answer : {};
-  return (name) => (all[name] as { readonly value?: unknown } | null | undefined)?.value;
+  const all = recordOf(answer);
+  return (name) => recordOf(all[name])['value'];
 }
 
 function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-function textsOf(value: unknown): readonly string[] {
-  return listOf(value).filter((one): one is string => typeof one === 'string');
-}
-
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
 }
 
 // State of a unit, by its properties.
@@ -274,9 +263,7 @@ function isBytes(value: unknown): value is Uint8Array | readonly number[] {
 }
 
 /** Result of a job: `done`, `failed`, `timeout`, `canceled`, `dependency` or `skipped`. */
-export interface JobEnd {
-  readonly result: string;
-}
+export type JobResult = string;
 
 /** Times are milliseconds. */
 export interface SystemdOptions {
@@ -293,7 +280,7 @@ export interface SystemdOptions {
 export interface Systemd {
   state(unit: string): Promise<UnitState>;
   /** Restarts or starts the unit. Rejects with `JobOverdue`, `Stopped`, `BusUnreachable`, `BusLost` or `BusRefused`. */
-  restart(unit: string, signal: AbortSignal): Promise<JobEnd>;
+  restart(unit: string, signal: AbortSignal): Promise<JobResult>;
   /** Resets the failure count, so that the start limit does not reject the next start. */
   resetFailed(unit: string): Promise<void>;
   /** Reloads all unit files, as `systemctl daemon-reload` does. */
@@ -356,7 +343,7 @@ export class SystemdOverBus implements Systemd {
   }
 
   /** Runs a transient oneshot service with these properties, and waits for its end. Rejects as `restart` does. */
-  async run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<JobEnd> {
+  async run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<JobResult> {
     const { default: dbus } = await import('dbus-next');
     const variants = [...ONE_COMMAND, ...properties].map(([name, type, value]) => [
       name,
@@ -366,11 +353,11 @@ export class SystemdOverBus implements Systemd {
     return this.#with(async (bus) => {
       const ends = await this.#listen(bus);
       const [path] = await this.#manager(bus, 'StartTransientUnit', [unit, 'fail', variants, []], TRANSIENT);
-      return { result: await this.#end(bus, ends.of(scalarText(path)), until, signal) };
+      return this.#end(bus, ends.of(scalarText(path)), until, signal);
     });
   }
 
-  async restart(unit: string, signal: AbortSignal): Promise<JobEnd> {
+  async restart(unit: string, signal: AbortSignal): Promise<JobResult> {
     const until = this.#clock.monotonic() + this.#jobMs;
     const before = { invocation: '', called: false };
     try {
@@ -379,7 +366,7 @@ export class SystemdOverBus implements Systemd {
         before.invocation = (await this.#stateOn(bus, unit)).invocation;
         before.called = true;
         const [path] = await this.#manager(bus, 'RestartUnit', [unit, 'replace']);
-        return { result: await this.#end(bus, ends.of(scalarText(path)), until, signal) };
+        return this.#end(bus, ends.of(scalarText(path)), until, signal);
       });
     } catch (error) {
       if (!before.called || !isUncertain(error)) throw error;
@@ -402,8 +389,8 @@ export class SystemdOverBus implements Systemd {
     body: readonly unknown[],
     signature = 's'.repeat(body.length),
   ): Promise<readonly unknown[]> {
-    const call: BusCall = { destination: SYSTEMD, path: MANAGER_PATH, interface: MANAGER, member };
-    return bus.call(body.length === 0 ? call : { ...call, signature, body }, CALL_MS);
+    const to = { destination: SYSTEMD, path: MANAGER_PATH, interface: MANAGER };
+    return bus.call({ ...to, member, signature, body }, CALL_MS);
   }
 
   async #listen(bus: Bus): Promise<JobEnds> {
@@ -448,7 +435,7 @@ export class SystemdOverBus implements Systemd {
   }
 
   /** Waits for the job's end, the loss of the bus, the deadline or the signal, whichever is first. */
-  async #end(bus: Bus, ended: Promise<string>, until: number, signal: AbortSignal): Promise<string> {
+  async #end(bus: Bus, ended: Promise<string>, until: number, signal: AbortSignal): Promise<JobResult> {
     const over = new AbortController();
     const timer = this.#clock.sleep(until - this.#clock.monotonic(), AbortSignal.any([signal, over.signal]));
     const late = timer.then(() => {
@@ -465,13 +452,13 @@ export class SystemdOverBus implements Systemd {
   }
 
   /** After a missed result of a job: polls the unit over new connections until it is at rest or the job is overdue. */
-  async #lookUp(job: LostJob): Promise<JobEnd> {
+  async #lookUp(job: LostJob): Promise<JobResult> {
     const giveUp = this.#clock.monotonic() + LOOK_UP_MS;
     for (;;) {
       const state = await this.state(job.unit).catch(() => undefined);
       if (state !== undefined && !state.busy && state.active !== 'activating') {
         const restarted = state.active === 'active' && state.invocation !== job.before;
-        return { result: restarted ? 'done' : 'failed' };
+        return restarted ? 'done' : 'failed';
       }
       if (job.signal.aborted) throw stopped('the job');
       if (state === undefined && this.#clock.monotonic() >= giveUp) throw job.cause;
@@ -491,23 +478,22 @@ interface LostJob {
 
 /** Results of jobs, kept whether they arrive before or after they are awaited. */
 class JobEnds {
-  readonly #results = new Map<string, string>();
-  #wanted: { readonly path: string; readonly tell: (result: string) => void } | undefined;
+  readonly #jobs = new Map<string, PromiseWithResolvers<JobResult>>();
 
   see(signal: BusSignal): void {
     if (signal.interface !== MANAGER || signal.member !== 'JobRemoved') return;
     const [, path, , result] = signal.body.map(String);
-    if (path === undefined || result === undefined) return;
-    this.#results.set(path, result);
-    if (this.#wanted?.path === path) this.#wanted.tell(result);
+    if (path !== undefined && result !== undefined) this.#job(path).resolve(result);
   }
 
-  of(path: string): Promise<string> {
-    const known = this.#results.get(path);
-    if (known !== undefined) return Promise.resolve(known);
-    return new Promise((tell) => {
-      this.#wanted = { path, tell };
-    });
+  of(path: string): Promise<JobResult> {
+    return this.#job(path).promise;
+  }
+
+  #job(path: string): PromiseWithResolvers<JobResult> {
+    const job = this.#jobs.get(path) ?? Promise.withResolvers<JobResult>();
+    this.#jobs.set(path, job);
+    return job;
   }
 }
 

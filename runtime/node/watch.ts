@@ -20,19 +20,15 @@ const TEMPORARY = /^\..*\.tmp-[0-9a-f-]+$/;
 export const AUTH_FILE_LIFE_MS = 1_800_000;
 
 /** A pull that takes longer than this has failed. */
-export const IN_USE_LIFE_MS = 10_800_000;
+const IN_USE_LIFE_MS = 10_800_000;
 
 /**
- * Removes files in `folder` older than `ageMs`, and in its `in-use` older than `inUseMs`; returns their number. Also removes
+ * Removes files in `folder` older than `ageMs`, and in its `in-use` those of failed pulls; returns their number. Also removes
  * notes of failed runs older than `ageMs`, not counted. Ignores names that neither the provider nor CRI-O writes, and missing
  * folders.
  */
-export function removeStaleAuthFiles(
-  folder: string,
-  ageMs: number,
-  nowMs: number,
-  inUseMs: number = ageMs,
-): number {
+export function removeStaleAuthFiles(folder: string, ageMs: number, nowMs: number): number {
+  const inUseMs = Math.max(ageMs, IN_USE_LIFE_MS);
   // Not node:path: loading it is a noticeable part of a credential provider's 10 ms.
   removeIn(`${folder}/${NOTES}`, ageMs, nowMs);
   return removeIn(folder, ageMs, nowMs) + removeIn(`${folder}/in-use`, inUseMs, nowMs);
@@ -70,7 +66,8 @@ export function oldestAuthFileMs(folder: string, nowMs: number): number {
 const GATHER_MS = 5;
 
 export class Wake {
-  readonly #watchers: (FSWatcher | undefined)[];
+  readonly #folders: readonly string[];
+  readonly #watchers = new Map<string, FSWatcher>();
   readonly #clock: Clock;
   #changed = false;
   #tell: () => void = () => undefined;
@@ -78,30 +75,25 @@ export class Wake {
   /** Watches `folders`. A folder that cannot be watched yet is polled, and retried with each wait. */
   constructor(folders: readonly string[], clock: Clock) {
     this.#clock = clock;
-    this.#watchers = folders.map(() => undefined);
     this.#folders = folders;
     this.#watchAll();
   }
 
-  readonly #folders: readonly string[];
-
   #watchAll(): void {
-    for (const [index, folder] of this.#folders.entries()) {
-      if (this.#watchers[index] !== undefined) continue;
+    for (const folder of this.#folders) {
+      if (this.#watchers.has(folder)) continue;
       try {
         const watcher = watch(folder, { persistent: false }, () => this.notice());
-        watcher.on('error', () => this.#drop(index));
-        this.#watchers[index] = watcher;
+        watcher.on('error', () => {
+          watcher.close();
+          this.#watchers.delete(folder);
+          this.notice();
+        });
+        this.#watchers.set(folder, watcher);
       } catch {
         // The path does not exist yet.
       }
     }
-  }
-
-  #drop(index: number): void {
-    this.#watchers[index]?.close();
-    this.#watchers[index] = undefined;
-    this.notice();
   }
 
   /** Ends the wait: a folder has changed, or the caller knows of a change. */
@@ -130,6 +122,6 @@ export class Wake {
   }
 
   close(): void {
-    for (const watcher of this.#watchers) watcher?.close();
+    for (const watcher of this.#watchers.values()) watcher.close();
   }
 }

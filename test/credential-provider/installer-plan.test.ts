@@ -230,20 +230,16 @@ test('without an entry the drop-in has no effect', () => {
   });
 });
 
-test('the kubelet looks for providers where the texts of its command line say last', () => {
+test('the kubelet looks for providers where its command line says last', () => {
   const [config, binDir] = ['--image-credential-provider-config', '--image-credential-provider-bin-dir'];
-  for (const [texts, found] of [
-    [['ExecStart=/usr/bin/kubelet'], {}],
-    [[`KUBELET_EXTRA_ARGS="--v=2 ${config}=/a.yaml ${binDir}=/b"`], { config: '/a.yaml', binDir: '/b' }],
-    [[`ExecStart=/usr/bin/kubelet \\\n  ${config} /a.yaml`], { config: '/a.yaml' }],
-    [[`# ${config}=/a.yaml`], {}],
-    [[`${config}=/a.yaml`, `${config}=/c.yaml`], { config: '/c.yaml' }],
+  for (const [text, found] of [
+    ['ExecStart=/usr/bin/kubelet', {}],
+    [`KUBELET_EXTRA_ARGS="--v=2 ${config}=/a.yaml ${binDir}=/b"`, { config: '/a.yaml', binDir: '/b' }],
+    [`ExecStart=/usr/bin/kubelet \\\n  ${config} /a.yaml`, { config: '/a.yaml' }],
+    [`# ${config}=/a.yaml`, {}],
+    [`${config}=/a.yaml\n${config}=/c.yaml`, { config: '/c.yaml' }],
   ] as const)
-    assert.deepEqual(
-      kubeletPointers(texts),
-      { config: undefined, binDir: undefined, ...found },
-      texts.join(),
-    );
+    assert.deepEqual(kubeletPointers(text), { config: undefined, binDir: undefined, ...found }, text);
 });
 test('a trial that is cut off proves nothing; one that systemd does not answer says so', async () => {
   const plan = planInstall(input());

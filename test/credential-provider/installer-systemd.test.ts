@@ -348,7 +348,7 @@ scene('a check that does not end when it is told to is killed', GOOD, async ({ m
     ([name, type, value]) => [name, type, name === 'TimeoutStartUSec' ? 100_000n : value] as const,
   );
   const systemd = new SystemdOverBus({ socket: machine.bus, jobMs: 60_000 });
-  const { result } = await systemd.run('check.service', service, new AbortController().signal);
+  const result = await systemd.run('check.service', service, new AbortController().signal);
   assert.notEqual(result, 'done');
 });
 

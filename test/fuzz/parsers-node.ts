@@ -128,7 +128,7 @@ export const NODE_PARSERS: readonly Parser[] = [
       '[Service]\nEnvironmentFile=-/etc/kubernetes/kubelet-env\nExecStart=/usr/bin/kubelet \\\n  --image-credential-provider-config=/etc/a.yaml \\\n  --image-credential-provider-bin-dir "/usr/libexec"\n',
     ],
     unit: '--image-credential-provider-config ',
-    run: (text) => kubeletPointers([text, text.toUpperCase()]),
+    run: (text) => kubeletPointers(`${text}\n${text.toUpperCase()}`),
   },
   {
     name: "the installer's record",

@@ -117,7 +117,7 @@ function unit(calls: string[]): Systemd {
     restart: () => {
       starts += 1;
       calls.push('unit restarts');
-      return Promise.resolve({ result: 'done' });
+      return Promise.resolve('done');
     },
     resetFailed: () => Promise.resolve(),
     reload: () => Promise.resolve(),

@@ -24,9 +24,9 @@ test('old files of the provider and of CRI-O go, young ones and everything else 
     // A name as the provider writes it.
     `.team-a-${sha}.json.tmp-0b9ffb7c-6f0e-4a1c-9d7e-1c2d3e4f5a6b`,
   ];
-  for (const name of old) file(join(folder, name), 3_600_000);
-  for (const name of [`team-b-${sha}.json`, `in-use/team-b-${sha}-0b9ffb7c-6f0e-4a1c-9d7e-1c2d3e4f5a6b.json`])
-    file(join(folder, name), 3_599_000);
+  for (const name of old) file(join(folder, name), name.startsWith('in-use/') ? 10_800_000 : 3_600_000);
+  file(join(folder, `team-b-${sha}.json`), 3_599_000);
+  file(join(folder, `in-use/team-b-${sha}-0b9ffb7c-6f0e-4a1c-9d7e-1c2d3e4f5a6b.json`), 10_799_000);
   for (const name of ['config.json', `Team-${sha}.json`, `team-a-${sha}.json.bak`, 'notes'])
     file(join(folder, name), 9e9);
   mkdirSync(join(folder, `folder-${sha}.json`));

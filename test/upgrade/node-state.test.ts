@@ -63,7 +63,7 @@ class Node {
         restart: async () => {
           starts += 1;
           this.atRestart = JSON.parse(this.read('.pullwright/journal.json'));
-          return { result: 'done' };
+          return 'done';
         },
         resetFailed: async () => undefined,
         reload: async () => undefined,

@@ -23,7 +23,7 @@ import type { Policy } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
 import { SystemdOverBus } from '../../node/systemd.ts';
 import type { NodeState } from '../../node/task.ts';
-import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
+import { AUTH_FILE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
 import { executablePath, type InstallPlan, NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './plan.ts';
 import {
   accountOf,
@@ -104,7 +104,7 @@ function removeAll(
   removeConfigs(root + configDir, (name) => OWN_FILE.test(name) || OWN_LEFTOVER.test(name));
   if (record !== undefined) removeExecutable(root + record.path, record.sha256, log);
   // The kubelet no longer calls the provider, so no pull uses these files.
-  removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now(), IN_USE_LIFE_MS);
+  removeStaleAuthFiles(root + authDir, Number.NEGATIVE_INFINITY, Date.now());
   for (const folder of [stateDir, `${authDir}/${NOTES}`])
     rmSync(root + folder, { recursive: true, force: true });
   // Without a record nothing is installed, and the folder of plugins exists for the pod's mount only.
@@ -252,8 +252,8 @@ async function leave(
   await bus.reload();
   // On the host, because a pod cannot remove its mounts. Folders with files of others stay.
   const command = ['/usr/bin/rmdir', ['rmdir', '--ignore-fail-on-non-empty', '--', ...folders], false];
-  const end = await bus.run('pullwright-uninstall.service', [['ExecStart', 'a(sasb)', [command]]], signal);
-  if (end.result !== 'done') log.warn('Empty folders may be left', { folders, result: end.result });
+  const result = await bus.run('pullwright-uninstall.service', [['ExecStart', 'a(sasb)', [command]]], signal);
+  if (result !== 'done') log.warn('Empty folders may be left', { folders, result });
   return UNINSTALLED;
 }
 

@@ -8,6 +8,7 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { parseYaml } from '../../kube/yaml.ts';
+import type { LoadedService } from '../../node/systemd.ts';
 import { type CredentialProviderConfig, decodeCredentialProviderConfig, kubeletRefusal } from '../config.ts';
 import {
   type FlagVariable,
@@ -17,7 +18,6 @@ import {
   kubeletCommand,
   kubeletPointers,
   serviceSettings,
-  type UnitCommand,
   unitLine,
   unitValue,
 } from '../kubelet-unit.ts';
@@ -115,20 +115,13 @@ export function isOwnDropIn(text: string): boolean {
 
 // The variable of the kubelet's command that takes the flags, or why there is none. Pure.
 
-/** The unit as systemd has loaded it, our drop-in included. */
-interface LoadedUnit {
-  readonly command: UnitCommand;
-  /** `NAME=value` of each Environment setting. */
-  readonly environment: readonly string[];
-}
-
 export interface PlaceInput {
   /** Unit file and drop-ins of the kubelet in the order in which they apply, without ours; empty when there is no unit. */
   readonly unit: readonly NodeFile[];
   /** Texts of the unit's EnvironmentFiles, in order. @default {[]} */
   readonly environment?: readonly string[];
-  /** The unit as systemd has loaded it. Absent: unknown; `unit` is parsed instead. */
-  readonly loaded?: LoadedUnit | undefined;
+  /** The unit as systemd has loaded it, our drop-in included. Absent: unknown; `unit` is parsed instead. */
+  readonly loaded?: Pick<LoadedService, 'command' | 'environment'> | undefined;
   /** Text of the drop-in with our name. */
   readonly presentDropIn?: string | undefined;
 }
@@ -286,7 +279,7 @@ function ownFile({ configDir }: InstallInput, text: string, ending: 'yaml' | 'en
 
 /** Provider flags in a drop-in of ours. */
 export function ownPointers(dropIn: string): KubeletPointers {
-  return kubeletPointers([dropIn.replace(/^# /gm, '')]);
+  return kubeletPointers(dropIn.replace(/^# /gm, ''));
 }
 
 function binDirOf({ pointers }: InstallInput): string {

@@ -179,15 +179,16 @@ export async function previewInstaller(
 ): Promise<InstallerReport> {
   const plan = await askWanted(options, env);
   const file = dropInFile(options);
-  const { journal, ledger } = new StateFolder(options.root + options.stateDir).load();
+  const stored = new StateFolder(options.root + options.stateDir).load();
   const task = {
     name: 'credential-provider',
     file,
     unit: options.unit,
     look: (present: unknown) => lookAtNode(plan, present === undefined ? undefined : read('', file)?.text),
   };
-  const { state } = NodeEngine.preview({ task, clock: systemClock, policy }, { journal, ledger });
-  const resumes = journal.change === undefined ? {} : { resumes: journal.change.phase };
+  const { state } = NodeEngine.preview({ task, clock: systemClock, policy }, stored);
+  const { change } = stored.journal;
+  const resumes = change === undefined ? {} : { resumes: change.phase };
   const { ready, reason, message } = state;
   const node = options.nodeName;
   if (!plan.ok) return { node, ready, reason, message, would: [], ...resumes };
@@ -197,7 +198,7 @@ export async function previewInstaller(
     ready: ready && would.length === 0,
     reason,
     message,
-    would: state.reason === 'BreakerOpen' ? [] : would,
+    would: reason === 'BreakerOpen' ? [] : would,
     ...resumes,
     entries: plan.verdicts,
   };

@@ -308,18 +308,13 @@ function readKubelet(
   places: HostPlaces,
   kubelet: LoadedService | undefined,
 ): PlaceInput & Pick<InstallInput, 'pointers'> & { readonly words: string } {
-  const known = kubelet?.isStale === false ? kubelet : undefined;
-  const files = known === undefined ? readUnit(places) : readLoadedUnit(places.root, known);
-  const environment = readEnvironment(places.root, files, known);
-  const settings = serviceSettings(files.map(({ text }) => text));
-  const loaded = known && {
-    command: { words: known.command, isVerbatim: known.isVerbatim },
-    environment: known.environment,
-  };
-  const words = kubeletArguments(settings, environment, loaded?.command ?? kubeletCommand(settings)).join(
-    ' ',
-  );
-  return { unit: files, environment, words, pointers: kubeletPointers([words]), loaded };
+  const loaded = kubelet?.isStale === false ? kubelet : undefined;
+  const unit = loaded === undefined ? readUnit(places) : readLoadedUnit(places.root, loaded);
+  const environment = readEnvironment(places.root, unit, loaded);
+  const settings = serviceSettings(unit.map(({ text }) => text));
+  const command = loaded?.command ?? kubeletCommand(settings);
+  const words = kubeletArguments(settings, environment, command).join(' ');
+  return { unit, environment, words, pointers: kubeletPointers(words), loaded };
 }
 
 async function asked(
@@ -468,7 +463,7 @@ async function attempt(
   try {
     // systemd does not truncate an existing file.
     removeFile(places.root + answer);
-    const { result } = await systemd.run(UNIT, trialService(plan, answer, kubelet), signal);
+    const result = await systemd.run(UNIT, trialService(plan, answer, kubelet), signal);
     return judged(textOf(places.root + answer), result);
   } finally {
     removeFile(places.root + answer);
@@ -482,7 +477,7 @@ function flagsFailure(
   unit: string,
 ): TrialFailure | undefined {
   const line = kubelet?.commandLine ?? '';
-  const { config: file, binDir: folder } = kubeletPointers([line]);
+  const { config: file, binDir: folder } = kubeletPointers(line);
   if (file === config?.path && folder === binDir) return undefined;
   const there =
     line === ''

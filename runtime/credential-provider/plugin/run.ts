@@ -13,7 +13,7 @@ import { describeError, errnoOf, PullwrightError } from '../../core/errors.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { trimEndOf } from '../../core/text.ts';
 import { fileError, replaceFile } from '../../node/atomic-file.ts';
-import { AUTH_FILE_LIFE_MS, IN_USE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/watch.ts';
+import { AUTH_FILE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/watch.ts';
 import { writerOf } from '../auth-file.ts';
 import type { ProviderOptions } from '../provider-flags.ts';
 import { apiClient, findApiServer, httpClientFor } from './api-server.ts';
@@ -167,7 +167,7 @@ export async function runProvider(options: ProviderOptions, context: RunContext)
 /** Removes auth files that no pull used, of any pod: the image was present, or the pod was deleted. */
 export function sweepAuthFiles(folder: string): void {
   try {
-    removeStaleAuthFiles(folder, AUTH_FILE_LIFE_MS, Date.now(), IN_USE_LIFE_MS);
+    removeStaleAuthFiles(folder, AUTH_FILE_LIFE_MS, Date.now());
   } catch {
     // The next run retries.
   }

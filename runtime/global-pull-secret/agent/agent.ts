@@ -193,8 +193,7 @@ function leave(folder: StateFolder, state: NodeState): NodeState {
 /** Prints the next step. Exit code 0: in sync. */
 export async function previewAgent(options: AgentSettings, io: Pick<DaemonIo, 'stdout'>): Promise<number> {
   const folder = new StateFolder(options.stateDir);
-  const { journal, ledger } = folder.load();
-  const engine = NodeEngine.preview(engineOptions(options, folder), { journal, ledger });
+  const engine = NodeEngine.preview(engineOptions(options, folder), folder.load());
   io.stdout.write(await renderPreview(engine, options.output));
   return engine.state.ready ? 0 : 1;
 }

@@ -150,7 +150,7 @@ function systemdOf(results: readonly string[]): Systemd {
       if (result === undefined) throw new Error('restarted more often than the case has results');
       if (result !== 'ok') throw new PullwrightError(result, { code: 'BusLost' });
       starts += 1;
-      return { result: 'done' };
+      return 'done';
     },
   };
 }

@@ -46,7 +46,7 @@ export const suite: ConformanceSuite<Input, Expected> = {
       text === null ? null : text.replace(/^(failed to (?:restart kubelet|connect to dbus)): .*/s, '$1:');
     return head(actual.error) === head(expected.error);
   },
-  mutation: { file: 'runtime/node/restart.ts', replace: "end.result === 'done'", by: "end.result !== ''" },
+  mutation: { file: 'runtime/node/restart.ts', replace: "result === 'done'", by: "result !== ''" },
 };
 
 function inTheirWords(error: PullwrightError): string {
