@@ -57,22 +57,28 @@ export type ProviderSettings = {
 /** Paths without special characters of lists, shells, units or a pod's command. */
 export const PROVIDER_PATH: RegExp = /^\/[A-Za-z0-9._/@+:=-]*$/;
 
-const KINDS: Readonly<
-  Record<ProviderFlagKind, readonly [wanted: string, holds: (value: unknown) => boolean]>
-> = {
-  path: ['an absolute path', isAbsolute],
-  paths: ['a list of absolute paths', (value) => Array.isArray(value) && value.every(isAbsolute)],
-  secrets: ['list or named', (value) => value === 'list' || value === 'named'],
-  boolean: ['true or false', (value) => typeof value === 'boolean'],
+/** What is expected, and the value of a text; undefined for a wrong one. */
+const KINDS: {
+  readonly [Kind in ProviderFlagKind]: readonly [string, (text: string) => ValueOfKind[Kind] | undefined];
+} = {
+  path: ['an absolute path', (text) => (text.startsWith('/') ? text : undefined)],
+  paths: [
+    'a list of absolute paths',
+    (text) => {
+      const paths = text === '' ? [] : text.split(',');
+      return paths.every((path) => path.startsWith('/')) ? paths : undefined;
+    },
+  ],
+  secrets: ['list or named', (text) => (text === 'list' || text === 'named' ? text : undefined)],
+  boolean: ['true or false', (text) => (text === 'true' || text === 'false' ? text === 'true' : undefined)],
   milliseconds: [
     'a whole number from 100 to 55000',
-    (value) => Number.isInteger(value) && Number(value) >= 100 && Number(value) <= 55_000,
+    (text) => {
+      const ms = Number(text);
+      return Number.isInteger(ms) && ms >= 100 && ms <= 55_000 ? ms : undefined;
+    },
   ],
 };
-
-function isAbsolute(value: unknown): boolean {
-  return typeof value === 'string' && value.startsWith('/');
-}
 
 /** The settings by flag, in the order of the table. */
 function flagsIn(
@@ -162,7 +168,6 @@ export function parseArguments(
   let options = defaultOptions(home);
   const text = beside === undefined ? undefined : textIfThere(beside, readConfig);
   if (text !== undefined && beside !== undefined) options = withSettings(options, configOf(beside, text));
-  if (args.length === 0) return { options, dryRun: false, check: false, version: undefined, output: 'text' };
   const given = flagsOf(args);
   const config = given.get('config');
   if (config !== undefined) options = withSettings(options, configOf(config, readConfig(config)));
@@ -254,22 +259,10 @@ function withSettings(
   for (const [name, text] of settings) {
     const option = OPTIONS.get(name);
     if (option === undefined) throw unknownFlag(name);
-    changed[option] = valueOf(name, PROVIDER_FLAGS[option].kind, text);
+    const [wanted, valueOf] = KINDS[PROVIDER_FLAGS[option].kind];
+    changed[option] = valueOf(text);
+    if (changed[option] === undefined)
+      throw new UsageError(`Flag "--${name}" is "${text}": must be ${wanted}`);
   }
   return changed as unknown as ProviderOptions;
 }
-
-function valueOf(name: string, kind: ProviderFlagKind, text: string): unknown {
-  const value = READ[kind](text);
-  const [wanted, holds] = KINDS[kind];
-  if (holds(value)) return value;
-  throw new UsageError(`Flag "--${name}" is "${text}": must be ${wanted}`);
-}
-
-const READ: Readonly<Record<ProviderFlagKind, (text: string) => unknown>> = {
-  path: (text) => text,
-  paths: (text) => (text === '' ? [] : text.split(',')),
-  secrets: (text) => text,
-  boolean: (text) => (text === 'true' || text === 'false' ? text === 'true' : text),
-  milliseconds: (text) => (text === '' ? text : Number(text)),
-};

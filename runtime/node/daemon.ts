@@ -20,7 +20,7 @@ import {
   podClient,
   type Said,
 } from './report.ts';
-import { KUBELET_HEALTHZ, unitHealth } from './restart.ts';
+import { KUBELET_HEALTHZ, type UnitHealth, unitHealth } from './restart.ts';
 import { type Served, type ServingOptions, serveBeside } from './serving.ts';
 import { type Hold, type StateFolder, takeSingle } from './state.ts';
 import type { NodeEvent, NodeState } from './task.ts';
@@ -232,9 +232,7 @@ function sweepAuthFiles({ authFiles }: NodeProgram, log: Logger): void {
 }
 
 /** Health check of the kubelet; undefined: none. */
-export function healthOf({
-  healthz,
-}: Pick<DaemonSettings, 'healthz'>): ReturnType<typeof unitHealth> | undefined {
+export function healthOf({ healthz }: DaemonSettings): UnitHealth | undefined {
   if (healthz === 'off') return undefined;
   const required = healthz !== 'auto';
   const url = required ? healthz : KUBELET_HEALTHZ;

@@ -4,8 +4,15 @@
  */
 
 import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { createSecureContext, createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
 import { PullwrightError } from '../core/errors.ts';
@@ -37,13 +44,9 @@ export class HttpsServer {
   constructor(options: HttpsServerOptions) {
     this.#options = options;
     this.#http = createServer(
-      {
-        maxHeaderSize: 16_384,
-        keepAliveTimeout: Math.min(KEPT_MS, options.idleMs),
-      },
+      { maxHeaderSize: 16_384, keepAliveTimeout: Math.min(KEPT_MS, options.idleMs) },
       (request, response) => {
-        this.#answering(request.socket, response);
-        this.#arriving(request, response);
+        this.#follow(request, response);
         options.listener(request, response);
       },
     );
@@ -68,13 +71,9 @@ export class HttpsServer {
    * @throws Error with `code`, as `listen` of Node does
    */
   async listen(port: number, host?: string): Promise<number> {
-    await new Promise<void>((resolve, reject) => {
-      this.#tls.once('error', reject);
-      this.#tls.listen(port, host, () => {
-        this.#tls.off('error', reject);
-        resolve();
-      });
-    });
+    const listening = once(this.#tls, 'listening');
+    this.#tls.listen(port, host);
+    await listening;
     return (this.#tls.address() as AddressInfo).port;
   }
 
@@ -137,17 +136,15 @@ export class HttpsServer {
     this.#expected.delete(socket);
   }
 
-  #arriving(request: IncomingMessage, response: { once(event: 'close', then: () => void): unknown }): void {
+  /** Marks the connection as busy until the response is done, and then waits for the next request. */
+  #follow(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
-    request.once('end', () => this.#forget(socket));
-    response.once('close', () => this.#expect(socket, KEPT_MS + this.#options.idleMs));
-  }
-
-  #answering(socket: Socket, response: { once(event: 'close', then: () => void): unknown }): void {
     this.#busy.add(socket);
+    request.once('end', () => this.#forget(socket));
     response.once('close', () => {
       this.#busy.delete(socket);
       if (this.#isClosing) socket.end(() => socket.destroy());
+      this.#expect(socket, KEPT_MS + this.#options.idleMs);
     });
   }
 }

@@ -77,11 +77,11 @@ export function installerGauges(
     ...(record === undefined
       ? []
       : [
-          {
-            sample: `pullwright_installer_executable_info{version="${record.version}",sha256="${record.sha256}"}`,
-            help: 'The executable that was copied to the node',
-            value: 1,
-          },
+          gauge(
+            `pullwright_installer_executable_info{version="${record.version}",sha256="${record.sha256}"}`,
+            'The executable that was copied to the node',
+            1,
+          ),
         ]),
   ];
 }

@@ -26,7 +26,7 @@ import {
 import type { NodeFile } from '../objects.ts';
 import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import type { CheckReport } from '../plugin/check.ts';
-import { sha256Hex } from '../plugin/conf-files.ts';
+import { dropInPaths, sha256Hex } from '../plugin/conf-files.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 import {
   executablePath,
@@ -371,36 +371,33 @@ export function recordFile({ root, stateDir }: Pick<HostPlaces, 'root' | 'stateD
   return `${root}${stateDir}/installed.json`;
 }
 
-/** Name of our own drop-in, which is skipped. */
 const OWN_DROP_IN = basename(CREDENTIAL_PROVIDER.dropIn);
+
+/** Whether the file is not our own drop-in, which is skipped. */
+function isOther(path: string): boolean {
+  return basename(path) !== OWN_DROP_IN;
+}
 
 /** The unit file and its drop-ins in the order in which they apply; empty when there is no unit. */
 function readUnit({ root, unit, unitPath }: HostPlaces): readonly NodeFile[] {
   const main = unitPath.map((folder) => read(root, `${folder}/${unit}`)).find((file) => file !== undefined);
   if (main === undefined) return [];
-  const byName = new Map<string, string>();
-  for (const folder of unitPath) {
-    for (const name of namesIn(`${root}${folder}/${unit}.d`))
-      if (name.endsWith('.conf') && name !== OWN_DROP_IN && !byName.has(name))
-        byName.set(name, `${folder}/${unit}.d/${name}`);
-  }
-  const paths = [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);
-  return [main, ...paths.flatMap((path) => read(root, path) ?? [])];
+  const folders = unitPath.map((folder) => `${folder}/${unit}.d`);
+  const others = dropInPaths(folders, (folder) => namesIn(root + folder)).filter(isOther);
+  return [main, ...others.flatMap((path) => read(root, path) ?? [])];
 }
 
 /** The files of the loaded unit without our drop-in. Throws for a file that the pod does not mount. */
 function readLoadedUnit(root: string, loaded: LoadedService): readonly NodeFile[] {
-  return loaded.files
-    .filter((path) => basename(path) !== OWN_DROP_IN)
-    .map((path) => {
-      // Where /lib is a link to /usr/lib, systemd may report either path.
-      const file = read(root, path) ?? (path.startsWith('/lib/') ? read(root, `/usr${path}`) : undefined);
-      if (file !== undefined) return { path, text: file.text };
-      throw new PullwrightError(`Cannot read "${root}${path}": systemd has read it for the kubelet's unit`, {
-        code: 'UnitNotReadable',
-        hint: 'Move it to /etc/systemd/system or /usr/lib/systemd/system, which the installer sees',
-      });
+  return loaded.files.filter(isOther).map((path) => {
+    // Where /lib is a link to /usr/lib, systemd may report either path.
+    const file = read(root, path) ?? (path.startsWith('/lib/') ? read(root, `/usr${path}`) : undefined);
+    if (file !== undefined) return { path, text: file.text };
+    throw new PullwrightError(`Cannot read "${root}${path}": systemd has read it for the kubelet's unit`, {
+      code: 'UnitNotReadable',
+      hint: 'Move it to /etc/systemd/system or /usr/lib/systemd/system, which the installer sees',
     });
+  });
 }
 
 /** Texts of the unit's EnvironmentFiles, without ours. */

@@ -196,13 +196,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
  */
 export async function httpClientFor(server: ApiServer, env: Environment): Promise<HttpClient> {
   const proxy = await proxyOf(server.url, env);
-  return new HttpClient(
-    await engineFor({
-      ca: server.ca,
-      ...(server.serverName === undefined ? {} : { serverName: server.serverName }),
-      ...(proxy === undefined ? {} : { proxyFor: () => proxy }),
-    }),
-  );
+  const { ca, serverName } = server;
+  return new HttpClient(await engineFor({ ca, serverName, proxyFor: () => proxy }));
 }
 
 async function engineFor(route: Route): Promise<HttpEngine> {

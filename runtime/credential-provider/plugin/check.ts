@@ -4,6 +4,7 @@
  */
 import { accessSync, constants, existsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { CommandIo } from '../../cli/command.ts';
 import { describeError, PullwrightError, UsageError } from '../../core/errors.ts';
 import { redact, reveal } from '../../core/redacted.ts';
 import { jsonText } from '../../core/text.ts';
@@ -27,7 +28,7 @@ export interface CheckReport {
 const PATH = '/version';
 
 /** Returns 0 when a run would reach the Secrets of a namespace. */
-export async function checkNode({ options, output }: ParsedArguments, io: DryRunIo): Promise<0 | 1> {
+export async function checkNode({ options, output }: ParsedArguments, io: CommandIo): Promise<0 | 1> {
   const report = await checked(options, io).catch((error: unknown) => ({
     ok: false,
     message: describeError(error),
@@ -36,7 +37,7 @@ export async function checkNode({ options, output }: ParsedArguments, io: DryRun
   return report.ok ? 0 : 1;
 }
 
-async function checked(options: ProviderOptions, io: DryRunIo): Promise<CheckReport> {
+async function checked(options: ProviderOptions, io: CommandIo): Promise<CheckReport> {
   const log = collectingLog(false, ({ text }) => io.stderr.write(`${text}\n`));
   const budget = AbortSignal.any([io.signal, AbortSignal.timeout(options.budgetMs)]);
   const view = nodeView(options, { env: io.env, signal: budget }, log);
@@ -83,16 +84,8 @@ interface Named {
   readonly metadata?: { readonly name?: string };
 }
 
-export interface DryRunIo {
-  readonly stdin: NodeJS.ReadableStream;
-  readonly stdout: { write(text: string): unknown };
-  readonly stderr: { write(text: string): unknown };
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly signal: AbortSignal;
-}
-
 /** Prints the decision. Writes no file. */
-export async function dryRun({ options, output }: ParsedArguments, io: DryRunIo): Promise<number> {
+export async function dryRun({ options, output }: ParsedArguments, io: CommandIo): Promise<number> {
   const log = collectingLog(options.verbose, ({ text }) => io.stderr.write(`${text}\n`));
   const chunks: Buffer[] = [];
   let size = 0;

@@ -18,7 +18,7 @@ export function readConfFiles(
 ): readonly ConfFile[] {
   const main = readIfThere(options.registriesConf);
   const files = main === undefined ? [] : [main];
-  for (const path of dropIns(options.registriesConfDirs)) {
+  for (const path of dropInPaths(options.registriesConfDirs, namesIn)) {
     const file = readIfThere(path);
     if (file !== undefined) files.push(file);
   }
@@ -27,10 +27,13 @@ export function readConfFiles(
 }
 
 /** Paths of all drop-ins, ordered by name; the first folder with a name wins. */
-function dropIns(folders: readonly string[]): readonly string[] {
+export function dropInPaths(
+  folders: readonly string[],
+  listed: (folder: string) => readonly string[],
+): readonly string[] {
   const byName = new Map<string, string>();
   for (const folder of folders) {
-    for (const name of namesIn(folder))
+    for (const name of listed(folder))
       if (name.endsWith('.conf') && !byName.has(name)) byName.set(name, `${folder}/${name}`);
   }
   return [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, path]) => path);

@@ -60,7 +60,10 @@ export async function answerPull(view: NodeView, options: ProviderOptions, log: 
     return { request: undefined, sources: [] };
   }
   const request = parseRequest(await view.stdin());
-  if (request.image === '') throw refused('unable to match mirrors: request is nil or image is empty');
+  if (request.image === '')
+    throw new PullwrightError('unable to match mirrors: request is nil or image is empty', {
+      code: 'RequestUnusable',
+    });
   log.about({ image: request.image });
   const sources = pullSources(registriesFor(files), request.image);
   if (sources.length === 0) {
@@ -178,8 +181,4 @@ function readGlobal(view: NodeView, { globalAuthFile }: ProviderOptions, log: Lo
     log.warn(`Cannot read the node's auth file "${globalAuthFile}": ${state}, going on without it`);
   }
   return NO_GLOBAL_AUTH;
-}
-
-function refused(message: string): PullwrightError {
-  return new PullwrightError(message, { code: 'RequestUnusable' });
 }

@@ -19,14 +19,7 @@ import type { ProviderOptions } from '../provider-flags.ts';
 import { apiClient, findApiServer, httpClientFor } from './api-server.ts';
 import { readConfFiles, sha256Hex } from './conf-files.ts';
 import { answerPull, fileWriterOf, type NodeView, type PullAnswer } from './decide.ts';
-import {
-  type CollectedLog,
-  collectingLog,
-  journalEntry,
-  type Log,
-  noteOutcome,
-  sendDatagrams,
-} from './journal.ts';
+import { collectingLog, journalEntry, type Log, noteOutcome, sendDatagrams } from './journal.ts';
 import { EMPTY_RESPONSE, MOST_REQUEST_BYTES, requestTooLarge, responseText } from './request.ts';
 
 // One run for the kubelet: decide, write or remove the auth file, respond.
@@ -116,11 +109,8 @@ function writeAuthFile(path: string, dir: string, text: Redacted<string>): void 
     });
   } catch (error) {
     const cause = fileError('write', path, error);
-    throw new PullwrightError(`unable to create auth file: ${cause.message}`, {
-      code: cause.code,
-      ...(cause.hint === undefined ? {} : { hint: cause.hint }),
-      cause,
-    });
+    const { code, hint } = cause;
+    throw new PullwrightError(`unable to create auth file: ${cause.message}`, { code, hint, cause });
   }
 }
 
@@ -160,7 +150,10 @@ export async function runProvider(options: ProviderOptions, context: RunContext)
     noteOutcome(options.authDir, log.subject, failure);
   // Closes the connection, which would keep the process alive.
   budget.abort();
-  tellJournal(options.journalSocket, log);
+  if (existsSync(options.journalSocket)) {
+    const entries = log.lines.map((line) => journalEntry(line, log.subject, process.pid));
+    sendDatagrams(options.journalSocket, entries);
+  }
   return result;
 }
 
@@ -171,14 +164,6 @@ export function sweepAuthFiles(folder: string): void {
   } catch {
     // The next run retries.
   }
-}
-
-function tellJournal(socket: string, { lines, subject }: CollectedLog): void {
-  if (existsSync(socket))
-    sendDatagrams(
-      socket,
-      lines.map((line) => journalEntry(line, subject, process.pid)),
-    );
 }
 
 /** A request has some kilobytes: an image, a token, and annotations of a ServiceAccount. */

@@ -146,9 +146,10 @@ function notRead(answer: { readonly code: number; readonly message: string }): P
     `unable to get secrets: unable to retrieve secrets: ${answer.message} (HTTP ${answer.code})`,
     {
       code: answer.code === 401 ? 'TokenRefused' : answer.code === 404 ? 'SecretsNotFound' : 'ApiError',
-      ...(answer.code === 401
-        ? { hint: 'The API server does not accept the token: check that tokenAttributes names its audience' }
-        : {}),
+      hint:
+        answer.code === 401
+          ? 'The API server does not accept the token: check that tokenAttributes names its audience'
+          : undefined,
     },
   );
 }
@@ -258,7 +259,5 @@ function objectOr(value: unknown, state: string): Readonly<Record<string, unknow
 }
 
 function refused(state: string): PullwrightError {
-  return new PullwrightError(`unable to extract namespace: ${state}`, {
-    code: 'TokenUnusable',
-  });
+  return new PullwrightError(`unable to extract namespace: ${state}`, { code: 'TokenUnusable' });
 }
