@@ -13,12 +13,12 @@ import { pullStatusName } from '../../runtime/core/kubernetes/pull-status.ts';
 import { ROLE } from '../../runtime/credential-provider/access.ts';
 import { CONFIG_API_VERSION, CONFIG_KIND } from '../../runtime/credential-provider/config.ts';
 import {
+  type HostedExecutable,
   hostedConfigMapName,
   hostedConfigText,
   ignition,
   machineConfigName,
 } from '../../runtime/credential-provider/objects.ts';
-import type { HostedExecutable } from '../../runtime/credential-provider/options.ts';
 import { CREDENTIAL_PROVIDER, platformFile } from '../../runtime/credential-provider/platform.ts';
 import { configText, poolFiles } from '../../runtime/credential-provider/pools.ts';
 import { type Access, type HostedCluster, statusRules } from '../shared/system.ts';

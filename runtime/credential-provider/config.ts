@@ -15,24 +15,45 @@ export const CONFIG_API_VERSION = 'kubelet.config.k8s.io/v1';
 export const CONFIG_KIND = 'CredentialProviderConfig';
 export const PLUGIN_API_VERSION = 'credentialprovider.kubelet.k8s.io/v1';
 
-export interface TokenAttributes {
-  readonly serviceAccountTokenAudience?: string;
-  readonly cacheType?: string;
-  readonly requireServiceAccount?: boolean;
-  readonly requiredServiceAccountAnnotationKeys?: readonly string[];
-  readonly optionalServiceAccountAnnotationKeys?: readonly string[];
-}
+/** Fields that are decoded; `duration`: a Go duration, such as `12h`. */
+type Shape = 'string' | 'bool' | 'duration' | readonly [Shape] | { readonly [field: string]: Shape };
 
-export interface ProviderEntry {
-  readonly name?: string;
-  readonly matchImages?: readonly string[];
-  /** Go duration, such as `12h`. */
-  readonly defaultCacheDuration?: string;
-  readonly apiVersion?: string;
-  readonly args?: readonly string[];
-  readonly env?: readonly { readonly name?: string; readonly value?: string }[];
-  readonly tokenAttributes?: TokenAttributes;
-}
+/** A value of the shape. */
+type Decoded<S> = S extends 'string' | 'duration'
+  ? string
+  : S extends 'bool'
+    ? boolean
+    : S extends readonly [infer Item]
+      ? readonly Decoded<Item>[]
+      : { readonly [Field in keyof S]?: Decoded<S[Field]> };
+
+const TOKEN_ATTRIBUTES = {
+  serviceAccountTokenAudience: 'string',
+  cacheType: 'string',
+  requireServiceAccount: 'bool',
+  requiredServiceAccountAnnotationKeys: ['string'],
+  optionalServiceAccountAnnotationKeys: ['string'],
+} as const satisfies Shape;
+
+const PROVIDER = {
+  name: 'string',
+  matchImages: ['string'],
+  defaultCacheDuration: 'duration',
+  apiVersion: 'string',
+  args: ['string'],
+  env: [{ name: 'string', value: 'string' }],
+} as const satisfies Shape;
+
+const PROVIDER_V1 = { ...PROVIDER, tokenAttributes: TOKEN_ATTRIBUTES } as const;
+
+/** Only v1 has tokenAttributes. */
+const PROVIDER_OF_VERSION: Readonly<Record<string, Shape>> = {
+  'kubelet.config.k8s.io/v1': PROVIDER_V1,
+  'kubelet.config.k8s.io/v1beta1': PROVIDER,
+  'kubelet.config.k8s.io/v1alpha1': PROVIDER,
+};
+
+export type ProviderEntry = Decoded<typeof PROVIDER_V1>;
 
 export interface CredentialProviderConfig {
   readonly apiVersion: string;
@@ -47,32 +68,6 @@ export type DecodedConfig =
 
 /** Throws for invalid YAML, including duplicate keys. */
 export type YamlParser = (text: string) => unknown;
-
-type Shape = 'string' | 'bool' | 'duration' | readonly [Shape] | { readonly [field: string]: Shape };
-
-const TOKEN_ATTRIBUTES: Shape = {
-  serviceAccountTokenAudience: 'string',
-  cacheType: 'string',
-  requireServiceAccount: 'bool',
-  requiredServiceAccountAnnotationKeys: ['string'],
-  optionalServiceAccountAnnotationKeys: ['string'],
-};
-
-const PROVIDER = {
-  name: 'string',
-  matchImages: ['string'],
-  defaultCacheDuration: 'duration',
-  apiVersion: 'string',
-  args: ['string'],
-  env: [{ name: 'string', value: 'string' }],
-} as const satisfies Shape;
-
-/** Only v1 has tokenAttributes. */
-const PROVIDER_OF_VERSION: Readonly<Record<string, Shape>> = {
-  'kubelet.config.k8s.io/v1': { ...PROVIDER, tokenAttributes: TOKEN_ATTRIBUTES },
-  'kubelet.config.k8s.io/v1beta1': PROVIDER,
-  'kubelet.config.k8s.io/v1alpha1': PROVIDER,
-};
 
 /**
  * Reads one file.
@@ -262,7 +257,10 @@ function durationFaults(text: string | undefined): readonly string[] {
 
 const TOKEN = 'providers.tokenAttributes';
 
-function tokenFaults(token: TokenAttributes, version: string | undefined): readonly string[] {
+function tokenFaults(
+  token: Decoded<typeof TOKEN_ATTRIBUTES>,
+  version: string | undefined,
+): readonly string[] {
   const required = token.requiredServiceAccountAnnotationKeys ?? [];
   const optional = token.optionalServiceAccountAnnotationKeys ?? [];
   const both = [...new Set(required)].filter((key) => optional.includes(key)).sort();

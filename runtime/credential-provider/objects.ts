@@ -101,15 +101,17 @@ const FOLDER = '/usr/local/pullwright';
 const SCRIPT = `${FOLDER}/deliver-credential-provider`;
 const UNIT = 'pullwright-credential-provider.service';
 
-export interface OwnExecutable {
-  /** Pools of the Machine Config Operator. */
-  readonly pools: readonly string[];
+/** Our executable for the nodes of a hosted cluster. */
+export interface HostedExecutable {
   readonly image: string;
   readonly settings?: ProviderSettings;
 }
 
-/** One MachineConfig per pool. */
-export function executableMachineConfigs({ pools, ...own }: OwnExecutable): readonly KubeObject[] {
+/** One MachineConfig per pool of the Machine Config Operator. */
+export function executableMachineConfigs({
+  pools,
+  ...own
+}: HostedExecutable & { readonly pools: readonly string[] }): readonly KubeObject[] {
   const { files, units } = executableParts(own);
   const config = ignition(files, units);
   return pools.map((pool) =>
@@ -118,7 +120,7 @@ export function executableMachineConfigs({ pools, ...own }: OwnExecutable): read
 }
 
 /** Files and unit alone, for a MachineConfig with others. */
-export function executableParts({ image, settings = {} }: Omit<OwnExecutable, 'pools'>): {
+function executableParts({ image, settings = {} }: HostedExecutable): {
   readonly files: readonly NodeFile[];
   readonly units: readonly NodeUnit[];
 } {
@@ -195,7 +197,7 @@ export function hostedConfigMapName(hostedCluster: string): string {
 export function hostedConfigMap(
   hostedCluster: { readonly namespace: string; readonly name: string },
   files: readonly NodeFile[],
-  executable?: Omit<OwnExecutable, 'pools'>,
+  executable?: HostedExecutable,
 ): KubeObject {
   return kubernetesObject(
     'ConfigMap',
@@ -205,10 +207,7 @@ export function hostedConfigMap(
 }
 
 /** The MachineConfig in it, as JSON, which is YAML. Without files the executable is omitted: the kubelet calls no provider. */
-export function hostedConfigText(
-  files: readonly NodeFile[],
-  executable?: Omit<OwnExecutable, 'pools'>,
-): string {
+export function hostedConfigText(files: readonly NodeFile[], executable?: HostedExecutable): string {
   const own =
     executable === undefined || files.length === 0 ? { files: [], units: [] } : executableParts(executable);
   const object = machineConfig('worker', [...files, ...own.files], undefined, own.units);

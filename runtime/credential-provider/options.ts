@@ -4,7 +4,7 @@ import { dnsLabel, dnsName, optional } from '../core/kubernetes/fields.ts';
 import type { SectionProblem } from '../core/kubernetes/kind.ts';
 import { readOptions } from '../core/kubernetes/read-spec.ts';
 import { matchImagesSchema } from './kind.ts';
-import { IMAGE_NAME, type OwnExecutable } from './objects.ts';
+import { IMAGE_NAME } from './objects.ts';
 import {
   PROVIDER_FLAGS,
   PROVIDER_PATH,
@@ -180,6 +180,3 @@ export function parseReconcilerOptions(
   const namespaces = z.never({ error: 'unknown field; only beside clusters' }).exactOptional();
   return readOptions('credential-provider', raw, optionsSchema, z.looseObject({ namespaces }));
 }
-
-/** Our executable for the nodes of a hosted cluster. */
-export type HostedExecutable = Omit<OwnExecutable, 'pools'>;

@@ -15,6 +15,7 @@ import { toYaml } from '../kube/yaml.ts';
 import type { CredentialProviderConfig } from './config.ts';
 import { flagVariable, kubeletCommand, kubeletPointers, serviceSettings } from './kubelet-unit.ts';
 import {
+  type HostedExecutable,
   hostedConfigMap,
   hostedConfigMapName,
   machineConfig,
@@ -22,7 +23,6 @@ import {
   type NodeFile,
   variableDropIn,
 } from './objects.ts';
-import type { HostedExecutable } from './options.ts';
 import { CREDENTIAL_PROVIDER, kubeletFlags, type PlatformFile, platformFile } from './platform.ts';
 
 /** Label of pools that the Machine Config Operator creates; others inherit the configs of `worker`. */
@@ -39,12 +39,10 @@ export interface Pool {
 
 export type Rollout = 'Done' | 'Progressing' | 'Degraded' | 'Paused';
 
-const POOL = {
-  role: 'hosted',
-  apiVersion: 'machineconfiguration.openshift.io/v1',
-  kind: 'MachineConfigPool',
-} as const;
-const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
+const MCO = { role: 'hosted', apiVersion: 'machineconfiguration.openshift.io/v1' } as const;
+export const POOL = { ...MCO, kind: 'MachineConfigPool' } as const;
+export const PROVIDER_MACHINE_CONFIG = { ...MCO, kind: 'MachineConfig' } as const;
+export const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
 
 /** The built-in pools, by name. */
 function readPools(reader: Reader): readonly Pool[] {
@@ -67,7 +65,7 @@ function isOf(pool: KubeObject, node: KubeObject): boolean {
 
 function renderedConfig(reader: Reader, pool: KubeObject): KubeObject | undefined {
   const name = textOf(valueAt(pool.spec, 'configuration.name'));
-  return name === '' ? undefined : reader.get({ ...POOL, kind: 'MachineConfig', name });
+  return name === '' ? undefined : reader.get({ ...PROVIDER_MACHINE_CONFIG, name });
 }
 
 function rolloutOf(pool: KubeObject): Rollout {
@@ -101,9 +99,6 @@ export function configText(config: CredentialProviderConfig): string {
   return toYaml(config, { sortMapEntries: true, indentSeq: false, singleQuote: true, lineWidth: 0 });
 }
 
-/** The pool's kubelet unit with its drop-ins; undefined when not found. */
-type KubeletUnit = string | undefined;
-
 /** Files of a pool; none when no entry is rendered. */
 export function poolFiles(
   platform: PlatformFile,
@@ -119,7 +114,7 @@ export function poolFiles(
  * Whether the kubelet reads the platform's file, or the variable with the flags that name it. Without a unit the platform's
  * default is assumed.
  */
-export function takesFlags({ isKnownToKubelet }: PlatformFile, unit: KubeletUnit): boolean {
+export function takesFlags({ isKnownToKubelet }: PlatformFile, unit: string | undefined): boolean {
   if (isKnownToKubelet || unit === undefined) return true;
   const settings = serviceSettings([unit]);
   return flagVariable(settings, [], kubeletCommand(settings))?.name === CREDENTIAL_PROVIDER.dropInVariable;
@@ -127,24 +122,21 @@ export function takesFlags({ isKnownToKubelet }: PlatformFile, unit: KubeletUnit
 
 // Rendered objects: a MachineConfig per pool, or the one ConfigMap of a hosted cluster.
 
-/** A unit followed by its drop-ins. */
-export function unitText(machineConfig: KubeObject | undefined, name: string): string | undefined {
-  const unit = (ignitionOf(machineConfig).systemd?.units ?? []).findLast((one) => one.name === name);
+/** The pool's kubelet unit followed by its drop-ins; undefined when not found. */
+export function kubeletUnit({ rendered }: Pool): string | undefined {
+  const unit = (ignitionOf(rendered).systemd?.units ?? []).findLast(({ name }) => name === 'kubelet.service');
   if (unit?.contents === undefined) return undefined;
   return [unit.contents, ...(unit.dropins ?? []).map(({ contents }) => contents ?? '')].join('\n');
 }
 
-export const PROVIDER_MACHINE_CONFIG: Pick<Ref, 'apiVersion' | 'kind'> & { readonly role: 'hosted' } = {
-  role: 'hosted',
-  apiVersion: 'machineconfiguration.openshift.io/v1',
-  kind: 'MachineConfig',
-};
 export const INFRASTRUCTURE = {
   role: 'hosted',
   apiVersion: 'config.openshift.io/v1',
   kind: 'Infrastructure',
   name: 'cluster',
 } as const;
+
+export const HOSTED_CONFIG = { role: 'management', apiVersion: 'v1', kind: 'ConfigMap' } as const;
 
 /** One object to render. */
 export interface Target {
@@ -199,7 +191,7 @@ function fileOfUnit(
   platform: PlatformFile,
   unclear: string | undefined,
 ): Pick<Target, 'platform' | 'unclear'> {
-  const unit = unitText(pool.rendered, 'kubelet.service');
+  const unit = kubeletUnit(pool);
   const { config } = kubeletPointers(unit ?? '');
   if (unclear !== undefined || config === undefined || config === platform.path) {
     const isKnownToKubelet = unit === undefined ? platform.isKnownToKubelet : config === platform.path;
@@ -227,13 +219,7 @@ function hostedTarget(
     tooOld: [...strayOld, ...taking.flatMap(({ tooOld }) => tooOld)],
     rollout: hostedRollout(pools),
   };
-  const ref: Ref = {
-    role: 'management',
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    namespace: hosted.namespace,
-    name,
-  };
+  const ref: Ref = { ...HOSTED_CONFIG, namespace: hosted.namespace, name };
   return {
     pool,
     ...file,
@@ -271,7 +257,7 @@ const NODE_POOL_LABEL = 'hypershift.openshift.io/nodePool';
 /** Maximum length of `spec.config` by the definition. */
 const MAX_CONFIGS = 10;
 
-const NODE_POOL = {
+export const NODE_POOL = {
   role: 'management',
   apiVersion: 'hypershift.openshift.io/v1beta1',
   kind: 'NodePool',
@@ -297,7 +283,6 @@ function readNodePools(
   hosted: NonNullable<ClusterPair['hostedCluster']>,
   configMap: string,
 ): { readonly pools: readonly NodePool[]; readonly strayOld: readonly string[] } {
-  const nodes = reader.list(NODE);
   const objects = reader
     .list(NODE_POOL)
     .filter(
@@ -306,14 +291,10 @@ function readNodePools(
     );
   const names = new Set(objects.map(({ metadata }) => metadata.name));
   const poolOf = ({ metadata }: KubeObject): string => metadata.labels?.[NODE_POOL_LABEL] ?? '';
+  const nodes = reader.list(NODE);
+  const byPool = Map.groupBy(nodes, poolOf);
   return {
-    pools: objects.map((object) =>
-      nodePool(
-        object,
-        nodes.filter((node) => poolOf(node) === object.metadata.name),
-        configMap,
-      ),
-    ),
+    pools: objects.map((object) => nodePool(object, byPool.get(object.metadata.name) ?? [], configMap)),
     strayOld: nodes.filter((node) => !names.has(poolOf(node))).flatMap(tooOld),
   };
 }
@@ -340,11 +321,6 @@ function nodePoolRollout(pool: KubeObject): Rollout {
   return now('UpdatingConfig') === 'False' ? 'Done' : 'Progressing';
 }
 
-/** YAML to paste into a NodePool, with its present configs. */
-function configToPaste(configs: readonly string[], configMap: string): string {
-  return ['spec:', '  config:', ...[...configs, configMap].map((name) => `  - name: ${name}`)].join('\n');
-}
-
 /** What to do about a NodePool that does not refer to the ConfigMap. */
 export function howToRefer(
   pool: Pick<NodePool, 'namespace' | 'name' | 'configs' | 'tooOld'>,
@@ -361,8 +337,9 @@ export function howToRefer(
       reason: 'NotReferenced',
       message: `${name} does not refer to ConfigMap ${configMap}, and its spec.config has ${pool.configs.length} entries already, the most that are allowed: put two of them into one ConfigMap, then add this one`,
     };
+  const configs = [...pool.configs, configMap].map((config) => `  - name: ${config}`);
   return {
     reason: 'NotReferenced',
-    message: `${name} does not refer to ConfigMap ${configMap}, so its nodes do not get the configuration. Set in it:\n${configToPaste(pool.configs, configMap)}`,
+    message: `${name} does not refer to ConfigMap ${configMap}, so its nodes do not get the configuration. Set in it:\nspec:\n  config:\n${configs.join('\n')}`,
   };
 }

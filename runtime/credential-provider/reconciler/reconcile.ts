@@ -25,17 +25,20 @@ import { readMatchImages } from '../kind.ts';
 import { mergeCredentialProviderConfig } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import { parseReconcilerOptions, type ReconcilerOptions } from '../options.ts';
-import { CREDENTIAL_PROVIDER, type PlatformFile } from '../platform.ts';
+import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 import {
+  HOSTED_CONFIG,
   INFRASTRUCTURE,
+  kubeletUnit,
+  NODE,
   NODE_POOL_READ,
+  POOL,
   PROVIDER_MACHINE_CONFIG,
   poolFiles,
   type Target,
   takesFlags,
   targetsOf,
-  unitText,
   unreachable,
 } from '../pools.ts';
 import { contestedOf, managerElsewhere } from './managed.ts';
@@ -53,21 +56,16 @@ const VERSIONS = ['v1', 'v1alpha1'].map((version) => `${CREDENTIAL_PROVIDER.grou
 const READS: readonly Watch[] = [
   ...VERSIONS.map((apiVersion): Watch => ({ ...OBJECT, apiVersion, optional: true })),
   { ...INFRASTRUCTURE, optional: true },
-  { role: 'hosted', apiVersion: 'v1', kind: 'Node' },
-  { ...PROVIDER_MACHINE_CONFIG, kind: 'MachineConfigPool', optional: true },
+  NODE,
+  { ...POOL, optional: true },
   { ...PROVIDER_MACHINE_CONFIG, optional: true },
   NODE_POOL_READ,
   {
-    role: 'management',
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
+    ...HOSTED_CONFIG,
     namespace: HOSTED_CLUSTER_NAMESPACE,
     labelSelector: `pullwright.dev/owner=${NAME}`,
   },
-  {
-    ...pullStatusRef('management', { ...OBJECT, namespace: CONTROL_PLANE_NAMESPACE }),
-    optional: true,
-  },
+  { ...pullStatusRef('management', { ...OBJECT, namespace: CONTROL_PLANE_NAMESPACE }), optional: true },
 ];
 
 /** Builds the reconcilers from their part of the configuration. */
@@ -119,7 +117,7 @@ function stateOf(
   const { config, verdicts } = mergeCredentialProviderConfig(templateOf(target), patterns, {
     optionalAnnotationKeys: options.secretAnnotation ? [SECRETS_ANNOTATION] : [],
   });
-  const unit = unitText(pool.rendered, 'kubelet.service');
+  const unit = kubeletUnit(pool);
   const isPlaceless = config !== undefined && target.unclear === undefined && !takesFlags(platform, unit);
   const files = isPlaceless ? [] : poolFiles(platform, config);
   const wanted = target.make(files, ownerOf(object));
@@ -144,7 +142,8 @@ function holdOf(
   takenBy: string | undefined,
 ): NodeHold | undefined {
   if (files.length > 0 && unclear !== undefined) return { reason: 'PlatformUnclear', message: unclear };
-  const refusal = refusalOf(files, platform);
+  const file = files.find(({ path }) => path === platform.path);
+  const refusal = file && kubeletRefusal(file.text, parse);
   if (refusal !== undefined)
     return { reason: 'KubeletRefuses', message: `the kubelet would refuse the file: ${refusal}` };
   if (pool.tooOld.length > 0 && files.length > 0)
@@ -163,11 +162,6 @@ function templateOf({ pool, platform }: Target): CredentialProviderConfig | unde
   const found = decoded?.ok === true ? decoded.config : platform.template;
   const providers = found?.providers?.filter(({ name }) => name !== CREDENTIAL_PROVIDER.name) ?? [];
   return found === undefined || providers.length === 0 ? undefined : { ...found, providers };
-}
-
-function refusalOf(files: readonly NodeFile[], platform: PlatformFile): string | undefined {
-  const file = files.find(({ path }) => path === platform.path);
-  return file === undefined ? undefined : kubeletRefusal(file.text, parse);
 }
 
 function ownerOf({ apiVersion, kind, metadata }: KubeObject): OwnerReference | undefined {

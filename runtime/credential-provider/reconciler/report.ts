@@ -2,6 +2,7 @@
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
+import { defined } from '../../core/record.ts';
 import { someOf } from '../../core/text.ts';
 import { seenRef } from '../../engine/changes.ts';
 import type {
@@ -19,8 +20,7 @@ import type { MatchImagesInput } from '../kind.ts';
 import type { MatchImageVerdict } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import type { ReconcilerOptions } from '../options.ts';
-import type { Rollout } from '../pools.ts';
-import { howToRefer, type NodePool, type Target } from '../pools.ts';
+import { howToRefer, NODE_POOL, type NodePool, type Rollout, type Target } from '../pools.ts';
 import { contestedCondition, NO_POOL, sameFiles, statusWriter } from './managed.ts';
 
 // The PullStatus of `CRIOCredentialProviderConfig/cluster`: one verdict per entry, per pool and per NodePool.
@@ -48,7 +48,11 @@ function pullReport(
       ...entries.map(entryVerdict),
       ...states.map(poolVerdict),
       ...states.flatMap((state) => state.nodePools.map((pool) => nodePoolVerdict(pool, state))),
-      ...states.flatMap(warningVerdict),
+      ...states.flatMap(({ pool, warning: message }): readonly EntryStatus[] =>
+        message === undefined
+          ? []
+          : [{ subject: `pool ${pool.name}`, verdict: 'Warning', reason: 'FlagsMayNotReach', message }],
+      ),
     ],
   });
 }
@@ -125,21 +129,13 @@ function poolVerdict({ pool, nodePools, files, hold, noPlace }: PoolState): Entr
   const subject = `pool ${pool.name}`;
   if (hold?.reason === 'UnsupportedVersion')
     return { subject, verdict: 'Pending', reason: hold.reason, message: `too old: ${listed(pool.tooOld)}` };
-  if (hold !== undefined) return { subject, verdict: 'Rejected', reason: hold.reason, message: hold.message };
+  if (hold !== undefined) return { subject, verdict: 'Rejected', ...hold };
   if (noPlace !== undefined)
     return { subject, verdict: 'Rejected', reason: 'NoPlaceForFlags', message: noPlace };
-  if (files.length === 0)
-    return {
-      subject,
-      verdict: 'Accepted',
-      reason: 'NothingToRender',
-      message: "the platform's own file stays",
-    };
-  return rolloutVerdict(
-    subject,
-    pool.rollout,
-    nodePools.length === 0 ? ROLLOUT[pool.rollout] : 'see the verdicts of the NodePools',
-  );
+  const message = nodePools.length === 0 ? ROLLOUT[pool.rollout] : 'see the verdicts of the NodePools';
+  return files.length === 0
+    ? { subject, verdict: 'Accepted', reason: 'NothingToRender', message: "the platform's own file stays" }
+    : rolloutVerdict(subject, pool.rollout, message);
 }
 
 /** `message`: shown until the rollout is done. */
@@ -168,17 +164,14 @@ function nodePoolVerdict(pool: NodePool, { ref, files }: PoolState): EntryStatus
   );
 }
 
-function warningVerdict({ pool, warning }: PoolState): readonly EntryStatus[] {
-  return warning === undefined
-    ? []
-    : [{ subject: `pool ${pool.name}`, verdict: 'Warning', reason: 'FlagsMayNotReach', message: warning }];
-}
-
 /** The result. For an object that another program manages: no writes, not even its status, and no pruning. */
 export function reportNodes(report: NodesReportInput): Result {
   const { reader, object, states, input, elsewhere, options } = report;
   const verdicts = [...verdictsOf(states), ...input.faults];
-  const own = [validated(verdicts, states.length > 0 ? 0 : input.patterns.length), renderedCondition(report)];
+  const own = [
+    validated(verdicts, states.length > 0 ? 0 : input.patterns.length),
+    conditionOf('MachineConfigRendered', whyNotRendered(report)),
+  ];
   const status = pullReport(report, own, verdicts);
   if (elsewhere !== undefined)
     return {
@@ -226,46 +219,40 @@ function verdictsOf(states: readonly PoolState[]): readonly MatchImageVerdict[] 
   return [...worst.values()];
 }
 
-function renderedCondition({ states, options }: NodesReportInput): ConditionInput {
+function whyNotRendered({ states, options }: NodesReportInput): ConditionText | undefined {
   if (states.length === 0)
-    return conditionOf('MachineConfigRendered', {
+    return {
       reason: NO_POOL,
       message:
         options.installer === true
           ? BY_DAEMON_SET
           : 'The cluster has no built-in MachineConfigPool, so nothing is rendered: "installer" of the section brings a DaemonSet that installs the provider on its nodes; docs/credential-provider.md says how',
-    });
+    };
   const held = states.flatMap(({ pool, hold }) => (hold === undefined ? [] : [{ pool, hold }]));
   const failed = held.filter(({ hold }) => hold.reason !== 'UnsupportedVersion');
   if (failed.length > 0) {
     const said = failed.map(({ pool, hold }) => `pool ${pool.name}: ${hold.message}`).join('; ');
-    return conditionOf('MachineConfigRendered', {
+    return {
       reason: 'MachineConfigRenderingFailed',
       message: `Not rendered: ${said}. What is rendered stays`,
-    });
+    };
   }
   const placeless = states.flatMap(({ pool, noPlace }) =>
     noPlace === undefined ? [] : [`pool ${pool.name}: ${noPlace}`],
   );
   if (placeless.length > 0)
-    return conditionOf('MachineConfigRendered', {
-      reason: 'NoPlaceForFlags',
-      message: `Not rendered: ${placeless.join('; ')}`,
-    });
-  if (held.length === 0) return conditionOf('MachineConfigRendered');
+    return { reason: 'NoPlaceForFlags', message: `Not rendered: ${placeless.join('; ')}` };
+  if (held.length === 0) return undefined;
   const nodes = held.map(({ pool }) => `pool ${pool.name}: ${listed(pool.tooOld)}`).join('; ');
-  return conditionOf('MachineConfigRendered', {
+  return {
     reason: 'UnsupportedVersion',
     message: `Not rendered, because kubelet and CRI-O 1.34 are needed on every node: ${nodes}. Upgrade these nodes; what is rendered stays`,
-  });
+  };
 }
 
 function ownStatus(object: KubeObject, conditions: readonly ConditionInput[], now: Date): StatusPatch {
-  const { generation } = object.metadata;
-  const observed =
-    generation === undefined
-      ? conditions
-      : conditions.map((one) => ({ ...one, observedGeneration: generation }));
+  const { generation: observedGeneration } = object.metadata;
+  const observed = conditions.map((one) => ({ ...one, ...defined({ observedGeneration }) }));
   return statusPatch(seenRef('hosted', object), object, observed, now);
 }
 
@@ -300,13 +287,7 @@ function unreferredPools(
           afterMs: 600_000,
           code: reason === 'NotReferenced' ? 'NodePoolNotConfigured' : reason,
           message,
-          regarding: {
-            role: 'management' as const,
-            apiVersion: 'hypershift.openshift.io/v1beta1',
-            kind: 'NodePool',
-            namespace,
-            name,
-          },
+          regarding: { ...NODE_POOL, namespace, name },
         };
       }),
   );
@@ -388,28 +369,22 @@ export function conditionOf(type: ConditionType, wrong?: ConditionText): Conditi
  * @param unserved number of valid entries in a cluster without pools
  */
 export function validated(verdicts: readonly MatchImageVerdict[], unserved = 0): ConditionInput {
-  const named = (verdict: MatchImageVerdict['verdict']): readonly string[] =>
-    verdicts
-      .filter((one) => one.verdict === verdict)
-      .map(({ pattern }) => pattern)
-      .sort();
-  const [conflicts, unusable] = [named('Conflict'), named('Unusable')];
-  const said = [
-    ...(conflicts.length === 0
-      ? []
-      : [
-          `CRIOCredentialProviderConfig has one or multiple entries that overlap with the original credential provider config. Skip rendering entries: [${conflicts.join(' ')}].`,
-        ]),
-    ...verdicts
-      .filter(({ verdict }) => verdict === 'Unusable')
-      .map(({ pattern, message }) => `Invalid "${pattern}": ${message}.`),
-  ];
+  const {
+    Conflict: conflicts = [],
+    Unusable: unusable = [],
+    Rendered: rendered = [],
+  } = Object.groupBy(verdicts, ({ verdict }) => verdict);
+  const said = unusable.map(({ pattern, message }) => `Invalid "${pattern}": ${message}.`);
+  if (conflicts.length > 0) {
+    const patterns = conflicts.map(({ pattern }) => pattern).sort();
+    said.unshift(
+      `CRIOCredentialProviderConfig has one or multiple entries that overlap with the original credential provider config. Skip rendering entries: [${patterns.join(' ')}].`,
+    );
+  }
   if (said.length === 0) return conditionOf('Validated');
-  const isNothingLeft = unusable.length > 0 && named('Rendered').length + unserved === 0;
-  return {
-    type: 'Validated',
-    status: 'False',
+  const isNothingLeft = unusable.length > 0 && rendered.length + unserved === 0;
+  return conditionOf('Validated', {
     reason: isNothingLeft ? 'ValidationFailed' : 'ConfigurationPartiallyApplied',
     message: said.join(' '),
-  };
+  });
 }
