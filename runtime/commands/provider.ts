@@ -5,10 +5,10 @@
  * A normal run skips the command line: it opens no streams and exits at once. Other calls (help, version, dry run, check,
  * invalid flags) are left to the command line, which behaves the same on Node.
  */
-import { readFileSync, writeSync } from 'node:fs';
+import { writeSync } from 'node:fs';
 import { errnoOf } from '../core/errors.ts';
-import { runProvider } from '../credential-provider/plugin/run.ts';
-import { configBeside, type ParsedArguments, parseArguments } from '../credential-provider/provider-flags.ts';
+import { argumentsOf, runProvider } from '../credential-provider/plugin/run.ts';
+import type { ParsedArguments } from '../credential-provider/provider-flags.ts';
 
 /** Subcommands by executable name. Every other name is `pullwright`, whose first argument is the subcommand. */
 const COMMAND_OF_NAME: Readonly<Record<string, string>> = { 'crio-credential-provider': 'provider' };
@@ -61,12 +61,7 @@ function answered(response: string): boolean {
 function parsedOf(args: readonly string[]): ParsedArguments | undefined {
   if (args.includes('--help') || args.includes('-h')) return undefined;
   try {
-    return parseArguments(
-      args,
-      process.env['HOME'],
-      (path) => readFileSync(path, 'utf8'),
-      configBeside(process.execPath),
-    );
+    return argumentsOf(args, process.env['HOME']);
   } catch {
     return undefined;
   }

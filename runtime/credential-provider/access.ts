@@ -10,17 +10,13 @@ import { CREDENTIAL_PROVIDER } from './platform.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
 
-export interface NodeAccessOptions {
-  /**
-   * Also let nodes read every ServiceAccount, as the Machine Config Operator does. Not needed since Kubernetes 1.34: the node
-   * authorizer lets a kubelet read the ServiceAccounts of its own pods.
-   * @default {false}
-   */
-  readonly readServiceAccounts?: boolean;
-}
-
-/** ClusterRole and binding that let the group of nodes request tokens for the API server's audience. */
-export function nodeAccess({ readServiceAccounts = false }: NodeAccessOptions = {}): readonly KubeObject[] {
+/**
+ * ClusterRole and binding that let the group of nodes request tokens for the API server's audience.
+ *
+ * @param options `readServiceAccounts`: also let nodes read every ServiceAccount, as the Machine Config Operator does. Not needed
+ *   since Kubernetes 1.34: the node authorizer lets a kubelet read the ServiceAccounts of its own pods
+ */
+export function nodeAccess({ readServiceAccounts = false } = {}): readonly KubeObject[] {
   const name = 'node-credential-providers';
   const serviceAccounts = may(['get', 'list'], '', ['serviceaccounts']);
   const audience = {
@@ -31,9 +27,7 @@ export function nodeAccess({ readServiceAccounts = false }: NodeAccessOptions = 
     kubernetesObject(
       'ClusterRole',
       { name, labels: ours(name) },
-      {
-        rules: readServiceAccounts ? [serviceAccounts, audience] : [audience],
-      },
+      { rules: readServiceAccounts ? [serviceAccounts, audience] : [audience] },
     ),
     kubernetesObject(
       'ClusterRoleBinding',

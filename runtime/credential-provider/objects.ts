@@ -45,10 +45,7 @@ export function machineConfig(
   owner?: OwnerReference,
   units: readonly NodeUnit[] = [],
 ): KubeObject {
-  const metadata = {
-    name: machineConfigName(pool),
-    ...(owner === undefined ? {} : { ownerReferences: [owner] }),
-  };
+  const metadata = { name: machineConfigName(pool), ...(owner && { ownerReferences: [owner] }) };
   return machineConfigOf(pool, metadata, ignition(files, units));
 }
 

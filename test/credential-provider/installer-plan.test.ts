@@ -146,8 +146,8 @@ test('what is installed can be taken back whatever the node runs', () => {
     );
     assert.ok(plan.ok && plan.dropIn === NEUTRAL, JSON.stringify(changes));
   }
-  assert.equal(planNodeUninstall(present.dropIn, '/p').dropIn, NEUTRAL);
-  assert.equal(planNodeUninstall(FOREIGN, '/p').dropIn, FOREIGN, 'what somebody else wrote stays');
+  assert.equal(planNodeUninstall(present.dropIn, '/p', false).dropIn, NEUTRAL);
+  assert.equal(planNodeUninstall(FOREIGN, '/p', false).dropIn, FOREIGN, 'what somebody else wrote stays');
   assert.equal(planNodeUninstall(FOREIGN, '/p', true).dropIn, NEUTRAL);
 });
 

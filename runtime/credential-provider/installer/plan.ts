@@ -201,7 +201,7 @@ export function refusedPlace(code: string, message: string, hint: string): Place
 export function planNodeUninstall(
   presentDropIn: string | undefined,
   binDir: string,
-  takeOver = false,
+  takeOver: boolean,
 ): GoodPlan {
   const isForeign = presentDropIn !== undefined && !isOwnDropIn(presentDropIn);
   return { ok: true, dropIn: isForeign && !takeOver ? presentDropIn : NEUTRAL, binDir, verdicts: [] };

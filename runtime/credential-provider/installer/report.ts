@@ -317,18 +317,14 @@ export function renderReport(report: InstallerReport, output: 'text' | 'json' | 
   return [
     `${reason}: ${message}`,
     ...(resumes === undefined ? [] : [`an interrupted run goes on first (${resumes})`]),
-    ...(would === undefined ? [] : wouldLines(would)),
+    ...(would?.length === 0 ? ['would do nothing'] : []),
+    ...(would ?? []).flatMap(({ action, what, details }) => [
+      `would ${action.padEnd(7)} ${what}`,
+      ...details.map((detail) => `              ${detail}`),
+    ]),
     ...entries
       .filter(({ verdict }) => verdict !== 'Rendered')
       .map((entry) => `ignored: ${entry.pattern}: ${entry.message}`),
     '',
   ].join('\n');
-}
-
-function wouldLines(would: readonly HostChange[]): readonly string[] {
-  if (would.length === 0) return ['would do nothing'];
-  return would.flatMap(({ action, what, details }) => [
-    `would ${action.padEnd(7)} ${what}`,
-    ...details.map((detail) => `              ${detail}`),
-  ]);
 }

@@ -1,13 +1,12 @@
 /** `pullwright provider`, on a node `crio-credential-provider`: the kubelet's image credential provider. */
 
-import { readFileSync } from 'node:fs';
 import type { Command, CommandIo, ExitCode } from '../../cli/command.ts';
 import { choice, type Flag, file, text, toggle } from '../../cli/flags.ts';
 import type { CommandSpec } from '../../cli/help.ts';
 import { VERSION } from '../../core/version.ts';
 import { takeProxySettings } from '../../http/proxy.ts';
-import { configBeside, PROVIDER_FLAGS, parseArguments } from '../provider-flags.ts';
-import { runProvider } from './run.ts';
+import { PROVIDER_FLAGS } from '../provider-flags.ts';
+import { argumentsOf, runProvider } from './run.ts';
 
 export const command: Command = {
   name: 'provider',
@@ -37,18 +36,10 @@ export const command: Command = {
 };
 
 async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  const parsed = parseArguments(
-    args,
-    io.env['HOME'],
-    (path) => readFileSync(path, 'utf8'),
-    configBeside(process.execPath),
-  );
+  const parsed = argumentsOf(args, io.env['HOME']);
   if (parsed.version !== undefined) {
-    write(
-      io,
-      1,
-      parsed.version === 'json' ? `${JSON.stringify({ version: VERSION })}\n` : `Version: ${VERSION}\n`,
-    );
+    const said = parsed.version === 'json' ? JSON.stringify({ version: VERSION }) : `Version: ${VERSION}`;
+    write(io, 1, `${said}\n`);
     return 0;
   }
   if (parsed.check) {

@@ -15,7 +15,12 @@ import { trimEndOf } from '../../core/text.ts';
 import { fileError, replaceFile } from '../../node/atomic-file.ts';
 import { AUTH_FILE_LIFE_MS, NOTES, removeStaleAuthFiles } from '../../node/watch.ts';
 import { writerOf } from '../auth-file.ts';
-import type { ProviderOptions } from '../provider-flags.ts';
+import {
+  configBeside,
+  type ParsedArguments,
+  type ProviderOptions,
+  parseArguments,
+} from '../provider-flags.ts';
 import { apiClient, findApiServer, httpClientFor } from './api-server.ts';
 import { readConfFiles, sha256Hex } from './conf-files.ts';
 import { answerPull, fileWriterOf, type NodeView, type PullAnswer } from './decide.ts';
@@ -122,6 +127,12 @@ function removeOwn(path: string, writer: string): void {
   } catch {
     // The file does not exist, or CRI-O has just moved it.
   }
+}
+
+/** The options of a run of this executable: its arguments, and the files that hold options. */
+export function argumentsOf(args: readonly string[], home: string | undefined): ParsedArguments {
+  const read = (path: string): string => readFileSync(path, 'utf8');
+  return parseArguments(args, home, read, configBeside(process.execPath));
 }
 
 export interface RunContext {

@@ -2,6 +2,7 @@
 
 import { type ConditionInput, conditionIn, conditionsIn } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { defined } from '../../core/record.ts';
 import { OWNER_LABEL, type Reader } from '../../engine/contract.ts';
 import { pullStatusRef } from '../../engine/pull-status.ts';
 import { managersOf } from '../../kube/drift.ts';
@@ -111,12 +112,6 @@ export function contestedOf(
 
 /** The condition that records a contested object. */
 export function contestedCondition(object: KubeObject, message: string): ConditionInput {
-  const { generation } = object.metadata;
-  return {
-    type: TYPE,
-    status: 'True',
-    reason: 'AnotherWriter',
-    message,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
-  };
+  const { generation: observedGeneration } = object.metadata;
+  return { type: TYPE, status: 'True', reason: 'AnotherWriter', message, ...defined({ observedGeneration }) };
 }
