@@ -11,9 +11,9 @@ import { VERSION } from '../../core/version.ts';
 import { ObjectStore } from '../../engine/store.ts';
 import { isApiError } from '../../kube/api-error.ts';
 import type { KubeClient, Selector } from '../../kube/client.ts';
-import { HttpKubeClient } from '../../kube/http-client.ts';
+import type { HttpKubeClient } from '../../kube/http-client.ts';
 import { pagesOf } from '../../kube/informer.ts';
-import { type ClusterChoice, contextNamespace, loadConnection } from '../../kube/kubeconfig.ts';
+import type { ClusterChoice } from '../../kube/kubeconfig.ts';
 import type { Collection } from '../../kube/resources.ts';
 
 /** A kind to read, or a single object with `name`. */
@@ -77,13 +77,18 @@ export async function readGiven(path: string, what: string): Promise<string> {
   });
 }
 
+// Loaded on demand: folders and --help need no client.
+const CLIENT = () => import('../../kube/http-client.ts');
+const KUBECONFIG = () => import('../../kube/kubeconfig.ts');
+
 /** Returns the namespace of the flag, or else that of the context as kubectl does; `default` for a folder. */
 export async function namespaceOf(
   flags: ClusterChoice & { readonly namespace?: string | undefined; readonly from?: unknown },
   io: CommandIo,
 ): Promise<string> {
   if (flags.namespace !== undefined) return flags.namespace;
-  return flags.from === undefined ? contextNamespace(flags, io.env) : 'default';
+  if (flags.from !== undefined) return 'default';
+  return (await KUBECONFIG()).contextNamespace(flags, io.env);
 }
 
 export interface SourceObjects {
@@ -132,7 +137,7 @@ export async function withClient<T>(
   io: CommandIo,
   work: (client: HttpKubeClient) => Promise<T>,
 ): Promise<T> {
-  const connection = await loadConnection(kubeconfig, io.env, context);
+  const connection = await (await KUBECONFIG()).loadConnection(kubeconfig, io.env, context);
   const options = {
     connection,
     userAgent: `pullwright/${VERSION}`,
@@ -140,7 +145,7 @@ export async function withClient<T>(
     tries,
     ...(as === undefined ? {} : { actAs: as }),
   };
-  const client = new HttpKubeClient(options, NO_DISCOVERY);
+  const client = new (await CLIENT()).HttpKubeClient(options, NO_DISCOVERY);
   try {
     return await work(client);
   } finally {
