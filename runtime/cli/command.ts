@@ -25,7 +25,7 @@ export function defineCommand<F extends Flags>(
       const given = parseFlags(table.flags, args);
       const [first] = given.args;
       if (table.args === undefined && first !== undefined)
-        throw new UsageError(`Unexpected argument "${first}": this command takes flags only`);
+        throw new UsageError(`Unexpected argument "${first}": this command accepts only flags`);
       return run(given, io);
     },
   };

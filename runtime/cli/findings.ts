@@ -51,7 +51,7 @@ export function sarifText(findings: readonly FileFinding[]): string {
 function ruleOf(id: string): object {
   const words = id.replace(/(?<=[a-z0-9])(?=[A-Z])/g, ' ').toLowerCase();
   const text = `${words[0]?.toUpperCase() ?? ''}${words.slice(1)}`;
-  const help = `Each result says what is the case and what to do; docs/reference/errors.md lists "${id}".`;
+  const help = `Each result shows the problem and the fix; see "${id}" in docs/reference/errors.md.`;
   return { id, shortDescription: { text }, fullDescription: { text }, help: { text: help } };
 }
 

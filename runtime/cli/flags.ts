@@ -255,17 +255,17 @@ export const port = measured('PORT|off', portNumber);
 
 /** Flags that select the cluster and the user. */
 export const CLUSTER_FLAGS = {
-  kubeconfig: file({ help: 'the kubeconfig of the cluster; without it, as kubectl finds it' }),
+  kubeconfig: file({ help: 'kubeconfig of the cluster; if unset, the one that kubectl uses' }),
   context: text({
     value: 'NAME',
     completes: 'contexts',
-    help: 'the context of the kubeconfig; without it, the current one',
+    help: 'context of the kubeconfig; if unset, the current context',
   }),
   'request-timeout': duration({
     default: '10s',
-    help: 'how long one request to the API server may take',
+    help: 'timeout of a single request to the API server',
   }),
-  as: text({ value: 'USER', help: 'the user to act as, such as system:serviceaccount:shop:web' }),
+  as: text({ value: 'USER', help: 'user to impersonate, such as system:serviceaccount:shop:web' }),
 };
 
 /** The namespace of a command. */
@@ -273,35 +273,35 @@ export const namespaceFlag: Flag<string | undefined> = text({
   value: 'NAME',
   short: 'n',
   completes: 'namespaces',
-  help: 'the namespace; without it, that of the context',
+  help: 'the namespace; if unset, the one of the context',
 });
 
 /** Manifests instead of a cluster. */
 export const fromFlag: Flag<readonly string[] | undefined> = several(
   folder({
     short: 'f',
-    help: 'a folder or file of manifests, such as a dump, or - for standard input, in place of a cluster',
+    help: 'folder or file of manifests, such as a dump, or - for standard input, instead of a cluster',
   }),
 );
 
 /** The output format; the first one is the default. */
 export function outputFlag<const C extends readonly [string, ...string[]]>(
   forms: C,
-  help = 'the form of the result',
+  help = 'output format',
 ): Flag<C[number]> {
   return choice<C, C[0]>(forms, { default: forms[0], short: 'o', help });
 }
 
 /** A table without its first line. */
-export const noHeadersFlag: Flag<boolean> = toggle({ help: 'print a table without its headers' });
+export const noHeadersFlag: Flag<boolean> = toggle({ help: 'print the table without headers' });
 
 /** Logs, metrics and health of long-running programs. */
 export const LOG_FLAGS = {
   'log-level': choice(['debug', 'info', 'warn', 'error'], {
     default: 'info',
-    help: 'the least that is logged',
+    help: 'minimum level of log messages',
   }),
-  'log-format': choice(['json', 'logfmt'], { default: 'json', help: 'the form of the log' }),
+  'log-format': choice(['json', 'logfmt'], { default: 'json', help: 'log format' }),
 };
 
 /** Networks that may be contacted even under untrusted host names. */
@@ -309,7 +309,7 @@ export const ALLOW_ADDRESS: Flag<readonly string[] | undefined> = several(
   checked(
     text({
       value: 'CIDR',
-      help: 'a network such as 10.1.0.0/16 that may be contacted even under untrusted host names',
+      help: 'network such as 10.1.0.0/16 that may be contacted even for untrusted host names',
     }),
     (value) =>
       value === undefined || isNetwork(value) ? undefined : 'an address or a network such as 10.1.0.0/16',
@@ -322,30 +322,30 @@ export const DAY_MS: number = 24 * 3_600_000;
 
 /** Flags with the same meaning and default in both node programs. */
 export const NODE_FLAGS = {
-  unit: text({ value: 'NAME', default: 'kubelet.service', help: 'the unit that is restarted' }),
+  unit: text({ value: 'NAME', default: 'kubelet.service', help: 'systemd unit to restart' }),
   'bus-socket': text({
     value: 'PATH',
     completes: 'files',
     touches: 'writes',
     default: '/var/run/dbus/system_bus_socket',
-    help: 'the socket of the system bus',
+    help: 'socket of the D-Bus system bus',
   }),
   'max-restarts': count({
     default: '6',
     most: 32,
-    help: 'how many changes may restart the unit within 10 minutes; 0: no limit',
+    help: 'maximum changes that restart the unit in 10 minutes; 0: no limit',
   }),
-  'restart-timeout': duration({ default: '200s', most: DAY_MS, help: 'how long a restart may take' }),
+  'restart-timeout': duration({ default: '200s', most: DAY_MS, help: 'timeout of a restart' }),
   'restart-window': duration({
     default: '5m',
     most: DAY_MS,
-    help: 'each node waits for a share of it before the restart; 0: none waits',
+    help: 'each node delays its restart by a share of this time; 0: no delay',
   }),
   'kubelet-healthz': checked(
     text({
       value: 'URL|auto|off',
       default: 'auto',
-      help: 'what must answer 200 after a restart; auto: if it did so before',
+      help: 'URL that must return 200 after a restart; auto: if it did before',
     }),
     (value) =>
       value === 'off' || value === 'auto' || /^http:\/\/[^/]+/.test(value)
@@ -355,18 +355,18 @@ export const NODE_FLAGS = {
   report: toggle({ help: 'write a PullStatus and Events about the node; the pod needs a token' }),
   'service-account-dir': folder({
     default: '/var/run/secrets/kubernetes.io/serviceaccount',
-    help: "where the pod's token is",
+    help: "folder of the pod's token",
   }),
   'node-name': text({
     value: 'NAME',
-    help: 'the node; without it, NODE_NAME of the environment, else the host name',
+    help: 'name of the node; if unset, $NODE_NAME, else the host name',
   }),
-  'health-address': text({ value: 'HOST', default: '127.0.0.1', help: 'where --health-port is served' }),
+  'health-address': text({ value: 'HOST', default: '127.0.0.1', help: 'bind address of --health-port' }),
   poll: duration({
     default: '30s',
     least: 100,
     most: DAY_MS,
-    help: 'the node is looked at at least so often',
+    help: 'maximum interval between checks of the node',
   }),
   ...LOG_FLAGS,
 };
@@ -378,8 +378,8 @@ export function healthPort(number: number): Flag<number | undefined> {
 
 /** One-shot modes of a node program. */
 export const ONCE_FLAGS = {
-  once: toggle({ help: 'go on until nothing is to be done, then exit: 0 in sync, 1 not' }),
-  output: outputFlag(['text', 'json', 'yaml'], 'the form of what --once and --dry-run print'),
+  once: toggle({ help: 'run until nothing is left to do, then exit: 0 in sync, 1 not' }),
+  output: outputFlag(['text', 'json', 'yaml'], 'output format of --once and --dry-run'),
 };
 
 type NodeGiven = Given<

@@ -83,7 +83,7 @@ function flagUsage(name: string, { value }: Pick<Flag<unknown>, 'value'>): strin
 
 /** Help of a flag, with its default, and whether it may be repeated. */
 function flagHelp({ help, many, default: fallback }: Flag<unknown>): string {
-  const more = many ? '; may be given more than once' : '';
+  const more = many ? '; can be repeated' : '';
   return `${help}${fallback === undefined || fallback === '' ? '' : ` (default ${fallback})`}${more}`;
 }
 

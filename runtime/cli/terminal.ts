@@ -90,7 +90,7 @@ const MOST_LINES = 200;
 export function writeProblems({ stderr }: Pick<CommandIo, 'stderr'>, problems: Iterable<string>): void {
   // Problems contain names of objects; a newline in a name must not start a line.
   const lines = [...problems].map(onOneLine);
-  const shown = stderr.isTTY === true ? capped(lines, MOST_LINES, '2>FILE keeps them all') : lines;
+  const shown = stderr.isTTY === true ? capped(lines, MOST_LINES, 'use 2>FILE to see all') : lines;
   if (shown.length > 0) stderr.write(`${shown.join('\n')}\n`);
 }
 

@@ -76,9 +76,9 @@ function writeWhole(fd: 1 | 2, text: string): void {
 // Output when no command runs: the list of commands, or the closest match for an unknown command.
 
 const TITLES: readonly (readonly [keyof typeof GROUPS, string])[] = [
-  ['ask', 'Ask; nothing is changed:'],
+  ['ask', 'Inspect (read-only):'],
   ['change', 'Prepare and clean up:'],
-  ['run', 'Run; mostly in pods and on nodes:'],
+  ['run', 'Run, mostly in pods and on nodes:'],
 ];
 
 /** The list of commands, by group. */

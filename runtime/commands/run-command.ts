@@ -46,7 +46,7 @@ function deniedAccess(error: unknown): string | undefined {
     (one) => one instanceof Error && 'code' in one && one.code === 'ERR_ACCESS_DENIED',
   ) as (Error & { readonly permission?: string; readonly resource?: string }) | undefined;
   if (denied === undefined) return undefined;
-  return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant what docs/reference/cli.md lists for this command`;
+  return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant the permissions that docs/reference/cli.md lists`;
 }
 
 /** Whether the reader closed the pipe, which is not a failure. */

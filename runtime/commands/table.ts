@@ -10,11 +10,11 @@ export interface TableEntry {
 export const GROUPS: Readonly<Record<'ask' | 'change' | 'run', Readonly<Record<string, TableEntry>>>> = {
   ask: {
     check: {
-      summary: 'Check a cluster before an installation, and the installation after it',
+      summary: 'Check a cluster before and after an installation',
       load: async () => (await import('../diagnose/commands/check.ts')).command,
     },
     doctor: {
-      summary: 'Find what keeps a pod from its images, and print the YAML that fixes it',
+      summary: 'Find why a pod cannot pull its images, and print the YAML that fixes it',
       load: async () => (await import('../diagnose/commands/doctor.ts')).command,
     },
     explain: {
@@ -26,15 +26,15 @@ export const GROUPS: Readonly<Record<'ask' | 'change' | 'run', Readonly<Record<s
       load: async () => (await import('../diagnose/commands/mirrors.ts')).command,
     },
     report: {
-      summary: 'Make one page that shows what is wrong in a fleet, where, and what to do',
+      summary: 'Report problems of a fleet and their fixes, as text or one web page',
       load: async () => (await import('../diagnose/commands/report.ts')).command,
     },
     status: {
-      summary: 'Show what is in order and what is not',
+      summary: 'Show what is ready and what is not',
       load: async () => (await import('../diagnose/commands/status.ts')).command,
     },
     test: {
-      summary: 'Check expectations about pull credentials offline (JUnit for pipelines)',
+      summary: 'Test expectations about pull credentials offline (JUnit for pipelines)',
       load: async () => (await import('../diagnose/commands/test.ts')).command,
     },
     validate: {
@@ -56,7 +56,7 @@ export const GROUPS: Readonly<Record<'ask' | 'change' | 'run', Readonly<Record<s
       load: async () => (await import('../../charts/synth.ts')).command,
     },
     uninstall: {
-      summary: 'Remove everything from a cluster, in order, and leave the nodes working',
+      summary: 'Remove Pullwright from a cluster, and keep the nodes working',
       load: async () => (await import('./uninstall/command.ts')).command,
     },
   },
@@ -66,11 +66,11 @@ export const GROUPS: Readonly<Record<'ask' | 'change' | 'run', Readonly<Record<s
       load: async () => (await import('../pull-secret-adapter/adapter/command.ts')).command,
     },
     agent: {
-      summary: "Keep a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
+      summary: "Sync a node's pull credentials, and restart its kubelet (runs in a DaemonSet)",
       load: async () => (await import('../global-pull-secret/agent/command.ts')).command,
     },
     'install-provider': {
-      summary: 'Put the credential provider on a node, and restart its kubelet (runs in a DaemonSet)',
+      summary: 'Install the credential provider on a node, and restart its kubelet (runs in a DaemonSet)',
       load: async () => (await import('../credential-provider/installer/command.ts')).command,
     },
     job: {
@@ -78,15 +78,15 @@ export const GROUPS: Readonly<Record<'ask' | 'change' | 'run', Readonly<Record<s
       load: async () => (await import('../pull-secret-adapter/job/command.ts')).command,
     },
     provider: {
-      summary: 'Give CRI-O the pull credentials of a namespace (kubelet plugin)',
+      summary: 'Provide CRI-O with the pull credentials of a namespace (kubelet plugin)',
       load: async () => (await import('../credential-provider/plugin/command.ts')).command,
     },
     reconcile: {
-      summary: 'Keep clusters as declared; with --from, show offline what would change',
+      summary: 'Keep clusters in the declared state; with --from, show changes offline',
       load: async () => (await import('./reconcile/command.ts')).command,
     },
     sentinel: {
-      summary: 'Publish events about HyperFleet clusters that need work (runs in a Deployment)',
+      summary: 'Publish events about HyperFleet clusters that need reconciling (runs in a Deployment)',
       load: async () => (await import('../pull-secret-adapter/sentinel/command.ts')).command,
     },
     webhook: {

@@ -138,5 +138,5 @@ test('--shard selects hosted clusters, and so goes with --discover', async () =>
     '--shard=eu',
   ]);
   assert.equal(code, 2);
-  assert.match(stderr, /^--shard goes with --discover: it selects hosted clusters\n/);
+  assert.match(stderr, /^--shard requires --discover: it selects hosted clusters\n/);
 });

@@ -164,7 +164,7 @@ test('fish shows what a word means, and leaves a flag with its value whole', asy
   const value = await runInProcess(['completion', 'words', '--', 'status', '--output=j']);
   assert.match(value.stdout, /^--output=json$/m);
   const ran = await runInProcess(['completion', 'words', '--', 'status', '--wa']);
-  assert.match(ran.stdout, /^--watch\tlook again every few seconds, until interrupted$/m);
+  assert.match(ran.stdout, /^--watch\trefresh every few seconds until interrupted$/m);
 });
 
 test('words behind the shell are refused', async () => {

@@ -177,7 +177,7 @@ test('help has every flag once, with its letter, its value and its default', () 
   });
   assert.match(help, /^ {2}-o, --output text\|json +the form \(default text\)$/m);
   assert.match(help, /^ {2}-w, --watch +again$/m);
-  assert.match(help, /^ {2}--from FILE .*; may be given more than once$/m);
+  assert.match(help, /^ {2}--from FILE .*; can be repeated$/m);
   for (const name of Object.keys(FLAGS))
     assert.equal(help.match(new RegExp(`^ {2}(?:-., )?--${name}(?: |$)`, 'gm'))?.length, 1, name);
 });

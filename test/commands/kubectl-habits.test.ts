@@ -232,20 +232,20 @@ table(
         `doctor --all -o ${form} of pods that pull`,
         0,
         ['doctor', '--all', '-A', '-f', EMPTY, '-o', form],
-        form === 'yaml' ? /^Nothing is broken: there is nothing to fix$/m : /^No pod fails to pull$/m,
+        form === 'yaml' ? /^No problems found: nothing to fix$/m : /^No pod fails to pull$/m,
       ),
     ),
     ended(
       'report -o name of nothing',
       0,
       ['report', '-f', EMPTY, '-o', 'name'],
-      /^No problem is known in 1 cluster/,
+      /^No problem found in 1 cluster/,
     ),
     ended(
       'verify -o name',
       1,
       ['verify', '127.0.0.1:1/a:1', '-f', EMPTY, '-o', 'name'],
-      /^No credential is refused, or expires soon$/m,
+      /^No credential is refused or expires soon$/m,
     ),
     ended('status --cluster alone', 2, ['status', '--cluster', 'prod'], /name the folder too/),
     ended(

@@ -23,14 +23,14 @@ const rows: readonly Row[] = [
     args: ['--help'],
     code: 0,
     stdout:
-      /nothing is changed:\n {2}check [\s\S]* doctor [\s\S]* verify [\s\S]*clean up:\n {2}completion [\s\S]*nodes:\n {2}adapter /,
+      /Inspect \(read-only\):\n {2}check [\s\S]* doctor [\s\S]* verify [\s\S]*clean up:\n {2}completion [\s\S]*nodes:\n {2}adapter /,
   },
   {
     name: 'no command prints the same as an error',
     reason: 'a pipe must not take the list for a result',
     args: [],
     code: 2,
-    stderr: /^Pull credentials as code[\s\S]*nothing is changed:/,
+    stderr: /^Pull credentials as code[\s\S]*Inspect \(read-only\):/,
   },
   {
     name: 'help COMMAND is COMMAND --help',

@@ -70,20 +70,20 @@ const rows: readonly Row[] = [
     name: 'several without folders',
     reason: 'guessing would write one cluster onto another',
     objects: [PROD, STAGE],
-    error: /name one of clusters\/prod, clusters\/stage with --hosted-cluster/,
+    error: /set --hosted-cluster to one of clusters\/prod, clusters\/stage/,
   },
   {
     name: 'none',
     reason: 'the wrong folder',
     objects: [],
-    error: /holds no HostedControlPlane and no HostedCluster/,
+    error: /contains no HostedControlPlane and no HostedCluster/,
   },
   {
     name: 'a name that is not there',
     reason: 'a typo',
     objects: [PROD],
     wanted: 'clusters/prd',
-    error: /Cannot find hosted cluster "clusters\/prd": the management folder holds clusters\/prod/,
+    error: /Cannot find hosted cluster "clusters\/prd": the management folder contains clusters\/prod/,
   },
 ];
 

@@ -183,7 +183,7 @@ const bad: readonly BadRow[] = [
       folder('m', { 'a.yaml': PLATFORM }),
     ],
     code: 2,
-    says: /holds no HostedControlPlane and no HostedCluster/,
+    says: /contains no HostedControlPlane and no HostedCluster/,
   },
   {
     name: 'an output that is none',
@@ -198,7 +198,7 @@ const bad: readonly BadRow[] = [
     reason: 'values go to files, never to the terminal',
     args: () => ['--from', '.', '--with-secrets'],
     code: 2,
-    says: /--with-secrets goes with --to/,
+    says: /--with-secrets requires --to/,
   },
   {
     name: 'a configuration with mistakes',

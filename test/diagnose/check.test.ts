@@ -89,10 +89,10 @@ test('of a dump of several clusters the one of the fleet is checked', async () =
   );
   const asked = await check('--fleet', single, '--from', dump);
   assert.equal(asked.code, 2, asked.stdout);
-  assert.match(asked.stderr, /which cluster of --from is "lab": it has .*one.*two.*--cluster/);
+  assert.match(asked.stderr, /Cannot find cluster "lab" in --from: found .*one.*two.*--cluster/);
   const typo = await check('--pre', '--fleet', single, '--cluster', 'nonsense', '--from', nodes);
   assert.equal(typo.code, 2, typo.stdout);
-  assert.match(typo.stderr, /which cluster of --from is "nonsense": it has local/);
+  assert.match(typo.stderr, /Cannot find cluster "nonsense" in --from: found local/);
   const named = await check('--pre', '--fleet', single, '--cluster', 'local', '--from', nodes);
   assert.equal(named.code, 0, named.stdout + named.stderr);
 });
@@ -103,7 +103,7 @@ test('of a fleet of several, a folder whose clusters have other names is named a
     cpSync(join(dump, name), join(renamed, `prod-${name}`), { recursive: true });
   const ran = await check('--fleet', fleet, '--cluster', 'one', '--from', renamed);
   assert.equal(ran.code, 2, ran.stdout);
-  assert.match(ran.stderr, /it has prod-one, prod-two; name its folder alone/);
+  assert.match(ran.stderr, /found prod-one, prod-two; pass only its folder/);
 });
 
 test('a standalone cluster of a fleet of several is what is in no folder of its own', async () => {

@@ -145,10 +145,7 @@ test('what is cluster-wide is never in one YAML with objects of a namespace', as
   const both = await doctor('--all', '-A', '-o', 'yaml', '--from', all);
   assert.match(both.stdout, /^kind: RoleBinding$/m);
   assert.doesNotMatch(both.stdout, /CRIOCredentialProviderConfig/);
-  assert.match(
-    both.stderr,
-    /^Not in this YAML, since it is cluster-wide: CRIOCredentialProviderConfig\/cluster/m,
-  );
+  assert.match(both.stderr, /^Not in this YAML: CRIOCredentialProviderConfig\/cluster is cluster-scoped/m);
   const one = await doctor('--all', '-n', 'billing', '-o', 'yaml', '--from', all);
   assert.match(one.stdout, /^kind: CRIOCredentialProviderConfig$/m);
   assert.doesNotMatch(one.stdout, /namespace:/);
@@ -301,8 +298,8 @@ table(
   test,
   [
     { name: 'a pod too', reason: 'which is meant', args: ['web', '--all'], says: /--all examines every pod/ },
-    { name: '-A alone', reason: 'one pod has one', args: ['-A'], says: /--all-namespaces goes with --all/ },
-    { name: '-A and -n', reason: 'not both', args: ['--all', '-A', '-n', 'x'], says: /exclude each other/ },
+    { name: '-A alone', reason: 'one pod has one', args: ['-A'], says: /--all-namespaces requires --all/ },
+    { name: '-A and -n', reason: 'not both', args: ['--all', '-A', '-n', 'x'], says: /mutually exclusive/ },
     { name: 'neither', reason: 'nothing is named', args: [], says: /expected one pod, .*or --all/ },
   ] satisfies readonly (Case & { args: readonly string[]; says: RegExp })[],
   async ({ args, says }) => {

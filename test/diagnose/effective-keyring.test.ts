@@ -124,7 +124,7 @@ test('explain goes by the namespaces of the fleet whose rendered reconciler is i
 test('reconcile --from shows the pods of templates, which no diff shows', async () => {
   write(true);
   const ran = await run('reconcile');
-  const section = /pods of templates pull with\n([\s\S]*?)\n\n/.exec(ran.stdout)?.[1];
+  const section = /pull secrets of pod templates\n([\s\S]*?)\n\n/.exec(ran.stdout)?.[1];
   assert.deepEqual(section?.split('\n'), [
     '  Deployment/shop/web: reg (PullSecretProfile/team)',
     '  StatefulSet/shop/db: reg (PullSecretProfile/team)',

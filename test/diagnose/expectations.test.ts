@@ -98,7 +98,7 @@ table(
       image: 'quay.io/a',
       at: 'z.io',
       expect: 'anonymous',
-      fails: /nothing is pulled from "z\.io"/,
+      fails: /no pull source starts with "z\.io"/,
     },
     { name: 'no credential', reason: 'anonymous', image: 'r.io/a', expect: 'anonymous' },
     { name: 'no credential is denied too', reason: 'nothing is offered', image: 'r.io/a', expect: 'denied' },
@@ -124,7 +124,7 @@ table(
       image: 'r.io/a',
       state: 'found',
       expect: 'anonymous',
-      fails: /can pull nothing: Secret\/web\/bad/,
+      fails: /cannot pull any image: Secret\/web\/bad/,
     },
   ] as const,
   (row) => {

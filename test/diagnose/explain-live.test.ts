@@ -75,7 +75,7 @@ test('a right that is missing is named, and the rest is explained', async () => 
   const ran = await explain(user.kubeconfig);
   assert.match(ran.stderr, /Cannot list "Secret in web".*Grant the verb "list"/);
   assert.match(ran.stdout, /Secret pull, listed by ServiceAccount\/web\/app: unknown/);
-  assert.match(ran.stdout, /warning: \d+ things could not be read, as said before/);
+  assert.match(ran.stdout, /warning: \d+ reads failed, see above/);
 });
 
 test('report reads the cluster of a context, and says what it may not read', async () => {

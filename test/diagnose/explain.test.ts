@@ -173,7 +173,7 @@ test('a workload in the place of an image is the workload', async () => {
   assert.equal(two.code, 2);
   const bad = await explain('--pod', 'foo/bar/baz');
   assert.match(bad.stderr, /Cannot read --pod "foo\/bar\/baz"/);
-  assert.match(two.stderr, /--pod deploy\/web, and the image of that name is docker\.io\/deploy\/web/);
+  assert.match(two.stderr, /--pod deploy\/web for the workload, docker\.io\/deploy\/web for the image/);
 });
 
 test('where the credential provider serves the image, mirrors get what the namespace has', async () => {
@@ -223,7 +223,7 @@ test('objects of odd shapes are skipped', async () => {
 
 test('wrong use says what is wanted', async () => {
   for (const [args, says] of [
-    [[], /name an image/],
+    [[], /an image or --pod is required/],
     [['r.io//x'], /Cannot read image/],
     [['nginx', '--pod', 'service/x'], /expected a name, or a kind/],
     [['nginx', '--output', 'xml'], /must be one of text, wide, name, json, yaml$/m],

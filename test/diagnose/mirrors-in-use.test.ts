@@ -66,7 +66,7 @@ const ROWS: readonly Row[] = [
     change: [digests(OLD)],
     code: 0,
     says: [
-      /^change nothing changes on nodes\nin use 5 images: 0 change, 0 lose their last pull source, 0 gain a mirror without/,
+      /^change nothing changes on nodes\n5 images in use: 0 change, 0 lose their last pull source, 0 gain a mirror without/,
     ],
   },
   {
@@ -76,7 +76,7 @@ const ROWS: readonly Row[] = [
     code: 0,
     says: [
       /^change nodes reload CRI-O, without a drain/,
-      /5 images: 2 change/,
+      /5 images in use: 2 change/,
       /sources {5}quay\.io\/ocp\/shop@.* {2}\(Deployment\/web\/shop, for node\)\n {12}before: m\.example\.com\/ocp\/shop@.*, quay\.io\/ocp\/shop@.*\n {12}after: {2}m\.example\.com\/new\/shop@/,
       /ClusterVersion\/version/,
     ],
@@ -105,7 +105,7 @@ const ROWS: readonly Row[] = [
     code: 1,
     says: [
       /1 loses its last pull source/,
-      /lost {8}docker\.io\/library\/till:1 {2}\(Deployment\/web\/till, for node\)\n.*\n {12}after: {2}nothing/,
+      /lost {8}docker\.io\/library\/till:1 {2}\(Deployment\/web\/till, for node\)\n.*\n {12}after: {2}none/,
     ],
   },
   {
@@ -124,7 +124,7 @@ const ROWS: readonly Row[] = [
     change: [image({ containerRuntimeSearchRegistries: ['m.example.com', 'docker.io'] })],
     code: 0,
     says: [
-      /5 images: 1 changes, 0 lose/,
+      /5 images in use: 1 changes, 0 lose/,
       /sources {5}till:2 {2}\(Deployment\/web\/short, for node\)\n {12}before: registry\.access\.redhat\.com\/till:2, docker\.io\/library\/till:2\n {12}after: {2}m\.example\.com\/till:2, docker\.io\/library\/till:2/,
     ],
   },
@@ -133,7 +133,7 @@ const ROWS: readonly Row[] = [
     reason: 'nodes keep what they have',
     change: [digests({ source: 'quay.io/ocp', mirrors: ['https://m.example.com'] })],
     code: 1,
-    says: [/would refuse this: nodes keep what they have\nin use 5 images: 0 change/],
+    says: [/would refuse this: nodes keep what they have\n5 images in use: 0 change/],
   },
 ];
 

@@ -125,7 +125,7 @@ test('a change is held against the images in use, with the pull secret of the cl
   assert.equal(ran.code, 1, ran.stderr);
   assert.match(
     ran.stdout,
-    /^change every node drains .* loses the mirror "mirror\.invalid\/a"\nin use 3 images: 1 changes, 0 lose .*, 1 gains/,
+    /^change every node drains .* loses the mirror "mirror\.invalid\/a"\n3 images in use: 1 changes, 0 lose .*, 1 gains/,
   );
   assert.match(
     ran.stdout,

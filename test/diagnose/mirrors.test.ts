@@ -42,7 +42,7 @@ test('prints one report per image as JSON', async () => {
 table(
   test,
   [
-    { name: 'no image', reason: 'wrong usage', args: [], code: 2, says: /no image is given/ },
+    { name: 'no image', reason: 'wrong usage', args: [], code: 2, says: /an image is required/ },
     { name: 'no reference', reason: 'wrong usage', args: ['a b'], code: 2, says: /Cannot read image "a b"/ },
     {
       name: 'another output',

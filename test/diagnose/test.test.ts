@@ -50,7 +50,7 @@ test('a file with mistakes and wrong use', async () => {
     mistakes.stderr,
     /tests\[0\]\.image: required value[\s\S]*tests\[0\]\.expect[\s\S]*tests\[0\]\.imag: unknown field/,
   );
-  assert.match((await run('a: [')).stderr, /it is not YAML/);
+  assert.match((await run('a: [')).stderr, /invalid YAML/);
   assert.equal((await run('tests: [{image: a, expect: denied}]')).code, 2);
   assert.equal((await runInProcess(['test'])).code, 2);
 });

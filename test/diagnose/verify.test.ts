@@ -218,8 +218,8 @@ test('an entry whose key has user info is asked', async () => {
 });
 
 const wrongUse: readonly (readonly [args: readonly string[], says: RegExp])[] = [
-  [[], /name images, or say --all-in-use/],
-  [['quay.io/a', '--all-in-use'], /name images, or say --all-in-use/],
+  [[], /either images or --all-in-use/],
+  [['quay.io/a', '--all-in-use'], /either images or --all-in-use/],
   [['QUAY.io/A'], /Cannot read image "QUAY\.io\/A"/],
   [['quay.io/a', '--concurrency', '0'], /invalid value "0" for --concurrency/],
   [['quay.io/a', '--output', 'xml'], /invalid value "xml" for --output/],

@@ -28,6 +28,6 @@ test('the commands do what they say', async () => {
   assert.match(all, /1 {2}mirror\.example\.com:8443\/redhat\/redhat-operator-index:v4\.20/);
   assert.match(
     all,
-    /in use 1 image: 1 changes, 0 lose their last pull source, 0 gain a mirror without a credential/,
+    /1 image in use: 1 changes, 0 lose their last pull source, 0 gain a mirror without a credential/,
   );
 });

@@ -109,7 +109,7 @@ test('uninstall of a cluster that Flux reaches from elsewhere takes a word that 
   const uninstall = `KUBECONFIG=${lab.plane.kubeconfig} pullwright uninstall --yes`;
   const refused = await repository.shell(uninstall);
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /If it ran in another cluster and is gone, give --ignore-gitops/);
+  assert.match(refused.stderr, /If it ran in another cluster and no longer exists, use --ignore-gitops/);
   const done = await repository.shell(`${uninstall} --ignore-gitops`);
   assert.equal(done.code, 0, done.stderr);
   const stays = ['+ Secret kube-system additional-pull-secret'];

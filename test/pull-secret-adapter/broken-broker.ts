@@ -114,7 +114,7 @@ export function brokenBroker(test: TestSuite, start: () => Promise<Broker>): voi
     [adapter, sentinel] = [await scene.adapter(broker.first), await scene.sentinel()];
     for (const program of [adapter, sentinel]) await is(program, 200);
     // The leader has finished its sweep: from here on only an event triggers a reconcile.
-    await eventually(() => assert.match(adapter.run.log, /this process leads/));
+    await eventually(() => assert.match(adapter.run.log, /became leader/));
     await eventually(() =>
       assert.ok(scene.api.requests.filter((one) => one.endsWith('/clusters')).length > 1),
     );

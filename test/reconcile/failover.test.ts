@@ -46,14 +46,14 @@ test('a frozen leader is replaced, and writes nothing when it wakes up', async (
   // Counts what reaches the server: an answer that comes while it is frozen is read, and logged, after.
   const between = new FaultServer(plane);
   const first = replica(NODE, 15, await between.start('frozen'));
-  await first.says('this process leads');
+  await first.says('became leader');
   const second = replica();
   await plane.apply(additional('first.example.com'));
   await merged('first.example.com');
   await second.says('caches are filled');
-  assert.equal(second.said('this process leads').length, 0);
+  assert.equal(second.said('became leader').length, 0);
   first.signal('SIGSTOP');
-  await second.says('this process leads');
+  await second.says('became leader');
   await plane.apply(additional('second.example.com'));
   await merged('second.example.com');
   const { writesLeft } = between;
@@ -68,7 +68,7 @@ test('a frozen leader is replaced, and writes nothing when it wakes up', async (
   assert.ok(typeof leader === 'string' && leader !== '');
   assert.equal(await second.stop(), 0);
   assert.notEqual(await holder(), leader, 'the lease is given back, not left to run out');
-  await third.says('this process leads');
+  await third.says('became leader');
   assert.equal(await third.stop(), 0);
 });
 
@@ -107,7 +107,7 @@ test(`killed at ${kills} random instants (seed ${seed}), no partial object is ev
     // Every second one around its first pass, which comes when the caches of that reconciler are filled; the others anywhere in their start.
     if (round % 2 === 0) {
       await plane.remove(LEASE);
-      await victim.says('this process leads');
+      await victim.says('became leader');
       await eventually(() =>
         assert.ok(
           victim.said('caches are filled').some((line) => line['controller'] === 'global-pull-secret'),
@@ -127,7 +127,7 @@ test(`killed at ${kills} random instants (seed ${seed}), no partial object is ev
     await plane.remove(LEASE);
     const survivor = replica(program);
     // A victim may have done the work already: without this the survivor could be told to stop before it has begun.
-    await survivor.says('this process leads');
+    await survivor.says('became leader');
     await merged(`round-${rounds - 1}.example.com`);
     await eventually(async () => assert.equal(await missesSome(), false));
     assert.equal(await survivor.stop(), 0);

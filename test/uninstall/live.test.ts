@@ -52,7 +52,7 @@ test('--dry-run says what would go, and changes nothing', async () => {
 test('without a terminal and without --yes it asks for one of them', async () => {
   const asked = await uninstall();
   assert.equal(asked.code, 2);
-  assert.match(asked.stderr, /give --yes/);
+  assert.match(asked.stderr, /use --yes/);
   assert.ok((await plane.get(GLOBAL)) !== undefined);
 });
 
@@ -152,7 +152,7 @@ test('a namespace of ours that holds something of others stays, and it says what
   assert.equal(left.code, 0, left.stderr);
   assert.match(
     left.stdout,
-    /^kept Namespace\/pullwright-system: it holds "Secret\/pullwright-system\/deployer"$/m,
+    /^kept Namespace\/pullwright-system: it contains "Secret\/pullwright-system\/deployer"$/m,
   );
   assert.notEqual(await plane.get(foreign), undefined);
 });

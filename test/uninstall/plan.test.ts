@@ -118,7 +118,7 @@ const rows: readonly Row[] = [
       CONFIG,
       object('NodePool', 'np', { namespace: 'clusters' }, { spec: { config: [{ name: 'provider' }] } }),
     ],
-    kept: [/NodePool "np" refers to it/],
+    kept: [/NodePool "np" references it/],
   },
   {
     name: 'a NodePool of another namespace does not count',
@@ -221,7 +221,7 @@ const rows: readonly Row[] = [
       object('Namespace', 'openshift-config', { labels: { 'app.kubernetes.io/part-of': 'pullwright' } }),
     ],
     options: { inUse: new Map([['openshift-config', 'Secret/openshift-config/pull-secret']]) },
-    kept: [/it holds "Secret\/openshift-config\/pull-secret"/],
+    kept: [/it contains "Secret\/openshift-config\/pull-secret"/],
   },
   {
     name: 'what Flux and Argo CD deliver is named',
@@ -259,8 +259,8 @@ test('nodesToGo() waits for the controller, for new pods and for readiness', () 
     object('DaemonSet', 'd', { generation }, { status });
   const all = { observedGeneration: 2, desiredNumberScheduled: 2, updatedNumberScheduled: 2, numberReady: 2 };
   assert.equal(nodesToGo(daemonSet(all)), '');
-  assert.equal(nodesToGo(daemonSet(all, 3)), 'its controller has not seen it yet');
-  assert.equal(nodesToGo(daemonSet({ ...all, updatedNumberScheduled: 1 })), '1 of 2 nodes left');
-  assert.equal(nodesToGo(daemonSet({ ...all, numberReady: 0 })), '0 of 2 nodes left');
+  assert.equal(nodesToGo(daemonSet(all, 3)), 'not yet observed by its controller');
+  assert.equal(nodesToGo(daemonSet({ ...all, updatedNumberScheduled: 1 })), '1 of 2 nodes cleaned up');
+  assert.equal(nodesToGo(daemonSet({ ...all, numberReady: 0 })), '0 of 2 nodes cleaned up');
   assert.equal(nodesToGo(daemonSet({ observedGeneration: 2 })), '');
 });

@@ -85,7 +85,7 @@ async function follows(
   const left = await kept(plane);
   assert.ok(left.length > 1);
   const after = cluster.start(second);
-  await after.says('this process leads', 60_000);
+  await after.says('became leader', 60_000);
   await after.looksAfter(() => plane.apply(touched(suffix === 'up' ? 1 : 2), 'somebody'));
   assert.deepEqual(await kept(plane), left, 'the same objects with the same content');
   await plane.apply(additional(`two-${suffix}.example.com`));
@@ -106,14 +106,14 @@ async function besides(
   suffix: string,
 ): Promise<string> {
   const leader = cluster.start(first);
-  await leader.says('this process leads', 60_000);
+  await leader.says('became leader', 60_000);
   const waiting = cluster.start(second);
   await waiting.says('caches are filled', 60_000);
   await cluster.plane.apply(additional(`three-${suffix}.example.com`));
   await cluster.merged('quay.io', `three-${suffix}.example.com`);
-  assert.equal(waiting.said('this process leads').length, 0);
+  assert.equal(waiting.said('became leader').length, 0);
   assert.equal(await leader.stop(), 0);
-  await waiting.says('this process leads', 60_000);
+  await waiting.says('became leader', 60_000);
   await cluster.plane.apply(additional(`four-${suffix}.example.com`));
   await cluster.merged('quay.io', `four-${suffix}.example.com`);
   assert.equal(await waiting.stop(), 0);

@@ -205,7 +205,7 @@ function wantedScopes(store: ObjectStore, settings: LiveSettings, log: Logger): 
     return wanted.filter((scope) => isOfShard(store, scope, settings));
   if (wanted.length === 1) return wanted;
   const found = all.map(({ name }) => name);
-  log.error('cannot tell which hosted cluster --kubeconfig is: name it with --hosted-cluster', { found });
+  log.error('cannot tell the hosted cluster of --kubeconfig: set --hosted-cluster', { found });
   return [];
 }
 
@@ -242,7 +242,7 @@ export async function dryRunLive(run: LiveRun): Promise<ExitCode> {
   await run.discovery?.stop();
   await run.manager.stop();
   if (waiting !== undefined)
-    throw new PullwrightError(`Cannot read everything within ${PATIENCE_MS / 1000} s: ${waiting}`, {
+    throw new PullwrightError(`Cannot sync caches within ${PATIENCE_MS / 1000} s: ${waiting}`, {
       code: 'CachesNotFilled',
     });
   return reports.some(({ problems }) => problems.length > 0) ? 1 : 0;
@@ -306,7 +306,7 @@ async function serve(run: LiveRun): Promise<ExitCode> {
   startWatching(run);
   // A standby fills its caches too, so that it can take over at once.
   const lost = await (settings['lease-namespace'] === undefined ? lead(run) : leadWhenElected(run));
-  log.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });
+  log.info('stopping', { reason: lost ? 'leader election lost' : 'signal' });
   await discovery?.stop();
   await manager.stop();
   if (!lost) await release(run);
@@ -342,7 +342,7 @@ async function leadWhenElected(run: LiveRun): Promise<boolean> {
   leadership.election = election;
   metrics.leader(leaseName, false);
   if (!(await election.acquire(io.signal))) return false;
-  log.info('this process leads');
+  log.info('became leader');
   metrics.leader(leaseName, true);
   const kept = election.keep(io.signal);
   manager.work();
@@ -364,6 +364,6 @@ async function release({ leadership, log }: LiveRun): Promise<void> {
   try {
     await leadership.election?.release();
   } catch {
-    log.warn('lease not released: it runs out by itself');
+    log.warn('lease not released: it expires automatically');
   }
 }

@@ -52,7 +52,7 @@ export function parseFacts(text: string): (need: Lookup) => LookupResult | undef
 }
 
 export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {
-  if (flags['with-secrets'] && flags.to === undefined) throw new UsageError('--with-secrets goes with --to');
+  if (flags['with-secrets'] && flags.to === undefined) throw new UsageError('--with-secrets requires --to');
   const config = parseReconcileConfig(flags.config === undefined ? '' : await readText(flags.config));
   const reconcilers = await loadReconcilers(config);
   const injection = config['pull-secret-injection'] ?? false;
@@ -196,7 +196,7 @@ async function write(
   );
   if (secret && (io.platform ?? process.platform) === 'win32')
     io.stderr.write(
-      `Every account that can read "${to}" can read these Secrets: Windows has no file mode 0600, files inherit the rights of their folder\n`,
+      `Every account that can read "${to}" can read these Secrets: Windows has no file mode 0600, files inherit the permissions of their folder\n`,
     );
 }
 
@@ -227,7 +227,7 @@ function refuseWorkTree(to: string): void {
         {
           code: 'InsideWorkTree',
           retryPolicy: 'terminal',
-          hint: 'Choose a folder outside, or leave --with-secrets out',
+          hint: 'Choose a folder outside, or remove --with-secrets',
         },
       );
     }

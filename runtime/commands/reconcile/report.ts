@@ -43,7 +43,7 @@ function describeEntries(old: ReadonlyMap<string, string>, next: ReadonlyMap<str
   const parts = Object.entries(lists).flatMap(([word, keys]) =>
     keys.length === 0 ? [] : [`${word} ${keys.join(', ')}`],
   );
-  return `pull secret: ${parts.join('; ') || 'the same entries, written otherwise'}`;
+  return `pull secret: ${parts.join('; ') || 'same entries, other formatting'}`;
 }
 
 /** Digest of each entry by registry; undefined if the value is not a pull secret. */
@@ -123,10 +123,10 @@ function pullOf(store: ObjectStore, object: KubeObject, isOff: boolean): Templat
 /** Describes a template in one line. */
 export function templateLine({ template, secrets, notInjected }: TemplatePull): string {
   const names = secrets.map(
-    ({ name, by, present }) => `${name} (${by === template ? 'its own' : by}${present ? '' : ', not there'})`,
+    ({ name, by, present }) => `${name} (${by === template ? 'its own' : by}${present ? '' : ', not found'})`,
   );
-  const list = names.length === 0 ? 'nothing' : names.join(', ');
-  const rest = notInjected.length === 0 ? '' : `; nothing injects ${notInjected.join(', ')}`;
+  const list = names.length === 0 ? 'none' : names.join(', ');
+  const rest = notInjected.length === 0 ? '' : `; not injected: ${notInjected.join(', ')}`;
   return `${template}: ${list}${rest}`;
 }
 
@@ -279,7 +279,7 @@ export function renderRunReport(given: RunReport, options: RenderOptions): strin
           shown.filter((object) => object.role === role).flatMap((object) => objectLines(object, options)),
         ] as const,
     ),
-    ['pods of templates pull with', few(report.templates.map((one) => `  ${templateLine(one)}`))],
+    ['pull secrets of pod templates', few(report.templates.map((one) => `  ${templateLine(one)}`))],
     [
       'verdicts',
       few(report.verdicts.map((one) => `  ${one.verdict.padEnd(9)} ${one.subject}: ${one.message}`)),
@@ -328,7 +328,8 @@ function objectLines(entry: ReportEntry, options: RenderOptions): string[] {
       ? entry.diff
       : entry.diff.filter((line) => line.text.startsWith('data'));
   const shown = verbose ? told : told.slice(0, 20);
-  const more = told.length > shown.length ? [`      (${told.length - shown.length} more: --verbose)`] : [];
+  const more =
+    told.length > shown.length ? [`      (${told.length - shown.length} more, use --verbose)`] : [];
   return [
     `  ${entry.verb.padEnd(10)} ${entry.object}${mark}`,
     ...shown.map((line) => `      ${line.sign} ${line.text}`),

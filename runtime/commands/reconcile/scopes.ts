@@ -46,20 +46,20 @@ export function hostedPairs(
     const found = scopes.find((scope) => scope.name === wanted);
     if (found !== undefined) return [pair(found)];
     throw new UsageError(
-      `Cannot find hosted cluster "${wanted}": the management folder holds ${names === '' ? 'none' : names}`,
+      `Cannot find hosted cluster "${wanted}": the management folder contains ${names === '' ? 'none' : names}`,
     );
   }
   const [only, ...others] = scopes;
   if (only === undefined) {
     throw new UsageError(
-      'Cannot tell which hosted cluster this is: the management folder holds no HostedControlPlane and no HostedCluster',
+      'Cannot find the hosted cluster: the management folder contains no HostedControlPlane and no HostedCluster',
     );
   }
   if (others.length === 0) return [pair(only)];
   const present = scopes.filter((scope) => isDir(folderOf(scope)));
   if (present.length > 0) return present.map(pair);
   throw new UsageError(
-    `Cannot tell which hosted cluster "${from}" is: name one of ${names} with --hosted-cluster, or give each a folder <namespace>/<name> below it`,
+    `Cannot tell the hosted cluster of "${from}": set --hosted-cluster to one of ${names}, or give each a folder <namespace>/<name> below it`,
   );
 }
 

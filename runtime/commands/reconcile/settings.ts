@@ -20,27 +20,29 @@ const HOUR_MS = 3_600_000;
 export const FLAGS = {
   from: folder({ short: 'f', help: 'offline: manifests of the (hosted) cluster, or - for standard input' }),
   management: folder({
-    help: 'offline: manifests of the management cluster; without it, the cluster stands alone',
+    help: 'offline: manifests of the management cluster; without it, the cluster is standalone',
   }),
   to: folder({
     touches: 'writes',
-    help: 'offline: write the resulting objects there; Secret values become keyed digests',
+    help: 'offline: write the resulting objects to it; Secret values become keyed digests',
   }),
   'with-secrets': toggle({
-    help: 'with --to: write real Secret values, files 0600; refused inside a git work tree',
+    help: 'with --to: write real Secret values, files 0600; denied inside a git work tree',
   }),
   'digest-key-file': file({
-    help: 'with --to: key of the digests, so that two runs can be compared; without it, new in every run',
+    help: 'with --to: key of the digests, so that two runs can be compared; if unset, a new key per run',
   }),
-  facts: file({ help: 'offline: answers to look-ups outside the API server, as YAML' }),
-  config: file({ help: 'which systems run, and their options' }),
-  'dry-run': toggle({ help: 'print only; in a cluster, send nothing' }),
-  output: outputFlag(['text', 'json', 'yaml'], 'the form of what is printed'),
-  verbose: toggle({ help: 'also list what is unchanged, and of several clusters what changes in each' }),
-  kubeconfig: file({ help: 'the (hosted) cluster; without it, as for kubectl, in a pod its own account' }),
-  'management-kubeconfig': file({ help: 'the management cluster' }),
+  facts: file({ help: 'offline: results of look-ups outside the API server, as YAML' }),
+  config: file({ help: 'configuration: enabled systems and their options' }),
+  'dry-run': toggle({ help: 'print only; write nothing' }),
+  output: outputFlag(['text', 'json', 'yaml'], 'output format'),
+  verbose: toggle({ help: 'also list unchanged objects, and with several clusters the changes in each' }),
+  kubeconfig: file({
+    help: 'kubeconfig of the (hosted) cluster; if unset, as kubectl, in a pod its ServiceAccount',
+  }),
+  'management-kubeconfig': file({ help: 'kubeconfig of the management cluster' }),
   discover: toggle({ help: 'find every hosted cluster by its HostedControlPlane' }),
-  'hosted-cluster': text({ value: 'NS/NAME', help: 'only this one of several hosted clusters' }),
+  'hosted-cluster': text({ value: 'NS/NAME', help: 'only this hosted cluster, of several' }),
   'kubeconfig-secret': text({
     value: 'NAME',
     default: 'pullwright-kubeconfig',
@@ -51,17 +53,17 @@ export const FLAGS = {
     default: '60s',
     least: 1000,
     most: HOUR_MS,
-    help: 'how often the kubeconfigs of hosted clusters are looked at again',
+    help: 'how often the kubeconfigs of hosted clusters are reloaded',
   }),
   'registry-authfile': file({
-    help: "docker config.json for looking up the catalogs' digests in registries, after the pull secret of each hosted cluster; without it (and without the option askRegistries) no registry is contacted, and catalogs that no annotation names are left alone",
+    help: "docker config.json for looking up the catalogs' digests in registries, after the pull secret of each hosted cluster; without it (and without the option askRegistries) no registry is contacted, and catalogs that no annotation names stay unchanged",
   }),
   'lease-namespace': text({
     value: 'NAME',
     completes: 'namespaces',
-    help: 'namespace of the leader election Lease; without it, no leader is elected',
+    help: 'namespace of the leader election Lease; without it, leader election is off',
   }),
-  'lease-duration': seconds({ default: '15s', least: 1, most: 3600, help: 'how long the Lease lasts' }),
+  'lease-duration': seconds({ default: '15s', least: 1, most: 3600, help: 'duration of the Lease' }),
   shard: text({
     value: 'NAME',
     help: `with --discover: only HostedClusters whose label ${SHARD_LABEL} is NAME; without it: only those without the label`,
@@ -87,12 +89,12 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
   const management = flags['management-kubeconfig'];
   if (management !== undefined && flags.discover)
     throw new UsageError(
-      'Cannot use --discover with --management-kubeconfig: --kubeconfig is the management cluster then',
+      'Cannot use --discover with --management-kubeconfig: pass the management cluster as --kubeconfig',
     );
   if (flags.shard !== undefined && !flags.discover)
-    throw new UsageError('--shard goes with --discover: it selects hosted clusters');
+    throw new UsageError('--shard requires --discover: it selects hosted clusters');
   if (management !== undefined && flags.kubeconfig === undefined)
-    throw new UsageError('--management-kubeconfig goes with --kubeconfig, which is the hosted cluster');
+    throw new UsageError('--management-kubeconfig requires --kubeconfig, which is the hosted cluster');
   return {
     ...flags,
     mainKubeconfig: management ?? flags.kubeconfig,

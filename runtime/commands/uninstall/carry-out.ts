@@ -49,9 +49,9 @@ export async function poll(
 
 /** The error of an interrupted run. */
 export function stopped(): PullwrightError {
-  return new PullwrightError('Stopped: what was removed stays removed', {
+  return new PullwrightError('Interrupted: removed objects are not restored', {
     code: 'Stopped',
-    hint: 'Run this again to go on',
+    hint: 'Run this again to continue',
   });
 }
 
@@ -122,9 +122,9 @@ export async function waitForNodes(object: KubeObject, options: CarryOutOptions)
     if (left === '') return undefined;
     if (left !== said) options.say(`${nameOf(object)}: ${left}`);
     said = left;
-    return new PullwrightError(`Cannot leave the nodes of "${nameOf(object)}": ${left}`, {
+    return new PullwrightError(`Cannot clean up the nodes of "${nameOf(object)}": ${left}`, {
       code: 'NodesNotLeft',
-      hint: 'The status and the log of its pods say why. Run this again to go on, or with --skip-nodes to leave the nodes as they are: their config.json stays either way',
+      hint: 'See the status and logs of its pods. Run this again to continue, or with --skip-nodes to skip the clean-up: nodes keep their config.json either way',
     });
   });
 }
@@ -140,10 +140,10 @@ interface DaemonSetStatus {
 export function nodesToGo({ metadata, status }: KubeObject): string {
   const seen = (status ?? {}) as DaemonSetStatus;
   if ((seen.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    return 'its controller has not seen it yet';
+    return 'not yet observed by its controller';
   const wanted = seen.desiredNumberScheduled ?? 0;
   const left = Math.min(seen.updatedNumberScheduled ?? 0, seen.numberReady ?? 0);
-  return left >= wanted ? '' : `${left} of ${wanted} nodes left`;
+  return left >= wanted ? '' : `${left} of ${wanted} nodes cleaned up`;
 }
 
 // Carries out a removal plan, stage by stage. Progress is stored only in the cluster, so a second run continues a killed one.
@@ -234,10 +234,10 @@ async function waitUntilGone(object: KubeObject, options: CarryOutOptions): Prom
     if (live === undefined || live.metadata.uid !== object.metadata.uid) return undefined;
     const finalizers = live.metadata.finalizers ?? [];
     return new PullwrightError(
-      `Cannot remove "${nameOf(object)}": it is still there${finalizers.length === 0 ? '' : `, held by finalizers ${finalizers.join(', ')}`}`,
+      `Cannot remove "${nameOf(object)}": it still exists${finalizers.length === 0 ? '' : `, blocked by finalizers ${finalizers.join(', ')}`}`,
       {
         code: 'StillThere',
-        hint: 'Look at who holds it, then run this again',
+        hint: 'Find what blocks the deletion, then run this again',
       },
     );
   });

@@ -15,31 +15,31 @@ import { delivererText, nameOf, planUninstall, type Stage, type UninstallPlan } 
 const TABLE = {
   name: 'uninstall',
   about: [
-    'Removes everything of Pullwright from one cluster, in this order: programs, policies, custom resources, MachineConfigs, nodes, computed objects, rendered objects, definitions, namespaces. Nodes keep the last good config.json and a running kubelet. Secrets that people made, and objects that another operator looks after, stay. A run that was stopped or killed is continued by running it again.',
+    'Removes Pullwright from one cluster, in this order: programs, policies, custom resources, MachineConfigs, nodes, computed objects, rendered objects, definitions, namespaces. Nodes keep the last good config.json and a running kubelet. Secrets of users, and objects that another operator manages, are kept. Run it again to continue an interrupted run.',
   ],
   flags: {
     ...CLUSTER_FLAGS,
-    'dry-run': toggle({ help: 'print what would be removed and what stays, and change nothing' }),
-    yes: toggle({ short: 'y', help: 'do not ask' }),
+    'dry-run': toggle({ help: 'print what would be removed and kept, and change nothing' }),
+    yes: toggle({ short: 'y', help: 'skip the confirmation' }),
     'keep-secrets': toggle({
-      help: 'leave the Secrets and ConfigMaps that were computed, so that pods go on pulling with them',
+      help: 'keep the computed Secrets and ConfigMaps, so that pods can still pull with them',
     }),
-    'skip-nodes': toggle({ help: 'delete the DaemonSets without waiting for the nodes to be tidied' }),
+    'skip-nodes': toggle({ help: 'delete the DaemonSets without cleaning up the nodes first' }),
     'ignore-gitops': toggle({
-      help: 'go on although Argo CD or Flux delivers some of the objects and may bring them back',
+      help: 'continue although Argo CD or Flux delivers some of the objects and may recreate them',
     }),
     timeout: duration({
       default: '10m',
       least: 1000,
       most: 86_400_000,
-      help: 'how long nodes, or one object, may take',
+      help: 'timeout for the nodes, or for one object',
     }),
-    output: outputFlag(['text', 'json', 'yaml'], 'the form of the plan and of the result'),
+    output: outputFlag(['text', 'json', 'yaml'], 'output format of the plan and the result'),
   },
   notes: [
-    'The hosted clusters of a management cluster come first, each with its own kubeconfig; take them out of the fleet before.',
+    'Before a management cluster, remove its hosted clusters from the fleet, and uninstall each with its own kubeconfig.',
   ],
-  exitCodes: '0 nothing of it is left, 1 something could not be removed, 2 wrong usage',
+  exitCodes: '0 done, 1 an object could not be removed, 2 wrong usage',
   examples: ['pullwright uninstall --kubeconfig admin.kubeconfig --dry-run'],
   permissions: {
     hosts: ['the API server of the kubeconfig'],
@@ -114,7 +114,7 @@ async function assertNotDelivered({ delivered }: UninstallPlan, client: KubeClie
       `Cannot uninstall: ${counted(more.length + 1, 'object is', 'objects are')} delivered from git, "${nameOf(first.object)}" by ${delivererText(first.by)}`,
       {
         code: 'DeliveredFromGit',
-        hint: 'Delete that first, without deleting what it delivered (docs/operations.md says how). If it ran in another cluster and is gone, give --ignore-gitops',
+        hint: 'Delete that first, without deleting its objects (see docs/operations.md). If it ran in another cluster and no longer exists, use --ignore-gitops',
       },
     );
   }
@@ -124,17 +124,17 @@ function assertNothingCameBack({ stages }: UninstallPlan): void {
   const [stage] = stages;
   const object = stage?.removals[0]?.object;
   if (object === undefined) return;
-  throw new PullwrightError(`Cannot finish: "${nameOf(object)}" came back after it was removed`, {
+  throw new PullwrightError(`Cannot finish: "${nameOf(object)}" was recreated after its removal`, {
     code: 'CameBack',
-    hint: 'It is created again by a GitOps tool, or by the reconciler of the management cluster. Stop that, then run this again',
+    hint: 'A GitOps tool or the reconciler of the management cluster recreates it. Stop that, then run this again',
   });
 }
 
 async function confirm(plan: UninstallPlan, host: string, io: CommandIo): Promise<void> {
   if (io.stderr.isTTY !== true)
-    throw new UsageError('Cannot ask without a terminal: give --yes to remove, or --dry-run to look');
+    throw new UsageError('Cannot ask for confirmation without a terminal: use --yes or --dry-run');
   const count = plan.stages.reduce((sum, { removals }) => sum + removals.length, 0);
-  io.stderr.write(`Remove ${counted(count, 'object')} from ${host}? Type "yes" to go on: `);
+  io.stderr.write(`Remove ${counted(count, 'object')} from ${host}? Type "yes" to continue: `);
   const lines = createInterface({ input: io.stdin, signal: io.signal });
   try {
     for await (const line of lines) {
@@ -144,7 +144,7 @@ async function confirm(plan: UninstallPlan, host: string, io: CommandIo): Promis
   } finally {
     lines.close();
   }
-  throw new PullwrightError('Nothing was removed: it was not confirmed', { code: 'NotConfirmed' });
+  throw new PullwrightError('Nothing was removed: not confirmed', { code: 'NotConfirmed' });
 }
 
 function planText(plan: UninstallPlan): string {

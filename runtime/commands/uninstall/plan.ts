@@ -189,9 +189,9 @@ function reasonToKeep(object: KubeObject, around: Surroundings): string | undefi
   if (kind === 'CustomResourceDefinition' && metadata.name.startsWith('sidecarsets.'))
     return 'its objects have other owners; delete it when they are no longer needed';
   const operator = platformOperator(object);
-  if (operator !== undefined) return `the ${operator} looks after it`;
+  if (operator !== undefined) return `the ${operator} manages it`;
   const holds = kind === 'Namespace' ? around.inUse?.get(metadata.name) : undefined;
-  if (holds !== undefined) return `it holds "${holds}"`;
+  if (holds !== undefined) return `it contains "${holds}"`;
   if (FOREIGN_KINDS.includes(kind)) return 'its Secret belongs to the tenant';
   const isData = metadata.labels?.[OWNER_LABEL] !== undefined && DATA.includes(kind);
   return isData ? reasonToKeepData(object, around) : undefined;
@@ -211,11 +211,11 @@ const OPERATORS: Readonly<Record<string, string>> = {
 /** For Secrets and ConfigMaps that we computed. */
 function reasonToKeepData(object: KubeObject, around: Surroundings): string | undefined {
   if (stageOf(object) === 'computed objects')
-    return around['keep-secrets'] === true ? 'as --keep-secrets asks' : undefined;
+    return around['keep-secrets'] === true ? '--keep-secrets is set' : undefined;
   const pool = referringPool(object, around.objects);
   return pool === undefined
     ? undefined
-    : `NodePool "${pool}" refers to it: take it out of spec.config there, then run this again`;
+    : `NodePool "${pool}" references it: remove it from spec.config there, then run this again`;
 }
 
 /** Whether the object proves that we, not the platform, manage the credential provider of this cluster. */

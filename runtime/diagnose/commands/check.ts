@@ -123,20 +123,20 @@ async function isAllowed(client: KubeClient, right: Omit<AskedRight, 'allowed'>)
 const TABLE = {
   name: 'check',
   about: [
-    'Renders the fleet for one cluster and holds it against that cluster. Before an installation (--pre): its version, definitions, priority classes, pod security or SecurityContextConstraints, eligible nodes and their runtime, the Machine Config Operator, HyperShift, other tools that write the same objects, and what the account may do. After it: every object there, definitions served, workloads ready, admission at work, nodes and pull secrets in order. Each line says ok, warn or fail, and what to do. Nothing is changed, and no Secret of the cluster is read.',
+    'Renders the fleet for one cluster and compares it with that cluster. Before an installation (--pre): version, CRDs, priority classes, pod security or SecurityContextConstraints, eligible nodes and their runtime, the Machine Config Operator, HyperShift, other tools that write the same objects, and permissions of the account. After it: objects exist, CRDs are served, workloads are ready, admission works, nodes and pull secrets are healthy. Each line shows ok, warn or fail, and the fix. Changes nothing, and reads no Secret of the cluster.',
   ],
   flags: {
-    pre: toggle({ help: 'look at what an installation needs, before it is made' }),
-    fleet: file({ help: 'the fleet; without it, fleet.yaml here, else the built-in fleet of one cluster' }),
+    pre: toggle({ help: 'check the prerequisites, before an installation' }),
+    fleet: file({ help: 'fleet file; if unset, fleet.yaml here, else the built-in fleet of one cluster' }),
     cluster: text({
       value: 'NAME',
-      help: 'which cluster of the fleet, where it has several; else which of the folder',
+      help: 'cluster of the fleet, if it has several; else cluster of the folder',
     }),
     from: fromFlag,
     ...CLUSTER_FLAGS,
     output: outputFlag(['text', 'json', 'yaml']),
   },
-  exitCodes: '0 nothing fails (warnings are shown), 1 something fails, or could not be read, 2 wrong usage',
+  exitCodes: '0 no check failed (warnings are shown), 1 a check or a read failed, 2 wrong usage',
   examples: ['pullwright check --pre --fleet fleet.yaml', 'pullwright check --fleet fleet.yaml'],
   permissions: {
     hosts: ['the API server of the kubeconfig; none with --from'],
@@ -161,11 +161,11 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   const plan = charts.renderCluster(fleet, cluster).objects;
   if (plan.length === 0)
     throw new PullwrightError(
-      `Cannot check cluster "${cluster.context.name}": the fleet renders nothing for it`,
+      `Cannot check cluster "${cluster.context.name}": the fleet renders no objects for it`,
       {
         code: 'NothingToCheck',
         retryPolicy: 'terminal',
-        hint: 'Its reconciler brings what it needs: check the management cluster, then run pullwright status here',
+        hint: 'The reconciler delivers its objects: check the management cluster, then run pullwright status here',
       },
     );
   const seen = await look(flags, plan, cluster, fleet.clusters.length === 1, io);
@@ -190,9 +190,7 @@ function chosen({ clusters }: Fleet, name: string, { cluster: wanted, from }: Va
   if (found === undefined)
     throw new UsageError(`Cannot find cluster "${wanted ?? ''}" in fleet "${name}": must be one of ${names}`);
   if (wanted === undefined && clusters.length > 1)
-    throw new UsageError(
-      `Cannot tell which cluster of fleet "${name}" is meant: choose one with --cluster: ${names}`,
-    );
+    throw new UsageError(`Cannot select a cluster of fleet "${name}": choose one with --cluster: ${names}`);
   return found;
 }
 
@@ -248,7 +246,7 @@ function folderOf(
   const meant = wanted === undefined || wanted === name ? own : named(wanted);
   if (meant !== undefined) return meant;
   throw new UsageError(
-    `Cannot tell which cluster of --from is "${wanted ?? name}": it has ${all.map(({ cluster }) => cluster.name).join(', ')}; ${isOnly ? 'choose one with --cluster, or ' : ''}name its folder alone`,
+    `Cannot find cluster "${wanted ?? name}" in --from: found ${all.map(({ cluster }) => cluster.name).join(', ')}; ${isOnly ? 'choose one with --cluster, or ' : ''}pass only its folder`,
   );
 }
 
@@ -259,7 +257,7 @@ function unreadFindings(problems: readonly string[]): readonly Finding[] {
     severity: message.startsWith('warning: ') ? 'warning' : 'error',
     subject: '',
     message: message.replace(/^warning: /, ''),
-    advice: 'Grant the right, or correct the file',
+    advice: 'Grant the permission, or fix the file',
   }));
 }
 

@@ -23,11 +23,11 @@ import { chosenPods, examine } from './report.ts';
  * @throws UsageError for an invalid combination of flags; PullwrightError if nothing can be read
  */
 async function examineAll(flags: Values, args: readonly string[], io: CommandIo): Promise<ExitCode> {
-  if (!flags.all) throw new UsageError('Cannot examine all namespaces: --all-namespaces goes with --all');
+  if (!flags.all) throw new UsageError('Cannot examine all namespaces: --all-namespaces requires --all');
   if (args.length > 0)
-    throw new UsageError(`Cannot examine "${args.join(' ')}": --all examines every pod, and takes no name`);
+    throw new UsageError(`Cannot examine "${args.join(' ')}": --all examines every pod, and accepts no name`);
   if (flags['all-namespaces'] && flags.namespace !== undefined)
-    throw new UsageError('Cannot examine: --namespace and --all-namespaces exclude each other');
+    throw new UsageError('Cannot examine: --namespace and --all-namespaces are mutually exclusive');
   const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
   const { store, problems, hosted } = await readWorld(flags, clusterKinds(namespace), io, namespace);
   writeProblems(io, problems);
@@ -54,7 +54,7 @@ function allText(
 ): string {
   const where = namespace === undefined ? '' : ` in namespace ${JSON.stringify(namespace)}`;
   if (causes.length === 0) {
-    const limit = isComplete ? '' : ', as far as could be read';
+    const limit = isComplete ? '' : ' (some objects not read)';
     const others = namespace === undefined ? '' : '; -A examines every namespace';
     return `No pod${where} fails to pull${limit}${others}\n`;
   }
@@ -73,7 +73,7 @@ function print(
   if (form !== 'yaml') return answer(io, form, told);
   const { yaml, beside } = fixOf(findings);
   io.stdout.write(yaml);
-  writeProblems(io, told.failed ? beside : ['Nothing is broken: there is nothing to fix']);
+  writeProblems(io, told.failed ? beside : ['No problems found: nothing to fix']);
   return told.failed ? 1 : 0;
 }
 
@@ -94,7 +94,7 @@ function fixOf(findings: readonly Finding[]): {
     ]),
     ...later.map(
       ({ kind, metadata }) =>
-        `Not in this YAML, since it is cluster-wide: ${describeObject({ kind, ...metadata })}. Apply the YAML, and run doctor again`,
+        `Not in this YAML: ${describeObject({ kind, ...metadata })} is cluster-scoped. Apply the YAML, then run doctor again`,
     ),
   ]);
   const yaml = fixText(fixes.filter((object) => !later.includes(object)));
@@ -104,8 +104,8 @@ function fixOf(findings: readonly Finding[]): {
 const TABLE = {
   name: 'doctor',
   about: [
-    'Walks the chain from the name of an image to a credential that its registry takes, for a pod that does not pull, and prints the first link that is broken with the YAML that fixes it. Nothing is changed, and no password is shown.',
-    'With --all every pod that fails to pull is examined, and pods that fail for the same cause are one line: how many, in which namespaces, and what fixes it.',
+    'Follows the chain from an image name to a credential that the registry accepts, for a pod that fails to pull. Prints the first broken link and the YAML that fixes it. Changes nothing, and shows no password.',
+    'With --all, examines every pod that fails to pull, and prints one line per cause: number of pods, namespaces, and fix.',
   ],
   args: [
     {
@@ -116,15 +116,15 @@ const TABLE = {
   ],
   flags: {
     namespace: namespaceFlag,
-    all: toggle({ help: 'every pod of the namespace that fails to pull, grouped by cause, in place of one' }),
-    'all-namespaces': toggle({ short: 'A', help: 'with --all, those of every namespace' }),
+    all: toggle({ help: 'all pods of the namespace that fail to pull, grouped by cause, instead of one' }),
+    'all-namespaces': toggle({ short: 'A', help: 'with --all, in all namespaces' }),
     ...LOOK_FLAGS,
     output: outputFlag(
       OUTPUT_FORMS,
-      'the form of the result; name: only the objects; yaml: only what fixes it, for kubectl apply',
+      'output format; name: only the objects; yaml: only the fix, for kubectl apply',
     ),
   },
-  exitCodes: '0 no link is broken, 1 one is, or that is unknown, 2 wrong usage',
+  exitCodes: '0 no broken link, 1 a broken link or an unknown state, 2 wrong usage',
   examples: ['pullwright doctor deploy/web -n shop', 'pullwright doctor --all -A'],
   permissions: {
     hosts: ['the API server of the kubeconfig; none with --from'],

@@ -13,7 +13,7 @@ import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
 import { redact } from '../../core/redacted.ts';
-import { oneLined } from '../../core/text.ts';
+import { counted, oneLined } from '../../core/text.ts';
 import { judgeImage, judgePod } from '../checks/chain.ts';
 import { bySeverity, firstBroken } from '../checks/findings.ts';
 import { type DoctorInput, lookAt, pullKinds, readWorld } from '../model/look.ts';
@@ -33,12 +33,12 @@ import { answer, documentsText, explanationText, OUTPUT_FORMS } from '../views/t
 const TABLE = {
   name: 'explain',
   about: [
-    'Answers "why does this image not pull?": every credential that the kubelet, CRI-O and containerd would try, in order, at every mirror, from which Secret and key, why the others do not match, and what to change. Shows no password.',
+    'Explains why an image cannot be pulled: the credentials that the kubelet, CRI-O and containerd try at every mirror, in order, with Secret and key, why other credentials do not match, and how to fix it. Shows no password.',
   ],
   args: [
     {
       name: '[IMAGE...]',
-      help: 'images; without, all of --pod. A workload, as deploy/NAME, is one for --pod',
+      help: 'images; if none, all of --pod. A workload such as deploy/NAME sets --pod',
     },
   ],
   flags: {
@@ -52,22 +52,22 @@ const TABLE = {
       value: 'NAME',
       completes: 'accounts',
       default: 'default',
-      help: 'who pulls, without --pod',
+      help: 'ServiceAccount of the pull, without --pod',
     }),
     node: textFlag({
       value: 'NODE',
       completes: 'nodes',
-      help: 'the node that pulls: whether the pull secret is synced to it',
+      help: 'node that pulls; shows whether the pull secret is synced to it',
     }),
     'node-config': file({ help: "a copy of the node's /var/lib/kubelet/config.json" }),
     ...LOOK_FLAGS,
     output: outputFlag(
       OUTPUT_FORMS,
-      'the form of the result; wide: not cut to the terminal; name: only the Secrets whose credentials the kubelet tries',
+      'output format; wide: not truncated; name: only the Secrets whose credentials the kubelet tries',
     ),
   },
   exitCodes:
-    '0 something is tried and nothing stands in the way, 1 a finding of severity error or unknown, or a document of --from could not be read, 2 wrong usage',
+    '0 no finding of severity error or unknown, 1 such a finding, or a document of --from could not be read, 2 wrong usage',
   examples: ['pullwright explain registry.example.com/payments/api:1.4.2 -n payments --from dump/'],
   permissions: {
     hosts: ['the API server of the kubeconfig; none with --from'],
@@ -104,7 +104,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   );
   const reader = findWorld(store, puller, { complete: problems.length === 0, hosted });
   const names = positionals.length > 0 ? positionals : reader.images;
-  if (names.length === 0) throw new UsageError('Cannot explain: name an image, or a pod with --pod');
+  if (names.length === 0) throw new UsageError('Cannot explain: an image or --pod is required');
   const images = names.flatMap((written) => {
     const parsed = parseImageReference(written);
     return parsed.ok ? [{ written, image: parsed.reference }] : [];
@@ -163,7 +163,7 @@ function askedOf({ flags, args: given }: Given<typeof TABLE.flags>): {
   if (args.length === 1 && flags.pod === undefined)
     return { values: { ...flags, pod: workload }, images: [] };
   throw new UsageError(
-    `Cannot explain "${workload}" beside others: a workload goes with --pod ${workload}, and the image of that name is docker.io/${workload}`,
+    `Cannot explain "${workload}" with other arguments: use --pod ${workload} for the workload, docker.io/${workload} for the image`,
   );
 }
 
@@ -189,13 +189,12 @@ function brokenFor(
  * may have the credential.
  */
 function withFindings(explanation: Explanation, broken: Finding | undefined, unread: number): Explanation {
-  const what = unread === 1 ? 'One thing' : `${unread} things`;
   const said: Finding = {
     check: 'unread',
     severity: 'warning',
     subject: explanation.image,
-    message: `${what} could not be read, as said before: credentials and places may be tried that are not shown here`,
-    advice: 'Grant what is named there, or explain from a dump',
+    message: `${counted(unread, 'read')} failed, see above: some credentials and pull sources may be missing here`,
+    advice: 'Grant the missing permissions, or explain from a dump',
   };
   const others = explanation.findings.filter(({ message }) => message !== broken?.message);
   const told = unread === 0 ? others : [...others, said].toSorted(bySeverity);

@@ -175,7 +175,7 @@ function used(image: string, usedBy: string, planes: readonly Plane[]): readonly
 function inUseText({ images, changed, rejected }: InUse): string {
   const lost = changed.filter((change) => change.lost);
   const without = changed.filter(({ withoutCredential }) => withoutCredential.length > 0);
-  const head = `in use ${counted(images, 'image')}: ${counted(changed.length, 'changes', 'change')}, ${counted(lost.length, 'loses its', 'lose their')} last pull source, ${counted(without.length, 'gains', 'gain')} a mirror without a credential`;
+  const head = `${counted(images, 'image')} in use: ${counted(changed.length, 'changes', 'change')}, ${counted(lost.length, 'loses its', 'lose their')} last pull source, ${counted(without.length, 'gains', 'gain')} a mirror without a credential`;
   const lines = [...new Set([...lost, ...without, ...changed])].map(lineOf);
   const refused = rejected.map(
     ({ image, usedBy, for: planes, why }) =>
@@ -190,8 +190,8 @@ function lineOf({ image, usedBy, for: planes, before, after, lost, withoutCreden
   const users = more.length === 0 ? first : `${first} and ${more.length} more`;
   return [
     `${what.padEnd(10)}  ${image}  (${users}, for ${planes.join(', ')})`,
-    `            before: ${before.join(', ') || 'nothing'}`,
-    `            after:  ${after.join(', ') || 'nothing'}`,
+    `            before: ${before.join(', ') || 'none'}`,
+    `            after:  ${after.join(', ') || 'none'}`,
     ...(withoutCredential.length === 0 ? [] : [`            no credential: ${withoutCredential.join(', ')}`]),
   ].join('\n');
 }
@@ -199,7 +199,7 @@ function lineOf({ image, usedBy, for: planes, before, after, lost, withoutCreden
 const TABLE = {
   name: 'mirrors',
   about: [
-    'Prints the places that an image is pulled from, in the order in which they are tried, with the mirror set that names each, and the places that are not tried, with the reason; and what to change where no mirror is tried although there are some.',
+    'Prints the pull sources of an image in the order in which they are tried, with their mirror sets; the skipped pull sources, with the reason; and the fix if no mirror is tried although some exist.',
   ],
   args: [{ name: 'IMAGE...', help: 'images' }],
   flags: {
@@ -207,41 +207,41 @@ const TABLE = {
     for: several(
       choice(PLANES, {
         value: 'WHO',
-        help: 'node, control-plane (its pods, on nodes of the management cluster), control-plane-operator, ignition-server or image-stream (pull-through); without it all that the cluster has, together where they agree',
+        help: 'node, control-plane (its pods, on nodes of the management cluster), control-plane-operator, ignition-server or image-stream (pull-through); if unset, all that the cluster has, merged if equal',
       }),
     ),
     'registries-conf': several(
       file({
-        help: 'registries.conf of a node, then drop-ins or registries.conf.d; nodes go by it, and where the mirror sets say otherwise, that is said',
+        help: 'registries.conf of a node, then drop-ins or registries.conf.d; used for nodes, and differences from the mirror sets are shown',
       }),
     ),
     'registry-overrides': text({
       value: 'S=D,...',
       default: '',
-      help: "targets that replace sources for the control plane, as the flag of HyperShift's operator",
+      help: "targets that replace sources for the control plane, like the flag of HyperShift's operator",
     }),
     'what-if': file({
-      help: 'answer as if this file (or folder) of mirror sets were applied, and say what nodes would do',
+      help: 'assume that this file (or folder) of mirror sets is applied, and show the effect on nodes',
     }),
     'in-use': toggle({
-      help: 'with --what-if: all images of pods, templates, releases and catalogs, and what would change for each',
+      help: 'with --what-if: show the change for each image of pods, templates, releases and catalogs',
     }),
     probe: toggle({
-      help: 'request the manifest from every pull source, in parallel, with the credential that CRI-O would use: of the Secrets of the folder or cluster, else of --authfile',
+      help: 'request the manifest from every pull source, in parallel, with the credential that CRI-O would use: from Secrets of the folder or cluster, else from --authfile',
     }),
     output: outputFlag(
       OUTPUT_FORMS,
-      'the form of the result; wide: not cut to the terminal; name: only the mirror sets that name a place, with --in-use the objects whose images change',
+      'output format; wide: not truncated; name: only the mirror sets of the pull sources, with --in-use the objects whose images change',
     ),
     ...ACCESS_FLAGS,
   },
-  notes: ['Problems of the mirror sets go to stderr.'],
+  notes: ['Problems of the mirror sets are written to stderr.'],
   exitCodes:
-    '0 each image has a usable pull source, with --probe one that answers, with --in-use no image loses anything, 1 not so, the Machine Config Operator refuses the mirror sets, or a document could not be read, 2 wrong usage',
+    '0 each image has a usable pull source (--probe: one that has the image; --in-use: none loses its last or gains a mirror without a credential), 1 otherwise, or if the Machine Config Operator rejects the mirror sets or a document could not be read, 2 wrong usage',
   examples: ['pullwright mirrors registry.example.com/team/app:1 --from examples/fleet --cluster management'],
   permissions: {
     hosts: [
-      'none; with --kubeconfig or --context the API server; with --probe the registries of the image and its mirrors, and the token services they name',
+      'none; with --kubeconfig or --context the API server; with --probe the registries of the image and its mirrors, and their token services',
     ],
     api: [
       ...INPUT_API,
@@ -261,7 +261,7 @@ async function run(
   const { probe, 'in-use': inUse, 'what-if': path } = values;
   if (inUse && (images.length > 0 || path === undefined))
     throw new UsageError('Cannot use --in-use: expected --what-if FILE, and no image');
-  if (!inUse && images.length === 0) throw new UsageError('Cannot show mirrors: no image is given');
+  if (!inUse && images.length === 0) throw new UsageError('Cannot show mirrors: an image is required');
   images.forEach(imageOf);
   const more = inUse ? IN_USE_KINDS : probe ? [GLOBAL_SECRET, PLATFORM_SECRET] : [];
   const input = await readMirrorInput(
@@ -305,7 +305,7 @@ async function showImages(
   });
   if (resolved.length === 0)
     throw new UsageError(
-      `Cannot answer for ${planes.join(', ')}: cluster "${cluster.name}" has no such thing`,
+      `Cannot show mirrors for ${planes.join(', ')}: not found in cluster "${cluster.name}"`,
     );
   const reports = values.probe ? await probed(resolved, values, { input: planeInput, io }) : resolved;
   writeProblems(io, new Set([...input.problems, ...reports.flatMap((report) => report.problems)]));
@@ -321,7 +321,7 @@ async function showImages(
         ...(supposed === undefined ? [] : [`change ${supposed.summary}\n`]),
         ...reports.map((report) => mirrorText(oneLined(report), columns) + documentsText(report.findings)),
       ].join('\n'),
-    nothing: 'No mirror set is about this',
+    nothing: 'No mirror set matches',
     failed: !reports.every(isUsable) || !areWarnings(input.problems),
   });
 }
@@ -339,7 +339,7 @@ async function showInUse(
     data: { cluster: input.cluster.name, change: changeOf(supposed), inUse },
     names: inUse.changed.flatMap(({ usedBy }) => usedBy),
     text: () => `change ${supposed.summary}\n${inUseText(oneLined(inUse))}`,
-    nothing: 'No image in use is pulled from elsewhere',
+    nothing: 'No image in use changes its pull sources',
     failed: supposed.disruption === undefined || isHarmful || !areWarnings(input.problems),
   });
 }

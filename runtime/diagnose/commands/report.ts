@@ -208,7 +208,7 @@ function systemsOf(parts: Parts): readonly ReportSystem[] {
     if (own.length + rows.length === 0 && evidence === undefined) return [];
     const verdicts = [...own, ...rows].map(({ severity }) => VERDICTS[severity]);
     const ready = rows.filter(({ state }) => state === 'Ready').length;
-    const reported = `${countedOf(ready, rows.length, ['object', 'objects'], ['reports that it is', 'report that they are'])} in order`;
+    const reported = `${countedOf(ready, rows.length, ['object', 'objects'], ['reports', 'report'])} Ready`;
     return [
       {
         system,
@@ -253,19 +253,19 @@ const EVIDENCE: Readonly<
 const TABLE = {
   name: 'report',
   about: [
-    'Looks at every cluster of a folder of manifests, or at the cluster of a kubeconfig, and says what is wrong, where, and what to do: clusters by system, the registry keys that nodes get, the way of each image from pod to registry, namespaces with their pull secrets, mirror sets as the operator takes them. With --html as one page that needs no network. Shows no password and no user name.',
+    'Examines the clusters of a folder of manifests, or the cluster of a kubeconfig, and reports each problem with its fix: systems of each cluster, registry keys on nodes, the path of each image from pod to registry, namespaces with their pull secrets, mirror sets as the operator applies them. With --html, writes one page that needs no network. Shows no password and no user name.',
   ],
   flags: {
     from: fromFlag,
     ...CLUSTER_FLAGS,
     html: file({ help: 'write the page to this file', touches: 'writes' }),
-    markdown: toggle({ help: 'print Markdown, for the comment of a change' }),
+    markdown: toggle({ help: 'print Markdown, for a pull request comment' }),
     output: outputFlag(
       OUTPUT_FORMS,
-      'the form of the result; wide: not cut to the terminal; name: only the objects with a problem',
+      'output format; wide: not truncated; name: only the objects with a problem',
     ),
   },
-  exitCodes: '0 nothing is broken, 1 something is or could not be read, 2 wrong usage',
+  exitCodes: '0 nothing broken, 1 something broken or unreadable, 2 wrong usage',
   examples: ['pullwright report --from examples/fleet --html report.html'],
   permissions: {
     hosts: ['the API server of the kubeconfig; none with --from'],
@@ -285,7 +285,7 @@ type Values = Given<typeof TABLE.flags>['flags'];
 
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   if (flags.markdown && flags.output !== 'text')
-    throw new UsageError('Cannot print --markdown: it is a form of its own, beside --output');
+    throw new UsageError(`Cannot use --markdown with --output ${flags.output}`);
   const report = await reportFrom(flags, io);
   writeProblems(io, report.unread);
   if (flags.html !== undefined) await writePage(flags.html, report);

@@ -86,18 +86,18 @@ export const STATUS_KINDS: readonly SourceKind[] = [NODE, DAEMON_SET, JOB, ...DE
 const TABLE = {
   name: 'status',
   about: [
-    "Prints one row for every pull secret, profile, grant, SidecarSet, mirror set and provider configuration that is reconciled here, for the nodes, for the Deployments that do it, and for the adapter's Jobs: whether it is in order, and if not, why. What is not in order comes first.",
+    "Prints one row for each reconciled pull secret, profile, grant, SidecarSet, mirror set and provider configuration, for the nodes, for Pullwright's Deployments, and for the adapter's Jobs: whether it is ready, and if not, why. Rows that are not ready are first.",
   ],
   flags: {
     namespace: { ...namespaceFlag, help: 'only objects of this namespace' },
-    'all-namespaces': toggle({ short: 'A', help: 'every namespace, as without --namespace' }),
+    'all-namespaces': toggle({ short: 'A', help: 'all namespaces, as without --namespace' }),
     ...LOOK_FLAGS,
-    all: toggle({ help: 'also each object that is in order, where there are more than twenty' }),
-    watch: toggle({ short: 'w', help: 'look again every few seconds, until interrupted' }),
-    output: outputFlag(OUTPUT_FORMS, 'the form of the rows; wide: not cut to the terminal'),
+    all: toggle({ help: 'also list ready objects of systems with more than twenty' }),
+    watch: toggle({ short: 'w', help: 'refresh every few seconds until interrupted' }),
+    output: outputFlag(OUTPUT_FORMS, 'output format; wide: not truncated'),
     'no-headers': noHeadersFlag,
   },
-  exitCodes: '0 all is in order, 1 something is not or could not be read, 2 wrong usage',
+  exitCodes: '0 all ready, 1 something not ready or unreadable, 2 wrong usage',
   examples: ['pullwright status --watch'],
   permissions: {
     hosts: ['the API server of the kubeconfig'],

@@ -89,17 +89,17 @@ export function judgeExpectation(
 function foundAt({ kubelet, places }: Explanation, at: string | undefined): Found {
   const place = places.find(({ reference }) => at !== undefined && reference.startsWith(at));
   if (at !== undefined && place === undefined)
-    return { what: 'blocked', why: `nothing is pulled from "${at}"` };
+    return { what: 'blocked', why: `no pull source starts with "${at}"` };
   const sent = place?.crio ?? { what: 'kubelet' };
   if (sent.what === 'entry') return sent;
   if (sent.what === 'nothing') return { what: 'anonymous', why: sent.why };
   if (sent.what === 'failure') return { what: 'blocked', why: sent.why };
   if (sent.what === 'unknown') return sent;
   if (sent.what === 'helper')
-    return { what: 'unknown', why: `and the credential helper "${sent.helper}" cannot be run from here` };
+    return { what: 'unknown', why: `but the credential helper "${sent.helper}" cannot run offline` };
   const { blockedBy, tried, unknown } = kubelet;
   if (blockedBy !== undefined)
-    return { what: 'blocked', why: `the pod can pull nothing: ${blockedBy.source} ${blockedBy.why}` };
+    return { what: 'blocked', why: `the pod cannot pull any image: ${blockedBy.source} ${blockedBy.why}` };
   if (unknown !== undefined) return { what: 'unknown', why: unknown };
   const [first] = tried;
   if (first === undefined) return { what: 'anonymous', why: 'no credential matches' };
@@ -120,21 +120,21 @@ function differences(
 const TABLE = {
   name: 'test',
   about: [
-    'Checks expectations about pull credentials against a folder of manifests, without a cluster: which Secret and key an image is pulled with, or that none is offered.',
+    'Tests expectations about pull credentials against a folder of manifests, without a cluster: the Secret and key that pull an image, or that no credential is sent.',
   ],
   args: [{ name: 'FILE...', help: 'files of expectations' }],
   flags: {
     from: {
       ...fromFlag,
-      help: 'a folder or file of manifests, or - for standard input, in place of "from" in the file',
+      help: 'folder or file of manifests, or - for standard input; overrides "from" in the file',
     },
     cluster: clusterFlag,
-    output: outputFlag(FILE_FORMS, 'the form of the result; junit and sarif: reports that CI systems read'),
+    output: outputFlag(FILE_FORMS, 'output format; junit and sarif: reports for CI systems'),
   },
   notes: [
-    'A file: from (folders, relative to it) and tests, each with image and expect; optionally name, namespace, pod, serviceAccount, node, and at (a mirror). expect is denied, anonymous, or secret, key and username of the first credential.',
+    'A file has from (folders, relative to it) and tests, each with image and expect; optional: name, namespace, pod, serviceAccount, node, and at (a mirror). expect is denied, anonymous, or secret, key and username of the first credential.',
   ],
-  exitCodes: '0 all hold, 1 one does not, or could not be checked, 2 wrong usage',
+  exitCodes: '0 all passed, 1 a test failed or could not run, 2 wrong usage',
   examples: ['pullwright test credentials.test.yaml --output junit > report.xml'],
   permissions: { reads: ['<FILE>'], hosts: ['none'], api: [] },
 } as const;
@@ -157,7 +157,7 @@ async function run(
   { flags: values, args: positionals }: Given<typeof TABLE.flags>,
   io: CommandIo,
 ): Promise<ExitCode> {
-  if (positionals.length === 0) throw new UsageError('Cannot test: no file is given');
+  if (positionals.length === 0) throw new UsageError('Cannot test: a file is required');
   const outcomes: TestOutcome[] = [];
   for (const file of positionals) outcomes.push(...(await judgeFile(file, values, io)));
   io.stdout.write(
@@ -186,7 +186,7 @@ async function judgeFile(
   const { tests, from: own = [] } = read.value;
   const dirs = from ?? own.map((dir) => resolve(dirname(file), dir));
   if (dirs.length === 0)
-    throw new UsageError(`Cannot test "${file}": it names no folder, and there is no --from`);
+    throw new UsageError(`Cannot test "${file}": "from" in the file or --from is required`);
   const { store, problems, notes, hosted } = await readWorld({ from: dirs, cluster }, [], io);
   writeProblems(io, [...problems, ...notes]);
   return tests.map((expectation) => ({
@@ -219,7 +219,7 @@ async function parsed(file: string): Promise<unknown> {
   } catch (error) {
     throw invalid(
       file,
-      `: it is not YAML: ${error instanceof Error ? (error.message.split('\n', 1)[0] ?? '') : ''}`,
+      `: invalid YAML: ${error instanceof Error ? (error.message.split('\n', 1)[0] ?? '') : ''}`,
     );
   }
 }
@@ -308,7 +308,7 @@ export function standInSecret(namespace: string, name: string, keys: readonly st
 function readSources(sources: readonly PullSources[]): ReadWorld {
   const texts = sources.flatMap((source, index) => textsOf(source, `argument ${index + 1}`));
   const reader = worldIn([locate('.', folderOf(texts, FOLDER_KINDS), true)]);
-  assert.deepEqual(reader.problems, [], 'every object can be read');
+  assert.deepEqual(reader.problems, [], `Cannot read every object: ${reader.problems.join('; ')}`);
   return reader;
 }
 
@@ -348,14 +348,14 @@ function findNamed({ store }: ReadWorld, text: string, namespace: string | undef
     .map(({ kind, metadata }) => ({ kind, name: asked.name, namespace: metadata.namespace ?? 'default' }));
   const [only] = found;
   const names = found.map((one) => `${one.kind}/${one.namespace}/${one.name}`).join(', ');
-  assert.ok(only !== undefined, `nothing that makes pods is named "${text}"`);
-  assert.equal(found.length, 1, `"${text}" names several: ${names}`);
+  assert.ok(only !== undefined, `no pod or workload is named "${text}"`);
+  assert.equal(found.length, 1, `"${text}" is ambiguous: ${names}`);
   return only;
 }
 
 function explained({ store, hosted }: ReadWorld, pod: NamedPod, image: string): Explanation {
   const parsed = parseImageReference(image);
-  assert.ok(parsed.ok, `the image "${image}" cannot be read`);
+  assert.ok(parsed.ok, `invalid image "${image}"`);
   const puller = { namespace: pod.namespace, serviceAccount: 'default', pod };
   return explainIn(findWorld(store, puller, { hosted }), parsed.reference);
 }

@@ -35,7 +35,7 @@ import { FILE_FORMS, inForm } from '../views/text.ts';
 const TABLE = {
   name: 'validate',
   about: [
-    'Validates pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles with their grants, SidecarSets, CRIOCredentialProviderConfigs, kubelet CredentialProviderConfigs and fleets: every problem, with its file, line and path. Shows no value of a Secret.',
+    'Validates pull secrets (Secrets, docker config files), mirror sets, PullSecretProfiles with their grants, SidecarSets, CRIOCredentialProviderConfigs, kubelet CredentialProviderConfigs and fleets: reports every problem with file, line and path. Shows no Secret values.',
   ],
   args: [
     {
@@ -45,11 +45,11 @@ const TABLE = {
   ],
   flags: {
     from: { ...fromFlag, help: 'the same as FILE' },
-    strict: toggle({ help: 'warnings fail too' }),
+    strict: toggle({ help: 'treat warnings as errors' }),
     'ignore-others': toggle({
-      help: 'leave files alone that name none of these kinds, for hooks that give every changed file',
+      help: 'ignore files without these kinds, for hooks that pass every changed file',
     }),
-    output: outputFlag(FILE_FORMS, 'the form of the problems; sarif and junit: reports that CI systems read'),
+    output: outputFlag(FILE_FORMS, 'output format; sarif and junit: reports for CI systems'),
   },
   exitCodes: '0 no errors, 1 errors (with --strict, or warnings), 2 wrong usage',
   examples: ['pullwright validate additional-pull-secret.yaml'],
@@ -60,7 +60,7 @@ export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const positionals = [...args, ...(values.from ?? [])];
-  if (positionals.length === 0) throw new UsageError('Cannot validate: no file is given');
+  if (positionals.length === 0) throw new UsageError('Cannot validate: a file is required');
   const inputs: Input[] = [];
   for (const path of positionals) {
     const input = await readInput(path, io);
@@ -84,7 +84,7 @@ async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: Comma
   ];
   for (const note of selectionNotes(manifests, namespaces)) io.stderr.write(`${note}\n`);
   const isEmpty = judged + problems.length === 0 && !values['ignore-others'];
-  if (isEmpty) io.stderr.write('Nothing in the input is of a kind that can be validated\n');
+  if (isEmpty) io.stderr.write('The input has no objects of a supported kind\n');
   return errors > 0 || isEmpty || (values.strict && problems.length > 0) ? 1 : 0;
 }
 

@@ -109,7 +109,7 @@ function credentialVerdict(
     subject: subjectOf(one),
     verdict: isRefused(one) ? 'Rejected' : good ? 'Accepted' : 'Warning',
     reason: taken && soon ? 'EndsSoon' : one.verdict,
-    message: taken && soon ? `ends at ${one.expiresAt}: renew it` : one.message,
+    message: taken && soon ? `expires at ${one.expiresAt}: renew it` : one.message,
     ...(one.expiresAt === undefined ? {} : { expiresAt: one.expiresAt }),
     ...(ok === undefined ? {} : { lastOk: ok }),
   };
@@ -122,11 +122,11 @@ function conditionsOf({ report, problems, soon }: Verification): readonly Condit
   const incomplete = { reason: 'Incomplete', message: problems.slice(0, 5).join('; ') };
   const attention = {
     reason: broken > 0 ? 'ImagesNotPullable' : 'CredentialsRefused',
-    message: `${counted(broken, 'image')} cannot be pulled, ${counted(refused, 'credential is', 'credentials are')} refused: the verdicts say which`,
+    message: `${counted(broken, 'image')} cannot be pulled, ${counted(refused, 'credential is', 'credentials are')} refused: see the verdicts`,
   };
   const verified = {
     reason: 'Verified',
-    message: `${counted(images.length, 'image')} and ${counted(credentials.length, 'credential')} are in order`,
+    message: `no problems found in ${counted(images.length, 'image')} and ${counted(credentials.length, 'credential')}`,
   };
   return [
     ...readinessOf([
@@ -161,7 +161,7 @@ function eventOf(
       action: 'Verify',
       type: good ? 'Normal' : 'Warning',
       reason: good ? 'CredentialValid' : `Credential${now.reason}`,
-      note: `Entry "${key}": ${good ? 'is taken again' : now.message}`,
+      note: `Entry "${key}": ${good ? 'accepted again' : now.message}`,
     },
   ];
 }
@@ -211,56 +211,56 @@ async function publish(
 const TABLE = {
   name: 'verify',
   about: [
-    'Asks the registries: is each credential that would be tried for an image taken, and is the image there, at every mirror. One token exchange and one HEAD of the manifest for each credential and place; nothing is pulled, and no password is shown.',
+    'Checks at every registry and mirror whether it accepts the credentials that are tried for an image, and has the image. Sends one token exchange and one HEAD of the manifest per credential and pull source; pulls nothing, and shows no password.',
   ],
   args: [{ name: '[IMAGE...]', help: 'images; or --all-in-use' }],
   flags: {
-    'all-in-use': toggle({ help: 'all images of pods and of the templates that make pods' }),
+    'all-in-use': toggle({ help: 'all images of pods and pod templates' }),
     namespace: several(
       text({
         value: 'NAME',
         short: 'n',
         completes: 'namespaces',
-        help: 'of IMAGE, the one whose pull secrets count; with --all-in-use, only these',
+        help: 'namespace whose pull secrets are used for IMAGE; with --all-in-use, only these',
       }),
     ),
     'all-namespaces': toggle({
       short: 'A',
-      help: 'with --all-in-use, every namespace, as without --namespace',
+      help: 'with --all-in-use, all namespaces, as without --namespace',
     }),
-    'service-account': text({ value: 'NAME', default: 'default', help: 'who pulls IMAGE' }),
+    'service-account': text({ value: 'NAME', default: 'default', help: 'ServiceAccount that pulls IMAGE' }),
     'secret-name': several(
       text({
         value: 'NAME',
-        help: 'with --all-in-use in a cluster, read no pull secrets of namespaces but these; of images that need others is said less',
+        help: 'with --all-in-use in a cluster, read only these pull secrets of namespaces; results for other images are incomplete',
       }),
     ),
     ...LOOK_FLAGS,
-    concurrency: count({ default: '16', least: 1, most: 256, help: 'questions at once' }),
+    concurrency: count({ default: '16', least: 1, most: 256, help: 'maximum number of parallel checks' }),
     'warn-days': count({
       default: '14',
       most: 3650,
-      help: 'point out credentials that end within so many days',
+      help: 'warn about credentials that expire within this many days',
     }),
     output: outputFlag(
       OUTPUT_FORMS,
-      'the form of the result; wide: not cut to the terminal; name: only the Secrets whose credentials are refused or expire soon',
+      'output format; wide: not truncated; name: only the Secrets whose credentials are refused or expire soon',
     ),
     report: text({
       value: 'NAMESPACE/NAME',
-      help: 'also write the results to a PullStatus about this CronJob, and tell of changes by events',
+      help: 'also write the results to a PullStatus about this CronJob, and publish changes as Events',
     }),
     ...REACH_FLAGS,
   },
   notes: [
-    'A credential goes to the host of its entry and, over TLS, to the token service that this host names; never to the target of a redirect, and never to loopback, link-local or metadata addresses unless the host or the network is allowed by a flag. With --all-in-use, hosts that only pods name are not looked for at private addresses either: what the mirror sets and the Secrets of the platform name is.',
+    'A credential is sent only to the host of its entry and, over TLS, to the token service of that host; never to the target of a redirect, and to loopback, link-local or metadata addresses only if a flag allows the host or network. With --all-in-use, hosts that only pods name are not contacted at private addresses either; hosts of mirror sets and platform Secrets are.',
   ],
-  exitCodes: '0 all images can be pulled and no credential is refused, 1 not so, 2 wrong usage',
+  exitCodes: '0 all images can be pulled and no credential is refused, 1 otherwise, 2 wrong usage',
   examples: ['pullwright verify --all-in-use -n payments'],
   permissions: {
     hosts: [
       'the API server of the kubeconfig; none with --from',
-      'the registries and mirrors of the images, and the token services they name',
+      'the registries and mirrors of the images, and their token services',
     ],
     api: [
       'list pods, deployments, statefulsets, daemonsets, jobs, cronjobs, serviceaccounts',
@@ -296,7 +296,7 @@ async function run(
     data: { ...report, findings },
     names: findings.map(({ subject }) => subject),
     text: (columns) => verifyText(oneLined(report), warnDays, paintFor(io), columns),
-    nothing: 'No credential is refused, or expires soon',
+    nothing: 'No credential is refused or expires soon',
     failed: wantsAttention(report) || problems.length > 0,
   });
   if (cronJob === undefined) return code;
@@ -308,11 +308,11 @@ async function run(
 /** Validates combinations of flags. @throws UsageError */
 function refuse(values: Values, images: readonly string[]): void {
   if (values['all-in-use'] === images.length > 0)
-    throw new UsageError('Cannot verify: name images, or say --all-in-use, and not both');
+    throw new UsageError('Cannot verify: expected either images or --all-in-use');
   if (images.length > 0 && (values.namespace ?? []).length > 1)
-    throw new UsageError('Cannot verify: named images are pulled in one namespace, and several are given');
+    throw new UsageError('Cannot verify: images accept only one --namespace');
   if (values['all-namespaces'] && values.namespace !== undefined)
-    throw new UsageError('Cannot verify: --all-namespaces and --namespace say different things');
+    throw new UsageError('Cannot verify: --all-namespaces and --namespace are mutually exclusive');
 }
 
 function cronJobOf(text: string): { readonly namespace: string; readonly name: string } {
@@ -377,7 +377,7 @@ function credentialSamples(
     labels: { ...labels, reason },
   };
   return [
-    ...at('pullwright_credential_expires_at', 'When the credential ends, in seconds', expiresAt, labels),
+    ...at('pullwright_credential_expires_at', 'When the credential expires, in seconds', expiresAt, labels),
     ...at(
       'pullwright_credential_last_ok',
       'When a registry last accepted the credential, in seconds',

@@ -221,7 +221,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   });
   logger.info('started', { adapter: process.settings.adapterName });
   const lost = await leadWhenElected(process, clusters, secrets);
-  logger.info('stopping', { reason: lost ? 'the lease was lost' : 'signal' });
+  logger.info('stopping', { reason: lost ? 'leader election lost' : 'signal' });
   // In parallel: messages in progress wait for their passes, and new messages must not start any.
   await Promise.all([consumer.close(), clusters.close()]);
   await closeServers();
@@ -325,7 +325,7 @@ async function leadWhenElected(
     onError: ({ code, message }) => logger.warn('lease not renewed', { code, problem: message }),
   });
   if (!(await election.acquire(signal))) return false;
-  logger.info('this process leads');
+  logger.info('became leader');
   const stop = new AbortController();
   // Only the leader reconciles every cluster, so only it exports their metrics.
   secrets.isLeading = true;
