@@ -24,7 +24,7 @@ export const FLAGS = {
   }),
   to: folder({
     touches: 'writes',
-    help: 'offline: write the resulting objects to it; Secret values become keyed digests',
+    help: 'offline: write the resulting objects to this folder; Secret values become keyed digests',
   }),
   'with-secrets': toggle({
     help: 'with --to: write real Secret values, files 0600; denied inside a git work tree',

@@ -37,7 +37,7 @@ const TABLE = {
     output: outputFlag(['text', 'json', 'yaml'], 'output format of the plan and the result'),
   },
   notes: [
-    'Before a management cluster, remove its hosted clusters from the fleet, and uninstall each with its own kubeconfig.',
+    'Uninstall the hosted clusters of a management cluster first, each with its own kubeconfig; before that, remove them from the fleet.',
   ],
   exitCodes: '0 done, 1 an object could not be removed, 2 wrong usage',
   examples: ['pullwright uninstall --kubeconfig admin.kubeconfig --dry-run'],

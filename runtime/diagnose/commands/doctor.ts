@@ -153,7 +153,7 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
   const args = joinedPodName(given);
   const pod = args.length === 1 ? parsePodName(args[0] ?? '') : undefined;
   if (pod === undefined || pod.name === '')
-    throw new UsageError('Cannot examine: expected one pod, or a kind and a name as in deploy/web, or --all');
+    throw new UsageError('Cannot examine: expected one pod, or a workload such as deploy/web, or --all');
   const namespace = await namespaceOf(flags, io);
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod };
   const { store, problems, hosted } = await readWorld(flags, pullKinds(puller), io, namespace);
