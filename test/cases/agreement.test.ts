@@ -40,26 +40,6 @@ function failingDumps(): readonly string[] {
   });
 }
 
-/** A Secret of unknown content, encrypted or created by another tool: no command may call its pull ok. */
-function unreadableDumps(): readonly string[] {
-  const name = { name: 'robot', namespace: 'shop' };
-  const spec = {
-    imagePullSecrets: [{ name: 'robot' }],
-    containers: [{ name: 'a', image: 'quay.io/shop/web:1' }],
-  };
-  const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { ...name, name: 'web' }, spec };
-  const type = 'kubernetes.io/dockerconfigjson';
-  const data = { '.dockerconfigjson': 'ENC[AES256_GCM,data:YQ==,iv:YQ==,tag:YQ==,type:str]' };
-  return [
-    { apiVersion: 'v1', kind: 'Secret', metadata: name, type, data, sops: {} },
-    { apiVersion: 'external-secrets.io/v1', kind: 'ExternalSecret', metadata: name },
-  ].map((secret) => {
-    const file = join(work, `unreadable-${secret.kind}.json`);
-    writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [pod, secret] }));
-    return file;
-  });
-}
-
 const dumps = [
   ...readdirSync(here)
     .flatMap((name) => ['all.yaml', 'all.json', 'out.yaml', 'in'].map((part) => join(here, name, part)))
@@ -71,7 +51,6 @@ const dumps = [
     'examples/gitops-repository/manifests',
   ].map((path) => join(root, path)),
   ...failingDumps(),
-  ...unreadableDumps(),
 ];
 
 test('there are thirty dumps', () => assert.ok(dumps.length >= 30, `${dumps.length}`));

@@ -234,6 +234,14 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
       says: /expired at 2026-11-23T11:20:18Z/,
     },
   ],
+  '55-unreadable-secrets': [
+    {
+      args: 'doctor web -n shop --from FOLDER/all.yaml',
+      says: /unknown +credential .*Secret "sops" is unknown/,
+    },
+    { args: 'explain pod/api -n shop --from FOLDER/all.yaml', says: /kubelet +unknown/, never: ANONYMOUS },
+    { args: 'report --from FOLDER/all.yaml', code: 0, says: /^No problem found .* not confirmed healthy/ },
+  ],
 };
 
 for (const folder of readdirSync(here)

@@ -42,7 +42,7 @@ table(test, [...RECONCILE_CASES, ...DELETION_CASES], (row) => {
     const found = result.report.conditions.find((one) => one.type === type);
     return `${found?.status} ${found?.reason}`;
   };
-  assert.equal(`${result.phase}, ${shown('Available')}`, row.is);
+  assert.equal(`${result.phase}, ${shown('Available')}`, row.is ?? 'stored, True SecretAvailable');
   assert.deepEqual(
     result.effects.map((effect) => effect.do),
     row.effects ?? [],
