@@ -49,7 +49,7 @@ export function kindsPage(): string {
   return [
     '# Kinds',
     '',
-    'The custom resources that are read and written, field by field. `kubectl explain KIND.spec` says the same. `kubectl get pullcreds -A` lists those of ours.',
+    'All fields of the custom resources that Pullwright reads and writes, as in `kubectl explain KIND.spec`. `kubectl get pullcreds -A` lists those of Pullwright.',
     '',
     ...DEFINITIONS.map((define) => define()).flatMap((definition) => {
       const { group, scope, names, versions } = definition.spec as Spec;
@@ -80,8 +80,8 @@ export function fleetPage(): string {
   return [
     '# Fleet file',
     '',
-    'Every field of a `fleet.yaml`. [fleet.schema.json](../fleet.schema.json) says the same to editors: `pullwright synth --schema > fleet.schema.json`, and as the',
-    'first line of the file',
+    'Every field of a `fleet.yaml`. [fleet.schema.json](../fleet.schema.json) is the same for editors: run `pullwright synth --schema > fleet.schema.json`, and start',
+    'the file with',
     '',
     '```yaml',
     '# yaml-language-server: $schema=fleet.schema.json',
@@ -90,7 +90,7 @@ export function fleetPage(): string {
     ...fieldTable(rest),
     '## Sections of systems',
     '',
-    'Below `systems` of a cluster and of `defaults`. A section that is `true` or empty takes every default; `false` leaves the system out.',
+    'Below `systems` of a cluster and of `defaults`. A section that is `true` or empty uses every default; `false` disables the system.',
     '',
     ...fieldTable(systems),
   ].join('\n');

@@ -30,9 +30,8 @@ export function metricsPage(metrics: readonly MetricRow[]): string {
   return [
     '# Metrics',
     '',
-    'What a scrape of `/metrics` brings, by program. The names of controller-runtime, client-go and its workqueue mean what they mean there, so that their',
-    'dashboards work; beside them stand the `process_` and `nodejs_` metrics of the runtime. Gauges that a reconciler reports come and go with what they',
-    'speak of.',
+    'Metrics of `/metrics` by program. Those of controller-runtime, client-go and its workqueue have the same names and meaning, so that their dashboards',
+    'work; the `process_` and `nodejs_` metrics of the runtime are added. Gauges of a reconciler exist as long as the objects that they describe.',
     '',
     ...grouped(metrics, ({ by }) => by).flatMap(([by, rows]) => [
       `## ${by}`,

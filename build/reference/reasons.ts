@@ -30,14 +30,14 @@ export function conditionsPage(said: readonly SaidReason[]): string {
   return [
     '# Conditions and verdicts',
     '',
-    'Every reason that a condition or a verdict of ours can carry, and what it says to a person: `{name}` stands for what is filled in. `Ready` sums',
-    'an object up; `Stalled` and `Reconciling` stand beside it only while true, as [kstatus](https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus)',
-    'has it; `…` are words that depend on what was found. The codes of [errors](errors.md) are reasons too, where an error is what is the case.',
+    'Every reason of a condition or verdict, with its message: `{name}` is replaced by a value, and `…` by words that depend on it. `Ready` summarizes',
+    'an object; `Stalled` and `Reconciling` exist only while true, as in [kstatus](https://github.com/kubernetes-sigs/cli-utils/tree/master/pkg/kstatus).',
+    'If an error is the reason, its code is used: see [errors](errors.md).',
     '',
     '## Types',
     '',
     ...table(
-      ['type', 'said by', 'reasons'],
+      ['type', 'reported by', 'reasons'],
       types.map(([type, entries]) => [
         codeSpan(type),
         unique(entries.map(({ file }) => partOf(file))).join(', '),
@@ -56,8 +56,8 @@ export function eventsPage(said: readonly SaidReason[]): string {
   return [
     '# Events',
     '',
-    'Events of `events.k8s.io/v1` that our programs send, with the object that they are about in `regarding`. A repeated event becomes a series. What fails',
-    'for want of something is sent with the code of the [error](errors.md) as its reason.',
+    'Events of `events.k8s.io/v1` that Pullwright sends; `regarding` is the affected object. A repeated event becomes a series. A failure has the code of',
+    'its [error](errors.md) as reason.',
     '',
     ...byPart(events, ['reason', 'type', 'note'], said),
   ].join('\n');

@@ -19,8 +19,8 @@ export function rightsPage(): string {
   return [
     '# Rights of accounts',
     '',
-    'What a stolen token of each account can do, in clusters with all systems. `*` is every namespace. RBAC admits nothing else; of writes, admission policies refuse what is not rendered. Attempts are those of a thief: to read',
-    'credentials, run pods, or gain rights. A test tries them on a real API server and fails on anything that is not listed here.',
+    'What an attacker with the token of an account can do, in clusters with all systems. `*` is every namespace. RBAC allows nothing else, and admission policies deny writes of anything that is not rendered. The attempts are',
+    'to read credentials, run pods, or gain rights. A test makes them on a real API server and fails on any that is not listed here.',
     ...readdirSync(join(LISTS, 'rights')).flatMap((file) => [
       '',
       `## ${file.replace('.json', '')}`,
