@@ -34,7 +34,7 @@ const ALERTS: readonly Alert[] = [
     for: '15m',
     summary: '{{ $value }} nodes of {{ $labels.scope }} do not have the desired pull secret',
     description:
-      'Their pods of DaemonSet kube-system/global-pull-secret-syncer are not ready. The log of such a pod says why: a kubelet that does not come up again was given back its old file.',
+      'Their pods of DaemonSet kube-system/global-pull-secret-syncer are not ready. The log of such a pod has the reason: if the kubelet fails to restart, the agent restores its old file.',
   },
   {
     name: 'PlatformPullSecretFaulty',
@@ -42,7 +42,7 @@ const ALERTS: readonly Alert[] = [
     for: '15m',
     summary: 'The platform pull secret of {{ $labels.scope }} has {{ $value }} faults',
     description:
-      'Nodes keep the last good entries. What is wrong, and how a removal that is held is confirmed, is in kubectl get pullstatus -n kube-system secret-original-pull-secret -o yaml.',
+      'Nodes keep the last good entries. For the faults, and how to confirm a held removal, see kubectl get pullstatus -n kube-system secret-original-pull-secret -o yaml.',
   },
   {
     name: 'PullSecretEntriesRejected',
@@ -51,7 +51,7 @@ const ALERTS: readonly Alert[] = [
     severity: 'info',
     summary: '{{ $value }} entries of additional-pull-secret in {{ $labels.scope }} cannot be used',
     description:
-      'The other entries are in place. Each verdict is in kubectl get pullstatus -n kube-system secret-additional-pull-secret -o yaml.',
+      'The other entries are used. For each verdict, see kubectl get pullstatus -n kube-system secret-additional-pull-secret -o yaml.',
   },
 ];
 
@@ -105,11 +105,11 @@ function checkShape(
   if (options?.shape !== 'upstream') return [];
   const inGit = {
     path: ['agent', 'shape'],
-    text: 'the upstream shape holds a hash of the credentials, which git does not know: expected delivery "reconciler"',
+    text: 'shape "upstream" has a hash of the credentials, which git does not know: expected delivery "reconciler"',
   };
   const noImage = {
     path: ['agent', 'image'],
-    text: 'the upstream shape starts control-plane-operator, which our image does not hold: expected the image of HyperShift',
+    text: 'shape "upstream" starts control-plane-operator, which our image does not have: expected the image of HyperShift',
   };
   if (delivery === 'gitops') return [inGit];
   return options.image === undefined ? [noImage] : [];

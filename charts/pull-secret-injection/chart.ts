@@ -53,7 +53,7 @@ const ALERTS: readonly Alert[] = [
     for: '30m',
     summary: '{{ $value }} namespaces lack Secrets of profile {{ $labels.profile }} of {{ $labels.scope }}',
     description:
-      'Copies that are there stay as they are. The reason is in the conditions of the profile (kubectl get pullcreds). Namespaces whose own owners have to act are not counted; they are in kubectl get pullstatus -A.',
+      'Existing copies stay unchanged. The conditions of the profile have the reason (kubectl get pullcreds). Namespaces whose owners must act are not counted; see kubectl get pullstatus -A.',
   },
   {
     name: 'PodsStuckWithoutPullSecret',
@@ -62,7 +62,7 @@ const ALERTS: readonly Alert[] = [
     summary:
       '{{ $value }} pods of namespace {{ $labels.namespace }} cannot pull and lack pull secrets of their profiles',
     description:
-      'They were created while nothing injected; new pods get the secrets. The pods are in kubectl get pullstatus -n {{ $labels.namespace }} podlist-{{ $labels.namespace }} -o yaml.',
+      'They were created without injection; new pods get the secrets. List them: kubectl get pullstatus -n {{ $labels.namespace }} podlist-{{ $labels.namespace }} -o yaml.',
   },
 ];
 

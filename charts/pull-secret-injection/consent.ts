@@ -61,8 +61,8 @@ export function consentPolicy(): readonly KubeObject[] {
       const at = `${sources}[${source}]`;
       return {
         expression: `size(object.spec.secrets) <= ${secret} || !has(${sources}) || size(${sources}) <= ${source} || ${mayGet(`${at}.namespace`, `${at}.name`)}`,
-        message: `you may not get the Secret that spec.secrets[${secret}].sources[${source}] names`,
-        messageExpression: `'you may not get Secret "' + ${at}.namespace + '/' + ${at}.name + '", which spec.secrets[${secret}].sources[${source}] names: ask its owner for the verb "get", or name another source'`,
+        message: `you cannot get the Secret of spec.secrets[${secret}].sources[${source}]`,
+        messageExpression: `'you cannot get Secret "' + ${at}.namespace + '/' + ${at}.name + '" of spec.secrets[${secret}].sources[${source}]: ask its owner for the verb "get", or name another source'`,
       };
     }),
   });
@@ -77,8 +77,8 @@ export function grantConsentPolicy(): readonly KubeObject[] {
       const secret = `object.spec.secrets[${at}].name`;
       return {
         expression: `size(object.spec.secrets) <= ${at} || ${mayGet('object.metadata.namespace', secret)}`,
-        message: `you may not get the Secret that spec.secrets[${at}] names`,
-        messageExpression: `'you may not get Secret "' + object.metadata.namespace + '/' + ${secret} + '", which spec.secrets[${at}] names: ask its owner to grant it'`,
+        message: `you cannot get the Secret of spec.secrets[${at}]`,
+        messageExpression: `'you cannot get Secret "' + object.metadata.namespace + '/' + ${secret} + '" of spec.secrets[${at}]: ask its owner to grant it'`,
       };
     }),
   });
@@ -116,15 +116,15 @@ export function sidecarSetConsentPolicy(): readonly KubeObject[] {
       },
       {
         expression: `!(${PINNED}) || ${mayGet(SOURCE_NAMESPACE)}`,
-        message: 'a pinned revision may name any Secret: you may not get all of the source namespace',
-        messageExpression: `'spec.injectionStrategy.revision may name any Secret, and you may not get all Secrets of namespace "' + ${SOURCE_NAMESPACE} + '": ask for the verb "get" there, or remove the pin or the annotation pullwright.dev/source-namespace'`,
+        message: 'a pinned revision may name any Secret: you cannot get all Secrets of the source namespace',
+        messageExpression: `'spec.injectionStrategy.revision may name any Secret, and you cannot get all Secrets of namespace "' + ${SOURCE_NAMESPACE} + '": ask for the verb "get" there, or remove the pin or the annotation pullwright.dev/source-namespace'`,
       },
       ...checks(MAX_SET_SECRETS, (at) => {
         const secret = `${list}[${at}].?name.orValue('')`;
         return {
           expression: `!has(${list}) || size(${list}) <= ${at} || ${mayGet(SOURCE_NAMESPACE, secret)}`,
-          message: `you may not get the Secret that spec.imagePullSecrets[${at}] names`,
-          messageExpression: `'you may not get Secret "' + ${SOURCE_NAMESPACE} + '/' + ${secret} + '": ask its owner for the verb "get", or remove the annotation pullwright.dev/source-namespace'`,
+          message: `you cannot get the Secret of spec.imagePullSecrets[${at}]`,
+          messageExpression: `'you cannot get Secret "' + ${SOURCE_NAMESPACE} + '/' + ${secret} + '": ask its owner for the verb "get", or remove the annotation pullwright.dev/source-namespace'`,
         };
       }),
     ],
@@ -165,13 +165,11 @@ export function guardPolicy(
     validations: [
       {
         expression: `request.operation == 'DELETE' || (object.type == 'kubernetes.io/dockerconfigjson' && (${owned('object')}${isNamed}))`,
-        message:
-          'the reconciler of Pullwright writes only pull secrets that carry the label pullwright.dev/owner',
+        message: 'the reconciler of Pullwright writes only pull secrets with the label pullwright.dev/owner',
       },
       {
         expression: `request.operation == 'CREATE' || ${owned('oldObject')} || (request.operation == 'UPDATE' && ${offered})${isNamed}`,
-        message:
-          'the reconciler of Pullwright changes and deletes only Secrets that it made or that their owner hands over',
+        message: 'the reconciler of Pullwright changes and deletes only Secrets that it created or may adopt',
       },
     ],
   });
@@ -214,8 +212,8 @@ export function collisionPolicy(): readonly KubeObject[] {
       {
         expression:
           'params.metadata.name == object.metadata.name || has(params.metadata.deletionTimestamp) || (has(params.spec.successor) && params.spec.successor == object.metadata.name) || !variables.collides || variables.did',
-        message: 'another profile brings another Secret of the same name to the same namespaces',
-        messageExpression: `'profile "' + params.metadata.name + '" brings another Secret "' + object.spec.secrets.filter(s, ${rivals('s', 'params')})[0].name + '" to namespaces that this one selects too: use another name, or have it name its successor: spec.successor: ' + object.metadata.name`,
+        message: 'another profile delivers a different Secret of the same name to the same namespaces',
+        messageExpression: `'profile "' + params.metadata.name + '" delivers a different Secret "' + object.spec.secrets.filter(s, ${rivals('s', 'params')})[0].name + '" to namespaces that this one selects too: use another name, or set in that profile spec.successor: ' + object.metadata.name`,
       },
     ],
   });

@@ -307,7 +307,7 @@ function agentPods(options: AgentOptions): AccountBound {
     validations: [
       {
         expression: `${GOES}${rendered.map(({ spec }) => `object.spec == ${celOf(spec, 'daemonSet')}`).join(' || ')}`,
-        message: `this account of Pullwright brings to nodes the agent as it is rendered, of the image ${options.image}, and nothing else`,
+        message: `this account of Pullwright may write only the rendered agent with image ${options.image}`,
       },
     ],
   };
@@ -332,7 +332,8 @@ function agentRoles(options: AgentOptions): AccountBound {
     validations: [
       {
         expression: `${GOES}!has(object.aggregationRule) && (request.name == '${NAMES.syncer}' ? ${byNamespace(options, 'Role', 'rules')} : ${others})`,
-        message: 'this account of Pullwright gives the agent the rendered rights, and others Secrets by name',
+        message:
+          'this account of Pullwright may grant the agent only the rendered permissions, and others only Secrets by name',
       },
     ],
   };
@@ -346,7 +347,7 @@ function agentBindings(options: AgentOptions): AccountBound {
     validations: [
       {
         expression: `${GOES}object.roleRef.name == '${NAMES.syncer}' && object.roleRef.kind == (request.resource.resource == 'rolebindings' ? 'Role' : 'ClusterRole') && ${byNamespace(options, 'RoleBinding', 'subjects')}`,
-        message: `this account of Pullwright binds the role ${NAMES.syncer} alone, and for the ServiceAccount ${NAMES.namespace}/${NAMES.syncer} alone`,
+        message: `this account of Pullwright may bind only the role ${NAMES.syncer}, and only to ServiceAccount ${NAMES.namespace}/${NAMES.syncer}`,
       },
     ],
   };
@@ -464,13 +465,13 @@ const SUBJECT = `Secret ${NAMES.namespace}/${NAMES.additional}`;
 
 const HAS_TYPE: Validation = {
   expression: `object.type == '${NAMES.secretType}'`,
-  message: `${SUBJECT} has another type than ${NAMES.secretType}: delete it and create it with that type`,
+  message: `${SUBJECT} must be of type ${NAMES.secretType}: delete it and create it with that type`,
   messageExpression: `'${SUBJECT} has type ' + object.type + ', expected ${NAMES.secretType}: delete it and create it with that type'`,
 };
 
 const HAS_KEY: Validation = {
   expression: `has(object.data) && '${NAMES.dataKey}' in object.data`,
-  message: `${SUBJECT} has no key ${NAMES.dataKey}: nothing of it is merged until it has one`,
+  message: `${SUBJECT} must have the key ${NAMES.dataKey}: nothing is merged without it`,
 };
 
 function policy(

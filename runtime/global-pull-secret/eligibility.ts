@@ -102,7 +102,7 @@ export function nodeDecision(
     act: 'report',
     eligible: label === 'true',
     reason: 'EligibilityOverridden',
-    message: `label "${GLOBAL_PULL_SECRET.nodeLabel}" is "${label}" and was set by another field manager, where the NodePool calls for ${eligible ? '"true"' : 'no label'} (${reason}); remove the label to give the decision back`,
+    message: `label "${GLOBAL_PULL_SECRET.nodeLabel}" is "${label}" and was set by another field manager, but the NodePool requires ${eligible ? '"true"' : 'no label'} (${reason}); remove the label to restore the automatic value`,
   };
 }
 

@@ -27,7 +27,7 @@ const agent = z
     shape: z
       .enum(['pullwright', 'upstream'])
       .exactOptional()
-      .describe('"upstream" is the DaemonSet of HyperShift, field by field; needs delivery "reconciler"'),
+      .describe('"upstream" is the DaemonSet of HyperShift, field by field; requires delivery "reconciler"'),
     security: z
       .enum(['privileged', 'restricted'])
       .exactOptional()
@@ -41,7 +41,7 @@ const agent = z
     foreign: z
       .enum(['drop', 'keep'])
       .exactOptional()
-      .describe("Entries that others put into the kubelet's file"),
+      .describe("Entries that others add to the kubelet's file"),
     restart: z
       .enum(['on-change', 'on-removal', 'never'])
       .exactOptional()
@@ -49,15 +49,15 @@ const agent = z
     restartWindow: z
       .union([z.literal('auto'), durationField()])
       .exactOptional()
-      .describe('Window over which restarts spread, such as "5m"; "auto" books turns and needs a token'),
+      .describe('Window over which restarts spread, such as "5m"; "auto" books turns and requires a token'),
     watch: z
       .boolean()
       .exactOptional()
-      .describe('Each agent watches the two Secrets beside their mounts; default true; needs a token'),
+      .describe('Each agent also watches the two Secrets; default true; requires a token'),
     report: z
       .boolean()
       .exactOptional()
-      .describe('Each agent writes a PullStatus and Events about its node; default true; needs a token'),
+      .describe('Each agent writes a PullStatus and Events about its node; default true; requires a token'),
     maxUnavailable: countOrPercent()
       .exactOptional()
       .describe('Pods replaced at once when the DaemonSet changes'),
@@ -66,8 +66,8 @@ const agent = z
       .describe('Its priority class; default by the kind of the cluster'),
     resources: z
       .strictObject({
-        requests: labelMap().exactOptional().describe('What it is sure to get'),
-        limits: labelMap().exactOptional().describe('What it may use at most'),
+        requests: labelMap().exactOptional().describe('Resource requests'),
+        limits: labelMap().exactOptional().describe('Resource limits'),
       })
       .exactOptional()
       .describe('CPU and memory of the agent'),
@@ -75,7 +75,7 @@ const agent = z
       .array(
         z.strictObject({
           key: z.string().exactOptional().describe('Key of a taint; none for all'),
-          operator: z.enum(['Exists', 'Equal']).exactOptional().describe('Whether the value counts'),
+          operator: z.enum(['Exists', 'Equal']).exactOptional().describe('Whether the value must match'),
           value: z.string().exactOptional().describe('Value of the taint, for Equal'),
           effect: z
             .enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute'])
@@ -88,7 +88,7 @@ const agent = z
     alsoNodes: z
       .array(labelMap().refine((one) => Object.keys(one).length > 0, 'expected at least one label'))
       .exactOptional()
-      .describe('Nodes beside the eligible ones: any of these label maps'),
+      .describe('More nodes than the eligible ones: any of these label maps'),
     metrics: z
       .strictObject({
         tlsSecret: dnsName().describe('Secret in kube-system with tls.crt, tls.key and ca.crt'),
@@ -101,8 +101,8 @@ const agent = z
       .max(65535)
       .exactOptional()
       .describe('Port of /healthz and /readyz on the node'),
-    logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional().describe('What is logged'),
-    janitor: z.boolean().exactOptional().describe('Remove CRI-O auth files that nothing uses any more'),
+    logLevel: z.enum(['debug', 'info', 'warn', 'error']).exactOptional().describe('Log level'),
+    janitor: z.boolean().exactOptional().describe('Remove unused CRI-O auth files'),
   })
   .refine((one) => one.seLinuxType === undefined || one.security === 'restricted', {
     path: ['seLinuxType'],
@@ -118,13 +118,13 @@ const platforms = z.array(z.string().min(1)).min(1);
 
 export const schema = z.strictObject({
   agent: agent.exactOptional().describe('The node agent'),
-  source: secretSourceSchema.exactOptional().describe('What makes additional-pull-secret'),
+  source: secretSourceSchema.exactOptional().describe('Source of additional-pull-secret'),
   enforce: enforce.exactOptional().describe('Admission policy for additional-pull-secret'),
-  mode: mode.exactOptional().describe("Beside HyperShift's own operator"),
+  mode: mode.exactOptional().describe("How to coexist with HyperShift's operator"),
   platforms: platforms.exactOptional().describe('Platforms whose Replace pools are eligible'),
   nodes: labelSelectorSchema('nodes')
     .exactOptional()
-    .describe('Label selector of nodes that get the credentials beside those of eligible pools'),
+    .describe('Label selector of nodes that get the credentials in addition to eligible pools'),
   removals: z
     .strictObject({
       share: z.number().min(0).max(1).exactOptional().describe('Share of its entries; default 0.5'),
@@ -133,11 +133,11 @@ export const schema = z.strictObject({
         .describe('A held removal proceeds after this long; default never'),
     })
     .exactOptional()
-    .describe("What a change of the platform's pull secret may remove without a confirmation"),
+    .describe("What a change of the platform's pull secret may remove unconfirmed"),
   createConfigNamespace: z
     .boolean()
     .exactOptional()
-    .describe('Render Namespace openshift-config where it is missing'),
+    .describe('Render Namespace openshift-config if it is missing'),
 });
 
 /** The section as written in the fleet file. */
@@ -197,7 +197,7 @@ const runTimeSchema = z.strictObject({
     // Upstream's DaemonSet starts control-plane-operator, which our images do not contain.
     .refine((one) => one.shape !== 'upstream' || one.image !== undefined, {
       path: ['image'],
-      error: 'shape "upstream" needs the image of HyperShift that holds control-plane-operator',
+      error: 'shape "upstream" requires a HyperShift image with control-plane-operator',
     })
     .default({}),
 });

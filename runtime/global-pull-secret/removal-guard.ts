@@ -117,7 +117,7 @@ function covers(entries: readonly Keyed[], repository: string): boolean {
 export function lostRemoval(input: Omit<RemovalInput, 'before' | 'after'>): PendingRemoval | undefined {
   const { held, confirmed } = input;
   if (held === undefined || confirmed.includes(held.hash)) return undefined;
-  const message = 'had lost entries when the copy that kept them was deleted';
+  const message = 'was missing entries when the copy that kept them was deleted';
   return whileWaiting({ ...held, reason: 'CopyDeleted', message, keys: [] }, input);
 }
 
@@ -129,7 +129,7 @@ const MAX_NAMES = 5;
 
 /** Message text: the removal and the held keys. */
 export function removalText({ message, keys }: Pick<PendingRemoval, 'message' | 'keys'>): string {
-  if (keys.length === 0) return `${message}: those that nodes have stay`;
+  if (keys.length === 0) return `${message}: entries on nodes stay`;
   const names = someOf(
     keys.map((key) => `"${key}"`),
     MAX_NAMES,

@@ -105,13 +105,13 @@ export const secretSourceSchema = z
         refreshInterval: durationField().exactOptional().describe('Default: 1h'),
       })
       .exactOptional()
-      .describe('From a secret store, by the External Secrets Operator'),
+      .describe('From a secret store, synced by the External Secrets Operator'),
     sealedSecret: z
       .strictObject({
         encrypted: z
-          .base64('expected what "kubeseal --raw" printed')
-          .refine(isEncrypted, 'this is not a sealed value: expected what "kubeseal --raw" printed')
-          .describe('What "kubeseal --raw" printed for the key .dockerconfigjson'),
+          .base64('expected the output of "kubeseal --raw"')
+          .refine(isEncrypted, 'not a sealed value: expected the output of "kubeseal --raw"')
+          .describe('Output of "kubeseal --raw" for the key .dockerconfigjson'),
         scope: z
           .enum(['strict', 'namespace-wide', 'cluster-wide'])
           .exactOptional()

@@ -15,7 +15,7 @@ export interface Cause {
 export const TENANTS_CAUSE: Cause = {
   type: 'TargetsFree',
   reasons: ['ForeignObject', 'Terminating', 'QuotaExceeded'],
-  well: 'No foreign Secret and no quota prevents a copy',
+  well: 'No copy is blocked by a foreign Secret or a quota',
 };
 
 /** Most urgent first. */
@@ -33,12 +33,12 @@ export const CAUSES: readonly Cause[] = [
   {
     type: 'NamesFree',
     reasons: ['Collision', 'SourceInPlace'],
-    well: 'No other profile holds a name that this one asks for',
+    well: 'No Secret name conflicts with another profile',
   },
   {
     type: 'WritesAccepted',
     reasons: ['Forbidden', 'AdmissionDenied', 'WriteRefused'],
-    well: 'Neither rights nor an admission policy refuse a copy',
+    well: 'No copy is denied by RBAC or an admission policy',
   },
   TENANTS_CAUSE,
 ];

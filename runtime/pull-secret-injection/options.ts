@@ -64,9 +64,9 @@ export function exemptionOf(pod: PlannedPod, options: InjectionOptions): Exempti
 // The section `systems.pull-secret-injection` of a fleet, and its validation.
 
 const certificates = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('service-ca').describe("OpenShift's service CA makes it") }),
+  z.strictObject({ kind: z.literal('service-ca').describe("Issued by OpenShift's service CA") }),
   z.strictObject({
-    kind: z.literal('cert-manager').describe('cert-manager makes it'),
+    kind: z.literal('cert-manager').describe('Issued by cert-manager'),
     issuer: z
       .strictObject({
         kind: z.enum(['Issuer', 'ClusterIssuer']).describe('Its kind'),
@@ -75,8 +75,8 @@ const certificates = z.discriminatedUnion('kind', [
       .describe('The issuer of cert-manager'),
   }),
   z.strictObject({
-    kind: z.literal('manual').describe('A person makes it'),
-    caBundle: z.string().min(1).describe('Certificates of the authority, PEM in Base64'),
+    kind: z.literal('manual').describe('Created manually'),
+    caBundle: z.string().min(1).describe('CA certificates, PEM in Base64'),
   }),
 ]);
 
@@ -85,15 +85,17 @@ export const schema = z.strictObject({
   admission: z
     .enum(['policy', 'webhook', 'none'])
     .exactOptional()
-    .describe('Who adds names to pods: "policy" needs Kubernetes 1.36, "webhook" runs in the cluster'),
-  certificates: certificates.exactOptional().describe("Where the webhook's certificate comes from"),
-  excludedNamespaces: z.array(dnsLabel()).exactOptional().describe('Namespaces whose pods are left alone'),
+    .describe(
+      'What injects names into pods: "policy" requires Kubernetes 1.36, "webhook" runs in the cluster',
+    ),
+  certificates: certificates.exactOptional().describe("Source of the webhook's certificate"),
+  excludedNamespaces: z.array(dnsLabel()).exactOptional().describe('Namespaces whose pods are ignored'),
   namespaces: z
     .array(dnsLabel())
     .min(1)
     .exactOptional()
     .describe(
-      'The only namespaces that the system works in, sources included: rights to Secrets and pods are a Role in each of them',
+      'The only namespaces that the system uses, sources included: access to Secrets and pods is a Role in each',
     ),
   trustedLabelKeys: z
     .array(z.string().min(1).max(317))
@@ -104,13 +106,13 @@ export const schema = z.strictObject({
     .min(1)
     .exactOptional()
     .describe(
-      "Names under which copies may be written; narrows the reconciler's rights. With namespaces also what it may read, beside the sources of profiles",
+      'The only names under which the reconciler may write copies. With namespaces, it may also read only these and the sources of profiles',
     ),
-  audit: z.boolean().exactOptional().describe('Report pods that lack names'),
+  audit: z.boolean().exactOptional().describe('Report pods with missing names'),
   withoutContainers: z
     .boolean()
     .exactOptional()
-    .describe('SidecarSets inject also where no matching set brings a container'),
+    .describe('SidecarSets inject even when no matching set has a container'),
   removals: z
     .strictObject({
       share: z.number().min(0).max(1).exactOptional().describe('Share of its copies; default 0.2'),
@@ -118,17 +120,17 @@ export const schema = z.strictObject({
     })
     .exactOptional()
     .describe(
-      'What one change may take of the copies of a profile or SidecarSet without a confirmation; more than both is held',
+      'Copies of a profile or SidecarSet that one change may remove unconfirmed; a removal above both limits is held',
     ),
   sidecarSetCrd: z
     .boolean()
     .exactOptional()
-    .describe('Render the definition of SidecarSet, for clusters without Kruise'),
+    .describe('Render the CRD of SidecarSet, for clusters without Kruise'),
   profiles: z
     .array(
       z.strictObject({
         name: dnsName().describe('Name of the profile'),
-        spec: z.record(z.string(), z.unknown()).describe('As in the kind PullSecretProfile'),
+        spec: z.record(z.string(), z.unknown()).describe('Spec of the PullSecretProfile'),
       }),
     )
     .exactOptional()
@@ -187,14 +189,11 @@ export function profileProblems({
       ...(read.ok ? [] : read.problems),
       ...broughtBy(input)
         .filter(({ name }) => secretNames?.includes(name) === false)
-        .map(
-          ({ name }) =>
-            `brings Secret "${name}", which secretNames does not let the reconciler write: add it there`,
-        ),
+        .map(({ name }) => `delivers Secret "${name}", which is not in secretNames: add it there`),
       ...profiles.slice(0, index).flatMap((earlier) => rivalry(input, earlier)),
       ...[...homes]
         .filter((home) => namespaces?.includes(home) === false)
-        .map((home) => `has a source in namespace "${home}", which namespaces does not name: add it there`),
+        .map((home) => `has a source in namespace "${home}", which is not in namespaces: add it there`),
     ];
     return texts.map((text) => ({ path: ['profiles', index], text }));
   });
@@ -219,7 +218,7 @@ function rivalry(later: ProfileInput, earlier: ProfileInput): readonly string[] 
   );
   if (found === undefined) return [];
   return [
-    `brings another Secret "${found.name}" than profile "${earlier.name}" to the same namespaces, which collide: use another name, or say in one of them that the other is its successor`,
+    `delivers a different Secret "${found.name}" to the same namespaces as profile "${earlier.name}": use another name, or set spec.successor in one of them`,
   ];
 }
 

@@ -153,7 +153,7 @@ export const BAD_FLEETS: readonly (readonly [
     section(
       `source: { sealedSecret: { encrypted: ${Buffer.from(`{"auths":{"a":{"auth":"${plantedAuth('sealed')}"}}}`).toString('base64')} } }`,
     ),
-    [/this is not a sealed value/],
+    [/not a sealed value/],
   ],
   [
     'a credential as a field',

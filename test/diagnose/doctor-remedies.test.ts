@@ -28,14 +28,15 @@ const rows: readonly Row[] = [
     name: 'no policy is served',
     reason: 'a new pod would be no better off',
     owner: REPLICA_SET,
-    injecting: no('PolicyNotServed', 'The cluster serves no MutatingAdmissionPolicy'),
-    advice: /^A new pod would lack it too: PolicyNotServed: The cluster serves no MutatingAdmissionPolicy$/,
+    injecting: no('PolicyNotServed', 'The API server does not serve MutatingAdmissionPolicy'),
+    advice:
+      /^A new pod would lack it too: PolicyNotServed: The API server does not serve MutatingAdmissionPolicy$/,
   },
   {
     name: 'admission is off',
     reason: 'the same',
     owner: REPLICA_SET,
-    injecting: no('AdmissionOff', 'Neither policy nor webhook is switched on'),
+    injecting: no('AdmissionOff', 'Neither policy nor webhook is enabled'),
     advice: /^A new pod would lack it too: AdmissionOff: Neither/,
   },
   {
@@ -63,7 +64,7 @@ const rows: readonly Row[] = [
     name: 'a folder, of which nobody knows how admission is',
     reason: 'what its profile says there is how a reconciler without options would find it',
     owner: REPLICA_SET,
-    injecting: no('AdmissionOff', 'Neither policy nor webhook is switched on'),
+    injecting: no('AdmissionOff', 'Neither policy nor webhook is enabled'),
     live: false,
     advice: ANOTHER,
   },

@@ -45,7 +45,7 @@ test('both gone: what we brought is removed after a minute in which they did not
   assert.deepEqual(node.keys(), ['theirs.example.com']);
   assert.equal(node.look().wanted?.removes, true);
   node.settle();
-  assert.match(node.look().idle ?? '', /nothing to bring/);
+  assert.match(node.look().idle ?? '', /nothing to sync/);
 });
 
 test('both gone by a watch that is open: what we brought is removed at once', () => {

@@ -91,7 +91,7 @@ table(
       name: 'dry run of a daemon',
       reason: 'it would never end',
       args: ['--dry-run'],
-      text: /--dry-run needs --once/,
+      text: /--dry-run requires --once/,
     },
     {
       name: 'healthz of another protocol',

@@ -209,7 +209,7 @@ table(
       reason: 'the kubelet stops at the first',
       text: `{"auths":{"g":{"auth":5},${GOOD}}}`,
       rest: `{"auths":{${GOOD}}}`,
-      says: /^an entry stands twice/,
+      says: /^an entry is duplicated/,
     },
   ] satisfies Part[],
   ({ text: given, rest, says }) => {

@@ -1,4 +1,4 @@
-/** Entries that others put into the kubelet's file. */
+/** Entries that others add to the kubelet's file. */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {

@@ -133,7 +133,7 @@ for (const [name, spoil, words] of [
   ['masked', (node: TestNode) => node.machine.mask(), /masked/i],
   ['missing', (node: TestNode) => node.machine.unit(undefined), /not found/i],
 ] as const) {
-  test(`a kubelet unit that is ${name}: the reason is said, the old file is back`, async (node) => {
+  test(`a kubelet unit that is ${name}: the reason is said, the old file was restored`, async (node) => {
     node.original.swap(OLD);
     const agent = node.agent();
     await inSync(agent);

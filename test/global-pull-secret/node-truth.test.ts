@@ -55,7 +55,7 @@ test('between a rotation and the nodes, the reports of before count for nothing'
   one.hosted.set(additional(config({ 'new.example': auth('rotated') })));
   one.reconcile();
   assert.equal(one.condition('additional'), 'False NodesBehind');
-  assert.match(one.message(), /a \(its agent has synced another state of the pull secret\)/);
+  assert.match(one.message(), /a \(its agent has synced another version of the pull secret\)/);
   one.settled('a');
   one.reconcile();
   assert.equal(one.condition('additional'), 'False NodesBehind', 'it looked, before its mount changed');

@@ -75,7 +75,7 @@ const ROWS: readonly Row[] = [
     name: "upstream's shape with our image",
     reason: 'our image has no control-plane-operator',
     agent: { shape: 'upstream' },
-    wanted: 'agent.image: shape "upstream" needs the image of HyperShift',
+    wanted: 'agent.image: shape "upstream" requires a HyperShift image',
   },
   {
     name: 'a list',

@@ -76,9 +76,9 @@ test('nothing is taken before it is confirmed, and the plan names each object, w
   assert.equal(one.condition('original'), 'False TakeoverHeld');
   assert.equal(one.condition('additional'), 'False TakeoverHeld');
   for (const part of [
-    /Secret\/kube-system\/original-pull-secret \(of hosted-cluster-config-operator-manager\) gets the platform's/,
-    /Secret\/kube-system\/global-pull-secret \(of [^)]+\) gets the merge/,
-    /DaemonSet\/kube-system\/global-pull-secret-syncer \(of [^)]+\) is deleted and created again/,
+    /Secret\/kube-system\/original-pull-secret \(owner hosted-cluster-config-operator-manager\) gets the platform's/,
+    /Secret\/kube-system\/global-pull-secret \(owner [^)]+\) gets the merge/,
+    /DaemonSet\/kube-system\/global-pull-secret-syncer \(owner [^)]+\) is deleted and recreated/,
   ])
     assert.match(readiness(one), part);
   assert.equal(codesIn(readiness(one)).split(',').length, 3);
@@ -161,7 +161,7 @@ for (const type of ['AWS', 'Azure'])
     const one = beside(config({ 'r.io': auth('tenant') }), type);
     one.reconcile();
     assert.equal(one.condition('original'), 'False TakeoverImpossible');
-    assert.match(readiness(one), /no way to take them over\. Set mode to "auto" or "observe"/);
+    assert.match(readiness(one), /a takeover is not possible\. Set mode to "auto" or "observe"/);
     const held = beside(config({ 'r.io': auth('tenant') }));
     held.reconcile();
     confirm(one, codesIn(readiness(held)));

@@ -86,10 +86,10 @@ test('changes no pull secret of another owner, in any namespace', async () => {
     };
     await plane.apply(secret);
     const path = `/api/v1/namespaces/${namespace}/secrets/of-others`;
-    await refused(/changes and deletes only Secrets that it made/, (query) =>
+    await refused(/changes and deletes only Secrets that it created/, (query) =>
       account.request('DELETE', `${path}?${query}`),
     );
-    await refused(/writes only pull secrets that carry|changes and deletes only/, (query) =>
+    await refused(/writes only pull secrets with|changes and deletes only/, (query) =>
       apply(path, { ...secret, metadata: { ...secret.metadata, labels: { a: 'b' } } }, query),
     );
   }

@@ -72,7 +72,7 @@ table(
       reason: 'no object has as many',
       spec: `"${'a'.repeat(10 * MIB)}"`,
       status: 413,
-      says: /at most 3145728 bytes are read/,
+      says: /at most 3145728 bytes are allowed/,
     },
     {
       name: 'a spec that is no end of lists',

@@ -39,7 +39,7 @@ table<RivalCase>(
       name: 'an order before everybody',
       reason: 'an author must not take what another holds',
       rival: brings('rival', 'tenant/quay', { order: -1_000_000 }),
-      says: /"platform" brings another Secret "reg" to "shop"/,
+      says: /"platform" delivers a different Secret "reg" to "shop"/,
     },
     {
       name: 'a source that is not there',

@@ -28,7 +28,7 @@ table<Row>(
       name: 'secretNames without a name that a profile writes',
       reason: 'the reconciler would be refused by the API server',
       config: { secretNames: ['other'], profiles: [{ name: 'team', spec }] },
-      says: [/brings Secret "reg", which secretNames does not let the reconciler write: add it there/],
+      says: [/delivers Secret "reg", which is not in secretNames: add it there/],
     },
     {
       name: 'secretNames with it',
@@ -45,7 +45,7 @@ table<Row>(
       name: 'two profiles that bring different Secrets under one name everywhere',
       reason: 'the API server would refuse the later one',
       config: { profiles: [{ name: 'team', spec }, rival({})] },
-      says: [/brings another Secret "reg" than profile "team" to the same namespaces/],
+      says: [/delivers a different Secret "reg" to the same namespaces as profile "team"/],
     },
     {
       name: 'one of them in fewer namespaces',
@@ -53,7 +53,7 @@ table<Row>(
       config: {
         profiles: [rival({ namespaceSelector: { matchLabels: { a: 'b' } } }), { name: 'team', spec }],
       },
-      says: [/than profile "rival"/],
+      says: [/as profile "rival"/],
     },
     ...[
       { name: 'in namespaces of other labels', more: { namespaceSelector: { matchLabels: { a: 'c' } } } },
@@ -75,7 +75,7 @@ table<Row>(
       name: 'namespaces without that of a source',
       reason: 'the rights of the same fleet do not reach it',
       config: { namespaces: ['a'], profiles: [{ name: 'team', spec }] },
-      says: [/has a source in namespace "platform", which namespaces does not name: add it there/],
+      says: [/has a source in namespace "platform", which is not in namespaces: add it there/],
     },
     {
       name: 'namespaces with that of a source',

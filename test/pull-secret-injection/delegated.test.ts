@@ -80,7 +80,7 @@ test('who may not read a Secret cannot give it away', async () => {
     metadata: { name: 'mine', namespace: 'platform' },
   });
   assert.equal(status, 422);
-  assert.match(String(body.message), /you may not get Secret "platform\/quay"/);
+  assert.match(String(body.message), /you cannot get Secret "platform\/quay"/);
 });
 
 test('an author cannot take the name: refused at once where it can be seen', async () => {
@@ -95,7 +95,7 @@ test('an author cannot take the name: refused at once where it can be seen', asy
   await eventually(async () => {
     const { status, body } = await author.client.request('POST', `${PROFILES}?dryRun=All`, rival);
     assert.equal(status, 422, JSON.stringify(body));
-    assert.match(String(body.message), /profile "platform" brings another Secret "reg"/);
+    assert.match(String(body.message), /profile "platform" delivers a different Secret "reg"/);
   });
 });
 

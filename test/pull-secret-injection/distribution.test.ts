@@ -150,7 +150,7 @@ test('onCollision: Fail writes nothing when sources disagree', () => {
   assert.equal(seen.secret('shop', 'reg'), undefined);
   assert.match(
     readyMessage(seen.status('PullSecretProfile', 'team')),
-    /"platform\/quay" and "platform\/ghcr" name/,
+    /"platform\/quay" and "platform\/ghcr" have/,
   );
   const same = source('platform/ghcr', `{"auths":{"https://quay.io/":{"auth":"${plantedAuth('quay.io')}"}}}`);
   assert.ok(
@@ -168,7 +168,7 @@ test('a collision shows no user info of a registry key', () => {
   );
   assert.ok(a !== undefined && b !== undefined);
   const { conditions } = scene([shop, strict, a, b]).status('PullSecretProfile', 'team') ?? {};
-  assert.match(JSON.stringify(conditions), /name \\"https:\/\/quay\.io\\" with different credentials/);
+  assert.match(JSON.stringify(conditions), /have different credentials for \\"https:\/\/quay\.io\\"/);
   assert.equal(findPlanted(JSON.stringify(conditions)), undefined);
 });
 
@@ -342,11 +342,7 @@ test('a withdrawn grant takes its entries out even while another source is broke
 });
 
 for (const [type, spec, says] of [
-  [
-    'Ready',
-    { ...(one.spec as object), mode: 'Distribute' },
-    /The one namespace that is selected holds the Secrets/,
-  ],
+  ['Ready', { ...(one.spec as object), mode: 'Distribute' }, /The selected namespace has the Secrets/],
   [
     'SecretsPresent',
     { mode: 'Inject', secrets: [{ name: 'reg' }] },

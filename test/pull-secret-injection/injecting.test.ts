@@ -67,13 +67,13 @@ test('without a ready endpoint nothing answers', async () => {
 
 test('with an endpoint that does not inject, the pod that is tried shows it', async () => {
   await plane.apply(endpoints(true));
-  await injecting(/^False NotInjected: A pod that was tried in namespace "shop" lacks reg/);
+  await injecting(/^False NotInjected: A dry-run pod in namespace "shop" lacks reg/);
 });
 
 test('with a webhook that does, the pod comes back with the names', async () => {
   const webhook = host.start();
   await host.callAt(await webhook.port());
-  await injecting(/^True Webhook: .* \(1 ready\): one was tried in namespace "shop"$/);
+  await injecting(/^True Webhook: .* \(1 ready\): dry run passed in namespace "shop"$/);
   await plane.apply(endpoints(false));
   await injecting(/^False WebhookDown/);
   await webhook.stop();

@@ -162,7 +162,7 @@ test('pods that were created without the names are reported until they are gone'
   const stuck = { ...old, status: BACK_OFF };
   const after = seen.after([stuck]).status('PullStatus', 'podlist-shop', 'shop');
   assert.equal(ready(after), 'False PodsUninjected');
-  assert.match(JSON.stringify(after), /1 pod lacks .*, and 1 cannot pull; recreate what is stuck/);
+  assert.match(JSON.stringify(after), /1 pod lacks .*, and 1 cannot pull; recreate the stuck pods/);
   const off = scene([shop, team, stuck], { admission: 'none' }).status('PullStatus', 'podlist-shop', 'shop');
   assert.match(JSON.stringify(off), /and 1 cannot pull; new ones would lack them too: Neither policy nor/);
   assert.match(

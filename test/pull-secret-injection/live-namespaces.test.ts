@@ -80,7 +80,7 @@ test('a profile that selects everything is served in these alone, and says so', 
   await soon(async () => assert.match(await conditionOf(team, 'Ready'), /^True Current All 2 namespaces/));
   assert.match(
     await conditionOf(team, 'NamespacesServed'),
-    /^False OutsideNamespaces Of the namespaces that it selects .*"other".* left alone: .* work in "platform", "shop", "later" alone/,
+    /^False OutsideNamespaces Of the selected namespaces, .*"other".* ignored: .* to "platform", "shop", "later"/,
   );
   await soon(async () =>
     assert.deepEqual(await createPod(plane, { name: `a-${Date.now()}`, namespace: 'shop' }), {

@@ -141,7 +141,7 @@ test('a pinned revision distributes no Secret to an account that may not get it'
       SETS,
       pinnedTo({ revisionName: 'brings-1' }),
     );
-    assert.match(`${status} ${body.message}`, /^422 .*may name any Secret, and you may not get all Secrets/s);
+    assert.match(`${status} ${body.message}`, /^422 .*may name any Secret, and you cannot get all Secrets/s);
   });
   // One name is not enough: the revision may have any.
   for (const revision of [{ revisionName: 'brings-1' }, { customVersion: 'v1' }]) {

@@ -166,7 +166,7 @@ test('a grant that lacks a field is no withdrawal: copies stay, and no other nam
   assert.equal(said(next), 'False GrantUnclear');
   assert.match(
     readyMessage(next.status('PullSecretProfile', 'team')),
-    /^Cannot tell whether Secret "platform\/quay" is granted: .* lost a field on the way .*; copies stay/,
+    /^Cannot tell whether Secret "platform\/quay" is granted: .* was dropped .*; copies stay/,
   );
   assert.equal(ready(next.status('PullSecretGrant', 'teams', 'platform')), 'False GrantInvalid');
 });
@@ -182,7 +182,7 @@ test('a copy that a tenant deletes and holds back by a finalizer is that tenantâ
   assert.equal(conditionOf(next.status('PullSecretProfile', 'team'), 'TargetsFree'), 'False Terminating');
   assert.match(
     next.status('PullStatus', 'namespace-team-3', 'team-3')?.verdicts?.[0]?.message ?? '',
-    /waits for its finalizers: team\.example\/hold; take them off, then it is made again/,
+    /waits for finalizers: team\.example\/hold; remove them, then it is recreated/,
   );
 });
 

@@ -88,7 +88,7 @@ test('a profile is served in these alone; one of the cluster is not served for b
   for (const name of ['b', 'kube-system']) assert.equal(after.registries(name, 'reg'), undefined, name);
   assert.match(
     said(after, 'NamespacesServed', TEAM),
-    /^False OutsideNamespaces Of the namespaces that it selects "b" is left alone/,
+    /^False OutsideNamespaces Of the selected namespaces, "b" is ignored/,
   );
   assert.match(said(after, 'SourcesReady', TEAM), /^True/);
 });
@@ -105,7 +105,7 @@ test('a source that is not read takes nothing away, not for want of it either', 
   for (const about of [TEAM, ['PullSecretGrant', 'quay', 'hub']] as const)
     assert.match(
       said(after, 'Ready', about),
-      /^False SourceUnread Secret "hub\/quay" is not read: the fleet has pull-secret-injection work in "a" alone; add "hub" to its namespaces/,
+      /^False SourceUnread Secret "hub\/quay" is not read: the fleet limits pull-secret-injection to "a"; add "hub" to its namespaces/,
     );
   const status = after.status('PullSecretProfile', 'team') as { missingSources?: unknown } | undefined;
   assert.equal(status?.missingSources, undefined);

@@ -34,7 +34,7 @@ const BAD: Readonly<Record<string, readonly [copies: unknown, text: string]>> = 
     'labels["app.kubernetes.io/managed-by"]: is reserved',
   ],
   'a key with a space': [{ labels: { 'a b': 'c' } }, 'labels: "a b" is not a valid key'],
-  'a value with a space': [{ labels: { a: 'b c' } }, 'labels: "a" has a value that is not a label value'],
+  'a value with a space': [{ labels: { a: 'b c' } }, 'labels: "a" has an invalid label value'],
   'too many': [
     { labels: Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`k${at}`, 'v'])) },
     'labels: too many: 17: must have at most 16 items',
@@ -44,10 +44,7 @@ const BAD: Readonly<Record<string, readonly [copies: unknown, text: string]>> = 
     'annotations["a"]: too long: must have at most 1024 characters',
   ],
   'another option': [{ onSourceDeleted: 'remove' }, 'onSourceDeleted: "remove" is none of Keep, Remove'],
-  'a delay without a removal': [
-    { removeAfter: '1h' },
-    'removeAfter: has no meaning without onSourceDeleted: Remove',
-  ],
+  'a delay without a removal': [{ removeAfter: '1h' }, 'removeAfter: requires onSourceDeleted: Remove'],
   'a delay in words': [
     { onSourceDeleted: 'Remove', removeAfter: 'soon' },
     'removeAfter: invalid value "soon": must be a duration such as "30m" or "24h"',

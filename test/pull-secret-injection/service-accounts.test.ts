@@ -40,7 +40,7 @@ test('an account that enforces mountable secrets is skipped, and its owner and t
   assert.equal(conditionOf(about, 'AccountsServed'), 'False MountableSecretsEnforced');
   assert.match(
     about?.conditions.find(({ type }) => type === 'AccountsServed')?.message ?? '',
-    /^Pods of 1 ServiceAccount get nothing, because it enforces mountable secrets .*: "shop\/strict"; /,
+    /^Pods of 1 ServiceAccount are not injected: it enforces mountable secrets .*: "shop\/strict"; /,
   );
   const told = seen.status('PullStatus', 'serviceaccount-strict', 'shop');
   assert.equal(ready(told), 'False MountableSecretsEnforced');

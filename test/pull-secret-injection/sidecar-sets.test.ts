@@ -73,32 +73,32 @@ const ROWS: readonly Row[] = [
     name: 'pinned by name',
     reason: 'pods get the old name, whatever the spec lists',
     pin: { revisionName: 'side-1' },
-    says: `${INJECTED}old, of the pinned revision "side-1"`,
+    says: `${INJECTED}old, from the pinned revision "side-1"`,
   },
   {
     name: 'pinned by version',
     reason: 'the newest of the version, of this set, whatever the order',
     pin: { customVersion: 'v1' },
-    says: `${INJECTED}versioned, of the pinned custom version "v1"`,
+    says: `${INJECTED}versioned, from the pinned custom version "v1"`,
   },
   {
     name: 'pinned by both',
     reason: 'the name is more exact',
     pin: { revisionName: 'side-1', customVersion: 'v1' },
-    says: `${INJECTED}old, of the pinned revision "side-1"`,
+    says: `${INJECTED}old, from the pinned revision "side-1"`,
   },
   {
     name: 'a part of the pods, and the update stands still',
     reason: 'then no pod gets the current content',
     pin: { revisionName: 'side-1', policy: 'Partial' },
     update: { paused: true },
-    says: `${INJECTED}old, of the pinned revision "side-1"`,
+    says: `${INJECTED}old, from the pinned revision "side-1"`,
   },
   {
     name: 'all of them held back',
     pin: { revisionName: 'side-1', policy: 'Partial' },
     update: { partition: '100%' },
-    says: `${INJECTED}old, of the pinned revision "side-1"`,
+    says: `${INJECTED}old, from the pinned revision "side-1"`,
   },
   {
     name: 'a number of pods held back',
@@ -110,20 +110,20 @@ const ROWS: readonly Row[] = [
     name: 'two sorts of pods',
     pin: { revisionName: 'side-1', policy: 'Partial' },
     update: NEXT,
-    says: `${INJECTED}new, into pods that updateStrategy.selector selects; old, of the pinned revision "side-1", into pods that updateStrategy.selector leaves out`,
+    says: `${INJECTED}new, into pods that updateStrategy.selector selects; old, from the pinned revision "side-1", into pods that updateStrategy.selector does not select`,
   },
   {
     name: 'a part of the pods, by chance',
     reason: 'what pods get instead is said',
     pin: { revisionName: 'side-1', policy: 'Partial' },
     update: { partition: '40%' },
-    says: /^False PartialNotDrawn: .*40% is not drawn per pod \(revision "side-1" has old\)\. Pods get: new\. /,
+    says: /^False PartialNotDrawn: .*40% is not applied per pod \(revision "side-1" has old\)\. Pods get: new\. /,
   },
   {
     name: 'no such revision',
     reason: 'which one, where it was looked for, and what comes of it',
     pin: { revisionName: 'never' },
-    says: /^False RevisionMissing: .*revision "never", and namespace "kruise-system" has no such .*no pod gets names/,
+    says: /^False RevisionMissing: .*revision "never", but namespace "kruise-system" has no such .*the set is not injected/,
   },
   {
     name: 'a selector of the update that nobody can read',
@@ -178,7 +178,7 @@ test('what the pinned revision names is brought, and is missed, too', () => {
   assert.match(readyOf(seen), /^False SourceMissing: Secret "platform\/old" does not exist/);
   const brought = seen.after([source('platform/old', ['old.example.com'])]);
   assert.deepEqual(brought.registries('shop', 'old'), ['old.example.com']);
-  assert.equal(readyOf(brought), `${INJECTED}old, of the pinned revision "side-1"`);
+  assert.equal(readyOf(brought), `${INJECTED}old, from the pinned revision "side-1"`);
 });
 
 test('beside Kruise the PullStatus says it', () => {
@@ -195,7 +195,7 @@ test('a set that loses a name is told nothing that no SidecarSet can do', () => 
   });
   const sources = [source('platform/quay', ['quay.io']), source('platform/new', ['new.example.com'])];
   const seen = scene([shop, platform, other, set({}, BRINGS), ...sources]);
-  assert.match(readyOf(seen), /^False Collision: "team" brings another Secret "new"/);
+  assert.match(readyOf(seen), /^False Collision: "team" delivers a different Secret "new"/);
   assert.doesNotMatch(readyOf(seen), /successor/);
 });
 

@@ -160,7 +160,7 @@ test('it does not listen, and is not ready, before it has read everything', asyn
   plane.apiServer.pause();
   const webhook = host.start(0, healthPort);
   try {
-    await eventually(async () => assert.match(await ready(), /^503 \w+ is not read yet/));
+    await eventually(async () => assert.match(await ready(), /^503 \w+ is not synced yet/));
     assert.match(webhook.log, /webhook waits/);
     assert.doesNotMatch(webhook.log, /webhook listens/);
   } finally {

@@ -85,8 +85,8 @@ interface PreviewFacts {
 const WOULD: Readonly<Record<string, string>> = {
   write: 'write the file',
   restart: 'restart the unit',
-  'roll-back': 'put the saved file back',
-  recover: 'bring the unit up',
+  'roll-back': 'restore the saved file',
+  recover: 'start the unit',
   wait: 'wait',
   rest: 'do nothing',
 };
@@ -186,7 +186,7 @@ function leave(folder: StateFolder, state: NodeState): NodeState {
   return {
     ready: true,
     reason: 'Uninstalled',
-    message: `"${folder.path}" is removed; the file stays as it is, and nothing changes it any more`,
+    message: `"${folder.path}" is removed; the file stays unchanged and is no longer managed`,
   };
 }
 
@@ -234,9 +234,9 @@ function heldGauge({ reason }: NodeState): Gauge {
 // Reports about a node to the API server: a PullStatus, and Events on the Node. Pure.
 
 const ROLLED_BACK = {
-  saved: 'the old file is back',
-  absent: 'the file is removed, as there was none before',
-  none: 'there was no copy of the old file, so nothing was put back',
+  saved: 'the old file was restored',
+  absent: 'the file was removed, because none existed before',
+  none: 'no copy of the old file found, nothing was restored',
 } as const;
 
 export const AGENT_WORDS: NodeWords = {
@@ -272,7 +272,7 @@ export const AGENT_WORDS: NodeWords = {
     return { type: 'Normal', reason: 'KubeletRestarted', action: 'Restart', note };
   },
   rolledBack: ({ file, to }) => {
-    const note = `The unit did not come up with the new pull secret: ${ROLLED_BACK[to]} (${file})`;
+    const note = `The unit failed to start with the new pull secret: ${ROLLED_BACK[to]} (${file})`;
     return { type: 'Warning', reason: 'PullSecretRolledBack', action: 'RollBack', note };
   },
   eventOfState: ({ reason, message }) => {

@@ -28,47 +28,47 @@ import type { AgentSettings } from './agent.ts';
 const TABLE = {
   name: 'agent',
   about: [
-    'Runs on a node, in the DaemonSet global-pull-secret-syncer. Keeps /var/lib/kubelet/config.json equal in meaning to the mounted pull secret, restarts the kubelet over D-Bus, and puts the old file back when the kubelet does not come up.',
+    'Runs on a node, in the DaemonSet global-pull-secret-syncer. Keeps /var/lib/kubelet/config.json equal in meaning to the mounted pull secret, restarts the kubelet over D-Bus, and restores the old file when the kubelet fails to start.',
   ],
   flags: {
     global: file({
       default: '/etc/global-pull-secret/.dockerconfigjson',
-      help: 'the pull secret that is used when it is there and not empty',
+      help: 'the pull secret to use if it exists and is not empty',
     }),
     original: file({
       default: '/etc/original-pull-secret/.dockerconfigjson',
-      help: 'the pull secret that is used otherwise',
+      help: 'the pull secret to use otherwise',
     }),
     // An atomic rename needs write access to the folder of the file.
     file: absolute(
-      file({ default: '/var/lib/kubelet/config.json', touches: 'writes', help: 'the file that is kept' }),
+      file({ default: '/var/lib/kubelet/config.json', touches: 'writes', help: 'the file to keep in sync' }),
     ),
     'state-dir': absolute(
       folder({
         touches: 'writes',
-        help: 'where journal, ledger and lock are; without it, .pullwright beside the file',
+        help: 'folder of journal, ledger and lock; default .pullwright next to the file',
       }),
     ),
     foreign: choice(['drop', 'keep'], {
       default: 'drop',
-      help: 'what becomes of entries that others put into the file',
+      help: 'what to do with entries that others add to the file',
     }),
     'removal-share': checked(
       text({
         value: 'SHARE',
         default: '0.5',
-        help: 'share of the registries in the file that a source may remove at once, unless its writer checks removals; a larger removal, and one of all, is held',
+        help: 'share of the registries in the file that a source may remove at once, unless its writer checks removals; a larger removal, or a removal of all, is held',
       }),
       (share) => (/^[\d.]/.test(share) && Number(share) <= 1 ? undefined : 'a number from 0 to 1'),
     ),
     'removal-delay': duration({
       most: 30 * DAY_MS,
-      help: 'time after which a held removal proceeds; without it, the removal waits for its confirmation',
+      help: 'time after which a held removal proceeds; default: wait for confirmation',
     }),
-    'confirm-removal': text({ value: 'HASH', help: 'let the removal go on that the state names' }),
+    'confirm-removal': text({ value: 'HASH', help: 'confirm the held removal with this hash' }),
     restart: choice(['on-change', 'on-removal', 'never'], {
       default: 'on-change',
-      help: 'when the unit is restarted',
+      help: 'when to restart the unit',
     }),
     settle: duration({ default: '2s', most: DAY_MS, help: 'how long the unit must stay up' }),
     ...NODE_FLAGS,
@@ -77,37 +77,37 @@ const TABLE = {
       duration({
         default: 'auto',
         most: DAY_MS,
-        help: 'each node waits for a share of it before the restart; 0: none waits; auto: each books a turn in a Lease, so that a tenth of the nodes restarts at once',
+        help: 'each node waits for a part of it before the restart; 0: no wait; auto: each node books a turn in a Lease, so that a tenth of the nodes restarts at once',
       }),
     ),
     watch: toggle({
-      help: 'watch both secrets beside their mounts, a minute ahead; the pod needs a token',
+      help: 'also watch both secrets, up to a minute ahead of their mounts; requires a token',
     }),
     'health-port': healthPort(AGENT_PORTS.probes),
     'metrics-address': text({
       value: 'HOST',
-      help: 'where --metrics-port is served with TLS, for Prometheus; without it, metrics are at --health-port only',
+      help: 'address of --metrics-port, with TLS, for Prometheus; without it, metrics are on --health-port only',
     }),
     'metrics-port': port({ default: String(AGENT_PORTS.metrics), help: 'the port of /metrics with TLS' }),
     'metrics-tls-dir': absolute(
-      folder({ default: '/etc/pullwright-tls', help: 'where tls.crt and tls.key are' }),
+      folder({ default: '/etc/pullwright-tls', help: 'folder with tls.crt and tls.key' }),
     ),
     janitor: toggle({ help: 'remove auth files of CRI-O that no pull used' }),
     'janitor-folder': absolute(
-      folder({ default: '/etc/crio/auth', touches: 'writes', help: 'where these auth files are' }),
+      folder({ default: '/etc/crio/auth', touches: 'writes', help: 'folder of these auth files' }),
     ),
-    'janitor-age': duration({ default: '30m', most: DAY_MS, help: 'how old they must be' }),
+    'janitor-age': duration({ default: '30m', most: DAY_MS, help: 'minimum age of removed auth files' }),
     uninstall: toggle({
-      help: 'finish what is under way, remove the state folder, and do nothing more; config.json stays',
+      help: 'finish the change in progress, remove the state folder, and stop managing; config.json stays',
     }),
-    'dry-run': toggle({ help: 'with --once: print what would be done, and touch nothing' }),
+    'dry-run': toggle({ help: 'with --once: print the next step, change nothing' }),
     ...ONCE_FLAGS,
   },
-  notes: ['Ready (/readyz) means: the file says what the mounted secret says, and no restart is pending.'],
+  notes: ['/readyz reports ready when the file matches the mounted secret and no restart is pending.'],
   examples: ['pullwright agent --once --dry-run --original /tmp/pull-secret.json --file /tmp/config.json'],
   permissions: {
     hosts: [
-      'none; listens on <--health-address>:<--health-port>, <--metrics-address>:<--metrics-port>; asks <--kubelet-healthz>; the API server with --watch, --report or --restart-window=auto',
+      'none; listens on <--health-address>:<--health-port>, <--metrics-address>:<--metrics-port>; contacts <--kubelet-healthz>; the API server with --watch, --report or --restart-window=auto',
     ],
     api: [
       'get,list,watch secrets/global-pull-secret,original-pull-secret (kube-system), with --watch only',
@@ -137,9 +137,9 @@ function optionsOf(
   flags: Given<typeof TABLE.flags>['flags'],
   env: Readonly<Record<string, string | undefined>>,
 ): AgentSettings {
-  if (flags['dry-run'] && !flags.once) throw new UsageError('--dry-run needs --once');
+  if (flags['dry-run'] && !flags.once) throw new UsageError('--dry-run requires --once');
   if (flags['dry-run'] && flags.uninstall)
-    throw new UsageError('--dry-run does not go with --uninstall: it removes the state folder only');
+    throw new UsageError('--dry-run cannot be used with --uninstall: it removes the state folder only');
   return {
     ...nodeSettings(flags, env),
     globalFile: flags.global,

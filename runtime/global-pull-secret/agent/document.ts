@@ -107,7 +107,7 @@ export function parseDocument(bytes: Redacted<Uint8Array>, subject: string): Age
   return {
     ...documentOf(parts, bytes),
     digest: unusableDigest(reveal(bytes)),
-    faults: faults.length > 0 ? faults : ['an entry stands twice, and its first form cannot be read'],
+    faults: faults.length > 0 ? faults : ['an entry is duplicated, and its first occurrence is invalid'],
     broken: broken.map(({ key }) => key.written),
   };
 }
@@ -135,7 +135,7 @@ export interface WantedDocument {
   readonly document: AgentDocument;
   /** Foreign entries that stay in the file. */
   readonly foreign: readonly string[];
-  /** Whether a registry of the present file is removed or gets another credential. */
+  /** Whether a registry of the current file is removed or gets another credential. */
   readonly removes: boolean;
   readonly ledgerDuring: OwnedDigests;
   readonly ledgerAfter: OwnedDigests;
@@ -155,7 +155,7 @@ export interface WantedFileOptions {
 }
 
 /**
- * Computes the desired file from the source and the present file. Without foreign entries, and with a fully usable source, the
+ * Computes the desired file from the source and the current file. Without foreign entries, and with a fully usable source, the
  * result has exactly the bytes of the source. An unusable entry of the source keeps its value from the file. `present` is
  * undefined when the file is missing or unusable.
  */
@@ -310,6 +310,6 @@ function meaningDigest(value: JsonNode | undefined): string {
 function invalid(subject: string, state: string): PullwrightError {
   return new PullwrightError(`Cannot use ${subject}: invalid docker config.json content: ${state}`, {
     code: 'SourceInvalid',
-    hint: 'The node keeps what it has. Correct the Secret that is mounted here',
+    hint: 'The node keeps the current file. Fix the mounted Secret',
   });
 }

@@ -259,7 +259,7 @@ export function chosenSource(options: SecretPlaces, mounts: Mounts): ChosenSourc
   if (existsSync(dirname(options.originalFile)) && existsSync(dirname(options.globalFile))) return undefined;
   throw new PullwrightError(`Cannot read ${subject('original')}: it does not exist`, {
     code: 'SourceMissing',
-    hint: 'Mount Secret kube-system/original-pull-secret there, optional where the cluster has none',
+    hint: 'Mount Secret kube-system/original-pull-secret there, optional if the cluster has none',
   });
 }
 

@@ -69,7 +69,7 @@ export function lookProblem(
   return {
     problem: new PullwrightError(
       `The ${from} pull secret ${removalText(held)} on the node until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on that Secret, or --confirm-removal=${held.hash}, confirms it${byItself}${more}`,
-      { code: NODE_HOLDS_REMOVAL, hint: 'Put back what is missing, or confirm the removal' },
+      { code: NODE_HOLDS_REMOVAL, hint: 'Restore the missing entries, or confirm the removal' },
     ),
   };
 }
@@ -81,7 +81,7 @@ function leftOut(from: string, { faults }: AgentDocument): Pick<Observation, 'pr
   return {
     problem: new PullwrightError(`Ignored invalid parts of the ${from} pull secret: ${what}${rest}`, {
       code: 'SourcePartlyInvalid',
-      hint: 'The last valid value of an ignored entry stays in use. Correct the Secret that is mounted here',
+      hint: 'The last valid value of an ignored entry stays in use. Fix the mounted Secret',
     }),
   };
 }
@@ -166,7 +166,7 @@ function lookFor(
 }
 
 const NOTHING =
-  'The cluster has neither a global nor an original pull secret, so there is nothing to bring: the file stays as it is';
+  'The cluster has neither a global nor an original pull secret, so there is nothing to sync: the file stays unchanged';
 
 /** Both watches are open and report no Secret. A mount may lag by a minute, so it proves nothing. */
 function isKnownGone({ watched }: AgentTaskOptions): boolean {
@@ -180,15 +180,15 @@ function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {
   const left = memory.missedAt + ABSENCE_MS - now;
   if (left <= 0) return;
   throw new PullwrightError(
-    `Cannot find a pull secret: both are gone; what came from them is removed when that is still so in ${Math.ceil(left / 1000 / 30) * 30} s`,
-    { code: 'SourceMissing', hint: 'Nothing is to be done when they were deleted on purpose' },
+    `Cannot find a pull secret: both were deleted; their entries are removed from the node in ${Math.ceil(left / 1000 / 30) * 30} s unless one is recreated`,
+    { code: 'SourceMissing', hint: 'No action is required if they were deleted on purpose' },
   );
 }
 
 /** Returns undefined for an unreadable file, which is replaced. */
 function readable(bytes: Redacted<Uint8Array>): AgentDocument | undefined {
   try {
-    return parseDocument(bytes, 'the present file');
+    return parseDocument(bytes, 'the current file');
   } catch {
     return undefined;
   }

@@ -77,7 +77,7 @@ function machinesOf(reader: Reader) {
 }
 
 function claimedTwice(node: string, names: readonly string[]): EntryStatus {
-  const message = `Machines ${[...names].sort().join(' and ')} both name it, so that its NodePool is not known and its label stays as it is: delete the one that is left over`;
+  const message = `Machines ${[...names].sort().join(' and ')} both name it, so its NodePool is unknown and its label stays unchanged: delete the stale Machine`;
   return { subject: nodeSubject(node), verdict: 'Warning', reason: 'MachineAmbiguous', message };
 }
 
@@ -170,7 +170,7 @@ function overridden({ node, reason, message }: NodeDecision): readonly EntryStat
 }
 
 /** Hint for nodes whose files the Machine Config Operator manages. */
-export const MACHINE_CONFIG_WAY: string = `the Machine Config Operator writes ${NAMES.kubeletFile} there, and a file that it finds changed degrades the node: put the credentials into Secret ${NAMES.configNamespace}/${NAMES.platform}, which it brings to its nodes`;
+export const MACHINE_CONFIG_WAY: string = `the Machine Config Operator manages ${NAMES.kubeletFile} there, and a change by others degrades the node: put the credentials into Secret ${NAMES.configNamespace}/${NAMES.platform}, which it syncs to its nodes`;
 
 function machineConfigVerdict(decisions: readonly NodeDecision[]): readonly EntryStatus[] {
   const nodes = decisions.filter(({ reason }) => reason === 'MachineConfigOperator');
@@ -284,14 +284,14 @@ export function lackOf(
   if (ready === undefined)
     return {
       reason: 'NotReported',
-      why: 'no agent has reported: its pod does not run there, or cannot reach the API server',
+      why: 'no agent has reported: its pod is not running, or cannot reach the API server',
     };
   const { status, reason, message } = ready;
   if (status !== 'True') return { reason: reason || 'NotReady', why: message || 'its agent is not ready' };
   if (summary['sourceDigest'] === digest && digest !== undefined) return undefined;
   const version = summary['resourceVersion'];
   const which = typeof version === 'string' ? ` (resourceVersion ${version})` : '';
-  const why = `its agent has synced another state of the pull secret${which}`;
+  const why = `its agent has synced another version of the pull secret${which}`;
   return { reason: 'OlderContent', why };
 }
 

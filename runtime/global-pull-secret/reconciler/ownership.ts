@@ -115,8 +115,8 @@ function codeOf(object: KubeObject): string {
 }
 
 function planText(objects: readonly KubeObject[], codes: readonly string[]): string {
-  const steps = objects.map((object) => `${nameOf(object)} (of ${makerOf(object)}) ${stepOf(object)}`);
-  return `taking over would do this: ${steps.join('; ')}. Nothing is written until the annotation ${TAKEOVER_ANNOTATION}: "${codes.join(',')}" on the HostedCluster, or on the platform's Secret, confirms all of it`;
+  const steps = objects.map((object) => `${nameOf(object)} (owner ${makerOf(object)}) ${stepOf(object)}`);
+  return `takeover plan: ${steps.join('; ')}. Nothing is written until the annotation ${TAKEOVER_ANNOTATION}: "${codes.join(',')}" on the HostedCluster, or on the platform's Secret, confirms the plan`;
 }
 
 function nameOf({ kind, metadata }: KubeObject): string {
@@ -129,14 +129,14 @@ function makerOf(object: KubeObject): string {
 }
 
 function stepOf({ kind, metadata }: KubeObject): string {
-  if (kind === 'DaemonSet') return 'is deleted and created again, so that each node changes its agent once';
+  if (kind === 'DaemonSet') return 'is deleted and recreated, so that each node changes its agent once';
   return metadata.name === NAMES.global
-    ? 'gets the merge, or is deleted while there is nothing to merge'
+    ? 'gets the merge, or is deleted when nothing is to be merged'
     : "gets the platform's pull secret";
 }
 
 function impossible(operator: string, platform: string): string {
-  return `${operator} makes these objects on ${platform} and would write them again with the next change of any Secret in ${NAMES.namespace}; there is no way to take them over. Set mode to "auto" or "observe"; what its merge does not take can reach pods by the system credential-provider`;
+  return `${operator} owns these objects on ${platform} and would overwrite them at the next change of any Secret in ${NAMES.namespace}; a takeover is not possible. Set mode to "auto" or "observe"; the system credential-provider can deliver the entries that its merge rejects`;
 }
 
 const CLUSTER = { role: 'management', ...HOSTED_CLUSTER } as const;
@@ -260,7 +260,7 @@ export function foreignMerge(global: KubeObject | undefined): readonly Reconcile
     {
       retryPolicy: 'terminal',
       code: 'ForeignObject',
-      message: `Cannot remove "Secret/${NAMES.namespace}/${NAMES.global}": it was not made by Pullwright, and nodes use it instead of the platform's pull secret`,
+      message: `Cannot remove "Secret/${NAMES.namespace}/${NAMES.global}": it was not created by Pullwright, and nodes use it instead of the platform's pull secret`,
       hint: 'Delete it, or annotate it with pullwright.dev/adopt: "true"',
       regarding: refOf('hosted', global),
     },
@@ -286,14 +286,14 @@ export function gitVerdicts(
     return [
       says(
         'GitOverwrites',
-        'has the marks of a rendered tree, and HyperShift makes it too: where a GitOps tool still applies it, set mode "observe" in the fleet, so that the two do not overwrite each other',
+        'has the labels of a rendered tree, and HyperShift manages it too: if a GitOps tool still applies it, set mode "observe" in the fleet, so that the two do not overwrite each other',
       ),
     ];
   if (delivery === 'gitops' || observed !== undefined) return [];
   return [
     says(
       'LeftInGit',
-      'was applied from git, where it is no longer rendered, so that it never changes: let the GitOps tool prune it, or delete it, and it is created again',
+      'was applied from git, where it is no longer rendered, so it is never updated: prune it with the GitOps tool, or delete it; it is then recreated',
     ),
   ];
 }
@@ -455,7 +455,7 @@ export function missingAgent(reader: Reader, options: GlobalPullSecretOptions): 
       retryPolicy: 'waiting',
       afterMs: 60_000,
       code: 'DaemonSetMissing',
-      message: `Cannot sync pull secrets to nodes: DaemonSet/${NAMES.namespace}/${NAMES.syncer} not found, and a GitOps tool must apply it`,
+      message: `Cannot sync pull secrets to nodes: DaemonSet/${NAMES.namespace}/${NAMES.syncer} not found, a GitOps tool must apply it`,
       hint: 'Sync the rendered manifests, or choose delivery "reconciler"',
       regarding: DAEMON_SET,
     },

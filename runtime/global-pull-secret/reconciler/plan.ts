@@ -182,14 +182,14 @@ function remedy(input: PlanInput): string {
 
 function missing(input: PlanInput): ReconcileError {
   const source = isStandalone(input)
-    ? `Create it, of type kubernetes.io/dockerconfigjson, or "${NAMES.additional}", which works without it`
+    ? `Create it with type kubernetes.io/dockerconfigjson, or create "${NAMES.additional}", which works without it`
     : 'HyperShift copies it there from spec.pullSecret of the HostedCluster';
   return {
     retryPolicy: 'waiting',
     afterMs: 10_000,
     code: 'OriginalMissing',
     message: `Cannot read "${placeOf(input)}": failed to get original pull secret, it does not exist`,
-    hint: `${source}; no pull secret on any node changes until it is there`,
+    hint: `${source}; pull secrets on nodes stay unchanged until it exists`,
   };
 }
 
@@ -365,7 +365,7 @@ function tenantVerdicts(additional: PullSecret | undefined, merge: MergeResult):
 }
 
 function nothingAdded(state: string): EntryStatus {
-  const message = `${state}, so that nothing is added to the platform's pull secret: add an entry, or delete the Secret`;
+  const message = `${state}, so nothing is added to the platform's pull secret: add an entry, or delete the Secret`;
   return { subject: NAMES.additional, verdict: 'Pending', reason: 'NothingAdded', message };
 }
 
@@ -382,7 +382,7 @@ function keyVerdict(additional: PullSecret, merge: MergeResult): readonly EntryS
       subject: NAMES.additional,
       verdict: 'Rejected',
       reason: 'KeyMissing',
-      message: `failed to validate user provided pull secret: there is no "${NAMES.dataKey}" in it, add it`,
+      message: `failed to validate user provided pull secret: key "${NAMES.dataKey}" is missing, add it`,
     },
   ];
 }
@@ -400,7 +400,7 @@ function typeVerdict(secret: SecretObject): readonly EntryStatus[] {
       subject: NAMES.additional,
       verdict: 'Warning',
       reason: 'WrongType',
-      message: `the Secret has type "${type}", expected "${NAMES.secretType}"; its content is used all the same`,
+      message: `the Secret has type "${type}", expected "${NAMES.secretType}"; its content is used anyway`,
     },
   ];
 }
@@ -418,7 +418,7 @@ export function upstreamRefusal(secret: PullSecret | undefined): string | undefi
   const broken = secret.entries.find(({ kubelet }) => kubelet === undefined);
   if (broken !== undefined)
     return `its entry "${withoutUserInfo(broken.key.written)}" ${broken.fault?.message ?? 'cannot be read'}`;
-  if (secret.kubeletFault !== undefined) return 'one of its fields is not what the kubelet can read';
+  if (secret.kubeletFault !== undefined) return 'it has a field that the kubelet cannot read';
   return secret.entries.length === 0 ? 'it has no entry' : undefined;
 }
 
@@ -447,24 +447,24 @@ export function observedVerdicts(
       message: `${message}${own}`,
     });
     if (present === value)
-      return says('Accepted', 'InGlobalPullSecret', 'is in global-pull-secret as HyperShift made it');
+      return says('Accepted', 'InGlobalPullSecret', 'is in the global-pull-secret of HyperShift');
     if (platform.has(verdict.subject))
       return says(
         'Shadowed',
         'OriginalWins',
-        'is in the original pull secret too, which wins in global-pull-secret',
+        'is also in the original pull secret, which wins in global-pull-secret',
       );
     if (refusal !== undefined)
       return says(
         'Rejected',
         'UpstreamRejectsAll',
-        `is not in use: HyperShift refuses the whole additional pull secret, because ${refusal}`,
+        `is not used: HyperShift rejects the whole additional pull secret, because ${refusal}`,
       );
     const what =
       present === undefined
         ? 'is not in global-pull-secret'
         : 'is in global-pull-secret with another credential';
-    return says('Pending', 'NotTaken', `${what}, which HyperShift makes`);
+    return says('Pending', 'NotTaken', `${what}, which HyperShift manages`);
   });
 }
 
@@ -476,7 +476,7 @@ function ownVerdict({ verdict, reason }: EntryStatus): string {
     Rejected: 'would be ignored',
   };
   const text = would[verdict];
-  return text === undefined ? '' : `; in a merge of ours it ${text} (${reason})`;
+  return text === undefined ? '' : `; in Pullwright's merge it ${text} (${reason})`;
 }
 
 /** Digest of each entry's meaning, by its key as written. */
@@ -498,18 +498,12 @@ export function observedNodes(
   if (found?.value === undefined) return [];
   const { secret, text } = found;
   if (daemonSet === undefined)
-    return [
-      said('Warning', 'NoAgents', 'there is no DaemonSet, so that HyperShift brings no node what is there'),
-    ];
+    return [said('Warning', 'NoAgents', 'DaemonSet not found, so HyperShift syncs nothing to nodes')];
   const hash = recordOf(valueAt(daemonSet.spec, 'template.metadata.labels'))[HASH_LABEL];
   if (hash === undefined) return [];
   if (hash !== configHash(text))
     return [
-      said(
-        'Pending',
-        'OlderContent',
-        `HyperShift's agents bring another state than ${secret.metadata.name} has now`,
-      ),
+      said('Pending', 'OlderContent', `HyperShift's agents sync an older version of ${secret.metadata.name}`),
     ];
   return [agentsVerdict(daemonSet, secret.metadata.name)];
 }
@@ -523,7 +517,7 @@ function agentsVerdict({ metadata, status }: KubeObject, name: string): EntrySta
   } = (status ?? {}) as Readonly<Record<string, number>>;
   const seen = observedGeneration >= (metadata.generation ?? 0);
   const count = seen ? Math.min(updated, ready) : 0;
-  const message = `HyperShift's agents run with ${name} as it is now on ${count} of ${counted(all, 'node')}; what is in the files there they do not say`;
+  const message = `HyperShift's agents run with the current ${name} on ${count} of ${counted(all, 'node')}; they do not report the content of files`;
   if (seen && all === 0) return said('Warning', 'NoNodes', message);
   return count === all && seen
     ? said('Accepted', 'AgentsHaveIt', message)

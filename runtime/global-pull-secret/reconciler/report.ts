@@ -51,11 +51,11 @@ function rejectedOf(verdicts: readonly EntryStatus[]): readonly EntryStatus[] {
 
 const NONE = {
   reason: 'NoPullSecret',
-  message: `the cluster has no pull secret, so nothing is synced to nodes; to add one, create Secret ${NAMES.configNamespace}/${NAMES.platform} or ${NAMES.namespace}/${NAMES.additional}`,
+  message: `no pull secret found, so nothing is synced to nodes; to add one, create Secret ${NAMES.configNamespace}/${NAMES.platform} or ${NAMES.namespace}/${NAMES.additional}`,
 };
 const ALONE = {
   reason: 'NoPlatformSecret',
-  message: 'the cluster has no pull secret of its own; nodes get the additional one alone',
+  message: 'no platform pull secret found; nodes get only the additional one',
 };
 const COPIED = { reason: 'Copied', message: 'nodes get the platform pull secret' };
 
@@ -95,7 +95,7 @@ function rejectedText(rejected: readonly EntryStatus[]): { reason: string; messa
   if (rejected.length === 0) return undefined;
   return {
     reason: 'PlatformEntriesRejected',
-    message: `cannot use ${rejected.length} of the platform's entries: ${reasonsOf(rejected)}; fix spec.pullSecret of the HostedCluster, or the Secret it names`,
+    message: `cannot use ${rejected.length} of the platform's entries: ${reasonsOf(rejected)}; fix spec.pullSecret of the HostedCluster, or the Secret in it`,
   };
 }
 
@@ -143,10 +143,10 @@ function noEligibleNodes({ scope }: Reader, { decisions }: NodesPlan): readonly 
   if (decisions.some(({ eligible }) => eligible)) return [];
   const ofOperator = decisions.some(({ reason }) => reason === 'MachineConfigOperator');
   const all =
-    decisions.length === 0 ? 'there is no node' : `none of ${counted(decisions.length, 'node')} takes part`;
-  const pools = 'set platforms or nodes in the fleet, or make NodePools of upgradeType Replace';
+    decisions.length === 0 ? 'no nodes found' : `none of ${counted(decisions.length, 'node')} is eligible`;
+  const pools = 'set platforms or nodes in the fleet, or create NodePools with upgradeType Replace';
   const way =
-    scope.hostedCluster === undefined ? 'set nodes in the fleet to a selector of those that should' : pools;
+    scope.hostedCluster === undefined ? 'set nodes in the fleet to a selector of eligible nodes' : pools;
   return [
     {
       retryPolicy: 'waiting',
@@ -257,7 +257,7 @@ function notTaken({ verdicts }: PullSecretPlan): ConditionText | undefined {
 }
 
 function mergedText({ global, addedCount, alone }: PullSecretPlan): string {
-  if (global.act !== 'write') return 'nodes use the platform pull secret alone';
+  if (global.act !== 'write') return 'nodes use only the platform pull secret';
   const entries = counted(addedCount, 'entry', 'entries');
   return alone === true ? `nodes use ${entries}` : `${entries} added to the platform pull secret`;
 }
@@ -299,10 +299,10 @@ function metricsOf({ reader, plan, nodes, daemonSet }: PullSecretReport): readon
     ],
     [
       'pullwright_platform_faults',
-      'What is wrong with the platform pull secret: entries that cannot be used, a removal that is held, or the whole',
+      'Faults of the platform pull secret: unusable entries, a held removal, or the whole Secret',
       faults,
     ],
-    ['pullwright_eligible_nodes', 'Nodes that carry the eligibility label', eligible],
+    ['pullwright_eligible_nodes', 'Nodes with the eligibility label', eligible],
     ['pullwright_synced_nodes', 'Nodes whose agent has the desired pull secret on disk', ready],
   ];
   return samples.map(([name, help, value]) => ({ name, help, value, labels }));

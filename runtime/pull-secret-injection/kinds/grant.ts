@@ -85,12 +85,12 @@ const named = (description: string) =>
 const spec = withRules(
   z.strictObject({
     secrets: namedList(named('Name of a Secret in the namespace of the grant'), MAX_GRANTED_SECRETS).describe(
-      'What may be copied; it need not exist yet',
+      'Secrets that may be copied; they need not exist yet',
     ),
     profiles: namedList(
       named('Name of a PullSecretProfile, sidecarset/NAME, or * for any of them'),
       64,
-    ).describe('Who may bring it'),
+    ).describe('Profiles that may copy them'),
     namespaces: z
       .array(
         z
@@ -103,19 +103,17 @@ const spec = withRules(
       .superRefine(noDuplicates)
       .meta({ 'x-kubernetes-list-type': 'set' })
       .describe(
-        'Where to: names, or patterns with * and ?. A pattern is not consent where users choose the names of namespaces',
+        'Target namespaces: names, or patterns with * and ?. Avoid patterns where users choose namespace names',
       )
       .optional(),
     namespaceSelector: labelSelectorSchema()
-      .describe(
-        'Where to, by labels of the namespace that the operator of the cluster trusts; {} is everywhere',
-      )
+      .describe('Target namespaces by labels that the cluster operator trusts; {} selects all')
       .optional(),
   }),
   [
     {
       cel: 'has(self.namespaceSelector) || (has(self.namespaces) && size(self.namespaces) > 0)',
-      message: 'namespaces or namespaceSelector must say where to',
+      message: 'namespaces or namespaceSelector is required',
       faults: ({ namespaces = [], namespaceSelector }) =>
         namespaces.length > 0 || namespaceSelector !== undefined ? [] : [['namespaces']],
     },
@@ -127,7 +125,7 @@ const kind = defineKind({
   shortName: 'pgrant',
   scope: 'Namespaced',
   description:
-    'The consent of the owner of Secrets: which of the Secrets beside it may be distributed, by which profiles, to which namespaces. It outlives the Secrets; deleting it takes the copies away.',
+    'Consent of the owner of Secrets: which Secrets of its namespace may be copied, by which profiles, to which namespaces. It outlives the Secrets; deleting it removes the copies.',
   columns: [],
   spec,
   status: statusSchema(),

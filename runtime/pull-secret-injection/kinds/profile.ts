@@ -122,14 +122,14 @@ const secret = z.strictObject({
     .max(MAX_SOURCES)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .describe(
-      'Merged in this order, the first one wins. Each must be granted by a PullSecretGrant beside it. Empty: another tool delivers the Secret',
+      'Merged in this order; the first one wins. Each requires a PullSecretGrant in its namespace. Empty: another tool delivers the Secret',
     )
     .optional(),
   onCollision: z
     .enum(['FirstWins', 'Fail'])
     .default('FirstWins')
     .describe(
-      'Two sources name one registry with different credentials: the first one counts, or nothing is written',
+      'When two sources have different credentials for one registry: use the first, or write nothing',
     ),
 });
 
@@ -141,7 +141,7 @@ const marks = (max: number, isValue: (text: string) => boolean): z.ZodRecord<z.Z
       .superRefine((map, context) => {
         for (const [key, text] of Object.entries(map))
           if (!isLabelKey(key)) refuse(context, `${JSON.stringify(key.slice(0, 80))} is not a valid key`);
-          else if (!isValue(text)) refuse(context, `"${key}" has a value that is not a label value`);
+          else if (!isValue(text)) refuse(context, `"${key}" has an invalid label value`);
       }),
     [
       NO_NULLS,
@@ -166,19 +166,19 @@ const copies = withRules(
     onSourceDeleted: z
       .enum(['Keep', 'Remove'])
       .default('Keep')
-      .describe('What becomes of the copies when a source is deleted: they stay, or its entries are removed'),
+      .describe('When a source is deleted: keep the copies, or remove its entries'),
     removeAfter: z
       .string()
       .max(32)
       .regex(/^(0|(\d+(ms|s|m|h))+)$/, mustBe('a duration such as "30m" or "24h"'))
-      .describe(`How long after the deletion, such as 30m; by default ${DEFAULT_REMOVE_AFTER}`)
+      .describe(`Delay after the deletion, such as 30m; default ${DEFAULT_REMOVE_AFTER}`)
       .optional(),
   }),
   [
     {
       cel: "!has(self.removeAfter) || (has(self.onSourceDeleted) && self.onSourceDeleted == 'Remove')",
-      message: 'removeAfter has no meaning without onSourceDeleted: Remove',
-      text: 'has no meaning without onSourceDeleted: Remove',
+      message: 'removeAfter requires onSourceDeleted: Remove',
+      text: 'requires onSourceDeleted: Remove',
       faults: ({ onSourceDeleted, removeAfter }) =>
         removeAfter === undefined || onSourceDeleted === 'Remove' ? [] : [['removeAfter']],
     },
@@ -193,39 +193,37 @@ const spec = withRules(
       .max(1_000_000)
       .default(0)
       .meta({ format: 'int32' })
-      .describe('Lower ones are appended to a pod first; equal ones go by name'),
-    namespaceSelector: labelSelectorSchema('namespaces').describe(
-      'Namespaces that are served; {} selects all',
-    ),
+      .describe('Lower values are appended to a pod first; ties are ordered by name'),
+    namespaceSelector: labelSelectorSchema('namespaces').describe('Target namespaces; {} selects all'),
     selector: labelSelectorSchema()
-      .describe('Pods that get the names; {} selects all. Optional only with mode Distribute')
+      .describe('Pods to inject; {} selects all. Optional only with mode Distribute')
       .optional(),
     mode: z
       .enum(['InjectAndDistribute', 'Inject', 'Distribute'])
       .default('InjectAndDistribute')
-      .describe('Whether pods get the names, namespaces get the Secrets, or both'),
+      .describe('Whether to inject names into pods, copy Secrets to namespaces, or both'),
     secrets: namedList(secret, MAX_SECRETS).describe('In the order in which they are appended to a pod'),
     copies: copies
-      .describe('What copies carry besides the credential, and what becomes of them when a source is deleted')
+      .describe('Metadata of the copies, and what happens to them when a source is deleted')
       .optional(),
-    suspend: z.boolean().describe('Stops everything but revocation; copies stay as they are').optional(),
+    suspend: z.boolean().describe('Suspends everything except revocation; copies stay unchanged').optional(),
     successor: z
       .string()
       .min(1)
       .max(253)
-      .describe('Name of the profile that takes over the Secret names which this one holds')
+      .describe('Name of the profile that takes over the Secret names of this one')
       .optional(),
   }),
   [
     {
       cel: `self.secrets.map(s, has(s.sources) ? size(s.sources) : 0).sum() <= ${MAX_SOURCES_IN_ALL}`,
-      message: `at most ${MAX_SOURCES_IN_ALL} sources in all; split the profile`,
+      message: `at most ${MAX_SOURCES_IN_ALL} sources in total; split the profile`,
       faults: ({ secrets }) =>
         secrets.flatMap(({ sources = [] }) => sources).length > MAX_SOURCES_IN_ALL ? [['secrets']] : [],
     },
     {
       cel: "!has(self.mode) || self.mode != 'Distribute' || self.secrets.all(s, has(s.sources) && size(s.sources) > 0)",
-      message: 'mode Distribute needs sources for every secret',
+      message: 'mode Distribute requires sources for every secret',
       text: 'must name a source: spec.mode is Distribute',
       faults: ({ mode, secrets }) =>
         secrets.flatMap(({ sources = [] }, at) =>
@@ -285,27 +283,27 @@ const status = statusSchema({
   namespaces: z
     .strictObject({
       selected: count.describe('Namespaces that the profile selects'),
-      current: count.describe('Of these, the ones that hold every Secret as it should be'),
-      blocked: count.describe('Of these, the ones whose own owners have to act').optional(),
+      current: count.describe('Of these, namespaces where every Secret is current'),
+      blocked: count.describe('Of these, namespaces whose owners must act').optional(),
     })
-    .describe('How many namespaces are served')
+    .describe('Numbers of target namespaces')
     .optional(),
   copies: z.string().max(32).describe('current/selected').optional(),
   heldRemoval: z
     .string()
     .max(64)
-    .describe('Value of the annotation pullwright.dev/confirm-removal that lets a removal go on')
+    .describe('Value of the annotation pullwright.dev/confirm-removal that confirms a held removal')
     .optional(),
   missingSources: z
     .array(
       z.strictObject({
         source: z.string().max(320).describe('namespace/name of a source that was deleted'),
-        since: z.string().max(32).describe('When that was seen'),
+        since: z.string().max(32).describe('When the deletion was detected'),
       }),
     )
     .max(MAX_SOURCES_IN_ALL)
     .meta({ 'x-kubernetes-list-type': 'atomic' })
-    .describe('Sources that were there and are deleted')
+    .describe('Sources that existed and are deleted')
     .optional(),
 });
 
@@ -314,7 +312,7 @@ const kind = defineKind({
   shortName: 'pprof',
   scope: 'Cluster',
   description:
-    'Says which pods get which pull secrets, and where the secrets come from. Only imagePullSecrets are injected, never containers.',
+    'Declares which pods get which pull secrets, and the sources of the secrets. Only imagePullSecrets are injected, never containers.',
   columns: [
     { name: 'Mode', type: 'string', jsonPath: '.spec.mode' },
     { name: 'Copies', type: 'string', jsonPath: '.status.copies' },

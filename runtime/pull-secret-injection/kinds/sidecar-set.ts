@@ -183,11 +183,11 @@ const containers = (description: string): z.ZodType =>
     .optional();
 
 const spec = z.looseObject({
-  selector: labelSelectorSchema().describe('Pods that get the names; empty selects none').optional(),
+  selector: labelSelectorSchema().describe('Pods to inject; empty selects none').optional(),
   namespace: z
     .string()
     .max(63)
-    .describe('Only pods of this namespace; wins over namespaceSelector')
+    .describe('Only pods of this namespace; overrides namespaceSelector')
     .optional(),
   namespaceSelector: labelSelectorSchema().describe('Only pods of these namespaces').optional(),
   imagePullSecrets: z
@@ -201,12 +201,12 @@ const spec = z.looseObject({
     .describe('Names that are merged into imagePullSecrets of matching pods')
     .optional(),
   containers: containers(
-    'Not injected. Without any container in the matching sets nothing is injected, as in Kruise',
+    'Not injected. When no matching set has a container, nothing is injected, as in Kruise',
   ),
   initContainers: containers('Not injected'),
   injectionStrategy: z
     .looseObject({
-      paused: z.boolean().describe('Nothing is injected while it is true').optional(),
+      paused: z.boolean().describe('Nothing is injected while true').optional(),
       revision: z
         .looseObject({
           revisionName: z.string().max(253).describe('Name of a ControllerRevision').optional(),
@@ -217,10 +217,10 @@ const spec = z.looseObject({
             .optional(),
           policy: z
             .enum(['Always', 'Partial'])
-            .describe('Whether all pods get that revision, or those beside the updated ones')
+            .describe('Whether all pods get that revision, or only those outside updateStrategy')
             .optional(),
         })
-        .describe('An older revision, whose names are injected instead')
+        .describe('Older revision whose names are injected instead')
         .optional(),
     })
     .describe('Whether and from which revision new pods are injected')
@@ -310,9 +310,9 @@ export function pinVariants(
 export function namesGiven(set: SidecarSet, variants: readonly SidecarSet[]): string {
   const said = variants.map((variant) => {
     const names = variant.imagePullSecrets.filter((name) => name !== '').join(', ') || 'none';
-    const from = variant.imagePullSecrets === set.imagePullSecrets ? '' : `, of the pinned ${pinText(set)}`;
+    const from = variant.imagePullSecrets === set.imagePullSecrets ? '' : `, from the pinned ${pinText(set)}`;
     if (variant.only === undefined) return `${names}${from}`;
-    return `${names}${from}, into pods that updateStrategy.selector ${variant.only.meeting ? 'selects' : 'leaves out'}`;
+    return `${names}${from}, into pods that updateStrategy.selector ${variant.only.meeting ? 'selects' : 'does not select'}`;
   });
   return said.join('; ');
 }

@@ -311,7 +311,7 @@ export function compileInjectionPolicy(plan: InjectionPlan, options: PolicyOptio
 function tooLarge(what: string): CompiledPolicy {
   return {
     ok: false,
-    problem: `Cannot compile the injection policy: ${what}. Merge profiles that select alike, or use the webhook`,
+    problem: `Cannot compile the injection policy: ${what}. Merge profiles with the same selectors, or use the webhook`,
   };
 }
 

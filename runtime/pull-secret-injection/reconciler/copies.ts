@@ -140,11 +140,11 @@ function troubleOf(
   const named = sources.map(sourceName).filter((name) => consents.get(name) !== 'granted');
   const unclear = named.find((name) => consents.get(name) === 'unknown' && held.includes(name));
   if (unclear !== undefined) {
-    const message = `Cannot tell whether Secret "${unclear}" is granted: its namespace is being deleted, or a PullSecretGrant there lost a field on the way (its condition says which); copies stay as they are and nothing new is given`;
+    const message = `Cannot tell whether Secret "${unclear}" is granted: its namespace is being deleted, or a field of a PullSecretGrant there was dropped (see its condition); copies stay unchanged and no new ones are created`;
     return { reason: 'GrantUnclear', message };
   }
   if (named[0] === undefined) return undefined;
-  const message = `Secret "${named[0]}" is not granted to namespace "${namespace.metadata.name}": its owner writes a PullSecretGrant beside it`;
+  const message = `Secret "${named[0]}" is not granted to namespace "${namespace.metadata.name}": its owner must create a PullSecretGrant in its namespace`;
   return { reason: 'NotGranted', message };
 }
 
@@ -347,7 +347,7 @@ function refusal(
   if (refused.code !== 'ForeignObject') return refusedTrouble(refused);
   // Stale: the rejection was for a Secret of another type, which is not watched. The present Secret is watched.
   if (standing !== undefined) return undefined;
-  const message = `Secret "${ref.namespace}/${ref.name}" was not created by Pullwright, has another type than ${SECRET_TYPE}, and is left unchanged; rename or delete it`;
+  const message = `Secret "${ref.namespace}/${ref.name}" was not created by Pullwright, is not of type ${SECRET_TYPE}, and is left unchanged; rename or delete it`;
   return { reason: 'ForeignObject', message };
 }
 
@@ -361,7 +361,7 @@ function refusedTrouble({ code, message, hint }: ReconcileError): Trouble {
 function terminating(ref: Ref, present: SecretObject | undefined): Trouble | undefined {
   const { deletionTimestamp, finalizers = [] } = present?.metadata ?? {};
   if (deletionTimestamp === undefined) return undefined;
-  const message = `Secret "${ref.namespace}/${ref.name}" was deleted and waits for its finalizers: ${finalizers.slice(0, 5).join(', ')}; take them off, then it is made again`;
+  const message = `Secret "${ref.namespace}/${ref.name}" is being deleted and waits for finalizers: ${finalizers.slice(0, 5).join(', ')}; remove them, then it is recreated`;
   return { reason: 'Terminating', message };
 }
 
@@ -384,8 +384,8 @@ function yielded(
   if (one.suspended) return { action: 'yield' };
   // A SidecarSet neither has a successor nor is one.
   const isProfiles = ![one, { name: profile }].some(isSidecarSet);
-  const hint = isProfiles ? `, or have "${profile}" name its successor: spec.successor: ${one.name}` : '';
-  const message = `"${profile}" brings another Secret "${secret.name}" to "${context.namespace.metadata.name}" and keeps the name; give yours another name${hint}`;
+  const hint = isProfiles ? `, or set in "${profile}" spec.successor: ${one.name}` : '';
+  const message = `"${profile}" delivers a different Secret "${secret.name}" to "${context.namespace.metadata.name}" and keeps the name; rename yours${hint}`;
   return { action: 'yield', trouble: { reason: 'Collision', message } };
 }
 

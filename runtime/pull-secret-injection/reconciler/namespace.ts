@@ -173,7 +173,7 @@ export function heldCondition(
   const { gone, all, rest, hash, confirmed } = removal;
   const of = `${gone.length} of ${counted(all, 'copy', 'copies')}`;
   if (confirmed)
-    return [{ type: REMOVAL_HELD, status: 'True', reason: 'Confirmed', message: `${of} may go` }];
+    return [{ type: REMOVAL_HELD, status: 'True', reason: 'Confirmed', message: `${of} may be removed` }];
   const larger = rest ? ', the rest of a larger change' : '';
   const message = `removes ${of}${larger}: ${namesText(gone)} ${gone.length === 1 ? 'stays' : 'stay'} until the annotation ${CONFIRM_ANNOTATION}: "${hash}" on ${kind} "${metadata.name}" confirms it`;
   return [{ type: REMOVAL_HELD, status: 'True', reason: 'Share', message }];

@@ -117,8 +117,8 @@ const CONTAINERS: ConditionInput = {
 function besideKruise(held: readonly ConditionInput[], count: Count | undefined): readonly ConditionInput[] {
   const message =
     count === undefined
-      ? 'Kruise injects this SidecarSet; Pullwright brings its Secrets when the annotation pullwright.dev/source-namespace says from where'
-      : `Kruise injects this SidecarSet; ${countedOf(count.current, count.selected, ['namespace', 'namespaces'], ['holds', 'hold'])} its Secrets`;
+      ? 'Kruise injects this SidecarSet; Pullwright delivers its Secrets when the annotation pullwright.dev/source-namespace is set'
+      : `Kruise injects this SidecarSet; ${countedOf(count.current, count.selected, ['namespace', 'namespaces'], ['has', 'have'])} its Secrets`;
   return readinessOf([
     ['stalled', heldText(held)],
     ['stalled', count && platformTrouble(count)],
@@ -164,7 +164,7 @@ function unknownOf(
   return {
     reason: 'DependsOnOthers',
     message:
-      'The set brings no container: its secrets are injected only into pods that another set brings one to',
+      'The set has no container: its secrets are injected only into pods that get a container from another set',
   };
 }
 
@@ -176,7 +176,7 @@ function troubleOf(reader: Reader, subject: Subject, options: InjectionOptions):
     return {
       reason: 'NoContainers',
       message:
-        'No SidecarSet brings a container, and as in Kruise nothing is injected then; add one, set withoutContainers, or use a PullSecretProfile',
+        'No SidecarSet has a container, so nothing is injected, as in Kruise; add one, set withoutContainers, or use a PullSecretProfile',
     };
   const state = injectionState(reader, options);
   if (state.status === 'False') return { reason: state.reason, message: state.message };
@@ -193,18 +193,18 @@ function specTrouble({ set, variants, pinned }: Subject): ConditionText | undefi
   if (set.namespaceSelector?.ok === false)
     return {
       reason: 'SelectorInvalid',
-      message: `spec.namespaceSelector: ${set.namespaceSelector.problem}; no pod gets names of this set, and its copies stay until it is corrected`,
+      message: `spec.namespaceSelector: ${set.namespaceSelector.problem}; the set is not injected, and its copies stay until it is corrected`,
     };
   if (variants.length > 0) return undefined;
   const { selector } = set.update;
   if (pinned !== undefined && selector?.ok === false)
     return {
       reason: 'SelectorInvalid',
-      message: `spec.updateStrategy.selector, which says who gets the pinned ${pinText(set)}: ${selector.problem}; no pod gets names of this set until it is corrected`,
+      message: `spec.updateStrategy.selector, which decides which pods get the pinned ${pinText(set)}: ${selector.problem}; the set is not injected until it is corrected`,
     };
   return {
     reason: 'RevisionMissing',
-    message: `injectionStrategy.revision names ${pinText(set)}, and namespace "${KRUISE_NAMESPACE}" has no such ControllerRevision: no pod gets names of this set; name one that is there`,
+    message: `injectionStrategy.revision is ${pinText(set)}, but namespace "${KRUISE_NAMESPACE}" has no such ControllerRevision: the set is not injected; name an existing one`,
   };
 }
 
@@ -213,7 +213,7 @@ function notDrawn({ set, variants, pinned }: Subject): ConditionText {
   const old = pinned?.imagePullSecrets.join(', ') || 'none';
   return {
     reason: 'PartialNotDrawn',
-    message: `updateStrategy.partition of ${set.update.partitionPercent}% is not drawn per pod (${pinText(set)} has ${old}). Pods get: ${namesGiven(set, variants)}. Set it to 0% or 100%, or tell the pods apart by updateStrategy.selector`,
+    message: `updateStrategy.partition of ${set.update.partitionPercent}% is not applied per pod (${pinText(set)} has ${old}). Pods get: ${namesGiven(set, variants)}. Set it to 0% or 100%, or select pods by updateStrategy.selector`,
   };
 }
 
@@ -261,6 +261,6 @@ export function reconcileGrant(
 function waiting(reason: string, kind: string, names: readonly string[]): ConditionText | undefined {
   if (names.length === 0) return undefined;
   const [verb, pronoun] = names.length === 1 ? ['does', 'it does'] : ['do', 'they do'];
-  const message = `The ${kind} ${namesText(names)} ${verb} not exist; the grant holds as soon as ${pronoun}`;
+  const message = `The ${kind} ${namesText(names)} ${verb} not exist; the grant applies as soon as ${pronoun}`;
   return { reason, message };
 }

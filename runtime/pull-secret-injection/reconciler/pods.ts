@@ -37,7 +37,7 @@ export function injectionState(reader: Reader, options: InjectionOptions): Injec
   if (options.admission === 'policy') return policyState(reader);
   return no(
     'AdmissionOff',
-    'Neither policy nor webhook is switched on: the operator of the cluster sets admission of pull-secret-injection in the fleet',
+    'Neither policy nor webhook is enabled: the cluster operator sets admission of pull-secret-injection in the fleet',
   );
 }
 
@@ -49,7 +49,7 @@ function policyState(reader: Reader): InjectionState {
   if (policyVersion(reader) === undefined)
     return no(
       'PolicyNotServed',
-      'The cluster serves no MutatingAdmissionPolicy (Kubernetes 1.36 does); use the webhook',
+      'The API server does not serve MutatingAdmissionPolicy (requires Kubernetes 1.36); use the webhook',
     );
   const [policy, binding] = policyObjects(reader);
   if (policy === undefined) return no('PolicyPending', 'The admission policy does not exist yet');
@@ -64,15 +64,15 @@ function webhookState(reader: Reader): InjectionState {
   if (hook === undefined)
     return no(
       'WebhookMissing',
-      `There is no MutatingWebhookConfiguration "${WEBHOOK_NAME}"; apply the rendered one`,
+      `MutatingWebhookConfiguration "${WEBHOOK_NAME}" not found; apply the rendered one`,
     );
   if ((hook.clientConfig?.caBundle ?? '') === '' && metadata?.creationTimestamp !== undefined)
     return no(
       'WebhookUntrusted',
-      `MutatingWebhookConfiguration "${WEBHOOK_NAME}" has no caBundle: the API server cannot trust the webhook; see to its certificate source`,
+      `MutatingWebhookConfiguration "${WEBHOOK_NAME}" has no caBundle: the API server cannot trust the webhook; check its certificate source`,
     );
   if (!reader.serves({ role: 'hosted', ...ENDPOINT_SLICES }))
-    return unknown('WebhookNotSeen', 'Whether a webhook answers cannot be seen from here');
+    return unknown('WebhookNotSeen', 'Cannot check whether the webhook responds: EndpointSlices are unknown');
   const endpoints = reader
     .list({ role: 'hosted', ...ENDPOINT_SLICES })
     .flatMap((slice) => recordsIn(slice['endpoints']))
@@ -82,7 +82,7 @@ function webhookState(reader: Reader): InjectionState {
   if (ready === 0)
     return no(
       'WebhookDown',
-      `No pod of the Service "${WEBHOOK_NAME}" is ready: new pods pass as they are. What it waits for is in the log of Deployment "${WEBHOOK_NAME}"`,
+      `No pod of Service "${WEBHOOK_NAME}" is ready: new pods are not injected. See the log of Deployment "${WEBHOOK_NAME}"`,
     );
   const message = `New pods get the names from the webhook (${ready} ready)`;
   return { status: 'True', reason: 'Webhook', message };
@@ -106,7 +106,7 @@ export function reconcilePods(reader: Reader, name: string, options: InjectionOp
   });
   const sample = (state: 'stuck' | 'running', value: number): Sample => ({
     name: 'pullwright_uninjected_pods',
-    help: 'Pods that lack pull secrets of their profiles: stuck for want of an image, or running all the same',
+    help: 'Pods that lack pull secrets of their profiles: stuck without an image, or running',
     value,
     labels: { scope: reader.scope.name, namespace: name, state },
   });
@@ -124,10 +124,10 @@ function summary(pods: number, stuck: number, hindrance: string | undefined): re
   if (stuck === 0)
     return readiness('ready', {
       reason,
-      message: `${lack}; none is kept from pulling, and new pods get them`,
+      message: `${lack}; none fails to pull, and new pods get them`,
     });
   const remedy =
-    hindrance === undefined ? 'recreate what is stuck' : `new ones would lack them too: ${hindrance}`;
+    hindrance === undefined ? 'recreate the stuck pods' : `new ones would lack them too: ${hindrance}`;
   return readiness('stalled', { reason, message: `${lack}, and ${stuck} cannot pull; ${remedy}` });
 }
 
@@ -218,7 +218,7 @@ function verdictOf({ pod, missing, by, stuck }: UninjectedPod, hindrance: string
     subject: `pod/${pod.metadata.name}`,
     verdict: stuck ? 'Rejected' : 'Warning',
     reason: stuck ? 'StuckUninjected' : 'Uninjected',
-    message: `lacks ${missing.join(', ')} from ${by.join(', ')}: it was created before, or while nothing injected; ${remedy}`,
+    message: `lacks ${missing.join(', ')} from ${by.join(', ')}: it was created before them, or while injection was off; ${remedy}`,
   };
 }
 
@@ -315,14 +315,14 @@ function tryAttempt(
 ): TriedPod {
   const state = injectionState(reader, options);
   if (state.status !== 'True') return { tried: undefined, trials: [] };
-  const pending = earlier ?? unknown('NotTriedYet', 'A pod is being tried');
+  const pending = earlier ?? unknown('NotTriedYet', 'A dry run is pending');
   // Until the webhook's entries are up to date, a dry run proves nothing.
   const isWebhook = options.admission === 'webhook';
   if (isWebhook && !isMirrored(reader, options)) return { tried: pending, trials: [] };
   const trial = trialOf(reader, attempt, options);
   if (trial === undefined)
     return {
-      tried: unknown('NothingToTry', 'No selected namespace takes injected pods: nothing could be tried'),
+      tried: unknown('NothingToTry', 'No selected namespace allows injection: no dry run is possible'),
       trials: [],
     };
   const where = `in namespace "${trial.pod.metadata.namespace}"`;
@@ -330,13 +330,13 @@ function tryAttempt(
   const trials = [trial];
   if (answer === undefined) return { tried: pending, trials };
   if (!answer.ok)
-    return { tried: unknown('NotTried', `A pod could not be tried ${where}: ${answer.reason}`), trials };
+    return { tried: unknown('NotTried', `Dry run of a pod failed ${where}: ${answer.reason}`), trials };
   if (answer.lacks.length === 0)
-    return { tried: { ...state, message: `${state.message}: one was tried ${where}` }, trials };
+    return { tried: { ...state, message: `${state.message}: dry run passed ${where}` }, trials };
   const certificate = isWebhook
-    ? 'whether its certificate is made by the caBundle for the name of the Service, at whether the API server reaches it, and at '
+    ? 'that the caBundle signed its certificate for the Service name, that the API server reaches it, and '
     : '';
-  const message = `A pod that was tried ${where} lacks ${answer.lacks.join(', ')}: look at ${certificate}what else changes pods at admission`;
+  const message = `A dry-run pod ${where} lacks ${answer.lacks.join(', ')}: check ${certificate}what else mutates pods at admission`;
   return { tried: no('NotInjected', message), trials };
 }
 

@@ -79,7 +79,7 @@ function causeCondition({ type, reasons, well }: Cause, count: Count): Condition
 /** Reported when the profile selects no namespace. */
 const NOTHING_SELECTED: ConditionText = {
   reason: 'NothingSelected',
-  message: 'No namespace is selected: nothing could be checked',
+  message: 'No namespace is selected: nothing to check',
 };
 
 // The status of one profile: a condition per cause, and `Ready`, which sums up the problems that the platform can fix.
@@ -110,7 +110,7 @@ function presentCondition(
     return [];
   if (selected === 0) return [{ type, status: 'Unknown', ...NOTHING_SELECTED }];
   if (absent.namespaces === 0) {
-    const message = `${all(selected, ['has', 'have'])} the Secrets that others bring`;
+    const message = `${all(selected, ['has', 'have'])} the Secrets that other tools deliver`;
     return [{ type, status: 'True', reason: 'Present', message }];
   }
   // Only Secrets of one type are watched, so a miss does not prove absence.
@@ -119,7 +119,7 @@ function presentCondition(
 }
 
 function all(selected: number, [one, many]: readonly [one: string, many: string]): string {
-  return selected === 1 ? `The one namespace that is selected ${one}` : `All ${selected} namespaces ${many}`;
+  return selected === 1 ? `The selected namespace ${one}` : `All ${selected} namespaces ${many}`;
 }
 
 /** Condition on selected namespaces outside `options.namespaces`. The restriction is intended: `Ready` ignores it. */
@@ -135,7 +135,7 @@ function servedCondition(
     .filter((object) => serves(profile, namespaceLabels(object), { ...options, namespaces: [] }))
     .map(({ metadata }) => metadata.name);
   if (outside.length === 0) return [];
-  const message = `Of the namespaces that it selects ${namesText(outside)} ${outside.length === 1 ? 'is' : 'are'} left alone: the fleet has pull-secret-injection work in ${namesText(namespaces)} alone; add them to its namespaces, or select fewer`;
+  const message = `Of the selected namespaces, ${namesText(outside)} ${outside.length === 1 ? 'is' : 'are'} ignored: the fleet limits pull-secret-injection to ${namesText(namespaces)}; add them to its namespaces, or select fewer`;
   return [{ type: 'NamespacesServed', status: 'False', reason: 'OutsideNamespaces', message }];
 }
 
@@ -188,8 +188,8 @@ function readyText(
 
 function servedText({ distributes }: PullSecretProfile, { selected, current, blocked }: Count): string {
   if (!distributes) return counted(selected, 'namespace is selected', 'namespaces are selected');
-  if (blocked === 0) return `${all(selected, ['holds', 'hold'])} the Secrets`;
-  return `${countedOf(current, selected, ['namespace', 'namespaces'], ['holds', 'hold'])} the Secrets; in ${blocked} ${blocked === 1 ? 'the owner has' : 'their owners have'} to act, see TargetsFree`;
+  if (blocked === 0) return `${all(selected, ['has', 'have'])} the Secrets`;
+  return `${countedOf(current, selected, ['namespace', 'namespaces'], ['has', 'have'])} the Secrets; in ${blocked} ${blocked === 1 ? 'the owner' : 'their owners'} must act, see TargetsFree`;
 }
 
 // Counts the namespaces that hold a profile's Secrets. Each result is cached with its inputs, so recounting thousands of
@@ -401,7 +401,7 @@ export function samplesOf(
 ): readonly Sample[] {
   const sample = (state: 'selected' | 'current' | 'blocked', value: number): Sample => ({
     name: 'pullwright_profile_namespaces',
-    help: 'Namespaces that a profile selects, those that hold everything that it brings, and those whose owners have to act',
+    help: 'Namespaces that a profile selects, that have all its Secrets, and whose owners must act',
     value,
     labels: { scope: scope.name, profile: name, state },
   });

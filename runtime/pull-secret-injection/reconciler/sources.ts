@@ -224,7 +224,7 @@ function composeNow(sources: readonly SourceSecret[], onCollision: 'FirstWins' |
     return { body: undefined, good: [], bad: [...bad, collision] };
   const { length } = Buffer.from(reveal(text), 'utf8');
   if (length <= MAX_SECRET_BYTES) return { body: toBase64(text), good: names, bad };
-  const message = `the merge of ${names.join(', ')} has ${length} bytes, a Secret holds at most ${MAX_SECRET_BYTES}; use several secrets`;
+  const message = `the merge of ${names.join(', ')} has ${length} bytes, a Secret allows at most ${MAX_SECRET_BYTES}; use several secrets`;
   return { body: undefined, good: [], bad: [...bad, { source: first.name, reason: 'TooLarge', message }] };
 }
 
@@ -263,7 +263,7 @@ function collisionOf(
   const other = taken === undefined ? undefined : credentialOf(taken, original);
   if (mine === undefined || other === undefined) return undefined;
   if (mine.username === other.username && sameSecret(mine.password, other.password)) return undefined;
-  const message = `"${taken?.name}" and "${source.name}" name "${registry}" with different credentials; remove one of them, or set onCollision to FirstWins`;
+  const message = `"${taken?.name}" and "${source.name}" have different credentials for "${registry}"; remove one of them, or set onCollision to FirstWins`;
   return { source: source.name, reason: 'SourceCollision', message };
 }
 
@@ -278,8 +278,8 @@ function readSource({ source, object }: SourceSecret): GoodSource | BadSource {
   const { value: body, text, entries, problem, kubeletFault } = PullSecret.of(object);
   if (body === undefined)
     return isLightened(object)
-      ? bad('SourceUnread', 'could not be read; it is read again in a few seconds')
-      : bad('SourceEmpty', 'has no data under ".dockerconfigjson"; fill it in');
+      ? bad('SourceUnread', 'could not be read; retried in a few seconds')
+      : bad('SourceEmpty', 'has no data under ".dockerconfigjson"; add it');
   if (problem !== undefined) return bad('SourceInvalid', `${problem.message}; correct it`);
   const faulty = entries.find(({ fault, kubelet }) => fault !== undefined && kubelet === undefined);
   if (faulty?.fault !== undefined)
@@ -288,14 +288,14 @@ function readSource({ source, object }: SourceSecret): GoodSource | BadSource {
       `has an entry "${withoutUserInfo(faulty.key.written)}" that ${faulty.fault.message}; correct or remove it`,
     );
   if (kubeletFault !== undefined)
-    return bad('SourceInvalid', 'has a field that no kubelet can read; write only "auths"');
-  if (entries.length === 0) return bad('SourceEmpty', 'names no registry; add an entry under "auths"');
+    return bad('SourceInvalid', 'has a field that the kubelet cannot read; use only "auths"');
+  if (entries.length === 0) return bad('SourceEmpty', 'has no entry; add one under "auths"');
   return { name, body, text, entries };
 }
 
 /** The problem of a source that is missing, or is not a pull secret. */
 export function missingSource(source: ProfileSource): BadSource {
   const name = sourceName(source);
-  const message = `Secret "${name}" does not exist or is not of type ${SECRET_TYPE}; create it, or create it again in that type`;
+  const message = `Secret "${name}" does not exist or is not of type ${SECRET_TYPE}; create it, or recreate it with that type`;
   return { source: name, reason: 'SourceMissing', message };
 }

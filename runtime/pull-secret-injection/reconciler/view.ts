@@ -293,12 +293,12 @@ export function unreadText(
   const id = sourceName({ namespace, name });
   const { namespaces, secretNames, sources } = options;
   if (isOutside(namespace, options))
-    return `Secret "${id}" is not read: the fleet has pull-secret-injection work in ${namesText(namespaces)} alone; add "${namespace}" to its namespaces`;
+    return `Secret "${id}" is not read: the fleet limits pull-secret-injection to ${namesText(namespaces)}; add "${namespace}" to its namespaces`;
   if (namespaces.length === 0) return undefined;
   if (secretNames.length > 0 && !secretNames.includes(name) && !sources.includes(id))
-    return `Secret "${id}" is not read: the fleet names the Secrets that pull-secret-injection may read; add "${name}" to its secretNames, or the profile to its profiles`;
+    return `Secret "${id}" is not read: the fleet limits the Secrets that pull-secret-injection may read; add "${name}" to its secretNames, or the profile to its profiles`;
   if (reader.isUnreadable(secretRef(namespace, name)))
-    return `Secret "${id}" may not be read: the Role of pull-secret-injection in namespace "${namespace}" is missing; apply what synth renders for the namespace`;
+    return `Secret "${id}" cannot be read: the Role of pull-secret-injection in namespace "${namespace}" is missing; apply the rendered manifests of the namespace`;
   return undefined;
 }
 
@@ -392,11 +392,11 @@ export function reconcileAccounts(reader: Reader, name: string, options: Injecti
           subject,
           verdict: 'Warning' as const,
           reason,
-          message: `is not given to pods of ServiceAccount "${account.name}", which does not list it (profile "${profile.name}")`,
+          message: `is not injected into pods of ServiceAccount "${account.name}", which does not list it (profile "${profile.name}")`,
         })),
       );
       if (verdicts.length === 0) return [];
-      const message = `ServiceAccount "${account.name}" enforces mountable secrets: its pods get nothing while it does not list what profiles add; list it in imagePullSecrets, or take the annotation ${ENFORCE_MOUNTABLE_SECRETS} off`;
+      const message = `ServiceAccount "${account.name}" enforces mountable secrets: its pods are not injected until it lists the Secrets of profiles; list them in imagePullSecrets, or remove the annotation ${ENFORCE_MOUNTABLE_SECRETS}`;
       const said = reportPullStatus(reader, 'hosted', {
         reporter: RECONCILER_NAME,
         about: { apiVersion: 'v1', kind: 'ServiceAccount', namespace: name, name: account.name },
@@ -423,7 +423,7 @@ export function accountConditions(
     .map(({ namespace, name }) => `${namespace}/${name}`);
   if (names.length === 0) return [];
   const enforce = names.length === 1 ? 'it enforces' : 'they enforce';
-  const message = `Pods of ${counted(names.length, 'ServiceAccount')} get nothing, because ${enforce} mountable secrets and ${names.length === 1 ? 'does' : 'do'} not list what is added: ${namesText(names)}; their owners list it, or take the annotation off`;
+  const message = `Pods of ${counted(names.length, 'ServiceAccount')} are not injected: ${enforce} mountable secrets and ${names.length === 1 ? 'does' : 'do'} not list the Secrets: ${namesText(names)}; their owners must list them, or remove the annotation`;
   return [{ type: 'AccountsServed', status: 'False', reason: 'MountableSecretsEnforced', message }];
 }
 

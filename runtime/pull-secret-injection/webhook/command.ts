@@ -17,10 +17,10 @@ import { UsageError } from '../../core/errors.ts';
 const TABLE = {
   name: 'webhook',
   about: [
-    'Serves the admission webhook "/inject": adds imagePullSecrets to pods that are being created, as the PullSecretProfiles and SidecarSets of the cluster say. For clusters below Kubernetes 1.36; where the admission policy of "reconcile" is at work the webhook stays out of it. A pod is never refused.',
+    'Serves the admission webhook "/inject": adds imagePullSecrets to new pods, as the PullSecretProfiles and SidecarSets of the cluster declare. For clusters below Kubernetes 1.36; skips every pod while the admission policy of "reconcile" is active. Never rejects a pod.',
   ],
   flags: {
-    'cert-dir': folderFlag({ help: 'holds tls.crt and tls.key; read again when they change' }),
+    'cert-dir': folderFlag({ help: 'folder with tls.crt and tls.key; reloaded on change' }),
     port: count({ value: 'PORT', default: '9443', most: 65_535, help: 'HTTPS' }),
     'health-port': port({ default: '8081', help: '/healthz, /readyz and /metrics over HTTP' }),
     kubeconfig: file({ help: 'the kubeconfig of the cluster; without it, that of the pod, else KUBECONFIG' }),
@@ -32,14 +32,14 @@ const TABLE = {
       help: 'namespace of our own pods, never injected into',
     }),
     exclude: several(
-      text({ value: 'NAMESPACE', completes: 'namespaces', help: 'a further namespace that is left alone' }),
+      text({ value: 'NAMESPACE', completes: 'namespaces', help: 'another namespace to ignore' }),
     ),
     'without-containers': toggle({
-      help: 'SidecarSets inject even where no matching set brings a container',
+      help: 'SidecarSets inject even when no matching set has a container',
     }),
     ...LOG_FLAGS,
   },
-  notes: ['Ready (/readyz) means: every profile and namespace was read once.'],
+  notes: ['/readyz reports ready once every profile and namespace was read.'],
   examples: ['pullwright webhook --cert-dir /etc/pullwright/tls --port 9443'],
   permissions: {
     hosts: ['the API server; listens on <--port> and <--health-port>'],

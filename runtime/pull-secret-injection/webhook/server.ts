@@ -199,7 +199,7 @@ async function safely(
       problem: error instanceof Error ? error.name : 'unknown',
       uid: request.uid,
     });
-    return { outcome: 'failed', warnings: ['Pullwright could not look at this object; it is unchanged'] };
+    return { outcome: 'failed', warnings: ['Pullwright failed to process this object; it is unchanged'] };
   }
 }
 
@@ -214,7 +214,7 @@ function bodyOf(request: IncomingMessage): Promise<string | undefined> {
       else chunks.push(chunk);
     });
     request.once('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-    request.once('close', () => reject(new Error('the request breaks off')));
+    request.once('close', () => reject(new Error('the request was aborted')));
   });
 }
 
@@ -222,7 +222,7 @@ function bodyOf(request: IncomingMessage): Promise<string | undefined> {
 function refuse(request: IncomingMessage, response: ServerResponse): void {
   response.once('finish', () => request.socket.destroy());
   response.setHeader('connection', 'close');
-  end(response, 413, `the request is too large: at most ${MOST_BYTES} bytes are read`);
+  end(response, 413, `the request is too large: at most ${MOST_BYTES} bytes are allowed`);
 }
 
 function end(response: ServerResponse, status: number, text: string): void {
@@ -336,7 +336,7 @@ class InjectionWebhook {
   /** Names a kind that is not synced yet, for `/readyz`; undefined if all are synced. */
   get waitingFor(): string | undefined {
     const waiting = this.#sources.find(({ status }) => status.is === 'new');
-    return waiting === undefined ? undefined : `${waiting.selection.kind} is not read yet`;
+    return waiting === undefined ? undefined : `${waiting.selection.kind} is not synced yet`;
   }
 
   /** Resolves once all caches are synced, or when `signal` aborts. */
