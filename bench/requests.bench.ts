@@ -144,7 +144,7 @@ const port = await reconciler.port('metrics');
 // Wait for every controller of the hosted cluster, including the last one.
 await eventually(
   () => {
-    if (reconciler.said('caches are filled').length < SYSTEMS)
+    if (reconciler.said('caches are synced').length < SYSTEMS)
       throw new Error(`caches are not filled: ${reconciler.log.slice(-2000)}`);
   },
   { withinMs: 30_000 },

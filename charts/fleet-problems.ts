@@ -90,7 +90,7 @@ export function check<T>(
 /** Returns `unknown field, did you mean "delivery"?`, or the list of known fields. */
 export function unknownField(key: string, known: readonly string[]): string {
   if (CREDENTIAL_FIELDS.has(key.toLowerCase()))
-    return 'a credential may not stand in a fleet: name a source (externalSecret, sealedSecret, sops) and remove it from the history';
+    return 'credentials are not allowed in a fleet: use a source (externalSecret, sealedSecret, sops) and remove it from the git history';
   return `unknown field, ${suggestion(key, known)}`;
 }
 
@@ -150,7 +150,7 @@ function nearValue(value: string, values: readonly unknown[]): string {
 }
 
 const ARTICLES: Readonly<Record<string, string>> = {
-  string: 'a text',
+  string: 'a string',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
@@ -170,7 +170,7 @@ function shown(value: unknown, path: readonly PropertyKey[]): string {
     ),
   );
   if (typeof value === 'string')
-    return hidden || value.length > 80 ? `a text of ${value.length} characters` : quote(value);
+    return hidden || value.length > 80 ? `a string of ${value.length} characters` : quote(value);
   return typeof value === 'number' || typeof value === 'boolean' ? `${value}` : `a ${typeof value}`;
 }
 

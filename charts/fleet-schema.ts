@@ -20,37 +20,37 @@ import { SYSTEMS, type SystemInputs } from './systems.ts';
 const network: z.ZodType<NetworkSettings, NetworkSettings> = z
   .strictObject(
     optional({
-      monitoringNamespaces: z.array(dnsLabel()).min(1).describe('Namespaces whose pods may read metrics'),
+      monitoringNamespaces: z.array(dnsLabel()).min(1).describe('Namespaces whose pods may scrape metrics'),
       apiServer: z
         .array(networkField())
         .min(1)
-        .describe('Networks of the API server, as pods see them: the only peers of the webhook'),
+        .describe('Networks of the API server, as seen by pods: the only peers of the webhook'),
       egress: z
         .array(networkField())
         .min(1)
-        .describe('Networks that the other pods may reach by their ports'),
+        .describe('Networks that the other pods may contact on their ports'),
     }),
   )
-  .describe('From where our pods may be reached, and what they may reach');
+  .describe('Allowed ingress and egress of the pods');
 
 const gitops = z.strictObject({
-  tool: z.enum(['argo-cd', 'flux']).describe('What syncs the tree'),
+  tool: z.enum(['argo-cd', 'flux']).describe('GitOps tool that syncs the tree'),
   repository: z
     .string()
     .regex(
       /^(?:https:\/\/|ssh:\/\/|git@)(?:[^\s@]+@)?[^\s@]+$/,
       'expected a URL that begins with https://, ssh:// or git@',
     )
-    .refine((url) => !/^https:\/\/[^/:]*:[^/@]*@/.test(url), 'a password may not stand in a fleet')
-    .describe('Repository that holds the rendered tree'),
+    .refine((url) => !/^https:\/\/[^/:]*:[^/@]*@/.test(url), 'a password is not allowed in a fleet')
+    .describe('Repository of the rendered tree'),
   ...optional({
     revision: z.string().min(1).describe('Branch, tag or commit; default main'),
-    path: folderField().describe('Folder of the tree in the repository; default the top'),
+    path: folderField().describe('Folder of the tree in the repository; default the root'),
     namespace: dnsLabel().describe('Namespace of the tool; default argocd or flux-system'),
     project: dnsName().describe('Project of Argo CD; default "default"'),
     syncWaves: z.boolean().describe('Argo CD: order objects by annotation; default true'),
-    source: dnsName().describe('Flux: an existing GitRepository instead of ours, which is named pullwright'),
-    interval: durationField().describe('Flux: how often to look; default 10m'),
+    source: dnsName().describe('Flux: an existing GitRepository; default: render one named pullwright'),
+    interval: durationField().describe('Flux: sync interval; default 10m'),
     sopsKeySecret: dnsName().describe('Flux: Secret with the key of SOPS; default sops-age'),
   }),
 });
@@ -59,8 +59,8 @@ const gitops = z.strictObject({
 const imagePullSecrets = z
   .array(dnsName())
   .max(8)
-  .refine((names) => new Set(names).size === names.length, 'names one Secret twice, expected each once')
-  .describe('Secrets that our own pods pull the image with, in each of their namespaces');
+  .refine((names) => new Set(names).size === names.length, 'duplicate Secret name')
+  .describe('imagePullSecrets of our pods, in each of their namespaces');
 
 const systems = z.record(z.string(), z.unknown());
 
@@ -68,7 +68,7 @@ const systems = z.record(z.string(), z.unknown());
 const common = {
   reconciler: reconcilerSettings,
   monitoring: z.boolean().describe('Renders PrometheusRule and ServiceMonitor, in an overlay'),
-  dashboards: z.boolean().describe('Renders dashboards for Grafana, one a system, as ConfigMaps'),
+  dashboards: z.boolean().describe('Renders Grafana dashboards, one per system, as ConfigMaps'),
   network,
 };
 
@@ -81,16 +81,14 @@ export const fleetSchema = z.strictObject({
   image: imageReference().describe('Image of every pod, with tag or digest'),
   ...optional({
     imagePullSecrets,
-    namespace: dnsLabel().describe('Namespace of our own pods; default pullwright-system'),
-    gitops: gitops.describe('What makes Argo CD or Flux sync the tree'),
+    namespace: dnsLabel().describe('Namespace of our pods; default pullwright-system'),
+    gitops: gitops.describe('Renders objects for Argo CD or Flux that sync the tree'),
     runbooks: z
       .url({ protocol: /^https?$/, error: 'expected a URL that begins with https:// or http://' })
-      .describe('Folder of the runbooks that alerts point at; default https://pullwright.dev/runbooks'),
+      .describe('Base URL of the runbooks that alerts link to; default https://pullwright.dev/runbooks'),
     defaults: z
       .strictObject(optional({ ...common, systems }))
-      .describe(
-        'What every cluster has unless it says otherwise: maps are merged, lists and single values replaced',
-      ),
+      .describe('Defaults of every cluster: maps are merged, lists and scalars replaced'),
   }),
   clusters: z.array(z.unknown()).min(1, 'expected at least one cluster').describe('Clusters of the fleet'),
 });
@@ -99,23 +97,21 @@ const clusterFields = z.strictObject({
   name: dnsLabel().describe('Name of the cluster, unique within the fleet'),
   ...optional({
     kind: z.enum(['standalone', 'management', 'hosted']).describe('Default: standalone'),
-    path: folderField().describe(
-      'Folder below the output, "." for itself when it is the only cluster; default the name',
-    ),
+    path: folderField().describe('Folder below the output; "." only for a single cluster; default the name'),
     delivery: z
       .enum(['gitops', 'reconciler'])
-      .describe('Who applies what stands in the cluster; default gitops, for management reconciler'),
+      .describe('What applies the objects in the cluster; default gitops, for management reconciler'),
     image: imageReference().describe('Image of every pod of this cluster'),
     imagePullSecrets,
-    namespace: dnsLabel().describe('Namespace of our own pods in this cluster'),
+    namespace: dnsLabel().describe('Namespace of our pods in this cluster'),
     management: dnsLabel().describe('For hosted: the cluster that runs its control plane'),
     hostedCluster: z
       .strictObject(
         optional({
           namespace: dnsLabel().describe('Its namespace; default clusters'),
-          name: dnsLabel().describe('Its name; default that of the cluster'),
+          name: dnsLabel().describe('Its name; default the name of the cluster'),
           controlPlaneNamespace: dnsLabel().describe(
-            'Where its control plane runs; default <namespace>-<name>',
+            'Namespace of its control plane; default <namespace>-<name>',
           ),
           serviceAccount: z
             .strictObject({
@@ -123,26 +119,24 @@ const clusterFields = z.strictObject({
               name: dnsName().describe('Its name'),
             })
             .describe(
-              'ServiceAccount of the hosted cluster as which the reconciler works there; without it, as system:admin, which no policy can distinguish from people',
+              'ServiceAccount of the hosted cluster that the reconciler uses there; without it, system:admin, which policies cannot distinguish from people',
             ),
         }),
       )
       .describe('For hosted: its HostedCluster'),
-    discovery: z
-      .boolean()
-      .describe('For management: also serve hosted clusters that the fleet does not name'),
+    discovery: z.boolean().describe('For management: also manage hosted clusters that are not in the fleet'),
     ...common,
     destination: z
       .strictObject(
         optional({
           server: z
             .url({ protocol: /^https$/, error: 'expected an https URL' })
-            .describe('API server, as Argo CD knows it; default https://kubernetes.default.svc'),
+            .describe('API server URL in Argo CD; default https://kubernetes.default.svc'),
           name: z.string().min(1).describe('Name of the cluster in Argo CD, instead of server'),
-          kubeConfigSecret: dnsName().describe('For Flux: Secret that holds its kubeconfig'),
+          kubeConfigSecret: dnsName().describe('For Flux: Secret with its kubeconfig'),
         }),
       )
-      .describe('Where the cluster is, for the tool that syncs it'),
+      .describe('Address of the cluster, for the tool that syncs it'),
     systems,
     extend: z.custom<(chart: Chart, cluster: ClusterContext) => void>(
       (value) => typeof value === 'function',
@@ -208,7 +202,7 @@ export function fleetJsonSchema(): Schema {
   const { extend: _onlyTypeScript, ...clusterFields } = fieldsOf(schemaOf(clusterSchema));
   const systems: Schema = {
     type: 'object',
-    description: 'What runs in the cluster: a section for each system',
+    description: 'Systems of the cluster: a section for each system',
     additionalProperties: false,
     properties: Object.fromEntries(SYSTEMS.map((system) => [system.name, sectionSchema(system)])),
   };

@@ -55,7 +55,7 @@ export function readFleetYaml(text: string): FleetYaml {
   if (second !== undefined)
     problems.push({
       path: [],
-      text: `the file holds ${documents.length} documents, expected one`,
+      text: `the file has ${documents.length} documents, expected one`,
       ...at(second.range?.[0] ?? 0),
     });
   return { ...valueOf(document, problems), locate: locate(document) };
@@ -66,7 +66,7 @@ function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml
   if (document.errors.length > 0) return { value: undefined, problems };
   const tooMany = {
     value: undefined,
-    problems: [...problems, { path: [], text: 'more than 100 uses of aliases, expected fewer' }],
+    problems: [...problems, { path: [], text: 'more than 100 aliases are not allowed' }],
   };
   if (yamlExcesses(document).aliasTooMany !== undefined) return tooMany;
   try {
@@ -76,7 +76,7 @@ function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml
   }
 }
 
-const REPEATED = 'this key stands twice in the same map, expected once';
+const REPEATED = 'duplicate key';
 
 function fleetMistake(error: { readonly code: string; readonly message: string }): string {
   if (error.code === 'TAB_AS_INDENT') return 'a tab as indentation, expected spaces';

@@ -43,7 +43,7 @@ function accountMistakes(
   const secret = management?.reconciler?.kubeconfigSecret ?? defaults?.kubeconfigSecret;
   if (cluster.hostedCluster?.serviceAccount === undefined || management === undefined) return [];
   if (secret !== ADMIN_KUBECONFIG) return [];
-  const text = `the reconciler of "${management.name}" comes with Secret admin-kubeconfig, which is system:admin: expected reconciler.kubeconfigSecret there, a Secret with the kubeconfig of this account`;
+  const text = `the reconciler of "${management.name}" uses Secret admin-kubeconfig, which is system:admin: set reconciler.kubeconfigSecret there to a Secret with the kubeconfig of this account`;
   return [of(index, ['hostedCluster', 'serviceAccount'], text)];
 }
 
@@ -56,7 +56,7 @@ function hostedWarnings(
     const secret = cluster.reconciler?.kubeconfigSecret ?? defaults?.kubeconfigSecret;
     const serves = cluster.discovery === true || tops.some(({ management }) => management === cluster.name);
     if (cluster.kind !== 'management' || secret !== undefined || !serves) return [];
-    const text = `without it the reconciler comes to hosted clusters with Secret ${OWN_KUBECONFIG}, which HyperShift does not make: make it of hostedCluster.serviceAccount and write its name here, or write ${ADMIN_KUBECONFIG} to have it come as system:admin`;
+    const text = `without it the reconciler uses Secret ${OWN_KUBECONFIG} for hosted clusters, which HyperShift does not create: create it for hostedCluster.serviceAccount and set its name here, or set ${ADMIN_KUBECONFIG} to use system:admin`;
     return [of(index, ['reconciler', 'kubeconfigSecret'], text)];
   });
 }
@@ -85,7 +85,7 @@ function rivals(
         of(
           index,
           ['systems', system.name, key],
-          `clusters[${first}] has ${JSON.stringify(other[key])}, and the reconciler of "${management}" serves both with one value: expected the same, got ${JSON.stringify(wanted[key])}`,
+          `clusters[${first}] has ${JSON.stringify(other[key])}, but the reconciler of "${management}" uses one value for both: expected the same, got ${JSON.stringify(wanted[key])}`,
         ),
       );
   });
@@ -166,7 +166,7 @@ function nested(clusters: readonly ClusterTop[]): readonly FleetProblem[] {
       return [of(index, ['path'], 'only a fleet of one cluster may be written to ".", expected a folder')];
     const parent = folders.findIndex((folder) => path.startsWith(folder));
     if (parent === -1) return [];
-    const text = `${JSON.stringify(path)} is inside the folder of clusters[${parent}], expected one beside it`;
+    const text = `${JSON.stringify(path)} is inside the folder of clusters[${parent}], expected a sibling folder`;
     return [of(index, ['path'], text)];
   });
 }
@@ -207,7 +207,7 @@ function pairWarnings(sections: readonly (readonly Section[])[]): readonly Fleet
     if (!provides || verify === undefined) return [];
     if (verify.namespaceSecrets || verify.secretNames !== undefined) return [];
     const text =
-      'with the credential provider pods pull with any pull secret of their namespace, and who may not list those reports Incomplete: write namespaceSecrets: true, or name the Secrets that count in secretNames';
+      'with the credential provider, pods pull with any pull secret of their namespace; without list access, the report is Incomplete: set namespaceSecrets: true, or list the Secrets in secretNames';
     return [of(index, ['systems', 'verify', 'namespaceSecrets'], text)];
   });
 }
@@ -250,7 +250,7 @@ function readSection(system: ChartSystem, place: SectionPlace, found: FleetProbl
   const own = recordOf(place.cluster.systems);
   const kind = place.cluster.kind ?? 'standalone';
   if (!system.kinds.includes(kind)) {
-    const text = `not for a ${kind} cluster, expected ${system.kinds.join(' or ')}`;
+    const text = `not supported for a ${kind} cluster, expected ${system.kinds.join(' or ')}`;
     // Defaults are skipped for clusters that do not support the system.
     if (system.name in own) found.push({ path: originOf([system.name], place), text });
     return [];

@@ -80,7 +80,7 @@ function clusterOf({ clusters }: Fleet): FleetCluster {
   const [cluster, ...more] = clusters;
   if (cluster !== undefined && more.length === 0 && cluster.context.kind !== 'hosted') return cluster;
   throw new PullwrightError(
-    `Cannot make a chart: the fleet has ${clusters.length} clusters, expected one of kind standalone or management`,
+    `Cannot render a chart: the fleet has ${clusters.length} clusters, expected one of kind standalone or management`,
     { code: 'ChartCannotSay', retryPolicy: 'terminal', hint: 'Render manifests: --format manifests' },
   );
 }
@@ -195,12 +195,12 @@ const CHART = yamlOf({
 
 const ABOUT: Readonly<Record<string, string>> = {
   image: 'Image of all pods',
-  imagePullSecrets: 'Names of Secrets that pods pull the image with',
-  replicas: 'Of the reconciler',
-  resources: 'Of a replica of the reconciler',
+  imagePullSecrets: 'imagePullSecrets of all pods',
+  replicas: 'Replicas of the reconciler',
+  resources: 'Resources of a reconciler replica',
   systems: 'false turns a system off',
   config:
-    'Options of the reconciler by system, over those of the fleet; the reconciler checks them when it starts',
+    'Options of the reconciler by system, which override the fleet; validated when the reconciler starts',
 };
 
 function valuesText(values: Readonly<Record<string, unknown>>): string {

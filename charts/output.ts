@@ -235,7 +235,7 @@ function sameFile(path: string, objects: readonly KubeObject[]): PullwrightError
     (object) => `${describeObject({ ...object.metadata, kind: object.kind })} (${object.apiVersion})`,
   );
   return new PullwrightError(
-    `Cannot write "${path}": ${names.join(' and ')} both belong there, expected one`,
+    `Cannot write "${path}": ${names.join(' and ')} both have this path, expected one`,
     {
       code: 'SameFile',
       retryPolicy: 'terminal',
@@ -328,10 +328,10 @@ export function writeTree(folder: string, tree: ManifestTree, options: WriteOpti
 }
 
 function leadsElsewhere(path: string): PullwrightError {
-  return new PullwrightError(`Cannot write ${JSON.stringify(path)}: it is not a path within the folder`, {
+  return new PullwrightError(`Cannot write ${JSON.stringify(path)}: the path is outside the folder`, {
     code: 'UnsafeName',
     retryPolicy: 'terminal',
-    hint: 'Correct the name in the fleet that the path is made of',
+    hint: 'Correct the name in the fleet that the path is built from',
   });
 }
 
@@ -408,11 +408,11 @@ function removeFile(folder: string, path: string): void {
 function inTheWay(folder: string, paths: readonly string[], { overwrite }: WriteOptions): PullwrightError {
   const shown = paths.slice(0, 5).join(', ') + (paths.length > 5 ? ` and ${paths.length - 5} more` : '');
   return new PullwrightError(
-    `Cannot write to "${folder}": ${counted(paths.length, 'path holds', 'paths hold')} something that was not rendered there: ${shown}`,
+    `Cannot write to "${folder}": ${counted(paths.length, 'path has', 'paths have')} files that were not rendered: ${shown}`,
     {
       code: 'ForeignFile',
       retryPolicy: 'terminal',
-      hint: `Move them away, or ${overwrite === undefined ? 'choose another folder' : 'pass --overwrite to lose them'}. Nothing was written`,
+      hint: `Move them, or ${overwrite === undefined ? 'choose another folder' : 'pass --overwrite to replace them'}. Nothing was written`,
     },
   );
 }

@@ -77,12 +77,12 @@ function findingsOf({ fleet, to, difference }: SynthResult): readonly FileFindin
     );
   return [
     ...found('ManifestMissing', added, (path) => `${to}/${path} is rendered from the fleet and is missing`),
-    ...found('ManifestDiffers', changed, () => `The file is not what fleet ${fleet} renders`),
-    ...found('ManifestStale', stale, () => `Fleet ${fleet} does not render this file any more`),
+    ...found('ManifestDiffers', changed, () => `The file differs from what fleet ${fleet} renders`),
+    ...found('ManifestStale', stale, () => `Fleet ${fleet} no longer renders this file`),
     ...found(
       'ManifestInTheWay',
       inTheWay,
-      () => 'A file that was not rendered stands where a rendered one belongs',
+      () => 'A file that was not rendered is at the path of a rendered one',
     ),
   ];
 }
@@ -109,7 +109,7 @@ function clusterLines(result: SynthResult): readonly string[] {
     const objects = cluster.objects.length;
     const what =
       objects === 0
-        ? 'nothing in git, the reconciler applies it'
+        ? 'nothing in git, applied by the reconciler'
         : `${counted(objects, 'object')} in ${cluster.path}`;
     return `${cluster.name.padEnd(width)}  ${what}`;
   });
@@ -137,7 +137,7 @@ function overlayLines(charts: Charts, clusters: readonly RenderedCluster[]): rea
     if (overlay !== undefined) kinds.set(overlay, (kinds.get(overlay) ?? new Set()).add(object.kind));
   }
   return [...kinds].map(
-    ([path, of]) => `${path}: ${[...of].sort().join(', ')}; not in the base, applied by itself`,
+    ([path, of]) => `${path}: ${[...of].sort().join(', ')}; not in the base, applied separately`,
   );
 }
 
@@ -152,7 +152,7 @@ function dataOf({ overlays: _overlays, ...result }: SynthResult): object {
 const TABLE = {
   name: 'synth',
   about: [
-    'Renders every cluster of a fleet as YAML: one object per file, a folder per namespace, kustomizations for kubectl, Argo CD and Flux. The same fleet gives the same bytes on every machine. Files that are no longer rendered are removed; files that were not rendered stay.',
+    'Renders every cluster of a fleet as YAML: one object per file, a folder per namespace, kustomizations for kubectl, Argo CD and Flux. The same fleet renders the same bytes on every machine. Files that are no longer rendered are removed; files that were not rendered stay.',
   ],
   flags: {
     fleet: file({
@@ -168,15 +168,14 @@ const TABLE = {
     check: toggle({
       help: 'write nothing; list added, changed and stale files, and exit 1 when there are any',
     }),
-    overwrite: toggle({ help: 'replace files that stand where a rendered file belongs' }),
+    overwrite: toggle({ help: 'replace files at the path of a rendered file' }),
     schema: toggle({ help: 'print the JSON Schema of fleet.yaml for editors' }),
     output: outputFlag(
       ['text', 'json', 'yaml', 'sarif', 'junit'],
       'the form of the result; sarif and junit: what --check found, for CI systems',
     ),
   },
-  exitCodes:
-    '0 done, 1 the fleet has mistakes, the check found differences, or nothing could be written, 2 wrong usage',
+  exitCodes: '0 success, 1 invalid fleet, differences found by --check, or write failure, 2 usage error',
   examples: [
     'pullwright synth --fleet fleet.yaml --to manifests && git diff --exit-code manifests',
     'pullwright synth --format helm --fleet fleet.yaml --to chart',
@@ -225,10 +224,10 @@ function assertUsage(values: Values, to: string): void {
   const { output, check } = values;
   if (to === '-' && check) throw new UsageError('Cannot check "-": expected a folder');
   if (!check && (output === 'sarif' || output === 'junit'))
-    throw new UsageError(`Cannot print ${output}: it tells what --check found, expected --check`);
+    throw new UsageError(`Cannot print ${output}: it reports the findings of --check, expected --check`);
   if (values.format !== 'manifests' && (values.to === undefined || to === '-'))
     throw new UsageError(
-      `Cannot write a ${values.format === 'helm' ? 'chart' : 'bundle'}: expected --to with a folder of its own`,
+      `Cannot write a ${values.format === 'helm' ? 'chart' : 'bundle'}: expected --to with a separate folder`,
     );
 }
 
@@ -249,9 +248,7 @@ function print(tree: ManifestTree, io: CommandIo): ExitCode {
 
 function warnOfSops(fleet: Fleet, clusters: readonly RenderedCluster[], io: CommandIo): void {
   if (fleet.gitops?.tool !== 'argo-cd' || clusters.every((cluster) => cluster.kept.length === 0)) return;
-  io.stderr.write(
-    'warning: Argo CD does not decrypt SOPS files by itself, so no Application syncs overlays/sops\n',
-  );
+  io.stderr.write('warning: Argo CD does not decrypt SOPS files, so no Application syncs overlays/sops\n');
 }
 
 type Charts = typeof ChartsModule;
@@ -280,15 +277,14 @@ function readFleetFile(name: string, file: string): string {
 }
 
 async function importFleet(name: string, file: string): Promise<unknown> {
-  if (!existsSync(file)) throw cannotRead(name, 'there is no such file');
+  if (!existsSync(file)) throw cannotRead(name, 'file not found');
   let module: { readonly default?: unknown };
   try {
     module = (await import(pathToFileURL(file).href)) as { readonly default?: unknown };
   } catch (error) {
-    throw cannotRead(name, error instanceof Error ? error.message : 'it does not load', error);
+    throw cannotRead(name, error instanceof Error ? error.message : 'it failed to load', error);
   }
-  if (module.default === undefined)
-    throw cannotRead(name, 'it exports no default, expected a fleet as default export');
+  if (module.default === undefined) throw cannotRead(name, 'it has no default export, expected a fleet');
   return module.default;
 }
 
@@ -314,13 +310,13 @@ function onDisk<T>(to: string, work: () => T): T {
 }
 
 const REASONS: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
+  ENOENT: 'file not found',
   EISDIR: 'it is a folder, expected a file',
   ENOTDIR: 'a file exists where a folder is expected',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
   EROFS: 'the file system is read-only',
-  ENOSPC: 'no space is left',
+  ENOSPC: 'no space left on device',
 };
 
 function reasonOf(error: unknown): string {

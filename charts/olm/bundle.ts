@@ -213,13 +213,13 @@ function clusterOf({ clusters }: Fleet): FleetCluster {
       : cluster.context.kind !== 'standalone'
         ? `cluster "${cluster.context.name}" is ${cluster.context.kind}, expected standalone`
         : cluster.context.delivery !== 'reconciler'
-          ? `cluster "${cluster.context.name}" has delivery ${cluster.context.delivery}, expected reconciler: OLM installs no DaemonSet`
+          ? `cluster "${cluster.context.name}" has delivery ${cluster.context.delivery}, expected reconciler: OLM does not install DaemonSets`
           : undefined;
   if (problem === undefined && cluster !== undefined) return cluster;
-  throw new PullwrightError(`Cannot make a bundle: ${problem ?? ''}`, {
+  throw new PullwrightError(`Cannot render a bundle: ${problem ?? ''}`, {
     code: 'BundleCannotSay',
     retryPolicy: 'terminal',
-    hint: 'Give a fleet of one stand-alone cluster with delivery: reconciler',
+    hint: 'Use a fleet of one stand-alone cluster with delivery: reconciler',
   });
 }
 
@@ -282,8 +282,8 @@ function serviceVersion(
 const DESCRIPTION = [
   'One declaration decides, for every namespace, pod and node, which credential is tried for which image at which mirror.',
   '',
-  'Install it into its suggested namespace, with an OperatorGroup without targets. What OLM takes no bundle with, policies that',
-  'bound what the reconciler may write and Roles in other namespaces, lies in `beside/` of the bundle: `oc apply -k beside` first.',
+  'Install it into its suggested namespace, with an OperatorGroup without targets. OLM rejects some kinds in a bundle: policies that',
+  'limit writes of the reconciler, and Roles in other namespaces. They are in `beside/`: run `oc apply -k beside` first.',
 ].join('\n');
 
 function annotations(): Readonly<Record<string, string>> {

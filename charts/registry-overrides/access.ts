@@ -117,7 +117,7 @@ const DEPLOYMENT_FIELDS: AccountBound = {
           `${listOf('now', list)}.all(one, ${listOf('was', list)}.exists(old, ${SAME_CONTAINER}))`,
         ]),
       ].join(' && '),
-      message: `this account of Pullwright changes nothing of Deployments but the pairs of ${OVERRIDES_ENV} and the images of catalogs`,
+      message: `this account of Pullwright may change only ${OVERRIDES_ENV} and the images of catalogs in Deployments`,
     },
   ],
 };
@@ -131,12 +131,12 @@ const DOCUMENT: AccountBound = {
   validations: [
     {
       expression: `${GOES}(object.?data.orValue({}).all(key, key == '${DOCUMENT_KEY}') && !has(object.binaryData))`,
-      message: `this account of Pullwright writes only ${DOCUMENT_KEY} in ConfigMaps of control planes`,
+      message: `this account of Pullwright may write only ${DOCUMENT_KEY} in ConfigMaps of control planes`,
     },
   ],
 };
 
-const CATALOG_IMAGE = 'this account of Pullwright takes catalogs only from where the hosted cluster says';
+const CATALOG_IMAGE = 'this account of Pullwright may use catalogs only from sources of the hosted cluster';
 
 /** Images of catalogs, in their Deployments and ImageStream. */
 const CATALOG_IMAGES: readonly AccountBound[] = [

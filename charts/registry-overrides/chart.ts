@@ -33,27 +33,28 @@ const mirrorSet = z
     type: z
       .enum(['digest', 'tag', 'content-source-policy'])
       .exactOptional()
-      .describe('For which pulls the mirrors serve; the last one is deprecated; default digest'),
+      .describe('Pulls for which the mirrors are used; the last one is deprecated; default digest'),
     entries: z.array(entry).min(1).max(1000).describe('Sources and their mirrors'),
   })
   .refine(
     (set) =>
       set.type !== 'content-source-policy' ||
       set.entries.every((one) => one.mirrorSourcePolicy === undefined),
-    { path: ['entries'], error: 'a content source policy has no mirrorSourcePolicy: expected type "digest"' },
+    {
+      path: ['entries'],
+      error: 'ImageContentSourcePolicy does not support mirrorSourcePolicy: expected type "digest"',
+    },
   );
 
 export const schema = z.strictObject(
   optional({
-    mirrorSets: z
-      .array(mirrorSet)
-      .describe('Mirror sets to render into the cluster; default none: they are kept elsewhere'),
+    mirrorSets: z.array(mirrorSet).describe('Mirror sets to render into the cluster; default none'),
     machineConfigRoles: z
       .array(dnsName())
       .describe('Render MachineConfigs for nodes of these roles instead of mirror sets'),
     mode: z
       .enum(['auto', 'own', 'observe'])
-      .describe("Whether Deployments that HyperShift's own operators manage are written; default auto"),
+      .describe("Whether to write Deployments that HyperShift's operators manage; default auto"),
     catalogs: z.boolean().describe('Whether the catalogs of hosted clusters are managed; default true'),
     tagMirrors: z
       .boolean()
@@ -61,7 +62,7 @@ export const schema = z.strictObject(
     askRegistries: z
       .boolean()
       .describe(
-        "Whether catalogs are looked up in registries, with the hosted cluster's own pull secret; default false",
+        'Whether to look up catalogs in registries, with the pull secret of the hosted cluster; default false',
       ),
   }),
 );
@@ -81,7 +82,7 @@ const ALERTS: readonly Alert[] = [
     name: 'RegistryOverridesContested',
     expression: 'pullwright_override_contested > 0',
     for: '30m',
-    summary: 'Another writer takes the mirrors of {{ $labels.scope }} away again',
+    summary: 'Another writer repeatedly removes the mirrors of {{ $labels.scope }}',
     description:
       'OPENSHIFT_IMG_OVERRIDES is set, removed, and set again after ten minutes. The PullStatus of the HostedCluster names the Deployment: stop the other writer, or choose mode observe.',
   },
@@ -92,7 +93,7 @@ const ALERTS: readonly Alert[] = [
     severity: 'info',
     summary: '{{ $value }} Deployments of {{ $labels.scope }} still have older mirrors',
     description:
-      "HyperShift's operator writes them and has not followed the mirror sets. Restart that operator, or choose mode own.",
+      "HyperShift's operator writes them and has not applied the mirror sets. Restart that operator, or choose mode own.",
   },
   {
     name: 'RegistryOverridesInvalid',
@@ -101,15 +102,15 @@ const ALERTS: readonly Alert[] = [
     severity: 'info',
     summary: '{{ $value }} entries and annotations for {{ $labels.scope }} cannot be used',
     description:
-      'The others are in place. Each verdict is in the PullStatus hostedcluster-NAME beside the HostedCluster.',
+      'The others are used. For each verdict, see PullStatus hostedcluster-NAME in the namespace of the HostedCluster.',
   },
   {
     name: 'RegistryCatalogsMissing',
     expression: 'pullwright_override_catalogs{result="failed"} > 0',
     for: '30m',
-    summary: '{{ $value }} catalogs of {{ $labels.scope }} were found at no registry',
+    summary: '{{ $value }} catalogs of {{ $labels.scope }} were not found in any registry',
     description:
-      'What was in place before stays; new operators cannot be installed from a catalog that has none. The PullStatus names the image: pullwright mirrors IMAGE --probe says what each place answers.',
+      'The previous images stay in use; a catalog without one cannot install operators. The PullStatus names the image: run pullwright mirrors IMAGE --probe to probe each pull source.',
   },
   {
     name: 'RegistryCatalogsFellBack',
@@ -117,13 +118,13 @@ const ALERTS: readonly Alert[] = [
     for: '1h',
     severity: 'info',
     summary: '{{ $value }} catalogs of {{ $labels.scope }} come from the source: no mirror has them',
-    description: 'They work as long as the source can be reached. Mirror the catalog again.',
+    description: 'They work while the source is reachable. Mirror the catalog again.',
   },
 ];
 
 export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, RegistryOverridesInput> = {
   name: 'registry-overrides',
-  summary: 'Makes mirror sets count for everything that looks up images without a container runtime',
+  summary: 'Applies mirror sets to components that resolve images without a container runtime',
   config: schema,
   kinds: ['standalone', 'hosted', 'management'],
   check: (config, { kind }) =>
@@ -230,7 +231,7 @@ function mirrorSetsOfHosted(
   const path = mirrorSets.length > 0 ? 'mirrorSets' : 'machineConfigRoles';
   if (mirrorSets.length + machineConfigRoles.length === 0) return [];
   const text =
-    'is not rendered into a hosted cluster: its nodes follow spec.imageContentSources of the HostedCluster; write the mirrors there';
+    'is not rendered into a hosted cluster: its nodes use spec.imageContentSources of the HostedCluster; add the mirrors there';
   return [{ path: [path], text, ownOnly }];
 }
 
@@ -276,7 +277,9 @@ export class MirrorSets extends ObjectGroup {
   constructor(scope: Construct, id: string, props: MirrorSetsProps) {
     const errors = lintMirrorSets(props.sets).filter((problem) => problem.severity === 'error');
     if (errors.length > 0)
-      throw new TypeError(`Cannot make mirror sets: ${errors.map((problem) => problem.message).join('; ')}`);
+      throw new TypeError(
+        `Cannot render mirror sets: ${errors.map((problem) => problem.message).join('; ')}`,
+      );
     super(
       scope,
       id,

@@ -21,13 +21,13 @@ export interface Panel {
 export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
   reconciler: [
     {
-      title: 'Replicas that lead',
-      about: 'One of each reconciler; none means that no change arrives.',
+      title: 'Leading replicas',
+      about: 'One per reconciler; with none, no change is applied.',
       expr: 'sum by (name) (leader_election_master_status{job=~"pullwright-reconciler(-.+)?"})',
     },
     {
       title: 'Hosted clusters',
-      about: 'Refused ones have a kubeconfig that leads to the cluster of another.',
+      about: 'Refused ones have a kubeconfig of another cluster.',
       expr: 'sum by (state) (pullwright_hosted_clusters * on (namespace, pod) group_left () leader_election_master_status{job=~"pullwright-reconciler(-.+)?"})',
     },
     {
@@ -37,19 +37,19 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       unit: 'ops',
     },
     {
-      title: 'Time of a reconciliation, 99 of 100',
+      title: 'Reconciliation time, 99th percentile',
       about: 'Without the time in the queue.',
       expr: 'histogram_quantile(0.99, sum by (controller, le) (rate(controller_runtime_reconcile_time_seconds_bucket[5m])))',
       unit: 's',
     },
     {
-      title: 'Waiting in queues',
-      about: 'What grows and does not shrink again is not keeping up.',
+      title: 'Queue depth',
+      about: 'A queue that only grows is not keeping up.',
       expr: 'max by (name) (workqueue_depth)',
     },
     {
       title: 'Objects written',
-      about: 'Nothing, while nothing changes.',
+      about: 'Zero while nothing changes.',
       expr: 'sum by (controller, verb) (rate(pullwright_applied_objects_total[5m]))',
       unit: 'ops',
     },
@@ -60,8 +60,8 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       unit: 'reqps',
     },
     {
-      title: 'Needs a person',
-      about: 'Errors that are not tried again: conditions and events say what to do.',
+      title: 'Requires a fix',
+      about: 'Errors that are not retried: see conditions and events.',
       expr: 'sum by (controller) (increase(controller_runtime_terminal_reconcile_errors_total[1h]))',
     },
   ],
@@ -73,23 +73,23 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
     },
     {
       title: 'Entries that are not used',
-      about: "Rejected ones cannot be read; shadowed ones mean what the platform's mean.",
+      about: 'Rejected ones are invalid; shadowed ones match a platform entry.',
       expr: 'sum by (scope) (pullwright_rejected_entries + pullwright_merge_conflicts)',
     },
     {
       title: "Faults of the platform's pull secret",
-      about: 'Entries that cannot be used, a removal that is held, or the whole.',
+      about: 'Unusable entries, a held removal, or the whole Secret.',
       expr: 'sum by (scope) (pullwright_platform_faults)',
     },
     {
-      title: 'Restarts of kubelets in an hour',
-      about: 'Those that failed were tried again or rolled back.',
+      title: 'Kubelet restarts per hour',
+      about: 'Failed restarts were retried or rolled back.',
       expr: 'sum(increase(pullwright_agent_restarts_total[1h])) + sum(increase(pullwright_agent_restart_failures_total[1h]))',
       legend: 'restarts',
     },
     {
-      title: 'Files put back in an hour',
-      about: 'A kubelet did not come up with the new content.',
+      title: 'Rollbacks per hour',
+      about: 'The kubelet failed to start with the new content.',
       expr: 'sum(increase(pullwright_agent_rollbacks_total[1h]))',
       legend: 'roll-backs',
     },
@@ -97,12 +97,12 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
   'pull-secret-injection': [
     {
       title: 'Namespaces of profiles',
-      about: 'Current ones hold all Secrets of a profile; blocked ones wait for their own owners.',
+      about: 'Current ones have all Secrets of a profile; blocked ones wait for their owners.',
       expr: 'max by (scope, profile, state) (pullwright_profile_namespaces)',
     },
     {
       title: 'Pods without names of their profiles',
-      about: 'Stuck ones cannot pull; running ones will fail when they start again.',
+      about: 'Stuck ones cannot pull; running ones may fail when recreated.',
       expr: 'sum by (scope, state) (pullwright_uninjected_pods)',
     },
     {
@@ -111,8 +111,8 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       expr: 'max by (scope) (pullwright_injection_policy_characters)',
     },
     {
-      title: 'Time in the webhook, 99 of 100',
-      about: 'Where admission is webhook.',
+      title: 'Webhook latency, 99th percentile',
+      about: 'Only with admission webhook.',
       expr: 'histogram_quantile(0.99, sum by (outcome, le) (rate(pullwright_webhook_handler_seconds_bucket[5m])))',
       unit: 's',
     },
@@ -129,35 +129,35 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       expr: 'max by (scope) (pullwright_override_problems)',
     },
     {
-      title: 'Deployments that lag or are fought over',
+      title: 'Drifted or contested Deployments',
       about: 'Another operator writes them.',
       expr: 'max by (scope) (pullwright_override_drifted + pullwright_override_contested)',
     },
     {
-      title: 'Catalogs by where their image was found',
-      about: 'Failed ones were found at no registry.',
+      title: 'Catalogs by source of their image',
+      about: 'Failed ones were not found in any registry.',
       expr: 'sum by (result) (pullwright_override_catalogs)',
     },
   ],
   'pull-secret-adapter': [
     {
-      title: 'Clusters by how their last pass ended',
-      about: 'SecretAvailable is well.',
+      title: 'Clusters by result of the last reconciliation',
+      about: 'SecretAvailable is healthy.',
       expr: 'count by (reason) (max by (cluster, reason) (pullwright_pull_secret_result))',
     },
     {
       title: 'Events',
-      about: 'Dead ones failed for good, and wait in the dead letter queue.',
+      about: 'Dead ones failed permanently and are in the dead letter queue.',
       expr: 'sum by (outcome) (increase(pullwright_adapter_events_total[15m]))',
     },
     {
-      title: 'Put back after a change by hand',
-      about: 'By what it was.',
+      title: 'Repairs after manual changes',
+      about: 'By repaired object.',
       expr: 'sum by (what) (increase(pullwright_adapter_repairs_total[1h]))',
     },
     {
-      title: 'Versions that can be read',
-      about: 'The most of any cluster.',
+      title: 'Readable versions',
+      about: 'Maximum of all clusters.',
       expr: 'max(pullwright_pull_secret_enabled_versions)',
       legend: 'versions',
     },
@@ -167,8 +167,8 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
       expr: 'sum by (outcome) (increase(pullwright_sentinel_events_total[15m]))',
     },
     {
-      title: 'Time since Sentinel went over all clusters',
-      about: 'Minutes at most.',
+      title: 'Time since the last Sentinel poll',
+      about: 'Expected: minutes.',
       expr: 'time() - max(pullwright_sentinel_last_poll_timestamp_seconds)',
       legend: 'age',
       unit: 's',
@@ -176,14 +176,14 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
   ],
   'credential-provider': [
     {
-      title: 'Pools without the configuration on every node',
-      about: 'Zero once a change is rolled out.',
+      title: 'Pools that are not fully rolled out',
+      about: 'Zero after a rollout.',
       expr: 'count(min by (pool) (pullwright_credential_provider_pool_rolled_out) == 0) or vector(0)',
       legend: 'pools',
     },
     {
-      title: 'Nodes where it is not installed as configured',
-      about: 'Of those with an installer.',
+      title: 'Nodes where the installation differs from the configuration',
+      about: 'Only nodes with an installer.',
       expr: 'count(pullwright_installer_in_sync == 0) or vector(0)',
       legend: 'nodes',
     },
@@ -195,14 +195,14 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
     },
     {
       title: 'Failed runs',
-      about: 'As the kubelets count them.',
+      about: 'As counted by kubelets.',
       expr: 'sum(rate(kubelet_credential_provider_plugin_errors_total{plugin_name="crio-credential-provider"}[5m]))',
       legend: 'failures',
       unit: 'ops',
     },
     {
       title: 'Oldest auth file that no pull has used',
-      about: 'A file holds credentials until it is removed.',
+      about: 'A file has credentials until it is removed.',
       expr: 'max(pullwright_auth_file_oldest_seconds)',
       legend: 'age',
       unit: 's',
@@ -210,20 +210,20 @@ export const DASHBOARDS: Readonly<Record<string, readonly Panel[]>> = {
   ],
   verify: [
     {
-      title: 'Credentials that registries refuse',
+      title: 'Credentials that registries reject',
       about: 'By reason.',
       expr: 'count by (reason) (max by (credential, reason) (pullwright_credential_refused))',
     },
     {
-      title: 'Time until the next credential ends',
-      about: 'Of those that have an end.',
+      title: 'Time until the next credential expires',
+      about: 'Only credentials with an expiry.',
       expr: 'min(pullwright_credential_expires_at) - time()',
       legend: 'time',
       unit: 's',
     },
     {
       title: 'Time since the last check of registries',
-      about: 'A day at most.',
+      about: 'Expected: at most a day.',
       expr: 'time() - max by (scope) (pullwright_verify_last_run)',
       unit: 's',
     },

@@ -79,22 +79,22 @@ const SHARD = 'expected lower-case letters, digits and "-", at most 40';
 export const reconcilerSettings = z
   .strictObject(
     optional({
-      replicas: z.int().min(1).max(5).describe('Replicas, of which one leads; default 2'),
+      replicas: z.int().min(1).max(5).describe('Replicas, one of which is the leader; default 2'),
       shards: z
         .array(z.string().regex(/^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/, SHARD))
         .describe(
-          'Values of the label pullwright.dev/shard of HostedClusters that have a reconciler of their own',
+          'Values of the label pullwright.dev/shard of HostedClusters that get a separate reconciler',
         ),
       egressPorts: z
         .array(z.int().min(1).max(65535))
         .min(1)
         .describe('TCP ports of API servers and registries; default 443 and 6443'),
       logFormat: z.enum(['json', 'logfmt']).describe('Form of the log lines; default json'),
-      logLevel: z.enum(['debug', 'info', 'warn', 'error']).describe('What is logged; default info'),
+      logLevel: z.enum(['debug', 'info', 'warn', 'error']).describe('Log level; default info'),
       memoryLimit: z
         .string()
         .regex(/^\d+(Ki|Mi|Gi)$/, 'expected a size such as "512Mi"')
-        .describe('Memory that a replica may use; default 512Mi'),
+        .describe('Memory limit of a replica; default 512Mi'),
       kubeconfigSecret: dnsName().describe(
         'Secret of a control plane namespace with the kubeconfig of the hosted cluster; default pullwright-kubeconfig',
       ),
@@ -103,7 +103,7 @@ export const reconcilerSettings = z
         .describe('Networks that may be contacted even under untrusted host names'),
     }),
   )
-  .describe('Pods of the reconciler');
+  .describe('Settings of the reconciler Deployment');
 
 export type ReconcilerSettings = Frozen<z.input<typeof reconcilerSettings>>;
 
@@ -320,8 +320,8 @@ function downAlert(name: string): Alert {
     expression: `absent(leader_election_master_status{${JOB},name="${name}"} == 1)`,
     for: '10m',
     severity: 'critical',
-    summary: `No replica of ${name} leads`,
-    description: `Pull secrets on nodes stay as they are, but no change reaches them. Look at the pods of Deployment ${name} and at the Lease of that name.`,
+    summary: `${name} has no leader`,
+    description: `Pull secrets on nodes stay unchanged, but changes are not synced. Check the pods of Deployment ${name} and the Lease of that name.`,
   };
 }
 
@@ -332,14 +332,14 @@ const ALERTS: readonly Alert[] = [
     for: '30m',
     summary: 'Controller {{ $labels.controller }} has failed for half an hour',
     description:
-      'What it wrote last stays in place. Its log names the object and what to do: kubectl logs -l app.kubernetes.io/name=pullwright-reconciler -n {{ $labels.namespace }}.',
+      'Its last changes stay in effect. Its log has the object and the remedy: kubectl logs -l app.kubernetes.io/name=pullwright-reconciler -n {{ $labels.namespace }}.',
   },
   {
     name: 'PullwrightNeedsAPerson',
     expression: `sum by (controller) (increase(controller_runtime_terminal_reconcile_errors_total{${JOB}}[1h])) > 0`,
     for: '5m',
-    summary: 'Controller {{ $labels.controller }} found something that only a person can fix',
-    description: 'It is not retried. Look at the conditions and events: kubectl get pullcreds -A.',
+    summary: 'Controller {{ $labels.controller }} has an error that requires a manual fix',
+    description: 'It is not retried. Check the conditions and events: kubectl get pullcreds -A.',
   },
   {
     name: 'PullwrightHostedClusterFailing',
@@ -347,7 +347,7 @@ const ALERTS: readonly Alert[] = [
     for: '15m',
     summary: '{{ $value }} hosted clusters of {{ $labels.pod }} are not reconciled',
     description:
-      'They keep what they have, and no change reaches them; other clusters are reconciled. pullwright status names each and says why, as does an Event on its HostedControlPlane.',
+      'Their pull secrets stay unchanged; other clusters are reconciled. For each name and reason, run pullwright status, or see the Event on the HostedControlPlane.',
   },
 ];
 

@@ -30,7 +30,7 @@ import type { Alert } from '../shared/monitoring.ts';
 import { ownPod } from '../shared/pod.ts';
 import type { ChartSystem, ClusterContext, SystemPart } from '../shared/system.ts';
 
-const host = z.string().regex(/^[\w.:[\]-]{1,260}$/, 'expected a host, with its port if it has one');
+const host = z.string().regex(/^[\w.:[\]-]{1,260}$/, 'expected a host with optional port');
 
 export const schema = z.strictObject({
   schedule: z
@@ -50,7 +50,7 @@ export const schema = z.strictObject({
     .min(1)
     .exactOptional()
     .describe(
-      'Pull secrets in these namespaces that may be read, by name; default any, in a management cluster pull-secret',
+      'Names of pull secrets in these namespaces that may be read; default any, in a management cluster pull-secret',
     ),
   namespaceSecrets: z
     .boolean()
@@ -61,12 +61,9 @@ export const schema = z.strictObject({
     .min(0)
     .max(3650)
     .default(14)
-    .describe('Credentials that end within so many days are pointed out'),
-  concurrency: z.int().min(1).max(256).default(16).describe('Questions at once'),
-  allowHosts: z
-    .array(host)
-    .default([])
-    .describe('Registries that may have any address, a private one although only pods name them'),
+    .describe('Warn about credentials that expire within this number of days'),
+  concurrency: z.int().min(1).max(256).default(16).describe('Concurrent requests'),
+  allowHosts: z.array(host).default([]).describe('Registries that may have any address, even a private one'),
   allowAddresses: z
     .array(networkField())
     .default([])
@@ -79,7 +76,7 @@ export const schema = z.strictObject({
     .array(z.int().min(1).max(65_535))
     .default([443, 6443])
     .describe('TCP ports of registries, token services and the API server'),
-  suspend: z.boolean().default(false).describe('Whether the CronJob rests'),
+  suspend: z.boolean().default(false).describe('Whether to suspend the CronJob'),
 });
 
 /** The section as input. Every field is optional. */
@@ -98,15 +95,15 @@ const ALERTS: readonly Alert[] = [
     name: 'PullCredentialRefused',
     expression: 'max by (credential, reason) (pullwright_credential_refused) > 0',
     for: '1h',
-    summary: 'A registry refuses {{ $labels.credential }}: {{ $labels.reason }}',
+    summary: 'A registry rejects {{ $labels.credential }}: {{ $labels.reason }}',
     description:
-      'New pods that need it cannot start. Renew the entry in place; pullwright verify --all-in-use says when it is taken.',
+      'New pods that need it cannot start. Renew the entry in place; check with pullwright verify --all-in-use.',
   },
   {
     name: 'PullCredentialEndsSoon',
     expression: 'min by (credential) (pullwright_credential_expires_at) - time() < 3 * 86400',
     for: '10m',
-    summary: '{{ $labels.credential }} ends in {{ $value | humanizeDuration }}',
+    summary: '{{ $labels.credential }} expires in {{ $value | humanizeDuration }}',
     description: 'Renew the entry in place before it does.',
   },
   {
@@ -115,13 +112,13 @@ const ALERTS: readonly Alert[] = [
     for: '1h',
     severity: 'info',
     summary: 'Pull credentials have not been checked for {{ $value | humanizeDuration }}',
-    description: 'Look at the Jobs of CronJob pullwright-verify. The last results are as old as that.',
+    description: 'Check the Jobs of CronJob pullwright-verify. The last results are that old.',
   },
 ];
 
 export const verifySystem: ChartSystem<VerifyConfig, VerifyInput> = {
   name: 'verify',
-  summary: 'Asks registries on a schedule whether the credentials that pods pull with are taken',
+  summary: 'Checks on a schedule whether registries accept the credentials of pods',
   config: schema,
   kinds: ['standalone', 'management'],
   check: ({ secretNames, namespaceSecrets }, { kind }) => {
@@ -131,7 +128,7 @@ export const verifySystem: ChartSystem<VerifyConfig, VerifyInput> = {
       return [
         {
           path,
-          text: 'lists all Secrets, and beside control planes lie the kubeconfigs of their administrators: expected secretNames',
+          text: 'lists all Secrets, which include administrator kubeconfigs of control planes: expected secretNames',
         },
       ];
     return secretNames === undefined

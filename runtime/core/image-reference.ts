@@ -140,7 +140,7 @@ function wrong(goText: string): ImageReferenceResult {
 
 // Hints for users about the image name in a pod.
 
-/** Whether an image names no registry: `nginx`, `team/app:1`. */
+/** Whether an image has no registry: `nginx`, `team/app:1`. */
 export function isShortName(image: string): boolean {
   const slash = image.indexOf('/');
   if (slash < 0) return true;
@@ -154,7 +154,7 @@ export function imageHint(image: string): string | undefined {
     .replace(/^[a-z][a-z0-9+.-]*:\/\//i, '')
     .trim();
   if (plain !== image.trim() && (image.includes('://') || plain.includes('/')))
-    return `an image has no scheme, user name or password: write "${plain}"`;
+    return `an image must not have a scheme, user name or password: write "${plain}"`;
   const digest = image.includes('@') ? image.slice(image.indexOf('@') + 1) : undefined;
   if (digest !== undefined && !/^[a-z0-9]+:[0-9a-f]{32,}$/i.test(digest))
     return 'the digest is cut off or mistyped: expected sha256: and 64 digits of 0-9 and a-f';
@@ -163,11 +163,8 @@ export function imageHint(image: string): string | undefined {
 
 const HINTS: readonly (readonly [RegExp, string])[] = [
   [/^$/, 'it is empty'],
-  [/\s/, 'there is a blank in it'],
-  [
-    /[^\x20-\x7e]/,
-    'only letters of ASCII are allowed; a host of other letters is written in punycode (xn--...)',
-  ],
+  [/\s/, 'it contains a blank'],
+  [/[^\x20-\x7e]/, 'only ASCII characters are allowed; write other hosts in punycode (xn--...)'],
   [/:$/, 'the tag after ":" is missing'],
   [/\/\//, 'a part of the path between "/" is empty'],
   [/\/$/, 'the name ends with "/"'],

@@ -77,7 +77,7 @@ function cannotChange(
 function goingAway(ref: Ref, { metadata }: KubeObject): PullwrightError {
   const finalizers = (metadata.finalizers ?? []).join(', ');
   return new PullwrightError(
-    `Cannot make "${describeObject(ref)}" again yet: it is being deleted${finalizers === '' ? '' : `, and waits for ${finalizers}`}`,
+    `Cannot recreate "${describeObject(ref)}" yet: it is being deleted${finalizers === '' ? '' : `, and waits for ${finalizers}`}`,
     { code: 'Terminating', retryPolicy: 'waiting', afterMs: 1000 },
   );
 }
@@ -115,7 +115,7 @@ async function send(change: Sent, author: Author, cluster: Cluster): Promise<Com
 }
 
 /** Hint for patches of lists of other owners: they have no mode that only observes. */
-const PATCH_FIGHT = 'Let one of both write it: stop the other, or no longer ask for this here';
+const PATCH_FIGHT = 'Use one writer only: stop the other, or remove the object here';
 
 /** Sends a JSON patch to a list that has other writers too. Never rejects. */
 export async function commitAction(
@@ -246,7 +246,7 @@ async function patchPlainly(
   } catch (error) {
     if (!isApiError(error, 404)) throw error;
     // The watch reports the deletion in a moment.
-    throw new PullwrightError(`Cannot change "${describeObject(ref)}": it was deleted meanwhile`, {
+    throw new PullwrightError(`Cannot change "${describeObject(ref)}": it was deleted in the meantime`, {
       code: 'Gone',
       retryPolicy: 'waiting',
       afterMs: 50,
@@ -257,18 +257,21 @@ async function patchPlainly(
 /** The object is in the cache by now, so requeue; if no watch covers it, it is foreign. */
 function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
   if (cluster.cache.store.get(ref) === undefined) return foreignObject(ref);
-  return new PullwrightError(`Cannot create "${describeObject(ref)}": another client created it meanwhile`, {
-    code: 'MadeMeanwhile',
-    retryPolicy: 'waiting',
-    afterMs: 50,
-  });
+  return new PullwrightError(
+    `Cannot create "${describeObject(ref)}": another client created it in the meantime`,
+    {
+      code: 'MadeMeanwhile',
+      retryPolicy: 'waiting',
+      afterMs: 50,
+    },
+  );
 }
 
 function conflict(error: unknown, ref: Ref): PullwrightError {
   const fields = isApiError(error)
     ? error.causes
         .filter((cause) => cause.manager !== undefined)
-        .map((cause) => `${cause.field} belongs to "${cause.manager}"`)
+        .map((cause) => `${cause.field} is owned by "${cause.manager}"`)
     : [];
   // A conflict without fields is about the uid: the object was recreated, which the watch reports.
   if (fields.length === 0) return asPullwrightError(error);

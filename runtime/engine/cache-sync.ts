@@ -59,7 +59,7 @@ export class CacheSync {
     const reading = this.#readings.find((one) => !isSettled(one));
     if (reading === undefined) return undefined;
     const { selection, status } = reading.source;
-    return status.error?.message ?? `${selection.kind} is not read yet`;
+    return status.error?.message ?? `${selection.kind} is not synced yet`;
   }
 
   /** The error of the first failing watch of the hosted cluster. */
@@ -174,14 +174,14 @@ export class CacheSync {
     if (error !== undefined)
       log.warn('cannot watch', { ...fields, code: error.code, problem: error.message, hint: error.hint });
     else if (is === 'missing')
-      log[read.optional === true ? 'info' : 'warn']('kind is not served by the cluster', fields);
+      log[read.optional === true ? 'info' : 'warn']('kind is not served by the API server', fields);
     else log.debug('watching', fields);
   }
 
   #checkSynced(): void {
     if (this.#synced || !this.#readings.every(isSettled)) return;
     this.#synced = true;
-    this.#options.log.info('caches are filled');
+    this.#options.log.info('caches are synced');
     this.#options.onReadable();
   }
 }

@@ -237,10 +237,10 @@ export class CachedSource implements Source, InformerSink {
 }
 
 function noLongerServed({ apiVersion, kind }: Selection): PullwrightError {
-  return new PullwrightError(`Cannot watch "${apiVersion} ${kind}": the cluster does not serve it any more`, {
+  return new PullwrightError(`Cannot watch "${apiVersion} ${kind}": the API server no longer serves it`, {
     code: 'KindNotServed',
     retryPolicy: 'waiting',
-    hint: 'What was seen last stays in force; restart the reconciler when the kind is gone for good',
+    hint: 'The last known state stays in use; restart the reconciler if the kind was removed permanently',
   });
 }
 

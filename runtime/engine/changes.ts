@@ -107,7 +107,7 @@ function objectChange(
         code: 'Terminating',
         retryPolicy: 'waiting',
         afterMs: 1000,
-        hint: 'It is made again once it is gone',
+        hint: 'It is recreated after its deletion',
       }),
     );
   if (apply.forceOwnership !== true && !isOurs(before, author)) return refused(seen, foreignObject(seen));
@@ -125,11 +125,11 @@ function refused(ref: Ref, error: PullwrightError): ChangeSet {
 /** Fails an apply because an object with the same name exists that is not ours. */
 export function foreignObject(ref: Ref): PullwrightError {
   return new PullwrightError(
-    `Cannot apply "${describeObject(ref)}": it exists and was not made by Pullwright`,
+    `Cannot apply "${describeObject(ref)}": it exists and was not created by Pullwright`,
     {
       code: 'ForeignObject',
       retryPolicy: 'terminal',
-      hint: 'Delete or rename it, or move what it holds elsewhere',
+      hint: 'Delete or rename it, or move its content elsewhere',
     },
   );
 }
@@ -150,7 +150,7 @@ function partChange(
   if (before === undefined || before.metadata.uid !== ref.uid) {
     return refused(
       ref,
-      new PullwrightError(`Cannot set fields of "${describeObject(ref)}": the object that was seen is gone`, {
+      new PullwrightError(`Cannot set fields of "${describeObject(ref)}": the object was deleted`, {
         code: 'Gone',
         retryPolicy: 'waiting',
         afterMs: 1000,

@@ -73,7 +73,7 @@ function isRecent({ times, heldUntil }: Corrections, now: number): boolean {
   return now - (times.at(-1) ?? 0) < WINDOW_MS;
 }
 
-const HINT = 'Let one of both manage it: set mode observe here, or stop the other';
+const HINT = 'Use one manager only: set mode observe here, or stop the other';
 
 /**
  * Writes to an existing object, unless another manager reverts it again and again. A failed write does not count: an API server
@@ -109,7 +109,7 @@ function fight(subject: string, before: KubeObject | undefined, hint: string): P
     .filter((manager) => !manager.startsWith('pullwright-'));
   const names = [...new Set(others)].map((name) => `"${name}"`).join(', ');
   return new PullwrightError(
-    `Cannot keep "${subject}" as declared: it is changed back again and again, by ${names === '' ? 'another manager' : names}`,
+    `Cannot keep "${subject}" as declared: it is repeatedly reverted by ${names === '' ? 'another manager' : names}`,
     { code: 'ManagedElsewhere', retryPolicy: 'terminal', hint },
   );
 }
@@ -156,5 +156,5 @@ export class Cluster {
 
 /** Fails a write of a process that lost the Lease: another one may lead by now. */
 export function notLeader(): PullwrightError {
-  return new PullwrightError('Cannot write: this process does not lead any more', { code: 'NotLeader' });
+  return new PullwrightError('Cannot write: this process is no longer the leader', { code: 'NotLeader' });
 }

@@ -232,7 +232,7 @@ export class Controller {
         name: key.name,
         at: frames.slice(0, 5).map((line) => line.trim()),
       });
-      const message = `Cannot reconcile "${key.name}": ${reconciler.name} has a defect, see the log`;
+      const message = `Cannot reconcile "${key.name}": ${reconciler.name} failed unexpectedly, see the log`;
       return {
         outcome: { retain: 'all' },
         problems: [{ retryPolicy: 'retry', code: 'ReconcilerThrew', message }],

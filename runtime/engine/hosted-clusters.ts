@@ -171,13 +171,13 @@ export class Discovery {
 
   /** Why discovery is not synced; undefined if it is. */
   get waitingFor(): string | undefined {
-    if (this.#sources.length === 0) return 'hosted clusters are not read yet';
+    if (this.#sources.length === 0) return 'hosted clusters are not synced yet';
     const [waiting] = this.#sources.filter(({ status }) => status.is !== 'synced');
     if (waiting === undefined) return undefined;
     const { is, error } = waiting.status;
     if (is === 'missing')
-      return `the cluster serves no ${waiting.selection.kind}: it is not a management cluster`;
-    return error?.message ?? `${waiting.selection.kind}s are not read yet`;
+      return `the API server does not serve ${waiting.selection.kind}: it is not a management cluster`;
+    return error?.message ?? `${waiting.selection.kind}s are not synced yet`;
   }
 
   /** Why the first unopened hosted cluster is not open; undefined if all are. */
@@ -186,7 +186,7 @@ export class Discovery {
     const [found] = [...this.#followers].filter(([name]) => !opened.has(name));
     if (found === undefined) return undefined;
     const [name, { failure }] = found;
-    return failure?.message ?? `hosted cluster "${name}" is not opened`;
+    return failure?.message ?? `hosted cluster "${name}" is not connected`;
   }
 
   async stop(): Promise<void> {
@@ -198,13 +198,13 @@ export class Discovery {
   #say({ selection: { kind }, status: { is, error } }: Source): void {
     const { log } = this.#options;
     if (error !== undefined)
-      log.warn('cannot look for hosted clusters', {
+      log.warn('cannot list hosted clusters', {
         code: error.code,
         problem: error.message,
         hint: error.hint,
       });
-    else if (is === 'missing') log.warn('the cluster does not serve a kind', { kind });
-    else if (this.waitingFor === undefined) log.info('looking for hosted clusters');
+    else if (is === 'missing') log.warn('the API server does not serve a kind', { kind });
+    else if (this.waitingFor === undefined) log.info('discovering hosted clusters');
   }
 
   #update(): void {
@@ -226,7 +226,7 @@ export class Discovery {
   }
 
   #leave(name: string, { stop }: Follower): void {
-    this.#options.log.info('hosted cluster is gone, or of another shard', { scope: name });
+    this.#options.log.info('hosted cluster deleted, or in another shard', { scope: name });
     stop.abort();
     this.#followers.delete(name);
     this.#uids.delete(name);
@@ -261,7 +261,7 @@ export class Discovery {
     const failure = asPullwrightError(error);
     const { code, message, hint } = failure;
     if (message !== follower.failure?.message)
-      this.#options.log.warn('hosted cluster cannot be opened', {
+      this.#options.log.warn('cannot connect to hosted cluster', {
         scope: scope.name,
         code,
         problem: message,
@@ -303,9 +303,9 @@ export class Discovery {
       return (await cluster.client.get(KUBE_SYSTEM, { tries: 1 }))?.metadata.uid;
     } catch (error) {
       if (!isApiError(error, 403)) throw error;
-      this.#options.log.warn('cannot compare the cluster with others', {
+      this.#options.log.warn('cannot compare the cluster with the others', {
         scope,
-        hint: 'Grant get on the namespace "kube-system", so that two kubeconfigs of one cluster are noticed',
+        hint: 'Grant get on the namespace "kube-system", to detect two kubeconfigs of one cluster',
       });
       return undefined;
     }
@@ -323,7 +323,7 @@ export class Discovery {
     const holder = uid === this.#ownUid ? 'the management cluster' : other;
     if (uid !== undefined && holder !== undefined)
       throw new PullwrightError(
-        `Cannot open hosted cluster "${name}": the kubeconfig in "${this.#options.hosted.subject(scope)}" leads to ${holder} (kube-system has uid ${uid})`,
+        `Cannot connect to hosted cluster "${name}": the kubeconfig in "${this.#options.hosted.subject(scope)}" leads to ${holder} (kube-system has uid ${uid})`,
         { code: 'SameCluster', hint: `Put the kubeconfig of "${name}" there, or delete the HostedCluster` },
       );
     this.#uids.set(name, uid);
@@ -400,7 +400,7 @@ export async function readHostedKubeconfig(
     code: 'KubeconfigMissing',
     hint:
       name === HYPERSHIFT_MAKES
-        ? 'HyperShift makes it when the control plane is up'
-        : `Put the kubeconfig of an account of the hosted cluster there, or name another Secret (reconciler.kubeconfigSecret of the fleet, --kubeconfig-secret), such as ${HYPERSHIFT_MAKES}; it is looked at again within a minute`,
+        ? 'HyperShift creates it when the control plane is available'
+        : `Put the kubeconfig of an account of the hosted cluster there, or name another Secret (reconciler.kubeconfigSecret of the fleet, --kubeconfig-secret), such as ${HYPERSHIFT_MAKES}; it is retried within a minute`,
   });
 }

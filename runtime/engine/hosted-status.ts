@@ -50,14 +50,14 @@ function conditionsOf(count: {
   const are = (some: number): string =>
     countedOf(some, all, ['hosted cluster', 'hosted clusters'], ['is', 'are']);
   const names = verdicts.map(({ subject, reason }) => `"${subject.slice(0, 200)}" (${reason.slice(0, 64)})`);
-  const failing = `${are(verdicts.length)} not looked after: ${someOf(names, 3)}`;
-  const none = { reason: 'NoHostedClusters', message: 'There are no hosted clusters to reconcile' };
-  const begin = { reason: 'HostedClustersStarting', message: `${are(starting)} being read` };
+  const failing = `${are(verdicts.length)} not reconciled: ${someOf(names, 3)}`;
+  const none = { reason: 'NoHostedClusters', message: 'No hosted clusters to reconcile' };
+  const begin = { reason: 'HostedClustersStarting', message: `${are(starting)} starting` };
   return readinessOf([
     ['ready', all === 0 ? none : undefined],
     ['stalled', verdicts.length > 0 ? { reason: 'HostedClustersFailing', message: failing } : undefined],
     ['progressing', starting > 0 ? begin : undefined],
-    ['ready', { reason: 'HostedClustersServed', message: `${are(all)} looked after` }],
+    ['ready', { reason: 'HostedClustersServed', message: `${are(all)} reconciled` }],
   ]);
 }
 

@@ -186,7 +186,7 @@ function idOfLookup({ kind, image, pullSecret, asked }: Lookup): string {
 }
 
 /** The reason of an answer when no look-up is configured, which is not a failure. */
-export const NOT_ASKED = 'no look-up of registries is configured';
+export const NOT_ASKED = 'no registry lookup is configured';
 
 /** The look-up when none is configured. */
 export const noLookUp: LookUp = () => Promise.resolve({ ok: false, reason: NOT_ASKED });

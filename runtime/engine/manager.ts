@@ -98,7 +98,7 @@ export class Manager {
   /** Why the pair is not synced yet; undefined if it is, or is unknown. */
   waitingFor(name: string): string | undefined {
     for (const controller of this.#members.get(name)?.controllers ?? [])
-      if (!controller.readings.synced) return controller.readings.waitingFor ?? 'caches are being filled';
+      if (!controller.readings.synced) return controller.readings.waitingFor ?? 'waiting for caches to sync';
     return undefined;
   }
 

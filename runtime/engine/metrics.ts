@@ -58,17 +58,17 @@ export function createMetrics() {
   );
   const seconds = histogram(
     'controller_runtime_reconcile_time_seconds',
-    'Length of time per reconciliation',
+    'Duration per reconciliation',
     controller,
     RECONCILE_BUCKETS,
   );
-  const workers = gauge('controller_runtime_active_workers', 'Workers in use per controller', controller);
+  const workers = gauge('controller_runtime_active_workers', 'Active workers per controller', controller);
   const requests = counter('rest_client_requests_total', 'HTTP requests by status code, method and host', [
     'code',
     'method',
     'host',
   ]);
-  const leader = gauge('leader_election_master_status', '1 while this process leads', ['name']);
+  const leader = gauge('leader_election_master_status', '1 while this process is the leader', ['name']);
   const hosted = gauge('pullwright_hosted_clusters', 'Hosted clusters by state', ['state']);
   const writes = counter('pullwright_applied_objects_total', 'Objects written by verb', [
     'controller',
@@ -76,7 +76,7 @@ export function createMetrics() {
   ]);
 
   const label = ['webhook', 'outcome'];
-  const admissions = histogram(HANDLER_SECONDS, 'Time in an admission handler', label, HANDLER_BUCKETS);
+  const admissions = histogram(HANDLER_SECONDS, 'Duration of an admission handler', label, HANDLER_BUCKETS);
   return {
     reconciled: (name: string, result: ReconcileResult, time: number): void => {
       total.inc({ controller: name, result });
@@ -156,13 +156,13 @@ function queueMetrics(
   const retries = counter('workqueue_retries_total', 'Retries handled by workqueue', label);
   const waited = histogram(
     'workqueue_queue_duration_seconds',
-    'How long an item stays in workqueue before it is worked on',
+    'How long an item stays in workqueue before being processed',
     label,
     QUEUE_BUCKETS,
   );
   const worked = histogram(
     'workqueue_work_duration_seconds',
-    'How long working on an item takes',
+    'How long processing an item takes',
     label,
     QUEUE_BUCKETS,
   );

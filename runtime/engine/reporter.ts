@@ -80,9 +80,9 @@ export class Reporter {
       const { code, retryPolicy, message, hint } = problem;
       const passes = retryPolicy === 'waiting' && !isLasting(problem);
       const level = before.has(identityOf(problem)) ? 'debug' : passes ? 'info' : 'warn';
-      log[level]('reconciliation has a problem', { code, retryPolicy, problem: message, hint });
+      log[level]('reconciliation failed', { code, retryPolicy, problem: message, hint });
     }
-    if (before.size > 0 && now.size === 0) log.info('reconciliation has no problem any more');
+    if (before.size > 0 && now.size === 0) log.info('reconciliation recovered');
     remember(this.#saidProblems, source, now);
   }
 

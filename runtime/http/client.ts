@@ -95,7 +95,7 @@ export class HttpClient {
     try {
       return await take(await this.#follow(request, halts));
     } catch (error) {
-      if (late.signal.aborted) throw failed('Timeout', `no answer within ${timeoutMs} ms`);
+      if (late.signal.aborted) throw failed('Timeout', `no response within ${timeoutMs} ms`);
       if (signal?.aborted === true || closing.aborted) throw failed('Aborted', 'stopped');
       throw error;
     } finally {

@@ -39,7 +39,7 @@ export class HttpError extends Error {
 
 /** The error for a response above its size limit. */
 export function tooLarge(limitBytes: number): HttpError {
-  return new HttpError('AnswerTooLarge', `the answer is longer than ${limitBytes} bytes`);
+  return new HttpError('AnswerTooLarge', `the response is larger than ${limitBytes} bytes`);
 }
 
 /** The error for a truncated body. */
@@ -47,7 +47,7 @@ export function torn(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   const known = httpErrorOf(error);
   return known.failure === 'ConnectionLost'
-    ? new HttpError('ConnectionLost', 'the connection was closed within the answer', known.code)
+    ? new HttpError('ConnectionLost', 'the connection was closed during the response', known.code)
     : known;
 }
 
@@ -57,9 +57,9 @@ const CERTIFICATES =
 
 /** Failures by error code, or by message without a code; the first match wins. */
 const KNOWN: readonly (readonly [pattern: RegExp, failure: HttpFailure, text: string])[] = [
-  [/ERR_PROXY|PROXY_TUNNEL|ProxyConn|Proxy/i, 'ProxyFailed', 'the proxy does not connect'],
+  [/ERR_PROXY|PROXY_TUNNEL|ProxyConn|Proxy/i, 'ProxyFailed', 'the proxy failed to connect'],
   [/REFUSED|ConnectionRefused|FailedToOpenSocket/, 'ConnectionRefused', 'the connection was refused'],
-  [/ENOTFOUND|EAI_AGAIN|DNS/, 'HostNotFound', 'the host name is not known'],
+  [/ENOTFOUND|EAI_AGAIN|DNS/, 'HostNotFound', 'the host name cannot be resolved'],
   [CERTIFICATES, 'CertificateNotTrusted', "the server's certificate is not trusted"],
   [/^EPROTO|^ERR_SSL|^ERR_TLS|^ERR_OSSL|BAD_VERSION/, 'TlsFailed', 'the TLS handshake failed'],
   [BROKEN_ANSWERS, 'AnswerUnreadable', 'the response is not valid HTTP'],

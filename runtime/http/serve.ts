@@ -28,7 +28,7 @@ export function pagesListener(pages: Pages): RequestListener {
       Promise.resolve()
         .then(page)
         .then(send)
-        .catch(() => send({ status: 500, text: 'the page failed' }));
+        .catch(() => send({ status: 500, text: 'the request failed' }));
   };
 }
 

@@ -30,25 +30,25 @@ const RULES: readonly Rule[] = [
   {
     pattern: new RegExp(`exceeded quota: (${NAME}(?:,${NAME})*)(?:,|$)`),
     code: 'QuotaExceeded',
-    state: 'the ResourceQuota "$1" is used up',
-    hint: 'Raise it, or remove what it counts; it is retried',
+    state: 'the ResourceQuota "$1" is exceeded',
+    hint: 'Raise it, or delete objects that it counts; it is retried',
   },
   {
     pattern: new RegExp(`admission webhook "(${NAME})" denied the request`),
     code: 'AdmissionDenied',
-    state: 'the admission webhook "$1" refuses it',
+    state: 'the admission webhook "$1" denied it',
     hint: 'Exempt it there, or ask the owner of the webhook for the reason; it is retried',
   },
   {
     pattern: new RegExp(`ValidatingAdmissionPolicy '(${NAME})' with binding '(${NAME})' denied request`),
     code: 'AdmissionDenied',
-    state: 'the ValidatingAdmissionPolicy "$1" (binding "$2") refuses it',
+    state: 'the ValidatingAdmissionPolicy "$1" (binding "$2") denied it',
     hint: 'Exempt it there, or satisfy the policy; it is retried',
   },
   {
     pattern: new RegExp(`failed calling webhook "(${NAME})"`),
     code: 'AdmissionUnreachable',
-    state: 'the admission webhook "$1" does not answer the API server',
+    state: 'the admission webhook "$1" does not respond to the API server',
     hint: 'Check that the pods behind it run; it is retried',
   },
 ];
@@ -77,7 +77,7 @@ function deniedWords([, user = '', verb = '', resource = '', group = '', namespa
   const place = namespace === undefined ? 'for the cluster' : `in namespace "${namespace}"`;
   return {
     code: 'Forbidden',
-    state: 'the API server answered 403 Forbidden',
+    state: 'the API server returned 403 Forbidden',
     hint: `Grant the verb "${verb}" on ${kind} ${place} to "${user}" by RBAC`,
   };
 }
@@ -148,7 +148,7 @@ function wordsOf(
   const code = reason === '' ? (REASONS[status] ?? 'ServerError') : reason;
   const fields = causes.map(describeCause).filter((text) => text !== '');
   const at = fields.length === 0 ? '' : ` (${[...new Set(fields)].slice(0, 5).join(', ')})`;
-  return { code, state: `the API server answered ${status} ${code}${at}`, hint: hintOf(status, verb) };
+  return { code, state: `the API server returned ${status} ${code}${at}`, hint: hintOf(status, verb) };
 }
 
 const REASONS: Readonly<Record<number, string>> = {
@@ -168,7 +168,7 @@ const REASONS: Readonly<Record<number, string>> = {
 const TERMINATING: RefusalWords = {
   code: 'NamespaceTerminating',
   state: 'its namespace is being deleted',
-  hint: 'Nothing can be made there until it is gone and made again',
+  hint: 'Objects can be created there after the namespace is recreated',
 };
 
 /** Rejected by admission control or a quota. No event reports a change, so the request is retried. */
@@ -186,9 +186,9 @@ function dispositionOf(status: number, code: string): RetryPolicy {
 }
 
 function hintOf(status: number, verb: string): string | undefined {
-  if (status === 401) return 'The credentials are expired or not known to the cluster: renew them';
+  if (status === 401) return 'The credentials are expired or invalid: renew them';
   if (status === 403) return `Grant the verb "${verb === 'apply' ? 'patch' : verb}" by RBAC`;
-  if (status === 413) return 'The object is larger than the API server takes: make it smaller';
+  if (status === 413) return 'The object is larger than the API server accepts: make it smaller';
   return undefined;
 }
 
@@ -232,7 +232,7 @@ export function asPullwrightError(error: unknown): PullwrightError {
   if (error instanceof PullwrightError) return error;
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
   const name = typeof code === 'string' && /^\w{1,64}$/.test(code) ? ` (${code})` : '';
-  return new PullwrightError(`Cannot speak with the API server: the connection was lost${name}`, {
+  return new PullwrightError(`Cannot contact the API server: the connection was lost${name}`, {
     code: 'ConnectionLost',
   });
 }
@@ -270,7 +270,7 @@ export function immutableText(
     message: `Cannot change "${describeObject({ kind, namespace, name })}" in place: ${said}`,
     hint: isReplaceable(before)
       ? `Keep what you need of it, then: ${command}`
-      : `What it holds goes with it, so that it is left to you: save that, then: ${command}`,
+      : `Its content is deleted with it, so Pullwright does not delete it: save the content, then: ${command}`,
   };
 }
 
@@ -279,7 +279,7 @@ function fieldText(before: KubeObject, desired: KubeObject, field: string): stri
   const isSecret = before.kind === 'Secret' && /^(data|stringData)\b/.test(field);
   const why = isSecret && before['immutable'] === true ? ' because "immutable: true" is set' : '';
   if (isSecret || there === undefined || wanted === undefined) return `${field} cannot be changed${why}`;
-  return `${field} cannot be changed, there is ${shown(there)}, expected ${shown(wanted)}`;
+  return `${field} is immutable: it is ${shown(there)}, expected ${shown(wanted)}`;
 }
 
 /** A value as JSON, shortened for Events; redacted values are masked. */

@@ -50,7 +50,7 @@ export async function* jsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
     if (size > MAX_LINE_BYTES)
       throw new PullwrightError(`Cannot read the watch: a line is longer than ${MAX_LINE_BYTES} bytes`, {
         code: 'AnswerTooLarge',
-        hint: 'Look at the API server, and at what stands before it: no object that it stores is so large',
+        hint: 'Check the API server and proxies in front of it: no stored object is so large',
       });
   }
 }

@@ -36,7 +36,7 @@ export function connectionFromSecret(input: SecretKubeconfig): Connection {
   const cluster = named(config['clusters'], context?.['cluster'], 'cluster');
   const user = named(config['users'], context?.['user'], 'user');
   if (cluster === undefined || user === undefined)
-    throw refused(input, ['current-context: it names no context with a cluster and a user']);
+    throw refused(input, ['current-context: it has no context with a cluster and a user']);
   // The platform's operators write these Secrets, and most control planes have private addresses.
   const policy: AddressPolicy = { chosenBy: 'platform', allow: input.allow };
   const problems = [
@@ -71,7 +71,7 @@ function parsed(input: SecretKubeconfig): Map {
   } catch (error) {
     throw refused(input, [tooMuch(error) ?? 'it is not valid YAML']);
   }
-  if (!isRecord(value)) throw refused(input, ['it is not a map']);
+  if (!isRecord(value)) throw refused(input, ['it must be an object']);
   return value;
 }
 
@@ -79,7 +79,7 @@ function parsed(input: SecretKubeconfig): Map {
 function tooMuch(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error) || error.code !== 'RESOURCE_EXHAUSTION')
     return undefined;
-  return `it is too much to read: ${yamlMistake({ message: error.message })}`;
+  return `it is too complex: ${yamlMistake({ message: error.message })}`;
 }
 
 function named(list: unknown, name: unknown, field: string): Map | undefined {
@@ -118,8 +118,8 @@ function notAllowed(what: string, map: Map, allowed: readonly string[]): string[
 function serverProblems(server: unknown, policy: AddressPolicy): string[] {
   if (typeof server !== 'string' || !URL.canParse(server)) return ['cluster.server is not a URL'];
   const url = new URL(server);
-  if (url.protocol !== 'https:') return ['cluster.server is not https'];
-  if (url.username !== '' || url.password !== '') return ['cluster.server holds a user name'];
+  if (url.protocol !== 'https:') return ['cluster.server must be https'];
+  if (url.username !== '' || url.password !== '') return ['cluster.server must not contain a user name'];
   const host = bareHost(url);
   return isIP(host) !== 0 && refusedAddress([host], policy) !== undefined
     ? [`cluster.server is ${REFUSED_SERVER}`]

@@ -197,21 +197,21 @@ function problemOf(config: KubeConfig): string | undefined {
 }
 
 function contextProblem(config: KubeConfig): string {
-  if (config.currentContext) return `its context "${config.currentContext}" names no cluster and user`;
+  if (config.currentContext) return `its context "${config.currentContext}" has no cluster and user`;
   const names = contextNames(config);
   return `it has no current context; choose one with --context${names === '' ? '' : `: ${names}`}`;
 }
 
 function clusterProblem({ skipTLSVerify, server, proxyUrl }: Cluster): string | undefined {
   if (skipTLSVerify) return 'insecure-skip-tls-verify is set, expected certificate-authority-data';
-  if (!server.startsWith('https://')) return 'its server is not https';
-  return proxyUrl && !/^https?:/.test(proxyUrl) ? 'its proxy-url is neither http nor https' : undefined;
+  if (!server.startsWith('https://')) return 'its server must be https';
+  return proxyUrl && !/^https?:/.test(proxyUrl) ? 'its proxy-url must be http or https' : undefined;
 }
 
 function userProblem({ authProvider, username }: User): string | undefined {
   const { name = 'tokenFile' } = (authProvider ?? {}) as { readonly name?: string };
   if (name !== 'tokenFile') return `its auth-provider "${name}" is not supported, expected an exec plugin`;
-  return username ? 'user name and password are not supported by API servers any more' : undefined;
+  return username ? 'user name and password are no longer supported by API servers' : undefined;
 }
 
 /** Files with a token, certificate or key are read again after this. The kubelet renews tokens long before they expire. */
@@ -260,7 +260,7 @@ function reloaded(load: Load, first: KubeConfig): KubeConfig {
   const next = load(first.getCurrentContext());
   const isSame = next.getCurrentCluster()?.server === first.getCurrentCluster()?.server;
   const problem =
-    problemOf(next) ?? (isSame ? undefined : 'its context names another server than at the start');
+    problemOf(next) ?? (isSame ? undefined : 'its context has a different server than at startup');
   if (problem !== undefined) throw new UsageError(`Cannot use the changed kubeconfig: ${problem}`);
   return next;
 }
@@ -306,10 +306,13 @@ function execInfo(config: KubeConfig, { apiVersion, provideClusterInfo }: ExecCo
 
 /** An error without a cause, because the output of the plugin may contain a credential. */
 function pluginFailure(command = ''): PullwrightError {
-  return new PullwrightError(`Cannot get credentials: the plugin "${command}" of the kubeconfig gave none`, {
-    code: 'CredentialPluginFailed',
-    hint: 'Run kubectl with the same kubeconfig to see what it says',
-  });
+  return new PullwrightError(
+    `Cannot get credentials: the plugin "${command}" of the kubeconfig returned none`,
+    {
+      code: 'CredentialPluginFailed',
+      hint: 'Run kubectl with the same kubeconfig to see its error',
+    },
+  );
 }
 
 function unreadable(error: unknown): PullwrightError {

@@ -30,7 +30,7 @@ export function podConnection(env: Readonly<Record<string, string | undefined>>,
 
 const FILE_FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'not found',
-  EACCES: 'no right to read it',
+  EACCES: 'permission denied',
   EISDIR: 'it is a folder',
 };
 

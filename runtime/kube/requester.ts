@@ -16,7 +16,7 @@ import type { Connection, Credentials } from './client.ts';
 
 /** Why an address is rejected. */
 export const REFUSED_SERVER =
-  'loopback, link-local or the metadata service of a cloud, where no API server is';
+  'loopback, link-local or a cloud metadata service, which is never an API server';
 
 /** Rejects loopback, link-local and metadata services: `KubeconfigRefused`. */
 export function serverGuard(policy: AddressPolicy): AddressGuard {

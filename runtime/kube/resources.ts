@@ -115,11 +115,11 @@ export function mayExist({ name, namespace }: ObjectRef): boolean {
 function expectName(what: string, text: string): void {
   if (isPathSegment(text)) return;
   throw new PullwrightError(
-    `Cannot ask for ${what} "${text.slice(0, 100)}": no object has it; expected a name without "/" and "%" that is neither empty nor a step of a path`,
+    `Cannot request ${what} "${text.slice(0, 100)}": expected a non-empty name without "/" and "%" that is not "." or ".."`,
     {
       code: 'UnsafeName',
       retryPolicy: 'terminal',
-      hint: 'Correct the name in the object that it comes from',
+      hint: 'Correct the name in its source object',
     },
   );
 }
@@ -141,7 +141,7 @@ export function describeCollection({ kind, namespace }: Collection): string {
 
 /** @throws PullwrightError `KindNotServed` */
 export function notServed({ apiVersion, kind }: Collection): never {
-  throw new PullwrightError(`Cannot find kind "${apiVersion} ${kind}": the cluster does not serve it`, {
+  throw new PullwrightError(`Cannot find kind "${apiVersion} ${kind}": the API server does not serve it`, {
     code: 'KindNotServed',
     retryPolicy: 'waiting',
     afterMs: 60_000,

@@ -31,16 +31,15 @@ import { jsonText } from '../core/text.ts';
 
 /** Replaces messages of the library that quote the text. */
 const OWN_WORDS: Readonly<Record<string, string>> = {
-  BAD_DIRECTIVE: 'a line that begins with % and is not a directive',
-  BAD_DQ_ESCAPE: 'an escape sequence in double quotes that there is not',
-  TAG_RESOLVE_FAILED: 'a tag (!) that there is not, or a value that does not fit its tag',
+  BAD_DIRECTIVE: 'a line that begins with % but is not a directive',
+  BAD_DQ_ESCAPE: 'an unknown escape sequence in double quotes',
+  TAG_RESOLVE_FAILED: 'an unknown tag (!), or a value that does not match its tag',
 };
 
 /** The library recurses for each level, so deep nesting overflows the stack. */
 const STACK_IS_FULL = /^Maximum call stack size exceeded|Stack overflow/;
 
-const TOO_DEEP =
-  'Lists and maps stand within each other too deeply to be read, expected at most some hundred levels';
+const TOO_DEEP = 'Lists and maps are nested too deeply, expected at most a few hundred levels';
 
 /** The message of the library, or our own for a stack overflow. */
 export function yamlWords(message: string): string {
@@ -116,7 +115,7 @@ const NULL_KEY: ScalarTag = {
   default: 'key',
   identify: () => false,
   resolve(text, fail) {
-    fail('null as a key, expected a text: quote it');
+    fail('null as a key, expected a string: quote it');
     return new Scalar(text);
   },
 };
@@ -157,7 +156,7 @@ const NOT_FINITE: ScalarTag = {
   default: true,
   test: /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/,
   resolve(text, fail) {
-    fail(`${text} is a number that JSON cannot say`);
+    fail(`${text} is a number that JSON does not support`);
     return new Scalar(text);
   },
 };
@@ -238,7 +237,7 @@ function judged(document: Document, lines: LineCounter): Document {
     ...document.errors,
     ...repeatedKeys.map((span) => new YAMLParseError([...span], 'DUPLICATE_KEY', 'Map keys must be unique')),
   ];
-  const tooMany = `There are more than ${MOST_ALIASES} aliases`;
+  const tooMany = `more than ${MOST_ALIASES} aliases`;
   if (aliasTooMany !== undefined)
     errors.push(new YAMLParseError([...aliasTooMany], 'RESOURCE_EXHAUSTION', tooMany));
   errors.sort((a, b) => a.pos[0] - b.pos[0]);
@@ -257,7 +256,7 @@ export function parseYaml(text: string): unknown {
   const wrong = first.errors[0];
   if (wrong !== undefined) throw wrong;
   if (more.some(({ contents, errors }) => errors.length > 0 || !isNothing(contents)))
-    throw new SyntaxError(`there are ${more.length + 1} documents, expected one`);
+    throw new SyntaxError(`found ${more.length + 1} documents, expected one`);
   return first.toJS();
 }
 
@@ -267,7 +266,7 @@ const MOST_LETTERS = 1024 * 1024;
 /** Like {@link parseYaml}, with a limit of 1 MiB for untrusted text. */
 export function parseShortYaml(text: string): unknown {
   if (text.length > MOST_LETTERS)
-    throw new YAMLParseError([0, 0], 'RESOURCE_EXHAUSTION', `It has more than ${MOST_LETTERS} letters`);
+    throw new YAMLParseError([0, 0], 'RESOURCE_EXHAUSTION', `more than ${MOST_LETTERS} characters`);
   return parseYaml(text);
 }
 

@@ -89,17 +89,17 @@ function ruleProblems(rule: MirrorRule, index: MirrorIndex): readonly MirrorProb
 
 function reachProblems(rule: MirrorRule, index: MirrorIndex, origin: RuleOrigin): readonly MirrorProblem[] {
   if (rule.prefix.startsWith('*.')) {
-    const text = `has the wildcard source "${rule.prefix}": nodes follow it, the control plane's OPENSHIFT_IMG_OVERRIDES does not know wildcards`;
+    const text = `has the wildcard source "${rule.prefix}": nodes apply it, but OPENSHIFT_IMG_OVERRIDES of the control plane does not support wildcards`;
     return [problem('WildcardNodesOnly', origin, text, 'warning')];
   }
   const winner = findRule(index, rule.prefix)?.rule;
   if (winner !== undefined && winner !== rule) {
-    const text = `is never used: "${winner.prefix}" is as long as "${rule.prefix}" and a wildcard goes first`;
+    const text = `is never used: "${winner.prefix}" is as long as "${rule.prefix}", and a wildcard takes precedence`;
     return [problem('Unreachable', origin, text)];
   }
   const wider = widerRule(rule.prefix, index);
   if (wider === undefined) return [];
-  const text = `takes images of "${rule.prefix}" away from the wider source "${wider.prefix}" (${describe(wider.origins?.[0])}): its mirrors are not tried for them`;
+  const text = `overrides the wider source "${wider.prefix}" (${describe(wider.origins?.[0])}) for images of "${rule.prefix}": the mirrors of the wider source are not tried for them`;
   return [problem('Overlap', origin, text, 'warning')];
 }
 
@@ -127,7 +127,7 @@ function mirrorProblems(
   const found: MirrorProblem[] = [];
   const parts = rule.prefix.split('/').length - 1;
   if (parts > 0 && !location.includes('/')) {
-    const text = `maps the path of "${rule.prefix}" to the bare host "${location}": an image named exactly "${rule.prefix}" then has no repository, and the runtime gives up on it, at the source too; write "${location}/<repository>"`;
+    const text = `maps the path of "${rule.prefix}" to the bare host "${location}": an image named exactly "${rule.prefix}" then has no repository, and the runtime rejects it, at the source too; write "${location}/<repository>"`;
     // One part may be a team, whose images have another part; two are a repository.
     found.push(problem('MirrorWithoutPath', origin, text, parts > 1 ? 'error' : 'warning'));
   }
@@ -135,10 +135,10 @@ function mirrorProblems(
   if (other === undefined || other === rule) return found;
   const back = other.mirrors.some((mirror) => findRule(index, mirror.location)?.rule === rule);
   if (other.blocked) {
-    const text = `names the mirror "${location}", which "${other.prefix}" forbids to contact: it is never tried`;
+    const text = `names the mirror "${location}", which "${other.prefix}" blocks: it is never tried`;
     found.push(problem('MirrorBlocked', origin, text));
   } else if (back) {
-    const text = `names the mirror "${location}", whose rule "${other.prefix}" names "${rule.prefix}" again: mirrors are not mirrored, so neither follows the other`;
+    const text = `names the mirror "${location}", whose rule "${other.prefix}" names "${rule.prefix}" again: mirrors are not mirrored, so neither is applied to the other`;
     found.push(problem('Loop', origin, text, 'warning'));
   } else {
     const text = `names the mirror "${location}", which has mirrors of its own ("${other.prefix}"): they are not tried for it`;

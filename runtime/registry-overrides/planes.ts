@@ -247,7 +247,7 @@ export function resolveOnNode(
   const [requirement] = (scope === undefined ? undefined : scopes[scope]) ?? policy.default;
   if (requirement?.type !== 'reject') return resolution;
   const says = scope === undefined ? 'do not allow it' : `block "${scope}"`;
-  const message = `rejected by the policy of the nodes: registrySources of Image/cluster ${says}, and they decide on the name that is requested, whichever mirror has it`;
+  const message = `rejected by the policy of the nodes: registrySources of Image/cluster ${says}; they apply to the requested name, not to the mirror`;
   const rejected = resolution.candidates
     .toReversed()
     .map((one) => ({ ...one, reason: 'PolicyRejected' as const, message }));
@@ -282,24 +282,22 @@ export function nodeMirrors(objects: readonly KubeObject[], given?: ConfInForce)
   if (admitted.refused.length === 0 && !rendering.refused && rendering.loadError === undefined) {
     const drift = driftOf(rendering.loaded, inForce);
     if (given !== undefined) return { ...keptBy(given), rendering, problems: [...all, ...drift] };
-    const summary = 'nodes follow what the Machine Config Operator renders from these objects';
+    const summary = 'nodes use what the Machine Config Operator renders from these objects';
     return { rendering, state: 'rendered', rules: rendering.loaded, summary, problems: [...all, ...drift] };
   }
   const why = whyKept(admitted.refused, rendering);
   if (inForce !== undefined) return { ...keptBy(inForce, why), rendering, problems: all };
   const isLoaded = !rendering.refused && rendering.loadError === undefined;
   const summary = isLoaded
-    ? `${why}: what is shown is what the other objects give`
-    : `${why}: nodes keep the file that they have, which is not known here; what is shown is what these objects would give`;
+    ? `${why}: the rules shown come from the other objects`
+    : `${why}: nodes keep their current file, which is unknown here; the rules shown are what these objects would render`;
   const rules = isLoaded ? rendering.loaded : collectMirrors(admitted.objects).rules;
   return { rendering, state: 'unknown', rules, summary, problems: all };
 }
 
 function whyKept(refused: readonly string[], rendering: NodeRendering): string {
   const reasons = [
-    ...(refused.length === 0
-      ? []
-      : [`the API server refuses ${someOf(refused, 3)}, so that what it says does not come into force`]),
+    ...(refused.length === 0 ? [] : [`the API server rejects ${someOf(refused, 3)}, so it has no effect`]),
     ...(rendering.refused ? [refusalOf(rendering.faults)] : []),
     ...(rendering.refused || rendering.loadError === undefined
       ? []
@@ -309,13 +307,13 @@ function whyKept(refused: readonly string[], rendering: NodeRendering): string {
 }
 
 function keptBy(conf: ConfInForce, why?: string): Pick<NodeMirrors, 'state' | 'rules' | 'summary'> {
-  const summary = why === undefined ? `nodes follow ${conf.from}` : `${why}: nodes keep ${conf.from}`;
+  const summary = why === undefined ? `nodes use ${conf.from}` : `${why}: nodes keep ${conf.from}`;
   return { state: 'kept', rules: conf.rules, summary };
 }
 
 function refusalOf(faults: readonly RegistriesFault[]): string {
   const names = [...new Set(faults.map(({ origin }) => `${origin.kind}/${origin.name}`))];
-  return `the Machine Config Operator refuses all mirror sets because of ${someOf(names, 3)}`;
+  return `the Machine Config Operator rejects all mirror sets because of ${someOf(names, 3)}`;
 }
 
 /** Rejections by the operator or the runtime, as problems of the objects. */
@@ -325,7 +323,7 @@ export function faultProblems(rendering: NodeRendering): readonly MirrorProblem[
       problem(
         code,
         origin,
-        `${message}; until then the Machine Config Operator refuses every mirror set of the cluster, and nodes keep what they have`,
+        `${message}; until then the Machine Config Operator rejects every mirror set of the cluster, and nodes keep their current file`,
       ),
     );
   const origin = { kind: 'Image', name: 'cluster', path: 'spec.registrySources' };
@@ -337,7 +335,7 @@ export function faultProblems(rendering: NodeRendering): readonly MirrorProblem[
       'error',
       searchError && `CRI-O does not load the search registries: ${searchError}`,
     ],
-    ['NotBlocked', 'warning', lists.skipped && `is not followed: ${lists.skipped}`],
+    ['NotBlocked', 'warning', lists.skipped && `is ignored: ${lists.skipped}`],
     ['AllowsReleaseOnly', 'error', allowsReleaseOnly(rendering)],
   ];
   return said.flatMap(([code, severity, text]) =>
@@ -349,7 +347,7 @@ export function faultProblems(rendering: NodeRendering): readonly MirrorProblem[
 function allowsReleaseOnly({ lists, policy }: Exclude<NodeRendering, { refused: true }>): string | undefined {
   if (policy?.default[0]?.type !== 'reject' || lists.registries.length === 0) return undefined;
   const [only] = lists.allowed;
-  return `blocks the repository of the release, and the policy of nodes then allows "${only}" alone and refuses all other images: block its registry or another path, not that repository`;
+  return `blocks the repository of the release, so the policy of nodes allows only "${only}" and rejects all other images: block its registry or another path, not that repository`;
 }
 
 /** Files of the generated MachineConfigs, worker first, whose files custom pools have too. */
@@ -391,11 +389,11 @@ function driftOf(wanted: readonly MirrorRule[], inForce: ConfInForce | undefined
   const more = inForce.rules.find(({ prefix }) => !sources.has(prefix));
   const about =
     other === undefined
-      ? more && `has an entry "${more.prefix}" that no object asks for`
-      : `${present.has(other.prefix) ? 'has another entry' : 'has no entry'} for "${other.prefix}" than the objects give`;
+      ? more && `has an entry "${more.prefix}" that no object declares`
+      : `${present.has(other.prefix) ? 'has a different entry' : 'has no entry'} for "${other.prefix}" than the objects`;
   if (about === undefined) return [];
   const [kind = '', name = ''] = inForce.from.split('/', 2);
-  const message = `${inForce.from} ${about}: it is older than the objects, or was changed by hand`;
+  const message = `${inForce.from} ${about}: it is older than the objects, or was changed manually`;
   return [
     { severity: 'warning', code: 'NotRolledOut', origin: { kind, name, path: REGISTRIES_CONF }, message },
   ];

@@ -77,7 +77,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     { args: 'validate --strict FOLDER/config.json', says: /warning: .*line feed/ },
     { args: 'validate FOLDER/crlf.json', code: 0, says: /warning: .*line feed/ },
     { args: 'validate FOLDER/up.json', code: 0, says: /warning: .*line feed/ },
-    { args: 'validate FOLDER/space.json', code: 0, says: /warning: .*blank at an end/ },
+    { args: 'validate FOLDER/space.json', code: 0, says: /warning: .*blank at the start or end/ },
     // The kubelet refuses the whole document.
     { args: 'validate FOLDER/twice.json', says: /error: .*cannot pull any image/ },
     { args: 'validate FOLDER/secret.yaml', code: 0, says: /warning: .*line feed/ },
@@ -212,11 +212,11 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     {
       args: 'validate FOLDER/all.yaml',
       code: 0,
-      says: /warning: .*holds no password: credsStore "osxkeychain".*create secret docker-registry/,
+      says: /warning: .*has no password: credsStore "osxkeychain".*create secret docker-registry/,
     },
     ...['doctor app-0', 'explain --pod app-0'].map((command) => ({
       args: `${command} -n mac --from FOLDER/all.yaml`,
-      says: /holds no password: credsStore "osxkeychain"/,
+      says: /has no password: credsStore "osxkeychain"/,
     })),
   ],
   '54-ecr-expired': [

@@ -173,7 +173,7 @@ test('a wrong additional-pull-secret is warned about, and goes through', async (
   await eventually(async () => {
     const warnings = await kubectlApply(additional('Opaque', {}));
     assert.match(warnings, /Warning: .*has type Opaque, expected kubernetes\.io\/dockerconfigjson/);
-    assert.match(warnings, /Warning: .*has no key \.dockerconfigjson/);
+    assert.match(warnings, /Warning: .*must have the key \.dockerconfigjson/);
   });
   assert.equal(await kubectlApply(additional('kubernetes.io/dockerconfigjson', good)), '');
   assert.equal(

@@ -33,7 +33,7 @@ export const BAD_FLEETS: readonly (readonly [
     'two documents',
     'the second would be lost',
     `${IMAGE}clusters: [{ name: a }]\n---\na: 1\n`,
-    [/f:\d+:\d+ the file holds 2 documents, expected one/],
+    [/f:\d+:\d+ the file has 2 documents, expected one/],
   ],
   [
     'an alias bomb',
@@ -47,7 +47,7 @@ export const BAD_FLEETS: readonly (readonly [
     `${IMAGE}clusters: []\n`,
     [/clusters: expected at least one cluster/],
   ],
-  ['no image', 'required', 'clusters: [{ name: a }]\n', [/image: missing, expected a text/]],
+  ['no image', 'required', 'clusters: [{ name: a }]\n', [/image: missing, expected a string/]],
   [
     'an image without tag',
     'pods would differ',
@@ -58,10 +58,7 @@ export const BAD_FLEETS: readonly (readonly [
     'a pull secret twice, and one that is no name',
     'a pod would be refused',
     `${IMAGE}imagePullSecrets: [a, a]\nclusters: [{ name: a, imagePullSecrets: [A_b] }]\n`,
-    [
-      /imagePullSecrets: names one Secret twice, expected each once/,
-      /clusters\[0\].imagePullSecrets\[0\]: .*lower-case letters/,
-    ],
+    [/imagePullSecrets: duplicate Secret name/, /clusters\[0\].imagePullSecrets\[0\]: .*lower-case letters/],
   ],
   [
     'folders in each other',
@@ -159,18 +156,18 @@ export const BAD_FLEETS: readonly (readonly [
     'a credential as a field',
     'a fleet is in git',
     section(`auths: { a: { password: ${plantedPassword('inline')} } }`),
-    [/auths: a credential may not stand in a fleet/],
+    [/auths: credentials are not allowed in a fleet/],
   ],
   [
     'a credential in place of a key',
     'the text of it must not be shown',
     section(`source: { externalSecret: { store: ${plantedPassword('store')}, key: 1 } }`),
-    [/store: .*got a text of \d+ characters/, /key: expected a text/],
+    [/store: .*got a string of \d+ characters/, /key: expected a string/],
   ],
   [
     'a password in the repository',
     'a fleet is in git',
     `${IMAGE}gitops: { tool: flux, repository: 'https://u:${plantedPassword('url')}@git.example.com/x' }\nclusters: [{ name: a }]\n`,
-    [/repository: a password may not stand in a fleet/],
+    [/repository: a password is not allowed in a fleet/],
   ],
 ];

@@ -123,7 +123,7 @@ clusters: [{ name: a }, { name: b }, { name: c, systems: { global-pull-secret: {
 test('a line of a megabyte is read', () => {
   assert.match(
     problemsOf(`${IMAGE}clusters: [{ name: ${'a'.repeat(1 << 20)} }]\n`)[0] ?? '',
-    /name: .*got a text of 1048576 characters/,
+    /name: .*got a string of 1048576 characters/,
   );
 });
 

@@ -127,7 +127,7 @@ const BAD: readonly Bad[] = [
       { reconciler: { kubeconfigSecret: 'admin-kubeconfig' } },
       { hostedCluster: { serviceAccount: OWN_ACCOUNT } },
     ),
-    says: /clusters\[1\]\.hostedCluster\.serviceAccount: the reconciler of "hub" comes with Secret admin-kubeconfig, which is system:admin: expected reconciler\.kubeconfigSecret/,
+    says: /clusters\[1\]\.hostedCluster\.serviceAccount: the reconciler of "hub" uses Secret admin-kubeconfig, which is system:admin: set reconciler\.kubeconfigSecret/,
   },
   {
     name: 'all Secrets beside control planes',
@@ -136,13 +136,13 @@ const BAD: readonly Bad[] = [
       image: 'registry.example.com/pullwright:0.1.0',
       clusters: [{ name: 'hub', kind: 'management', systems: { verify: { namespaceSecrets: true } } }],
     },
-    says: /clusters\[0\]\.systems\.verify\.namespaceSecrets: lists all Secrets, and beside control planes lie the kubeconfigs of their administrators: expected secretNames/,
+    says: /clusters\[0\]\.systems\.verify\.namespaceSecrets: lists all Secrets, which include administrator kubeconfigs of control planes: expected secretNames/,
   },
   {
     name: 'options that differ between two hosted clusters',
     reason: 'the second would silently get those of the first',
     input: fleet({}, {}, { systems: { 'pull-secret-injection': { audit: false } } }),
-    says: /clusters\[2\]\.systems\.pull-secret-injection\.audit: clusters\[1\] has true, and the reconciler of "hub" serves both with one value: expected the same, got false/,
+    says: /clusters\[2\]\.systems\.pull-secret-injection\.audit: clusters\[1\] has true, but the reconciler of "hub" uses one value for both: expected the same, got false/,
   },
 ];
 table(test, BAD, ({ input, says }) => {
@@ -182,7 +182,7 @@ test('verify beside the credential provider is told what it takes to be complete
   const [warning = ''] = said({});
   assert.match(
     warning,
-    /^clusters\.0\.systems\.verify\.namespaceSecrets: .*reports Incomplete: write namespaceSecrets: true/,
+    /^clusters\.0\.systems\.verify\.namespaceSecrets: .*report is Incomplete: set namespaceSecrets: true/,
   );
   assert.deepEqual(said({ namespaceSecrets: true }), []);
   assert.deepEqual(said({ secretNames: ['registry'] }), []);

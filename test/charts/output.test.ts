@@ -48,7 +48,7 @@ test('two Roles of one name in two namespaces have a file each', () => {
 test('the same object twice is refused with both names', () => {
   assert.throws(
     () => renderTree([role('a'), role('a')]),
-    /Cannot write "a\/role-syncer.yaml": Role\/a\/syncer .* and Role\/a\/syncer .* both belong there, expected one/,
+    /Cannot write "a\/role-syncer.yaml": Role\/a\/syncer .* and Role\/a\/syncer .* both have this path, expected one/,
   );
 });
 
@@ -155,7 +155,7 @@ test('a file that stands in the way stops the run before anything is written, an
   writeFileSync(join(folder, 'a/role-syncer.yaml'), 'mine: true\n');
   assert.throws(
     () => writeTree(folder, tree('a', 'b')),
-    /Cannot write to ".*": 1 path holds something that was not rendered there: a\/role-syncer.yaml/,
+    /Cannot write to ".*": 1 path has files that were not rendered: a\/role-syncer.yaml/,
   );
   assert.deepEqual(filesOf(folder), ['a/role-syncer.yaml']);
   writeTree(folder, tree('a', 'b'), { overwrite: true });

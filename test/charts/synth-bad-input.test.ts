@@ -15,7 +15,7 @@ const BAD: readonly (readonly [name: string, reason: string, ...Bad])[] = [
     'a typo',
     ['--fleet', 'none.yaml'],
     1,
-    /^Cannot read fleet "none\.yaml": there is no such file\n$/,
+    /^Cannot read fleet "none\.yaml": file not found\n$/,
   ],
   ['a fleet that is a folder', 'a slip', ['--fleet', '.'], 1, /it is a folder, expected a file/],
   [
@@ -31,7 +31,7 @@ const BAD: readonly (readonly [name: string, reason: string, ...Bad])[] = [
     'forgotten',
     ['--fleet', 'empty.ts'],
     1,
-    /exports no default, expected a fleet/,
+    /has no default export, expected a fleet/,
     () => writeFileSync(join(scratch, 'empty.ts'), 'export const a = 1;\n'),
   ],
   [
@@ -54,7 +54,7 @@ const BAD: readonly (readonly [name: string, reason: string, ...Bad])[] = [
     'it is kept',
     ['--to', 'foreign'],
     1,
-    /1 path holds something that was not rendered there: kustomization\.yaml.*Nothing was written/,
+    /1 path has files that were not rendered: kustomization\.yaml.*Nothing was written/,
     () => {
       mkdirSync(join(scratch, 'foreign'));
       writeFileSync(join(scratch, 'foreign/kustomization.yaml'), 'mine');

@@ -40,7 +40,7 @@ test('prints a line per cluster and the counts', async () => {
   assert.equal(ran.stderr, '');
   assert.match(ran.stdout, /^Fleet .*fleet\.yaml to out\n/);
   assert.match(ran.stdout, /\n {2}prod +\d+ objects in prod\n/);
-  assert.match(ran.stdout, /\n {2}edge +nothing in git, the reconciler applies it\n/);
+  assert.match(ran.stdout, /\n {2}edge +nothing in git, applied by the reconciler\n/);
   assert.match(ran.stdout, /\n(\d+) files: \1 added, 0 unchanged\n$/);
   assert.match(
     ran.stdout,

@@ -321,8 +321,8 @@ test('what was good stays in use when it turns bad, entry by entry', () => {
     merged.entries.map(({ key, source }) => `${key} ${source}`),
     ['a.io lastGood', 'c.io additional', 'p.io lastGood', 'q.io original'],
   );
-  assert.match(merged.verdicts[0]?.message ?? '', /last good one stays in use/);
-  assert.match(merged.originalVerdicts[0]?.message ?? '', /last good one stays in use/);
+  assert.match(merged.verdicts[0]?.message ?? '', /last valid one stays in use/);
+  assert.match(merged.originalVerdicts[0]?.message ?? '', /last valid one stays in use/);
   const unreadable = mergePullSecrets({ original, additional: redact('{'), lastGood });
   assert.deepEqual(unreadable.ok && unreadable.entries.map(({ key }) => key), [
     'a.io',

@@ -56,7 +56,7 @@ const ROWS: readonly Row[] = [
     name: 'entry text',
     text: entry(`"${AUTH}"`),
     found: 'EntryNotObject',
-    says: /is a text/,
+    says: /is a string/,
   },
   {
     name: 'auth a number',

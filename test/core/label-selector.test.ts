@@ -68,8 +68,8 @@ table<Row>(
 table(
   test,
   [
-    { name: 'null', reason: 'not an object', input: null, says: /not an object/ },
-    { name: 'a list', reason: 'not an object', input: [], says: /not an object/ },
+    { name: 'null', reason: 'not an object', input: null, says: /must be an object/ },
+    { name: 'a list', reason: 'not an object', input: [], says: /must be an object/ },
     {
       name: 'operator in lower case',
       reason: 'the API server is case-sensitive',
@@ -80,7 +80,7 @@ table(
       name: 'In without values',
       reason: 'refused by the API server',
       input: { matchExpressions: [{ key: 'a', operator: 'In' }] },
-      says: /In of "a" has no values/,
+      says: /In of "a" must have values/,
     },
     {
       name: 'Exists with values',
@@ -92,7 +92,7 @@ table(
       name: 'a number as value',
       reason: 'YAML without quotes',
       input: { matchLabels: { a: 1 } },
-      says: /matchLabels "a" is not a text/,
+      says: /matchLabels "a" must be a string/,
     },
     {
       name: 'a wrong key',

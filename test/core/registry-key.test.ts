@@ -53,7 +53,7 @@ test('http with port 80 is held against both spellings', () => {
 table(
   test,
   [
-    { name: '', reason: 'no registry', fault: /names no registry/ },
+    { name: '', reason: 'no registry', fault: /has no registry/ },
     { name: ' quay.io', reason: 'the kubelet refuses the blank', fault: /not a host|blanks/ },
     { name: 'qu ay.io', reason: 'a blank in a host', fault: /not a host/ },
     { name: 'quay.io:port', reason: 'a port is a number', fault: /not a host/ },

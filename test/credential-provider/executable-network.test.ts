@@ -107,7 +107,7 @@ type Broken = [mode: number | string, says: RegExp];
 const broken: Cases<Broken> = [
   ['no answer', 'the budget ends it', 'hang', /no answer within the budget/],
   ['reset', 'twice', 'reset', /cannot be reached: the connection was lost/],
-  ['reset within the answer', 'half a list is no list', 'torn', /closed within the answer/],
+  ['reset within the answer', 'half a list is no list', 'torn', /closed during the response/],
   ['errors', 'the message is passed on', 500, /Internal error occurred: boom/],
 ];
 cases<Broken>(test, broken, async (mode, says) => {

@@ -300,7 +300,7 @@ export const rows: readonly Row[] = [
     ],
     broken: 'injection',
     says: /^ServiceAccount\/.* adds Secret "good" to such pods, but pod "web" does not list it/,
-    advice: /^Pod "web": delete it, and its ReplicaSet makes another$/,
+    advice: /^Pod "web": delete it; its ReplicaSet creates another$/,
   },
   {
     name: 'a Deployment whose pod has an image that is not there',

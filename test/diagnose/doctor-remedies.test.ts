@@ -21,7 +21,7 @@ interface Row extends Case {
 
 const no = (reason: string, message: string) => ({ status: 'False', reason, message });
 const REPLICA_SET = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
-const ANOTHER = /^Pod "web": delete it, and its ReplicaSet makes another$/;
+const ANOTHER = /^Pod "web": delete it; its ReplicaSet creates another$/;
 
 const rows: readonly Row[] = [
   {
@@ -72,7 +72,7 @@ const rows: readonly Row[] = [
     name: 'a pod of a Job',
     reason: 'a pod that is deleted is one of its tries',
     owner: { apiVersion: 'batch/v1', kind: 'Job' },
-    advice: /^Pod "web": create its Job again: a pod that is deleted is one of the tries that it has$/,
+    advice: /^Pod "web": recreate its Job: a deleted pod counts against its back-off limit$/,
   },
   {
     name: 'a step of a pipeline',

@@ -86,7 +86,7 @@ test('a cluster that refuses, and one that is silent: one line, in time', async 
     runProcess([process.execPath, main, 'explain', 'quay.io/a', '--kubeconfig', file]);
   const silent = await ask(kubeconfig(port));
   assert.equal(silent.code, 1);
-  assert.match(silent.stderr, /^Cannot \w+ "[^"]+": no answer within 10000 ms \(127\.0\.0\.1:\d+\)\n$/);
+  assert.match(silent.stderr, /^Cannot \w+ "[^"]+": no response within 10000 ms \(127\.0\.0\.1:\d+\)\n$/);
   await new Promise((resolve) => server.close(resolve));
   const refusing = await ask(kubeconfig(port));
   assert.equal(refusing.code, 1);

@@ -57,7 +57,7 @@ table(test, ASKING, async ({ args }) => {
   const asked = await cli(...args);
   assert.equal(asked.code, 2, asked.stderr);
   assert.match(asked.stderr, /choose one with --cluster: clusters\/east, clusters\/west/);
-  assert.doesNotMatch(asked.stderr, /given twice/);
+  assert.doesNotMatch(asked.stderr, /is duplicated/);
 });
 
 test('explain, doctor and test take the cluster that is chosen, and say nothing of the other', async () => {
@@ -67,7 +67,7 @@ test('explain, doctor and test take the cluster that is chosen, and say nothing 
     cli('test', tests, '--cluster', 'clusters/west'),
   ]);
   assert.match(explained.stdout, /west\.invalid\/a\/x/);
-  assert.doesNotMatch(explained.stdout + explained.stderr, /east\.invalid|given twice/);
+  assert.doesNotMatch(explained.stdout + explained.stderr, /east\.invalid|is duplicated/);
   assert.equal(examined.code, 0, examined.stdout + examined.stderr);
   assert.equal(tested.code, 0, tested.stdout + tested.stderr);
 });
@@ -81,7 +81,7 @@ test('objects of the same name in two folders are of two clusters, without any m
 test('an object that one cluster has twice is still told', async () => {
   const folder = folderOf({ 'a/one.yaml': [pod('a.invalid/x:1')], 'a/two.yaml': [pod('b.invalid/x:1')] });
   const ran = await cli('explain', '--pod', 'shop', '-n', 'web', '--from', folder);
-  assert.match(ran.stderr, /a\/two\.yaml:1: Pod\/web\/shop is given twice: first at a\/one\.yaml:1/);
+  assert.match(ran.stderr, /a\/two\.yaml:1: Pod\/web\/shop is duplicated: first at a\/one\.yaml:1/);
   assert.match(ran.stdout, /a\.invalid\/x:1/);
 });
 

@@ -12,30 +12,30 @@ const many = (count: number, state: SeenCluster['state'], code?: string): readon
   Array.from({ length: count }, (_, at) => seen(`c/${String(at).padStart(4, '0')}`, state, code));
 
 for (const [reason, clusters, ready, verdicts] of [
-  ['none', [], 'True NoHostedClusters There are no hosted clusters to reconcile', []],
-  ['one', [seen('c/a', 'ready')], 'True HostedClustersServed 1 of 1 hosted cluster is looked after', []],
+  ['none', [], 'True NoHostedClusters No hosted clusters to reconcile', []],
+  ['one', [seen('c/a', 'ready')], 'True HostedClustersServed 1 of 1 hosted cluster is reconciled', []],
   [
     'one that starts',
     [seen('c/a', 'ready'), seen('c/b', 'starting')],
-    'False HostedClustersStarting 1 of 2 hosted clusters is being read',
+    'False HostedClustersStarting 1 of 2 hosted clusters is starting',
     [],
   ],
   [
     'what fails and may pass is not in order either',
     [seen('c/a', 'ready'), seen('c/b', 'failing')],
-    'False HostedClustersStarting 1 of 2 hosted clusters is being read',
+    'False HostedClustersStarting 1 of 2 hosted clusters is starting',
     [],
   ],
   [
     'one that fails, beside one that starts',
     [seen('c/b', 'failing', 'KubeconfigMissing'), seen('c/a', 'starting')],
-    'False HostedClustersFailing 1 of 2 hosted clusters is not looked after: "c/b" (KubeconfigMissing)',
+    'False HostedClustersFailing 1 of 2 hosted clusters is not reconciled: "c/b" (KubeconfigMissing)',
     ['c/b Pending KubeconfigMissing c/b has trouble. do this'],
   ],
   [
     'a refused one, in the order of names',
     [seen('c/b', 'refused', 'SameCluster'), seen('c/a', 'failing', 'Unreachable')],
-    'False HostedClustersFailing 2 of 2 hosted clusters are not looked after: "c/a" (Unreachable), "c/b" (SameCluster)',
+    'False HostedClustersFailing 2 of 2 hosted clusters are not reconciled: "c/a" (Unreachable), "c/b" (SameCluster)',
     ['c/a Pending Unreachable c/a has trouble. do this', 'c/b Rejected SameCluster c/b has trouble. do this'],
   ],
 ] as const)

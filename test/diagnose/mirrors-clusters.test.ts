@@ -29,7 +29,7 @@ const ROWS: readonly MirrorsRow[] = [
   },
   {
     name: 'a MachineConfig that is older than the objects is named',
-    reason: 'nodes follow it until it is rolled out',
+    reason: 'nodes use it until it is rolled out',
     objects: [
       idms('a', 'quay.io/a', 'new.example.com/a'),
       machineConfig('[[registry]]\nlocation = "quay.io/z"\n'),
@@ -50,7 +50,7 @@ const ROWS: readonly MirrorsRow[] = [
     args: [`quay.io/a/x@${DIGEST}`, '--for', 'node'],
     code: 1,
     says: [
-      /replace ImageContentSourcePolicy\/old by an ImageDigestMirrorSet with the same mirrorSourcePolicy/,
+      /replace ImageContentSourcePolicy\/old with an ImageDigestMirrorSet with the same mirrorSourcePolicy/,
     ],
     never: /give both the same mirrorSourcePolicy/,
   },
@@ -72,7 +72,7 @@ const ROWS: readonly MirrorsRow[] = [
     code: 1,
     says: [
       /rule {3}quay\.io \(Image\/cluster spec\.registrySources\.blockedRegistries\)/,
-      /not tried: The rule for "quay\.io" forbids to contact it/,
+      /not tried: The rule for "quay\.io" blocks it/,
       /\nwrong {2}no usable pull source for "quay\.io\/a\/x:1"\n/,
     ],
   },
@@ -101,7 +101,7 @@ const ROWS: readonly MirrorsRow[] = [
     objects: [],
     args: ['docker://quay.io/a/x:1'],
     code: 2,
-    says: [/an image has no scheme, user name or password: write "quay\.io\/a\/x:1"/],
+    says: [/an image must not have a scheme, user name or password: write "quay\.io\/a\/x:1"/],
   },
   {
     name: 'a short name follows the search registries of the Image object',
@@ -121,7 +121,7 @@ const ROWS: readonly MirrorsRow[] = [
     args: [`quay.io/a/x@${DIGEST}`, '--for', 'node'],
     code: 1,
     says: [
-      /Operator refuses all mirror sets because of ImageDigestMirrorSet\/bad: nodes keep/,
+      /Operator rejects all mirror sets because of ImageDigestMirrorSet\/bad: nodes keep/,
       /error: ImageDigestMirrorSet\/bad/,
     ],
     never: /the API server refuses/,
@@ -136,7 +136,7 @@ const ROWS: readonly MirrorsRow[] = [
     args: [`quay.io/a/x@${DIGEST}`, '--for', 'node'],
     code: 1,
     says: [
-      /the API server refuses ImageDigestMirrorSet\/twice, so that what it says does not come into force: what is shown/,
+      /the API server rejects ImageDigestMirrorSet\/twice, so it has no effect: the rules shown/,
       /1 {2}a\.example\.com\/a\/x@/,
       /error: ImageDigestMirrorSet\/twice spec\.imageDigestMirrors\[0\]\.mirrors\[1\] lists the mirror "b\.example\.com\/a" twice/,
     ],
@@ -148,7 +148,7 @@ const ROWS: readonly MirrorsRow[] = [
     objects: [image({ blockedRegistries: ['quay.io'], allowedRegistries: [] })],
     args: ['quay.io/a/x:1', '--for', 'node'],
     code: 1,
-    says: [/the API server refuses Image\/cluster/, /1 {2}quay\.io\/a\/x:1/],
+    says: [/the API server rejects Image\/cluster/, /1 {2}quay\.io\/a\/x:1/],
   },
   {
     name: 'what nodes keep is read from the MachineConfig',
@@ -264,7 +264,7 @@ test('the files of a node decide, aliases too', async () => {
   );
   assert.equal(ran.code, 1);
   assert.match(ran.stdout, /image {2}quay\.io\/team\/app:1 {2}\(for the short name "app:1"\)/);
-  assert.match(ran.stdout, /The rule for "quay\.io" forbids/);
+  assert.match(ran.stdout, /The rule for "quay\.io" blocks/);
 });
 
 test('--what-if says what nodes would do', async () => {
@@ -273,6 +273,9 @@ test('--what-if says what nodes would do', async () => {
   writeFileSync(file, JSON.stringify(set('ImageTagMirrorSet', 'tags', [entry])));
   const text = JSON.stringify(idms('release', 'quay.io/a', 'm.example.com/a'));
   const ran = await cli(text, 'quay.io/a/x:1', '--from', '-', '--for', 'node', '--what-if', file);
-  assert.match(ran.stdout, /^change every node drains and reloads CRI-O: "quay\.io\/a" gets the mirror/);
+  assert.match(
+    ran.stdout,
+    /^change every node drains and reloads CRI-O: mirror .* is added to "quay\.io\/a"/,
+  );
   assert.match(ran.stdout, /1 {2}m\.example\.com\/a\/x:1/);
 });

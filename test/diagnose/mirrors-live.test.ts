@@ -70,7 +70,7 @@ test('mirrors follows the mirror sets and the Image object of the cluster', asyn
 test('explain says that the Image object blocks the image', async () => {
   const ran = await live('explain', 'blocked.invalid/x:1', '-n', 'web', '--service-account', 'app');
   assert.equal(ran.code, 1, ran.stderr);
-  assert.match(ran.stdout.replace(/\s+/g, ' '), /The rule for "blocked\.invalid" forbids to contact it/);
+  assert.match(ran.stdout.replace(/\s+/g, ' '), /The rule for "blocked\.invalid" blocks it/);
 });
 
 test('doctor says that the image has no usable pull source', async () => {
@@ -110,7 +110,7 @@ test('what nodes keep is read where the operator refuses', async () => {
   ]);
   assert.match(
     shown.stdout,
-    /refuses all mirror sets because of ImageContentSourcePolicy\/bad: nodes keep MachineConfig/,
+    /rejects all mirror sets because of ImageContentSourcePolicy\/bad: nodes keep MachineConfig/,
   );
   assert.match(shown.stdout, /1 {2}kept\.invalid\/a\/x:1/);
   assert.match(explained.stdout, /kept\.invalid\/a\/x:1/);
@@ -125,7 +125,7 @@ test('a change is held against the images in use, with the pull secret of the cl
   assert.equal(ran.code, 1, ran.stderr);
   assert.match(
     ran.stdout,
-    /^change every node drains .* loses the mirror "mirror\.invalid\/a"\n3 images in use: 1 changes, 0 lose .*, 1 gains/,
+    /^change every node drains .* mirror "mirror\.invalid\/a" of .* is removed\n3 images in use: 1 changes, 0 lose .*, 1 gains/,
   );
   assert.match(
     ran.stdout,

@@ -100,7 +100,7 @@ test('the file adds to what the Secret does not cover, and never goes before it'
 
 test('a Secret that cannot be used: said, unless there is a file', async () => {
   const forbidden = new PullwrightError(
-    'Cannot get "Secret/clusters-e/pull-secret": the API server answered 403 Forbidden',
+    'Cannot get "Secret/clusters-e/pull-secret": the API server returned 403 Forbidden',
     {
       code: 'Forbidden',
     },

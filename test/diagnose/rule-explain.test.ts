@@ -183,8 +183,8 @@ test('a name without a registry is not the same to CRI-O, which may hand the cre
     findings('nginx', [hub])[0] ?? '',
     /^warning .*each with the credential .*Write docker\.io\/library\/nginx$/,
   );
-  assert.match(findings('nginx', []).join('\n'), /^info .*names no registry/m);
-  assert.doesNotMatch(findings('docker.io/nginx', [hub]).join('\n'), /names no registry/);
+  assert.match(findings('nginx', []).join('\n'), /^info .*has no registry/m);
+  assert.doesNotMatch(findings('docker.io/nginx', [hub]).join('\n'), /has no registry/);
 });
 
 test('for registries of clouds it says that the kubelet may know more than what is looked at', () => {

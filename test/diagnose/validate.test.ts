@@ -127,7 +127,7 @@ const ROWS: readonly Row[] = [
     name: 'a mirror set with a fault in its second entry',
     reason: 'the line is that of the place, and neither object nor place is said twice',
     text: 'apiVersion: config.openshift.io/v1\nkind: ImageDigestMirrorSet\nmetadata: {name: m}\nspec:\n  imageDigestMirrors:\n    - source: a.io\n      mirrors: [m.io]\n    - source: b.io\n      mirrors:\n        - n.io\n        - https://n.io\n',
-    says: /^-:11: error: ImageDigestMirrorSet\/m spec\.imageDigestMirrors\[1\]\.mirrors\[1\]: cannot be used as mirror: "https:\/\/n\.io" has a scheme: [^\n]*the API server refuses the object \[MirrorInvalid\]\n1 checked, 1 error, 0 warnings\n$/,
+    says: /^-:11: error: ImageDigestMirrorSet\/m spec\.imageDigestMirrors\[1\]\.mirrors\[1\]: cannot be used as mirror: "https:\/\/n\.io" has a scheme: [^\n]*the API server rejects the object \[MirrorInvalid\]\n1 checked, 1 error, 0 warnings\n$/,
   },
   {
     name: 'a source policy that is none',
@@ -139,7 +139,7 @@ const ROWS: readonly Row[] = [
     name: 'a mirror that makes a repository a bare host',
     reason: 'the runtime pulls the image from nowhere, so that it is an error here too',
     text: 'apiVersion: config.openshift.io/v1\nkind: ImageTagMirrorSet\nmetadata: {name: m}\nspec:\n  imageTagMirrors:\n    - source: docker.io/library/nginx\n      mirrors: [m10.example.com]\n',
-    says: /^-:7: error: .*the runtime gives up on it, at the source too.*\[MirrorWithoutPath\]/,
+    says: /^-:7: error: .*the runtime rejects it, at the source too.*\[MirrorWithoutPath\]/,
   },
   {
     name: 'an Image object with both lists',
@@ -247,7 +247,7 @@ test('a repository of two clusters: each is judged with its own platform secret,
   writeFileSync(join(repository, 'prod', 'twice.yaml'), named('openshift-config', 'pull-secret', 'c.io'));
   const twice = await runInProcess(['validate', repository]);
   assert.equal(twice.code, 1);
-  assert.match(twice.stdout, /prod\/twice\.yaml:1: error: .*is given twice: .*\[GivenTwice\]/);
+  assert.match(twice.stdout, /prod\/twice\.yaml:1: error: .*is duplicated: .*\[GivenTwice\]/);
 });
 
 test('wrong use and a missing file', async () => {

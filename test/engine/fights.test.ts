@@ -162,8 +162,8 @@ test('a list that is set back each time is left after the fifth time, and who se
   }
   const [problem] = await one.run(replace(5));
   assert.deepEqual([problem?.code, problem?.retryPolicy], ['ManagedElsewhere', 'terminal']);
-  assert.match(problem?.message ?? '', /changed back again and again, by "argocd-controller"/);
-  assert.match(problem?.hint ?? '', /stop the other, or no longer ask for this here/);
+  assert.match(problem?.message ?? '', /repeatedly reverted by "argocd-controller"/);
+  assert.match(problem?.hint ?? '', /stop the other, or remove the object here/);
   assert.equal(one.sent, 5);
   assert.deepEqual(
     await one.run(replace(6, ['ours', 'more'])),

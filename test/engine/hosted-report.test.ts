@@ -128,7 +128,7 @@ test('an opened cluster that does not answer for a while is told of, and is not 
 });
 
 test('one that cannot be opened is told of after five looks, one that is refused at once', async () => {
-  const same = new PullwrightError('Cannot open hosted cluster', { code: 'SameCluster' });
+  const same = new PullwrightError('Cannot connect to hosted cluster', { code: 'SameCluster' });
   const followers = new Map([follower('c/a', { failure: DOWN }), follower('c/b', { failure: same })]);
   const seen = scene(followers);
   await seen.look(4);
@@ -182,7 +182,7 @@ test('nothing is said of clusters before it is known which there are', async () 
   assert.deepEqual(seen.says(), ['True NoHostedClusters']);
 });
 
-test('a cluster that was found and is not opened yet is not looked after', async () => {
+test('a cluster that was found and is not connected yet is not reconciled', async () => {
   const [name, one] = follower('c/a', { used: undefined });
   const seen = scene(new Map([[name, one]]));
   await seen.look();

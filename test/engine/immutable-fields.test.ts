@@ -75,7 +75,7 @@ const ROWS: readonly Row[] = [
     name: 'the selector of a Deployment',
     there: workload('Deployment', 'old'),
     wanted: workload('Deployment', 'new'),
-    says: /^Cannot change "Deployment\/web\/one" in place: .*spec\.selector cannot be changed, there is \{"matchLabels":\{"app":"old"\}\}, expected \{"matchLabels":\{"app":"new"\}\}/,
+    says: /^Cannot change "Deployment\/web\/one" in place: .*spec\.selector is immutable: it is \{"matchLabels":\{"app":"old"\}\}, expected \{"matchLabels":\{"app":"new"\}\}/,
   },
   {
     name: 'the selector of a DaemonSet',
@@ -87,7 +87,7 @@ const ROWS: readonly Row[] = [
     name: 'the type of a Secret',
     there: secret('a', { type: 'Opaque' }),
     wanted: secret('a'),
-    says: /type cannot be changed, there is "Opaque", expected "kubernetes.io\/dockerconfigjson"/,
+    says: /type is immutable: it is "Opaque", expected "kubernetes.io\/dockerconfigjson"/,
   },
   {
     name: 'the data of an immutable Secret',

@@ -150,7 +150,7 @@ test('a loop that does not settle is an error that names the two objects', () =>
     });
   assert.throws(() => run([follow('left', 'b', 'a'), follow('right', 'a', 'b')], [configMap('start')]), {
     code: 'NotSettling',
-    message: /"ConfigMap\/ns\/[ab]" and "ConfigMap\/ns\/[ab]" change in every one of/,
+    message: /"ConfigMap\/ns\/[ab]" and "ConfigMap\/ns\/[ab]" change in each of/,
   });
 });
 
@@ -189,7 +189,7 @@ test('a dump that holds an object twice is refused with both places', () => {
     {
       file: 'two.yaml',
       line: 1,
-      message: 'ConfigMap/a is given twice: first at one.yaml:1',
+      message: 'ConfigMap/a is duplicated: first at one.yaml:1',
       first: { file: 'one.yaml', line: 1 },
     },
   ]);

@@ -107,8 +107,7 @@ const DEEP: Readonly<Record<string, string>> = {
 
 for (const [what, text] of Object.entries(DEEP))
   test(`YAML of ${what} within each other is said to be nested too deeply, by every reader`, () => {
-    const words =
-      /Lists and maps stand within each other too deeply to be read, expected at most some hundred levels/;
+    const words = /Lists and maps are nested too deeply, expected at most a few hundred levels/;
     assert.throws(() => parseYaml(text), words);
     const [fleet] = readFleetYaml(text).problems;
     assert.match(fleet?.text ?? '', words);

@@ -263,7 +263,7 @@ const rows: readonly Row[] = [
       image: 'registry.example.com/pullwright:1',
       clusters: [{ name: 'a', path: 'a/'.repeat(1000) + 'a' }],
     }),
-    says: /path: expected at most 1000 characters, got a text of 2001 characters/,
+    says: /path: expected at most 1000 characters, got a string of 2001 characters/,
   },
 ];
 

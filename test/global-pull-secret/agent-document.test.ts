@@ -127,7 +127,7 @@ table(
       name: 'nothing but an entry as text',
       reason: 'nothing is left to write',
       text: `{"auths":{"a":"${planted}"}}`,
-      says: /entry "a" is a text, expected an object$/,
+      says: /entry "a" is a string, expected an object$/,
     },
     {
       name: 'nothing but an auth that is no base64',
@@ -188,7 +188,7 @@ table(
       reason: 'Go reads names of fields whatever their case',
       text: `{"auths":{${GOOD},"b":{"Auth":5}}}`,
       rest: `{"auths":{${GOOD}}}`,
-      says: /^entry "b" has "auth" as a number, expected a text$/,
+      says: /^entry "b" has "auth" as a number, expected a string$/,
     },
     {
       name: 'credHelpers as a list',

@@ -17,7 +17,7 @@ test('bad secrets: the last good content stays, the reason is said, no value is 
   const planted = plantedPassword('poison');
   const bad: readonly (readonly [string | Uint8Array | undefined, RegExp])[] = [
     [OLD.slice(0, -9), /not JSON/],
-    [`{"auths":{"a.example.com":"${planted}"}}`, /entry "a.example.com" is a text, expected an object/],
+    [`{"auths":{"a.example.com":"${planted}"}}`, /entry "a.example.com" is a string, expected an object/],
     [Buffer.from([0xff, 0xfe, 0x00, 0x41]), /not JSON/],
     ['', /it is empty/],
   ];

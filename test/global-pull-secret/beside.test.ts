@@ -186,7 +186,7 @@ table(test, BESIDE, async ({ mode, delivery, first, says: said }) => {
   await process?.stop('SIGKILL');
   const before = await versions();
   start(config);
-  await process?.says('caches are filled');
+  await process?.says('caches are synced');
   await round(objects);
   assert.deepEqual(await versions(), before);
 });
@@ -205,7 +205,7 @@ test('a confirmed takeover from an operator that is still there is one try, and 
   start(config);
   await says(/"TakeoverHeld"/);
   const plan = await readiness();
-  assert.match(plan, /DaemonSet\/kube-system\/global-pull-secret-syncer \(of hosted-cluster-config/);
+  assert.match(plan, /DaemonSet\/kube-system\/global-pull-secret-syncer \(owner hosted-cluster-config/);
   await process?.looksAfter(() => confirm(codesIn(plan)));
   await eventually(async () => assert.notEqual(await imageOf(), OPERATOR_IMAGE));
   await round(objects);
@@ -228,7 +228,7 @@ test('what an operator left is taken over whole, also when the process is killed
   });
   await process?.stop('SIGKILL');
   start(config);
-  await process?.says('caches are filled');
+  await process?.says('caches are synced');
   await eventually(async () => {
     const made = await hosted.get(SYNCER);
     assert.notEqual(made, undefined);

@@ -93,7 +93,7 @@ const readiness = async (): Promise<string> => {
 };
 
 test('both secrets and the agent are made', async () => {
-  await process.says('caches are filled');
+  await process.says('caches are synced');
   await merged('quay.io', 'tenant.example.com');
   await eventually(async () => assert.notEqual(await plane.get(SYNCER), undefined));
   assert.deepEqual(registriesOf(await plane.get(ORIGINAL)), ['quay.io']);
@@ -137,10 +137,7 @@ test('a merge that no Secret can hold leaves out what is too much, says so, and 
     assert.ok(merged.includes(long) && merged.includes('r10000.example.com'));
     assert.ok(merged.length < Object.keys(auths).length + 3, `${merged.length} entries`);
     assert.match(JSON.stringify((await plane.get(STATUS))?.['status'] ?? {}), /"reason":"SecretFull"/);
-    assert.match(
-      await readiness(),
-      /^False EntriesRejected .*does not fit: the merged secret would be larger/,
-    );
+    assert.match(await readiness(), /^False EntriesRejected .*does not fit: the merged Secret would exceed/);
   });
   await plane.apply(additional('small.example.com'));
   // One by one: more than a half at once would be held.

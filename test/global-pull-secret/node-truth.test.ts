@@ -98,13 +98,13 @@ const rows: readonly Row[] = [
     name: 'another state',
     reason: 'with the version of its Secret',
     state: { ready: true, reason: 'InSync', message: 'm', facts },
-    says: /another state of the pull secret \(resourceVersion 17\)\) lacks it/,
+    says: /another version of the pull secret \(resourceVersion 17\)\) lacks it/,
   },
   {
     name: 'an agent of before',
     reason: 'it reports no digest: nothing is shown',
     state: { ready: true, reason: 'InSync', message: 'm' },
-    says: /another state of the pull secret\) lacks it/,
+    says: /another version of the pull secret\) lacks it/,
   },
 ];
 table(test, rows, ({ state, says, name }) => {

@@ -91,7 +91,7 @@ table(
     assert.equal(one.condition('additional', 'ManagedElsewhere'), 'True Observing');
     assert.deepEqual([...new Set(objects.map(({ ref }) => ref.kind))], ['PullStatus']);
     for (const { message } of one.status()?.verdicts ?? [])
-      assert.match(message, /in a merge of ours it would/);
+      assert.match(message, /in Pullwright's merge it would/);
   },
 );
 

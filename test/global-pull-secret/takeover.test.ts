@@ -181,7 +181,7 @@ test('objects that do not say who writes them are in the plan too', () => {
   const { managedFields: _fields, ...metadata } = bare.metadata;
   one.hosted.set({ ...bare, metadata });
   one.reconcile();
-  assert.match(readiness(one), /original-pull-secret \(of an unknown manager\)/);
+  assert.match(readiness(one), /original-pull-secret \(owner unknown\)/);
 });
 
 test('with mode auto a merge of somebody else that is not wanted is said, and goes when it is given away', () => {

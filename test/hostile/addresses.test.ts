@@ -161,8 +161,8 @@ for (const server of SERVERS)
       return assert.throws(read, {
         code: 'KubeconfigRefused',
         message: /@|%/.test(server)
-          ? /cluster\.server (?:is loopback, link-local or the metadata service|holds a user name|is not a URL)/
-          : /cluster\.server is loopback, link-local or the metadata service/,
+          ? /cluster\.server (?:is loopback, link-local or a cloud metadata service|must not contain a user name|is not a URL)/
+          : /cluster\.server is loopback, link-local or a cloud metadata service/,
       });
     const { addresses } = read();
     assert.ok(addresses !== undefined);

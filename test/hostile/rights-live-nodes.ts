@@ -10,7 +10,7 @@ import { IMAGE } from './rights-fleets.ts';
 
 const STATUSES = '/apis/pullwright.dev/v1alpha1/namespaces/kube-system/pullstatuses';
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/default/events';
-const REFUSED = /the agent of a node reports on that node alone/;
+const REFUSED = /the agent of a node may report only on that node/;
 
 /** A token as the kubelet asks for it: it is bound to a pod on the node. */
 async function podToken(plane: ControlPlane, account: string, nodeName: string): Promise<string> {

@@ -212,7 +212,7 @@ for (const [engineName, engine] of Object.entries(engines)) {
     const client = make();
     const request = { method: 'GET', url: server.url, timeoutMs: 200 };
     const error = await failureOf(client.ask(request, 100));
-    assert.deepEqual([error.failure, error.message], ['Timeout', 'no answer within 200 ms']);
+    assert.deepEqual([error.failure, error.message], ['Timeout', 'no response within 200 ms']);
     const answer = await client.open({ ...request, timeoutMs: 60_000 });
     assert.equal(answer.status, 200);
     answer.discard();

@@ -94,7 +94,7 @@ const ROWS: readonly Row[] = [
       message:
         'secrets "a" is forbidden: exceeded quota: none, requested: count/secrets=1, used: count/secrets=4',
     },
-    says: /"Secret\/ns\/a": the ResourceQuota "none" is used up\. Raise it/,
+    says: /"Secret\/ns\/a": the ResourceQuota "none" is exceeded\. Raise it/,
     retryPolicy: 'waiting',
   },
   {
@@ -105,7 +105,7 @@ const ROWS: readonly Row[] = [
       reason: 'Forbidden',
       message: `admission webhook "policy.example.com" denied the request: ${SECRET}`,
     },
-    says: /the admission webhook "policy\.example\.com" refuses it/,
+    says: /the admission webhook "policy\.example\.com" denied it/,
     retryPolicy: 'waiting',
   },
   {
@@ -116,7 +116,7 @@ const ROWS: readonly Row[] = [
       reason: 'Invalid',
       message: `secrets "a" is forbidden: ValidatingAdmissionPolicy 'no-secrets' with binding 'all' denied request: ${SECRET}`,
     },
-    says: /the ValidatingAdmissionPolicy "no-secrets" \(binding "all"\) refuses it/,
+    says: /the ValidatingAdmissionPolicy "no-secrets" \(binding "all"\) denied it/,
     retryPolicy: 'waiting',
   },
   {
@@ -127,7 +127,7 @@ const ROWS: readonly Row[] = [
       reason: 'InternalError',
       message: `Internal error occurred: failed calling webhook "policy.example.com": ${SECRET}`,
     },
-    says: /the admission webhook "policy\.example\.com" does not answer the API server/,
+    says: /the admission webhook "policy\.example\.com" does not respond to the API server/,
     retryPolicy: 'retry',
   },
   {

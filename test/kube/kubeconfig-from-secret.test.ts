@@ -76,13 +76,13 @@ const REFUSED: readonly Refusal[] = [
     name: 'a server without TLS',
     reason: 'the token would go over the wire in clear',
     text: kubeconfig({ ...CLUSTER, server: 'http://api.example.com' }, {}),
-    says: /server is not https/,
+    says: /server must be https/,
   },
   {
     name: 'a user name in the server',
     reason: 'a URL is shown in messages',
     text: kubeconfig({ ...CLUSTER, server: `https://u:${plantedPassword('url')}@api.example.com` }, {}),
-    says: /server holds a user name/,
+    says: /server must not contain a user name/,
   },
   { name: 'no context', reason: 'there is nothing to use', text: '{}', says: /current-context/ },
   {
@@ -91,7 +91,7 @@ const REFUSED: readonly Refusal[] = [
     text: `: [${plantedPassword('yaml')}`,
     says: /not valid YAML/,
   },
-  { name: 'a list', reason: 'it is no kubeconfig', text: '[]', says: /it is not a map/ },
+  { name: 'a list', reason: 'it is no kubeconfig', text: '[]', says: /it must be an object/ },
 ];
 
 table(test, REFUSED, ({ text, says }) => {

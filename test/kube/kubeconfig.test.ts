@@ -198,7 +198,7 @@ const refused = [
     name: 'talks to no server without TLS',
     reason: 'the token would go over the wire in clear',
     env: clusterWith({ server: 'http://x.example.com' }),
-    message: /its server is not https$/,
+    message: /its server must be https$/,
   },
   {
     name: 'takes no token of a provider that kubectl would refresh',
@@ -214,7 +214,7 @@ const refused = [
     name: 'goes through no proxy of another kind',
     reason: 'what cannot be used is said, and not passed over',
     env: clusterWith({ 'proxy-url': 'socks5://p.example.com' }),
-    message: /its proxy-url is neither http nor https$/,
+    message: /its proxy-url must be http or https$/,
   },
 ];
 

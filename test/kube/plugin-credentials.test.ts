@@ -117,6 +117,6 @@ for (const [name, script, more] of [
   test(`exec: a plugin that ${name.replaceAll('-', ' ')} is named, and what it printed is not repeated`, async () => {
     const error = await listed(withPlugin(name, script, more));
     assert.equal(error?.code, 'CredentialPluginFailed');
-    assert.match(error?.message ?? '', /the plugin ".*\.sh" of the kubeconfig gave none/);
+    assert.match(error?.message ?? '', /the plugin ".*\.sh" of the kubeconfig returned none/);
     assert.ok(!JSON.stringify([error?.message, error?.stack]).includes(plantedPassword('plugin')));
   });

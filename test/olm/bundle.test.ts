@@ -183,7 +183,7 @@ const refused: readonly Refused[] = [
     name: 'delivery gitops',
     reason: 'OLM applies no DaemonSet',
     clusters: [{ name: 'a', systems }],
-    says: /cluster "a" has delivery gitops, expected reconciler: OLM installs no DaemonSet\. Give a fleet/,
+    says: /cluster "a" has delivery gitops, expected reconciler: OLM does not install DaemonSets\. Use a fleet/,
   },
   {
     name: 'two clusters',
@@ -237,7 +237,7 @@ test('docs/olm.md: its fleet becomes a bundle by its command', async () => {
 test('a bundle needs a folder of its own', async () => {
   const ran = await runInProcess(['synth', '--format', 'olm']);
   assert.equal(ran.code, 2);
-  assert.match(ran.stderr, /^Cannot write a bundle: expected --to with a folder of its own\n/);
+  assert.match(ran.stderr, /^Cannot write a bundle: expected --to with a separate folder\n/);
 });
 test('the judge of OperatorHub takes it, and refuses a broken one', async () => {
   const judge = await bundleJudge();

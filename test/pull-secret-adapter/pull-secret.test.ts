@@ -58,7 +58,7 @@ const ROWS: readonly (readonly [name: string, text: string, problem?: RegExp])[]
   ['a list', `["${secret}"]`, /^invalid JSON: the pull secret is an array/],
   ['auths is a text', `{"auths":"${secret}"}`, /^'auths' must be/],
   ['no auths', `{"token":"${secret}"}`, /^missing 'auths' key/],
-  ['entry is a text', entry(auth), /^entry "quay.io" is a text, expected an object$/],
+  ['entry is a text', entry(auth), /^entry "quay.io" is a string, expected an object$/],
   [
     'auth is not base64',
     entry({ auth: `robot:${secret}` }),

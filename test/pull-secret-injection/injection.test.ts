@@ -182,12 +182,12 @@ for (const [who, metadata, remedy] of [
   [
     'its controller makes another',
     owned('apps/v1', 'ReplicaSet'),
-    'delete it, and its ReplicaSet makes another',
+    'delete it; its ReplicaSet creates another',
   ],
   [
     'its Job counts it',
     owned('batch/v1', 'Job'),
-    'create its Job again: a pod that is deleted is one of the tries that it has',
+    'recreate its Job: a deleted pod counts against its back-off limit',
   ],
 ] as const)
   test(`what to do about a pod without its pull secrets: ${who}`, () => {

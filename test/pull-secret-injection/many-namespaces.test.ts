@@ -88,7 +88,7 @@ test('a first distribution and a rotation within the memory', async () => {
 test('a restart writes nothing', async () => {
   const reconciler = start();
   const before = server.writes;
-  await eventually(() => assert.match(reconciler.log, /caches are filled/));
+  await eventually(() => assert.match(reconciler.log, /caches are synced/));
   // Behind all keys of the start: a change that comes last.
   await serves('late');
   await reconciler.stop();

@@ -50,7 +50,7 @@ test('a frozen leader is replaced, and writes nothing when it wakes up', async (
   const second = replica();
   await plane.apply(additional('first.example.com'));
   await merged('first.example.com');
-  await second.says('caches are filled');
+  await second.says('caches are synced');
   assert.equal(second.said('became leader').length, 0);
   first.signal('SIGSTOP');
   await second.says('became leader');
@@ -63,7 +63,7 @@ test('a frozen leader is replaced, and writes nothing when it wakes up', async (
   await between.stop();
   // A leader that is told to stop hands over at once.
   const third = replica();
-  await third.says('caches are filled');
+  await third.says('caches are synced');
   const leader = await holder();
   assert.ok(typeof leader === 'string' && leader !== '');
   assert.equal(await second.stop(), 0);
@@ -110,7 +110,7 @@ test(`killed at ${kills} random instants (seed ${seed}), no partial object is ev
       await victim.says('became leader');
       await eventually(() =>
         assert.ok(
-          victim.said('caches are filled').some((line) => line['controller'] === 'global-pull-secret'),
+          victim.said('caches are synced').some((line) => line['controller'] === 'global-pull-secret'),
           victim.log.slice(-1500),
         ),
       );

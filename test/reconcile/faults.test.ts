@@ -111,12 +111,12 @@ test('rights being taken away and given back', async () => {
   await plane.apply(additional('revoked.example.com'));
   await eventually(() => assert.match(process.log, /403 Forbidden/));
   // An event may carry the refusal before the pass has told of it; rights given back until then would leave nothing to recover from.
-  await process.says('reconciliation has a problem');
-  const complaints = process.said('reconciliation has a problem').filter(({ level }) => level !== 'debug');
+  await process.says('reconciliation failed');
+  const complaints = process.said('reconciliation failed').filter(({ level }) => level !== 'debug');
   await user.grant();
   await merged('revoked.example.com');
   assert.ok(complaints.length <= 3, 'said once, not in every round');
-  await process.says('reconciliation has no problem any more');
+  await process.says('reconciliation recovered');
 });
 
 test('it never shows a credential', () => {

@@ -154,7 +154,7 @@ test('metrics count hosted clusters by state', async () => {
 
 test('a hosted cluster that goes away is left as it is', async () => {
   await management.remove(hostedControlPlane('good'));
-  await process.says('hosted cluster is gone, or of another shard');
+  await process.says('hosted cluster deleted, or in another shard');
   assert.notEqual(await hosted.get(GLOBAL), undefined);
 });
 

@@ -81,7 +81,7 @@ const said = (pattern: RegExp): Promise<void> =>
   });
 const refusals = (): readonly string[] =>
   process
-    .said('hosted cluster cannot be opened')
+    .said('cannot connect to hosted cluster')
     .flatMap((line) => (line['code'] === 'SameCluster' ? [String(line['problem'])] : []));
 const refused = (pattern: RegExp): Promise<void> =>
   eventually(() => assert.match(refusals().join('\n'), pattern, process.log.slice(-1500)));
@@ -102,7 +102,7 @@ test('a kubeconfig that leads back to the management cluster is refused, with an
   await metrics(/pullwright_hosted_clusters\{state="refused"\} 1/);
   await eventually(async () => {
     const notes = (await eventsAbout(management, 'b')).map((event) => `${event['reason']} ${event['note']}`);
-    assert.match(notes.join('\n'), /^SameCluster Cannot open hosted cluster "clusters\/b"/m);
+    assert.match(notes.join('\n'), /^SameCluster Cannot connect to hosted cluster "clusters\/b"/m);
   });
 });
 
@@ -162,7 +162,7 @@ test('when the first goes away, the second may have the cluster', async () => {
 });
 
 test('a cluster that is opened and goes away is told of, too', async () => {
-  await said(/^True HostedClustersServed 1 of 1 hosted cluster is looked after$/);
+  await said(/^True HostedClustersServed 1 of 1 hosted cluster is reconciled$/);
   await one.stop();
   await metrics(/pullwright_hosted_clusters\{state="failing"\} 1/);
   await said(/^False HostedClustersFailing 1 of 1 .*\nclusters\/b Pending /s);

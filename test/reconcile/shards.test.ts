@@ -90,26 +90,26 @@ test('each writes to the clusters of its shard, leads by its own Lease, and repo
     const metadata = { name, namespace: NAMESPACE };
     const lease = await management.get({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata });
     assert.match(String(lease?.['spec']?.holderIdentity), new RegExp(`^${name}_`));
-    await said(name, '1 of 1 hosted cluster is looked after');
+    await said(name, '1 of 1 hosted cluster is reconciled');
   }
 });
 
 test('a HostedCluster whose label changes moves to the other process', async () => {
   await label(PLAIN, 'eu');
-  await unnamed.says('hosted cluster is gone, or of another shard');
-  await said('pullwright-reconciler', 'There are no hosted clusters to reconcile');
-  await said('pullwright-reconciler-eu', '2 of 2 hosted clusters are looked after');
+  await unnamed.says('hosted cluster deleted, or in another shard');
+  await said('pullwright-reconciler', 'No hosted clusters to reconcile');
+  await said('pullwright-reconciler-eu', '2 of 2 hosted clusters are reconciled');
   await rotate(PLAIN, 'second.example.com');
   await eventually(() =>
     assert.deepEqual(writers(PLAIN), ['pullwright-reconciler', 'pullwright-reconciler-eu'], logs()),
   );
 });
 
-test('a shard that no reconciler has is looked after by none', async () => {
+test('a shard that no reconciler has is reconciled by none', async () => {
   await label(LABELLED, 'us');
-  await eu.says('hosted cluster is gone, or of another shard');
-  await said('pullwright-reconciler-eu', '1 of 1 hosted cluster is looked after');
-  await said('pullwright-reconciler', 'There are no hosted clusters to reconcile');
+  await eu.says('hosted cluster deleted, or in another shard');
+  await said('pullwright-reconciler-eu', '1 of 1 hosted cluster is reconciled');
+  await said('pullwright-reconciler', 'No hosted clusters to reconcile');
 });
 
 test.lastly('everything stops', async () => {

@@ -110,7 +110,7 @@ const BAD_INPUTS: readonly BadInput[] = [
     name: 'no mirror',
     reason: 'the entry does nothing',
     object: policy({ source: 'quay.io/good', mirrors: [] }),
-    says: /does nothing, not even block it/,
+    says: /has no effect, it does not even block it/,
   },
   {
     name: 'a mirror set without a list',

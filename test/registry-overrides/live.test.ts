@@ -128,7 +128,7 @@ test('an image that another owner claims is not taken, and the status says so', 
   await plane.apply(hostedCluster('prod', GOOD_CATALOGS));
   await restart('only: [clusters/prod]');
   await eventually(async () => {
-    assert.match(JSON.stringify((await status()).verdicts), /another manager claims the field/);
+    assert.match(JSON.stringify((await status()).verdicts), /another field manager owns the field/);
     assert.match(await condition('Ready'), /^False/);
     assert.ok(process.log.includes(String.raw`belongs to \"somebody\"`), 'the log names the manager');
   });

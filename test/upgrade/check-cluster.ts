@@ -108,7 +108,7 @@ async function besides(
   const leader = cluster.start(first);
   await leader.says('became leader', 60_000);
   const waiting = cluster.start(second);
-  await waiting.says('caches are filled', 60_000);
+  await waiting.says('caches are synced', 60_000);
   await cluster.plane.apply(additional(`three-${suffix}.example.com`));
   await cluster.merged('quay.io', `three-${suffix}.example.com`);
   assert.equal(waiting.said('became leader').length, 0);

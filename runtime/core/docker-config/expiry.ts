@@ -56,8 +56,9 @@ export function credentialDoubt(credential: ExpiringCredential, now?: Date): str
   const texts = [credential.username, reveal(credential.password)];
   const ends = texts.map((text) => `${text.slice(0, 1)}${text.slice(-1)}`).join('');
   if (/[\r\n]/.test(ends))
-    return 'has a line feed at an end of its user name or password, which registries refuse: encode it without, as printf %s prints it';
-  if (/\s/.test(ends)) return 'has a blank at an end of its user name or password, which registries refuse';
+    return 'has a line feed at an end of its user name or password, which registries reject: encode it without one, for example with printf %s';
+  if (/\s/.test(ends))
+    return 'has a blank at the start or end of its user name or password, which registries reject';
   return undefined;
 }
 

@@ -129,7 +129,7 @@ function addAll(
   for (const member of members) {
     const shown = withoutUserInfo(member.key);
     if (entries.delete(member.key)) {
-      const message = 'stands twice in the document: the last one counts, remove the other';
+      const message = 'is duplicated in the document: the last one is used, remove the other';
       warnings.push({ reason: 'DuplicateKey', subject: shown, message });
     }
     if (shown !== member.key) {

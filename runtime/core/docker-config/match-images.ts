@@ -95,13 +95,13 @@ export function matchImageFault(pattern: string): string | undefined {
 
 /** A probable mistake in a pattern that the kubelet accepts; undefined if none. */
 export function matchImageHint(pattern: string): string | undefined {
-  if (/^[a-zA-Z]+:\/\//.test(pattern)) return 'A scheme is taken as a host: leave it out';
+  if (/^[a-zA-Z]+:\/\//.test(pattern)) return 'A scheme is read as a host: remove it';
   const parsed = parseSchemelessUrl(pattern);
   if (!parsed.ok) return undefined;
   const { labels, path } = parsed.url;
   if (labels.some((label) => label.includes('[')))
     return 'An IPv6 address matches with a port only: without one, the kubelet reads its brackets as a shell pattern';
-  if (path.includes('*')) return 'A star in the path is taken as it is: wildcards work in the host only';
+  if (path.includes('*')) return 'A star in the path is literal: wildcards work only in the host';
   if (labels.length === 1 && labels[0] === '*') return 'A lone star matches hosts without a dot only';
-  return /[?#]/.test(pattern) ? 'What follows ? or # is skipped' : undefined;
+  return /[?#]/.test(pattern) ? 'Text after ? or # is ignored' : undefined;
 }

@@ -128,13 +128,13 @@ class Judge {
     const exact = written === original;
     this.conflicts.set(entry, { registry: written, original });
     const what = exact
-      ? 'is in the original pull secret too'
+      ? 'is also in the original pull secret'
       : `means "${original}" of the original pull secret`;
-    const hides = `would hide "${original}" of the original pull secret`;
+    const hides = `would shadow "${original}" of the original pull secret`;
     const advice =
       why === undefined
         ? `use a longer key, such as "${meaning}/<namespace>", or remove the entry`
-        : 'name the hosts that are meant';
+        : 'name the hosts explicitly';
     const reason = why ?? (exact ? 'OriginalWins' : 'SpellingVariant');
     this.#say(entry, 'Shadowed', reason, `${why === undefined ? what : hides}, which wins: ${advice}`);
   }
@@ -145,13 +145,13 @@ class Judge {
     const encoded = encodeEntry(used, portable);
     const size = entrySize(encoded);
     if (size > this.#room) {
-      const message = `does not fit: the merged secret would be larger than a Secret may be, by ${size - this.#room} bytes`;
+      const message = `does not fit: the merged Secret would exceed the size limit by ${size - this.#room} bytes`;
       return this.#say(entry, 'Rejected', 'SecretFull', message);
     }
     this.#room -= size;
     this.#taken.set(portable, written);
     this.added.push({ ...encoded, source });
-    if (source === 'lastGood') return this.#reject(entry, '; the last good one stays in use');
+    if (source === 'lastGood') return this.#reject(entry, '; the last valid one stays in use');
     const rewritten = written !== portable;
     this.#say(entry, 'Accepted', rewritten ? 'Rewritten' : 'Added', this.#useOf(entry));
   }
@@ -161,7 +161,7 @@ class Judge {
     const parts = [
       key.written === key.portable ? 'is used' : `is used as "${key.portable}"`,
       below === undefined ? '' : `before the platform's "${below}"`,
-      key.portable.includes('*') ? '(by the kubelet only: CRI-O knows no wildcards)' : '',
+      key.portable.includes('*') ? '(by the kubelet only: CRI-O does not support wildcards)' : '',
     ];
     return parts.filter((part) => part !== '').join(' ');
   }
@@ -189,7 +189,7 @@ function documentWarnings(config: DockerConfig): readonly EntryStatus[] {
   const ignored = reveal(config.fields).map((member) => ({
     reason: 'FieldIgnored',
     subject: `"${member.key}"`,
-    message: 'is not merged: of the additional pull secret only "auths" counts',
+    message: 'is not merged: only "auths" of the additional pull secret is used',
   }));
   return [...config.warnings, ...ignored].map((warning) => ({ verdict: 'Warning', ...warning }));
 }
@@ -203,7 +203,7 @@ function documentVerdict(problem: ConfigProblem, kept: number): EntryStatus {
   const after =
     kept === 0
       ? ''
-      : `; ${counted(kept, 'entry of the last good one stays', 'entries of the last good one stay')} in use`;
+      : `; ${counted(kept, 'entry of the last valid one stays', 'entries of the last valid one stay')} in use`;
   return {
     subject: '.dockerconfigjson',
     verdict: 'Rejected',
@@ -340,7 +340,7 @@ function platformKeys(entries: readonly DockerConfigEntry[]): ReadonlyMap<string
 }
 
 function platformFault({ key, position }: DockerConfigEntry, fault: EntryFault, kept: boolean): EntryStatus {
-  const after = kept ? '; the last good one stays in use' : '';
+  const after = kept ? '; the last valid one stays in use' : '';
   const message = `${fault.message}${placeText(position)}${after}`;
   return { subject: key.written, verdict: 'Rejected', reason: fault.reason, message };
 }

@@ -265,7 +265,7 @@ function valueFault(node: JsonNode, kubelet: ReturnType<typeof kubeletEntry>): E
   }
   const wrong = wrongTextField(node);
   if (wrong !== undefined) {
-    const message = `has "${wrong.field}" as ${describeKind(wrong.kind)}, expected a text`;
+    const message = `has "${wrong.field}" as ${describeKind(wrong.kind)}, expected a string`;
     return { reason: 'FieldNotText', message };
   }
   if (!kubelet.ok) return authFault(kubelet.goText);
@@ -290,7 +290,7 @@ function authFault(goText: string): EntryFault {
 /** `an array`, `a number`, `null`. */
 export function describeKind(kind: JsonNode['kind']): string {
   if (kind === 'null') return 'null';
-  if (kind === 'string') return 'a text';
+  if (kind === 'string') return 'a string';
   return kind === 'array' || kind === 'object' ? `an ${kind}` : `a ${kind}`;
 }
 
@@ -382,7 +382,7 @@ function notJson(plain: string): readonly [ConfigProblem['reason'], string] | un
   if (ENCRYPTED.test(text))
     return ['Encrypted', 'is encrypted by SOPS: its content cannot be validated before it is decrypted'];
   if (text === '**SOPS**')
-    return ['Masked', 'is "**SOPS**", which flux build prints in place of a value that SOPS encrypts'];
+    return ['Masked', 'is "**SOPS**", which flux build prints instead of a SOPS-encrypted value'];
   return undefined;
 }
 
@@ -405,7 +405,7 @@ export function helperOf({ fields }: DockerConfig, key: string): string | undefi
 
 /** Message about such an entry; completes a sentence. */
 export function withHelper(helper: string): string {
-  return `holds no password: ${helper} keeps it on the machine that wrote the file, where no node can ask for it. Write the entry with kubectl create secret docker-registry`;
+  return `has no password: ${helper} keeps it on the machine that wrote the file, which nodes cannot access. Create the entry with kubectl create secret docker-registry`;
 }
 
 function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat): DockerConfigResult {

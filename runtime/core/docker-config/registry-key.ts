@@ -90,13 +90,13 @@ function withoutPort(host: string, port: string): string {
 }
 
 function keyFault(written: string, host: string, path: string): string | undefined {
-  if (host === '') return 'names no registry';
-  if (written !== written.trim()) return 'has blanks around it';
-  if (/[@:]/.test(path)) return 'has a tag or a digest, and images are compared without it';
+  if (host === '') return 'has no registry';
+  if (written !== written.trim()) return 'has leading or trailing blanks';
+  if (/[@:]/.test(path)) return 'has a tag or a digest; images are matched without it';
   // Decoded from %20 or %3F in a URL: without the escape, the key would have another meaning.
   if (/[\s\p{Cc}?#%]/u.test(path))
     return 'has a blank, a control character or one of ? # % in its path, which no image has';
   // Wildcards in the path are literal, so nothing can match them.
-  if (path.includes('*')) return 'has a wildcard in its path, and wildcards work in the host only';
+  if (path.includes('*')) return 'has a wildcard in its path; wildcards work only in the host';
   return path === path.toLowerCase() ? undefined : 'has capital letters in its path, which no image has';
 }

@@ -168,7 +168,7 @@ export function nodeReportBounds(
     validations: [
       {
         expression: `request.resource.resource == 'events' ? ${field('reportingInstance')} == variables.node && ((${field('regarding.kind')} == 'Node' && ${field('regarding.name')} == variables.node)${onPod}) : object.metadata.name == '${statusOf("' + variables.node + '")}'`,
-        message: 'the agent of a node reports on that node alone',
+        message: 'the agent of a node may report only on that node',
       },
     ],
     actions: ['Deny'],
@@ -189,7 +189,7 @@ function onlyTypes(types: readonly string[]): AccountBound {
     validations: [
       {
         expression: `(request.operation == 'DELETE' ? oldObject : object).?type.orValue('Opaque') in ${JSON.stringify(types)}`,
-        message: `this account of Pullwright writes and deletes only Secrets of type ${types.join(' or ')}`,
+        message: `this account of Pullwright may write and delete only Secrets of type ${types.join(' or ')}`,
       },
     ],
   };
@@ -230,7 +230,7 @@ export function onlyLabel(input: {
     validations: [
       {
         expression: `request.operation == 'UPDATE' && object.?spec == oldObject.?spec && ${sameMetadata({ labels: [label] })}`,
-        message: `this account of Pullwright changes nothing of ${input.resource} but the label ${label}`,
+        message: `this account of Pullwright may change only the label ${label} of ${input.resource}`,
       },
     ],
   };

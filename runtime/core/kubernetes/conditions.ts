@@ -86,7 +86,7 @@ export function readinessOf(
   observedGeneration?: number,
 ): readonly ConditionInput[] {
   for (const [state, said] of rows) if (said !== undefined) return readiness(state, said, observedGeneration);
-  throw new TypeError('the table of conditions has no row for what is the case');
+  throw new TypeError('the table of conditions has no row for this state');
 }
 
 const READY = { stalled: 'False', unknown: 'Unknown', progressing: 'False', ready: 'True' } as const;

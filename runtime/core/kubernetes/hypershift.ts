@@ -52,7 +52,7 @@ export function observedIn(mode: OwnershipMode, object: KubeObject | undefined):
 
 /** Why nothing is planned for an object of a dump; completes a sentence. */
 export const OWNERSHIP_UNKNOWN: string =
-  'does not say who writes it, so that nothing is planned: dump it with kubectl get --show-managed-fields, or set mode to "own"';
+  'has no managedFields, so nothing is planned: dump it with kubectl get --show-managed-fields, or set mode to "own"';
 
 /**
  * Whether an operator may write the object although nothing shows it: `kubectl get -o yaml` omits managedFields by default.

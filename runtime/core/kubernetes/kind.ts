@@ -280,9 +280,9 @@ export function conditionsSchema(): z.ZodType {
     .array(
       z.strictObject({
         type: z.string().max(316).describe('Name of the condition; Ready sums up'),
-        status: z.enum(['True', 'False', 'Unknown']).describe('Whether it is so'),
-        reason: z.string().min(1).max(1024).describe('Why, for programs: CamelCase, stable'),
-        message: z.string().max(32768).describe('What is the case and what to do, for people'),
+        status: z.enum(['True', 'False', 'Unknown']).describe('True, False or Unknown'),
+        reason: z.string().min(1).max(1024).describe('Reason for programs: CamelCase, stable'),
+        message: z.string().max(32768).describe('State and remedy, for people'),
         lastTransitionTime: z.string().meta({ format: 'date-time' }).describe('When status last changed'),
         observedGeneration: z
           .int()
@@ -357,7 +357,7 @@ const NOTHING_UNKNOWN = {
  */
 export const NO_NULLS: KindRule<unknown> = {
   cel: 'self.all(k, dyn(self[k]) != null)',
-  message: 'a value must not be null: write it, or leave its key out',
+  message: 'a value must not be null: set it, or omit its key',
 };
 
 /**
@@ -376,7 +376,7 @@ export function labelSelectorSchema(all = 'of them') {
           [NO_NULLS],
         )
           .meta({ maxProperties: MAX_SELECTOR_LABELS })
-          .describe('Labels that an object must have, all of them')
+          .describe('Labels that an object must all have')
           .optional(),
         matchExpressions: z
           .array(
@@ -385,7 +385,7 @@ export function labelSelectorSchema(all = 'of them') {
                 key: key.describe('Key of a label'),
                 operator: z
                   .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
-                  .describe('What must be the case with the label of this key'),
+                  .describe('Relation of the label to the values'),
                 values: z
                   .array(value)
                   .max(MAX_SELECTOR_VALUES)
@@ -397,14 +397,14 @@ export function labelSelectorSchema(all = 'of them') {
                 'x-kubernetes-validations': [
                   {
                     rule: "(self.operator in ['In', 'NotIn']) == (has(self.values) && size(self.values) > 0)",
-                    message: 'In and NotIn need values, Exists and DoesNotExist must not have any',
+                    message: 'In and NotIn require values, Exists and DoesNotExist must not have any',
                   },
                 ],
               }),
           )
           .max(MAX_SELECTOR_EXPRESSIONS)
           .meta({ 'x-kubernetes-list-type': 'atomic' })
-          .describe('Further demands on labels, which must all hold')
+          .describe('Further label requirements, which must all match')
           .optional(),
       },
       {

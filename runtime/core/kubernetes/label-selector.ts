@@ -33,7 +33,7 @@ const OPERATORS: readonly string[] = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
  * unknown operator and a wrong shape are rejected, as Kruise does for stored sets.
  */
 export function readSelector(input: unknown, options: { readonly strict?: boolean } = {}): ReadSelector {
-  if (!isRecord(input)) return { ok: false, problem: 'selector is not an object' };
+  if (!isRecord(input)) return { ok: false, problem: 'selector must be an object' };
   const read = [...readLabels(input['matchLabels']), ...readExpressions(input['matchExpressions'])];
   const requirements = read.filter((one) => typeof one !== 'string');
   const problems = read.filter((one) => typeof one === 'string');
@@ -48,19 +48,19 @@ type ReadRequirement = LabelRequirement | string;
 
 function readLabels(labels: unknown): readonly ReadRequirement[] {
   if (labels === undefined || labels === null) return [];
-  if (!isRecord(labels)) return ['matchLabels is not an object'];
+  if (!isRecord(labels)) return ['matchLabels must be an object'];
   return Object.keys(labels)
     .sort()
     .map((key) => {
       const value = labels[key];
-      if (typeof value !== 'string') return `matchLabels "${key}" is not a text`;
+      if (typeof value !== 'string') return `matchLabels "${key}" must be a string`;
       return { key, operator: 'In', values: [value] };
     });
 }
 
 function readExpressions(expressions: unknown): readonly ReadRequirement[] {
   if (expressions === undefined || expressions === null) return [];
-  if (!Array.isArray(expressions)) return ['matchExpressions is not a list'];
+  if (!Array.isArray(expressions)) return ['matchExpressions must be a list'];
   return (expressions as readonly unknown[]).map(readRequirement);
 }
 
@@ -99,7 +99,7 @@ function readRequirement(input: unknown): ReadRequirement {
   }
   const values: unknown = input['values'] ?? [];
   if (!Array.isArray(values) || values.some((value) => typeof value !== 'string')) {
-    return `values of "${key}" are not a list of texts`;
+    return `values of "${key}" must be a list of strings`;
   }
   return { key, operator: operator as LabelOperator, values: values as readonly string[] };
 }
@@ -110,7 +110,7 @@ const PREFIX = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*
 function strictProblem({ key, operator, values = [] }: LabelRequirement): string | undefined {
   if (!isLabelKey(key)) return `"${key}" is not a label key`;
   const wantsValues = operator === 'In' || operator === 'NotIn';
-  if (wantsValues && values.length === 0) return `${operator} of "${key}" has no values`;
+  if (wantsValues && values.length === 0) return `${operator} of "${key}" must have values`;
   if (!wantsValues && values.length > 0) return `${operator} of "${key}" must not have values`;
   const wrong = values.find((value) => !isLabelValue(value));
   return wrong === undefined ? undefined : `"${wrong}" of "${key}" is not a label value`;

@@ -18,7 +18,6 @@ function replacesPods({ apiVersion, kind }: { readonly apiVersion: string; reado
 export function recreation({ metadata: { ownerReferences = [] } }: KubeObject): string {
   const owner = ownerReferences.find(({ controller }) => controller === true);
   if (owner === undefined || !replacesPods(owner)) return 'create it again';
-  if (owner.kind === 'Job')
-    return 'create its Job again: a pod that is deleted is one of the tries that it has';
-  return `delete it, and its ${owner.kind} makes another`;
+  if (owner.kind === 'Job') return 'recreate its Job: a deleted pod counts against its back-off limit';
+  return `delete it; its ${owner.kind} creates another`;
 }

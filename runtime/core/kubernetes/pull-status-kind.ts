@@ -11,21 +11,21 @@ const verdict = z.strictObject({
   subject: z.string().max(1024).describe('Subject: a registry, an image, a node, a namespace'),
   verdict: z
     .enum(['Accepted', 'Shadowed', 'Rejected', 'Warning', 'Pending'])
-    .describe('The judgement: Rejected and Shadowed have no effect, Pending may have one later'),
+    .describe('The verdict: Rejected and Shadowed have no effect, Pending may have one later'),
   reason: z.string().max(1024).describe('CamelCase, stable'),
-  message: z.string().max(4096).describe('What is the case and what to do; never a credential'),
+  message: z.string().max(4096).describe('State and remedy; never a credential'),
   expiresAt: z
     .string()
     .max(32)
     .meta({ format: 'date-time' })
     .exactOptional()
-    .describe('Of a credential: when it ends'),
+    .describe('Of a credential: when it expires'),
   lastOk: z
     .string()
     .max(32)
     .meta({ format: 'date-time' })
     .exactOptional()
-    .describe('Of a credential: when a registry last took it'),
+    .describe('Of a credential: when a registry last accepted it'),
 });
 
 const status = z
@@ -44,7 +44,7 @@ const status = z
       .array(verdict)
       .max(MAX_VERDICTS)
       .meta({ 'x-kubernetes-list-type': 'atomic' })
-      .describe('One judgement per entry')
+      .describe('One verdict per entry')
       .optional(),
     summary: z
       .record(z.string().max(63), z.string().max(256))
@@ -61,7 +61,7 @@ export function pullStatusCrd(): KubeObject {
     shortName: 'pst',
     scope: 'Namespaced',
     description:
-      'Says what became of an object that has no status of its own. Written by Pullwright; edits are lost.',
+      'Reports the status of an object that has no status field. Written by Pullwright; edits are overwritten.',
     columns: [{ name: 'About', type: 'string', jsonPath: '.status.about.kind' }],
     messageColumn: 'Status',
     status,

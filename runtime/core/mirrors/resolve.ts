@@ -288,9 +288,9 @@ type Refusal = { readonly reason: SkipReason; readonly message: string };
 
 function refusalByUse(mirror: RuleMirror | undefined, byDigest: boolean): Refusal | undefined {
   if (mirror?.pullFrom === 'digest-only' && !byDigest)
-    return { reason: 'DigestOnly', message: 'This mirror serves only images that are named by digest' };
+    return { reason: 'DigestOnly', message: 'This mirror serves only images by digest' };
   if (mirror?.pullFrom === 'tag-only' && byDigest)
-    return { reason: 'TagOnly', message: 'This mirror serves only images that are named by tag' };
+    return { reason: 'TagOnly', message: 'This mirror serves only images by tag' };
   return undefined;
 }
 
@@ -305,7 +305,7 @@ function refusalOf(
   if (isCanonical(reference)) return blockAt(index, comparedPart(index, reference));
   return {
     reason: 'InvalidReference',
-    message: `"${reference}" is not a valid image reference, and the runtime rejects the image: write source and mirror with the same parts (port, repository)`,
+    message: `"${reference}" is not a valid image reference, so the runtime rejects the image: write source and mirror with the same parts (port, repository)`,
   };
 }
 
@@ -316,5 +316,5 @@ function blockAt(index: MirrorIndex, place: string): Refusal | undefined {
 }
 
 function blockedBy(rule: MirrorRule): Refusal {
-  return { reason: 'Blocked', message: `The rule for "${rule.prefix}" forbids to contact it` };
+  return { reason: 'Blocked', message: `The rule for "${rule.prefix}" blocks it` };
 }

@@ -359,7 +359,7 @@ export function folderOf(
       problems.push({
         file: manifest.file,
         line: manifest.line,
-        message: `${describeObject(refOf('hosted', manifest.object))} is given twice: first at ${first.file}:${first.line}`,
+        message: `${describeObject(refOf('hosted', manifest.object))} is duplicated: first at ${first.file}:${first.line}`,
         first: { file: first.file, line: first.line },
       });
       continue;
@@ -397,15 +397,15 @@ export async function readText(file: string, what = ''): Promise<string> {
 
 const WHY: Readonly<Record<string, string>> = {
   ENOENT: 'not found',
-  EACCES: 'it may not be read by this user',
+  EACCES: 'permission denied',
   EISDIR: 'it is a folder',
-  EPERM: 'it may not be read by this user',
-  ERR_ACCESS_DENIED: 'reading it is not granted to this process',
+  EPERM: 'permission denied',
+  ERR_ACCESS_DENIED: 'this process has no permission to read it',
 };
 
 function fail(path: string, error: unknown, what = ''): never {
   const code = errnoOf(error) ?? 'unknown';
-  throw new PullwrightError(`Cannot read ${what}"${path}": ${WHY[code] ?? `the system answered ${code}`}`, {
+  throw new PullwrightError(`Cannot read ${what}"${path}": ${WHY[code] ?? `the system returned ${code}`}`, {
     code: 'InputUnreadable',
     retryPolicy: 'terminal',
     cause: error,

@@ -119,7 +119,7 @@ class OfflineRun {
       refusal: (ref) => {
         const found = stores[ref.role].get(ref);
         const isForeign = found !== undefined && found.metadata.labels?.[OWNER_LABEL] !== reconciler.name;
-        const message = `"${describeObject(ref)}" exists and was not made by Pullwright`;
+        const message = `"${describeObject(ref)}" exists and was not created by Pullwright`;
         return isForeign ? { retryPolicy: 'terminal', code: 'ForeignObject', message } : undefined;
       },
     });
@@ -215,11 +215,11 @@ class OfflineRun {
     );
     const names = [...new Set([describeObject(changed), ...restless])].slice(0, 2).map((name) => `"${name}"`);
     throw new PullwrightError(
-      `Cannot reconcile: ${names.join(' and ')} ${names.length === 1 ? 'changes' : 'change'} in every one of ${MAX_PASSES} rounds`,
+      `Cannot reconcile: ${names.join(' and ')} ${names.length === 1 ? 'changes' : 'change'} in each of ${MAX_PASSES} rounds`,
       {
         code: 'NotSettling',
         retryPolicy: 'terminal',
-        hint: 'Two declarations want different things of these objects: look for two owners of one field',
+        hint: 'Two declarations conflict on these objects: look for two owners of one field',
       },
     );
   }

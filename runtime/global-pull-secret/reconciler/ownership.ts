@@ -125,7 +125,7 @@ function nameOf({ kind, metadata }: KubeObject): string {
 
 function makerOf(object: KubeObject): string {
   const [first] = managersOf(object, contentOf(object));
-  return operatorOf(object) ?? first?.manager ?? 'an unknown manager';
+  return operatorOf(object) ?? first?.manager ?? 'unknown';
 }
 
 function stepOf({ kind, metadata }: KubeObject): string {

@@ -308,7 +308,7 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
   if (isSource(ref.namespace ?? '', secret)) {
     if (length === 1) return undefined;
     // A source in this namespace has the name. Sources are never modified, so the others cannot be merged into it.
-    const message = `Secret "${ref.namespace}/${ref.name}" is itself one of ${length} sources of that name: pods there get its entries alone; give the copy another name`;
+    const message = `Secret "${ref.namespace}/${ref.name}" is itself one of ${length} sources of that name: pods there get only its entries; rename the copy`;
     return { ...base, action: 'yield', trouble: { reason: 'SourceInPlace', message } };
   }
   const standing = context.reader.get(ref) as SecretObject | undefined;

@@ -56,7 +56,7 @@ export function admit(objects: readonly KubeObject[]): Admitted {
 
 /** A fault as a problem of its object. */
 export function schemaProblem({ code, origin, message }: SchemaFault): MirrorProblem {
-  return problem(code, origin, `${message}; the API server refuses the object`);
+  return problem(code, origin, `${message}; the API server rejects the object`);
 }
 
 type Place = (path: string, code: string, message: string) => SchemaFault;
@@ -108,7 +108,7 @@ function entryFaults(
       if (problem !== undefined)
         return [fault(place, 'MirrorInvalid', `cannot be used as mirror: ${problem}`)];
       if (!hasFormats || !repeats) return [];
-      return [fault(place, 'DuplicateMirror', `lists the mirror "${mirror}" twice: must be there once`)];
+      return [fault(place, 'DuplicateMirror', `lists the mirror "${mirror}" twice: must be unique`)];
     }),
     ...(isPolicy ? [] : [fault(`${path}.mirrorSourcePolicy`, 'PolicyInvalid', allowed)]),
   ];
@@ -127,7 +127,7 @@ function imageFaults(object: KubeObject): readonly SchemaFault[] {
   const path = 'spec.registrySources';
   const sources = recordOf(recordOf(object.spec)['registrySources']);
   const both = sources['blockedRegistries'] !== undefined && sources['allowedRegistries'] !== undefined;
-  const message = 'has blockedRegistries and allowedRegistries, be they empty: must have only one of them';
+  const message = 'has blockedRegistries and allowedRegistries: must have only one of them, even if empty';
   return [
     ...(both ? [fault(path, 'AllowedAndBlocked', message)] : []),
     ...SCOPE_LISTS.flatMap((name) => scopeFaults(sources[name], `${path}.${name}`, fault)),
@@ -150,7 +150,7 @@ function scopeFaults(list: unknown, path: string, fault: Place): readonly Schema
 
 function scopeProblem(scope: string): string | undefined {
   if (scope.length > LONGEST_SCOPE)
-    return `it has ${scope.length} characters, and may have at most ${LONGEST_SCOPE}`;
+    return `it has ${scope.length} characters, must have at most ${LONGEST_SCOPE}`;
   return sourceProblem(scope);
 }
 
@@ -160,6 +160,6 @@ function searchFaults(list: unknown, path: string, fault: Place): readonly Schem
     return [fault(path, 'SearchEmpty', 'is empty: must have a registry, or be omitted')];
   return listFaults(list, [path, 'registries'], fault, (name, place, repeats) => {
     if (typeof name !== 'string') return [fault(place, 'ScopeInvalid', 'must be a string')];
-    return repeats ? [fault(place, 'DuplicateRegistry', `lists "${name}" twice: must be there once`)] : [];
+    return repeats ? [fault(place, 'DuplicateRegistry', `lists "${name}" twice: must be unique`)] : [];
   });
 }

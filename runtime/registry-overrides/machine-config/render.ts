@@ -354,7 +354,7 @@ function policyFaults(
   const both = blocked.length > 0 && allowed.length > 0;
   if (both && !(allowed.length === 1 && allowed[0] === payload)) {
     const text = 'invalid images config: only one of AllowedRegistries or BlockedRegistries may be specified';
-    const message = 'lists registries as allowed and as blocked: keep one of the two lists';
+    const message = 'has both allowed and blocked registries: keep one of the two lists';
     return [
       { code: 'AllowedAndBlocked', origin: imageOrigin('blockedRegistries'), text: POLICY + text, message },
     ];
@@ -371,7 +371,7 @@ function imageOrigin(list: string): RuleOrigin {
 /** Scopes below a wildcard source cannot inherit its mirrors. */
 function wildcardFault(source: string, scope: string, origin: RuleOrigin): RegistriesFault {
   const text = `internal error: mirrorsAdjustedForNestedScope for a wildcard scope ${goQuote(source)}`;
-  const message = `has the wildcard source "${source}", and Image/cluster names "${scope}" below it as insecure or blocked: give "${scope}" mirrors of its own, or take it out`;
+  const message = `has the wildcard source "${source}", and Image/cluster names "${scope}" below it as insecure or blocked: add a source "${scope}" with mirrors, or remove it there`;
   return { code: 'WildcardOverScope', origin, text: CONF + text, message };
 }
 
@@ -471,7 +471,7 @@ export function disruptionOf(before: NodeFiles, after: NodeFiles): Disruption {
       actions: ['Reboot'],
       drain: true,
       reboot: true,
-      because: 'the registries for short names change',
+      because: 'the search registries for short names change',
     };
   const because = conf ? unsafeChange(before.rules, after.rules) : undefined;
   return {
@@ -496,7 +496,7 @@ function unsafeChange(before: readonly MirrorRule[], after: readonly MirrorRule[
   const old = new Map(before.map((rule) => [rule.prefix, rule]));
   const kept = new Set(after.map((rule) => rule.prefix));
   const gone = before.find((rule) => !kept.has(rule.prefix));
-  if (gone !== undefined) return `the entry "${gone.prefix}" goes away`;
+  if (gone !== undefined) return `the entry "${gone.prefix}" is removed`;
   for (const rule of after) {
     const own = old.get(rule.prefix);
     const reason = own === undefined ? unsafeEntry(rule) : unsafeEdit(own, rule);
@@ -506,9 +506,9 @@ function unsafeChange(before: readonly MirrorRule[], after: readonly MirrorRule[
 }
 
 function unsafeEntry(rule: MirrorRule): string | undefined {
-  if (rule.mirrors.length === 0) return `the entry "${rule.prefix}" comes without mirrors`;
+  if (rule.mirrors.length === 0) return `the entry "${rule.prefix}" is added without mirrors`;
   const tag = rule.mirrors.find(({ pullFrom }) => pullFrom !== 'digest-only');
-  return tag && `the entry "${rule.prefix}" comes with the mirror "${tag.location}", which serves tags`;
+  return tag && `the entry "${rule.prefix}" is added with the mirror "${tag.location}", which serves tags`;
 }
 
 function unsafeEdit(before: MirrorRule, after: MirrorRule): string | undefined {
@@ -520,12 +520,12 @@ function unsafeEdit(before: MirrorRule, after: MirrorRule): string | undefined {
   const had = firstByLocation(before.mirrors);
   const has = firstByLocation(after.mirrors);
   const gone = before.mirrors.find(({ location }) => !has.has(location));
-  if (gone !== undefined) return `"${after.prefix}" loses the mirror "${gone.location}"`;
+  if (gone !== undefined) return `mirror "${gone.location}" of "${after.prefix}" is removed`;
   const changed = after.mirrors.find(
     ({ location, pullFrom }) => pullFrom !== 'digest-only' && pullFrom !== had.get(location)?.pullFrom,
   );
   if (changed === undefined) return undefined;
-  return `"${after.prefix}" gets the mirror "${changed.location}" for tags`;
+  return `mirror "${changed.location}" for tags is added to "${after.prefix}"`;
 }
 
 /** Mirrors by location; like the daemon, only the first entry of a location that serves digests and tags. */

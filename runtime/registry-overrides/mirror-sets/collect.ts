@@ -249,7 +249,7 @@ export function readMirrorEntries(
       mirrors: entry.mirrors.filter((mirror) => mirrorProblem(mirror) === undefined),
     }));
   for (const entry of valid.filter((one) => !hasMirror(one))) {
-    const text = `has no mirror for "${entry.source}" and does nothing, not even block it`;
+    const text = `has no mirror for "${entry.source}" and has no effect, it does not even block it`;
     problems.push(problem('NoMirror', entry.origin, text, 'warning'));
   }
   return { entries: valid.filter(hasMirror), problems };
@@ -326,7 +326,7 @@ export function entryFaults(entries: readonly SetEntry[]): readonly RegistriesFa
 function conflictOf(first: SetEntry, { source, policy, origin }: SetEntry): RegistriesFault {
   const text = `conflicting mirrorSourcePolicy is set for the same source ${goQuote(source)} in imagedigestmirrorsets, imagetagmirrorsets, or imagecontentsourcepolicies`;
   const { kind, name, path } = first.origin;
-  const message = `says ${policy} for "${source}", and ${kind}/${name} ${path} says ${first.policy}: ${policyAdvice([first.origin, origin])}`;
+  const message = `sets ${policy} for "${source}", but ${kind}/${name} ${path} sets ${first.policy}: ${policyAdvice([first.origin, origin])}`;
   return { code: 'PolicyConflict', origin, text, message };
 }
 
@@ -341,7 +341,7 @@ function mirrorFaults({ source, mirrors, policy, origin: of }: SetEntry): readon
     }
     if (policy !== 'NeverContactSource' || mirror !== source) return [];
     const text = `cannot set mirrorSourcePolicy: NeverContactSource if the source ${goQuote(mirror)} is one of the mirrors`;
-    const message = `lists "${mirror}" as its own mirror and forbids to contact it: take it out of the mirrors, or drop NeverContactSource`;
+    const message = `lists "${mirror}" as its own mirror and sets NeverContactSource: remove it from the mirrors, or drop NeverContactSource`;
     return [{ code: 'SourceIsMirror', origin, text, message }];
   });
 }
@@ -351,7 +351,7 @@ function policyAdvice(entries: readonly RuleOrigin[]): string {
   const policy = entries.find(({ kind }) => kind === 'ImageContentSourcePolicy');
   return policy === undefined
     ? 'give both the same mirrorSourcePolicy'
-    : `ImageContentSourcePolicy cannot forbid its source: replace ImageContentSourcePolicy/${policy.name} by an ImageDigestMirrorSet with the same mirrorSourcePolicy ("oc adm migrate icsp" writes one without), or drop the policy`;
+    : `ImageContentSourcePolicy cannot block its source: replace ImageContentSourcePolicy/${policy.name} with an ImageDigestMirrorSet with the same mirrorSourcePolicy ("oc adm migrate icsp" writes one without), or drop the policy`;
 }
 
 /** A rule under construction. */
@@ -389,7 +389,7 @@ export function draftRules(entries: readonly SetEntry[]): {
         draft.mirrors.push({ location, pullFrom, ...(origin === undefined ? {} : { origin }) });
       }
       if (conflict === undefined || group[0] === undefined) continue;
-      const text = `and others list "${conflict[0]}" and "${conflict[1]}" for "${source}" in opposite orders: the tie is broken by name, for nodes as well as here`;
+      const text = `and others list "${conflict[0]}" and "${conflict[1]}" for "${source}" in opposite orders: nodes and Pullwright break the tie by name`;
       conflicts.push(problem('OrderConflict', group[0].origin, text, 'warning'));
     }
   }

@@ -70,8 +70,8 @@ function givenUp({ image, skipped }: Resolution, refusal: string): MirrorFix {
   const place = bad?.kind === 'mirror' ? `mirror "${bad.location}"` : `location "${bad?.location ?? ''}"`;
   return {
     code: 'RuntimeGivesUp',
-    message: `the runtime finds no pull source for "${image}" (${refusal}): ${place} gives "${bad?.reference ?? ''}"`,
-    fix: `Give ${place} a repository as its source has one`,
+    message: `the runtime finds no pull source for "${image}" (${refusal}): ${place} resolves to "${bad?.reference ?? ''}"`,
+    fix: `Add a repository to ${place}, because its source has one`,
   };
 }
 

@@ -280,7 +280,7 @@ function hasImage(deployment: KubeObject, image: string): boolean {
 }
 
 function notInPlace(name: string, image: string): EntryStatus {
-  const message = `its containers do not have ${image} yet; if this stays, another manager claims the field, and the events say which: choose mode "own", or let it give the field up`;
+  const message = `its containers do not have ${image} yet; if this persists, another field manager owns the field (see events): choose mode "own", or make it release the field`;
   return { subject: `Deployment/${name}`, verdict: 'Pending', reason: 'ImageNotInPlace', message };
 }
 

@@ -108,8 +108,8 @@ function observed(
   // The operator sorts mirrors only since mid-2026, and adds the targets of its own flag to the value of its Deployments.
   const same = sameOverrides(variableOf(container) ?? '', upstream, { beside: flagTargets(container) });
   const message = same
-    ? `${operator} keeps ${OVERRIDES_ENV} as the mirror sets say`
-    : `${operator} keeps ${OVERRIDES_ENV}, and it is not what the mirror sets say: restart ${operator}, or choose mode "own"`;
+    ? `${operator} keeps ${OVERRIDES_ENV} in sync with the mirror sets`
+    : `${operator} manages ${OVERRIDES_ENV}, which differs from the mirror sets: restart ${operator}, or choose mode "own"`;
   return saying(
     { subject, verdict: same ? 'Accepted' : 'Warning', reason: same ? 'Observed' : 'Drifted', message },
     { observed: operator },
@@ -133,7 +133,7 @@ function own(
   });
   const confirmed = `confirmed.${name}`;
   if (wanted.length > MAX_VALUE) {
-    const message = `${OVERRIDES_ENV} would have ${wanted.length} characters, at most ${MAX_VALUE} are possible: choose mirror sets with pullwright.dev/registry-overrides-allow on the HostedCluster`;
+    const message = `${OVERRIDES_ENV} would have ${wanted.length} characters, must have at most ${MAX_VALUE}: select mirror sets with pullwright.dev/registry-overrides-allow on the HostedCluster`;
     // The value that we set before stays.
     const stays = isApplied(deployment, []) && present !== undefined;
     return saying(
@@ -172,7 +172,7 @@ function contested(
   const since = Date.parse(memory[`contested.${name}`] ?? '');
   const tryAgain = since + CONTEST_MS <= reader.now.getTime();
   const from = Number.isNaN(since) || tryAgain ? reader.now : new Date(since);
-  const message = `another writer takes ${OVERRIDES_ENV} away again: it is set again in ten minutes; choose mode "observe", or stop the other writer`;
+  const message = `another writer removes ${OVERRIDES_ENV} repeatedly: it is set again in ten minutes; choose mode "observe", or stop the other writer`;
   return saying(
     { subject: `Deployment/${name}`, verdict: 'Warning', reason: 'Contested', message },
     {

@@ -173,7 +173,7 @@ function kindVerdicts(objects: readonly KubeObject[]): readonly EntryStatus[] {
   if (policies.length === 0) return [];
   const both = objects.some((object) => object.kind === 'ImageDigestMirrorSet');
   const message = both
-    ? 'both kinds are here, and the mirrors of a source are merged as nodes merge them: convert these with "oc adm migrate icsp"'
+    ? 'both kinds exist, and the mirrors of a source are merged as on nodes: convert these with "oc adm migrate icsp"'
     : 'the kind is deprecated: convert these with "oc adm migrate icsp"';
   return [
     {
@@ -192,6 +192,6 @@ function policyVerdicts(rules: readonly MirrorRule[]): readonly EntryStatus[] {
       subject: rule.prefix,
       verdict: 'Warning',
       reason: 'PolicyNotExpressible',
-      message: `${OVERRIDES_ENV} cannot say NeverContactSource: components that read it ask the source when every mirror fails`,
+      message: `${OVERRIDES_ENV} does not support NeverContactSource: components that read it contact the source when every mirror fails`,
     }));
 }

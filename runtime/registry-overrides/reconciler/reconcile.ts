@@ -210,7 +210,7 @@ function catalogProblem(error: string | undefined, cluster: KubeObject): readonl
       retryPolicy: 'terminal',
       code: 'CatalogImagesInvalid',
       message: `Cannot use the catalog annotations of "HostedCluster/${namespace}/${name}": ${error}`,
-      hint: 'What was in place before stays; correct or remove the annotations',
+      hint: 'The previous images stay in use; correct or remove the annotations',
     },
   ];
 }

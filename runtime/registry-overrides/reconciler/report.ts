@@ -66,7 +66,7 @@ function pending({ verdicts }: OverridesReportInput): ConditionText | undefined 
   const [first] = found;
   return first === undefined
     ? undefined
-    : { reason: first.reason, message: `not in place yet: ${subjects(found)}` };
+    : { reason: first.reason, message: `not applied yet: ${subjects(found)}` };
 }
 
 function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
@@ -82,7 +82,7 @@ function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
     {
       type: 'CatalogsValid',
       ...(input.catalogError === undefined
-        ? { status: 'True', reason: 'Valid', message: 'the catalog annotations can be used' }
+        ? { status: 'True', reason: 'Valid', message: 'the catalog annotations are valid' }
         : { status: 'False', reason: 'CatalogImagesInvalid', message: input.catalogError }),
     },
     ...managed(input),
@@ -92,7 +92,7 @@ function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
             type: 'Contested',
             status: 'True',
             reason: 'AnotherWriter',
-            message: 'another writer takes away what is set here; see the verdicts',
+            message: 'another writer removes what Pullwright sets; see the verdicts',
           } as const,
         ]
       : []),
@@ -103,10 +103,8 @@ function managed({ observed, verdicts }: OverridesReportInput): readonly Conditi
   if (observed === undefined) return [];
   const drifted = verdicts.filter((verdict) => verdict.reason === 'Drifted');
   const drift =
-    drifted.length === 0
-      ? 'what it writes is what the mirror sets say'
-      : `${subjects(drifted)} differ from the mirror sets`;
-  const message = `${observed} manages the Deployments; nothing of them is written; ${drift}`;
+    drifted.length === 0 ? 'they match the mirror sets' : `${subjects(drifted)} differ from the mirror sets`;
+  const message = `${observed} manages the Deployments; Pullwright writes none of them; ${drift}`;
   return [
     {
       type: 'ManagedElsewhere',
@@ -154,10 +152,10 @@ function metricsOf({ world: reader, rules, verdicts, contested }: OverridesRepor
   const samples: readonly (readonly [Sample['name'], help: string, value: number])[] = [
     ['pullwright_override_sources', 'Sources that have mirrors for the hosted cluster', rules],
     ['pullwright_override_problems', 'Entries and annotations that cannot be used', rejected],
-    ['pullwright_override_contested', 'Whether another writer takes the variable away', contested ? 1 : 0],
+    ['pullwright_override_contested', 'Whether another writer removes the variable', contested ? 1 : 0],
     [
       'pullwright_override_drifted',
-      'Deployments that another operator writes and that are not as the mirror sets say',
+      'Deployments of another operator that differ from the mirror sets',
       count(verdicts, 'Drifted'),
     ],
   ];
@@ -165,7 +163,7 @@ function metricsOf({ world: reader, rules, verdicts, contested }: OverridesRepor
     ...samples.map(([name, help, value]) => ({ name, help, value, labels })),
     ...Object.entries(CATALOG_RESULTS).map(([result, reason]) => ({
       name: 'pullwright_override_catalogs' as const,
-      help: 'Catalogs by how their image was found: named by annotations, found, found only outside the mirrors, or not',
+      help: 'Catalogs by how their image was resolved: by annotations, found, found only outside the mirrors, or not found',
       value: count(verdicts, reason),
       labels: { ...labels, result },
     })),
