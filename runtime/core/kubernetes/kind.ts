@@ -193,9 +193,9 @@ export interface KindInput<T> {
   readonly columns: readonly PrinterColumn[];
   /** Name of the column for the message of `Ready`. @default {'Message'} */
   readonly messageColumn?: string;
-  /** Absent for kinds that only Pullwright writes. */
-  readonly spec?: z.ZodType<T>;
-  readonly status: z.ZodType;
+  /** Absent for kinds that only Pullwright writes. Schemas are built on first use: many programs never read the kind. */
+  readonly spec?: () => z.ZodType<T>;
+  readonly status: () => z.ZodType;
 }
 
 /** A kind of Pullwright. */
@@ -220,10 +220,13 @@ export function defineKind<T>(input: KindInput<T>): Kind<T> {
     { ...ready(input.messageColumn ?? 'Message', 'message'), priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ];
-  const schema = z.strictObject(spec === undefined ? { status } : { spec, status }).meta({ description });
+  let built: z.ZodType<T> | undefined;
+  const specSchema = (): z.ZodType<T> => (built ??= spec?.() ?? (z.unknown() as z.ZodType<T>));
   return {
-    crd: () =>
-      crd({
+    crd: () => {
+      const fields = { ...(spec && { spec: specSchema() }), status: status() };
+      const schema = z.strictObject(fields).meta({ description });
+      return crd({
         group: OWN_GROUP,
         kind,
         ...(plural === undefined ? {} : { plural }),
@@ -232,8 +235,9 @@ export function defineKind<T>(input: KindInput<T>): Kind<T> {
         scope,
         labels: labels({ name: kind.toLowerCase(), component: 'crd' }),
         versions: [{ name: OWN_VERSION, schema, printerColumns }],
-      }),
-    read: (object) => readSpec(object, spec ?? (z.unknown() as z.ZodType<T>)),
+      });
+    },
+    read: (object) => readSpec(object, specSchema()),
   };
 }
 

@@ -64,6 +64,6 @@ export function pullStatusCrd(): KubeObject {
       'Reports the status of an object that has no status field. Written by Pullwright; edits are overwritten.',
     columns: [{ name: 'About', type: 'string', jsonPath: '.status.about.kind' }],
     messageColumn: 'Status',
-    status,
+    status: () => status,
   }).crd();
 }

@@ -167,12 +167,10 @@ function parted(text: string): readonly [path: string, message: string] {
   return [path, rest.join(': ')];
 }
 
-const SELECTOR = labelSelectorSchema();
-
 /** The API server drops a misspelled field, and the selector then matches everything. */
 function brokenSelector(spec: unknown, path: string): readonly ValidationProblem[] {
   const value = valueAt(spec, path);
-  const shape = shapeProblems(value, SELECTOR, `spec.${path}`);
+  const shape = shapeProblems(value, labelSelectorSchema(), `spec.${path}`);
   const read = shape.length === 0 ? readSelector(value ?? {}) : undefined;
   const texts = read?.ok === false ? [`spec.${path}: ${read.problem}`] : shape;
   return texts.map((text) => problem('error', 'SelectorInvalid', ...parted(text)));

@@ -79,46 +79,49 @@ export function grantsTo(
   );
 }
 
-const named = (description: string) =>
-  z.strictObject({ name: z.string().min(1).max(253).describe(description) });
+function specSchema() {
+  const named = (description: string) =>
+    z.strictObject({ name: z.string().min(1).max(253).describe(description) });
 
-const spec = withRules(
-  z.strictObject({
-    secrets: namedList(named('Name of a Secret in the namespace of the grant'), MAX_GRANTED_SECRETS).describe(
-      'Secrets that may be copied; they need not exist yet',
-    ),
-    profiles: namedList(
-      named('Name of a PullSecretProfile, sidecarset/NAME, or * for any of them'),
-      64,
-    ).describe('Profiles that may copy them'),
-    namespaces: z
-      .array(
-        z
-          .string()
-          .min(1)
-          .max(63)
-          .regex(/^[a-z0-9*?-]+$/, mustBe('a namespace name or a pattern')),
-      )
-      .max(256)
-      .superRefine(noDuplicates)
-      .meta({ 'x-kubernetes-list-type': 'set' })
-      .describe(
-        'Target namespaces: names, or patterns with * and ?. Avoid patterns where users choose namespace names',
-      )
-      .optional(),
-    namespaceSelector: labelSelectorSchema()
-      .describe('Target namespaces by labels that the cluster operator trusts; {} selects all')
-      .optional(),
-  }),
-  [
-    {
-      cel: 'has(self.namespaceSelector) || (has(self.namespaces) && size(self.namespaces) > 0)',
-      message: 'namespaces or namespaceSelector is required',
-      faults: ({ namespaces = [], namespaceSelector }) =>
-        namespaces.length > 0 || namespaceSelector !== undefined ? [] : [['namespaces']],
-    },
-  ],
-);
+  return withRules(
+    z.strictObject({
+      secrets: namedList(
+        named('Name of a Secret in the namespace of the grant'),
+        MAX_GRANTED_SECRETS,
+      ).describe('Secrets that may be copied; they need not exist yet'),
+      profiles: namedList(
+        named('Name of a PullSecretProfile, sidecarset/NAME, or * for any of them'),
+        64,
+      ).describe('Profiles that may copy them'),
+      namespaces: z
+        .array(
+          z
+            .string()
+            .min(1)
+            .max(63)
+            .regex(/^[a-z0-9*?-]+$/, mustBe('a namespace name or a pattern')),
+        )
+        .max(256)
+        .superRefine(noDuplicates)
+        .meta({ 'x-kubernetes-list-type': 'set' })
+        .describe(
+          'Target namespaces: names, or patterns with * and ?. Avoid patterns where users choose namespace names',
+        )
+        .optional(),
+      namespaceSelector: labelSelectorSchema()
+        .describe('Target namespaces by labels that the cluster operator trusts; {} selects all')
+        .optional(),
+    }),
+    [
+      {
+        cel: 'has(self.namespaceSelector) || (has(self.namespaces) && size(self.namespaces) > 0)',
+        message: 'namespaces or namespaceSelector is required',
+        faults: ({ namespaces = [], namespaceSelector }) =>
+          namespaces.length > 0 || namespaceSelector !== undefined ? [] : [['namespaces']],
+      },
+    ],
+  );
+}
 
 const kind = defineKind({
   kind: GRANT_KIND,
@@ -127,8 +130,8 @@ const kind = defineKind({
   description:
     'Consent of the owner of Secrets: which Secrets of its namespace may be copied, by which profiles, to which namespaces. It outlives the Secrets; deleting it removes the copies.',
   columns: [],
-  spec,
-  status: statusSchema(),
+  spec: specSchema,
+  status: statusSchema,
 });
 
 /** The CustomResourceDefinition of `PullSecretGrant`. */

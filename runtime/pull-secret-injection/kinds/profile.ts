@@ -99,145 +99,154 @@ export function compareProfiles(
 
 // The kind `PullSecretProfile`: schema, rules that span fields, and columns of `kubectl get`.
 
-const secretName = z
-  .string()
-  .min(1)
-  .max(253)
-  .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/, mustBe('the name of a Secret'));
-
-const source = z.strictObject({
-  namespace: z
+function specSchema() {
+  const secretName = z
     .string()
     .min(1)
-    .max(63)
-    .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, mustBe('the name of a namespace'))
-    .describe('Namespace of the source Secret'),
-  name: secretName.describe('Name of the source Secret, of type kubernetes.io/dockerconfigjson'),
-});
+    .max(253)
+    .regex(
+      /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/,
+      mustBe('the name of a Secret'),
+    );
 
-const secret = z.strictObject({
-  name: secretName.describe('Name of the Secret in the namespace of the pod'),
-  sources: z
-    .array(source)
-    .max(MAX_SOURCES)
-    .meta({ 'x-kubernetes-list-type': 'atomic' })
-    .describe(
-      'Merged in this order; the first one wins. Each requires a PullSecretGrant in its namespace. Empty: another tool delivers the Secret',
-    )
-    .optional(),
-  onCollision: z
-    .enum(['FirstWins', 'Fail'])
-    .default('FirstWins')
-    .describe(
-      'When two sources have different credentials for one registry: use the first, or write nothing',
-    ),
-});
-
-const marks = (max: number, isValue: (text: string) => boolean): z.ZodRecord<z.ZodString, z.ZodString> =>
-  withRules(
-    z
-      .record(z.string(), z.string().max(max).meta({ nullable: true }))
-      .superRefine(atMost(MAX_COPY_MARKS))
-      .superRefine((map, context) => {
-        for (const [key, text] of Object.entries(map))
-          if (!isLabelKey(key)) refuse(context, `${JSON.stringify(key.slice(0, 80))} is not a valid key`);
-          else if (!isValue(text)) refuse(context, `"${key}" has an invalid label value`);
-      }),
-    [
-      NO_NULLS,
-      {
-        cel: `self.all(k, !k.startsWith('${RESERVED_PREFIX}') && !(k in [${RESERVED_KEYS.map((key) => `'${key}'`).join(', ')}]))`,
-        message: `keys of ${RESERVED_PREFIX}, ${RESERVED_KEYS.join(' and ')} are reserved`,
-        text: 'is reserved',
-        faults: (map: object) =>
-          Object.keys(map)
-            .filter((key) => key.startsWith(RESERVED_PREFIX) || RESERVED_KEYS.includes(key))
-            .map((key) => [key]),
-      },
-    ],
-  ).meta({ maxProperties: MAX_COPY_MARKS });
-
-const copies = withRules(
-  z.strictObject({
-    labels: marks(63, isLabelValue).describe('Labels of the copies').optional(),
-    annotations: marks(MAX_ANNOTATION_LENGTH, () => true)
-      .describe('Annotations of the copies')
-      .optional(),
-    onSourceDeleted: z
-      .enum(['Keep', 'Remove'])
-      .default('Keep')
-      .describe('When a source is deleted: keep the copies, or remove its entries'),
-    removeAfter: z
-      .string()
-      .max(32)
-      .regex(/^(0|(\d+(ms|s|m|h))+)$/, mustBe('a duration such as "30m" or "24h"'))
-      .describe(`Delay after the deletion, such as 30m; default ${DEFAULT_REMOVE_AFTER}`)
-      .optional(),
-  }),
-  [
-    {
-      cel: "!has(self.removeAfter) || (has(self.onSourceDeleted) && self.onSourceDeleted == 'Remove')",
-      message: 'removeAfter requires onSourceDeleted: Remove',
-      text: 'requires onSourceDeleted: Remove',
-      faults: ({ onSourceDeleted, removeAfter }) =>
-        removeAfter === undefined || onSourceDeleted === 'Remove' ? [] : [['removeAfter']],
-    },
-  ],
-);
-
-const spec = withRules(
-  z.strictObject({
-    order: z
-      .int()
-      .min(-1_000_000)
-      .max(1_000_000)
-      .default(0)
-      .meta({ format: 'int32' })
-      .describe('Lower values are appended to a pod first; ties are ordered by name'),
-    namespaceSelector: labelSelectorSchema('namespaces').describe('Target namespaces; {} selects all'),
-    selector: labelSelectorSchema()
-      .describe('Pods to inject; {} selects all. Optional only with mode Distribute')
-      .optional(),
-    mode: z
-      .enum(['InjectAndDistribute', 'Inject', 'Distribute'])
-      .default('InjectAndDistribute')
-      .describe('Whether to inject names into pods, copy Secrets to namespaces, or both'),
-    secrets: namedList(secret, MAX_SECRETS).describe('In the order in which they are appended to a pod'),
-    copies: copies
-      .describe('Metadata of the copies, and what happens to them when a source is deleted')
-      .optional(),
-    suspend: z.boolean().describe('Suspends everything except revocation; copies stay unchanged').optional(),
-    successor: z
+  const source = z.strictObject({
+    namespace: z
       .string()
       .min(1)
-      .max(253)
-      .describe('Name of the profile that takes over the Secret names of this one')
+      .max(63)
+      .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/, mustBe('the name of a namespace'))
+      .describe('Namespace of the source Secret'),
+    name: secretName.describe('Name of the source Secret, of type kubernetes.io/dockerconfigjson'),
+  });
+
+  const secret = z.strictObject({
+    name: secretName.describe('Name of the Secret in the namespace of the pod'),
+    sources: z
+      .array(source)
+      .max(MAX_SOURCES)
+      .meta({ 'x-kubernetes-list-type': 'atomic' })
+      .describe(
+        'Merged in this order; the first one wins. Each requires a PullSecretGrant in its namespace. Empty: another tool delivers the Secret',
+      )
       .optional(),
-  }),
-  [
-    {
-      cel: `self.secrets.map(s, has(s.sources) ? size(s.sources) : 0).sum() <= ${MAX_SOURCES_IN_ALL}`,
-      message: `at most ${MAX_SOURCES_IN_ALL} sources in total; split the profile`,
-      faults: ({ secrets }) =>
-        secrets.flatMap(({ sources = [] }) => sources).length > MAX_SOURCES_IN_ALL ? [['secrets']] : [],
-    },
-    {
-      cel: "!has(self.mode) || self.mode != 'Distribute' || self.secrets.all(s, has(s.sources) && size(s.sources) > 0)",
-      message: 'mode Distribute requires sources for every secret',
-      text: 'must name a source: spec.mode is Distribute',
-      faults: ({ mode, secrets }) =>
-        secrets.flatMap(({ sources = [] }, at) =>
-          mode === 'Distribute' && sources.length === 0 ? [['secrets', at, 'sources']] : [],
-        ),
-    },
-    {
-      cel: "has(self.selector) || (has(self.mode) && self.mode == 'Distribute')",
-      message: 'spec.selector is required: {} selects all pods of these namespaces',
-      text: 'required value: must be a label selector; {} selects all pods of these namespaces',
-      faults: ({ selector, mode }) => (selector !== undefined || mode === 'Distribute' ? [] : [['selector']]),
-    },
-  ],
-);
+    onCollision: z
+      .enum(['FirstWins', 'Fail'])
+      .default('FirstWins')
+      .describe(
+        'When two sources have different credentials for one registry: use the first, or write nothing',
+      ),
+  });
+
+  const marks = (max: number, isValue: (text: string) => boolean): z.ZodRecord<z.ZodString, z.ZodString> =>
+    withRules(
+      z
+        .record(z.string(), z.string().max(max).meta({ nullable: true }))
+        .superRefine(atMost(MAX_COPY_MARKS))
+        .superRefine((map, context) => {
+          for (const [key, text] of Object.entries(map))
+            if (!isLabelKey(key)) refuse(context, `${JSON.stringify(key.slice(0, 80))} is not a valid key`);
+            else if (!isValue(text)) refuse(context, `"${key}" has an invalid label value`);
+        }),
+      [
+        NO_NULLS,
+        {
+          cel: `self.all(k, !k.startsWith('${RESERVED_PREFIX}') && !(k in [${RESERVED_KEYS.map((key) => `'${key}'`).join(', ')}]))`,
+          message: `keys of ${RESERVED_PREFIX}, ${RESERVED_KEYS.join(' and ')} are reserved`,
+          text: 'is reserved',
+          faults: (map: object) =>
+            Object.keys(map)
+              .filter((key) => key.startsWith(RESERVED_PREFIX) || RESERVED_KEYS.includes(key))
+              .map((key) => [key]),
+        },
+      ],
+    ).meta({ maxProperties: MAX_COPY_MARKS });
+
+  const copies = withRules(
+    z.strictObject({
+      labels: marks(63, isLabelValue).describe('Labels of the copies').optional(),
+      annotations: marks(MAX_ANNOTATION_LENGTH, () => true)
+        .describe('Annotations of the copies')
+        .optional(),
+      onSourceDeleted: z
+        .enum(['Keep', 'Remove'])
+        .default('Keep')
+        .describe('When a source is deleted: keep the copies, or remove its entries'),
+      removeAfter: z
+        .string()
+        .max(32)
+        .regex(/^(0|(\d+(ms|s|m|h))+)$/, mustBe('a duration such as "30m" or "24h"'))
+        .describe(`Delay after the deletion, such as 30m; default ${DEFAULT_REMOVE_AFTER}`)
+        .optional(),
+    }),
+    [
+      {
+        cel: "!has(self.removeAfter) || (has(self.onSourceDeleted) && self.onSourceDeleted == 'Remove')",
+        message: 'removeAfter requires onSourceDeleted: Remove',
+        text: 'requires onSourceDeleted: Remove',
+        faults: ({ onSourceDeleted, removeAfter }) =>
+          removeAfter === undefined || onSourceDeleted === 'Remove' ? [] : [['removeAfter']],
+      },
+    ],
+  );
+
+  return withRules(
+    z.strictObject({
+      order: z
+        .int()
+        .min(-1_000_000)
+        .max(1_000_000)
+        .default(0)
+        .meta({ format: 'int32' })
+        .describe('Lower values are appended to a pod first; ties are ordered by name'),
+      namespaceSelector: labelSelectorSchema('namespaces').describe('Target namespaces; {} selects all'),
+      selector: labelSelectorSchema()
+        .describe('Pods to inject; {} selects all. Optional only with mode Distribute')
+        .optional(),
+      mode: z
+        .enum(['InjectAndDistribute', 'Inject', 'Distribute'])
+        .default('InjectAndDistribute')
+        .describe('Whether to inject names into pods, copy Secrets to namespaces, or both'),
+      secrets: namedList(secret, MAX_SECRETS).describe('In the order in which they are appended to a pod'),
+      copies: copies
+        .describe('Metadata of the copies, and what happens to them when a source is deleted')
+        .optional(),
+      suspend: z
+        .boolean()
+        .describe('Suspends everything except revocation; copies stay unchanged')
+        .optional(),
+      successor: z
+        .string()
+        .min(1)
+        .max(253)
+        .describe('Name of the profile that takes over the Secret names of this one')
+        .optional(),
+    }),
+    [
+      {
+        cel: `self.secrets.map(s, has(s.sources) ? size(s.sources) : 0).sum() <= ${MAX_SOURCES_IN_ALL}`,
+        message: `at most ${MAX_SOURCES_IN_ALL} sources in total; split the profile`,
+        faults: ({ secrets }) =>
+          secrets.flatMap(({ sources = [] }) => sources).length > MAX_SOURCES_IN_ALL ? [['secrets']] : [],
+      },
+      {
+        cel: "!has(self.mode) || self.mode != 'Distribute' || self.secrets.all(s, has(s.sources) && size(s.sources) > 0)",
+        message: 'mode Distribute requires sources for every secret',
+        text: 'must name a source: spec.mode is Distribute',
+        faults: ({ mode, secrets }) =>
+          secrets.flatMap(({ sources = [] }, at) =>
+            mode === 'Distribute' && sources.length === 0 ? [['secrets', at, 'sources']] : [],
+          ),
+      },
+      {
+        cel: "has(self.selector) || (has(self.mode) && self.mode == 'Distribute')",
+        message: 'spec.selector is required: {} selects all pods of these namespaces',
+        text: 'required value: must be a label selector; {} selects all pods of these namespaces',
+        faults: ({ selector, mode }) =>
+          selector !== undefined || mode === 'Distribute' ? [] : [['selector']],
+      },
+    ],
+  );
+}
 
 export type ReadProfile =
   | { readonly ok: true; readonly profile: PullSecretProfile }
@@ -270,42 +279,44 @@ function requirementsOf(selector: SelectorInput | undefined): readonly LabelRequ
   return read.ok ? read.requirements : [];
 }
 
-function copiesOf(value: z.infer<typeof copies> | undefined): ProfileCopies {
+function copiesOf(value: z.infer<ReturnType<typeof specSchema>>['copies']): ProfileCopies {
   if (value === undefined) return PLAIN_COPIES;
   const { labels = {}, annotations = {}, onSourceDeleted, removeAfter = DEFAULT_REMOVE_AFTER } = value;
   const nanoseconds = parseGoDuration(removeAfter) ?? 0;
   return { labels, annotations, removeAfterMs: onSourceDeleted === 'Remove' ? nanoseconds / 1e6 : undefined };
 }
 
-const count = z.int().min(0).max(2_147_483_647).meta({ format: 'int32' });
+function profileStatus() {
+  const count = z.int().min(0).max(2_147_483_647).meta({ format: 'int32' });
 
-const status = statusSchema({
-  namespaces: z
-    .strictObject({
-      selected: count.describe('Namespaces that the profile selects'),
-      current: count.describe('Of these, namespaces where every Secret is current'),
-      blocked: count.describe('Of these, namespaces whose owners must act').optional(),
-    })
-    .describe('Numbers of target namespaces')
-    .optional(),
-  copies: z.string().max(32).describe('current/selected').optional(),
-  heldRemoval: z
-    .string()
-    .max(64)
-    .describe('Value of the annotation pullwright.dev/confirm-removal that confirms a held removal')
-    .optional(),
-  missingSources: z
-    .array(
-      z.strictObject({
-        source: z.string().max(320).describe('namespace/name of a source that was deleted'),
-        since: z.string().max(32).describe('When the deletion was detected'),
-      }),
-    )
-    .max(MAX_SOURCES_IN_ALL)
-    .meta({ 'x-kubernetes-list-type': 'atomic' })
-    .describe('Sources that existed and are deleted')
-    .optional(),
-});
+  return statusSchema({
+    namespaces: z
+      .strictObject({
+        selected: count.describe('Namespaces that the profile selects'),
+        current: count.describe('Of these, namespaces where every Secret is current'),
+        blocked: count.describe('Of these, namespaces whose owners must act').optional(),
+      })
+      .describe('Numbers of target namespaces')
+      .optional(),
+    copies: z.string().max(32).describe('current/selected').optional(),
+    heldRemoval: z
+      .string()
+      .max(64)
+      .describe('Value of the annotation pullwright.dev/confirm-removal that confirms a held removal')
+      .optional(),
+    missingSources: z
+      .array(
+        z.strictObject({
+          source: z.string().max(320).describe('namespace/name of a source that was deleted'),
+          since: z.string().max(32).describe('When the deletion was detected'),
+        }),
+      )
+      .max(MAX_SOURCES_IN_ALL)
+      .meta({ 'x-kubernetes-list-type': 'atomic' })
+      .describe('Sources that existed and are deleted')
+      .optional(),
+  });
+}
 
 const kind = defineKind({
   kind: PROFILE_KIND,
@@ -317,8 +328,8 @@ const kind = defineKind({
     { name: 'Mode', type: 'string', jsonPath: '.spec.mode' },
     { name: 'Copies', type: 'string', jsonPath: '.status.copies' },
   ],
-  spec,
-  status,
+  spec: specSchema,
+  status: profileStatus,
 });
 
 /** The CustomResourceDefinition of `PullSecretProfile`. */

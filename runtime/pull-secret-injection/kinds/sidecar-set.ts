@@ -174,69 +174,73 @@ function text(value: unknown): string | undefined {
 // The kind `SidecarSet` for clusters without Kruise: only the fields that pull secret injection reads are typed, others are
 // preserved. Kruise installs its own CRD.
 
-const containers = (description: string): z.ZodType =>
-  z
-    .array(z.looseObject({}))
-    .max(64)
-    .meta({ 'x-kubernetes-list-type': 'atomic' })
-    .describe(description)
-    .optional();
+function specSchema() {
+  const containers = (description: string): z.ZodType =>
+    z
+      .array(z.looseObject({}))
+      .max(64)
+      .meta({ 'x-kubernetes-list-type': 'atomic' })
+      .describe(description)
+      .optional();
 
-const spec = z.looseObject({
-  selector: labelSelectorSchema().describe('Pods to inject; empty selects none').optional(),
-  namespace: z
-    .string()
-    .max(63)
-    .describe('Only pods of this namespace; overrides namespaceSelector')
-    .optional(),
-  namespaceSelector: labelSelectorSchema().describe('Only pods of these namespaces').optional(),
-  imagePullSecrets: z
-    .array(
-      z.strictObject({
-        name: z.string().max(253).describe('Name of a Secret in the namespace of the pod').optional(),
-      }),
-    )
-    .max(64)
-    .meta({ 'x-kubernetes-list-type': 'atomic' })
-    .describe('Names that are merged into imagePullSecrets of matching pods')
-    .optional(),
-  containers: containers(
-    'Not injected. When no matching set has a container, nothing is injected, as in Kruise',
-  ),
-  initContainers: containers('Not injected'),
-  injectionStrategy: z
+  return z.looseObject({
+    selector: labelSelectorSchema().describe('Pods to inject; empty selects none').optional(),
+    namespace: z
+      .string()
+      .max(63)
+      .describe('Only pods of this namespace; overrides namespaceSelector')
+      .optional(),
+    namespaceSelector: labelSelectorSchema().describe('Only pods of these namespaces').optional(),
+    imagePullSecrets: z
+      .array(
+        z.strictObject({
+          name: z.string().max(253).describe('Name of a Secret in the namespace of the pod').optional(),
+        }),
+      )
+      .max(64)
+      .meta({ 'x-kubernetes-list-type': 'atomic' })
+      .describe('Names that are merged into imagePullSecrets of matching pods')
+      .optional(),
+    containers: containers(
+      'Not injected. When no matching set has a container, nothing is injected, as in Kruise',
+    ),
+    initContainers: containers('Not injected'),
+    injectionStrategy: z
+      .looseObject({
+        paused: z.boolean().describe('Nothing is injected while true').optional(),
+        revision: z
+          .looseObject({
+            revisionName: z.string().max(253).describe('Name of a ControllerRevision').optional(),
+            customVersion: z
+              .string()
+              .max(63)
+              .describe('Value of the label apps.kruise.io/sidecarset-custom-version of a ControllerRevision')
+              .optional(),
+            policy: z
+              .enum(['Always', 'Partial'])
+              .describe('Whether all pods get that revision, or only those outside updateStrategy')
+              .optional(),
+          })
+          .describe('Older revision whose names are injected instead')
+          .optional(),
+      })
+      .describe('Whether and from which revision new pods are injected')
+      .optional(),
+  });
+}
+
+function statusSchema() {
+  return z
     .looseObject({
-      paused: z.boolean().describe('Nothing is injected while true').optional(),
-      revision: z
-        .looseObject({
-          revisionName: z.string().max(253).describe('Name of a ControllerRevision').optional(),
-          customVersion: z
-            .string()
-            .max(63)
-            .describe('Value of the label apps.kruise.io/sidecarset-custom-version of a ControllerRevision')
-            .optional(),
-          policy: z
-            .enum(['Always', 'Partial'])
-            .describe('Whether all pods get that revision, or only those outside updateStrategy')
-            .optional(),
-        })
-        .describe('Older revision whose names are injected instead')
-        .optional(),
+      observedGeneration: observedGenerationSchema(),
+      conditions: conditionsSchema().optional(),
     })
-    .describe('Whether and from which revision new pods are injected')
-    .optional(),
-});
-
-const status = z
-  .looseObject({
-    observedGeneration: observedGenerationSchema(),
-    conditions: conditionsSchema().optional(),
-  })
-  .optional();
+    .optional();
+}
 
 /** The CustomResourceDefinition of `SidecarSet`, v1beta1 (stored) and v1alpha1. */
 export function sidecarSetCrd(): KubeObject {
-  const schema = z.strictObject({ spec, status }).meta({
+  const schema = z.strictObject({ spec: specSchema(), status: statusSchema() }).meta({
     description:
       'An OpenKruise SidecarSet as Pullwright reads it: only imagePullSecrets are injected, never containers. Install Kruise to inject containers.',
   });
