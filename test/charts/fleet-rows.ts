@@ -27,7 +27,7 @@ export const BAD_FLEETS: readonly (readonly [
     'a key twice',
     'the second would win in silence',
     `${IMAGE}clusters: [{ name: a }]\nclusters: [{ name: b }]\n`,
-    [/f:3:1 this key stands twice/],
+    [/f:3:1 duplicate key/],
   ],
   [
     'two documents',

@@ -158,7 +158,7 @@ test('a reconciler is administrator of hosted clusters where the fleet says so, 
   const [warning = '', ...more] = said({}, {});
   assert.match(
     warning,
-    /^clusters\.0\.reconciler\.kubeconfigSecret: without it the reconciler comes to hosted clusters with Secret pullwright-kubeconfig, which HyperShift does not make: .* or write admin-kubeconfig/,
+    /^clusters\.0\.reconciler\.kubeconfigSecret: without it the reconciler uses Secret pullwright-kubeconfig for hosted clusters, which HyperShift does not create: .* or set admin-kubeconfig/,
   );
   assert.deepEqual(more, []);
   for (const kubeconfigSecret of ['admin-kubeconfig', 'pullwright-kubeconfig'])
