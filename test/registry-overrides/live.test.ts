@@ -130,7 +130,7 @@ test('an image that another owner claims is not taken, and the status says so', 
   await eventually(async () => {
     assert.match(JSON.stringify((await status()).verdicts), /another field manager owns the field/);
     assert.match(await condition('Ready'), /^False/);
-    assert.ok(process.log.includes(String.raw`belongs to \"somebody\"`), 'the log names the manager');
+    assert.ok(process.log.includes(String.raw`is owned by \"somebody\"`), 'the log names the manager');
   });
   await restart(BARE);
 });
