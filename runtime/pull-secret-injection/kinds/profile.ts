@@ -99,7 +99,7 @@ export function compareProfiles(
 
 // The kind `PullSecretProfile`: schema, rules that span fields, and columns of `kubectl get`.
 
-function specSchema() {
+function secretSchema() {
   const secretName = z
     .string()
     .min(1)
@@ -119,7 +119,7 @@ function specSchema() {
     name: secretName.describe('Name of the source Secret, of type kubernetes.io/dockerconfigjson'),
   });
 
-  const secret = z.strictObject({
+  return z.strictObject({
     name: secretName.describe('Name of the Secret in the namespace of the pod'),
     sources: z
       .array(source)
@@ -136,32 +136,34 @@ function specSchema() {
         'When two sources have different credentials for one registry: use the first, or write nothing',
       ),
   });
+}
 
-  const marks = (max: number, isValue: (text: string) => boolean): z.ZodRecord<z.ZodString, z.ZodString> =>
-    withRules(
-      z
-        .record(z.string(), z.string().max(max).meta({ nullable: true }))
-        .superRefine(atMost(MAX_COPY_MARKS))
-        .superRefine((map, context) => {
-          for (const [key, text] of Object.entries(map))
-            if (!isLabelKey(key)) refuse(context, `${JSON.stringify(key.slice(0, 80))} is not a valid key`);
-            else if (!isValue(text)) refuse(context, `"${key}" has an invalid label value`);
-        }),
-      [
-        NO_NULLS,
-        {
-          cel: `self.all(k, !k.startsWith('${RESERVED_PREFIX}') && !(k in [${RESERVED_KEYS.map((key) => `'${key}'`).join(', ')}]))`,
-          message: `keys of ${RESERVED_PREFIX}, ${RESERVED_KEYS.join(' and ')} are reserved`,
-          text: 'is reserved',
-          faults: (map: object) =>
-            Object.keys(map)
-              .filter((key) => key.startsWith(RESERVED_PREFIX) || RESERVED_KEYS.includes(key))
-              .map((key) => [key]),
-        },
-      ],
-    ).meta({ maxProperties: MAX_COPY_MARKS });
+const marks = (max: number, isValue: (text: string) => boolean): z.ZodRecord<z.ZodString, z.ZodString> =>
+  withRules(
+    z
+      .record(z.string(), z.string().max(max).meta({ nullable: true }))
+      .superRefine(atMost(MAX_COPY_MARKS))
+      .superRefine((map, context) => {
+        for (const [key, text] of Object.entries(map))
+          if (!isLabelKey(key)) refuse(context, `${JSON.stringify(key.slice(0, 80))} is not a valid key`);
+          else if (!isValue(text)) refuse(context, `"${key}" has an invalid label value`);
+      }),
+    [
+      NO_NULLS,
+      {
+        cel: `self.all(k, !k.startsWith('${RESERVED_PREFIX}') && !(k in [${RESERVED_KEYS.map((key) => `'${key}'`).join(', ')}]))`,
+        message: `keys of ${RESERVED_PREFIX}, ${RESERVED_KEYS.join(' and ')} are reserved`,
+        text: 'is reserved',
+        faults: (map: object) =>
+          Object.keys(map)
+            .filter((key) => key.startsWith(RESERVED_PREFIX) || RESERVED_KEYS.includes(key))
+            .map((key) => [key]),
+      },
+    ],
+  ).meta({ maxProperties: MAX_COPY_MARKS });
 
-  const copies = withRules(
+function copiesSchema() {
+  return withRules(
     z.strictObject({
       labels: marks(63, isLabelValue).describe('Labels of the copies').optional(),
       annotations: marks(MAX_ANNOTATION_LENGTH, () => true)
@@ -188,7 +190,9 @@ function specSchema() {
       },
     ],
   );
+}
 
+function specSchema() {
   return withRules(
     z.strictObject({
       order: z
@@ -206,8 +210,10 @@ function specSchema() {
         .enum(['InjectAndDistribute', 'Inject', 'Distribute'])
         .default('InjectAndDistribute')
         .describe('Whether to inject names into pods, copy Secrets to namespaces, or both'),
-      secrets: namedList(secret, MAX_SECRETS).describe('In the order in which they are appended to a pod'),
-      copies: copies
+      secrets: namedList(secretSchema(), MAX_SECRETS).describe(
+        'In the order in which they are appended to a pod',
+      ),
+      copies: copiesSchema()
         .describe('Metadata of the copies, and what happens to them when a source is deleted')
         .optional(),
       suspend: z
@@ -279,7 +285,7 @@ function requirementsOf(selector: SelectorInput | undefined): readonly LabelRequ
   return read.ok ? read.requirements : [];
 }
 
-function copiesOf(value: z.infer<ReturnType<typeof specSchema>>['copies']): ProfileCopies {
+function copiesOf(value: z.infer<ReturnType<typeof copiesSchema>> | undefined): ProfileCopies {
   if (value === undefined) return PLAIN_COPIES;
   const { labels = {}, annotations = {}, onSourceDeleted, removeAfter = DEFAULT_REMOVE_AFTER } = value;
   const nanoseconds = parseGoDuration(removeAfter) ?? 0;
