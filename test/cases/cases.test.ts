@@ -40,7 +40,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     {
       args: 'doctor haproxy-node1 -n kube-system --from FOLDER/all.yaml',
       says: /broken +credential .*the registry requires one\n\nA static pod cannot list Secrets: put an entry for registry\.acme\.example/,
-      never: /create it again|kind: ServiceAccount/,
+      never: /recreate it|kind: ServiceAccount/,
     },
   ],
   '04-service-account-alias': [

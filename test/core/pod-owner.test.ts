@@ -23,5 +23,5 @@ for (const [apiVersion, kind, makes, reason] of OWNERS)
     const owner = { apiVersion, kind, name: 'o', uid: 'u', controller: true };
     const metadata = { name: 'o-1', ownerReferences: [owner] };
     const text = recreation({ apiVersion: 'v1', kind: 'Pod', metadata });
-    assert.equal(text !== 'create it again', makes);
+    assert.equal(text !== 'recreate it', makes);
   });

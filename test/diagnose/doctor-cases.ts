@@ -237,7 +237,7 @@ export const rows: readonly Row[] = [
     what: 'web',
     broken: 'injection',
     says: /ServiceAccount\/.*adds Secret "good" to such pods/,
-    advice: /^Pod "web": create it again$/,
+    advice: /^Pod "web": recreate it$/,
   },
   {
     name: 'a copy that its profile does not bring',
@@ -261,7 +261,7 @@ export const rows: readonly Row[] = [
     what: 'web',
     broken: 'injection',
     says: /profile\/team adds Secret "good" to such pods/,
-    advice: /^Pod "web": create it again$/,
+    advice: /^Pod "web": recreate it$/,
   },
   {
     name: 'a Deployment whose pod was refused, and which lists nothing',
@@ -300,7 +300,7 @@ export const rows: readonly Row[] = [
     ],
     broken: 'injection',
     says: /^ServiceAccount\/.* adds Secret "good" to such pods, but pod "web" does not list it/,
-    advice: /^Pod "web": delete it; its ReplicaSet creates another$/,
+    advice: /^Pod "web": delete it, and its ReplicaSet creates another$/,
   },
   {
     name: 'a Deployment whose pod has an image that is not there',
@@ -318,7 +318,7 @@ export const rows: readonly Row[] = [
   ...(
     [
       ['x509: certificate signed by unknown authority', /does not trust the certificate of quay\.io/],
-      ['dial tcp 10.0.0.1:443: i/o timeout', /quay\.io did not answer in time/],
+      ['dial tcp 10.0.0.1:443: i/o timeout', /quay\.io did not respond in time/],
       [
         'toomanyrequests: you have reached your pull rate limit',
         /limits the rate of pulls/,

@@ -21,7 +21,7 @@ interface Row extends Case {
 
 const no = (reason: string, message: string) => ({ status: 'False', reason, message });
 const REPLICA_SET = { apiVersion: 'apps/v1', kind: 'ReplicaSet' };
-const ANOTHER = /^Pod "web": delete it; its ReplicaSet creates another$/;
+const ANOTHER = /^Pod "web": delete it, and its ReplicaSet creates another$/;
 
 const rows: readonly Row[] = [
   {
@@ -78,9 +78,9 @@ const rows: readonly Row[] = [
     name: 'a step of a pipeline',
     reason: 'its controller ends with it',
     owner: { apiVersion: 'tekton.dev/v1', kind: 'TaskRun' },
-    advice: /^Pod "web": create it again$/,
+    advice: /^Pod "web": recreate it$/,
   },
-  { name: 'nobody makes it', reason: 'no pod follows it', advice: /^Pod "web": create it again$/ },
+  { name: 'nobody makes it', reason: 'no pod follows it', advice: /^Pod "web": recreate it$/ },
 ];
 
 table(test, rows, ({ owner, injecting, live = true, advice }) => {
@@ -169,7 +169,7 @@ test('a bare pod with an own list is corrected in its manifest, by a list as it 
   );
   assert.equal(
     advice,
-    'Write imagePullSecrets: [{"name":"good"}] into the manifest of the Pod, and create it again',
+    'Write imagePullSecrets: [{"name":"good"}] into the manifest of the Pod, and recreate it',
   );
 });
 

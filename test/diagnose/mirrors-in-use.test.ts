@@ -66,7 +66,7 @@ const ROWS: readonly Row[] = [
     change: [digests(OLD)],
     code: 0,
     says: [
-      /^change nothing changes on nodes\n5 images in use: 0 change, 0 lose their last pull source, 0 gain a mirror without/,
+      /^change nodes stay unchanged\n5 images in use: 0 change, 0 lose their last pull source, 0 gain a mirror without/,
     ],
   },
   {
@@ -133,7 +133,7 @@ const ROWS: readonly Row[] = [
     reason: 'nodes keep what they have',
     change: [digests({ source: 'quay.io/ocp', mirrors: ['https://m.example.com'] })],
     code: 1,
-    says: [/would refuse this: nodes keep what they have\n5 images in use: 0 change/],
+    says: [/would reject this: nodes keep their configuration\n5 images in use: 0 change/],
   },
 ];
 
@@ -178,7 +178,7 @@ test('of a hosted cluster: mirror sets change its control plane, its HostedClust
     return JSON.parse((await cli(...args)).stdout);
   };
   const sets = await asked(digests({ ...OLD, mirrors: ['m.example.com/new'] }));
-  assert.equal(sets.change.summary, 'nothing changes on nodes');
+  assert.equal(sets.change.summary, 'nodes stay unchanged');
   assert.equal(sets.inUse.images, 2);
   assert.deepEqual(
     sets.inUse.changed.map(({ image: one, for: planes }) => [one, planes]),

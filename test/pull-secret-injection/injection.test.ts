@@ -177,12 +177,12 @@ const owned = (apiVersion: string, kind: string): object => ({
 });
 
 for (const [who, metadata, remedy] of [
-  ['nobody makes it again', {}, 'create it again'],
-  ['its controller ends with it', owned('tekton.dev/v1', 'TaskRun'), 'create it again'],
+  ['nobody makes it again', {}, 'recreate it'],
+  ['its controller ends with it', owned('tekton.dev/v1', 'TaskRun'), 'recreate it'],
   [
     'its controller makes another',
     owned('apps/v1', 'ReplicaSet'),
-    'delete it; its ReplicaSet creates another',
+    'delete it, and its ReplicaSet creates another',
   ],
   [
     'its Job counts it',

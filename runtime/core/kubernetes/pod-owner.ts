@@ -17,7 +17,7 @@ function replacesPods({ apiVersion, kind }: { readonly apiVersion: string; reado
 /** Advice on how to replace a pod; follows the pod as a clause of a sentence. */
 export function recreation({ metadata: { ownerReferences = [] } }: KubeObject): string {
   const owner = ownerReferences.find(({ controller }) => controller === true);
-  if (owner === undefined || !replacesPods(owner)) return 'create it again';
+  if (owner === undefined || !replacesPods(owner)) return 'recreate it';
   if (owner.kind === 'Job') return 'recreate its Job: a deleted pod counts against its back-off limit';
-  return `delete it; its ${owner.kind} creates another`;
+  return `delete it, and its ${owner.kind} creates another`;
 }

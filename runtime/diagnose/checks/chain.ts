@@ -86,10 +86,10 @@ function notInjected({ notInjected: missing, isPod, template }: DoctorInput): To
     };
   return {
     about,
-    message: `${lack} ${pod === undefined ? 'this one' : `pod "${pod}"`} does not list it: the pod is older, or was created while nothing injected`,
+    message: `${lack} ${pod === undefined ? 'this one' : `pod "${pod}"`} does not list it: the pod is older, or was created without injection`,
     advice:
       hindrance === undefined
-        ? `Pod "${pod ?? template.metadata.name}": ${first.remedy ?? 'create it again'}`
+        ? `Pod "${pod ?? template.metadata.name}": ${first.remedy ?? 'recreate it'}`
         : `A new pod would lack it too: ${hindrance}`,
   };
 }

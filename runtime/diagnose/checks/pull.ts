@@ -144,7 +144,7 @@ function shortName({ input: { written, image }, kubelet: { tried } }: Explained)
   const leak = carried ? ', each with the credential that the kubelet found for docker.io' : '';
   return {
     severity: carried ? 'warning' : 'info',
-    message: `"${written}" names no registry: CRI-O tries its unqualified-search-registries (on OpenShift registry.access.redhat.com, then docker.io), or follows an alias${leak}; the CRI-O part is for docker.io. From 1.34, CRI-O rejects the name when there is more than one such registry`,
+    message: `"${written}" has no registry: CRI-O tries its unqualified-search-registries (on OpenShift registry.access.redhat.com, then docker.io), or follows an alias${leak}; the CRI-O part is for docker.io. From 1.34, CRI-O rejects the name when there is more than one such registry`,
     advice: `Write ${image.domain}/${image.path}`,
   };
 }

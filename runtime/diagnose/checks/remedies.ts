@@ -69,7 +69,7 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
     'Wait, or raise registryPullQPS in the configuration of the kubelet',
   ],
   dns: ['the node cannot resolve the name {host}', 'Check that the DNS server of the node resolves {host}'],
-  timeout: ['{host} did not answer in time', 'Check the firewall and the proxy between the node and {host}'],
+  timeout: ['{host} did not respond in time', 'Check the firewall and the proxy between the node and {host}'],
   unreachable: [
     'the node cannot connect to {host}',
     'Check the name and port of {host}, and the routes of the node',
@@ -87,7 +87,7 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
     'Add the CA of {host} to the nodes (additionalTrustedCA of image.config.openshift.io/cluster, or the system store); a proxy that inspects TLS uses a CA of its own',
   ],
   'tls-name': [
-    'the certificate of {host} is for another name',
+    'the certificate of {host} is not valid for this name',
     'Install a certificate on {host} that lists its name as a SAN',
   ],
   'tls-expired': [

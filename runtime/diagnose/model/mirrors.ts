@@ -431,9 +431,9 @@ export function whatIf(cluster: ClusterObjects, applied: readonly KubeObject[]) 
     disruption,
     /** One sentence. */
     summary: next.refused
-      ? 'the Machine Config Operator would refuse this: nodes keep what they have'
+      ? 'the Machine Config Operator would reject this: nodes keep their configuration'
       : disruption === undefined
-        ? 'what nodes have now is not known: the present objects are refused'
+        ? 'the configuration of nodes is unknown: the Machine Config Operator rejects the existing objects'
         : summaryOf(disruption),
   };
 }
@@ -455,7 +455,7 @@ function replaced(objects: readonly KubeObject[], applied: readonly KubeObject[]
 }
 
 function summaryOf({ changedFiles, drain, reboot, because }: Disruption): string {
-  if (changedFiles.length === 0) return 'nothing changes on nodes';
+  if (changedFiles.length === 0) return 'nodes stay unchanged';
   const why = because === undefined ? '' : `: ${because}`;
   if (reboot) return `every node drains and reboots${why}`;
   return drain ? `every node drains and reloads CRI-O${why}` : 'nodes reload CRI-O, without a drain';
