@@ -63,7 +63,7 @@ const TABLE = {
     ),
     'removal-delay': duration({
       most: 30 * DAY_MS,
-      help: 'time after which a held removal proceeds; default: wait for confirmation',
+      help: 'time after which a held removal proceeds; if unset, it waits for confirmation',
     }),
     'confirm-removal': text({ value: 'HASH', help: 'confirm the held removal with this hash' }),
     restart: choice(['on-change', 'on-removal', 'never'], {
