@@ -11,9 +11,9 @@ const ALERTS: readonly Alert[] = [
     name: 'CredentialProviderFailing',
     expression: `sum by (node, instance) (rate(kubelet_credential_provider_plugin_errors_total{${PLUGIN}}[10m])) > 0`,
     for: '15m',
-    summary: 'The CRI-O credential provider fails on {{ $labels.node }}',
+    summary: 'The CRI-O credential provider is failing on {{ $labels.node }}',
     description:
-      'Pulls go on with the credentials of the node alone, so that mirrors which want a password of the namespace refuse them. Look at journalctl -t crio-credential-provider on the node: the last line of each run says what to do.',
+      "Pulls use only the node's credentials, so mirrors that require credentials of the namespace reject them. Run journalctl -t crio-credential-provider on the node: the last line of each run reports the fix.",
   },
   {
     name: 'CredentialProviderNotRolledOut',
@@ -21,15 +21,15 @@ const ALERTS: readonly Alert[] = [
     for: '1h',
     summary: 'Pool {{ $labels.pool }} does not get the configuration of the CRI-O credential provider',
     description:
-      'Look at PullStatus/criocredentialproviderconfig-cluster: one verdict per pool and per NodePool says what is missing. Kubelet and CRI-O 1.34 are needed on every node of a pool.',
+      'Look at PullStatus/criocredentialproviderconfig-cluster: its verdicts report what each pool and NodePool lacks. Kubelet and CRI-O 1.34 are required on every node of a pool.',
   },
   {
     name: 'CredentialProviderAuthFileLeft',
     expression: 'max by (instance) (pullwright_auth_file_oldest_seconds) > 2400',
     for: '10m',
-    summary: 'An auth file of the CRI-O credential provider lies unused on {{ $labels.instance }}',
+    summary: 'An auth file of the CRI-O credential provider is unused on {{ $labels.instance }}',
     description:
-      'It holds credentials of a namespace, and CRI-O removes it with the pull that it was made for. Either CRI-O does not look for such files, or pulls never reach it.',
+      'It contains credentials of a namespace, and CRI-O removes it after the pull. Either CRI-O does not read such files, or pulls never reach CRI-O.',
   },
 ];
 
@@ -39,16 +39,15 @@ const INSTALLER_ALERTS: readonly Alert[] = [
     expression: 'pullwright_installer_in_sync == 0',
     for: '1h',
     summary: 'The CRI-O credential provider is not installed as configured on {{ $labels.instance }}',
-    description:
-      'The node works on as it was. The reason is in pullwright_installer_state_info, in the log of the installer, and with "report" in the PullStatus of the node.',
+    description: `The node keeps its old configuration. For the reason, see pullwright_installer_state_info, the installer's log or, with "report", the node's PullStatus.`,
   },
   {
     name: 'CredentialProviderRolledBack',
     expression: 'increase(pullwright_installer_rollbacks_total[1h]) > 0',
     for: '0m',
-    summary: 'A kubelet did not come up with the CRI-O credential provider on {{ $labels.instance }}',
+    summary: 'A kubelet did not start with the CRI-O credential provider on {{ $labels.instance }}',
     description:
-      'The old drop-in is back and the kubelet runs with it; the same content is not tried again. journalctl -u kubelet on the node says why.',
+      'The kubelet runs with the old drop-in; the same content is not retried. For the reason, run journalctl -u kubelet on the node.',
   },
 ];
 

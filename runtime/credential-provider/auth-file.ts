@@ -345,7 +345,7 @@ function addOffer(byKey: Map<string, Offer[]>, offer: Offer): void {
 /** The entries of a Secret, or why it has none. */
 function entriesOf(secret: NamespacePullSecret): Iterable<JsonMember> | string {
   const name = BODY_KEY[secret.type];
-  if (name === undefined) return `type "${secret.type}" holds no registry credentials`;
+  if (name === undefined) return `type "${secret.type}" has no registry credentials`;
   if (secret.body === undefined) return `it has no key "${name}"`;
   const text = bodyText(secret.body);
   if (text === undefined) return `"${name}" is not base64`;

@@ -55,7 +55,7 @@ export const matchImagesSchema: z.ZodType<string[], string[]> = z
   .max(50)
   .superRefine(noDuplicates)
   .describe(
-    'Patterns of the images for which the kubelet calls the CRI-O credential provider: host with optional port and path, "*" for whole labels of the host, such as "*.example.io" or "registry.example.com:5000/team". Entries that a provider of the platform can match too are ignored and named in the conditions.',
+    'Patterns of the images for which the kubelet calls the CRI-O credential provider: host with optional port and path, "*" for whole labels of the host, such as "*.example.io" or "registry.example.com:5000/team". Entries that overlap with a platform provider are ignored and listed in the conditions.',
   )
   .meta({ 'x-kubernetes-list-type': 'set' });
 
@@ -63,19 +63,19 @@ export const matchImagesSchema: z.ZodType<string[], string[]> = z
 const condition = z
   .strictObject({
     lastTransitionTime: z.string().meta({ format: 'date-time' }).describe('When the status last changed.'),
-    message: z.string().max(32768).describe('What is the case, for a person.'),
+    message: z.string().max(32768).describe('Human-readable message.'),
     observedGeneration: z
       .int()
       .min(0)
       .meta({ format: 'int64' })
-      .describe('The generation of the object that the condition speaks of.')
+      .describe('The generation of the object that the condition is based on.')
       .optional(),
     reason: z
       .string()
       .min(1)
       .max(1024)
       .regex(/^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/)
-      .describe('What is the case, for a program.'),
+      .describe('Machine-readable reason.'),
     status: z.enum(['True', 'False', 'Unknown']).describe('True, False or Unknown.'),
     type: z
       .string()
@@ -105,12 +105,12 @@ const schema = z
           .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
           .optional(),
       })
-      .describe('What is the case.')
+      .describe('Current conditions.')
       .meta({ minProperties: 1 })
       .optional(),
   })
   .describe(
-    'Which images the kubelet asks the CRI-O credential provider for. There is one object, named "cluster". A change restarts the kubelets, pool by pool.',
+    'Images for which the kubelet calls the CRI-O credential provider. The only object is named "cluster". A change restarts the kubelets, pool by pool.',
   )
   .meta({
     'x-kubernetes-validations': [
@@ -193,6 +193,6 @@ export function nameFault({
   if (metadata.name === wanted) return undefined;
   return {
     path: 'metadata.name',
-    message: `is "${metadata.name}", expected "${wanted}": the API server refuses every other name`,
+    message: `is "${metadata.name}", expected "${wanted}": the API server rejects other names`,
   };
 }

@@ -132,14 +132,14 @@ function judge(pattern: string, others: readonly ProviderEntry[]): MatchImageVer
 /** Why no image can match a pattern that the CRD accepts. */
 function unusable(pattern: string): string | undefined {
   const parsed = parseSchemelessUrl(pattern);
-  if (!parsed.ok) return matchImageFault(pattern) ?? 'the kubelet cannot read it';
+  if (!parsed.ok) return matchImageFault(pattern) ?? 'the kubelet cannot parse it';
   const { labels, port, path } = parsed.url;
   if (labels.join('') === '') return 'it has no host';
   if (labels.length === 1 && labels[0] === '*')
-    return 'a lone star matches only hosts without a dot: name the host';
+    return '"*" alone matches only hosts without a dot: name the host';
   if (labels.some((label) => label.length > 63) || labels.join('.').length > 253)
     return 'a label of its host is longer than 63 characters, or the host longer than 253';
-  if (port !== '' && (Number(port) < 1 || Number(port) > 65535)) return `port ${port} does not exist`;
+  if (port !== '' && (Number(port) < 1 || Number(port) > 65535)) return `port ${port} is out of range`;
   if (/\/\/|\/\.\.?(\/|$)/.test(path)) return `no image has the path "${path}"`;
   return undefined;
 }

@@ -15,13 +15,13 @@ import {
 const namespaceSchema = z.strictObject({
   namespace: dnsLabel().describe('Namespace whose Secrets are offered to its pods'),
   ...optional({
-    serviceAccounts: z.array(dnsName()).min(1).describe('Whose pods pull; default: "default"'),
+    serviceAccounts: z.array(dnsName()).min(1).describe('ServiceAccount whose pods pull; default: "default"'),
     secrets: z
       .union([z.array(dnsName()).min(1), z.literal('inUse')])
       .describe(
-        'Only these may be read, by name; inUse: those that ServiceAccounts and pods name; default: all',
+        'Readable Secrets, by name; inUse: those that ServiceAccounts and pods reference; default: all',
       ),
-    readReferences: z.boolean().describe('Let pod and service account order contradicting secrets'),
+    readReferences: z.boolean().describe('Prefer conflicting Secrets in the order of pod and ServiceAccount'),
   }),
 });
 
@@ -51,14 +51,14 @@ const providerSchema = z.strictObject(
 
 export const schema = z.strictObject(
   optional({
-    matchImages: matchImagesSchema.describe('Patterns of images for which the kubelet asks the provider'),
-    crd: z.boolean().describe('Render the definition, for clusters that lack it'),
+    matchImages: matchImagesSchema.describe('Image patterns for which the kubelet calls the provider'),
+    crd: z.boolean().describe('Render the CustomResourceDefinition, for clusters without it'),
     nodeAccess: z.enum(['narrow', 'shipped', 'none']).describe('Roles that let nodes request tokens'),
     namespaces: z.array(namespaceSchema).describe('Whose service accounts may read their pull secrets'),
     alerts: z.boolean().describe('Render a PrometheusRule'),
-    createConfigNamespace: z.boolean().describe('Render Namespace openshift-config where it is missing'),
-    mode: z.enum(['auto', 'own', 'observe']).describe('Beside the Machine Config Operator'),
-    secretAnnotation: z.boolean().describe('Hand the annotation with secret names over to the provider'),
+    createConfigNamespace: z.boolean().describe('Render Namespace openshift-config if missing'),
+    mode: z.enum(['auto', 'own', 'observe']).describe('Reconciler for the Machine Config Operator'),
+    secretAnnotation: z.boolean().describe('Pass the annotation with Secret names to the provider'),
     provider: providerSchema.describe("Options of our executable, as args in the kubelet's file"),
     executable: z
       .strictObject(
@@ -69,23 +69,23 @@ export const schema = z.strictObject(
             .describe('Pools of the Machine Config Operator; none for hosted clusters'),
         }),
       )
-      .describe('Put our executable on nodes of OpenShift, in place of the one that OpenShift brings'),
+      .describe("Install Pullwright's executable on OpenShift nodes, replacing OpenShift's own"),
     installer: z
       .strictObject(
         optional({
-          nodeSelector: z.record(z.string(), z.string()).describe('Nodes that get it'),
+          nodeSelector: z.record(z.string(), z.string()).describe('Nodes to install on'),
           restartWindowSeconds: z
             .int()
             .min(0)
             .max(86_400)
-            .describe('Spread the restarts of kubelets over so many seconds'),
+            .describe('Spread kubelet restarts over this many seconds'),
           report: z.boolean().describe('Write a PullStatus and Events about each node'),
           metrics: z
             .boolean()
             .describe('Let Prometheus read /metrics of each installer, on the address of its node'),
           uninstall: z
             .boolean()
-            .describe('Take everything back from the nodes; remove the installer when all pods are ready'),
+            .describe('Uninstall from the nodes; remove the installer when all its pods are ready'),
         }),
       )
       .describe(
@@ -108,14 +108,14 @@ export function mistakes(
     installer !== undefined &&
       !isStandalone && {
         path: ['installer'],
-        text: `${expected}: nodes of hosted clusters take the ConfigMap of their NodePools`,
+        text: `${expected}: nodes of hosted clusters use the ConfigMap of their NodePools`,
       },
     executable !== undefined &&
       isStandalone !== (executable.pools !== undefined) && {
         path: ['executable', 'pools'],
         text: isStandalone
           ? 'expected the names of pools of the Machine Config Operator'
-          : `the cluster is of kind ${kind}, which has no pools, expected none: all NodePools take it that refer to its ConfigMap`,
+          : `the cluster is of kind ${kind}, which has no pools, expected none: every NodePool that references its ConfigMap uses it`,
       },
     ...namespaces.map(
       ({ secrets }, index) =>
@@ -135,7 +135,7 @@ export function mistakes(
       installer === undefined &&
       executable === undefined && {
         path: ['provider'],
-        text: 'only our own executable knows these options: set installer, or executable on OpenShift',
+        text: "only Pullwright's executable supports these options: set installer, or executable on OpenShift",
       },
   ];
   return found.filter((one) => one !== false);

@@ -199,7 +199,7 @@ function fileOfUnit(
   }
   return {
     platform,
-    unclear: `its kubelet reads "${config}" already, where "${platform.path}" is what its platform says: to render that would take the providers in the present file away. Correct the platform in Infrastructure/cluster`,
+    unclear: `its kubelet reads "${config}" already, where "${platform.path}" is what its platform says: rendering that would remove the providers in its current file. Correct the platform in Infrastructure/cluster`,
   };
 }
 
@@ -244,7 +244,7 @@ const WITH_VARIABLE: ReadonlySet<string> = new Set(['BareMetal', 'OpenStack', 'V
 export function unreachable(reader: Reader, { platform, nodePools }: Target): string | undefined {
   const type = platformOf(reader) ?? 'None';
   if (nodePools.length === 0 || platform.isKnownToKubelet || WITH_VARIABLE.has(type)) return undefined;
-  return `the kubelet's unit on platform ${type} is not known to read ${CREDENTIAL_PROVIDER.dropInVariable}, and the unit of a hosted cluster cannot be seen from here: look at the flags of a kubelet before you rely on it`;
+  return `the kubelet's unit on platform ${type} may not read ${CREDENTIAL_PROVIDER.dropInVariable}, and units of a hosted cluster are not visible here: check the flags of a kubelet first`;
 }
 
 // The NodePools of a hosted cluster: whether they refer to our ConfigMap, versions of their nodes, state of the rollout.

@@ -18,10 +18,10 @@ export const PROVIDER_FLAGS = {
     kind: 'paths',
     help: 'folders of drop-ins, separated by commas',
   },
-  authDir: { flag: 'auth-dir', kind: 'path', help: 'folder that CRI-O takes auth files from' },
+  authDir: { flag: 'auth-dir', kind: 'path', help: 'directory where CRI-O reads auth files' },
   globalAuthFile: { flag: 'global-auth-file', kind: 'path', help: "the node's own auth file" },
   apiServerEnv: { flag: 'apiserver-env', kind: 'path', help: 'file with KUBERNETES_SERVICE_HOST and _PORT' },
-  caFile: { flag: 'ca-file', kind: 'path', help: 'CA of the API server, and no other' },
+  caFile: { flag: 'ca-file', kind: 'path', help: 'the only trusted CA of the API server' },
   kubeconfigs: {
     flag: 'kubeconfig',
     kind: 'paths',
@@ -31,10 +31,10 @@ export const PROVIDER_FLAGS = {
   // Keeps images that were pulled with a namespace's credentials from other ServiceAccounts on the node.
   keepImagesPrivate: { flag: 'keep-images-private', kind: 'boolean', help: 'true or false' },
   // The kubelet delays the start of a container for as long.
-  budgetMs: { flag: 'budget-ms', kind: 'milliseconds', help: 'for asking the API server, 100 to 55000' },
+  budgetMs: { flag: 'budget-ms', kind: 'milliseconds', help: 'timeout for the API server, 100 to 55000' },
   // Without a socket there, nothing is sent.
   journalSocket: { flag: 'journal-socket', kind: 'path', help: 'socket of the journal' },
-  verbose: { flag: 'verbose', kind: 'boolean', help: 'true or false: a line for every source' },
+  verbose: { flag: 'verbose', kind: 'boolean', help: 'true or false: log every pull source' },
 } as const;
 
 /** Type of the value of each kind of flag. */
@@ -198,7 +198,7 @@ function textIfThere(path: string, readConfig: (path: string) => string): string
     return readConfig(path);
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw new UsageError(`Cannot read the config file "${path}": it is there, and cannot be read`);
+    throw new UsageError(`Cannot read the config file "${path}": it exists but is unreadable`);
   }
 }
 

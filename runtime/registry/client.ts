@@ -122,12 +122,12 @@ export class RegistryClient {
     if (challenge === undefined)
       throw new RegistryError(
         'Invalid',
-        `"${domain}" asks for a credential and does not say which kind: expected Basic or Bearer`,
+        `"${domain}" requires a credential of unknown scheme: must be Basic or Bearer`,
       );
     if (challenge.scheme === 'basic') {
       const basic = credential?.basic;
       if (basic === undefined)
-        throw new RegistryError('Invalid', `"${domain}" asks for a credential and there is none for it`);
+        throw new RegistryError('Invalid', `"${domain}" requires a credential, and none is configured`);
       return redact(`Basic ${reveal(basic)}`);
     }
     const token = await fetchToken(this.#options.transport, {
@@ -178,21 +178,21 @@ export class RegistryClient {
         throw new RegistryError(
           'Invalid',
           withCredential
-            ? `"${domain}" does not take the credential for "${repository}": ${what}`
-            : `"${domain}" asks for a credential for "${repository}" and there is none: ${what}`,
+            ? `"${domain}" rejects the credential for "${repository}": ${what}`
+            : `"${domain}" requires a credential for "${repository}", none found: ${what}`,
         );
       case 403:
-        throw new RegistryError('Forbidden', `"${domain}" does not allow to pull "${repository}": ${what}`);
+        throw new RegistryError('Forbidden', `"${domain}" denies pulling "${repository}": ${what}`);
       case 404:
         throw new RegistryError('NotFound', `"${repository}" not found (manifest unknown): ${what}`);
       case 429:
         throw new RegistryError(
           'RateLimited',
-          `"${domain}" asks to wait${waitMs === undefined ? '' : ` ${Math.ceil(waitMs / 1000)} s`}: ${what}`,
+          `"${domain}" limits the request rate${waitMs === undefined ? '' : `, retry after ${Math.ceil(waitMs / 1000)} s`}: ${what}`,
           waitMs === undefined ? undefined : Math.ceil(waitMs / 1000),
         );
       default:
-        throw new RegistryError('Unreachable', `"${domain}" answers ${what}`);
+        throw new RegistryError('Unreachable', `"${domain}" returned ${what}`);
     }
   }
 }

@@ -36,7 +36,7 @@ export async function probe(
     return { reference, verdict: 'Valid', message: digest, digest };
   } catch (error) {
     if (!(error instanceof RegistryError))
-      return { reference, verdict: 'Unreachable', message: 'no answer that can be read' };
+      return { reference, verdict: 'Unreachable', message: 'unreadable response' };
     const { failure, message, retryAfterSeconds, silence } = error;
     return {
       reference,
@@ -166,7 +166,7 @@ async function answer(question: Question, run: Run): Promise<ProbeResult> {
   const host = parsed.ok ? parsed.reference.domain : '';
   const fingerprint = credential?.fingerprint ?? '';
   const known = run.memory.get(host, fingerprint);
-  if (known !== undefined) return { ...known, reference, message: `${known.message} (not asked again)` };
+  if (known !== undefined) return { ...known, reference, message: `${known.message} (cached result)` };
   const result = await probe(clientFor(credential, run), reference, run.options.signal);
   run.memory.set(host, fingerprint, result);
   return result;

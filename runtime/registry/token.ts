@@ -68,9 +68,9 @@ export async function fetchToken(transport: RegistryTransport, request: TokenReq
   if (response.status === 200) return readToken(response, request.domain);
   response.discard();
   const wanted = request.credential === undefined ? 'an anonymous token' : 'a token';
-  const text = `the token service "${url.host}" of "${request.domain}" does not give ${wanted}: ${response.status}`;
+  const text = `the token service "${url.host}" of "${request.domain}" did not return ${wanted}: ${response.status}`;
   if (response.status >= 300 && response.status < 400)
-    throw new RegistryError('Refused', `${text}, a redirect, and a credential goes to no target of one`);
+    throw new RegistryError('Refused', `${text}: credentials are never sent to a redirect target`);
   if (response.status === 401) throw new RegistryError('Invalid', text);
   if (response.status === 403) throw new RegistryError('Forbidden', text);
   if (response.status === 429) {
@@ -85,7 +85,7 @@ function realmOf(realm: string, domain: string, transport: RegistryTransport): U
   const own = url?.protocol === 'http:' && url.host === domain && transport.isPlain(domain);
   if (url !== undefined && url.username === '' && url.password === '' && (url.protocol === 'https:' || own))
     return url;
-  throw new RegistryError('Refused', `"${domain}" names a token service that is not an https URL`);
+  throw new RegistryError('Refused', `"${domain}" names a token service whose URL is not https`);
 }
 
 function formOf(
@@ -123,7 +123,7 @@ async function readToken(response: Response, domain: string): Promise<Token> {
   const { token, access_token: access, expires_in: seconds } = recordOf(jsonOf(text));
   const value = typeof token === 'string' && token !== '' ? token : access;
   if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value))
-    throw new RegistryError('Damaged', `the token service of "${domain}" answers without a token`);
+    throw new RegistryError('Damaged', `the token service of "${domain}" returned no token`);
   return { value: redact(value), seconds: typeof seconds === 'number' && seconds > 0 ? seconds : 60 };
 }
 

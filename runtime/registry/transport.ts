@@ -69,11 +69,11 @@ export function registryGuard(policy: AddressPolicy | undefined): AddressGuard {
       return policy?.chosenBy === 'tenant'
         ? new RegistryError(
             'NotAsked',
-            `"${host}" has an address that is private, loopback, link-local or a metadata service, which names of tenants may not lead to: allow the host or the network if it is meant`,
+            `"${host}" has an address that is private, loopback, link-local or a metadata service: denied for names chosen by tenants; allow the host or network if intended`,
           )
         : new RegistryError(
             'Refused',
-            `"${host}" has the address ${address}, which is loopback, link-local or a metadata service: allow the host if it is meant`,
+            `"${host}" has the address ${address}, which is loopback, link-local or a metadata service: allow the host if intended`,
           );
     },
   };
@@ -172,9 +172,12 @@ export class RegistryTransport {
       case 'Aborted':
         return new RegistryError('Unreachable', `"${host}" did not answer in time${way}`);
       case 'CertificateNotTrusted':
-        return new RegistryError('Untrusted', `the certificate of "${host}" does not verify: ${error.code}`);
+        return new RegistryError(
+          'Untrusted',
+          `the certificate of "${host}" failed verification: ${error.code}`,
+        );
       case 'TlsFailed':
-        return new RegistryError('Untrusted', `"${host}" does not speak TLS as expected: ${error.code}`);
+        return new RegistryError('Untrusted', `"${host}" failed the TLS handshake: ${error.code}`);
       case 'RedirectRefused':
         return new RegistryError('Refused', `"${host}" is not contacted: ${error.message}`);
       case 'TlsWanted':
@@ -206,7 +209,7 @@ export async function readLimited(response: Response, limit: number): Promise<Ui
     const large = error instanceof HttpError && error.failure === 'AnswerTooLarge';
     throw new RegistryError(
       'Damaged',
-      large ? `the answer is longer than ${limit} bytes` : 'the answer breaks off before its end',
+      large ? `the response is longer than ${limit} bytes` : 'the response is incomplete',
     );
   }
 }
@@ -237,5 +240,5 @@ export function checkedBytes(bytes: Uint8Array, wanted: string | undefined): str
 function algorithmOf(digest: string): 'sha256' | 'sha384' | 'sha512' {
   const [algorithm = ''] = digest.split(':');
   if (algorithm === 'sha256' || algorithm === 'sha384' || algorithm === 'sha512') return algorithm;
-  throw new RegistryError('Damaged', `"${algorithm.slice(0, 20)}" is not a digest that we can check`);
+  throw new RegistryError('Damaged', `"${algorithm.slice(0, 20)}" is an unsupported digest`);
 }

@@ -132,7 +132,7 @@ test('a Role with get and names needs the annotation and nothing else', async ()
   // The file of this account waits for its pull: a denial removes no file, and the response keeps the image private.
   const without = await run(token);
   assert.equal(without.code, 0, without.stderr);
-  assert.match(without.stderr, /Going on with the node's own auth file: .*secrets is forbidden/);
+  assert.match(without.stderr, /Using the node's auth file: .*secrets is forbidden/);
   assert.equal(Object.keys(JSON.parse(without.stdout).auth).length, 1);
   assert.equal(credential(node, 'named'), 'u:b');
   const [file = ''] = Object.keys(authFiles(node)).filter((name) => name.startsWith('named'));

@@ -85,7 +85,7 @@ const untrusted: Cases<Untrusted> = [
   [
     'CA file of no certificate',
     'PEM around nothing',
-    /cannot be reached/,
+    /is unreachable/,
     mine,
     '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
   ],
@@ -105,8 +105,8 @@ cases<Untrusted>(test, untrusted, async (says, certificates, ca = certificates.c
 type Broken = [mode: number | string, says: RegExp];
 
 const broken: Cases<Broken> = [
-  ['no answer', 'the budget ends it', 'hang', /no answer within the budget/],
-  ['reset', 'twice', 'reset', /cannot be reached: the connection was lost/],
+  ['no answer', 'the budget ends it', 'hang', /request timed out/],
+  ['reset', 'twice', 'reset', /is unreachable: the connection was lost/],
   ['reset within the answer', 'half a list is no list', 'torn', /closed during the response/],
   ['errors', 'the message is passed on', 500, /Internal error occurred: boom/],
 ];
@@ -148,7 +148,7 @@ test('what is no TLS is refused, and the token is not sent to it', async () => {
     });
     const ran = await call(node, 'team-a');
     assert.equal(ran.code, 0, ran.stderr);
-    assert.match(ran.stderr, /cannot be reached/);
+    assert.match(ran.stderr, /is unreachable/);
     node.remove();
     await new Promise((resolve) => server.close(resolve));
   }

@@ -102,7 +102,7 @@ test('prints by meaning what would be written and restarted, and writes nothing'
         ' +--image-credential-provider-bin-dir: none -> /opt/plugins',
         'would reload  systemd',
         'would restart kubelet\\.service',
-        ' +when it does not stay up, three times, the old drop-in is put back',
+        ' +after three failed starts, the old drop-in is restored',
         'ignored: 123\\.dkr\\.ecr\\.eu-west-1\\.amazonaws\\.com: images that match it can also match .* of provider "ecr"\n$',
       ].join('\n'),
     ),

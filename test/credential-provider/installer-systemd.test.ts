@@ -314,7 +314,7 @@ scene(
     const agent = node.run(['--once', '--provider-arg=--ca-file=/nowhere.crt']);
     assert.equal(await agent.ended, 1);
     assert.equal(agent.reason(), 'ProviderFails');
-    assert.match(agent.text(), /no CA to verify the API server with in \/nowhere\.crt/);
+    assert.match(agent.text(), /no CA found in \/nowhere\.crt/);
     assert.equal(await node.run(['--once']).ended, 0);
     const looking = node.run();
     await inSync(looking);

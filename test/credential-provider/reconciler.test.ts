@@ -188,7 +188,7 @@ test('options that do not exist are named', () => {
   );
 });
 
-test('an old kubelet holds back its pool alone, and what is rendered stays', () => {
+test('an old kubelet holds back its pool alone, and rendered objects stay', () => {
   const {
     configs,
     outcome: result,

@@ -155,7 +155,7 @@ test('--probe asks with the pull secret of the cluster, and says where it may no
     cli(...args, ...trust, '--kubeconfig', user.kubeconfig),
   ]);
   assert.match(ran.stdout, /Valid: sha256:/, ran.stderr);
-  assert.match(without.stdout, /Invalid: .*asks for a credential/, without.stderr);
+  assert.match(without.stdout, /Invalid: .*requires a credential/, without.stderr);
   assert.match(without.stderr, /warning: Cannot get "Secret\/openshift-config\/pull-secret"/);
   assert.doesNotMatch(ran.stdout + ran.stderr + without.stdout + without.stderr, new RegExp(AUTH));
 });

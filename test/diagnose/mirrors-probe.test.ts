@@ -72,7 +72,7 @@ table(
       reason: 'no node sends it to a mirror',
       objects: [MIRRORS, secret('web', 'pull')],
       args: [],
-      says: /Invalid: .*asks for a credential/,
+      says: /Invalid: .*requires a credential/,
     },
   ],
   async ({ objects, args, says }) => {

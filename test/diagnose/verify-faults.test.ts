@@ -33,7 +33,7 @@ const faults: readonly Fault[] = [
     reason: 'it is wrong',
     handle: (_, response) => wants(response, 'Basic realm="x"'),
     verdict: 'Invalid',
-    says: /does not take the credential/,
+    says: /rejects the credential/,
   },
   {
     name: '401 to a token that has ended',
@@ -48,7 +48,7 @@ const faults: readonly Fault[] = [
     reason: 'right, and not enough',
     handle: (_, response) => response.writeHead(403).end(),
     verdict: 'Forbidden',
-    says: /does not allow to pull/,
+    says: /denies pulling/,
   },
   {
     name: '404',
@@ -62,7 +62,7 @@ const faults: readonly Fault[] = [
     reason: 'too many questions',
     handle: (_, response) => response.writeHead(429, { 'retry-after': '7' }).end(),
     verdict: 'RateLimited',
-    says: /asks to wait/,
+    says: /limits the request rate/,
   },
   {
     name: 'a token service without TLS elsewhere',

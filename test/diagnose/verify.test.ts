@@ -81,7 +81,7 @@ test('a right, a wrong and an absent credential at a real registry and its mirro
     ],
   );
   const text = (await verify('--all-in-use', '--from', from, ...allow(source.host, mirror.host))).stdout;
-  assert.match(text, /Invalid .* does not take the credential/);
+  assert.match(text, /Invalid .* rejects the credential/);
   assert.match(text, /Broken .*shop\/web:2 .*used by Deployment\/shop\/alone/);
   assert.match(text, /2 images: 1 can be pulled, 1 cannot; credentials: 1 Invalid, 1 NotFound, 1 Valid/);
 });
@@ -112,7 +112,7 @@ test('a redirect gets no credential, and a certificate of others none either', a
   const untrusted = report.images.find(({ image }) => image.startsWith(stranger.host))?.attempts[0];
   assert.match(
     `${untrusted?.verdict}: ${untrusted?.message}`,
-    /Unreachable: the certificate of .* does not verify/,
+    /Unreachable: the certificate of .* failed verification/,
   );
 });
 

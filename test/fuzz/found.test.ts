@@ -78,7 +78,7 @@ const rows: readonly Row[] = [
     reason: 'it was endless',
     parser: 'challenge, redirect and refusal of a registry',
     text: '9'.repeat(400),
-    says: /asks to wait 1000000000 s: 429/,
+    says: /limits the request rate, retry after 1000000000 s: 429/,
   },
   {
     name: 'an invocation that is no bytes',

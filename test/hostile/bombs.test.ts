@@ -72,7 +72,7 @@ table(
       name: 'a manifest of 100 MB',
       reason: 'four megabytes hold any',
       answer: { body: `{"a":"${'x'.repeat(100_000_000)}"}` },
-      says: /the answer is longer than 4194304 bytes/,
+      says: /the response is longer than 4194304 bytes/,
     },
     {
       name: 'a ring of redirects',
@@ -99,7 +99,7 @@ table(
       name: 'challenges of a kind that we do not know',
       reason: 'as many as a header holds',
       answer: { status: 401, headers: { 'www-authenticate': 'Foo realm="a", '.repeat(900) } },
-      says: /does not say which kind/,
+      says: /credential of unknown scheme/,
     },
   ] satisfies readonly { name: string; reason: string; answer: Answer; says: RegExp }[],
   async ({ answer, says }: { readonly answer: Answer; readonly says: RegExp }) => {

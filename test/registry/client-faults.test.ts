@@ -16,14 +16,14 @@ const FAULTS: readonly Fault[] = [
     name: '401 without challenge',
     handle: (_, response) => response.writeHead(401).end(),
     failure: 'Invalid',
-    says: /does not say which kind/,
+    says: /credential of unknown scheme/,
   },
   {
     name: '401 again',
     reason: 'the credential is wrong',
     handle: (_, response) => challenge(response, 'Basic realm="x"'),
     failure: 'Invalid',
-    says: /does not take the credential/,
+    says: /rejects the credential/,
   },
   {
     name: '403',
@@ -43,7 +43,7 @@ const FAULTS: readonly Fault[] = [
     reason: 'says when to come back',
     handle: (_, response) => response.writeHead(429, { 'retry-after': '17' }).end(),
     failure: 'RateLimited',
-    says: /asks to wait 17 s: 429/,
+    says: /limits the request rate, retry after 17 s: 429/,
   },
   {
     name: '429 until a date',
@@ -51,7 +51,7 @@ const FAULTS: readonly Fault[] = [
     handle: (_, response) =>
       response.writeHead(429, { 'retry-after': new Date(Date.now() + 17_000).toUTCString() }).end(),
     failure: 'RateLimited',
-    says: /asks to wait 1?\d s: 429/,
+    says: /limits the request rate, retry after 1?\d s: 429/,
   },
   {
     name: '429 of the token service',
@@ -61,14 +61,14 @@ const FAULTS: readonly Fault[] = [
       else challenge(response, `Bearer realm="https://${request.host}/token"`);
     },
     failure: 'RateLimited',
-    says: /the token service .* does not give a token: 429/,
+    says: /the token service .* did not return a token: 429/,
   },
   {
     name: '500',
     reason: 'the registry is broken',
     handle: (_, response) => response.writeHead(500).end('<html>stack trace</html>'),
     failure: 'Unreachable',
-    says: /answers 500$/,
+    says: /returned 500$/,
   },
   {
     name: 'another manifest than asked for',
@@ -84,7 +84,7 @@ const FAULTS: readonly Fault[] = [
       setImmediate(() => response.destroy());
     },
     failure: 'Damaged',
-    says: /breaks off/,
+    says: /is incomplete/,
   },
   {
     name: 'a manifest without end',
@@ -135,14 +135,14 @@ const FAULTS: readonly Fault[] = [
     reason: 'it would get the credential in clear',
     handle: (_, response) => challenge(response, 'Bearer realm="http://example.com/token"'),
     failure: 'Refused',
-    says: /not an https URL/,
+    says: /URL is not https/,
   },
   {
     name: 'a realm with a user',
     reason: 'invalid URL that is meant',
     handle: (_, response) => challenge(response, 'Bearer realm="https://user:pw@example.com/token"'),
     failure: 'Refused',
-    says: /not an https URL/,
+    says: /URL is not https/,
   },
 ];
 

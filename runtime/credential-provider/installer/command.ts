@@ -21,37 +21,37 @@ const UNIT_PATH = '/etc/systemd/system:/run/systemd/system:/usr/lib/systemd/syst
 const TABLE = {
   name: 'install-provider',
   about: [
-    'Puts executable, kubelet file and systemd drop-in of the credential provider on this node, for the entries of CRIOCredentialProviderConfig/cluster, and restarts the kubelet. When the kubelet does not come up, the old drop-in is put back. Nothing is written unless the node runs kubelet and CRI-O 1.34 or newer and the kubelet would take the file, nor on nodes that the Machine Config Operator manages.',
+    'Installs the credential provider on this node (executable, kubelet configuration, systemd drop-in) for the entries of CRIOCredentialProviderConfig/cluster, and restarts the kubelet. If the kubelet does not start, the old drop-in is restored. The node must run kubelet and CRI-O 1.34 or newer, and the kubelet must accept the file. Nodes that the Machine Config Operator manages are skipped.',
   ],
   flags: {
-    root: folder({ default: '', help: "where the host's files are mounted; without it, this is the host" }),
+    root: folder({ default: '', help: "mount point of the host's file system; if unset, /" }),
     'unit-path': text({
       value: 'DIRS',
       completes: 'folders',
       touches: 'reads',
       default: UNIT_PATH,
-      help: 'folders of units, colons between',
+      help: 'unit directories, separated by colons',
     }),
     'drop-in-dir': folder({
       touches: 'writes',
-      help: 'where the drop-in goes; without it, /etc/systemd/system/<--unit>.d',
+      help: 'directory of the drop-in; if unset, /etc/systemd/system/<--unit>.d',
     }),
     'config-dir': folder({
       touches: 'writes',
       default: '/etc/kubernetes/credential-providers',
-      help: "where the kubelet's file goes",
+      help: "directory of the kubelet's file",
     }),
     'state-dir': folder({
       touches: 'writes',
-      help: 'journal of the change; without it, <--config-dir>/.pullwright',
+      help: 'journal of the change; if unset, <--config-dir>/.pullwright',
     }),
     'bin-dir': folder({
       touches: 'writes',
-      help: `folder of plugins; without it, the kubelet's present one, else /usr/libexec/kubelet-image-credential-provider-plugins`,
+      help: `plugin directory; if unset, the kubelet's current one, else /usr/libexec/kubelet-image-credential-provider-plugins`,
     }),
-    executable: file({ help: 'what is copied there; without it, this program' }),
+    executable: file({ help: 'program to install; if unset, this one' }),
     'secret-annotation': toggle({
-      help: 'hand pullwright.dev/image-pull-secrets of service accounts over to the provider',
+      help: 'pass the ServiceAccount annotation pullwright.dev/image-pull-secrets to the provider',
     }),
     'provider-arg': several(
       text({
@@ -65,13 +65,13 @@ const TABLE = {
     'auth-dir': folder({
       default: '/etc/crio/auth',
       touches: 'writes',
-      help: "CRI-O's auth files; what no pull takes is removed",
+      help: "CRI-O's auth files; unused ones are removed",
     }),
-    uninstall: toggle({ help: 'uninstall instead; sends no request to the API server' }),
+    uninstall: toggle({ help: 'uninstall; sends no request to the API server' }),
     'take-over': toggle({
-      help: 'also where the Machine Config Operator manages the node, or Pullwright did not write the drop-in',
+      help: 'install even if the Machine Config Operator manages the node, or another program owns the drop-in',
     }),
-    'dry-run': toggle({ help: 'print what would be done, and touch nothing: 0 nothing, 1 something' }),
+    'dry-run': toggle({ help: 'print the changes without applying them; exit 0: none, 1: some' }),
     ...ONCE_FLAGS,
   },
   examples: ['pullwright install-provider --root /host --dry-run'],

@@ -63,7 +63,7 @@ export function installerGauges(
   const record = readRecord(recordFile(places));
   const verdicts = plan?.ok === true ? plan.verdicts : [];
   const rendered = verdicts.filter(({ verdict }) => verdict === 'Rendered').length;
-  const entries = 'Entries of CRIOCredentialProviderConfig/cluster, by what became of them';
+  const entries = 'Entries of CRIOCredentialProviderConfig/cluster, by verdict';
   const gauge = (sample: string, help: string, value: number): Gauge => ({ sample, help, value });
   return [
     gauge(`pullwright_installer_state_info{reason="${reason}"}`, 'Last result, as in /readyz', 1),
@@ -115,7 +115,7 @@ function removeAll(
 function removeExecutable(path: string, sha256: string, log: Logger): void {
   if (!existsSync(path)) return;
   if (digestOf(path) === sha256) removeFile(path);
-  else log.warn('Executable kept: another program has replaced it', { file: path });
+  else log.warn('Executable not removed: another program replaced it', { file: path });
 }
 
 /** Settings of the installer. Times are milliseconds. */
@@ -127,7 +127,7 @@ export interface InstallerSettings extends SourceOptions, DaemonSettings {
 const UNINSTALLED: NodeState = {
   ready: true,
   reason: 'Uninstalled',
-  message: 'Nothing of the installer is left',
+  message: 'The installer is removed',
 };
 
 /** Runs until the signal; with `once` until there is nothing to do. Returns 0 when in sync or stopped by the signal. */
@@ -176,7 +176,7 @@ const TRYING: NodeState = {
   ready: false,
   busy: true,
   reason: 'Trying',
-  message: 'The kubelet has the file; the executable is being run on the node',
+  message: 'The kubelet uses the file; testing the executable on the node',
 };
 
 /** Verifies at each pass that the installed provider works; only then is the node in sync. */
@@ -308,7 +308,9 @@ async function keepFresh(
 ): Promise<void> {
   const changes = new Wake([], clock);
   const failed = (error: unknown): void =>
-    log.warn('Cannot watch CRIOCredentialProviderConfig: it is polled', { error: describeError(error) });
+    log.warn('Cannot watch CRIOCredentialProviderConfig: falling back to polling', {
+      error: describeError(error),
+    });
   const changed = (): void => changes.notice();
   const state = (now: InformerState): void => (now.is === 'failing' ? failed(now.error) : undefined);
   const sink = { replace: changed, set: changed, delete: changed, state };

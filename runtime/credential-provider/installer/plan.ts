@@ -94,7 +94,7 @@ export function managedBy({ metadata }: KubeObject, marks: readonly string[]): s
     const value = metadata.annotations?.[key];
     if (value !== undefined) return `${operator} (annotation ${key} is "${String(value)}")`;
   }
-  return marks[0] === undefined ? undefined : `${operator} (it has the file ${marks[0]})`;
+  return marks[0] === undefined ? undefined : `${operator} (found file ${marks[0]})`;
 }
 
 /** A drop-in without effect. */
@@ -143,14 +143,14 @@ export function placeOf(input: PlaceInput): FlagVariable | PlaceRefusal {
     return refusedPlace(
       'NoKubeletUnit',
       'no systemd unit of the kubelet has an ExecStart line',
-      'Set --unit and --unit-path to where it is',
+      'Set --unit and --unit-path to that unit',
     );
   const place = flagVariable(settings, environment, command);
   if (place === undefined)
     return refusedPlace(
       'NoPlaceForFlags',
-      "the command of the kubelet's unit takes flags from no variable, and repeating it would leave a kubelet that does not start when the unit changes",
-      'Put $KUBELET_EXTRA_ARGS at the end of its ExecStart, as kubeadm does, or give the two flags by hand',
+      "the command of the kubelet's unit expands no variable, and a copied command would break the kubelet when the unit changes",
+      'Put $KUBELET_EXTRA_ARGS at the end of its ExecStart, as kubeadm does, or set the two flags manually',
     );
   return lateDropIn(unit, place) ?? misread(input, place) ?? place;
 }
@@ -179,8 +179,8 @@ function misread(
   if ((known ?? '') === (read ?? '')) return undefined;
   return refusedPlace(
     'UnitNotUnderstood',
-    `systemd has another value for ${name} than its files seem to say`,
-    `Look at "systemctl show -P Environment ${basename(unit[0]?.path ?? '')}", and set ${name} on one line in plain quotes`,
+    `systemd's value of ${name} differs from its unit files`,
+    `Run "systemctl show -P Environment ${basename(unit[0]?.path ?? '')}", and set ${name} on one line in plain quotes`,
   );
 }
 
@@ -215,7 +215,7 @@ export function planInstall(input: InstallInput): InstallPlan {
     return refusedPlace(
       'ManagedElsewhere',
       manager,
-      'Leave this node out of nodeSelector: the reconciler renders MachineConfigs for such nodes. --take-over installs all the same',
+      'Exclude this node in nodeSelector: the reconciler renders MachineConfigs for such nodes. --take-over installs anyway',
     );
   // Removal must work on every node, even where an installation is refused.
   if (input.matchImages.length === 0) return planNodeUninstall(presentDropIn, binDirOf(input), takeOver);
@@ -223,7 +223,7 @@ export function planInstall(input: InstallInput): InstallPlan {
     return refusedPlace(
       'ForeignDropIn',
       `Pullwright did not write the drop-in "${basename(CREDENTIAL_PROVIDER.dropIn)}"`,
-      'Remove it when nothing needs it; --take-over replaces it, and puts it back when the kubelet does not come up',
+      'Remove it if unused; --take-over replaces it, and restores it if the kubelet does not start',
     );
   return planEntries(input);
 }
@@ -233,8 +233,8 @@ function planEntries(input: InstallInput): InstallPlan {
   if (old !== undefined)
     return refusedPlace(
       'UnsupportedVersion',
-      `kubelet and CRI-O 1.34 are needed, there is ${old}`,
-      'Upgrade the node: an older kubelet refuses the file and does not start',
+      `kubelet and CRI-O 1.34 are required, found ${old}`,
+      'Upgrade the node: an older kubelet rejects the file and does not start',
     );
   const present = presentConfig(input);
   if (!present.ok) return present;
@@ -251,7 +251,7 @@ function planEntries(input: InstallInput): InstallPlan {
   if (refusal !== undefined)
     return refusedPlace(
       'ConfigRefused',
-      `the kubelet would refuse the file: ${refusal}`,
+      `the kubelet would reject the file: ${refusal}`,
       'Correct matchImages of the CRIOCredentialProviderConfig',
     );
   const path = ownFile(input, text, 'yaml');
@@ -293,11 +293,11 @@ function presentConfig({
   | { readonly ok: true; readonly config: CredentialProviderConfig | undefined }
   | PlaceRefusal {
   if (pointers.config === undefined) return { ok: true, config: undefined };
-  const hint = 'Nothing is changed until the file is one that this kubelet takes';
+  const hint = 'Nothing is changed until this kubelet accepts the file';
   if (present === undefined)
     return refusedPlace(
       'ConfigMissing',
-      `the kubelet is pointed at "${pointers.config}", which does not exist`,
+      `the kubelet's flag names "${pointers.config}", which does not exist`,
       hint,
     );
   const refusal = kubeletRefusal(present, parseYaml);
@@ -305,7 +305,7 @@ function presentConfig({
   if (refusal === undefined && decoded.ok) return { ok: true, config: decoded.config };
   return refusedPlace(
     'ConfigInvalid',
-    `the kubelet would refuse its present file "${pointers.config}": ${refusal ?? ''}`,
+    `the kubelet would reject its current file "${pointers.config}": ${refusal ?? ''}`,
     hint,
   );
 }

@@ -139,7 +139,7 @@ export function installerWords(
       return { type: 'Normal', reason: 'KubeletRestarted', action: 'Restart', note };
     },
     rolledBack: ({ file }) => {
-      const note = `The kubelet did not come up with the credential provider: the old drop-in is back (${file})`;
+      const note = `The kubelet did not start with the credential provider: the old drop-in is restored (${file})`;
       return { type: 'Warning', reason: 'CredentialProviderRolledBack', action: 'RollBack', note };
     },
     // Events only for states that need action.
@@ -152,7 +152,7 @@ export function installerWords(
 
 function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): EntryStatus {
   return verdict === 'Rendered'
-    ? { subject: pattern, verdict: 'Accepted', reason: verdict, message: "it is in the kubelet's file" }
+    ? { subject: pattern, verdict: 'Accepted', reason: verdict, message: "the kubelet's file contains it" }
     : { subject: pattern, verdict: 'Rejected', reason: verdict, message };
 }
 
@@ -262,7 +262,7 @@ function dropInChanges(
 ): readonly HostChange[] {
   const isForeign = dropIn !== undefined && !isOwnDropIn(dropIn);
   const details = [
-    ...(isForeign ? ['another program wrote what is there'] : []),
+    ...(isForeign ? ['another program wrote the current one'] : []),
     ...flagChanges(dropIn ?? '', plan.dropIn),
   ];
   return [
@@ -271,7 +271,7 @@ function dropInChanges(
     {
       action: 'restart',
       what: options.unit,
-      details: ['when it does not stay up, three times, the old drop-in is put back'],
+      details: ['after three failed starts, the old drop-in is restored'],
     },
   ];
 }
@@ -304,7 +304,7 @@ function flagChanges(before: string, after: string): readonly string[] {
   const changed = flags
     .filter(([, was, is]) => was !== is)
     .map(([flag, was, is]) => `${flag}: ${was ?? 'none'} -> ${is ?? 'none'}`);
-  return changed.length > 0 ? changed : ['the other flags in the variable, as they are now'];
+  return changed.length > 0 ? changed : ["the variable's other flags, unchanged"];
 }
 
 // The report of `install-provider` as text, JSON or YAML.
@@ -316,8 +316,8 @@ export function renderReport(report: InstallerReport, output: 'text' | 'json' | 
   const { reason, message, would, resumes, entries = [] } = oneLined(report);
   return [
     `${reason}: ${message}`,
-    ...(resumes === undefined ? [] : [`an interrupted run goes on first (${resumes})`]),
-    ...(would?.length === 0 ? ['would do nothing'] : []),
+    ...(resumes === undefined ? [] : [`resumes an interrupted run first (${resumes})`]),
+    ...(would?.length === 0 ? ['no changes'] : []),
     ...(would ?? []).flatMap(({ action, what, details }) => [
       `would ${action.padEnd(7)} ${what}`,
       ...details.map((detail) => `              ${detail}`),

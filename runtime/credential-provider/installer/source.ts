@@ -323,7 +323,7 @@ async function asked(
 ): Promise<{ readonly node: KubeObject; readonly matchImages: readonly string[] }> {
   const node = await client.get({ apiVersion: 'v1', kind: 'Node', name });
   if (node === undefined)
-    throw new PullwrightError(`Cannot find Node "${name}": the API server has none of this name`, {
+    throw new PullwrightError(`Cannot find Node "${name}" in the API server`, {
       code: 'NodeMissing',
       hint: 'Set --node-name to the name of the Node object',
     });
@@ -393,9 +393,9 @@ function readLoadedUnit(root: string, loaded: LoadedService): readonly NodeFile[
     // Where /lib is a link to /usr/lib, systemd may report either path.
     const file = read(root, path) ?? (path.startsWith('/lib/') ? read(root, `/usr${path}`) : undefined);
     if (file !== undefined) return { path, text: file.text };
-    throw new PullwrightError(`Cannot read "${root}${path}": systemd has read it for the kubelet's unit`, {
+    throw new PullwrightError(`Cannot read "${root}${path}": systemd loads it for the kubelet's unit`, {
       code: 'UnitNotReadable',
-      hint: 'Move it to /etc/systemd/system or /usr/lib/systemd/system, which the installer sees',
+      hint: 'Move it to /etc/systemd/system or /usr/lib/systemd/system, which the installer can read',
     });
   });
 }
@@ -482,7 +482,7 @@ function flagsFailure(
       : `--image-credential-provider-config is ${file ?? 'missing'}, --image-credential-provider-bin-dir is ${folder ?? 'missing'}`;
   return {
     reason: 'KubeletWithoutFlags',
-    message: `The main process of ${unit} does not have the flags of the drop-in: ${there}. Look at "systemctl status ${unit}": what starts the kubelet must pass them on`,
+    message: `The main process of ${unit} lacks the drop-in's flags: ${there}. Run "systemctl status ${unit}": the kubelet's start command must pass them`,
   };
 }
 
@@ -534,7 +534,7 @@ function judged(answer: string, result: string): TrialFailure | undefined {
   } catch {
     return {
       reason: 'ProviderNotTried',
-      message: `The executable gives no answer on the node (systemd: ${result}): it cannot be started there, or is none of this program. Run it with --version on the node`,
+      message: `The executable returned no result on the node (systemd: ${result}): it cannot start, or is not Pullwright. Run it with --version on the node`,
     };
   }
 }

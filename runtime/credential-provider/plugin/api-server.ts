@@ -69,7 +69,7 @@ export async function findApiServer(options: ProviderOptions): Promise<ApiServer
   if (ca !== undefined) return { ...(address ?? { url: LOCAL }), ca };
   const places = caFile === undefined ? [...kubeconfigs, ...caFiles] : [caFile];
   throw new PullwrightError(
-    `unable to get secrets: no CA to verify the API server with in ${places.join(', ')}, and nothing is sent to a server that is not verified`,
+    `unable to get secrets: no CA found in ${places.join(', ')}, and the API server must be verified`,
     {
       code: 'NoApiServerCa',
       hint: "Point --kubeconfig at the kubelet's kubeconfig, or --ca-file at the PEM file of the API server's CA (provider.kubeconfigs and provider.caFile of the section)",
@@ -273,12 +273,12 @@ function again(tried: Tried<WholeAnswer>): { readonly afterMs?: number | undefin
 
 function unreachable(server: ApiServer, error: unknown, signal: AbortSignal): PullwrightError {
   const known = error instanceof HttpError ? error : undefined;
-  const reason = signal.aborted ? 'no answer within the budget' : (known?.message ?? 'unknown failure');
-  return new PullwrightError(`unable to get secrets: "${server.url}" cannot be reached: ${reason}`, {
+  const reason = signal.aborted ? 'request timed out' : (known?.message ?? 'unknown failure');
+  return new PullwrightError(`unable to get secrets: "${server.url}" is unreachable: ${reason}`, {
     code: 'ApiUnreachable',
     hint:
       known?.failure === 'CertificateNotTrusted'
-        ? 'The certificate of the API server does not come from the CA of this node: check the CA files or set --ca-file'
+        ? "The CA of this node did not sign the API server's certificate: check the CA files or set --ca-file"
         : 'Check the address in apiserver-url.env and the connection of this node to the API server',
     cause: error,
   });

@@ -47,11 +47,11 @@ async function checked(options: ProviderOptions, io: CommandIo): Promise<CheckRe
   const client = await view.connect(redact(''));
   const { code } = await client.get(PATH);
   if (code >= 500)
-    throw new PullwrightError(`the API server answers ${code} to GET ${PATH}`, {
+    throw new PullwrightError(`the API server returned ${code} for GET ${PATH}`, {
       code: 'ApiError',
-      hint: 'Look at the API server; it is tried again',
+      hint: 'Check the API server; the check is retried',
     });
-  return { ok: true, message: `API server found and verified, and it answers (${code})` };
+  return { ok: true, message: `API server found, verified and responding (${code})` };
 }
 
 /** Whether the folder, or its nearest existing parent, is writable: the first run that writes creates it. */
@@ -207,7 +207,7 @@ function textOf({ image, namespace, sources, file, content }: DryRunReport): str
   const width = Math.max(0, ...sources.map(({ repository }) => repository.length));
   const lines = sources.map(
     ({ repository, kind, key, secret }) =>
-      `  ${kind.padEnd(8)} ${repository.padEnd(width)}  ${key === undefined ? '(nothing of the namespace)' : `${key} of secret ${secret}`}`,
+      `  ${kind.padEnd(8)} ${repository.padEnd(width)}  ${key === undefined ? '(no credential of the namespace)' : `${key} of secret ${secret}`}`,
   );
   return [
     `image      ${image}`,

@@ -69,24 +69,24 @@ export const PROVIDER_SPEC: CommandSpec = {
   name: 'provider',
   program: 'crio-credential-provider',
   about: [
-    "Gives CRI-O the pull credentials of a pod's namespace, for the mirrors that an image is really pulled from.",
+    "Provides CRI-O with the pull credentials of a pod's namespace, for the mirrors of an image.",
     "The kubelet runs it with a CredentialProviderRequest on stdin. It finds the image's mirrors in registries.conf, reads the namespace's pull secrets with the pod's own token, writes <auth dir>/<namespace>-<sha256 of the image>.json for CRI-O and answers with a CredentialProviderResponse on stdout. Everything else goes to stderr and to the journal (journalctl -t crio-credential-provider).",
   ],
   args: [{ name: '< request.json', help: 'the CredentialProviderRequest' }],
   flags: {
     config: file({
-      help: 'JSON object with the flags below, without dashes; crio-credential-provider.json beside the executable is read in any case, if it is there',
+      help: 'JSON object with the flags below, without dashes; crio-credential-provider.json next to the executable is always read if it exists',
     }),
     ...settingFlags(),
     'dry-run': toggle({
-      help: 'write nothing; print pull sources, choices and the redacted auth file. What the request holds under "dryRun" (registriesConf, globalAuth, secrets) replaces the node and the API server',
+      help: `write nothing; print pull sources, choices and the redacted auth file. The request's "dryRun" (registriesConf, globalAuth, secrets) replaces the node and the API server`,
     }),
     check: toggle({
-      help: 'write nothing; take a request without a token, and say whether configuration, folder, CA and API server of this node are as a run needs them: 0 yes, 1 no',
+      help: 'write nothing; accept a request without a token; check configuration, folder, CA and API server of this node: 0 ready, 1 not',
     }),
     output: choice(['text', 'json'], {
       default: 'text',
-      help: 'the form of what --dry-run and --check print',
+      help: 'output format of --dry-run and --check',
     }),
     version: toggle({ help: 'print the version' }),
     'version-json': toggle({ help: 'print the version as JSON' }),

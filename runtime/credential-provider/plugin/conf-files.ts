@@ -79,7 +79,7 @@ function unreadable(path: string, error: unknown): PullwrightError {
 function mirrorError(state: string): PullwrightError {
   return new PullwrightError(`unable to match mirrors: ${state}`, {
     code: 'RegistriesConfUnusable',
-    hint: 'The container runtime refuses this file too: correct it or remove it',
+    hint: 'The container runtime rejects this file too: correct it or remove it',
   });
 }
 

@@ -72,7 +72,7 @@ export async function answerPull(view: NodeView, options: ProviderOptions, log: 
   }
   if (request.token === undefined) {
     log.info(
-      `No service account token for "${request.image}" (a static pod), leaving the pull to the node's own auth file`,
+      `No service account token for "${request.image}" (a static pod): the pull uses the node's auth file`,
     );
     return { request, sources };
   }
@@ -155,10 +155,10 @@ function reportChoice({ entries, keyBySource }: Choice, log: Log): void {
   for (const { key, secret, passedOver } of contested.slice(0, SHOWN)) {
     const more = passedOver.length > SHOWN ? ` and ${passedOver.length - SHOWN} more` : '';
     log.warn(
-      `Secrets disagree about "${key}": using "${secret}", not ${quoted(passedOver.slice(0, SHOWN))}${more}`,
+      `Secrets conflict on "${key}": using "${secret}", not ${quoted(passedOver.slice(0, SHOWN))}${more}`,
     );
   }
-  if (contested.length > SHOWN) log.warn(`Secrets disagree about ${contested.length - SHOWN} more keys`);
+  if (contested.length > SHOWN) log.warn(`Secrets conflict on ${contested.length - SHOWN} more keys`);
   for (const [repository, key] of keyBySource) log.detail(`Using key "${key}" for ${repository}`);
 }
 
@@ -174,11 +174,11 @@ function readGlobal(view: NodeView, { globalAuthFile }: ProviderOptions, log: Lo
     const global = parseGlobalAuth(text);
     if (global !== undefined) return global;
     log.warn(
-      `Cannot use the node's auth file "${globalAuthFile}": it is not a JSON object with "auths", going on without it`,
+      `Cannot use the node's auth file "${globalAuthFile}": it is not a JSON object with "auths", ignoring it`,
     );
   } catch (error) {
     const state = errnoOf(error) ?? 'unreadable';
-    log.warn(`Cannot read the node's auth file "${globalAuthFile}": ${state}, going on without it`);
+    log.warn(`Cannot read the node's auth file "${globalAuthFile}": ${state}, ignoring it`);
   }
   return NO_GLOBAL_AUTH;
 }

@@ -91,7 +91,7 @@ function act(decision: PullAnswer, options: ProviderOptions, log: Log): ProvideR
   const isDenied = failure instanceof PullwrightError && DENIED.includes(failure.code);
   const keepsIdentity = keepImagesPrivate && (!isDenied || existsSync(path));
   if (covered !== true && !keepsIdentity) throw failure;
-  log.error(`Going on with the node's own auth file: ${describeError(failure)}`);
+  log.error(`Using the node's auth file: ${describeError(failure)}`);
   return answer(keepsIdentity);
 }
 

@@ -189,7 +189,7 @@ function needsRole(
       subjects: [{ kind: 'ServiceAccount', name: account, namespace: puller.namespace }],
     },
   ];
-  const state = answer?.message ?? 'no secret is named for the pod';
+  const state = answer?.message ?? 'the pod references no secret';
   const first = isKnown ? '' : ` (with the pod's imagePullSecrets for ${ANY_NAME})`;
   return new PullwrightError(`unable to get secrets: unable to retrieve secrets: ${state}`, {
     code: 'SecretsForbidden',
@@ -220,7 +220,7 @@ export function pullerOf(token: Redacted<string>): Puller {
   const isName: boolean = isNamespaceName(namespace);
   if (!isName)
     throw refused(
-      `namespace ${JSON.stringify(namespace.slice(0, 80))} cannot be one, expected a DNS label (RFC 1123)`,
+      `namespace ${JSON.stringify(namespace.slice(0, 80))} is invalid, expected a DNS label (RFC 1123)`,
     );
   return {
     namespace,
@@ -233,7 +233,7 @@ export function pullerOf(token: Redacted<string>): Puller {
 function claimsOf(token: string): unknown {
   if (/\s/.test(token)) throw refused('token is malformed: it has blanks or line breaks');
   const parts = token.split('.');
-  if (parts.length !== 3) throw refused('token is malformed: it has other than three parts');
+  if (parts.length !== 3) throw refused('token is malformed: must have three parts');
   try {
     return JSON.parse(textOfBase64Url(parts[1] ?? ''));
   } catch {

@@ -42,7 +42,7 @@ export function managerElsewhere(
   return other ?? (isOwnershipUnknown(object, rendered) ? UNKNOWN : undefined);
 }
 
-const UNKNOWN = 'a program that the dump does not name (dump it with kubectl get --show-managed-fields)';
+const UNKNOWN = 'an unknown field manager (dump with kubectl get --show-managed-fields)';
 
 /** Whether the status has an unknown writer: no managedFields, and no rendered object with our label. */
 function isOwnershipUnknown(object: KubeObject, rendered: readonly (KubeObject | undefined)[]): boolean {

@@ -133,7 +133,7 @@ function stateOf(
   };
 }
 
-const NO_PLACE = `its kubelet's unit does not read ${CREDENTIAL_PROVIDER.dropInVariable}, and to repeat the unit's command with two more flags would leave a kubelet that does not start when a release changes it. Let a MachineConfig of your own put $${CREDENTIAL_PROVIDER.dropInVariable} at the end of the command`;
+const NO_PLACE = `its kubelet's unit does not read ${CREDENTIAL_PROVIDER.dropInVariable}, and a copied command would break the kubelet when a release changes it. Use your own MachineConfig to put $${CREDENTIAL_PROVIDER.dropInVariable} at the end of the command`;
 
 /** Why the rendered object stays unchanged; undefined when the files may be written. */
 function holdOf(
@@ -145,13 +145,13 @@ function holdOf(
   const file = files.find(({ path }) => path === platform.path);
   const refusal = file && kubeletRefusal(file.text, parse);
   if (refusal !== undefined)
-    return { reason: 'KubeletRefuses', message: `the kubelet would refuse the file: ${refusal}` };
+    return { reason: 'KubeletRefuses', message: `the kubelet would reject the file: ${refusal}` };
   if (pool.tooOld.length > 0 && files.length > 0)
     return { reason: 'UnsupportedVersion', message: pool.tooOld.join(', ') };
   if (takenBy === undefined) return undefined;
   return {
     reason: 'Contested',
-    message: `${takenBy} has put other files over ours; they are left as they are until the entries change. Set mode to observe, or end ${takenBy}`,
+    message: `${takenBy} overwrote Pullwright's files; they stay unchanged until the entries change. Set mode to observe, or stop ${takenBy}`,
   };
 }
 

@@ -59,7 +59,7 @@ function pullReport(
 
 /** Message for a cluster without pools whose nodes have the installer. */
 const BY_DAEMON_SET =
-  'The cluster has no built-in MachineConfigPool, so nothing is rendered: DaemonSet/kube-system/credential-provider-installer brings the provider to the nodes, and its pods say for each whether it is there';
+  'The cluster has no built-in MachineConfigPool, so nothing is rendered: DaemonSet/kube-system/credential-provider-installer installs the provider, and its pods report the state of each node';
 
 function summaryOf(
   states: readonly PoolState[],
@@ -74,7 +74,7 @@ function summaryOf(
   const waiting = needed.filter(({ pool }) => pool.rollout !== 'Done');
   const notConfigured = {
     reason: 'NodePoolsNotConfigured',
-    message: `not in spec.config of NodePool ${listed(unreferred.map(({ name }) => name))}: the verdicts say what to set`,
+    message: `missing in spec.config of NodePool ${listed(unreferred.map(({ name }) => name))}: see the verdicts for what to set`,
   };
   const rollingOut = {
     reason: 'RollingOut',
@@ -97,7 +97,7 @@ function managedCondition(elsewhere: string, states: readonly PoolState[]): Cond
     type: 'ManagedElsewhere',
     status: 'True',
     reason: drifted.length === 0 ? 'Observing' : 'Drifted',
-    message: `${elsewhere} manages the object, so nothing is written${drifted.length === 0 ? '' : `; pool ${named(drifted)} has other files than we would render`}`,
+    message: `${elsewhere} manages the object, so nothing is written${drifted.length === 0 ? '' : `; pool ${named(drifted)} has files that differ from the rendered ones`}`,
   };
 }
 
@@ -114,12 +114,12 @@ function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): EntrySt
     subject: pattern,
     verdict: verdict === 'Rendered' ? 'Accepted' : 'Rejected',
     reason: verdict,
-    message: verdict === 'Rendered' ? 'the kubelet asks the provider for images that match it' : message,
+    message: verdict === 'Rendered' ? 'the kubelet calls the provider for matching images' : message,
   };
 }
 
 const ROLLOUT: Readonly<Record<Rollout, string>> = {
-  Done: 'every node has it',
+  Done: 'rolled out to every node',
   Progressing: 'see the MachineConfigPool',
   Degraded: 'see the conditions of the MachineConfigPool',
   Paused: 'the MachineConfigPool is paused (spec.paused), so its nodes stay as they are',
@@ -148,7 +148,7 @@ function rolloutVerdict(subject: string, rollout: Rollout, message: string): Ent
 function nodePoolVerdict(pool: NodePool, { ref, files }: PoolState): EntryStatus {
   const subject = `NodePool ${pool.namespace}/${pool.name}`;
   if (files.length === 0)
-    return { subject, verdict: 'Accepted', reason: 'NothingToRender', message: 'no entry is left to bring' };
+    return { subject, verdict: 'Accepted', reason: 'NothingToRender', message: 'no entry to render' };
   if (!pool.refers) return { subject, verdict: 'Pending', ...howToRefer(pool, ref.name) };
   if (pool.tooOld.length > 0)
     return {
@@ -226,7 +226,7 @@ function whyNotRendered({ states, options }: NodesReportInput): ConditionText | 
       message:
         options.installer === true
           ? BY_DAEMON_SET
-          : 'The cluster has no built-in MachineConfigPool, so nothing is rendered: "installer" of the section brings a DaemonSet that installs the provider on its nodes; docs/credential-provider.md says how',
+          : 'The cluster has no built-in MachineConfigPool, so nothing is rendered: "installer" of the section installs the provider with a DaemonSet; see docs/credential-provider.md',
     };
   const held = states.flatMap(({ pool, hold }) => (hold === undefined ? [] : [{ pool, hold }]));
   const failed = held.filter(({ hold }) => hold.reason !== 'UnsupportedVersion');
@@ -234,7 +234,7 @@ function whyNotRendered({ states, options }: NodesReportInput): ConditionText | 
     const said = failed.map(({ pool, hold }) => `pool ${pool.name}: ${hold.message}`).join('; ');
     return {
       reason: 'MachineConfigRenderingFailed',
-      message: `Not rendered: ${said}. What is rendered stays`,
+      message: `Not rendered: ${said}. Rendered objects stay`,
     };
   }
   const placeless = states.flatMap(({ pool, noPlace }) =>
@@ -246,7 +246,7 @@ function whyNotRendered({ states, options }: NodesReportInput): ConditionText | 
   const nodes = held.map(({ pool }) => `pool ${pool.name}: ${listed(pool.tooOld)}`).join('; ');
   return {
     reason: 'UnsupportedVersion',
-    message: `Not rendered, because kubelet and CRI-O 1.34 are needed on every node: ${nodes}. Upgrade these nodes; what is rendered stays`,
+    message: `Not rendered: kubelet and CRI-O 1.34 are required on every node: ${nodes}. Upgrade these nodes; rendered objects stay`,
   };
 }
 
@@ -265,7 +265,7 @@ function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): rea
     {
       retryPolicy: 'terminal',
       code: 'RefusedByDefinition',
-      message: `Cannot apply "${object.kind}/${object.metadata.name}": its definition refuses ${said.join('; ')}${more}`,
+      message: `Cannot apply "${object.kind}/${object.metadata.name}": its CustomResourceDefinition rejects ${said.join('; ')}${more}`,
       hint: 'Correct or remove these entries; the others are rendered',
       regarding: seenRef('hosted', object),
     },
@@ -341,7 +341,7 @@ interface NodesReportInput {
   readonly options: ReconcilerOptions;
 }
 
-/** Why a pool is not rendered; what is rendered stays. */
+/** Why a pool is not rendered; rendered objects stay. */
 export interface NodeHold {
   readonly reason: 'PlatformUnclear' | 'KubeletRefuses' | 'UnsupportedVersion' | 'Contested';
   readonly message: string;
