@@ -32,8 +32,8 @@ interface Known extends Pick<ErrorOptions, 'code' | 'hint' | 'retryPolicy'> {
 const KNOWN: Readonly<Record<string, Known>> = {
   ENOSPC: {
     code: 'DiskFull',
-    state: 'the file system has no space or no inode left',
-    hint: 'Free space on the file system; the old content stays until then',
+    state: 'the file system is out of space or inodes',
+    hint: 'Free space on the file system; the old content is kept until then',
   },
   EFBIG: {
     code: 'FileTooLarge',
@@ -44,19 +44,19 @@ const KNOWN: Readonly<Record<string, Known>> = {
   EROFS: {
     code: 'ReadOnlyFilesystem',
     state: 'the file system is read-only',
-    hint: 'Mount the folder writable, and look into the kernel log for disk errors',
+    hint: 'Mount the folder writable, and check the kernel log for disk errors',
   },
   EACCES: { code: 'NoPermission', state: 'permission denied', hint: 'Run as the owner of the folder' },
   EPERM: {
     code: 'NoPermission',
     state: 'operation not permitted',
-    hint: 'Look for an immutable flag (lsattr) or a missing capability',
+    hint: 'Check for an immutable flag (lsattr) or a missing capability',
   },
-  EIO: { code: 'DiskError', state: 'input/output error', hint: 'Look into the kernel log for disk errors' },
+  EIO: { code: 'DiskError', state: 'input/output error', hint: 'Check the kernel log for disk errors' },
   ELOOP: {
     code: 'IsSymlink',
     state: 'it is a symbolic link, expected a regular file',
-    hint: 'Remove the link: a link here would let its owner choose the file that root reads or writes',
+    hint: 'Remove the link: its owner could redirect root to another file',
     retryPolicy: 'terminal',
   },
   EISDIR: { code: 'NotAFile', state: 'it is a folder, expected a regular file', retryPolicy: 'terminal' },
@@ -238,9 +238,9 @@ function syncFolder(folder: string): void {
 function readBack(path: string, wanted: Uint8Array): void {
   const found = readWhole(path);
   if (found !== undefined && Buffer.compare(reveal(found.bytes), wanted) === 0) return;
-  throw new PullwrightError(`Cannot write "${path}": it holds something else right after the write`, {
+  throw new PullwrightError(`Cannot write "${path}": its content changed right after the write`, {
     code: 'WriteNotSeen',
-    hint: 'Look for another program that writes this file',
+    hint: 'Stop the other program that writes this file',
   });
 }
 
@@ -248,7 +248,7 @@ function notAFile(action: string, path: string): PullwrightError {
   return new PullwrightError(`Cannot ${action} "${path}": it is not a regular file`, {
     code: 'NotAFile',
     retryPolicy: 'terminal',
-    hint: 'Remove what is there',
+    hint: 'Remove the existing one',
   });
 }
 

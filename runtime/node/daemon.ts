@@ -45,8 +45,8 @@ export async function watchHeart(heart: Heart, clock: Clock, signal: AbortSignal
     const still = clock.monotonic() - heart.at;
     if (still > heart.patienceMs)
       throw new PullwrightError(
-        `Cannot go on: the loop has stood still for ${Math.round(still / 1000)} s, expected at most ${Math.round(heart.patienceMs / 1000)} s`,
-        { code: 'Hung', hint: 'The next start goes on from the journal' },
+        `Cannot go on: the loop hung for ${Math.round(still / 1000)} s, expected at most ${Math.round(heart.patienceMs / 1000)} s`,
+        { code: 'Hung', hint: 'The next start resumes from the journal' },
       );
   }
 }
@@ -86,7 +86,7 @@ export interface NodeProgram {
   work(daemon: Daemon): Promise<void>;
 }
 
-const STARTING: NodeState = { ready: false, reason: 'Starting', message: 'The first check is not done yet' };
+const STARTING: NodeState = { ready: false, reason: 'Starting', message: 'The first check is pending' };
 const HEALTHY_WITHIN_MS = 60_000;
 /** Added to the length of a wait. */
 const SLACK_MS = 90_000;
@@ -225,9 +225,9 @@ function sweepAuthFiles({ authFiles }: NodeProgram, log: Logger): void {
   const { folder, ageMs } = authFiles;
   try {
     const files = removeStaleAuthFiles(folder, ageMs, systemClock.now());
-    if (files > 0) log.info('Removed auth files that no pull took', { folder, files });
+    if (files > 0) log.info('Removed unused auth files', { folder, files });
   } catch (error) {
-    log.warn('Cannot remove auth files that no pull took', { error: describeError(error) });
+    log.warn('Cannot remove unused auth files', { error: describeError(error) });
   }
 }
 
@@ -309,7 +309,7 @@ async function lock(
     publish({
       ready: false,
       reason: 'AnotherAgent',
-      message: `Another agent works on this node: it holds "${folder.path}/lock". This one waits until it ends`,
+      message: `Another agent runs on this node and locks "${folder.path}/lock". This agent waits until it stops`,
     });
     if (options.once === true) return undefined;
     const over = new AbortController();

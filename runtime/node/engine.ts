@@ -174,7 +174,7 @@ export class NodeEngine {
     const { task, systemd, report } = this.#options;
     try {
       if (look.wanted === undefined)
-        throw new PullwrightError('Cannot write: there is no desired content', { code: 'NoSource' });
+        throw new PullwrightError('Cannot write: no desired content', { code: 'NoSource' });
       replaceFile(task.file, look.wanted.bytes, { fresh: task.secret === true });
     } catch (error) {
       report({ event: 'write-failed', file: task.file, error: asProblem(error) });

@@ -189,9 +189,9 @@ function unusable(what: string): PullwrightError {
 
 function notTaken(error: unknown): PullwrightError {
   const why = error instanceof Error ? error.message : scalarText(error);
-  return new PullwrightError(`Cannot go on with the new certificate: ${why}`, {
+  return new PullwrightError(`Cannot load the new certificate: ${why}`, {
     code: 'CertificateUnusable',
-    hint: 'Restart the pod: it starts with the files that are there',
+    hint: 'Restart the pod to load the current files',
   });
 }
 
@@ -218,7 +218,7 @@ export function untimely(pair: CertificatePair, now: Date): string | undefined {
   if (now >= to)
     return `its certificate expired at ${to.toISOString()}, and the API server rejects it: check the renewal by service-ca or cert-manager`;
   return now < from
-    ? `its certificate is not valid before ${from.toISOString()}: see to the clocks, and to who made it`
+    ? `its certificate is not valid before ${from.toISOString()}: check the clocks and the issuer`
     : undefined;
 }
 

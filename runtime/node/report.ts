@@ -229,7 +229,7 @@ export class NodeReporter {
     try {
       const node = await client.get({ apiVersion: 'v1', kind: 'Node', name: nodeName });
       if (node === undefined)
-        throw new PullwrightError(`Cannot report: there is no Node "${nodeName}"`, {
+        throw new PullwrightError(`Cannot report: Node "${nodeName}" not found`, {
           code: 'NoNode',
           hint: 'Set NODE_NAME from spec.nodeName, or --node-name',
         });
@@ -278,16 +278,16 @@ const MESSAGES: Readonly<Record<NodeEvent['event'], readonly [LogLevel, string]>
   'write-failed': ['error', 'Cannot write the file'],
   restarting: ['info', 'Restarting the unit'],
   restarted: ['info', 'Unit restarted'],
-  recovered: ['warn', 'Unit is up with the old file'],
+  recovered: ['warn', 'Unit is running with the old file'],
   'restart-failed': ['warn', 'Restart of the unit failed'],
-  'recover-failed': ['error', 'Unit does not come up with the old file'],
-  'rolled-back': ['error', 'Unit does not come up with the new file: the old one is back'],
+  'recover-failed': ['error', 'Unit does not start with the old file'],
+  'rolled-back': ['error', 'Unit does not start with the new file: the old one is restored'],
   'turn-failed': ['warn', 'Cannot book a turn for the restart'],
   'state-failed': ['error', 'Cannot store the journal'],
-  'journal-damaged': ['warn', 'The journal cannot be read and is started again'],
-  resumed: ['info', 'A change was interrupted: going on with it'],
+  'journal-damaged': ['warn', 'The journal is unreadable and is recreated'],
+  resumed: ['info', 'Resuming an interrupted change'],
   'made-private': ['warn', 'Corrected a mode that let others read credentials'],
-  swept: ['info', 'Removed what a killed run left behind'],
+  swept: ['info', 'Removed leftovers of a killed run'],
 };
 
 /** Logs an event. */
@@ -303,7 +303,7 @@ export function logEvent(log: Logger, event: NodeEvent): void {
 /** Logs a new state. */
 export function logState(log: Logger, state: NodeState): void {
   const fields: Fields = { reason: state.reason, detail: state.message };
-  if (state.reason === NODE_HOLDS_REMOVAL) log.warn('A removal is held', fields);
+  if (state.reason === NODE_HOLDS_REMOVAL) log.warn('A removal is on hold', fields);
   else if (state.ready) log.info('Node is in sync', fields);
   else if (state.busy === true) log.info('Node is being synced', fields);
   else log.warn('Node is not in sync', fields);
@@ -318,7 +318,7 @@ const COUNTERS = {
   write_failures_total: 'Files that could not be written',
   restarts_total: 'Restarts of the unit that were successful',
   restart_failures_total: 'Attempts to restart the unit that failed',
-  rollbacks_total: 'Files put back because the unit did not come up',
+  rollbacks_total: 'Files restored because the unit did not start',
 } as const;
 
 type Counter = keyof typeof COUNTERS;
@@ -381,7 +381,7 @@ export class NodeMetrics {
       },
       {
         sample: `${prefix}_breaker_open`,
-        help: 'Whether content is held back because the unit did not come up with it',
+        help: 'Whether content is withheld because the unit did not start with it',
         value: reason === 'BreakerOpen' ? 1 : 0,
       },
       { sample: 'process_start_time_seconds', help: 'When the agent started', value: this.#started / 1000 },

@@ -93,7 +93,7 @@ export class BookedTurns implements Turns {
         if (turnInMs !== undefined) return turnInMs;
         waitMs = Math.random() * nodes * APART_MS;
       }
-      throw new PullwrightError('Cannot book a turn: others were always faster', { code: 'Conflict' });
+      throw new PullwrightError('Cannot book a turn: too many conflicting updates', { code: 'Conflict' });
     } finally {
       client.close();
     }
@@ -106,7 +106,7 @@ export class BookedTurns implements Turns {
     if (lease === undefined)
       throw new PullwrightError(`Cannot book a turn: Lease/${ref.namespace}/${ref.name} not found`, {
         code: 'NoLease',
-        hint: 'Apply the manifests that came with this version',
+        hint: 'Apply the manifests of this version',
       });
     const before = (lease.spec ?? {}) as BookedLease;
     const own = before.holderIdentity === nodeName ? instantOf(before.acquireTime) : undefined;

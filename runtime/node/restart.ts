@@ -34,7 +34,7 @@ export type RestartEnd =
 /** Hints by the result of a systemd job. */
 const HINTS: Readonly<Record<string, string>> = {
   timeout: 'The unit did not become ready within its own start timeout',
-  canceled: 'Another job replaced this one: look for another program that restarts the unit',
+  canceled: 'Another job replaced this one: check for another program that restarts the unit',
   dependency: 'A unit that it needs failed',
 };
 
@@ -99,7 +99,7 @@ async function restart(
   if (result === 'done') return;
   throw new PullwrightError(
     `Cannot restart "${options.unit}": its job ended with "${result}", expected "done"`,
-    { code: 'JobFailed', hint: HINTS[result] ?? `Look at "journalctl -u ${options.unit}" on the node` },
+    { code: 'JobFailed', hint: HINTS[result] ?? `Run "journalctl -u ${options.unit}" on the node` },
   );
 }
 
@@ -122,7 +122,7 @@ function up(state: UnitState, unit: string): UnitState {
 function downAgain(unit: string, state: UnitState): PullwrightError {
   return new PullwrightError(
     `Cannot restart "${unit}": it is ${state.active} (${state.sub}) after the job, expected active`,
-    { code: 'UnitDown', hint: `Look at "journalctl -u ${unit}" on the node` },
+    { code: 'UnitDown', hint: `Run "journalctl -u ${unit}" on the node` },
   );
 }
 
@@ -182,7 +182,7 @@ export function unitHealth({ url, required, withinMs, clock }: UnitHealthOptions
         if (signal.aborted) throw stopped('the unit');
         if (clock.monotonic() >= until)
           throw new PullwrightError(
-            `Cannot use the restarted unit: "${url}" does not answer 200 within ${withinMs} ms`,
+            `Cannot use the restarted unit: "${url}" did not return 200 within ${withinMs} ms`,
             { code: 'UnitUnhealthy' },
           );
         await clock.sleep(AGAIN_MS, signal);

@@ -61,7 +61,7 @@ async function serveTls(folder: string, log: Logger, pages: Pages, place: Place)
     present,
     everyMs: CERTIFICATE_LOOK_MS,
     onChange: (pair) => server.renew(pair),
-    onProblem: (problem) => log.warn('The old certificate goes on', { error: describeError(problem) }),
+    onProblem: (problem) => log.warn('Keeping the old certificate', { error: describeError(problem) }),
   });
   return () => {
     stop();
@@ -112,7 +112,7 @@ async function keepOpen(open: () => Promise<() => void>, log: Logger, signal: Ab
       return;
     } catch (error) {
       const text = describeError(error);
-      if (text !== said) log.warn('Cannot serve: the work goes on without', { error: text });
+      if (text !== said) log.warn('Cannot serve HTTP: continuing without it', { error: text });
       said = text;
       await systemClock.sleep(AGAIN_MS, signal);
     }

@@ -67,7 +67,7 @@ interface Internals extends MessageBus {
 /** Connects to the socket at `path`. Rejects with `BusUnreachable` when that fails or takes longer than `deadlineMs`. */
 export async function connectBus(path: string, deadlineMs: number): Promise<Bus> {
   if (/[:=,;%]/.test(path))
-    throw unreachable(path, 'the path holds one of : = , ; %, which a bus address cannot');
+    throw unreachable(path, 'the path holds one of : = , ; %, invalid in a bus address');
   const { default: dbus } = await import('dbus-next');
   const inner: Internals = dbus.sessionBus({ busAddress: `unix:socket=${path}` });
   const { promise: lost, reject: lose } = Promise.withResolvers<never>();
@@ -76,7 +76,7 @@ export async function connectBus(path: string, deadlineMs: number): Promise<Bus>
   inner._connection?.once('end', () => lose(busLost(path, 'it closed the connection')));
   const ready = new Promise<void>((resolve) => inner.once('connect', () => resolve()));
   try {
-    await withDeadline(Promise.race([ready, lost]), deadlineMs, () => unreachable(path, 'no answer in time'));
+    await withDeadline(Promise.race([ready, lost]), deadlineMs, () => unreachable(path, 'request timed out'));
   } catch (error) {
     disconnect(inner);
     throw error instanceof PullwrightError && error.code === 'BusLost'
@@ -105,7 +105,7 @@ export async function connectBus(path: string, deadlineMs: number): Promise<Bus>
 }
 
 function busTimeout(member: string, ms: number): PullwrightError {
-  return new PullwrightError(`Cannot call ${member}: no answer within ${ms} ms`, { code: 'BusTimeout' });
+  return new PullwrightError(`Cannot call ${member}: timed out after ${ms} ms`, { code: 'BusTimeout' });
 }
 
 function disconnect(inner: MessageBus): void {
@@ -133,7 +133,7 @@ function connectHint(text: string): string {
   const uid = process.geteuid?.();
   if (uid !== undefined && uid !== 0 && !/ENOENT|ENOTDIR|ECONNREFUSED/.test(text))
     return `This process runs as uid ${uid}, and the system bus lets only root restart units: set runAsUser: 0 in its securityContext`;
-  return 'Mount the folder of the socket (not the socket itself), and look whether dbus runs on the node';
+  return 'Mount the folder of the socket (not the socket itself), and check that dbus runs on the node';
 }
 
 function unreachable(path: string, text: string): PullwrightError {
@@ -243,7 +243,7 @@ export interface UnitState {
 /** @throws PullwrightError for a reply without properties */
 export function unitState(answer: unknown): UnitState {
   if (!isRecord(answer))
-    throw new PullwrightError('Cannot read the state of the unit: systemd answers without its properties', {
+    throw new PullwrightError('Cannot read the state of the unit: systemd returned no properties', {
       code: 'BusAnswer',
     });
   const valueOf = valuesOf(answer);
@@ -510,10 +510,10 @@ export function stopped(what: string): PullwrightError {
 
 function overdue(job: LostJob): PullwrightError {
   return new PullwrightError(
-    `Cannot wait for the job of "${job.unit}": it does not end, and the unit does not come up`,
+    `Cannot wait for the job of "${job.unit}": it does not finish, and the unit does not start`,
     {
       code: 'JobOverdue',
-      hint: `Look at "systemctl status ${job.unit}" and "systemctl list-jobs" on the node`,
+      hint: `Run "systemctl status ${job.unit}" and "systemctl list-jobs" on the node`,
       cause: job.cause,
     },
   );

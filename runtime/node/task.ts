@@ -97,16 +97,19 @@ export interface NodeState {
 }
 
 const WAITING: Readonly<Record<string, string>> = {
-  Spread: 'The file is written; the restart waits for its turn in the window',
-  BackOff: 'The last attempt failed; the next one follows',
-  RateLimit: 'The file is written; the unit was restarted too often lately, so the restart waits',
+  Spread: 'The file is written; the restart is waiting for its turn in the window',
+  BackOff: 'The last attempt failed; it is retried',
+  RateLimit: 'The file is written; too many recent restarts of the unit, so the restart is delayed',
 };
 
 const ACTING: Readonly<Record<string, readonly [string, string]>> = {
   write: ['Writing', 'The file differs from the desired content'],
   restart: ['Restarting', 'The unit is being restarted'],
-  'roll-back': ['RollingBack', 'The unit did not come up with the new content; the old content is put back'],
-  recover: ['Recovering', 'The old content is back; the unit is being restarted with it'],
+  'roll-back': [
+    'RollingBack',
+    'The unit did not start with the new content; the old content is being restored',
+  ],
+  recover: ['Recovering', 'The old content is restored; the unit is being restarted with it'],
 };
 
 /** The state before a step is taken. */
@@ -125,17 +128,17 @@ function bareState(step: Step, look: Observation): NodeState {
   if (step.reason === 'Settled') return settled(look);
   if (step.reason === 'BreakerOpen') {
     const again =
-      step.wakeInMs === undefined ? 'only other content will be tried' : 'it is tried again later';
+      step.wakeInMs === undefined ? 'it is not retried until the content changes' : 'it is retried later';
     return {
       ready: false,
       reason: 'BreakerOpen',
-      message: `The unit did not come up with this content; ${again}`,
+      message: `The unit did not start with this content; ${again}`,
     };
   }
   const { problem, idle } = look;
   if (idle !== undefined && problem === undefined)
     return { ready: true, reason: 'NothingToBring', message: idle };
-  if (problem === undefined) return { ready: false, reason: 'NoSource', message: 'There is no source' };
+  if (problem === undefined) return { ready: false, reason: 'NoSource', message: 'No source found' };
   const busy = problem.retryPolicy === 'waiting' ? { busy: true } : {};
   return { ready: false, reason: problem.code, message: describeError(problem), ...busy };
 }

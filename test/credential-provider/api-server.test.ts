@@ -191,7 +191,7 @@ test('the certificate is for the name of the kubeconfig, and of its CA', async (
     assert.match(await logOf({ 'certificate-authority-data': data(api.ca) }), /is unreachable/);
     assert.match(
       await logOf({ ...name, 'certificate-authority-data': data(makeCertificates().ca) }),
-      /does not come from the CA of this node/,
+      /did not sign the API server/,
     );
     assert.equal(api.requests.length, 1);
     const kubeadm = {

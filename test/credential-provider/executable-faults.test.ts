@@ -120,13 +120,13 @@ const mounts: Cases<MountCase> = [
     'full',
     'no block is left',
     'mount -t tmpfs -o size=4k tmpfs "$DIR" && head -c 4096 /dev/zero > "$DIR/filler"',
-    /no space or no inode left/,
+    /out of space or inodes/,
   ],
   [
     'without inodes',
     'the folder itself takes the only one',
     'mount -t tmpfs -o nr_inodes=1 tmpfs "$DIR"',
-    /no space or no inode left/,
+    /out of space or inodes/,
   ],
   [
     'read-only',

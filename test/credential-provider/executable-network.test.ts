@@ -64,7 +64,7 @@ const untrusted: Cases<Untrusted> = [
   [
     'of another CA of the same name',
     'the signature counts',
-    /does not come from the CA of this node/,
+    /did not sign the API server's certificate/,
     mine,
     makeCertificates().ca,
   ],

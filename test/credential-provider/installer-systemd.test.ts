@@ -176,7 +176,7 @@ scene('nodes of the Machine Config Operator are left alone, unless told otherwis
   const agent = node.run(['--once']);
   assert.equal(await agent.ended, 1);
   assert.equal(agent.reason(), 'ManagedElsewhere');
-  assert.match(agent.text(), /currentConfig is \\"rendered-worker-1\\".*Leave this node out of nodeSelector/);
+  assert.match(agent.text(), /currentConfig is \\"rendered-worker-1\\".*Exclude this node in nodeSelector/);
   assert.deepEqual(
     [node.starts(), existsSync(node.plugin), existsSync(node.dropIn)],
     [['plain'], false, false],

@@ -356,7 +356,7 @@ const troubles: Cases<Trouble> = [
     'no such namespace exists',
     { stdin: requestFor(IMAGE, tokenFor('a'.repeat(64))) },
     1,
-    /cannot be one/,
+    /is invalid/,
   ],
 ];
 cases<Trouble>(test, troubles, (setup, exitCode, says) =>

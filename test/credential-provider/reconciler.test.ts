@@ -82,7 +82,7 @@ test('a unit that does not read the variable gets nothing, and what was rendered
     assert.deepEqual([...filesOf(configs[0]).keys()], []);
     const condition = conditions.get('MachineConfigRendered');
     assert.equal(condition?.reason, 'NoPlaceForFlags');
-    assert.match(condition.message, /does not start when a release changes it/);
+    assert.match(condition.message, /would break the kubelet when a release changes it/);
   }
 });
 

@@ -69,7 +69,7 @@ const faults: readonly Fault[] = [
     reason: 'a password would cross the network in clear',
     handle: (_, response) => wants(response, 'Bearer realm="http://tokens.example.com/t",service="x"'),
     verdict: 'Unreachable',
-    says: /token service that is not an https URL/,
+    says: /token service whose URL is not https/,
   },
   {
     name: 'a token service at the metadata address',

@@ -71,7 +71,7 @@ const rows: readonly Row[] = [
     reason: 'an answer without a body is none',
     parser: 'answer of the system bus',
     text: '[]',
-    says: /systemd answers without its properties/,
+    says: /systemd returned no properties/,
   },
   {
     name: 'a wait of 400 digits',

@@ -57,7 +57,7 @@ test('bus that is not there: rolled back without a restart, and tried again when
   const second = node.agent();
   await until('the breaker is open', () => second.reason() === 'BreakerOpen');
   assert.equal(node.machine.starts().length, 1);
-  assert.match(second.text(), /tried again later/);
+  assert.match(second.text(), /retried later/);
 });
 
 test('systemd that executes itself anew while the job runs', async (node) => {

@@ -19,7 +19,7 @@ test('a missing heartbeat is found within five seconds of its timeout', async ()
   const heart = { at: clock.monotonic(), patienceMs: 90_000 };
   await assert.rejects(watchHeart(heart, clock, new AbortController().signal), {
     code: 'Hung',
-    message: /stood still for 95 s, expected at most 90 s/,
+    message: /hung for 95 s, expected at most 90 s/,
   });
 });
 
@@ -66,7 +66,7 @@ test('a program whose work hangs exits at once, and says why', async () => {
     Object.assign(systemClock, clock);
   }
   assert.deepEqual(codes, [1]);
-  assert.match(lines.join(''), /The loop hangs.*stood still for 125 s/);
+  assert.match(lines.join(''), /The loop hangs.*hung for 125 s/);
 });
 
 const never = new AbortController().signal;
@@ -105,7 +105,7 @@ test('good before and bad after: an error that names the address', async () => {
       good = false;
       await assert.rejects(health.after(never), {
         code: 'UnitUnhealthy',
-        message: /does not answer 200 within 2000 ms/,
+        message: /did not return 200 within 2000 ms/,
       });
     },
   );
