@@ -106,7 +106,7 @@ scene('CRI-O that is too old: nothing is written, and why', ['v1.34.0', 'cri-o:/
   const agent = node.run(['--once']);
   assert.equal(await agent.ended, 1);
   assert.equal(agent.reason(), 'UnsupportedVersion');
-  assert.match(agent.text(), new RegExp(`there is ${node.name} \\(kubelet v1\\.34\\.0`));
+  assert.match(agent.text(), new RegExp(`found ${node.name} \\(kubelet v1\\.34\\.0`));
   assert.deepEqual(
     [existsSync(node.dropIn), node.configs, existsSync(node.plugin), node.starts()],
     [false, [], false, ['plain']],
