@@ -112,16 +112,16 @@ function jobs(bounds: JobBounds): AccountBound {
       },
       {
         expression: `${GOES}(variables.fixed.all(key, variables.labels[?key].orValue('') == variables.fixed[key]) && variables.labels.all(key, key in variables.fixed || key in ${JSON.stringify(MAYBE)}))`,
-        message: 'the pull secret adapter gives the pods of its Jobs the labels of their cluster alone',
+        message: 'pods of Jobs of the pull secret adapter must have only the labels of their cluster',
       },
       {
         expression: `${GOES}${CONTAINER}.env.all(variable, ${variableIs(bounds)})`,
         message:
-          'the pull secret adapter gives its Jobs the variables of its installation and of their cluster alone',
+          'Jobs of the pull secret adapter must have only the variables of its installation and of their cluster',
       },
       {
         expression: `${GOES}(object.spec in [${[true, false].map((stores) => celOf(jobOf(bounds, stores), 'job')).join(', ')}] && !object.spec.?manualSelector.orValue(false) && !has(object.metadata.ownerReferences) && !has(object.metadata.finalizers))`,
-        message: `the pull secret adapter runs only its own Jobs, of the image ${bounds.image}, as the service account ${bounds.jobAccount}`,
+        message: `the pull secret adapter runs only its own Jobs, with the image ${bounds.image}, as the service account ${bounds.jobAccount}`,
       },
     ],
   };
@@ -196,7 +196,7 @@ function bindings({ namespace, jobAccount: serviceAccount }: JobBounds): Account
       {
         expression:
           "!(request.namespace in ['default', 'openshift']) && !request.namespace.startsWith('kube-') && !request.namespace.startsWith('openshift-')",
-        message: 'the pull secret adapter has nothing to do in namespaces of the platform',
+        message: 'the pull secret adapter must not write in platform namespaces',
       },
     ],
   };

@@ -23,9 +23,9 @@ const SENTINEL: Alert = {
   expression:
     'time() - pullwright_sentinel_last_poll_timestamp_seconds > 300 or absent(pullwright_sentinel_last_poll_timestamp_seconds)',
   for: '5m',
-  summary: 'Sentinel has not gone over all clusters for five minutes',
+  summary: 'Sentinel has not completed a poll for five minutes',
   description:
-    'No events are sent; the adapter finds new clusters by itself, but slowly. Its log says which call fails.',
+    'No events are sent; the adapter finds new clusters only by its slower sweep. The log of Sentinel shows the failed call.',
 };
 
 /** @param sentinel whether Sentinel is installed with the adapter */
@@ -38,7 +38,7 @@ export function adapterAlerts(namespace: string, sentinel: boolean): readonly Al
       for: '15m',
       summary: 'The adapter cannot reach the HyperFleet API or its own cluster',
       description:
-        'Pull secrets that are in place stay; new clusters, rotations and deletions wait. Its log names the call.',
+        'Stored pull secrets stay; new clusters, rotations and deletions wait. The log of the adapter shows the failed call.',
     },
     {
       name: 'PullSecretAdapterDeadLetters',
@@ -46,7 +46,7 @@ export function adapterAlerts(namespace: string, sentinel: boolean): readonly Al
       for: '0m',
       summary: 'Messages were moved to the dead letter queue',
       description:
-        'They are not events about a cluster, or were tried too often. The log of the adapter says why for each.',
+        'They are not cluster events, or failed too often. The log of the adapter has the reason of each.',
     },
     ...(sentinel ? [SENTINEL] : []),
     {
@@ -62,7 +62,7 @@ export function adapterAlerts(namespace: string, sentinel: boolean): readonly Al
       for: '15m',
       summary: 'Pull secrets of clusters cannot be stored or removed',
       description:
-        'The label "reason" says why: one reason for many clusters is a fault of the platform, a single cluster has a fault of its own.',
+        'The label "reason" shows why. The same reason for many clusters is a fault of the platform, otherwise of the cluster.',
     },
   ];
 }

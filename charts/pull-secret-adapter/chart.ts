@@ -63,24 +63,22 @@ export const schema = z
   .strictObject({
     api: z.url({ protocol: /^https?$/ }).describe('Base URL of the HyperFleet API'),
     ...optional({
-      broker: z.enum(['rabbitmq', 'pubsub']).describe('Where events come from'),
-      brokerSecret: name.describe('Secret whose key "url" holds the URL of RabbitMQ'),
-      apiTokenSecret: name.describe('Secret whose key "token" holds the bearer token of the HyperFleet API'),
+      broker: z.enum(['rabbitmq', 'pubsub']).describe('Broker of the events'),
+      brokerSecret: name.describe('Secret with the URL of RabbitMQ in key "url"'),
+      apiTokenSecret: name.describe('Secret with the bearer token of the HyperFleet API in key "token"'),
       apiTokenAudience: z
         .string()
         .min(1)
         .max(500)
         .describe("Audience of a token of the pods' own ServiceAccounts"),
-      caConfigMap: name.describe('ConfigMap whose key "ca.crt" holds further authorities to trust'),
+      caConfigMap: name.describe('ConfigMap with additional CAs to trust, in key "ca.crt"'),
       exchange: z.string().min(1).max(255).describe('Exchange of RabbitMQ'),
       exchangeType: z.enum(['topic', 'fanout', 'direct']).describe('Type of the exchange'),
       routingKey: z.string().max(255).describe('Routing key of RabbitMQ'),
-      createTopics: z
-        .boolean()
-        .describe('Whether topics and subscription of Pub/Sub are made when they are missing'),
+      createTopics: z.boolean().describe('Whether to create missing Pub/Sub topics and subscription'),
       gcpProject: z.string().min(1).max(100).describe('Project of Pub/Sub'),
       topic: z.string().min(1).max(255).describe('Topic, and exchange of RabbitMQ'),
-      subscription: z.string().min(1).max(255).describe("Subscription, and end of the queue's name"),
+      subscription: z.string().min(1).max(255).describe('Subscription; suffix of the queue name'),
       namespace: name.describe('Namespace of adapter and Jobs'),
       replicas: z.int().min(1).max(10).describe('Replicas of the adapter'),
       jobGoogleServiceAccount: z
@@ -94,18 +92,18 @@ export const schema = z
           error:
             'expected projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER, as gcloud shows it',
         })
-        .describe('Provider of a workload identity pool that the Jobs come from'),
+        .describe('Workload identity pool provider that authenticates the Jobs'),
       googleServiceAccount: z.string().min(1).max(320).describe('Google service account of the adapter'),
       sentinel: z.boolean().describe('Whether Sentinel is installed too'),
-      sentinelOptions: sentinelSchema.describe('How Sentinel decides'),
-      adapterOptions: optionsSchema.describe('How the adapter works'),
+      sentinelOptions: sentinelSchema.describe('Options of Sentinel'),
+      adapterOptions: optionsSchema.describe('Options of the adapter'),
       alerts: z.boolean().describe('Whether a PrometheusRule is rendered'),
       logLevel: z.enum(['debug', 'info', 'warn', 'error']).describe('What the adapter logs; default info'),
       logFormat: z.enum(['json', 'logfmt']).describe('Form of its log lines; default json'),
       egressPorts: z
         .array(z.int().min(1).max(65_535))
         .max(20)
-        .describe('Further TCP ports that the pods may reach'),
+        .describe('Additional TCP ports that the pods may reach'),
     }),
   })
   .refine(
@@ -121,7 +119,7 @@ export const schema = z
   })
   .refine((section) => section.apiTokenSecret === undefined || section.apiTokenAudience === undefined, {
     path: ['apiTokenAudience'],
-    error: 'One token is enough: expected apiTokenSecret or apiTokenAudience',
+    error: 'Only one token is allowed: expected apiTokenSecret or apiTokenAudience',
   })
   .refine((section) => section.broker !== 'pubsub' || section.gcpProject !== undefined, {
     path: ['gcpProject'],

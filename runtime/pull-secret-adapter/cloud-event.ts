@@ -87,7 +87,7 @@ function fromStructured(body: Uint8Array): CloudEventResult {
   if (fields['data_base64'] === undefined) return build(fields, fields['data']);
   if (typeof fields['data_base64'] !== 'string') return reject('data_base64 is not text');
   const decoded = jsonIn(Buffer.from(fields['data_base64'], 'base64'));
-  return decoded === undefined ? reject('data_base64 does not hold JSON') : build(fields, decoded);
+  return decoded === undefined ? reject('data_base64 is not JSON') : build(fields, decoded);
 }
 
 const MISSING_TYPE = 'type is missing';

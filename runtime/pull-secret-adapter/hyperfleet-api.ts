@@ -122,8 +122,8 @@ function answerOf({ status, header, text }: WholeAnswer): Answer {
 }
 
 const FAULTS: Readonly<Record<string, string>> = {
-  AnswerTooLarge: 'an answer that is too large',
-  Timeout: 'no answer in time',
+  AnswerTooLarge: 'response too large',
+  Timeout: 'timed out',
 };
 
 function isTooLarge({ status, code }: Answer): boolean {
@@ -131,9 +131,9 @@ function isTooLarge({ status, code }: Answer): boolean {
 }
 
 const HINTS: Readonly<Record<number, string>> = {
-  401: 'Look at the token file',
-  403: 'Give the identity of the adapter the right to write statuses',
-  404: 'Look at the base URL of the API',
+  401: 'Check the token file',
+  403: 'Allow the identity of the adapter to write statuses',
+  404: 'Check the base URL of the API',
 };
 
 /** Converts a failed response to an error: `terminal` if it concerns this cluster only, so that no retry can succeed. */
@@ -143,7 +143,7 @@ export function refused(verb: string, subject: string, answer: Answer): Pullwrig
   const hint = status >= 300 && status < 400 ? HINTS[404] : HINTS[status];
   const denied = status === 401 || status === 403;
   const own = status >= 400 && status < 500 && ![401, 403, 404, 405, 408, 429].includes(status);
-  return new PullwrightError(`Cannot ${verb} "${subject}": the HyperFleet API answered ${said}`, {
+  return new PullwrightError(`Cannot ${verb} "${subject}": HyperFleet API request failed: ${said}`, {
     code: denied
       ? 'ApiAccessDenied'
       : own
@@ -183,7 +183,7 @@ export class HyperfleetApi {
     if (data?.id === id) return data;
     const problem = error
       ? `the cluster document ${error.issues[0]?.message}`
-      : 'the API answered with another cluster';
+      : 'the API returned another cluster';
     throw new PullwrightError(`Cannot read cluster "${id}": ${problem}`, {
       code: 'ClusterFetchFailed',
       retryPolicy: 'terminal',
@@ -264,14 +264,14 @@ export class HyperfleetApi {
         const { items, total } = list;
         // The API, or a cache in front of it, ignores the page number. Pages of one document may repeat.
         const names = JSON.stringify(items.map(recordOf).map(({ id, adapter }) => [id, adapter]));
-        if (items.length > 1 && names === before) throw fault('the same page again, whichever was requested');
+        if (items.length > 1 && names === before) throw fault('same page for every page number');
         yield items;
         [count, before] = [count + items.length, names];
         if (total !== undefined) lengths.add(total);
         if (items.length === 0 || (total === undefined ? items.length < size : count >= total)) return;
       }
     }
-    throw fault('one page after another, without an end');
+    throw fault('list without a last page');
   }
 
   /** Yields the page, or each of its documents if the page is too large. */

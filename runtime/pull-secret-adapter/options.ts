@@ -63,13 +63,13 @@ const optionFields = z.strictObject(
     pullSecretName: resourceName.describe("Name of HyperShift's Secret"),
     gcpSecretName: template.min(1).describe('Name in Secret Manager; {id} and {name} are filled in'),
     impersonate: template.describe(
-      'Service account that the Job takes on; {project} is filled in, empty for its own',
+      'Service account that the Job impersonates; {project} is filled in, empty for none',
     ),
     passAs: z.enum(['file', 'env']).describe('How the Job gets the pull secret'),
     location: z
       .string()
       .regex(/^[a-z{][a-z0-9{}-]{0,62}$/, { error: 'expected a location such as europe-west3, or {region}' })
-      .describe('Location of regional secrets; {region} is filled in; without it, Google replicates secrets'),
+      .describe('Location of regional secrets; {region} is filled in; if unset, Google replicates secrets'),
     replication: z
       .string()
       .regex(/^(automatic|user-managed:[a-z0-9{}-]+(,[a-z0-9{}-]+)*)$/, {
@@ -80,12 +80,10 @@ const optionFields = z.strictObject(
       ),
     kmsKey: template
       .min(1)
-      .describe(
-        "Key of Cloud KMS; {project}, {region} and {location} are filled in; without it, Google's own",
-      ),
+      .describe("Key of Cloud KMS; {project}, {region} and {location} are filled in; if unset, Google's own"),
     keepVersions: z.int().min(0).max(1000).describe('Older versions that stay enabled'),
     previousForSeconds: secondsFrom(0).describe(
-      'How long an older version stays enabled after it was replaced; 0: not at all; without it, until keepVersions pushes it out',
+      'How long a replaced version stays enabled; 0: not at all; if unset, until keepVersions is exceeded',
     ),
     destroyAfterSeconds: z
       .int()
@@ -94,38 +92,36 @@ const optionFields = z.strictObject(
       .refine((value) => value === 0 || value >= 86_400, {
         error: 'expected 0, or 86400 (24 hours) to 86400000 (1000 days)',
       })
-      .describe(
-        'How long a disabled version stays before Google destroys it, from 24 hours to 1000 days; 0: for ever',
-      ),
+      .describe('Delay until Google destroys a disabled version, from 24 hours to 1000 days; 0: never'),
     onDeletion: z
       .enum(['delete', 'retain'])
       .describe("What deletion does to the secret in the customer's project"),
-    adopt: z.boolean().describe("Take over secrets without an owner's label"),
+    adopt: z.boolean().describe('Adopt secrets without an owner label'),
     challenge: z
       .enum(['none', 'project-label'])
       .describe(
-        'What the owner of a project sets on it before a pull secret of this tenant goes there; the report names label and value',
+        'What the owner of a project must set before the adapter stores a pull secret of this tenant there; the report has label and value',
       ),
     tenantKey: z
       .string()
       .regex(/^(created_by|(tenancy|labels)\..+)$/, {
         error: 'expected created_by, tenancy.KEY or labels.KEY',
       })
-      .describe('Where a cluster names its tenant: created_by, tenancy.KEY or labels.KEY'),
+      .describe('Field with the tenant of a cluster: created_by, tenancy.KEY or labels.KEY'),
     verifyEverySeconds: secondsFrom(0).describe(
-      'How old a proof of what is stored may become; 0: it is not proved again',
+      'Interval at which the stored content is verified; 0: only when it is stored',
     ),
     deniedRetrySeconds: secondsFrom(0).describe(
-      'Pause after a refused permission; 0: until the cluster changes',
+      'Pause after a denied permission; 0: until the cluster changes',
     ),
-    jobTtlSeconds: secondsFrom(60).describe('How long a finished Job stays'),
-    jobDeadlineSeconds: secondsFrom(60).describe('How long a Job may take'),
+    jobTtlSeconds: secondsFrom(60).describe('How long a finished Job is kept'),
+    jobDeadlineSeconds: secondsFrom(60).describe('Deadline of a Job'),
     repeatSeconds: secondsFrom(0).describe(
-      "How old an unchanged report becomes before an event renews it; as long as Sentinel's debounce",
+      "Minimum age at which an event renews an unchanged report; same as Sentinel's debounce",
     ),
     sweepSeconds: secondsFrom(1).describe('Pause between two passes over all clusters'),
-    leaseSeconds: secondsFrom(1).describe('How long the Lease lasts'),
-    concurrency: z.int().min(1).max(1000).describe('Clusters that are looked at at the same time'),
+    leaseSeconds: secondsFrom(1).describe('Duration of the Lease'),
+    concurrency: z.int().min(1).max(1000).describe('Clusters reconciled in parallel'),
     jobEnv: z
       .record(z.string().regex(/^[A-Z_][A-Z0-9_]*$/), z.string().max(4096))
       .superRefine((env, context) => {
@@ -133,10 +129,10 @@ const optionFields = z.strictObject(
           context.addIssue({
             code: 'custom',
             path: [name],
-            message: 'the adapter sets this variable itself: expected the option of that meaning',
+            message: 'the adapter sets this variable: use the corresponding option',
           });
       })
-      .describe('Further environment of Jobs; nothing secret, and nothing that the adapter says itself'),
+      .describe('Additional environment variables of Jobs; no secrets, and none that the adapter sets'),
   }),
 );
 
@@ -146,7 +142,7 @@ export const optionsSchema = optionFields
       .record(z.string().min(1).max(320), z.array(project).max(10_000))
       .refine((tenants) => Object.keys(tenants).length > 0, { error: 'expected at least one tenant' })
       .exactOptional()
-      .describe('Projects that each tenant may name'),
+      .describe('Projects that each tenant may use'),
   })
   .refine(({ location, replication }) => location === undefined || replication === undefined, {
     path: ['replication'],

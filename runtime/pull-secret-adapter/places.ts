@@ -119,11 +119,11 @@ export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings
     ],
     [
       settings.location !== '' && !LOCATION.test(location),
-      `"${settings.location}" gives no location for this cluster: expected such as europe-west3${missing}`,
+      `"${settings.location}" is not a valid location for this cluster: expected one such as europe-west3${missing}`,
     ],
     [
       !REPLICATION.test(replication),
-      `"${settings.replication}" gives no replication policy for this cluster: expected automatic or user-managed:LOCATION[,LOCATION]${missing}`,
+      `"${settings.replication}" is not a valid replication policy for this cluster: expected automatic or user-managed:LOCATION[,LOCATION]${missing}`,
     ],
   ];
   return faults.flatMap(([isThere, fault]) => (isThere ? [fault] : []));
@@ -150,7 +150,7 @@ export function tenancyFault(
   if (tenants === undefined && challenge === 'none') return undefined;
   const { [tenantKey]: tenant } = tenantFields;
   if (tenant === undefined || tenant === '')
-    return `the cluster names no tenant: expected a value of "${tenantKey}"${tenants === undefined ? '' : ' that is in the list of tenants'}`;
+    return `the cluster has no tenant: expected a value of "${tenantKey}"${tenants === undefined ? '' : ' that is in the list of tenants'}`;
   // The Job checks the label of the project before anything else.
   if (tenants === undefined) return undefined;
   const allowed = Object.hasOwn(tenants, tenant) ? (tenants[tenant] ?? []) : [];
@@ -159,5 +159,5 @@ export function tenancyFault(
   );
   return found
     ? undefined
-    : 'spec.gcp.projectId is not among the projects of the tenant: expected it in the list of tenants';
+    : 'spec.gcp.projectId is not allowed for the tenant: expected it in the list of tenants';
 }

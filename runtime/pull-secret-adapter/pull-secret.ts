@@ -34,9 +34,8 @@ function hintOfText(text: string): string {
   const decoded = BASE64.test(text.trimEnd())
     ? jsonOf(Buffer.from(text, 'base64').toString('utf8'))
     : undefined;
-  if (hasAuths(decoded))
-    return '; it is base64 of a pull secret: give the text that "base64 --decode" prints';
-  if (hasAuths(jsonOf(text))) return '; it is JSON in a text: give the object itself';
+  if (hasAuths(decoded)) return '; the value is base64-encoded: use the output of "base64 --decode"';
+  if (hasAuths(jsonOf(text))) return '; the value is a JSON string: use the object itself';
   return /^kind: ?Secret$/m.test(text) ? WHOLE_SECRET : '';
 }
 
@@ -45,11 +44,11 @@ function hintOfObject(value: unknown): string {
   if (value['kind'] === 'Secret' || '.dockerconfigjson' in value) return WHOLE_SECRET;
   const entries = Object.values(value);
   const isBare = entries.length > 0 && entries.every((entry) => isRecord(entry) && 'auth' in entry);
-  return isBare ? '; it holds the entries themselves: put them under "auths"' : '';
+  return isBare ? '; the entries are at the top level: put them under "auths"' : '';
 }
 
 const WHOLE_SECRET =
-  '; it is a Secret of Kubernetes: give what its key ".dockerconfigjson" holds, decoded by "base64 --decode"';
+  '; the value is a Kubernetes Secret: use its key ".dockerconfigjson", decoded by "base64 --decode"';
 
 function hasAuths(value: unknown): boolean {
   return isRecord(value) && isRecord(value['auths']);

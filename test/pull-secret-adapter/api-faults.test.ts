@@ -62,7 +62,7 @@ const FAULTS: readonly ApiFaultCase[] = [
     reason: 'the token is wrong for every cluster',
     prepare: ({ api }) => (api.token = 'right'),
     undo: ({ api }) => (api.token = undefined),
-    log: /ApiAccessDenied.*HTTP 401 HYPERFLEET-AUT-001\. Look at the token file/,
+    log: /ApiAccessDenied.*HTTP 401 HYPERFLEET-AUT-001\. Check the token file/,
   },
   {
     name: '403 on the report',
@@ -82,13 +82,13 @@ const FAULTS: readonly ApiFaultCase[] = [
     name: '404, no such endpoint',
     reason: 'not a missing cluster: nothing may be cleaned up',
     baseUrl: (api) => `${api.url}/elsewhere`,
-    log: /HTTP 404 HYPERFLEET-NTF-000\. Look at the base URL/,
+    log: /HTTP 404 HYPERFLEET-NTF-000\. Check the base URL/,
   },
   {
     name: '404 of a proxy',
     reason: 'says nothing about the cluster',
     faults: () => always({ status: 404, body: HTML }),
-    log: /HTTP 404\. Look at the base URL/,
+    log: /HTTP 404\. Check the base URL/,
   },
   {
     name: '405 for both methods',
@@ -107,7 +107,7 @@ const FAULTS: readonly ApiFaultCase[] = [
     name: '409 on the report, always',
     reason: 'about this cluster alone',
     faults: () => always({ on: /^PUT/, ...problem(409, 'HYPERFLEET-CNF-001') }),
-    message: /the pass over the cluster failed: ApiRefused/,
+    message: /the reconcile of the cluster failed: ApiRefused/,
     log: /ApiRefused.*HTTP 409 HYPERFLEET-CNF-001/,
   },
   {
@@ -175,7 +175,7 @@ const FAULTS: readonly ApiFaultCase[] = [
     reason: 'every try has an end',
     timeoutMs: 200,
     faults: () => always({ delayMs: 1000 }),
-    log: /ApiUnavailable.*no answer in time/,
+    log: /ApiUnavailable.*timed out/,
   },
   {
     name: 'HTML with status 200, once',
@@ -199,7 +199,7 @@ const FAULTS: readonly ApiFaultCase[] = [
     name: 'a redirection',
     reason: 'a page to sign in is no answer',
     faults: () => always({ status: 302, headers: { location: '/login' } }),
-    log: /HTTP 302\. Look at the base URL/,
+    log: /HTTP 302\. Check the base URL/,
   },
   {
     name: 'connection reset once',
@@ -241,7 +241,7 @@ const FAULTS: readonly ApiFaultCase[] = [
     name: 'answer too large',
     reason: 'nobody may fill the memory',
     faults: () => always({ status: 200, body: ' '.repeat(33 * 2 ** 20) }),
-    log: /an answer that is too large/,
+    log: /response too large/,
   },
   // An answer that must not be believed, and our own cluster failing behind a good one.
   {
@@ -256,7 +256,7 @@ const FAULTS: readonly ApiFaultCase[] = [
     reason: 'must never be acted on',
     faults: () => always({ on: /^GET .*cls-1$/, status: 200, body: '{"id":"cls-2","generation":1}' }),
     message: /ClusterFetchFailed/,
-    log: /answered with another cluster/,
+    log: /returned another cluster/,
   },
   {
     name: 'statuses without a list',

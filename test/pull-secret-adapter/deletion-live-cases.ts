@@ -49,7 +49,7 @@ const ROWS: readonly Row[] = [
       await plane.remove(namespaceOf(id));
       await eventually(async () => assert.equal(await plane.get(namespaceOf(id)), undefined));
     },
-    receipt: { [kubernetes('end-gone')]: 'its namespace is gone', [google('end-gone')]: 'removed' },
+    receipt: { [kubernetes('end-gone')]: 'its namespace does not exist', [google('end-gone')]: 'removed' },
   },
   {
     name: 'the management namespace is being deleted, and something holds it up',

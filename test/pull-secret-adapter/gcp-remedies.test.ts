@@ -24,7 +24,7 @@ const ROWS: readonly (readonly [info: string, call: string, is: string, says: Re
   ['RATE_LIMIT_EXCEEDED', 'CreateSecret', 'QuotaExceeded', /quota of project "cust"/],
   // A constraint without a reason, and a state that passes.
   ['FAILED_PRECONDITION', 'CreateSecret', 'PolicyDenied', /organization policies/],
-  ['FAILED_PRECONDITION', 'UpdateSecret', 'SecretManagerUnavailable', /refused with FAILED_PRECONDITION/],
+  ['FAILED_PRECONDITION', 'UpdateSecret', 'SecretManagerUnavailable', /rejected with FAILED_PRECONDITION/],
   // An unknown reason of a denied call.
   ['X', 'CreateSecret', 'IamPermissionDenied', /grant secretmanager\.secrets\.create/],
 ];

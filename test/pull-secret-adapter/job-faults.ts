@@ -136,7 +136,7 @@ const ANSWERS: readonly Bad[] = [
     env: { RUN_TIMEOUT: '8s' },
     ...LATER,
     calls: 1,
-    says: /did not end within 8 s/,
+    says: /did not finish within 8 s/,
   },
   {
     name: 'interrupted while it waits',

@@ -104,7 +104,7 @@ const FAILING: readonly Failing[] = [
     env: TAKE_ON,
     code: 77,
     is: 'IamPermissionDenied',
-    says: /no such service account/,
+    says: /service account not found/,
   },
   {
     name: 'no token is accepted',

@@ -71,7 +71,7 @@ test('a label that says something else is put back, and said in the log, by an E
       /LabelsPutBack .*app\.kubernetes\.io\/managed-by, hyperfleet\.io\/resource-type/,
     );
   });
-  assert.match(log.join(''), /labels of a Job were put back/);
+  assert.match(log.join(''), /Reverted labels of a Job/);
   assert.match(
     (await adapter.metrics.render()).text,
     /pullwright_adapter_repairs_total\{what="job-labels"\} 1/,

@@ -25,7 +25,7 @@ const ROWS: readonly (Case & Partial<ReconcileCase>)[] = [
     reason: 'that part is gone with it; only Google is gone to',
     namespace: 'gone',
     starts: [GOOGLE],
-    receipt: { [MANAGEMENT]: 'its namespace is gone' },
+    receipt: { [MANAGEMENT]: 'its namespace does not exist' },
   },
   {
     name: 'the management namespace is being deleted',
@@ -93,7 +93,7 @@ const ROWS: readonly (Case & Partial<ReconcileCase>)[] = [
     after: ['remove-record'],
     is: 'deleted, False SecretDeleted',
     finalized: 'True CleanupConfirmed',
-    receipt: { [GOOGLE]: 'retained by policy', [MANAGEMENT]: 'its namespace is gone' },
+    receipt: { [GOOGLE]: 'retained by policy', [MANAGEMENT]: 'its namespace does not exist' },
   },
   {
     name: 'more places than one result can tell of',

@@ -179,7 +179,7 @@ test('API down: nothing is sent, and nothing piles up', async () => {
   const stage = await Stage.start({}, 120);
   stage.api.faults = [{ status: 503, times: Number.POSITIVE_INFINITY }];
   for (let time = 15; time < 600; time += 5)
-    await assert.rejects(stage.poll(time), /HyperFleet API answered HTTP 503/);
+    await assert.rejects(stage.poll(time), /HyperFleet API request failed: HTTP 503/);
   assert.deepEqual(stage.taken(), []);
   stage.api.faults = [];
   await stage.poll(600);
@@ -304,7 +304,7 @@ test('the process: exit code, log and metrics', async () => {
   const stop = new AbortController();
   stage.api.beforePage = () => stop.abort();
   assert.equal(await run(false, stop.signal), 0);
-  assert.match(log.join(''), /"published":3.*\n.*The clusters could not be gone over.*HTTP 500/);
+  assert.match(log.join(''), /"published":3.*\n.*Cannot poll the clusters.*HTTP 500/);
   const { text } = await metrics.render();
   assert.match(text, /pullwright_sentinel_polls_total\{result="failed"\} 1/);
   assert.match(text, /pullwright_sentinel_events_total\{outcome="published"\} [3-9]/);

@@ -26,13 +26,13 @@ export async function tenantsOf(path: string | undefined): Promise<unknown> {
 const TABLE = {
   name: 'adapter',
   about: [
-    'Takes cluster events from a broker, and for each cluster brings its pull secret into Google Secret Manager and into the namespace where HyperShift reads it, by a Job; reports to the HyperFleet API.',
+    'Consumes cluster events from a broker. For each cluster, a Job syncs the pull secret to Google Secret Manager and to the namespace where HyperShift reads it. Reports to the HyperFleet API.',
   ],
   flags: {
     ...BROKER_FLAGS,
     ...OPTION_FLAGS,
     tenants: file({
-      help: 'projects that each tenant may name, as YAML: {TENANT: [PROJECT, PREFIX*]}; others are not touched',
+      help: 'projects that each tenant may use, as YAML: {TENANT: [PROJECT, PREFIX*]}; others are denied',
     }),
     namespace: text({
       value: 'NAME',
@@ -42,19 +42,19 @@ const TABLE = {
       help: 'namespace of the Jobs',
     }),
     image: text({ value: 'REF', default: DEFAULT_SETTINGS.image, help: 'image of the Jobs' }),
-    'image-pull-secret': several(text({ value: 'NAME', help: 'Secret that the Jobs pull their image with' })),
+    'image-pull-secret': several(text({ value: 'NAME', help: 'imagePullSecret of the Jobs' })),
     'service-account': text({
       value: 'NAME',
       default: DEFAULT_SETTINGS.serviceAccount,
-      help: 'service account of the Jobs',
+      help: 'ServiceAccount of the Jobs',
     }),
     'job-federation': text({
       value: 'NAME',
-      help: 'provider of a workload identity pool that the Jobs come from, where there is no metadata server',
+      help: 'workload identity pool provider that authenticates the Jobs, without a metadata server',
     }),
     'job-ca': text({
       value: 'CONFIGMAP',
-      help: 'further authorities that Jobs trust, in the key ca.crt; for endpoints, see --job-env',
+      help: 'additional CAs that Jobs trust, in the key ca.crt; for endpoints, see --job-env',
     }),
     kubeconfig: CLUSTER_FLAGS.kubeconfig,
     context: CLUSTER_FLAGS.context,

@@ -155,13 +155,13 @@ export function failedAttempt(job: JobView, now: Date): Attempt {
   const ended = { number, failed: true, verifyRequest, ageMs };
   const told = job.result?.status === 'failure' ? job.result : undefined;
   if (told === undefined && job.phase === 'succeeded') {
-    const message = `Job "${name}" ended with exit code 0 and no result: whether the pull secret is stored is unknown until the next attempt`;
+    const message = `Job "${name}" finished with exit code 0 but without a result: the next attempt shows whether the pull secret is stored`;
     return { ...ended, reason: 'ResultUnknown', message, kind: 'retry' };
   }
   const reason = told?.reason ?? 'JobFailed';
   const code = exitCode === undefined ? '' : `, exit code ${exitCode}`;
   // For a Job without a result, such as after a failed image pull, a timeout or an OOM kill.
-  const without = `Job "${name}" failed without a result${code}: ${job.cause ?? 'no cause given'}. Look at its pods with "kubectl describe"`;
+  const without = `Job "${name}" failed without a result${code}: ${job.cause ?? 'no cause reported'}. Run "kubectl describe" on its pods`;
   return { ...ended, reason, message: told?.message ?? without, kind: outcomeClass(reason, exitCode) };
 }
 

@@ -44,7 +44,7 @@ export function eventHandler(options: HandlerOptions): Handler {
     return { outcome: outcome === 'again' ? outcome : 'done' };
   };
   const afterFailure = (key: string, error: unknown): Handled => {
-    const reason = `the pass over the cluster failed: ${codeOf(error)}`;
+    const reason = `the reconcile of the cluster failed: ${codeOf(error)}`;
     if (error instanceof PullwrightError && error.retryPolicy === 'terminal') return handled('dead', reason);
     const before = failed.get(key) ?? { times: 0, successes };
     const times = before.times + 1;

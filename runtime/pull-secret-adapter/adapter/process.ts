@@ -276,7 +276,7 @@ function labelReporter({
     now: () => Date.now(),
   });
   return ({ name, uid }, labels) => {
-    logger.warn('labels of a Job were put back', { job: name, labels });
+    logger.warn('Reverted labels of a Job', { job: name, labels });
     metrics.count({
       name: 'pullwright_adapter_repairs_total',
       help: 'Manual changes that the adapter reverted',
@@ -300,7 +300,7 @@ function eventCounter(metrics: Metrics): (outcome: EventOutcome) => void {
   const count = (outcome: EventOutcome, by: number): void =>
     metrics.count({
       name: 'pullwright_adapter_events_total',
-      help: 'Events by what became of them',
+      help: 'Events by outcome',
       labels: { outcome },
       by,
     });
@@ -369,7 +369,7 @@ function watch(
     delete: hint,
     state: (state) => {
       if (state.is === 'failing')
-        logger.warn('Objects cannot be watched', { kind: kind.kind, error: describeError(state.error) });
+        logger.warn('Cannot watch objects', { kind: kind.kind, error: describeError(state.error) });
     },
   };
   const informer = new Informer({
@@ -381,7 +381,7 @@ function watch(
   informer
     .run()
     .catch((error: unknown) =>
-      logger.error('Objects are no longer watched', { kind: kind.kind, error: describeError(error) }),
+      logger.error('The watch stopped', { kind: kind.kind, error: describeError(error) }),
     );
   return informer;
 }
@@ -482,19 +482,19 @@ function samplesOf(cluster: string, { reason, data }: Passed): readonly Sample[]
   const samples: readonly Sample[] = [
     {
       name: 'pullwright_pull_secret_version_created_timestamp_seconds',
-      help: 'When the version of the secret that holds the pull secret was made',
+      help: 'Creation time of the secret version with the pull secret',
       value: Date.parse(scalarText(data['versionCreatedTime'])) / 1000,
       labels: { cluster },
     },
     {
       name: 'pullwright_pull_secret_enabled_versions',
-      help: 'Versions of the secret that can be read',
+      help: 'Enabled versions of the secret',
       value: typeof data['enabledVersions'] === 'number' ? data['enabledVersions'] : Number.NaN,
       labels: { cluster },
     },
     {
       name: 'pullwright_pull_secret_result',
-      help: 'Result of the last pass over a cluster: 1 for its reason',
+      help: 'Result of the last reconcile of a cluster: 1 for its reason',
       value: 1,
       labels: { cluster, reason },
     },

@@ -287,7 +287,7 @@ type EffectTarget = Pick<DesiredState, 'cluster' | 'secret' | 'record'>;
 /** Another replica has written since this pass read: start again. */
 class Overtaken extends PullwrightError {
   constructor(subject: string) {
-    super(`Cannot go on with "${subject}": another replica has written meanwhile`, { code: 'Overtaken' });
+    super(`Cannot reconcile "${subject}": another replica has changed it`, { code: 'Overtaken' });
   }
 }
 

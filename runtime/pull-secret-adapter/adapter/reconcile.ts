@@ -309,7 +309,7 @@ function reconcileDeletion(situation: DesiredState): ClusterOutcome {
   const storing = jobs.filter((job) => job.purpose === 'store');
   if (storing.length > 0) {
     const effects = [...secretRemoval(situation), ...storing.filter((job) => !job.removing).map(removal)];
-    const message = 'Jobs that store are being removed';
+    const message = 'Deleting the Jobs that store the pull secret';
     return pending(situation, message, receipt, { effects, requeueAfterMs: 1000 });
   }
   const left = placesToRemove(situation).filter((place) => receipt[place] === undefined);
@@ -346,7 +346,7 @@ function becameOf(
   if (place === undefined) return undefined;
   if (place.kind === 'google') return onDeletion === 'retain' ? 'retained by policy' : undefined;
   const { [place.namespace]: state } = namespaces;
-  if (state === 'gone') return 'its namespace is gone';
+  if (state === 'gone') return 'its namespace does not exist';
   return state === 'terminating' ? 'its namespace is being deleted' : undefined;
 }
 
@@ -375,7 +375,7 @@ function byJob(situation: DesiredState, receipt: Receipt, job: JobView): Cluster
   if (job.phase === 'failed') return failedDeletion(situation, receipt, job);
   // Other locations are left for the next Job.
   const next = { afterReport: [removal(job)], requeueAfterMs: 100 };
-  return pending(situation, `Job "${job.name}" has removed a part of what was stored`, receipt, next);
+  return pending(situation, `Job "${job.name}" has removed some of the stored secrets`, receipt, next);
 }
 
 function pending(
@@ -415,7 +415,7 @@ function gone(situation: DesiredState, receipt: Receipt): ClusterOutcome {
 /** The receipt as a message, which may be truncated; the report data has the complete receipt. */
 function receiptText(receipt: Receipt): string {
   const lines = Object.entries(receipt).map(([place, became]) => `${place}: ${became}`);
-  return lines.length === 0 ? 'Nothing was ever written' : lines.sort().join('; ');
+  return lines.length === 0 ? 'No pull secret was ever stored' : lines.sort().join('; ');
 }
 
 function failedDeletion(situation: DesiredState, receipt: Receipt, job: JobView): ClusterOutcome {

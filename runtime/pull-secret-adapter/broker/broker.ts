@@ -15,7 +15,7 @@ export const GOODBYE_MS = 5000;
  * Returns the result of `work`, or rejects with code `ETIMEDOUT`. Does not cancel the work, but ignores its later result.
  */
 export function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  return withDeadline(work, ms, () => Object.assign(new Error('no answer in time'), { code: 'ETIMEDOUT' }));
+  return withDeadline(work, ms, () => Object.assign(new Error('request timed out'), { code: 'ETIMEDOUT' }));
 }
 
 /** Interval and timeout of the checks. */
@@ -142,11 +142,11 @@ export class Deliveries {
     try {
       await within(PUBLISH_MS, bury(reason));
     } catch (error) {
-      this.#note('warn', 'A message could not be moved to the dead letters', { reason, code: codeOf(error) });
+      this.#note('warn', 'Cannot move a message to the dead letters', { reason, code: codeOf(error) });
       await sleep(PAUSE_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
       return 'again';
     }
-    this.#note('warn', 'A message was moved to the dead letters', { reason, bytes: message.body.length });
+    this.#note('warn', 'Moved a message to the dead letters', { reason, bytes: message.body.length });
     return 'done';
   }
 

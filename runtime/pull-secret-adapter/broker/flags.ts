@@ -15,23 +15,23 @@ import { type BrokerNote, type Handler, pubSubTopology, rabbitMqTopology } from 
 
 export const BROKER_FLAGS = {
   api: text({ value: 'URL', help: 'base URL of the HyperFleet API' }),
-  'api-token-file': file({ help: 'bearer token of the API; read again for every request' }),
-  broker: choice(['rabbitmq', 'pubsub'], { default: 'rabbitmq', help: 'the kind of the broker' }),
+  'api-token-file': file({ help: 'bearer token for the API; reread for every request' }),
+  broker: choice(['rabbitmq', 'pubsub'], { default: 'rabbitmq', help: 'type of the broker' }),
   'broker-url-file': file({ help: 'amqp or amqps URL of RabbitMQ, with its password' }),
   'gcp-project': text({ value: 'ID', help: 'project of Pub/Sub; PUBSUB_EMULATOR_HOST is honoured' }),
   topic: text({ value: 'NAME', default: 'hyperfleet-clusters', help: 'topic, and exchange of RabbitMQ' }),
   subscription: text({
     value: 'NAME',
     default: 'pullsecret',
-    help: "subscription, and end of the queue's name",
+    help: 'subscription; suffix of the queue name',
   }),
-  exchange: text({ value: 'NAME', help: 'exchange of RabbitMQ; without it, the topic' }),
+  exchange: text({ value: 'NAME', help: 'exchange of RabbitMQ; if unset, the topic' }),
   'exchange-type': choice(['topic', 'fanout', 'direct'], {
     default: 'topic',
     help: 'type of the exchange',
   }),
   'routing-key': text({ value: 'KEY', default: '', help: 'routing key of RabbitMQ' }),
-  'create-topics': toggle({ help: 'make topics and subscription of Pub/Sub when they are missing' }),
+  'create-topics': toggle({ help: 'create missing Pub/Sub topics and subscription' }),
   'health-port': port({ default: '8080', help: 'the port of /healthz and /readyz' }),
   'metrics-port': port({ default: '9090', help: 'the port of /metrics' }),
 } as const;
@@ -75,7 +75,7 @@ function apiOf(
     userAgent: `pullwright/${VERSION} (${name})`,
     onAnswer: ({ method: verb, status }) =>
       metrics.request({ code: status === 0 ? '<error>' : String(status), method: verb, host }),
-    onLeftOut: (fields) => logger.warn('A document of a list is too large and is skipped', fields),
+    onLeftOut: (fields) => logger.warn('Skipped a list item that is too large', fields),
     pause: (ms) => sleep(ms, undefined, { signal: io.signal }),
     http: openHttpClient(io.env, [api]),
   });

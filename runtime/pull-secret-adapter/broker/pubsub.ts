@@ -70,7 +70,7 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
     () => ask(client, 'SubscriberClient', 'acknowledge', { subscription: topology.subscription, ackIds: [] }),
     note,
     { message: 'Consuming from Pub/Sub', fields: { subscription: topology.subscription } },
-    'Pub/Sub does not answer, or refuses the subscription',
+    'Pub/Sub is unreachable or rejects the subscription',
   );
   subscription.on('debug', () => health.doubt());
   subscription.on('error', (error: unknown) => {
@@ -130,7 +130,7 @@ export async function publishPubSub(options: PubSubOptions): Promise<Publisher> 
     () => ask(client, 'PublisherClient', 'publish', { topic: topology.topic, messages: [] }),
     note,
     { message: 'Publishing to Pub/Sub', fields: { topic: topology.topic } },
-    'Pub/Sub does not answer, or refuses the topic',
+    'Pub/Sub is unreachable or rejects the topic',
   );
   return {
     publish: async ({ id, body }) => {

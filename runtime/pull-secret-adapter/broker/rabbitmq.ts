@@ -70,7 +70,7 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
   });
   subscription.on('error', (error: unknown) => {
     connected = false;
-    note('warn', 'The RabbitMQ consumer failed and is being set up again', { code: codeOf(error) });
+    note('warn', 'The RabbitMQ consumer failed; restarting it', { code: codeOf(error) });
   });
   connection.on('error', () => {
     connected = false;
@@ -135,7 +135,7 @@ function connect({ url, note }: RabbitMqOptions): Connection {
     connectionName: 'pullwright',
   });
   connection.on('error', (error: unknown) =>
-    note('warn', 'The connection to RabbitMQ failed and is being made again', { code: codeOf(error) }),
+    note('warn', 'The connection to RabbitMQ failed; reconnecting', { code: codeOf(error) }),
   );
   return connection;
 }

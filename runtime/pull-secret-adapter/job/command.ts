@@ -7,11 +7,11 @@ import { VERSION } from '../../core/version.ts';
 const TABLE = {
   name: 'job',
   about: [
-    'Stores a pull secret in Google Secret Manager, reads it back, and writes the Secret that HyperShift reads. Everything comes by environment; a Job of the adapter sets it.',
+    'Stores a pull secret in Google Secret Manager, reads it back, and writes the Secret that HyperShift reads. All settings are environment variables; the adapter sets them.',
   ],
   flags: {
     'dry-run': toggle({
-      help: 'get a token, ask for the permissions, go through the write in the cluster without keeping it, say what would be done',
+      help: 'get a token, test the permissions, do a server-side dry run in the cluster, and print the plan',
     }),
   },
   environment: [
@@ -22,45 +22,45 @@ const TABLE = {
     },
     { name: 'SECRET_NAME', help: 'name in Secret Manager (default hyperfleet-<CLUSTER_ID>-pull-secret)' },
     { name: 'JOB_MODE', help: 'store or delete (default store)' },
-    { name: 'CLUSTER_NAME, CLUSTER_GENERATION', help: 'what labels and result say' },
+    { name: 'CLUSTER_NAME, CLUSTER_GENERATION', help: 'for labels and result' },
     { name: 'SECRET_LABELS', help: 'further labels: key=value,...' },
     { name: 'REPLICATION_POLICY', help: 'automatic or user-managed:LOCATION[,LOCATION] (default automatic)' },
     { name: 'KMS_KEY_NAME', help: 'Cloud KMS key; {location} is filled in' },
     {
       name: 'SECRET_LOCATION',
-      help: 'location of a regional secret; without it, one that Google replicates',
+      help: 'location of a regional secret; if unset, Google replicates the secret',
     },
     { name: 'KEEP_VERSIONS', help: 'older versions that stay enabled (default 1)' },
     {
       name: 'PREVIOUS_FOR_SECONDS',
-      help: 'how long one stays enabled after it was replaced (default: until KEEP_VERSIONS pushes it out)',
+      help: 'how long a replaced version stays enabled (default: until KEEP_VERSIONS is exceeded)',
     },
     {
       name: 'DESTROY_AFTER_SECONDS',
-      help: 'how long a disabled version stays before Google destroys it; 0: for ever (default 0)',
+      help: 'delay until Google destroys a disabled version; 0: never (default 0)',
     },
-    { name: 'REVOKE_PREVIOUS', help: 'any new text: all older versions are revoked now' },
+    { name: 'REVOKE_PREVIOUS', help: 'a new value revokes all older versions' },
     {
       name: 'TENANT_CHALLENGE',
-      help: 'value that the label pullwright-tenant of the project must have before anything is stored',
+      help: 'required value of the project label pullwright-tenant',
     },
     { name: 'ON_DELETION', help: 'delete or retain (default delete)' },
-    { name: 'ADOPT', help: "true takes over secrets without an owner's label" },
-    { name: 'GCP_SERVICE_ACCOUNT', help: 'service account to take on' },
-    { name: 'MANAGEMENT_NAMESPACE', help: "namespace of HyperShift's Secret; without it none is written" },
+    { name: 'ADOPT', help: 'true adopts secrets without an owner label' },
+    { name: 'GCP_SERVICE_ACCOUNT', help: 'service account to impersonate' },
+    { name: 'MANAGEMENT_NAMESPACE', help: "namespace of HyperShift's Secret; if unset, none is written" },
     { name: 'MANAGEMENT_SECRET_NAME', help: 'its name (default pull-secret)' },
     { name: 'TRACEPARENT', help: 'W3C Trace Context, for log and result' },
-    { name: 'RESULT_FILE', help: 'where the result is written, besides the termination log' },
+    { name: 'RESULT_FILE', help: 'result file, in addition to the termination log' },
     { name: 'TERMINATION_LOG', help: '(default /dev/termination-log)' },
-    { name: 'GCP_API_TIMEOUT', help: 'for each answer (default 30s)' },
-    { name: 'RUN_TIMEOUT', help: 'for the whole run (default 55s)' },
+    { name: 'GCP_API_TIMEOUT', help: 'timeout of a request (default 30s)' },
+    { name: 'RUN_TIMEOUT', help: 'timeout of the run (default 55s)' },
     {
       name: 'SECRET_MANAGER_ENDPOINT, REGIONAL_SECRET_MANAGER_ENDPOINT, IAM_CREDENTIALS_ENDPOINT, RESOURCE_MANAGER_ENDPOINT',
-      help: "other addresses than Google's; {location} is filled into the second",
+      help: 'custom endpoints; {location} is filled into the second',
     },
   ],
   exitCodes:
-    '0 done, 65 the pull secret cannot work, 69 no identity, 73 the name is taken, 75 try again, 76 stored content differs, 77 permission denied or API disabled, 78 wrong environment, 1 anything else',
+    '0 done, 65 invalid pull secret, 69 no identity, 73 conflict with an existing secret, 75 retry, 76 stored content differs, 77 permission denied or API disabled, 78 invalid environment, 1 other errors',
   examples: [
     'GCP_PROJECT_ID=my-project CLUSTER_ID=cls-123 PULL_SECRET_FILE=pull-secret.json pullwright job --dry-run',
   ],

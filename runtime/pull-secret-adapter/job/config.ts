@@ -100,7 +100,7 @@ function replicationIn(env: JobEnvironment): Replication | undefined {
   if (policy === '' || policy === 'automatic') return { automatic: encryptedBy(key, 'global') };
   const locations = /^user-managed:([a-z0-9-]+(?:,[a-z0-9-]+)*)$/.exec(policy)?.[1]?.split(',');
   if (locations === undefined) {
-    throw wrong('REPLICATION_POLICY is not known: expected automatic or user-managed:LOCATION[,LOCATION]');
+    throw wrong('REPLICATION_POLICY is invalid: expected automatic or user-managed:LOCATION[,LOCATION]');
   }
   return { userManaged: { replicas: locations.map((one) => ({ location: one, ...encryptedBy(key, one) })) } };
 }
@@ -182,7 +182,7 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
     /** A new value revokes all older versions; empty: no request. */
     revoke: valueOf(env, 'REVOKE_PREVIOUS', '').slice(0, 128),
     onDeletion: choiceOf(env, 'ON_DELETION', ['delete', 'retain']),
-    /** Take over secrets without an owner's label. */
+    /** Adopt secrets without an owner label. */
     adopt: env['ADOPT'] === 'true',
     /** Service account to impersonate; empty: none. */
     impersonate: valueOf(env, 'GCP_SERVICE_ACCOUNT', ''),

@@ -20,7 +20,7 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   ],
   'SERVICE_NOT_VISIBLE CONSUMER_SUSPENDED GCP_SUSPENDED': [
     'PolicyDenied',
-    'the project or its account is suspended, or does not see the service; the owner of project "{project}" has to speak with Google',
+    'the project or its account is suspended, or has no access to the service; the owner of project "{project}" must contact Google',
   ],
   'CONSUMER_INVALID RESOURCE_PROJECT_INVALID': [
     'InvalidConfiguration',
@@ -36,12 +36,12 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   ],
   ACCESS_TOKEN_SCOPE_INSUFFICIENT: [
     'IamPermissionDenied',
-    'the token has too narrow scopes; give the node pool, or the key, the scope cloud-platform',
+    'the token lacks the scope cloud-platform; add it to the node pool or the key',
   ],
   NOT_FOUND: ['IamPermissionDenied', 'project "{project}" or the secret does not exist or is not visible'],
   SECURITY_POLICY_VIOLATED: [
     'PolicyDenied',
-    'a perimeter of VPC Service Controls refuses it; let the identity of the Job into the perimeter of project "{project}" by an ingress rule; no role helps',
+    'a VPC Service Controls perimeter denies it; add an ingress rule for the identity of the Job to the perimeter of project "{project}"; no role helps',
   ],
   'USER_BLOCKED_BY_ADMIN RESOURCE_USAGE_RESTRICTION_VIOLATED ENDPOINT_USAGE_RESTRICTION_VIOLATED': [
     'PolicyDenied',
@@ -50,7 +50,7 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   'TLS_ORG_POLICY_VIOLATED TLS_CIPHER_RESTRICTION_VIOLATED ORG_RESTRICTION_VIOLATION ORG_RESTRICTION_HEADER_INVALID':
     [
       'PolicyDenied',
-      'an organization policy refuses the connection; look at what ends TLS on the way to Google, at gcp.restrictTLSVersion and gcp.restrictTLSCipherSuites of project "{project}", and at the header X-Goog-Allowed-Resources that a proxy sets',
+      'an organization policy denies the connection; check proxies that terminate TLS, gcp.restrictTLSVersion and gcp.restrictTLSCipherSuites of project "{project}", and the header X-Goog-Allowed-Resources that a proxy sets',
     ],
   'LOCATION_POLICY_VIOLATED LOCATION_ORG_POLICY_VIOLATED LOCATION_TAX_POLICY_VIOLATED': [
     'PolicyDenied',
@@ -58,16 +58,16 @@ const REMEDIES: Readonly<Record<string, Remedy>> = {
   ],
   'ACCESS_TOKEN_EXPIRED ACCOUNT_STATE_INVALID': [
     'IdentityUnavailable',
-    "the token has expired, or its service account is disabled or deleted; enable or make that again, and compare the clock of the node with Google's",
+    'the token has expired, or its service account is disabled or deleted; enable or recreate it, and check the clock of the node',
   ],
   'UNAUTHENTICATED ACCESS_TOKEN_TYPE_UNSUPPORTED ACCOUNT_TYPE_UNSUPPORTED CREDENTIALS_MISSING CREDENTIAL_TYPE_UNSUPPORTED JWT_TOKEN_INVALID':
     [
       'IdentityUnavailable',
-      'the access token was not accepted; look at the workload identity binding or the key that the Job gets its token by',
+      'the access token was rejected; check the workload identity binding or the key of the Job',
     ],
   'RATE_LIMIT_EXCEEDED RESOURCE_EXHAUSTED': [
     'QuotaExceeded',
-    'the quota of project "{project}" is used up; raise the quota of Secret Manager, or wait',
+    'the quota of project "{project}" is exhausted; raise the quota of Secret Manager, or wait',
   ],
   RESOURCE_QUOTA_EXCEEDED: [
     'QuotaExceeded',
@@ -167,7 +167,7 @@ export function explainGcpError(error: GcpError, project: string): JobError {
   if (call === TOKEN_CALL) {
     return new JobError(
       'IdentityUnavailable',
-      `Cannot get an access token: what gives them to the pod answers with ${status}, or not at all`,
+      `Cannot get an access token: the token source of the pod failed with ${status}`,
       error,
     );
   }
@@ -185,10 +185,10 @@ export function explainGcpError(error: GcpError, project: string): JobError {
 
 function refusedFor(error: GcpError, project: string): JobError {
   const { call, status } = error;
-  const text = `Cannot ${call}: the request was refused with ${status}`;
+  const text = `Cannot ${call}: the request was rejected with ${status}`;
   if (status === 'INVALID_ARGUMENT') return new JobError('InvalidConfiguration', text, error);
   if (call !== 'CreateSecret') return new JobError('SecretManagerUnavailable', text, error);
   // A secret that does not exist has no state, so an organization policy was violated, such as one for locations.
-  const todo = `look at the organization policies of project "${project}": gcp.resourceLocations has to allow what --replication says`;
+  const todo = `check the organization policies of project "${project}": gcp.resourceLocations must allow the locations of --replication`;
   return new JobError('PolicyDenied', `${text}; ${todo}`, error);
 }

@@ -53,7 +53,7 @@ function ownIdentity(options: IdentityOptions): TokenSource {
     if (typeof token === 'string' && token !== '') return redact(token);
     throw new JobError(
       'IdentityUnavailable',
-      'Cannot get an access token: the identity of the pod gives none',
+      'Cannot get an access token: the identity of the pod returned none',
     );
   };
 }
@@ -107,7 +107,7 @@ function ownError(error: unknown): Error {
   const answer = http === undefined ? '' : ` (HTTP ${http})`;
   return new JobError(
     'IdentityUnavailable',
-    `Cannot get an access token: the metadata server or the credentials of the pod did not answer with one${answer}; look at the annotation iam.gke.io/gcp-service-account of its ServiceAccount, or at the file that GOOGLE_APPLICATION_CREDENTIALS names`,
+    `Cannot get an access token: the metadata server or the credentials of the pod returned none${answer}; check the annotation iam.gke.io/gcp-service-account of its ServiceAccount, or the file in GOOGLE_APPLICATION_CREDENTIALS`,
     error,
   );
 }
@@ -129,7 +129,7 @@ const TARGET_REMEDIES: Readonly<Record<string, readonly [OutcomeReason, string]>
   ],
   NOT_FOUND: [
     'IamPermissionDenied',
-    'there is no such service account; make it in the project of the customer, or choose another with --impersonate',
+    'service account not found; create it in the project of the customer, or set another with --impersonate',
   ],
 };
 
@@ -137,6 +137,6 @@ function targetError(error: GcpError, account: string): Error {
   const { status, details } = error;
   const remedy = TARGET_REMEDIES[details.info === 'SERVICE_DISABLED' ? details.info : status];
   if (remedy === undefined && retryableStatus(status)) return error;
-  const [reason, text] = remedy ?? ['IdentityUnavailable', `IAM Credentials answers ${status}`];
-  return new JobError(reason, `Cannot take on "${account}": ${text}`, error);
+  const [reason, text] = remedy ?? ['IdentityUnavailable', `IAM Credentials returned ${status}`];
+  return new JobError(reason, `Cannot impersonate "${account}": ${text}`, error);
 }

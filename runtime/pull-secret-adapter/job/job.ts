@@ -29,7 +29,7 @@ async function assertTenant(
   const state = present === undefined ? 'has no label' : 'has another tenant in its label';
   throw new JobError(
     'TenancyUnproven',
-    `Project "${project}" ${state} "${CHALLENGE_LABEL}": its owner lets this tenant in with "gcloud projects update ${project} --update-labels=${CHALLENGE_LABEL}=${challenge}"`,
+    `Project "${project}" ${state} "${CHALLENGE_LABEL}": to allow this tenant, its owner runs "gcloud projects update ${project} --update-labels=${CHALLENGE_LABEL}=${challenge}"`,
   );
 }
 
@@ -58,12 +58,12 @@ function explained(project: string, error: unknown): JobError {
   if (error instanceof Error && error.name === 'AbortError') {
     // The run timeout or a signal interrupted a pause.
     if (error.cause instanceof JobError) return error.cause;
-    return new JobError('Interrupted', 'The run was interrupted and will be made again', error);
+    return new JobError('Interrupted', 'The run was interrupted and will be retried', error);
   }
   const kind = error instanceof Error ? error.name : typeof error;
   return new JobError(
     'UnexpectedFailure',
-    `The run failed in a way that was not foreseen (${kind}); it will be made again`,
+    `The run failed unexpectedly (${kind}); it will be retried`,
     error,
   );
 }
@@ -149,7 +149,7 @@ async function removeStored(place: GooglePlace, { clusterId }: JobConfig, shell:
   const wanted = gcpLabels({ id: clusterId });
   const ours = ['managed-by', 'cluster-id'].every((key) => secret.labels?.[key] === wanted[key]);
   // A secret with another owner must not be deleted.
-  if (!ours) return 'is not ours: it stays';
+  if (!ours) return 'retained: has another owner';
   try {
     await manager.delete(place.secret, secret.etag);
   } catch (error) {
@@ -228,11 +228,11 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
   );
   const missing = [...leftOut].sort().join(', ');
   if (missing !== '')
-    log('info', 'permissions', `Labels and older versions stay as they are without ${missing}`);
+    log('info', 'permissions', `Labels and older versions are not updated without ${missing}`);
   const second = kubernetes === undefined ? '' : `${kubernetes.namespace}/${kubernetes.secret}`;
   if (kubernetes !== undefined) {
     await retried(shell, () => writeManagementSecret(shell.managementOf(kubernetes), config.pullSecret));
-    log('info', 'management-secret', `Secret/${second} holds the pull secret`);
+    log('info', 'management-secret', `Secret/${second} contains the pull secret`);
   }
   log('info', 'completed', 'Successfully created/updated pull secret');
   const details = {
@@ -242,7 +242,7 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
   };
   return done(
     stored.reason,
-    `Secret "${config.secretName}" in project "${config.gcpProjectId}" holds the pull secret`,
+    `Secret "${config.secretName}" in project "${config.gcpProjectId}" contains the pull secret`,
     details,
   );
 }
@@ -327,7 +327,7 @@ async function planned(
     if (missing.length > 0)
       throw new JobError(
         'IamPermissionDenied',
-        `Cannot store: the identity of the Job has no ${missing.join(', ')} ${where}; grant it`,
+        `Cannot ${mode}: the identity of the Job lacks ${missing.join(', ')} ${where}; grant it`,
       );
     const left = wanted.filter((permission) => !granted.has(permission));
     return left.length === 0 ? 'tested' : `without ${left.join(', ')}`;
@@ -343,7 +343,7 @@ async function planned(
     } catch (error) {
       // Cloud Resource Manager may be disabled: then only a real run can show missing permissions.
       if (!(error instanceof GcpError)) throw error;
-      const text = `Permissions on project "${gcpProjectId}" are not tested: cloudresourcemanager.googleapis.com answers ${error.details.info ?? error.status}`;
+      const text = `Permissions on project "${gcpProjectId}" are not tested: cloudresourcemanager.googleapis.com returned ${error.details.info ?? error.status}`;
       log('info', 'dry-run', text);
       return { plan: 'create', permissions: 'not tested' };
     }
@@ -402,7 +402,7 @@ async function removeManagementSecret(input: ManagementSecretInput): Promise<str
   return withCause(input, async () => {
     const present = await read(input);
     if (present === undefined) return NOT_THERE;
-    if (present.metadata.labels?.[CLUSTER_LABEL] !== input.clusterId) return 'is not ours: it stays';
+    if (present.metadata.labels?.[CLUSTER_LABEL] !== input.clusterId) return 'retained: has another owner';
     const uid = present.metadata.uid;
     const { namespace, secret: name } = input;
     await input.client.remove(
@@ -457,8 +457,8 @@ function assertReplaceable(input: ManagementSecretInput, present: KubeObject): v
     const whose =
       owner === undefined
         ? `has no label ${CLUSTER_LABEL}`
-        : `belongs to another cluster, by its label ${CLUSTER_LABEL}`;
-    throw conflict(input, `it ${whose}; remove it, or give the cluster a namespace of its own`);
+        : `belongs to another cluster (label ${CLUSTER_LABEL})`;
+    throw conflict(input, `it ${whose}; remove it, or use a separate namespace for the cluster`);
   }
   const type = present['type'];
   if (type !== TYPE) {
@@ -485,13 +485,13 @@ function explanation(error: unknown): readonly [OutcomeReason, string] {
   if (!isApiError(error)) return ['ManagementClusterUnavailable', 'the API server rejected it'];
   if (error.status === 404) return ['ManagementNamespaceMissing', 'the namespace does not exist yet'];
   if (error.status === 422)
-    return ['PullSecretConflict', 'the API server refuses it; look at the Secret that is there'];
+    return ['PullSecretConflict', 'the API server rejected it; check the existing Secret'];
   if (error.status !== 403)
     return ['ManagementClusterUnavailable', `the API server rejected it (HTTP ${error.status})`];
   if (error.causes.some((cause) => cause.reason === 'NamespaceTerminating'))
-    return ['ManagementNamespaceMissing', 'the namespace is being removed'];
+    return ['ManagementNamespaceMissing', 'the namespace is being deleted'];
   return [
     'ManagementPermissionDenied',
-    'the ServiceAccount of the Job may not; look at the RoleBinding in that namespace, and at admission policies',
+    'permission denied for the ServiceAccount of the Job; check the RoleBinding in that namespace and admission policies',
   ];
 }

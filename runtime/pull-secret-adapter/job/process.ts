@@ -84,13 +84,13 @@ async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): P
 function runLimit(config: JobConfig, interrupted: AbortSignal): { signal: AbortSignal; clear: () => void } {
   const limit = new AbortController();
   const interrupt = (): void =>
-    limit.abort(new JobError('Interrupted', 'The run was interrupted and will be made again'));
+    limit.abort(new JobError('Interrupted', 'The run was interrupted and will be retried'));
   if (interrupted.aborted) interrupt();
   interrupted.addEventListener('abort', interrupt);
   const seconds = config.runTimeoutMs / 1000;
   const tooLong = new JobError(
     'SecretManagerUnavailable',
-    `The run did not end within ${seconds} s: the last line of its log says where it waited`,
+    `The run did not finish within ${seconds} s: the last line of its log shows where it waited`,
   );
   const timer = setTimeout(() => limit.abort(tooLong), config.runTimeoutMs);
   return { signal: limit.signal, clear: () => clearTimeout(timer) };
@@ -102,7 +102,7 @@ async function openCluster({ namespace, secret }: KubernetesPlace, options: JobP
   } catch (error) {
     throw new JobError(
       'ManagementClusterUnavailable',
-      `Cannot write Secret/${namespace}/${secret}: there is no access to the cluster; the pod needs the token of its ServiceAccount`,
+      `Cannot write Secret/${namespace}/${secret}: no access to the cluster; the pod needs the token of its ServiceAccount`,
       error,
     );
   }

@@ -216,7 +216,7 @@ export class SecretManager {
       if (nextPageToken === '') return found;
       // A server that repeats a page token would cause an endless loop.
       if (nextPageToken === query.get('pageToken'))
-        throw new GcpError('ListSecretVersions', 'UNKNOWN', { text: 'the same page again' });
+        throw new GcpError('ListSecretVersions', 'UNKNOWN', { text: 'same page repeated' });
       query.set('pageToken', nextPageToken);
     }
   }

@@ -43,7 +43,7 @@ export function assertOurs(
     );
     throw new JobError(
       'SecretNotOwned',
-      `Cannot store pull secret "${input.secretName}": a secret of this name is there and ${what.join(', ')}; set its labels, or remove it`,
+      `Cannot store pull secret "${input.secretName}": a secret with this name exists and ${what.join(', ')}; set its labels, or remove it`,
     );
   }
   if (input.replication !== undefined && !sameReplication(input.replication, replicationOf(secret))) {
@@ -173,13 +173,13 @@ async function bringUpToDate(input: StoreInput, first: GcpSecret): Promise<Store
 function superseded({ secretName, generation }: StoreInput, newest: number): JobError {
   return new JobError(
     'SupersededByNewer',
-    `Cannot store pull secret "${secretName}": it holds other content of the newer generation ${newest}, and this run is for generation ${generation}; when the API was restored from a backup, remove the annotation ${GENERATION_KEY} of the secret`,
+    `Cannot store pull secret "${secretName}": it contains other content of the newer generation ${newest}, and this run is for generation ${generation}; if the API was restored from a backup, remove the annotation ${GENERATION_KEY} of the secret`,
   );
 }
 
 async function unchanged(input: StoreInput, secret: GcpSecret, present: GcpPayload): Promise<StoreResult> {
   const repaired = await repairDrift(input, secret);
-  input.log('verify-secret', 'The secret holds this content already', present.version);
+  input.log('verify-secret', 'The secret already contains this content', present.version);
   const { annotations = {} } = repaired;
   const [writtenHash, , since] = (annotations[WRITER_ANNOTATION] ?? '').split(' ');
   const ours = writtenHash === pullSecretHash(input.content);
@@ -343,7 +343,7 @@ async function accessIntact(input: ReadInput, version: string): Promise<GcpPaylo
   }
   throw new JobError(
     'PayloadCorrupted',
-    `Cannot read pull secret "${input.secretName}": version ${version} arrives with bytes that its checksum is not of, ${ATTEMPTS} times; something between here and Secret Manager changes them`,
+    `Cannot read pull secret "${input.secretName}": version ${version} did not match its checksum in ${ATTEMPTS} attempts; a proxy between the Job and Secret Manager may change it`,
   );
 }
 

@@ -56,7 +56,7 @@ export function celCompiler(
 }
 
 function compile(environment: Environment, expression: string): CelProgram {
-  if (expression.trim() === '') throw new CelError('it is empty: expected an expression of CEL');
+  if (expression.trim() === '') throw new CelError('it is empty: expected a CEL expression');
   if (expression.length > MAX_TEXT)
     throw new CelError(`it has ${expression.length} characters: expected at most ${MAX_TEXT}`);
   const parsed = attempt(() => environment.parse(expression));
@@ -110,9 +110,9 @@ function examine(node: ASTNode, state: Examination): void {
 }
 
 function examineCall(name: string, given: readonly ASTNode[], state: Examination): void {
-  if (!FUNCTIONS.has(name)) throw new CelError(`the function "${onOneLine(name)}" is not known here`);
+  if (!FUNCTIONS.has(name)) throw new CelError(`unsupported function "${onOneLine(name)}"`);
   const depth = state.depth + (COMPREHENSIONS.has(name) ? 1 : 0);
-  if (depth > 1) throw new CelError(`"${name}" stands inside another comprehension: expected one at a time`);
+  if (depth > 1) throw new CelError(`"${name}" is nested in another comprehension: nesting is unsupported`);
   const [first] = given;
   if (COMPREHENSIONS.has(name) && first?.op === 'id') state.bound.add(first.args);
   for (const child of given) examine(child, { ...state, depth });

@@ -12,15 +12,15 @@ import { Sentinel } from './sentinel.ts';
 const TABLE = {
   name: 'sentinel',
   about: [
-    'Publishes an event about every cluster that needs work: rule "reconcile" by generation and age, as the running system; rule "dependencies" once the adapters that come first are available, as "cluster.create".',
+    `Publishes an event for each cluster to reconcile. Rule "reconcile" decides by generation and age, like HyperFleet's Sentinel; rule "dependencies" publishes "cluster.create" once the required adapters are available.`,
   ],
   flags: {
     ...BROKER_FLAGS,
     ...SENTINEL_FLAGS,
     messages: file({
-      help: "message_decision and message_data in CEL, as HyperFleet's own Sentinel has them: when an event is sent with rule reconcile, and what its data are",
+      help: "message_decision and message_data in CEL, in the format of HyperFleet's own Sentinel: when rule reconcile sends an event, and its data",
     }),
-    once: toggle({ help: 'one go, without ports, then end' }),
+    once: toggle({ help: 'poll once, without ports, then exit' }),
     ...LOG_FLAGS,
   },
   examples: [

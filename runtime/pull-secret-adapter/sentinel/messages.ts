@@ -145,7 +145,7 @@ export interface Messages {
 /** Used without a messages file. */
 export const DEFAULT_MESSAGES: Messages = { data: messageData(DEFAULT_MESSAGE_DATA) };
 
-const KEPT_NAME = 'message_decision.params has a name that CEL keeps for itself: expected another';
+const KEPT_NAME = 'message_decision.params has a name that CEL reserves: expected another';
 const NAME = /^(?!(?:resource|now|reason|condition)$)[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 /** Reserved words. Source: the definition of CEL. */
 const RESERVED: ReadonlySet<string> = new Set(
@@ -174,7 +174,7 @@ export const dataSchema: z.ZodType<DataNode, DataNode> = z.lazy(() =>
   z.record(
     z.string().min(1).max(100),
     z.union([z.string().max(4096), z.number(), z.boolean(), dataSchema], {
-      error: 'expected an expression of CEL, or a map',
+      error: 'expected a CEL expression or a map',
     }),
   ),
 );
@@ -192,7 +192,7 @@ export function readMessages({
   readonly messageData?: DataNode;
 }): Messages {
   if (data !== undefined && !Object.hasOwn(data, 'id'))
-    throw new TypeError('message_data: has no "id": an event that names no cluster is a dead letter');
+    throw new TypeError('message_data: "id" is required: an event without a cluster is a dead letter');
   return {
     ...(decision === undefined ? {} : { decide: readDecision(decision) }),
     data: messageData(data ?? DEFAULT_MESSAGE_DATA),
@@ -255,7 +255,7 @@ function inOrder(parameters: readonly Parameter[]): readonly Parameter[] {
     const ready = [...waiting].filter(([, { names }]) => ![...names].some((name) => waiting.has(name)));
     if (ready.length === 0)
       throw new TypeError(
-        `message_decision.params name each other in a circle: ${[...waiting.keys()].join(', ')}`,
+        `message_decision.params refer to each other in a cycle: ${[...waiting.keys()].join(', ')}`,
       );
     for (const [name] of ready) waiting.delete(name);
     sorted.push(...ready);

@@ -52,21 +52,19 @@ const sentinelFields = z.strictObject(
       .array(z.string().regex(LABEL, { error: 'expected the name of an adapter' }))
       .min(1)
       .max(50)
-      .describe('Adapters that come first, with rule "dependencies"'),
+      .describe('Adapters that must be available first, with rule "dependencies"'),
     eventType: z
       .string()
       .regex(/^[\w.-]{1,200}$/, { error: 'expected letters, digits, ".", "-" and "_"' })
       .describe(
-        'Type of the events; without it, com.redhat.hyperfleet.cluster.reconcile, or cluster.create with rule "dependencies"',
+        'Type of the events; if unset, com.redhat.hyperfleet.cluster.reconcile, or cluster.create with rule "dependencies"',
       ),
     labels: z.record(labelText, labelText).describe('Only clusters with these labels'),
     pollSeconds: secondsFrom(1).describe('Pause between two passes over all clusters'),
-    maxAgeSeconds: secondsFrom(1).describe(
-      'How old the report about a cluster that is as it should be may become',
-    ),
-    debounceSeconds: secondsFrom(0).describe('The same for a cluster that is not'),
+    maxAgeSeconds: secondsFrom(1).describe('Maximum age of the report of a reconciled cluster'),
+    debounceSeconds: secondsFrom(0).describe('Maximum age of the report of any other cluster'),
     repeatLimitSeconds: secondsFrom(0).describe(
-      'Longest pause between events about a cluster without new reports; 0: an event at every poll, as the running system',
+      "Longest pause between events about a cluster without new reports; 0: an event at every poll, like HyperFleet's Sentinel",
     ),
   }),
 );
@@ -75,12 +73,12 @@ export const sentinelSchema = sentinelFields
   .extend({
     messageDecision: decisionSchema
       .exactOptional()
-      .describe("When an event is sent, in CEL as HyperFleet's own Sentinel has it"),
-    messageData: dataSchema.exactOptional().describe('Data of an event: names to expressions of CEL'),
+      .describe("When an event is sent, in CEL, in the format of HyperFleet's Sentinel"),
+    messageData: dataSchema.exactOptional().describe('Data of an event: names to CEL expressions'),
   })
   .refine((one) => one.rule !== 'dependencies' || one.messageDecision === undefined, {
     path: ['messageDecision'],
-    error: 'says when an event is sent, and so does rule "dependencies": expected one of them',
+    error: 'conflicts with rule "dependencies": expected one of them',
   })
   .superRefine((one, context) => {
     try {
@@ -105,7 +103,7 @@ export const sentinelSchema = sentinelFields
     context.addIssue({
       code: 'custom',
       path: [debounceSeconds === undefined ? 'maxAgeSeconds' : 'debounceSeconds'],
-      message: `debounceSeconds (${debounce}) is longer than maxAgeSeconds (${maxAge}): a cluster in need would be looked at less often than a good one`,
+      message: `debounceSeconds (${debounce}) is longer than maxAgeSeconds (${maxAge}): other clusters would get events less often than reconciled ones`,
     });
   });
 

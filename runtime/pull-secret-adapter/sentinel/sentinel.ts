@@ -261,7 +261,7 @@ export async function runSentinel(process: SentinelProcess): Promise<number> {
   const closeServers = await servePorts(process.ports, {
     ready: () => {
       if (!process.connected()) return 'the broker is not connected';
-      return failures < 3 ? undefined : 'the last goes over the clusters failed';
+      return failures < 3 ? undefined : 'the last polls failed';
     },
     metrics: () => process.metrics.render(),
   });
@@ -284,13 +284,13 @@ async function onePoll({ sentinel, logger, metrics }: SentinelProcess) {
     record(metrics, count);
     const loud = count.published + count.failed > 0;
     const { cause, waiting, ...numbers } = count;
-    const why = cause === undefined ? {} : { error: `the broker did not take an event (${codeOf(cause)})` };
+    const why = cause === undefined ? {} : { error: `cannot publish an event (${codeOf(cause)})` };
     const isWrong = count.failed + count.undecided > 0;
     logger[isWrong ? 'warn' : loud ? 'info' : 'debug']('polled', { ...numbers, ...why });
     return { isWhole: count.failed === 0, waiting };
   } catch (error) {
     countPoll(metrics, 'failed');
-    logger.warn('The clusters could not be gone over', { error: describeError(error) });
+    logger.warn('Cannot poll the clusters', { error: describeError(error) });
     return { isWhole: false, waiting: 0 };
   }
 }
@@ -300,13 +300,17 @@ function record(metrics: Metrics, count: SentinelCount): void {
   for (const outcome of ['published', 'held', 'failed', 'undecided'] as const)
     metrics.count({
       name: 'pullwright_sentinel_events_total',
-      help: 'Clusters that were due: published, held back because the same was said a moment ago, failed; undecided: an expression had no value',
+      help: 'Clusters that were due: published, held because the same event was sent recently, failed; undecided: an expression failed',
       labels: { outcome },
       by: count[outcome],
     });
   if (count.failed > 0) return;
   metrics.samples('sentinel', [
-    { name: 'pullwright_sentinel_clusters', help: 'Clusters of the last whole go', value: count.clusters },
+    {
+      name: 'pullwright_sentinel_clusters',
+      help: 'Clusters of the last complete poll',
+      value: count.clusters,
+    },
     {
       name: 'pullwright_sentinel_last_poll_timestamp_seconds',
       help: 'When the last complete poll finished',
@@ -318,7 +322,7 @@ function record(metrics: Metrics, count: SentinelCount): void {
 function countPoll(metrics: Metrics, result: 'done' | 'failed'): void {
   metrics.count({
     name: 'pullwright_sentinel_polls_total',
-    help: 'Goes over all clusters',
+    help: 'Polls of all clusters',
     labels: { result },
   });
 }
