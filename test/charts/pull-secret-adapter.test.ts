@@ -421,7 +421,7 @@ const BAD: readonly Bad[] = [
       [{ debounceSeconds: 3600 }, /\(3600\) is longer than maxAgeSeconds \(1800\)/],
       [{ repeatLimitSeconds: 1.5 }, /repeatLimitSeconds/],
       [{ messageDecision: { result: 'resource.' } }, /messageDecision[\s\S]*message_decision\.result: /],
-      [{ messageData: { name: 'resource.name' } }, /messageData[\s\S]*has no \\"id\\"/],
+      [{ messageData: { name: 'resource.name' } }, /messageData[\s\S]*\\"id\\" is required/],
       [{ rule: 'dependencies', messageDecision: { result: 'true' } }, /expected one of them/],
     ] as const
   ).map(

@@ -68,7 +68,7 @@ const FAULTS: readonly ApiFaultCase[] = [
     name: '403 on the report',
     reason: 'a right is missing for every cluster',
     faults: () => always({ on: /^PUT/, ...problem(403, 'HYPERFLEET-AUZ-001') }),
-    log: /ApiAccessDenied.*HTTP 403 HYPERFLEET-AUZ-001\. Give the identity/,
+    log: /ApiAccessDenied.*HTTP 403 HYPERFLEET-AUZ-001\. Allow the identity/,
   },
   {
     name: '404, the cluster has gone',

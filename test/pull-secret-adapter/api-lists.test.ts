@@ -60,7 +60,7 @@ table(
       page: () => ({ items: clustersOf('a'), total: 1_000_000 }),
       clusters: 100,
       requests: 2,
-      fails: /same page repeated/,
+      fails: /same page for every/,
     },
     {
       name: 'pages that differ, and a short one',

@@ -73,12 +73,12 @@ const BAD: readonly Bad[] = (
     [
       'data that is null',
       { message_data: { id: 'resource.id', a: { b: null } } },
-      /message_data\.a: expected an expression/,
+      /message_data\.a: expected a CEL expression/,
     ],
     [
       'data that is a list',
       { message_data: { id: ['resource.id'] } },
-      /message_data\.id: expected an expression/,
+      /message_data\.id: expected a CEL expression/,
     ],
     ['a template of Go, as the first release had it', { message_data: { id: '.id' } }, /message_data\.id: /],
     [
