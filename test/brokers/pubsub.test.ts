@@ -1,4 +1,4 @@
-// deadline: 400 s
+// deadline: 900 s
 // needs: Go
 /** Pub/Sub by Google's client. */
 import assert from 'node:assert/strict';

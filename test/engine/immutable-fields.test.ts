@@ -81,7 +81,7 @@ const ROWS: readonly Row[] = [
     name: 'the selector of a DaemonSet',
     there: workload('DaemonSet', 'old'),
     wanted: workload('DaemonSet', 'new'),
-    says: /spec\.selector cannot be changed, there is \{"matchLabels":\{"app":"old"\}\}/,
+    says: /spec\.selector is immutable: it is \{"matchLabels":\{"app":"old"\}\}/,
   },
   {
     name: 'the type of a Secret',
@@ -99,13 +99,13 @@ const ROWS: readonly Row[] = [
     name: 'the template of a Job',
     there: job('registry.example.com/a:1'),
     wanted: job('registry.example.com/a:2'),
-    says: /spec\.template cannot be changed, there is .*expected/,
+    says: /spec\.template is immutable: it is .*expected/,
   },
   {
     name: 'the role of a binding',
     there: binding('old'),
     wanted: binding('new'),
-    says: /roleRef cannot be changed, there is .*"old".*expected .*"new"/,
+    says: /roleRef is immutable: it is .*"old".*expected .*"new"/,
   },
 ];
 

@@ -72,7 +72,7 @@ const agent = node.agent(['--node-name=worker-1', '--report', flag], env);
 
 test('without its Node there is no report, and the work is done all the same', async () => {
   await settled(node, agent, NEW, 30_000);
-  await until('a line says so', () => /there is no Node/.test(agent.text()));
+  await until('a line says so', () => /Node .*worker-1.* not found/.test(agent.text()));
 });
 
 test('the next change is reported: a PullStatus that the Node owns, and Events on it', async () => {

@@ -114,7 +114,7 @@ test('changes one label of a Node, and nothing else', async () => {
     { spec: { unschedulable: true } },
     { spec: { taints: [{ key: 'a', effect: 'NoExecute' }] } },
   ])
-    await refused(/changes nothing of nodes but the label/, (query) =>
+    await refused(/may change only the label .* of nodes/, (query) =>
       patch(`/api/v1/nodes/n1?${query}`, body),
     );
   const gone = await patch('/api/v1/nodes/n1', { metadata: { labels: { [label]: null } } });
@@ -132,7 +132,7 @@ test('changes one label of a Machine, and nothing else', async () => {
   const ours = await patch(path, { metadata: { labels: { [label]: 'true' } } });
   assert.equal(ours.status, 200, ours.body.message);
   for (const body of [{ spec: { clusterName: 'other' } }, { metadata: { labels: { other: 'x' } } }])
-    await refused(/changes nothing of machines but the label/, (query) => patch(`${path}?${query}`, body));
+    await refused(/may change only the label .* of machines/, (query) => patch(`${path}?${query}`, body));
 });
 
 test('brings two files to nodes by MachineConfig, and nothing else', async () => {
@@ -220,7 +220,7 @@ test('brings to nodes of hosted clusters the rendered MachineConfig, whatever th
   ])
     await refused(RENDERED, (query) => write(text, query));
   await refused(RENDERED, (query) => write(own, query, { other: own }));
-  await refused(/writes only overrides\.json/, (query) =>
+  await refused(/may write only overrides\.json/, (query) =>
     apply(
       '/api/v1/namespaces/clusters-guest/configmaps/registry-overrides',
       {

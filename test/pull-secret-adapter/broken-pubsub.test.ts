@@ -1,4 +1,4 @@
-// deadline: 480 s
+// deadline: 900 s
 // needs: Go
 /** Pub/Sub over lines that break: `broken-broker.ts`. */
 import { startPubSub } from '../brokers/pubsub-node.ts';
