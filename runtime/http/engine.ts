@@ -1,11 +1,18 @@
 /** Requests by `node:https` on connections that are kept, on Node and on Bun; through a proxy as well. */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
-import { Agent as HttpsAgent, request as httpsRequest, type RequestOptions } from 'node:https';
+import {
+  type AgentOptions,
+  Agent as HttpsAgent,
+  request as httpsRequest,
+  type RequestOptions,
+} from 'node:https';
 import { isIP } from 'node:net';
 import { urlToHttpOptions } from 'node:url';
 import { type Redacted, reveal } from '../core/redacted.ts';
 import { tooLarge, torn } from './http-error.ts';
 import type { EngineRequest, HttpAnswer, HttpEngine, Identity, Route } from './request.ts';
+
+const KEPT: AgentOptions = { keepAlive: true, keepAliveMsecs: 30_000, maxFreeSockets: 32 };
 
 /** See {@link HttpEngine}. */
 export class HttpsEngine implements HttpEngine {
@@ -66,7 +73,7 @@ export class HttpsEngine implements HttpEngine {
         const stale = call.reusedSocket && 'code' in error && error.code === 'ECONNRESET';
         reject(stale ? new StaleConnection('stale', { cause: error }) : error);
       });
-      call.once('response', (message) => resolve(new MessageAnswer(message, call)));
+      call.once('response', (message) => resolve(new MessageAnswer(message, method)));
       call.end(body);
     });
   }
@@ -97,9 +104,7 @@ class OneTrustAgent extends HttpsAgent {
 
 function newAgent({ ca, serverName }: Route, identity: Identity | undefined, proxy: string): HttpsAgent {
   return new OneTrustAgent({
-    keepAlive: true,
-    keepAliveMsecs: 30_000,
-    maxFreeSockets: 32,
+    ...KEPT,
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
     rejectUnauthorized: true,
     minVersion: 'TLSv1.2',
@@ -132,12 +137,12 @@ const SMALL_REST = 64 * 1024;
 class MessageAnswer implements HttpAnswer {
   readonly status: number;
   readonly body: IncomingMessage;
-  readonly #call: ReturnType<typeof httpRequest>;
+  readonly #method: string;
 
-  constructor(message: IncomingMessage, call: ReturnType<typeof httpRequest>) {
+  constructor(message: IncomingMessage, method: string) {
     this.status = message.statusCode ?? 0;
     this.body = message;
-    this.#call = call;
+    this.#method = method;
     // An error of a body that has no reader must not end the process.
     message.on('error', () => undefined);
   }
@@ -159,12 +164,7 @@ class MessageAnswer implements HttpAnswer {
         parts.length = 0;
         message.destroy(tooLarge(limitBytes));
       });
-      const done = (): void => resolve(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts));
-      // Under load, Node frees the connection only later. Without waiting, the next request would open another one.
-      message.once('end', () => {
-        if (this.#call.writableFinished || this.#call.destroyed) done();
-        else this.#call.once('close', done);
-      });
+      message.once('end', () => resolve(parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts)));
       message.once('error', (error) => reject(torn(error)));
       // Creating an error is expensive, and every response closes: create one only for truncated bodies.
       message.once('close', () => {
@@ -175,7 +175,7 @@ class MessageAnswer implements HttpAnswer {
 
   discard(): void {
     const length = Number(this.header('content-length') ?? Number.NaN);
-    if (this.#call.method === 'HEAD' || length <= SMALL_REST) this.body.resume();
+    if (this.#method === 'HEAD' || length <= SMALL_REST) this.body.resume();
     else this.body.destroy();
   }
 }
