@@ -1,4 +1,4 @@
-// deadline: 900 s
+// deadline: 400 s
 // needs: Go
 /** Pub/Sub by Google's client. */
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// deadline: 900 s
+// deadline: 480 s
 // needs: Go
 /** Pub/Sub over lines that break: `broken-broker.ts`. */
 import { startPubSub } from '../brokers/pubsub-node.ts';
