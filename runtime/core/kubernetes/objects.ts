@@ -31,16 +31,15 @@ export type Plain<T> = T extends string | number | boolean | null | undefined
           ? unknown
           : { readonly [Key in keyof T as Spelled<Key>]: Plain<T[Key]> };
 
-/** cdk8s spells acronyms differently in a few names. */
-type Spelled<Key> = Key extends 'hostPid'
-  ? 'hostPID'
-  : Key extends 'hostIpc'
-    ? 'hostIPC'
-    : Key extends 'clusterIp'
-      ? 'clusterIP'
-      : Key extends 'nonResourceUrLs'
-        ? 'nonResourceURLs'
-        : Key;
+/** The API's spelling of acronyms that cdk8s spells differently. */
+interface Spellings {
+  readonly hostPid: 'hostPID';
+  readonly hostIpc: 'hostIPC';
+  readonly clusterIp: 'clusterIP';
+  readonly nonResourceUrLs: 'nonResourceURLs';
+}
+
+type Spelled<Key> = Key extends keyof Spellings ? Spellings[Key] : Key;
 
 export type Container = Plain<k8s.Container>;
 export type EnvVar = Plain<k8s.EnvVar>;
@@ -66,37 +65,29 @@ type JobSpec = Omit<Plain<k8s.JobSpec>, 'podFailurePolicy'> & {
   readonly podFailurePolicy?: Plain<V1PodFailurePolicy>;
 };
 
-/** Fields of each kind besides apiVersion, kind and metadata. */
-interface Kinds {
-  readonly ClusterRole: Omit<Plain<k8s.KubeClusterRoleProps>, 'metadata'>;
-  readonly ClusterRoleBinding: Omit<Plain<k8s.KubeClusterRoleBindingProps>, 'metadata'>;
-  readonly ConfigMap: Omit<Plain<k8s.KubeConfigMapProps>, 'metadata'>;
-  readonly CronJob: Omit<Plain<k8s.KubeCronJobProps>, 'metadata'>;
+/** Kinds whose fields have types of their own. */
+interface OwnFields {
   readonly CustomResourceDefinition: { readonly spec: CrdSpec };
-  readonly DaemonSet: Omit<Plain<k8s.KubeDaemonSetProps>, 'metadata'>;
-  readonly Deployment: Omit<Plain<k8s.KubeDeploymentProps>, 'metadata'>;
   readonly Job: { readonly spec: JobSpec };
   readonly MutatingAdmissionPolicy: { readonly spec: Plain<V1MutatingAdmissionPolicySpec> };
   readonly MutatingAdmissionPolicyBinding: { readonly spec: Plain<V1MutatingAdmissionPolicyBindingSpec> };
-  readonly MutatingWebhookConfiguration: Omit<Plain<k8s.KubeMutatingWebhookConfigurationProps>, 'metadata'>;
-  readonly Namespace: Omit<Plain<k8s.KubeNamespaceProps>, 'metadata'>;
-  readonly NetworkPolicy: Omit<Plain<k8s.KubeNetworkPolicyProps>, 'metadata'>;
-  readonly PodDisruptionBudget: Omit<Plain<k8s.KubePodDisruptionBudgetProps>, 'metadata'>;
-  readonly Role: Omit<Plain<k8s.KubeRoleProps>, 'metadata'>;
-  readonly RoleBinding: Omit<Plain<k8s.KubeRoleBindingProps>, 'metadata'>;
-  readonly Service: Omit<Plain<k8s.KubeServiceProps>, 'metadata'>;
-  readonly ServiceAccount: Omit<Plain<k8s.KubeServiceAccountProps>, 'metadata'>;
   readonly ValidatingAdmissionPolicy: { readonly spec: Plain<V1ValidatingAdmissionPolicySpec> };
   readonly ValidatingAdmissionPolicyBinding: { readonly spec: Plain<V1ValidatingAdmissionPolicyBindingSpec> };
 }
 
+/** Fields of a kind besides apiVersion, kind and metadata: for most kinds the properties of its cdk8s class. */
+type FieldsOf<K extends Kind> =
+  K extends Exclude<Kind, keyof OwnFields>
+    ? Omit<Plain<NonNullable<ConstructorParameters<(typeof k8s)[`Kube${K}`]>[2]>>, 'metadata'>
+    : OwnFields[K & keyof OwnFields];
+
 /** A built-in kind that charts and reconcilers write. */
-export type Kind = keyof Kinds;
+export type Kind = keyof typeof API_VERSION;
 
 const ADMISSION = 'admissionregistration.k8s.io/v1';
 const RBAC = 'rbac.authorization.k8s.io/v1';
 
-const API_VERSION: Readonly<Record<Kind, string>> = {
+const API_VERSION = {
   ClusterRole: RBAC,
   ClusterRoleBinding: RBAC,
   ConfigMap: 'v1',
@@ -117,7 +108,7 @@ const API_VERSION: Readonly<Record<Kind, string>> = {
   ServiceAccount: 'v1',
   ValidatingAdmissionPolicy: ADMISSION,
   ValidatingAdmissionPolicyBinding: ADMISSION,
-};
+} as const;
 
 /**
  * Builds an object of a built-in kind. A field that the API does not have, or a value of another type, does not compile.
@@ -129,7 +120,7 @@ const API_VERSION: Readonly<Record<Kind, string>> = {
 export function kubernetesObject<K extends Kind>(
   kind: K,
   metadata: ObjectMeta,
-  fields: Kinds[K],
+  fields: FieldsOf<K>,
 ): KubeObject {
   return { apiVersion: API_VERSION[kind], kind, metadata, ...fields };
 }
@@ -148,26 +139,22 @@ export function imagePullSecretsOf(names: readonly string[] = []): Pick<PodSpec,
 export function withImagePullSecrets(object: KubeObject, names: readonly string[] = []): KubeObject {
   if (names.length === 0) return object;
   if (object.kind === 'CronJob') {
-    const spec = object.spec as { readonly jobTemplate: { readonly spec: Templated } };
-    const { jobTemplate } = spec;
-    return {
-      ...object,
-      spec: { ...spec, jobTemplate: { ...jobTemplate, spec: withSecrets(jobTemplate.spec, names) } },
-    };
+    const spec = object.spec as { readonly jobTemplate: Workload };
+    return { ...object, spec: { ...spec, jobTemplate: withSecrets(spec.jobTemplate, names) } };
   }
-  if (!WITH_TEMPLATE.includes(object.kind)) return object;
-  return { ...object, spec: withSecrets(object.spec as Templated, names) };
+  return WITH_TEMPLATE.includes(object.kind) ? withSecrets(object as KubeObject & Workload, names) : object;
 }
 
-interface Templated {
-  readonly template: PodTemplate;
+interface Workload {
+  readonly spec: { readonly template: PodTemplate };
 }
 
 const WITH_TEMPLATE = ['DaemonSet', 'Deployment', 'Job'];
 
-function withSecrets(spec: Templated, names: readonly string[]): object {
-  const { template } = spec;
-  return { ...spec, template: { ...template, spec: { ...template.spec, ...imagePullSecretsOf(names) } } };
+function withSecrets<W extends Workload>(workload: W, names: readonly string[]): W {
+  const { template } = workload.spec;
+  const withNames = { ...template, spec: { ...template.spec, ...imagePullSecretsOf(names) } };
+  return { ...workload, spec: { ...workload.spec, template: withNames } };
 }
 
 // MachineConfigs of the Machine Config Operator: what a system installs on the nodes of a pool.
