@@ -37,20 +37,10 @@ const BURST = 25;
 const REFILL_MS = 300_000;
 const MANAGER = 'pullwright-events';
 
-interface Known {
-  readonly at: number;
-  readonly count: number;
-}
-
-interface Allowance {
-  readonly tokens: number;
-  readonly at: number;
-}
-
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
-  readonly #known = new Map<string, Known>();
-  readonly #allowances = new Map<string, Allowance>();
+  readonly #known = new Map<string, { readonly at: number; readonly count: number }>();
+  readonly #allowances = new Map<string, { readonly at: number; readonly tokens: number }>();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -61,7 +51,7 @@ export class EventRecorder {
     const name = eventName(input);
     const now = this.#options.now();
     const known = this.#known.get(name);
-    if (known !== undefined && now - known.at < SERIES_MS) return this.#repeat(input, name, known);
+    if (known !== undefined && now - known.at < SERIES_MS) return this.#repeat(input, name, known.count + 1);
     if (!this.#allowed(input, now)) return 'dropped';
     remember(this.#known, name, { at: now, count: 1 }, REMEMBERED);
     try {
@@ -74,8 +64,7 @@ export class EventRecorder {
     }
   }
 
-  async #repeat(input: EventInput, name: string, known: Known): Promise<'repeated' | 'created'> {
-    const count = known.count + 1;
+  async #repeat(input: EventInput, name: string, count: number): Promise<'repeated' | 'created'> {
     remember(this.#known, name, { at: this.#options.now(), count }, REMEMBERED);
     const namespace = namespaceOf(input);
     const series = { count, lastObservedTime: microTime(this.#options.now()) };
@@ -119,15 +108,8 @@ export class EventRecorder {
 }
 
 function eventName({ regarding, type, reason, action, note }: EventInput): string {
-  const text = JSON.stringify([
-    regarding.apiVersion,
-    regarding.kind,
-    regarding.uid,
-    type,
-    reason,
-    action,
-    note,
-  ]);
+  const { apiVersion, kind, uid } = regarding;
+  const text = JSON.stringify([apiVersion, kind, uid, type, reason, action, note]);
   const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
   return `${regarding.name.toLowerCase().slice(0, 230)}.${hash}`;
 }

@@ -2,19 +2,16 @@
 import { PullwrightError } from '../core/errors.ts';
 import { isPathSegment, type KubeObject } from '../core/kubernetes/object.ts';
 
-/** Names an object for a request. */
-export interface ObjectRef {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
-}
-
 /** A kind, and optionally a namespace, to list or watch. */
 export interface Collection {
   readonly apiVersion: string;
   readonly kind: string;
   readonly namespace?: string;
+}
+
+/** Names an object for a request. */
+export interface ObjectRef extends Collection {
+  readonly name: string;
 }
 
 /** Plural and scope of a kind. */
@@ -48,15 +45,15 @@ const WELL_KNOWN: Readonly<Record<string, Resource>> = Object.fromEntries(
   }),
 );
 
-/** Returns the JSON of a discovery path; undefined for 404. */
-export type Discover = (path: string) => Promise<unknown>;
-
 export class ResourceMap {
-  readonly #discover: Discover;
+  readonly #discover: (path: string) => Promise<unknown>;
   readonly #known: Map<string, Resource>;
 
-  /** @param known more kinds, by `<apiVersion> <kind>`; requests for one that the cluster does not serve return 404 */
-  constructor(discover: Discover, known: Readonly<Record<string, Resource>> = {}) {
+  /**
+   * @param discover returns the JSON of a discovery path; undefined for 404
+   * @param known more kinds, by `<apiVersion> <kind>`; requests for one that the cluster does not serve return 404
+   */
+  constructor(discover: (path: string) => Promise<unknown>, known: Readonly<Record<string, Resource>> = {}) {
     this.#discover = discover;
     this.#known = new Map(Object.entries({ ...WELL_KNOWN, ...known }));
   }

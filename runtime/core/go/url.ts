@@ -41,13 +41,15 @@ export function parseGoUrl(raw: string): GoUrlResult {
 export function parseGoUrlBytes(bytes: string): GoUrlResult {
   const hash = bytes.indexOf('#');
   const front = hash < 0 ? bytes : bytes.slice(0, hash);
+  let part = front;
   try {
     const url = parseFront(front);
-    const fragment = attempt(() => unescape(hash < 0 ? '' : bytes.slice(hash + 1), 'other'));
-    return fragment === undefined ? { ok: true, url } : wrong(bytes, fragment);
+    part = bytes;
+    unescape(hash < 0 ? '' : bytes.slice(hash + 1), 'other');
+    return { ok: true, url };
   } catch (error) {
-    if (error instanceof UrlFault) return wrong(front, error.message);
-    throw error;
+    if (!(error instanceof UrlFault)) throw error;
+    return { ok: false, goText: `parse ${goQuoteBytes(part)}: ${error.message}` };
   }
 }
 
@@ -127,21 +129,6 @@ function checkEscape(escape: string, mode: Mode): void {
   if (mode === 'host' && value < 0x80 && escape !== '%25') throw refused;
   if (mode !== 'zone' || escape === '%25' || value === 0x20) return;
   if (value >= 0x80 || !HOST_CHARACTER.test(String.fromCharCode(value))) throw refused;
-}
-
-/** The message of the UrlFault that `body` throws, if any. */
-function attempt(body: () => unknown): string | undefined {
-  try {
-    body();
-    return undefined;
-  } catch (error) {
-    if (error instanceof UrlFault) return error.message;
-    throw error;
-  }
-}
-
-function wrong(bytes: string, message: string): GoUrlResult {
-  return { ok: false, goText: `parse ${goQuoteBytes(bytes)}: ${message}` };
 }
 
 /**

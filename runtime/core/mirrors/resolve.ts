@@ -225,11 +225,14 @@ function comparedPart(index: MirrorIndex, reference: string): string {
   return index.ports === 'runtime' ? withoutTagAndDigest(reference) : reference;
 }
 
-/** The rule that matches `reference`, and the number of characters that its source covers. */
-export function findRule(
-  index: MirrorIndex,
-  reference: string,
-): { readonly rule: MirrorRule; readonly length: number } | undefined {
+/** The rule that matches a reference, and the number of characters that its source covers. */
+interface FoundRule {
+  readonly rule: MirrorRule;
+  readonly length: number;
+}
+
+/** The rule that matches `reference`. */
+export function findRule(index: MirrorIndex, reference: string): FoundRule | undefined {
   const exact = findExact(index, reference);
   if (index.byDomain.size === 0) return exact;
   const wildcard = findWildcard(index, reference);
@@ -238,10 +241,7 @@ export function findRule(
   return exact.rule.prefix.length > wildcard.rule.prefix.length ? exact : wildcard;
 }
 
-function findExact(
-  index: MirrorIndex,
-  reference: string,
-): { readonly rule: MirrorRule; readonly length: number } | undefined {
+function findExact(index: MirrorIndex, reference: string): FoundRule | undefined {
   for (let end = reference.length; end > 0; end -= 1) {
     if (end < reference.length && !isBoundary(index, reference, end)) continue;
     const rule = index.bySource.get(reference.slice(0, end));
@@ -250,11 +250,9 @@ function findExact(
   return undefined;
 }
 
-function findWildcard(
-  index: MirrorIndex,
-  reference: string,
-): { readonly rule: MirrorRule; readonly length: number } | undefined {
-  const end = hostEnd(reference);
+function findWildcard(index: MirrorIndex, reference: string): FoundRule | undefined {
+  const [host = ''] = reference.split(/[:/@]/, 1);
+  const end = host.length;
   for (let dot = reference.indexOf('.'); dot !== -1 && dot < end; dot = reference.indexOf('.', dot + 1)) {
     const suffix = reference.slice(dot, end);
     const rule = index.byDomain.get(suffix);
@@ -264,23 +262,10 @@ function findWildcard(
   return undefined;
 }
 
-/** End of the host name: its port, its path, or the end of the text. */
-function hostEnd(reference: string): number {
-  for (let at = 0; at < reference.length; at += 1) {
-    const code = reference.charCodeAt(at);
-    if (code === SLASH || code === COLON || code === AT) return at;
-  }
-  return reference.length;
-}
-
-const SLASH = 0x2f;
-const COLON = 0x3a;
-const AT = 0x40;
-
 function isBoundary(index: MirrorIndex, reference: string, end: number): boolean {
-  const code = reference.charCodeAt(end);
-  if (code === SLASH || code === AT) return true;
-  if (code !== COLON) return false;
+  const next = reference[end];
+  if (next === '/' || next === '@') return true;
+  if (next !== ':') return false;
   return index.ports !== 'exact' || reference.lastIndexOf('/', end - 1) !== -1;
 }
 
