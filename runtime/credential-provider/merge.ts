@@ -29,11 +29,11 @@ export function patternsMeet(pattern: string, other: string): boolean {
   const [ours, theirs] = [parseSchemelessUrl(pattern), parseSchemelessUrl(other)];
   // The kubelet never matches a pattern that it cannot parse.
   if (!ours.ok || !theirs.ok) return false;
-  const { labels, port, path } = ours.url;
-  if (port !== theirs.url.port || labels.length !== theirs.url.labels.length) return false;
-  if (!path.startsWith(theirs.url.path) && !theirs.url.path.startsWith(path)) return false;
+  const { labels, port, path } = ours.value;
+  if (port !== theirs.value.port || labels.length !== theirs.value.labels.length) return false;
+  if (!path.startsWith(theirs.value.path) && !theirs.value.path.startsWith(path)) return false;
   return labels.every((label, index) => {
-    const glob = theirs.url.labels[index] ?? '';
+    const glob = theirs.value.labels[index] ?? '';
     return matchesGlob(glob, label) || (label === '*' && !glob.includes('['));
   });
 }
@@ -133,7 +133,7 @@ function judge(pattern: string, others: readonly ProviderEntry[]): MatchImageVer
 function unusable(pattern: string): string | undefined {
   const parsed = parseSchemelessUrl(pattern);
   if (!parsed.ok) return matchImageFault(pattern) ?? 'the kubelet cannot parse it';
-  const { labels, port, path } = parsed.url;
+  const { labels, port, path } = parsed.value;
   if (labels.join('') === '') return 'it has no host';
   if (labels.length === 1 && labels[0] === '*')
     return '"*" alone matches only hosts without a dot: name the host';

@@ -6,6 +6,7 @@ import { kubeletKey } from '../../runtime/core/docker-config/kubelet-keyring.ts'
 import { matchesImage, matchImageFault } from '../../runtime/core/docker-config/match-images.ts';
 import { registryKey } from '../../runtime/core/docker-config/registry-key.ts';
 import { formatGoDuration, parseGoDuration } from '../../runtime/core/go/duration.ts';
+import { toByteText } from '../../runtime/core/go/text.ts';
 import { parseGoUrl } from '../../runtime/core/go/url.ts';
 import { formatImageReference, parseImageReference } from '../../runtime/core/image-reference.ts';
 import { parseRegistriesConf } from '../../runtime/core/mirrors/registries-conf.ts';
@@ -62,7 +63,7 @@ export const TEXT_PARSERS: readonly Parser[] = [
     name: 'URL',
     corpus: ['https://r.io:5000/a?b=c#d', 'http://[::1]:80/', 'r.io/a%20b', 'https://u:p@r.io'],
     unit: '%41',
-    run: (text) => parseGoUrl(text),
+    run: (text) => parseGoUrl(toByteText(text)),
   },
   {
     name: 'duration',

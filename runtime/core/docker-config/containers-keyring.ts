@@ -19,6 +19,7 @@ import {
   type ContainersCredential,
   containersCredential,
   type DockerConfig,
+  type DockerConfigEntry,
   readAuthSource,
 } from './pull-secret.ts';
 
@@ -69,12 +70,6 @@ function keyFault(key: string): string | undefined {
   return `key ${key} contains a ':' character after host[:port]`;
 }
 
-interface FileEntry {
-  readonly written: string;
-  readonly position: TextPosition;
-  readonly value: JsonNode;
-}
-
 function lookupInFile(file: AuthSource, key: string): ContainersLookup {
   const parsed = readAuthSource(file);
   const fault = parsed.ok ? parsed.config.containersFault : parsed.problem.containersFault;
@@ -92,29 +87,17 @@ function lookupInFile(file: AuthSource, key: string): ContainersLookup {
     if (entry !== undefined) return decode(file, entry, 'exact', []);
   }
   const same = (byHost.get(normalizedHost(registry)) ?? []).toSorted(
-    (a, b) => Number(isUsable(b)) - Number(isUsable(a)) || compareBytes(a.written, b.written),
+    (a, b) => Number(isUsable(b)) - Number(isUsable(a)) || compareBytes(a.key.written, b.key.written),
   );
   const [first, ...rivals] = same;
   return first === undefined ? { found: 'nothing' } : decode(file, first, 'host', rivals);
 }
 
-/** Entries of a file, indexed for look-up. */
-interface FileIndex {
-  readonly written: ReadonlyMap<string, FileEntry>;
-  readonly byHost: ReadonlyMap<string, readonly FileEntry[]>;
-}
-
-/** Built once per config and shared by all images. */
-const indexOf = oncePer((config: DockerConfig): FileIndex => {
-  const written = new Map(
-    config.entries.map(({ key, position, value }): [string, FileEntry] => [
-      key.written,
-      { written: key.written, position, value: reveal(value) },
-    ]),
-  );
-  const byHost = Map.groupBy(written.values(), (entry) => normalizedKey(entry.written, config.format));
-  return { written, byHost };
-});
+/** The entries of a file by key and by host: built once per config and shared by all images. */
+const indexOf = oncePer(({ entries, format }: DockerConfig) => ({
+  written: new Map(entries.map((entry) => [entry.key.written, entry])),
+  byHost: Map.groupBy(entries, ({ key }) => normalizedKey(key.written, format)),
+}));
 
 /** The last `credHelpers` value for the host, as Go merges them. */
 function helperFor(
@@ -153,22 +136,21 @@ function normalizedHost(host: string): string {
 
 function decode(
   file: AuthSource,
-  { written, position, value }: FileEntry,
+  { key: { written }, position, value }: DockerConfigEntry,
   by: FoundEntry['by'],
-  rivals: readonly FileEntry[],
+  rivals: readonly DockerConfigEntry[],
 ): ContainersLookup {
-  const decoded = containersCredential(value);
+  const decoded = containersCredential(reveal(value));
   if (!decoded.ok) return { found: 'error', source: file.name, goText: decoded.goText };
-  const entry = { source: file.name, written, position, by, rivals: rivals.map((rival) => rival.written) };
+  const entry = { source: file.name, written, position, by, rivals: rivals.map(({ key }) => key.written) };
   return isEmpty(decoded.value)
     ? { found: 'nothing', stoppedBy: entry }
     : { found: 'credential', entry, credential: decoded.value };
 }
 
 /** Go picks one of equal keys at random; this prefers one with a credential. */
-function isUsable({ value }: FileEntry): boolean {
-  const decoded = containersCredential(value);
-  return decoded.ok && !isEmpty(decoded.value);
+function isUsable({ containers }: DockerConfigEntry): boolean {
+  return containers !== undefined && !isEmpty(containers);
 }
 
 function isEmpty(credential: ContainersCredential): boolean {

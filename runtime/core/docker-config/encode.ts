@@ -58,7 +58,7 @@ function portableAuth(node: JsonNode): string | undefined {
   const { username = '', password = '', auth = '' } = readTexts(node, ['username', 'password', 'auth']).texts;
   if (auth !== '') {
     const decoded = decodedAuth(auth);
-    return decoded.ok ? Buffer.from(decoded.bytes).toString('base64') : undefined;
+    return decoded.ok ? Buffer.from(decoded.value).toString('base64') : undefined;
   }
   // The pair separates user name and password by a colon, so the user name cannot contain one.
   if ((username === '' && password === '') || username.includes(':')) return undefined;

@@ -6,8 +6,9 @@
  * adds to the first, `null` empties it, and the last of duplicate keys wins.
  */
 
-import { type Base64Result, decodeGoBase64 } from '../go/base64.ts';
+import { decodeGoBase64 } from '../go/base64.ts';
 import { type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
+import type { GoResult } from '../go/text.ts';
 import { withoutUserInfo } from '../text.ts';
 
 // Fields of the structs that Go decodes a pull secret into. Separate from the rest of the reader, so that a run of the credential
@@ -52,14 +53,12 @@ function fold(text: string): string {
 const ENDS_PADDED = /=[\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]*$/;
 
 /** Decodes an `auth` field like the kubelet: with padding if it ends in `=`, otherwise without. */
-export function decodedAuth(auth: string): Base64Result {
+export function decodedAuth(auth: string): GoResult<Uint8Array> {
   return decodeGoBase64(auth, ENDS_PADDED.test(auth) ? 'padded' : 'raw');
 }
 
 /** The first field of an entry that a consumer expects as a string but that has another type. */
-export function wrongTextField(
-  node: JsonNode,
-): { readonly field: string; readonly kind: JsonNode['kind'] } | undefined {
+export function wrongTextField(node: JsonNode): Texts['wrong'] {
   return readTexts(node, ['auth', 'username', 'password', 'email', 'identitytoken']).wrong;
 }
 

@@ -10,7 +10,7 @@
  */
 
 import { compareBytes, fromByteText, toByteText } from '../go/text.ts';
-import { parseGoUrlBytes } from '../go/url.ts';
+import { parseGoUrl } from '../go/url.ts';
 import { oncePer } from '../record.ts';
 import type { TextPosition } from '../text.ts';
 import { parseSchemelessBytes, parseSchemelessUrl, type SchemelessUrl, urlsMatch } from './match-images.ts';
@@ -53,9 +53,7 @@ export type KubeletKeyring =
   | { readonly ok: false; readonly source: string; readonly goText: string };
 
 /** Entries in key order. */
-export interface Ring {
-  readonly entries: readonly IndexedEntry[];
-}
+export type Ring = readonly IndexedEntry[];
 
 /** An entry with its parsed key. */
 export interface IndexedEntry {
@@ -100,7 +98,7 @@ function indexEntries(source: AuthSource): readonly IndexedEntry[] | string {
         const parsedKey = bytes === undefined ? undefined : parseSchemelessBytes(bytes);
         const entry = { source: source.name, written, position, key, credential: kubelet };
         const [registry = ''] = meaning.split('/', 1);
-        return [{ entry, registry, url: parsedKey?.ok ? parsedKey.url : undefined, bytes: bytes ?? '' }];
+        return [{ entry, registry, url: parsedKey?.ok ? parsedKey.value : undefined, bytes: bytes ?? '' }];
       })
       // Go's order of equal keys is random; by spelling, it is stable.
       .sort((a, b) => compareBytes(a.entry.written, b.entry.written))
@@ -112,16 +110,17 @@ function indexEntries(source: AuthSource): readonly IndexedEntry[] | string {
 export function kubeletKey(written: string): string | undefined {
   const bytes = toByteText(written);
   const withScheme = /^https?:\/\//.test(bytes) ? bytes : `https://${bytes}`;
-  const parsed = parseGoUrlBytes(withScheme);
+  const parsed = parseGoUrl(withScheme);
   if (!parsed.ok) return undefined;
-  const path = parsed.url.path.replace(/^\/v[12](?=\/)/, '');
-  return path === '/' ? parsed.url.host : parsed.url.host + path;
+  const { host, path } = parsed.value;
+  const below = path.replace(/^\/v[12](?=\/)/, '');
+  return below === '/' ? host : host + below;
 }
 
 /** Equal keys keep the order of the sources. */
 function makeRing(sources: readonly (readonly IndexedEntry[])[]): Ring {
   const [only = [], ...more] = sources;
-  return { entries: more.length === 0 ? only : sources.flat().sort(byKey) };
+  return more.length === 0 ? only : sources.flat().sort(byKey);
 }
 
 /** Descending. */
@@ -137,7 +136,7 @@ function byKey(a: IndexedEntry, b: IndexedEntry): number {
  */
 export function lookupForKubelet(rings: readonly Ring[], repository: string): readonly TriedCredential[] {
   const target = parseSchemelessUrl(repository);
-  return rings.flatMap((ring) => lookupInRing(ring, repository, target.ok ? target.url : undefined));
+  return rings.flatMap((ring) => lookupInRing(ring, repository, target.ok ? target.value : undefined));
 }
 
 function lookupInRing(
@@ -145,14 +144,12 @@ function lookupInRing(
   repository: string,
   target: SchemelessUrl | undefined,
 ): readonly TriedCredential[] {
-  const matching = ring.entries.filter(
+  const matching = ring.filter(
     ({ url }) => url !== undefined && target !== undefined && urlsMatch(url, target),
   );
   if (matching.length > 0) return matching.map(({ entry }) => ({ ...entry, by: 'match' }));
   if (!isHubImage(repository)) return [];
-  const hub = ring.entries.filter(
-    ({ entry, bytes }) => entry.key !== undefined && bytes === 'index.docker.io',
-  );
+  const hub = ring.filter(({ bytes }) => bytes === 'index.docker.io');
   return hub.map(({ entry }) => ({ ...entry, by: 'hub' }));
 }
 

@@ -7,8 +7,8 @@
  * Source of the rule: URLsMatchStr and ParseSchemelessURL of k8s.io/kubernetes/pkg/credentialprovider 1.36.
  */
 
-import { toByteText } from '../go/text.ts';
-import { parseGoUrlBytes, splitHostPort } from '../go/url.ts';
+import { type GoResult, toByteText } from '../go/text.ts';
+import { parseGoUrl, splitHostPort } from '../go/url.ts';
 
 /** A parsed pattern or image, as byte texts. */
 export interface SchemelessUrl {
@@ -17,21 +17,17 @@ export interface SchemelessUrl {
   readonly path: string;
 }
 
-export type SchemelessUrlResult =
-  | { readonly ok: true; readonly url: SchemelessUrl }
-  | { readonly ok: false; readonly goText: string };
-
 /** Parses a text without a scheme: `*.quay.io:443/team`. */
-export function parseSchemelessUrl(text: string): SchemelessUrlResult {
+export function parseSchemelessUrl(text: string): GoResult<SchemelessUrl> {
   return parseSchemelessBytes(toByteText(text));
 }
 
 /** Like {@link parseSchemelessUrl}, for a byte text. */
-export function parseSchemelessBytes(bytes: string): SchemelessUrlResult {
-  const parsed = parseGoUrlBytes(`https://${bytes}`);
+export function parseSchemelessBytes(bytes: string): GoResult<SchemelessUrl> {
+  const parsed = parseGoUrl(`https://${bytes}`);
   if (!parsed.ok) return parsed;
-  const { host, port } = splitHostPort(parsed.url.host);
-  return { ok: true, url: { labels: host.split('.'), port, path: parsed.url.path } };
+  const { host, port } = splitHostPort(parsed.value.host);
+  return { ok: true, value: { labels: host.split('.'), port, path: parsed.value.path } };
 }
 
 /** Whether a parsed pattern matches a parsed image. */
@@ -81,7 +77,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
 /** Whether `pattern` matches `image` (a repository such as `quay.io/team/app`); false if either cannot be parsed. */
 export function matchesImage(pattern: string, image: string): boolean {
   const [glob, target] = [parseSchemelessUrl(pattern), parseSchemelessUrl(image)];
-  return glob.ok && target.ok && urlsMatch(glob.url, target.url);
+  return glob.ok && target.ok && urlsMatch(glob.value, target.value);
 }
 
 /**
@@ -98,7 +94,7 @@ export function matchImageHint(pattern: string): string | undefined {
   if (/^[a-zA-Z]+:\/\//.test(pattern)) return 'A scheme is read as a host: remove it';
   const parsed = parseSchemelessUrl(pattern);
   if (!parsed.ok) return undefined;
-  const { labels, path } = parsed.url;
+  const { labels, path } = parsed.value;
   if (labels.some((label) => label.includes('[')))
     return 'An IPv6 address matches with a port only: without one, the kubelet reads its brackets as a shell pattern';
   if (path.includes('*')) return 'A star in the path is literal: wildcards work only in the host';

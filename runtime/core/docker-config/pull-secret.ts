@@ -7,12 +7,12 @@
 
 import { decodeGoBase64 } from '../go/base64.ts';
 import { firstHugeNumber, type JsonMember, type JsonNode, parseGoJson } from '../go/json.ts';
-import { decodeUtf8 } from '../go/text.ts';
+import { decodeUtf8, type GoResult } from '../go/text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../kubernetes/object.ts';
 import { oncePer } from '../record.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
-import { positionsOf, type TextPosition } from '../text.ts';
+import { positionsOf, type TextPosition, trimEndOf, trimStartOf } from '../text.ts';
 import { unusableDigest, usableDigest } from './encode.ts';
 import {
   type ConfigWarning,
@@ -39,11 +39,6 @@ export interface ContainersCredential {
   readonly password: Redacted<string>;
   readonly identityToken: Redacted<string>;
 }
-
-/** A value, or an error in Go's wording. */
-export type Decoded<T> =
-  | { readonly ok: true; readonly value: T }
-  | { readonly ok: false; readonly goText: string };
 
 interface TypeFault {
   readonly value: string;
@@ -145,58 +140,47 @@ function textFault(wrong: NonNullable<Texts['wrong']>, struct: string, path: rea
 }
 
 /** Decodes one entry like the kubelet. */
-function kubeletEntry(node: JsonNode): Decoded<KubeletCredential> {
+function kubeletEntry(node: JsonNode): GoResult<KubeletCredential> {
   const goText = entryFault(KUBELET, node, '', []);
   if (goText !== undefined) return { ok: false, goText };
   return kubeletCredential(readTexts(node, ['username', 'password', 'email', 'auth']).texts);
 }
 
-function kubeletCredential(texts: Texts['texts']): Decoded<KubeletCredential> {
+function kubeletCredential(texts: Texts['texts']): GoResult<KubeletCredential> {
   const { username = '', password = '', email = '', auth = '' } = texts;
   if (auth === '') return { ok: true, value: { username, password: redact(password), email } };
-  const decoded = decodeKubeletAuth(auth);
-  return decoded.ok ? { ok: true, value: { ...decoded.value, email } } : decoded;
+  const decoded = decodedAuth(auth);
+  if (!decoded.ok) return decoded;
+  const pair = pairOf(decoded.value);
+  if (pair === undefined) return { ok: false, goText: COLON_MISSING };
+  return { ok: true, value: { username: pair.username, password: redact(pair.password), email } };
 }
 
-function decodeKubeletAuth(auth: string): Decoded<Omit<KubeletCredential, 'email'>> {
-  const decoded = decodedAuth(auth);
-  if (!decoded.ok) return { ok: false, goText: decoded.goText };
-  const colon = decoded.bytes.indexOf(0x3a);
-  if (colon < 0) return { ok: false, goText: COLON_MISSING };
+/** User name and password, which the first colon separates; undefined without one. */
+function pairOf(bytes: Uint8Array): { readonly username: string; readonly password: string } | undefined {
+  const colon = bytes.indexOf(0x3a);
+  if (colon < 0) return undefined;
   return {
-    ok: true,
-    value: {
-      username: decodeUtf8(decoded.bytes.subarray(0, colon)),
-      password: redact(decodeUtf8(decoded.bytes.subarray(colon + 1))),
-    },
+    username: decodeUtf8(bytes.subarray(0, colon)),
+    password: decodeUtf8(bytes.subarray(colon + 1)),
   };
 }
 
 /** Decodes an entry like containers/image. */
-export function containersCredential(node: JsonNode): Decoded<ContainersCredential> {
-  const none = { username: '', password: redact(''), identityToken: redact('') };
+export function containersCredential(node: JsonNode): GoResult<ContainersCredential> {
   const { auth = '', identitytoken = '' } = readTexts(node, ['auth', 'identitytoken']).texts;
   const decoded = decodeGoBase64(auth, 'padded');
-  if (!decoded.ok) return { ok: false, goText: decoded.goText };
-  const colon = decoded.bytes.indexOf(0x3a);
-  if (colon < 0) return { ok: true, value: none };
+  if (!decoded.ok) return decoded;
+  const pair = pairOf(decoded.value);
+  const { username = '', password = '' } = pair ?? {};
   return {
     ok: true,
     value: {
-      username: decodeUtf8(decoded.bytes.subarray(0, colon)),
-      password: redact(trimNul(decodeUtf8(decoded.bytes.subarray(colon + 1)))),
-      identityToken: redact(identitytoken),
+      username,
+      password: redact(trimStartOf(trimEndOf(password, '\0'), '\0')),
+      identityToken: redact(pair === undefined ? '' : identitytoken),
     },
   };
-}
-
-/** strings.Trim(text, "\x00"). */
-function trimNul(text: string): string {
-  let start = 0;
-  let end = text.length;
-  while (start < end && text.charCodeAt(start) === 0) start += 1;
-  while (end > start && text.charCodeAt(end - 1) === 0) end -= 1;
-  return text.slice(start, end);
 }
 
 function typeFaultText({ value, struct, path, type }: TypeFault): string {
@@ -391,7 +375,10 @@ export function isEncrypted(value: Redacted<string>): boolean {
   return ENCRYPTED.test(reveal(secretDataText(value)));
 }
 
-/** The credential helper that keeps an entry's password on a workstation. No kubelet runs it, nor does a runtime for a Secret. */
+/**
+ * Message about an entry whose password a credential helper keeps on a workstation; completes a sentence. No kubelet runs a
+ * helper, nor does a runtime for a Secret.
+ */
 export function helperOf({ fields }: DockerConfig, key: string): string | undefined {
   const members = reveal(fields);
   const field = (name: string) => members.findLast((one) => fieldOf(one.key, [name]) !== undefined);
@@ -400,12 +387,8 @@ export function helperOf({ fields }: DockerConfig, key: string): string | undefi
   const found = own?.value ?? field('credsStore')?.value;
   if (found?.kind !== 'string' || found.value === '') return undefined;
   const name = /^[\w.-]{1,40}$/.test(found.value) ? ` "${found.value}"` : '';
-  return `${own === undefined ? 'credsStore' : 'credHelpers'}${name}`;
-}
-
-/** Message about such an entry; completes a sentence. */
-export function withHelper(helper: string): string {
-  return `has no password: ${helper} keeps it on the machine that wrote the file, which nodes cannot access. Create the entry with kubectl create secret docker-registry`;
+  const helper = own === undefined ? 'credsStore' : 'credHelpers';
+  return `has no password: ${helper}${name} keeps it on the machine that wrote the file, which nodes cannot access. Create the entry with kubectl create secret docker-registry`;
 }
 
 function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat): DockerConfigResult {
@@ -475,17 +458,16 @@ export function usableFields(config: Pick<DockerConfig, 'fields'>): {
   readonly leftOut: readonly string[];
 } {
   const all = [...new Map(reveal(config.fields).map((member) => [member.key, member])).values()];
-  const good = all.filter((member) => {
-    const textMap = fieldOf(member.key, ['credHelpers', 'HttpHeaders']) !== undefined;
-    return !textMap || isTextMap(member.value);
-  });
-  const kept = new Set(good);
-  return { fields: good, leftOut: all.filter((member) => !kept.has(member)).map((member) => member.key) };
+  return {
+    fields: all.filter(isUsableField),
+    leftOut: all.filter((member) => !isUsableField(member)).map((member) => member.key),
+  };
 }
 
-function isTextMap(node: JsonNode): boolean {
-  if (node.kind !== 'object') return node.kind === 'null';
-  return node.members.every(({ value }) => value.kind === 'string' || value.kind === 'null');
+/** Both typed fields must be objects with string values. */
+function isUsableField({ key, value }: JsonMember): boolean {
+  if (fieldOf(key, ['credHelpers', 'HttpHeaders']) === undefined || value.kind === 'null') return true;
+  return value.kind === 'object' && value.members.every((one) => ['string', 'null'].includes(one.value.kind));
 }
 
 /** Result of {@link usablePart}. */
@@ -529,7 +511,6 @@ export class PullSecret {
   readonly entries: readonly DockerConfigEntry[];
   readonly problem: ConfigProblem | undefined;
   readonly kubeletFault: string | undefined;
-  #digest: { readonly value: string | undefined } | undefined;
 
   private constructor(secret: SecretObject) {
     this.secret = secret;
@@ -549,12 +530,11 @@ export class PullSecret {
 
   /** Digest of what the document means to its consumers, for comparing nodes; undefined if they can use none of it. */
   get digest(): string | undefined {
-    this.#digest ??= { value: readersDigest(this.config, this.text) };
-    return this.#digest.value;
+    return readersDigest(this);
   }
 }
 
-function readersDigest(config: DockerConfig | undefined, text: Redacted<string>): string | undefined {
+const readersDigest = oncePer(({ config, text }: PullSecret): string | undefined => {
   if (config?.spelled !== true) return undefined;
   const part = usablePart(config);
   if (part.entries.length === 0 && part.broken.length > 0) return undefined;
@@ -564,7 +544,7 @@ function readersDigest(config: DockerConfig | undefined, text: Redacted<string>)
         part.fields.map(({ key, value }) => [key, value] as const),
       )
     : unusableDigest(Buffer.from(reveal(text)));
-}
+});
 
 /** Encodes a text as Secrets store it. */
 export function toBase64(text: Redacted<string>): Redacted<string> {
@@ -593,16 +573,11 @@ export const MISSING_AUTHS = "missing 'auths' key";
 export function upstreamAgentFault(content: Redacted<string>): string | undefined {
   const read = unmarshalMap(content);
   if (!read.ok) return read.goText;
-  return read.members.some((member) => member.key === 'auths') ? undefined : MISSING_AUTHS;
+  return read.value.some((member) => member.key === 'auths') ? undefined : MISSING_AUTHS;
 }
 
-/** Result of {@link unmarshalMap}. */
-export type UnmarshalledMap =
-  | { readonly ok: true; readonly members: readonly JsonMember[] }
-  | { readonly ok: false; readonly goText: string };
-
 /** json.Unmarshal into map[string]any: null is an empty map. */
-export function unmarshalMap(text: Redacted<string>): UnmarshalledMap {
+export function unmarshalMap(text: Redacted<string>): GoResult<readonly JsonMember[]> {
   const parsed = parseGoJson(reveal(text));
   if (!parsed.ok) return { ok: false, goText: parsed.fault.goText };
   const { value } = parsed;
@@ -614,7 +589,7 @@ export function unmarshalMap(text: Redacted<string>): UnmarshalledMap {
   if (huge !== undefined) {
     return { ok: false, goText: `json: cannot unmarshal number ${huge} into Go value of type float64` };
   }
-  return { ok: true, members: value.kind === 'object' ? value.members : [] };
+  return { ok: true, value: value.kind === 'object' ? value.members : [] };
 }
 
 // A Secret as a source of credentials: which key holds the document, and whether the API server accepts it.

@@ -8,7 +8,7 @@
  *
  * Source of the rule: BasicDockerKeyring.Add of k8s.io/kubernetes 1.36; normalizeAuthFileKey of go.podman.io/image v5.42.
  */
-import { fromByteText } from '../go/text.ts';
+import { fromByteText, toByteText } from '../go/text.ts';
 import { parseGoUrl } from '../go/url.ts';
 
 /** A key of `auths`, validated. */
@@ -39,7 +39,7 @@ export function registryKey(written: string): RegistryKey {
   }
   const [, scheme = '', rest = ''] =
     /^(?:([A-Za-z][A-Za-z0-9+.-]*):\/\/)?([\s\S]*)$/.exec(written.trim()) ?? [];
-  const parsed = parseGoUrl(`https://${rest}`);
+  const parsed = parseGoUrl(toByteText(`https://${rest}`));
   if (!parsed.ok) {
     const meaning = rest.toLowerCase();
     return {
@@ -50,8 +50,8 @@ export function registryKey(written: string): RegistryKey {
       fault: 'is not a host with an optional path',
     };
   }
-  const host = fromByteText(parsed.url.host);
-  const path = namespaceOf(fromByteText(parsed.url.path), scheme !== '' || HUB.has(hostName(host)));
+  const host = fromByteText(parsed.value.host);
+  const path = namespaceOf(fromByteText(parsed.value.path), scheme !== '' || HUB.has(hostName(host)));
   const plain = withoutPort(host.toLowerCase(), '443');
   const below = path === '' ? '' : `/${path}`;
   const meaning = hubName(plain) + below;

@@ -5,13 +5,11 @@
  * Source of the rule: encoding/base64 of Go 1.26, StdEncoding and RawStdEncoding.
  */
 
-export type Base64Result =
-  | { readonly ok: true; readonly bytes: Uint8Array }
-  | { readonly ok: false; readonly goText: string };
+import type { GoResult } from './text.ts';
 
 /** Decodes `text`, or returns the error text of Go. */
-export function decodeGoBase64(text: string, padding: 'padded' | 'raw'): Base64Result {
-  if (isPlain(text, padding)) return { ok: true, bytes: Buffer.from(text, 'base64') };
+export function decodeGoBase64(text: string, padding: 'padded' | 'raw'): GoResult<Uint8Array> {
+  if (isPlain(text, padding)) return { ok: true, value: Buffer.from(text, 'base64') };
   const input = Buffer.from(text, 'utf8');
   const plain = input.toString('latin1');
   const found = plain.search(/[^A-Za-z0-9+/\r\n]/);
@@ -21,7 +19,7 @@ export function decodeGoBase64(text: string, padding: 'padded' | 'raw'): Base64R
     found === -1 ? shortFault(rest, input.length, padding) : endFault(input, { end, rest, padding });
   if (fault !== undefined) return { ok: false, goText: `illegal base64 data at input byte ${fault}` };
   // Node skips line breaks.
-  return { ok: true, bytes: Buffer.from(plain.slice(0, end), 'base64') };
+  return { ok: true, value: Buffer.from(plain.slice(0, end), 'base64') };
 }
 
 /** The common case: only characters of the alphabet, correct length and padding. */

@@ -3,6 +3,11 @@
  * UTF-8 byte, so that `<` compares like Go. For ASCII, both forms are equal.
  */
 
+/** A value, or an error in Go's wording. */
+export type GoResult<T> =
+  | { readonly ok: true; readonly value: T }
+  | { readonly ok: false; readonly goText: string };
+
 // oxlint-disable-next-line no-control-regex -- ASCII begins with control characters
 const ASCII = /^[\u0000-\u007f]*$/;
 

@@ -4,7 +4,7 @@
  *
  * Source of the rule: url.Parse of Go 1.26 for texts that begin with `https://` or `http://`; net.SplitHostPort.
  */
-import { goQuoteBytes, toByteText } from './text.ts';
+import { type GoResult, goQuoteBytes } from './text.ts';
 
 /** Whether `text`, the host without its brackets, is an IPv6 address, with or without a zone. */
 function isIpLiteral(text: string): boolean {
@@ -20,33 +20,24 @@ export interface GoUrl {
   readonly path: string;
 }
 
-export type GoUrlResult =
-  | { readonly ok: true; readonly url: GoUrl }
-  | { readonly ok: false; readonly goText: string };
-
 type Mode = 'host' | 'zone' | 'other';
 
 class UrlFault extends Error {}
 
 /**
- * Parses `raw`.
+ * Parses a byte text.
  *
- * @param raw must begin with `https://` or `http://`
+ * @param bytes must begin with `https://` or `http://`
  */
-export function parseGoUrl(raw: string): GoUrlResult {
-  return parseGoUrlBytes(toByteText(raw));
-}
-
-/** Parses a byte text like {@link parseGoUrl}. */
-export function parseGoUrlBytes(bytes: string): GoUrlResult {
+export function parseGoUrl(bytes: string): GoResult<GoUrl> {
   const hash = bytes.indexOf('#');
   const front = hash < 0 ? bytes : bytes.slice(0, hash);
   let part = front;
   try {
-    const url = parseFront(front);
+    const value = parseFront(front);
     part = bytes;
     unescape(hash < 0 ? '' : bytes.slice(hash + 1), 'other');
-    return { ok: true, url };
+    return { ok: true, value };
   } catch (error) {
     if (!(error instanceof UrlFault)) throw error;
     return { ok: false, goText: `parse ${goQuoteBytes(part)}: ${error.message}` };

@@ -16,7 +16,6 @@ import {
   parseDockerConfig,
   pullSecretKey,
   secretDataText,
-  withHelper,
 } from '../../core/docker-config/pull-secret.ts';
 import { decodeGoBase64 } from '../../core/go/base64.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
@@ -68,7 +67,7 @@ export function validateDockerConfig(
     const at = path(withoutUserInfo(entry.key.written));
     const helper = entry.fault?.reason === 'NoCredential' ? helperOf(config, entry.key.written) : undefined;
     if (helper === undefined) return entryProblems(entry, at, now);
-    return [problem('warning', 'CredentialElsewhere', at, withHelper(helper), entry.position)];
+    return [problem('warning', 'CredentialElsewhere', at, helper, entry.position)];
   });
   const warnings = config.warnings.map(({ reason, subject, message }) => {
     const isOfKey = reason === 'DuplicateKey' || reason === 'KeyWithUserInfo';

@@ -13,12 +13,7 @@ import { type ContainersLookup, lookupForContainers } from '../../core/docker-co
 import { credentialDoubt, type ExpiringCredential } from '../../core/docker-config/expiry.ts';
 import { kubeletKeyring, lookupForKubelet, type Ring } from '../../core/docker-config/kubelet-keyring.ts';
 import { parseSchemelessUrl, type SchemelessUrl } from '../../core/docker-config/match-images.ts';
-import {
-  type AuthSource,
-  helperOf,
-  readAuthSource,
-  withHelper,
-} from '../../core/docker-config/pull-secret.ts';
+import { type AuthSource, helperOf, readAuthSource } from '../../core/docker-config/pull-secret.ts';
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { fromByteText } from '../../core/go/text.ts';
 import { formatImageReference, type ImageReference, pullTag } from '../../core/image-reference.ts';
@@ -52,12 +47,12 @@ import type {
 // Reasons why the kubelet does not use an entry for an image.
 
 /** Parts of a key or an image that are compared to match registries; without a `url` nothing matches. */
-type About = Pick<Ring['entries'][number], 'registry' | 'url'>;
+type About = Pick<Ring[number], 'registry' | 'url'>;
 
 function aboutImage(repository: string): About {
   const target = parseSchemelessUrl(repository);
   const [host = ''] = repository.split('/', 1);
-  return { registry: registryKey(host).meaning, url: target.ok ? target.url : undefined };
+  return { registry: registryKey(host).meaning, url: target.ok ? target.value : undefined };
 }
 
 /** Reports whether a key is, or was probably meant, for the registry of an image. */
@@ -195,8 +190,7 @@ function elsewhere(
 ): string | undefined {
   const source = sources.find((one) => one?.name === name);
   const parsed = source === undefined ? undefined : readAuthSource(source);
-  const helper = parsed?.ok === true ? helperOf(parsed.config, key) : undefined;
-  return helper === undefined ? undefined : withHelper(helper);
+  return parsed?.ok === true ? helperOf(parsed.config, key) : undefined;
 }
 
 function placeOf(input: ExplainInput, source: string, key: string, position: TextPosition): EntryPlace {
@@ -216,9 +210,7 @@ function unusedEntries(
 ): Pick<KubeletView, 'unused' | 'others'> {
   const image = aboutImage(input.image.repository);
   const entries = rings.flatMap((ring) =>
-    used.size === 0
-      ? ring.entries
-      : ring.entries.filter(({ entry }) => !used.has(`${entry.source}\n${entry.written}`)),
+    used.size === 0 ? ring : ring.filter(({ entry }) => !used.has(`${entry.source}\n${entry.written}`)),
   );
   const unused = entries.flatMap((key): readonly UnusedEntry[] => {
     const near = isAbout(key, image);

@@ -49,7 +49,7 @@ function image(text: string): Answer {
 function base64(text: string): Answer {
   const padded = decodeGoBase64(text, 'padded');
   const raw = decodeGoBase64(text, 'raw');
-  const hex = (result: typeof raw): string => (result.ok ? Buffer.from(result.bytes).toString('hex') : '');
+  const hex = (result: typeof raw): string => (result.ok ? Buffer.from(result.value).toString('hex') : '');
   const fault = (result: typeof raw): string => (result.ok ? '' : result.goText);
   return { padded: hex(padded), paddedError: fault(padded), raw: hex(raw), rawError: fault(raw) };
 }
