@@ -8,10 +8,10 @@
  */
 
 import { type ImageReference, pullTag } from '../core/image-reference.ts';
+import { jsonOf, recordOf, recordsIn, remember, textOf } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import type { AddressPolicy } from '../http/addresses.ts';
-import { retryAfterMs } from '../http/client.ts';
-import { type Challenge, fetchToken, parseChallenge, type RegistryCredentials, TokenCache } from './token.ts';
+import { type Challenge, fetchToken, parseChallenge, type RegistryCredentials } from './token.ts';
 import {
   checkedBytes,
   digestInPath,
@@ -19,11 +19,8 @@ import {
   type RegistryTransport,
   type Response,
   readLimited,
+  retryAfterSeconds,
 } from './transport.ts';
-
-export interface ManifestInfo {
-  readonly digest: string;
-}
 
 export interface ClientOptions {
   readonly transport: RegistryTransport;
@@ -46,36 +43,41 @@ const MANIFEST_TYPES = [
 const MAX_MANIFEST = 4 * 1024 * 1024;
 const MAX_HOPS = 5;
 
+/** A token is not used in its last seconds: it could expire in transit. */
+const MARGIN_MS = 5000;
+const MAX_TOKENS = 1000;
+
 interface Ask {
   readonly reference: ImageReference;
   readonly method: 'GET' | 'HEAD';
-  readonly path: string;
   readonly signal: AbortSignal;
 }
 
 export class RegistryClient {
   readonly #options: ClientOptions;
-  readonly #tokens: TokenCache;
+  readonly #now: () => number;
+  /** Authorization headers by host, scope and credential. */
+  readonly #tokens = new Map<string, { readonly header: Redacted<string>; readonly until: number }>();
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#tokens = new TokenCache(options.now ?? Date.now);
+    this.#now = options.now ?? Date.now;
   }
 
   /**
-   * Whether the manifest exists, and its digest.
+   * The digest of the manifest, if it exists.
    *
    * @throws RegistryError
    */
-  async headManifest(reference: ImageReference, signal?: AbortSignal): Promise<ManifestInfo> {
-    const response = await this.#ask(manifestAsk(reference, 'HEAD', this.#deadline(signal)));
+  async headManifest(reference: ImageReference, signal?: AbortSignal): Promise<string> {
+    const response = await this.#ask({ reference, method: 'HEAD', signal: this.#deadline(signal) });
     response.discard();
     const digest = response.header('docker-content-digest') ?? '';
     const asked = reference.digest;
-    if (digest === '') return asked === undefined ? this.manifest(reference, signal) : { digest: asked };
+    if (digest === '') return asked ?? this.manifest(reference, signal);
     if (asked !== undefined && asked.startsWith('sha256:') && digest !== asked)
       throw new RegistryError('Damaged', `"${reference.domain}" returned another digest than requested`);
-    return { digest };
+    return digest;
   }
 
   /**
@@ -84,11 +86,11 @@ export class RegistryClient {
    *
    * @throws RegistryError; `Damaged` when the digests differ or the body breaks off
    */
-  async manifest(reference: ImageReference, signal?: AbortSignal): Promise<ManifestInfo> {
-    const response = await this.#ask(manifestAsk(reference, 'GET', this.#deadline(signal)));
+  async manifest(reference: ImageReference, signal?: AbortSignal): Promise<string> {
+    const response = await this.#ask({ reference, method: 'GET', signal: this.#deadline(signal) });
     const named = response.header('docker-content-digest') ?? '';
     const bytes = await readLimited(response, MAX_MANIFEST);
-    return { digest: checkedBytes(bytes, reference.digest ?? (named === '' ? undefined : named)) };
+    return checkedBytes(bytes, reference.digest ?? (named === '' ? undefined : named));
   }
 
   #deadline(signal: AbortSignal | undefined): AbortSignal {
@@ -102,7 +104,8 @@ export class RegistryClient {
     const credential = this.#options.credentialFor(reference.repository);
     const scope = `repository:${reference.path}:pull`;
     const key = [reference.domain, scope, credential?.fingerprint ?? ''].join(' ');
-    const known = this.#tokens.get(key);
+    const token = this.#tokens.get(key);
+    const known = token !== undefined && token.until > this.#now() ? token.header : undefined;
     const first = await this.#send(ask, known);
     if (first.status !== 401) return this.#judge(first, ask, known !== undefined);
     const challenge = parseChallenge(first.header('www-authenticate') ?? '');
@@ -139,18 +142,21 @@ export class RegistryClient {
       signal: ask.signal,
     });
     const header = redact(`Bearer ${reveal(token.value)}`);
-    this.#tokens.set(key, header, token.seconds);
+    const until = this.#now() + token.seconds * 1000 - MARGIN_MS;
+    remember(this.#tokens, key, { header, until }, MAX_TOKENS);
     return header;
   }
 
   /** Sends one request and follows its redirects: another origin gets no credential. */
-  #send({ reference, method, path, signal }: Ask, header: Redacted<string> | undefined): Promise<Response> {
+  #send({ reference, method, signal }: Ask, header: Redacted<string> | undefined): Promise<Response> {
     const { transport } = this.#options;
+    const { path, digest } = reference;
+    const named = digest === undefined ? pullTag(reference) : digestInPath(digest);
     const host = reference.domain === 'docker.io' ? 'registry-1.docker.io' : reference.domain;
     const scheme = transport.isPlain(host) ? 'http' : 'https';
     return transport.send({
       method,
-      url: new URL(`${scheme}://${host}${path}`),
+      url: new URL(`${scheme}://${host}/v2/${path}/manifests/${named}`),
       headers: {
         accept: MANIFEST_TYPES,
         'user-agent': 'pullwright',
@@ -170,7 +176,7 @@ export class RegistryClient {
     if (response.status === 200) return response;
     const { domain, repository } = ask.reference;
     const code = ask.method === 'HEAD' ? '' : await errorCode(response);
-    const waitMs = retryAfterMs(response.header('retry-after'), Date.now());
+    const seconds = retryAfterSeconds(response);
     response.discard();
     const what = code === '' ? `${response.status}` : `${response.status} ${code}`;
     switch (response.status) {
@@ -188,8 +194,8 @@ export class RegistryClient {
       case 429:
         throw new RegistryError(
           'RateLimited',
-          `"${domain}" limits the request rate${waitMs === undefined ? '' : `, retry after ${Math.ceil(waitMs / 1000)} s`}: ${what}`,
-          waitMs === undefined ? undefined : Math.ceil(waitMs / 1000),
+          `"${domain}" limits the request rate${seconds === undefined ? '' : `, retry after ${seconds} s`}: ${what}`,
+          seconds,
         );
       default:
         throw new RegistryError('Unreachable', `"${domain}" returned ${what}`);
@@ -197,20 +203,10 @@ export class RegistryClient {
   }
 }
 
-function manifestAsk(reference: ImageReference, method: 'GET' | 'HEAD', signal: AbortSignal): Ask {
-  const { digest } = reference;
-  const named = digest === undefined ? (pullTag(reference) ?? 'latest') : digestInPath(digest);
-  const path = `/v2/${reference.path}/manifests/${named}`;
-  return { reference, method, path, signal };
-}
-
 /** The first error code of the body, such as MANIFEST_UNKNOWN. Nothing else of a body is ever shown. */
 async function errorCode(response: Response): Promise<string> {
-  try {
-    const text = new TextDecoder().decode(await readLimited(response, 64 * 1024));
-    const code = (JSON.parse(text) as { errors?: readonly { code?: unknown }[] }).errors?.[0]?.code;
-    return typeof code === 'string' && /^[A-Z_]{1,40}$/.test(code) ? code : '';
-  } catch {
-    return '';
-  }
+  const bytes = await readLimited(response, 64 * 1024).catch(() => new Uint8Array());
+  const [first] = recordsIn(recordOf(jsonOf(new TextDecoder().decode(bytes)))['errors']);
+  const code = textOf(first?.['code']);
+  return /^[A-Z_]{1,40}$/.test(code) ? code : '';
 }

@@ -32,7 +32,7 @@ export async function probe(
   const parsed = parseImageReference(reference);
   if (!parsed.ok) return { reference, verdict: 'NotFound', message: parsed.goText };
   try {
-    const { digest } = await client.headManifest(parsed.reference, signal);
+    const digest = await client.headManifest(parsed.reference, signal);
     return { reference, verdict: 'Valid', message: digest, digest };
   } catch (error) {
     if (!(error instanceof RegistryError))
@@ -145,45 +145,36 @@ export async function verifyAll(
 ): Promise<ReadonlyMap<string, ProbeResult>> {
   const distinct = new Map(questions.map((question) => [questionKey(question), question]));
   const memory = new HostMemory(() => performance.now());
+  // One client for each credential, because tokens belong to a credential.
   const clients = new Map<string, RegistryClient>();
+  const answer = async ({ reference, credential }: Question): Promise<ProbeResult> => {
+    const parsed = parseImageReference(reference);
+    const host = parsed.ok ? parsed.reference.domain : '';
+    const fingerprint = credential?.fingerprint ?? '';
+    const known = memory.get(host, fingerprint);
+    if (known !== undefined) return { ...known, reference, message: `${known.message} (cached result)` };
+    const client = clients.get(fingerprint) ?? clientWith(credential, options);
+    clients.set(fingerprint, client);
+    const result = await probe(client, reference, options.signal);
+    memory.set(host, fingerprint, result);
+    return result;
+  };
   const answers = new Map<string, ProbeResult>();
   await inParallel([...distinct], options.concurrency ?? AT_ONCE, async ([key, question]) => {
-    answers.set(key, await answer(question, { options, memory, clients }));
+    answers.set(key, await answer(question));
     options.onAnswer?.(answers.size);
   });
   return answers;
 }
 
-interface Run {
-  readonly options: VerifyOptions;
-  readonly memory: HostMemory;
-  readonly clients: Map<string, RegistryClient>;
-}
-
-async function answer(question: Question, run: Run): Promise<ProbeResult> {
-  const { reference, credential } = question;
-  const parsed = parseImageReference(reference);
-  const host = parsed.ok ? parsed.reference.domain : '';
-  const fingerprint = credential?.fingerprint ?? '';
-  const known = run.memory.get(host, fingerprint);
-  if (known !== undefined) return { ...known, reference, message: `${known.message} (cached result)` };
-  const result = await probe(clientFor(credential, run), reference, run.options.signal);
-  run.memory.set(host, fingerprint, result);
-  return result;
-}
-
-/** One client for each credential, because tokens belong to a credential. */
-function clientFor(credential: RegistryCredentials | undefined, { options, clients }: Run): RegistryClient {
-  const id = credential?.fingerprint ?? '';
-  const known = clients.get(id);
-  if (known !== undefined) return known;
-  const { transport, timeoutMs, chosenBy } = options;
-  const client = new RegistryClient({
+function clientWith(
+  credential: RegistryCredentials | undefined,
+  { transport, timeoutMs, chosenBy }: VerifyOptions,
+): RegistryClient {
+  return new RegistryClient({
     transport,
     credentialFor: () => credential,
     chosenBy: chosenBy && (({ domain }) => chosenBy(domain)),
     timeoutMs,
   });
-  clients.set(id, client);
-  return client;
 }

@@ -1,10 +1,16 @@
 /** Tokens of the distribution token specification: which realms get the credential, and how long a token is used. */
 import { createHash } from 'node:crypto';
-import { jsonOf, recordOf, remember } from '../core/record.ts';
+import { jsonOf, recordOf } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import type { AddressPolicy } from '../http/addresses.ts';
-import { retryAfterMs } from '../http/client.ts';
-import { RegistryError, type RegistryTransport, type Response, readLimited } from './transport.ts';
+import {
+  RegistryError,
+  type RegistryTransport,
+  type Request,
+  type Response,
+  readLimited,
+  retryAfterSeconds,
+} from './transport.ts';
 
 /** A credential in the forms that registries accept. */
 export interface RegistryCredentials {
@@ -73,10 +79,7 @@ export async function fetchToken(transport: RegistryTransport, request: TokenReq
     throw new RegistryError('Refused', `${text}: credentials are never sent to a redirect target`);
   if (response.status === 401) throw new RegistryError('Invalid', text);
   if (response.status === 403) throw new RegistryError('Forbidden', text);
-  if (response.status === 429) {
-    const waitMs = retryAfterMs(response.header('retry-after'), Date.now());
-    throw new RegistryError('RateLimited', text, waitMs === undefined ? undefined : Math.ceil(waitMs / 1000));
-  }
+  if (response.status === 429) throw new RegistryError('RateLimited', text, retryAfterSeconds(response));
   throw new RegistryError('Unreachable', text);
 }
 
@@ -91,7 +94,7 @@ function realmOf(realm: string, domain: string, transport: RegistryTransport): U
 function formOf(
   url: URL,
   { challenge, scope, credential }: TokenRequest,
-): { method: 'GET' | 'POST'; url: URL; headers: Record<string, string>; body?: string } {
+): Pick<Request, 'method' | 'url' | 'headers' | 'body'> {
   const accept = { accept: 'application/json', 'user-agent': 'pullwright' };
   if (credential?.identityToken !== undefined) {
     const form = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'pullwright', scope });
@@ -125,29 +128,6 @@ async function readToken(response: Response, domain: string): Promise<Token> {
   if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value))
     throw new RegistryError('Damaged', `the token service of "${domain}" returned no token`);
   return { value: redact(value), seconds: typeof seconds === 'number' && seconds > 0 ? seconds : 60 };
-}
-
-/** A token is not used in its last seconds: it could expire in transit. */
-const MARGIN_MS = 5000;
-const MAX_TOKENS = 1000;
-
-/** Authorization headers by host, scope and credential. */
-export class TokenCache {
-  readonly #entries = new Map<string, { readonly header: Redacted<string>; readonly until: number }>();
-  readonly #now: () => number;
-
-  constructor(now: () => number) {
-    this.#now = now;
-  }
-
-  get(key: string): Redacted<string> | undefined {
-    const entry = this.#entries.get(key);
-    return entry !== undefined && entry.until > this.#now() ? entry.header : undefined;
-  }
-
-  set(key: string, header: Redacted<string>, seconds: number): void {
-    remember(this.#entries, key, { header, until: this.#now() + seconds * 1000 - MARGIN_MS }, MAX_TOKENS);
-  }
 }
 
 // The `WWW-Authenticate` header of a registry. Source of the rule: RFC 9110, and the distribution token specification.

@@ -14,10 +14,10 @@ import {
   type Networks,
   type Resolve,
 } from '../http/addresses.ts';
-import { HttpClient } from '../http/client.ts';
+import { HttpClient, retryAfterMs } from '../http/client.ts';
 import { HttpsEngine } from '../http/engine.ts';
 import { HttpError } from '../http/http-error.ts';
-import type { HttpAnswer } from '../http/request.ts';
+import type { HttpAnswer, HttpRequest } from '../http/request.ts';
 
 // Failures of registries and of the connection to them.
 
@@ -93,21 +93,22 @@ export interface TransportOptions {
   readonly proxyFor?: (origin: string) => Redacted<string> | undefined;
 }
 
-export interface Request {
+export interface Request extends Pick<HttpRequest, 'body' | 'redirects' | 'repeatable'> {
   readonly method: 'GET' | 'HEAD' | 'POST';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string;
   readonly signal: AbortSignal;
-  /** Redirects that are followed; another origin gets no credential. @default {none: a redirect is returned} */
-  readonly redirects?: number;
   /** Who chose the host, which determines its allowed addresses. @default {'platform'} */
   readonly chosenBy?: AddressPolicy['chosenBy'];
-  /** Whether the request may be sent twice. @default {GET and HEAD} */
-  readonly repeatable?: boolean;
 }
 
 export type Response = HttpAnswer;
+
+/** The registry's Retry-After, in whole seconds; undefined if missing or invalid. */
+export function retryAfterSeconds(response: Response): number | undefined {
+  const waitMs = retryAfterMs(response.header('retry-after'), Date.now());
+  return waitMs === undefined ? undefined : Math.ceil(waitMs / 1000);
+}
 
 export class RegistryTransport {
   readonly #options: TransportOptions;
