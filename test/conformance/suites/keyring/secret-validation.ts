@@ -50,8 +50,8 @@ export const suite: ConformanceSuite<Input, Answer> = {
   },
   mutation: {
     file: 'runtime/core/docker-config/pull-secret.ts',
-    replace: 'if (colon < 0) return { ok: false, goText: COLON_MISSING };',
-    by: '',
+    replace: 'if (pair === undefined) return { ok: false, goText: COLON_MISSING };',
+    by: 'if (pair === undefined) return { ok: true, value: { username: auth, password: redact(auth), email } };',
   },
 };
 

@@ -29,7 +29,7 @@ export const suite: ConformanceSuite<Pair, Judged> = {
   }),
   mutation: {
     file: 'runtime/credential-provider/merge.ts',
-    replace: 'port !== theirs.url.port ||',
+    replace: 'port !== theirs.value.port ||',
     by: '',
   },
 };
