@@ -34,6 +34,12 @@ const ROWS: readonly Row[] = [
     says: /Secret\/web\/pull data\["\.dockerconfigjson"\]: auths\["a\.io"\] .*\[AuthNotBase64\]/,
   },
   {
+    name: 'a Secret of a wrong type that a pod template lists',
+    reason: 'doctor says the same; unlisted, it may be anything',
+    text: `apiVersion: v1\nkind: Secret\nmetadata: {name: pull}\nstringData: {config.json: "{}"}\n---\nkind: Deployment\nmetadata: {name: web}\napiVersion: apps/v1\nspec: {template: {spec: {imagePullSecrets: [{name: pull}]}}}\n`,
+    says: /\[WrongType\]\n[^\n]*\[KeyMissing\]\n1 checked/,
+  },
+  {
     name: 'a docker config',
     reason: 'as docker login writes it',
     text: '{"auths":{"a.io":{"auth":"?"}}}',

@@ -18,6 +18,7 @@ import {
   isObjectName,
   isSecret,
   type KubeObject,
+  listedPullSecrets,
   type SecretObject,
 } from '../../core/kubernetes/object.ts';
 import { readValue, shapeProblems } from '../../core/kubernetes/read-spec.ts';
@@ -46,6 +47,7 @@ import {
 } from '../../registry-overrides/machine-config/input.ts';
 import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
 import { hostedPath } from '../model/mirrors.ts';
+import { podSpecIn, WORKLOAD_KINDS } from '../model/pull.ts';
 import type { Finding } from '../model/types.ts';
 import { problem, type ValidationProblem, validateSecret } from './docker-config.ts';
 
@@ -188,11 +190,15 @@ function wrongName(entry: unknown, at: number): readonly ValidationProblem[] {
 /** The kind of Kruise, in any version. */
 export const SIDECAR_SET = 'SidecarSet';
 
-type Judge = (object: KubeObject, manifests: readonly Manifest[]) => readonly ValidationProblem[];
+type Judge = (
+  object: KubeObject,
+  manifests: readonly Manifest[],
+  listed: ReadonlySet<string>,
+) => readonly ValidationProblem[];
 
 /** Validators by kind. */
 const PROBLEMS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
-  ['Secret', secretProblems],
+  ['Secret', (secret, _, listed) => secretProblems(secret, listed)],
   [PROFILE_KIND, profileProblems],
   [GRANT_KIND, grantProblems],
   [
@@ -207,12 +213,29 @@ const PROBLEMS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
 /** Kinds that `pullwright validate` supports. */
 export const VALIDATED_KINDS: ReadonlySet<string> = new Set([...PROBLEMS.keys(), ...NODE_MIRROR_KINDS]);
 
-/** All findings for manifests, validated together. Never throws. */
-export function judgeManifests(manifests: readonly Manifest[]): readonly Finding[] {
+/** Kinds whose objects may list pull secrets. */
+export const LISTING_KINDS: readonly string[] = ['ServiceAccount', ...WORKLOAD_KINDS.map(({ kind }) => kind)];
+
+/**
+ * All findings for manifests, validated together. Never throws.
+ *
+ * @param others may list pull secrets: listed Secrets are validated regardless of their type
+ */
+export function judgeManifests(
+  manifests: readonly Manifest[],
+  others: readonly KubeObject[] = [],
+): readonly Finding[] {
+  const listed = new Set(
+    others.flatMap((object) =>
+      [...listedPullSecrets(object), ...listedPullSecrets(podSpecIn(object))].map((name) =>
+        describeObject({ kind: 'Secret', namespace: object.metadata.namespace, name }),
+      ),
+    ),
+  );
   return [
     ...manifests.flatMap((manifest) => {
       const { object } = manifest;
-      const problems = PROBLEMS.get(object.kind)?.(object, manifests) ?? [];
+      const problems = PROBLEMS.get(object.kind)?.(object, manifests, listed) ?? [];
       return problems.map((one) => located(manifest, one));
     }),
     ...mirrorsTold(manifests),
@@ -224,13 +247,14 @@ function bringsContainer(manifests: readonly Manifest[]): boolean {
   return manifests.some(({ object }) => object.kind === SIDECAR_SET && readSidecarSet(object).containers > 0);
 }
 
-function secretProblems(secret: KubeObject): readonly ValidationProblem[] {
+function secretProblems(secret: KubeObject, listed: ReadonlySet<string>): readonly ValidationProblem[] {
   const { apiVersion, metadata } = secret;
   // Other API groups may define a kind named Secret; the core group has only v1.
   if (apiVersion !== 'v1') return apiVersion.includes('/') ? [] : wrongVersion(apiVersion, 'Secret', ['v1']);
   // The additional pull secret is read regardless of its type.
   const isAdditional = metadata.namespace === NAMES.namespace && metadata.name === NAMES.additional;
-  return validateSecret(secret as SecretObject, isAdditional, new Date());
+  const isListed = listed.has(describeObject({ ...metadata, kind: 'Secret' }));
+  return validateSecret(secret as SecretObject, isAdditional || isListed, new Date());
 }
 
 function profileProblems(object: KubeObject): readonly ValidationProblem[] {

@@ -17,6 +17,7 @@ import {
   isTemplate,
   type Manifest,
   type ManifestProblem,
+  type Manifests,
   readFolder,
 } from '../../engine/offline/manifests.ts';
 import { parseYaml } from '../../kube/yaml.ts';
@@ -24,6 +25,7 @@ import { type ValidationProblem, validateDockerConfig } from '../checks/docker-c
 import {
   isNodeMirrorKind,
   judgeManifests,
+  LISTING_KINDS,
   NODE_MIRROR_KINDS,
   SIDECAR_SET,
   selectionNotes,
@@ -78,11 +80,11 @@ async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: Comma
       text: () => asText(problems, judged, io.stdout.isTTY === true),
     }),
   );
-  const [manifests, namespaces] = [
+  const notes = selectionNotes(
     inputs.flatMap((input) => input.manifests),
-    inputs.flatMap((input) => input.namespaces),
-  ];
-  for (const note of selectionNotes(manifests, namespaces)) io.stderr.write(`${note}\n`);
+    inputs.flatMap((input) => input.others).filter(({ kind }) => kind === 'Namespace'),
+  );
+  for (const note of notes) io.stderr.write(`${note}\n`);
   const isEmpty = judged + problems.length === 0 && !values['ignore-others'];
   if (isEmpty) io.stderr.write('The input has no objects of a supported kind\n');
   return errors > 0 || isEmpty || (values.strict && problems.length > 0) ? 1 : 0;
@@ -95,18 +97,15 @@ function isOfOurs(input: Input): boolean {
   return !isTemplate(text) && (text.match(/\w+/g) ?? []).some((word) => VALIDATED_KINDS.has(word));
 }
 
-/** Namespaces are not validated, but matched with the selectors of profiles. */
-const READ_KINDS: ReadonlySet<string> = new Set([...VALIDATED_KINDS, 'Namespace']);
+/** Kinds that are not validated: profiles select namespaces, the others list pull secrets. Their problems are not reported. */
+const OTHER_KINDS: ReadonlySet<string> = new Set(['Namespace', ...LISTING_KINDS]);
 
-function apart(
-  all: readonly Manifest[],
-): Pick<Input, 'manifests'> & { readonly namespaces: readonly KubeObject[] } {
-  const isNamespace = ({ object }: Manifest): boolean =>
-    object.kind === 'Namespace' && object.apiVersion === 'v1';
-  return {
-    manifests: all.filter((one) => !isNamespace(one) && !isForeign(one)),
-    namespaces: all.filter(isNamespace).map(({ object }) => object),
-  };
+function validated({ manifests }: Manifests): readonly Manifest[] {
+  return manifests.filter((one) => VALIDATED_KINDS.has(one.object.kind) && !isForeign(one));
+}
+
+function othersIn({ manifests }: Manifests): readonly KubeObject[] {
+  return manifests.map(({ object }) => object).filter(({ kind }) => OTHER_KINDS.has(kind));
 }
 
 /** Kinds of other API groups, such as the Image of image.openshift.io, which is in every dump. */
@@ -117,7 +116,7 @@ function isForeign({ object }: Manifest): boolean {
 
 interface Input {
   readonly manifests: readonly Manifest[];
-  readonly namespaces: readonly KubeObject[];
+  readonly others: readonly KubeObject[];
   readonly problems: readonly Finding[];
   /** Content of a single file of manifests. */
   readonly text?: string;
@@ -134,21 +133,21 @@ async function readInput(path: string, io: CommandIo): Promise<Input> {
   const text = path === '-' ? await textOf(io.stdin) : await readFile(path, 'utf8').catch(() => undefined);
   if (text !== undefined) return inputOf(path, text);
   // A folder, or a path whose error `readFolder` reports. Folders of several clusters may repeat objects.
-  const folder = await readFolder(path, READ_KINDS);
-  const all = folder.manifests.map((manifest) => ({ ...manifest, file: `${path}/${manifest.file}` }));
-  const { manifests, namespaces } = apart(all);
+  const folder = await readFolder(path, VALIDATED_KINDS);
+  const manifests = validated(folder).map((manifest) => ({ ...manifest, file: `${path}/${manifest.file}` }));
   const problems = folder.problems
     .filter(({ file, first }) => first === undefined || dirname(first.file) === dirname(file))
     .map((one) => inFile(unreadable(one), { file: `${path}/${one.file}`, line: one.line }));
-  return { manifests, namespaces, problems };
+  return { manifests, others: othersIn(await readFolder(path, OTHER_KINDS)), problems };
 }
 
 async function inputOf(file: string, text: string): Promise<Input> {
   const told = await documentProblems(file, text);
-  if (told !== undefined) return { manifests: [], namespaces: [], problems: told, file };
-  const folder = folderOf([{ file, text }], READ_KINDS);
+  if (told !== undefined) return { manifests: [], others: [], problems: told, file };
+  const folder = folderOf([{ file, text }], VALIDATED_KINDS);
   const problems = folder.problems.map((one) => inFile(unreadable(one), { file, line: one.line }));
-  return { ...apart(folder.manifests), problems, text };
+  const others = othersIn(folderOf([{ file, text }], OTHER_KINDS));
+  return { manifests: validated(folder), others, problems, text };
 }
 
 /** Problems of a file that is not a manifest; undefined for manifests. */
@@ -191,7 +190,10 @@ function unreadable({ message, first }: ManifestProblem): ValidationProblem {
 function judge(inputs: readonly Input[]): readonly Finding[] {
   const problems = [
     ...inputs.flatMap((input) => input.problems),
-    ...judgeManifests(inputs.flatMap((input) => input.manifests)),
+    ...judgeManifests(
+      inputs.flatMap((input) => input.manifests),
+      inputs.flatMap((input) => input.others),
+    ),
   ];
   return problems.toSorted(compare);
 }
