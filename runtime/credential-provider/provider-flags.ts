@@ -2,7 +2,7 @@
  * The options of the credential provider's executable: one table for its flags, its help, the fields of the section and the
  * `args` in the kubelet's file.
  */
-import { UsageError } from '../core/errors.ts';
+import { errnoOf, UsageError } from '../core/errors.ts';
 import { isRecord, jsonOf, scalarText } from '../core/record.ts';
 
 /** By field, in the order of the help. */
@@ -197,8 +197,8 @@ function textIfThere(path: string, readConfig: (path: string) => string): string
   try {
     return readConfig(path);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-    throw new UsageError(`Cannot read the config file "${path}": it exists but is unreadable`);
+    if (errnoOf(error) === 'ENOENT') return undefined;
+    throw new UsageError(`Cannot read the config file "${path}": ${errnoOf(error) ?? 'unreadable'}`);
   }
 }
 

@@ -15,7 +15,7 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { createSecureContext, createServer as createTlsServer, type Server as TlsServer } from 'node:tls';
-import { PullwrightError } from '../core/errors.ts';
+import { errnoOf, PullwrightError } from '../core/errors.ts';
 import { scalarText } from '../core/record.ts';
 
 export interface HttpsServerOptions {
@@ -175,8 +175,8 @@ export async function readPair(files: CertificateFiles): Promise<CertificatePair
 async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8');
-  } catch {
-    throw unusable(`"${file}": it cannot be read`);
+  } catch (error) {
+    throw unusable(`"${file}": cannot read it (${errnoOf(error) ?? 'unknown error'})`);
   }
 }
 

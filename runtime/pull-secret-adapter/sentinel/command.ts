@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { file, type Given, LOG_FLAGS, toggle } from '../../cli/flags.ts';
-import { UsageError } from '../../core/errors.ts';
+import { errnoOf, UsageError } from '../../core/errors.ts';
 import { isRecord } from '../../core/record.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { BROKER_FLAGS, openProgram } from '../broker/flags.ts';
@@ -61,8 +61,10 @@ async function messageFile(path: string | undefined): Promise<object> {
   try {
     const file = parseYaml(await readFile(path, 'utf8'));
     if (isRecord(file) && Object.keys(file).length > 0) return file;
-  } catch {
-    // Fails below, like an empty file.
+  } catch (error) {
+    const code = errnoOf(error);
+    if (code !== undefined) throw new UsageError(`Cannot read the messages in "${path}": ${code}`);
+    // Text that is not YAML fails below, like an empty file.
   }
   throw new UsageError(
     `Cannot use the messages in "${path}": expected YAML with message_decision, message_data, or both`,
