@@ -6,6 +6,7 @@ import { HttpsEngine } from '../../runtime/http/engine.ts';
 import { FetchEngine } from '../../runtime/http/fetch-engine.ts';
 import { HttpError, type HttpFailure } from '../../runtime/http/http-error.ts';
 import type { HttpEngine, Route } from '../../runtime/http/request.ts';
+import { eventually } from '../control-plane/eventually.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { test as add, type Case, type TestBody, table } from '../support/suite.ts';
 import { certificates, rawServer } from './raw-server.ts';
@@ -188,6 +189,23 @@ for (const [engineName, engine] of Object.entries(engines)) {
     client.close();
     server.close();
   });
+
+  // Bun pools connections by itself.
+  if (process.versions['bun'] === undefined)
+    test('of the connections of a burst, four are kept', async () => {
+      const open = new Set<TLSSocket>();
+      const server = await rawServer((socket) => {
+        open.add(socket);
+        socket.once('close', () => open.delete(socket));
+        if (open.size === 12) for (const one of open) one.write(`${OK}content-length: 2\r\n\r\n{}`);
+      });
+      const client = make();
+      const burst = Array.from({ length: 12 }, () => client.ask({ method: 'GET', url: server.url }, 100));
+      assert.equal((await Promise.all(burst)).length, 12);
+      await eventually(() => assert.equal(open.size, 4));
+      client.close();
+      server.close();
+    });
 
   test('a kept connection that the server has closed costs a look nothing, and a write one error', async () => {
     const server = await rawServer((socket, head) => {
