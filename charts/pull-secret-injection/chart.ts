@@ -6,11 +6,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { labels, namespace, OWN_NAMESPACE } from '../../runtime/core/kubernetes/objects.ts';
 import { defined } from '../../runtime/core/record.ts';
 import { pullSecretGrantCrd } from '../../runtime/pull-secret-injection/kinds/grant.ts';
-import {
-  PROFILE_API_VERSION,
-  PROFILE_KIND,
-  pullSecretProfileCrd,
-} from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { PROFILE, pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { sidecarSetCrd } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
 import {
   certificateProblems,
@@ -167,8 +163,7 @@ function pullSecretInjectionObjects(
     ...(account === undefined || !triesPods(admission) ? [] : dryRunPolicy(account)),
     ...(admission === 'webhook' ? webhookObjects(config, cluster) : []),
     ...profiles.map(({ name, spec }) => ({
-      apiVersion: PROFILE_API_VERSION,
-      kind: PROFILE_KIND,
+      ...PROFILE,
       metadata: { name, labels: labels({ name, component: 'pull-secret-injection' }) },
       spec,
     })),

@@ -12,12 +12,7 @@ import {
   type Validation,
 } from '../../runtime/core/kubernetes/objects.ts';
 import { MAX_GRANTED_SECRETS } from '../../runtime/pull-secret-injection/kinds/grant.ts';
-import {
-  MAX_SECRETS,
-  MAX_SOURCES,
-  PROFILE_API_VERSION,
-  PROFILE_KIND,
-} from '../../runtime/pull-secret-injection/kinds/profile.ts';
+import { MAX_SECRETS, MAX_SOURCES, PROFILE } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 
 type Policy = Pick<AdmissionPolicyInput, 'resource' | 'validations'> & Partial<AdmissionPolicyInput>;
 
@@ -202,7 +197,7 @@ export function collisionPolicy(): readonly KubeObject[] {
     resource: 'pullsecretprofiles',
     // Fails open: the profile that owns the copies keeps them in any case.
     failurePolicy: 'Ignore',
-    against: { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
+    against: { ...PROFILE },
     matchConditions: [SPEC_CHANGES],
     variables: [
       { name: 'collides', expression: collides('object') },

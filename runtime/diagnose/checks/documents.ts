@@ -27,12 +27,8 @@ import { counted } from '../../core/text.ts';
 import { matchImagesSchema, nameFault } from '../../credential-provider/kind.ts';
 import type { Manifest } from '../../engine/offline/manifests.ts';
 import { yamlDocument } from '../../kube/yaml.ts';
-import {
-  DEFAULT_TRUSTED_KEYS,
-  GRANT_KIND,
-  readPullSecretGrant,
-} from '../../pull-secret-injection/kinds/grant.ts';
-import { PROFILE_KIND, readProfile } from '../../pull-secret-injection/kinds/profile.ts';
+import { DEFAULT_TRUSTED_KEYS, GRANT, readPullSecretGrant } from '../../pull-secret-injection/kinds/grant.ts';
+import { PROFILE, readProfile } from '../../pull-secret-injection/kinds/profile.ts';
 import {
   readContent,
   readSidecarSet,
@@ -199,8 +195,8 @@ type Judge = (
 /** Validators by kind. */
 const PROBLEMS: ReadonlyMap<string, Judge> = new Map<string, Judge>([
   ['Secret', (secret, _, listed) => secretProblems(secret, listed)],
-  [PROFILE_KIND, profileProblems],
-  [GRANT_KIND, grantProblems],
+  [PROFILE.kind, profileProblems],
+  [GRANT.kind, grantProblems],
   [
     SIDECAR_SET,
     // Another set may add the container that injection requires.
@@ -298,11 +294,11 @@ export function selectionNotes(
   namespaces: readonly KubeObject[],
 ): readonly string[] {
   return manifests.flatMap(({ object }) => {
-    const read = object.kind === PROFILE_KIND ? readProfile(object) : undefined;
+    const read = object.kind === PROFILE.kind ? readProfile(object) : undefined;
     if (read?.ok !== true) return [];
     const { name, namespaceSelector, selector, injects } = read.profile;
     const pods = injects && selector.length === 0 ? ', all pods of them' : '';
-    const subject = `note: ${PROFILE_KIND}/${name} selects`;
+    const subject = `note: ${PROFILE.kind}/${name} selects`;
     const { length } = namespaces;
     if (namespaceSelector.length === 0)
       return `${subject} every namespace: ${length} among these files, and every future one${pods}`;

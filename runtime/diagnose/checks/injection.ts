@@ -4,11 +4,7 @@ import { selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import {
-  PROFILE_API_VERSION,
-  PROFILE_KIND,
-  type PullSecretProfile,
-} from '../../pull-secret-injection/kinds/profile.ts';
+import { PROFILE, type PullSecretProfile } from '../../pull-secret-injection/kinds/profile.ts';
 import type { SidecarSet } from '../../pull-secret-injection/kinds/sidecar-set.ts';
 import { INJECT_LABEL } from '../../pull-secret-injection/plan/plan.ts';
 import { type PlannedFor, plannedFor, plannedNames } from '../model/admission.ts';
@@ -148,7 +144,7 @@ function notInjectedInto(store: ObjectStore, object: KubeObject, listed: readonl
 function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: string } {
   const [sort, name = ''] = by.split('/');
   if (sort !== 'profile') return {};
-  const profile = store.get({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name });
+  const profile = store.get({ ...PROFILE, name });
   const said = profile && conditionOf(profile, 'Injecting');
   if (said?.status !== 'False' || said.reason === 'PolicyPending') return {};
   return { hindrance: `${said.reason}: ${said.message}` };

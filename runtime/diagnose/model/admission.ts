@@ -12,7 +12,7 @@ import { runOffline } from '../../engine/offline/offline.ts';
 import { type ObjectStore, worldView } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { CAUSES } from '../../pull-secret-injection/causes.ts';
-import { PROFILE_API_VERSION, PROFILE_KIND } from '../../pull-secret-injection/kinds/profile.ts';
+import { PROFILE } from '../../pull-secret-injection/kinds/profile.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../../pull-secret-injection/kinds/sidecar-set.ts';
 import {
   DEFAULT_OPTIONS,
@@ -43,7 +43,7 @@ const WEBHOOKS = { apiVersion: `${GROUP}/v1`, kind: 'MutatingWebhookConfiguratio
 const POLICY_VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`] as const;
 
 const DECLARATIONS = [
-  { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
+  { ...PROFILE },
   ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
 ];
 
@@ -130,7 +130,7 @@ function parsed(text: string): unknown {
 export function injectionKinds(namespace: string): readonly SourceKind[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', name: namespace },
-    { apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND },
+    { ...PROFILE },
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
     ...FORCE_KINDS,
   ];
@@ -195,7 +195,7 @@ export function injectedNames(
 
 function sourceObject(source: string): string {
   const [sort, ...rest] = source.split('/');
-  return `${sort === 'profile' ? PROFILE_KIND : 'SidecarSet'}/${rest.join('/')}`;
+  return `${sort === 'profile' ? PROFILE.kind : 'SidecarSet'}/${rest.join('/')}`;
 }
 
 /** Adds the copies that profiles will sync to the store, as the reconciler would. Returns a warning for each failing profile. */
@@ -211,11 +211,11 @@ export function bringCopies(store: ObjectStore): readonly string[] {
     now: new Date(),
   });
   for (const object of inForce) store.set(object);
-  const notes = store.list({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND }).flatMap((profile) =>
+  const notes = store.list({ ...PROFILE }).flatMap((profile) =>
     [...TOLD].flatMap((type) => {
       const said = conditionOf(profile, type);
       return said?.status === 'False'
-        ? [`warning: ${PROFILE_KIND}/${profile.metadata.name}: ${said.message}`]
+        ? [`warning: ${PROFILE.kind}/${profile.metadata.name}: ${said.message}`]
         : [];
     }),
   );

@@ -16,7 +16,7 @@ import type { RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { textOf } from '../../core/record.ts';
 import { withoutUserInfo } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import { GRANT_KIND, readPullSecretGrant } from '../../pull-secret-injection/kinds/grant.ts';
+import { GRANT, readPullSecretGrant } from '../../pull-secret-injection/kinds/grant.ts';
 import { writerOf } from '../../pull-secret-injection/reconciler/copies.ts';
 import { SOURCES_ANNOTATION } from '../../pull-secret-injection/reconciler/view.ts';
 import type { NodeMirrors } from '../../registry-overrides/planes.ts';
@@ -297,7 +297,7 @@ export function reportNamespaces(objects: Iterable<KubeObject>, pulls: readonly 
       .filter(isSecret)
       .filter(({ type }) => pullSecretKey(type) !== undefined)
       .map(secretOf);
-    const grants = own.filter(({ kind }) => kind === GRANT_KIND).map(grantOf);
+    const grants = own.filter(({ kind }) => kind === GRANT.kind).map(grantOf);
     const used = byPull.get(name) ?? [];
     if (name === '' || secrets.length + grants.length + used.length === 0) return [];
     const verdicts = [

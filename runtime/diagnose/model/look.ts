@@ -15,7 +15,7 @@ import { withIdentity } from '../../engine/contract.ts';
 import { type Folder, readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
 import type { ObjectRef } from '../../kube/resources.ts';
-import { PROFILE_API_VERSION, PROFILE_KIND } from '../../pull-secret-injection/kinds/profile.ts';
+import { PROFILE } from '../../pull-secret-injection/kinds/profile.ts';
 import {
   type ClusterObjects,
   clustersIn,
@@ -235,9 +235,9 @@ function profilesOf(store: ObjectStore, pod: KubeObject) {
   return plannedNames(store, pod, []).flatMap(({ name: secret, by }) => {
     const [sort, name = ''] = by.split('/');
     if (sort !== 'profile') return [];
-    const profile = store.get({ apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name });
+    const profile = store.get({ ...PROFILE, name });
     if (profile === undefined || !brings(profile, secret)) return [];
-    return [{ secret, by: `${PROFILE_KIND}/${name}`, says: readyText(profile) }];
+    return [{ secret, by: `${PROFILE.kind}/${name}`, says: readyText(profile) }];
   });
 }
 

@@ -32,8 +32,7 @@ import { mustBe, noDuplicates } from '../../core/kubernetes/read-spec.ts';
  */
 export const DEFAULT_TRUSTED_KEYS: readonly string[] = [NAMESPACE_NAME_LABEL];
 
-export const GRANT_API_VERSION: string = `${OWN_GROUP}/${OWN_VERSION}`;
-export const GRANT_KIND = 'PullSecretGrant';
+export const GRANT = { apiVersion: `${OWN_GROUP}/${OWN_VERSION}`, kind: 'PullSecretGrant' } as const;
 /** Limited because the consent policy needs one authorizer check per Secret. */
 export const MAX_GRANTED_SECRETS = 16;
 /** Matches any profile in `spec.profiles`. */
@@ -124,7 +123,7 @@ function specSchema() {
 }
 
 const kind = defineKind({
-  kind: GRANT_KIND,
+  kind: GRANT.kind,
   shortName: 'pgrant',
   scope: 'Namespaced',
   description:

@@ -45,8 +45,7 @@ const MAX_ANNOTATION_LENGTH = 1024;
 const RESERVED_PREFIX = 'pullwright.dev/';
 const RESERVED_KEYS: readonly string[] = ['app.kubernetes.io/managed-by', LAST_APPLIED];
 
-export const PROFILE_API_VERSION: string = `${OWN_GROUP}/${OWN_VERSION}`;
-export const PROFILE_KIND = 'PullSecretProfile';
+export const PROFILE = { apiVersion: `${OWN_GROUP}/${OWN_VERSION}`, kind: 'PullSecretProfile' } as const;
 
 /** Limited because the consent policy needs one authorizer check per source. */
 export const MAX_SECRETS = 8;
@@ -325,7 +324,7 @@ function profileStatus() {
 }
 
 const kind = defineKind({
-  kind: PROFILE_KIND,
+  kind: PROFILE.kind,
   shortName: 'pprof',
   scope: 'Cluster',
   description:

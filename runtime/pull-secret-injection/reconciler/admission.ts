@@ -3,7 +3,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Action, Reader, Ref, Result } from '../../engine/contract.ts';
-import { PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
+import { PROFILE } from '../kinds/profile.ts';
 import { excludedNamespaces, type InjectionOptions } from '../options.ts';
 import { compileInjectionPolicy, INJECTION_POLICY_NAME, WEBHOOK_NAME } from '../plan/plan.ts';
 import { baseHook, type Hook, mirroredHooks } from '../plan/webhook-entries.ts';
@@ -98,7 +98,7 @@ export function policyVersion(reader: Reader): string | undefined {
     reader.serves({ role: 'hosted', apiVersion, kind: 'MutatingAdmissionPolicy' }),
   );
   if (served !== undefined) return served;
-  const profiles = reader.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  const profiles = reader.list({ role: 'hosted', ...PROFILE });
   return profiles.some(({ metadata }) => metadata.creationTimestamp === undefined) ? VERSIONS[0] : undefined;
 }
 

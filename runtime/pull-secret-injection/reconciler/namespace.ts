@@ -14,7 +14,7 @@ import { counted } from '../../core/text.ts';
 import type { Apply, Reader, Result } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
 import { isTenants } from '../causes.ts';
-import { MAX_SECRETS, PROFILE_API_VERSION, PROFILE_KIND } from '../kinds/profile.ts';
+import { MAX_SECRETS, PROFILE } from '../kinds/profile.ts';
 import { SOURCE_NAMESPACE_ANNOTATION } from '../kinds/sidecar-set.ts';
 import { type InjectionOptions, RECONCILER_NAME } from '../options.ts';
 import { DISTRIBUTE_LABEL } from '../plan/plan.ts';
@@ -40,6 +40,7 @@ import {
   namespaceLabels,
   namespaceRef,
   namesText,
+  profileRef,
   SET_PREFIX,
   secretRef,
   serves,
@@ -159,7 +160,7 @@ function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions
   const { kind, metadata } = object;
   // If Kruise injects, Kruise owns the status of a SidecarSet, and the PullStatus has the condition.
   const about = { kind, namespace: options.ownNamespace, name: metadata.name };
-  const isBeside = kind !== PROFILE_KIND && kruiseInjects(reader);
+  const isBeside = kind !== PROFILE.kind && kruiseInjects(reader);
   const held = conditionIn(isBeside ? reader.get(pullStatusRef('hosted', about)) : object, REMOVAL_HELD);
   return held?.status === 'True' ? held.lastTransitionTime : undefined;
 }
@@ -366,9 +367,8 @@ function isExpired({ reader, distribution, options }: CopyContext, copy: SecretO
 function bringerOf(reader: Reader, copy: SecretObject): KubeObject | undefined {
   const name = writerOf(copy);
   if (name === undefined) return undefined;
-  const ref = { role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name } as const;
   const found = name.startsWith(SET_PREFIX)
     ? sidecarSetObjects(reader).find((set) => bringerName(set) === name)
-    : reader.get(ref);
+    : reader.get(profileRef(name));
   return found?.metadata.deletionTimestamp === undefined ? found : undefined;
 }

@@ -8,7 +8,7 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { counted, countedOf } from '../../core/text.ts';
 import type { Reader, Ref, Result } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
-import { ANY_PROFILE, GRANT_API_VERSION, GRANT_KIND, readPullSecretGrant } from '../kinds/grant.ts';
+import { ANY_PROFILE, GRANT, readPullSecretGrant } from '../kinds/grant.ts';
 import {
   isDrawn,
   namesGiven,
@@ -29,7 +29,6 @@ import {
   eventsOf,
   NOT_TRIED,
   platformTrouble,
-  profileRef,
   RECOUNT_MS,
   samplesOf,
   statusOf,
@@ -42,6 +41,7 @@ import {
   namespaceRef,
   namesText,
   planIn,
+  profileRef,
   revisionsOf,
   secretRef,
   sidecarSetObjects,
@@ -226,7 +226,7 @@ export function reconcileGrant(
   name: string,
   options: InjectionOptions,
 ): Result {
-  const ref: Ref = { role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND, namespace, name };
+  const ref: Ref = { role: 'hosted', ...GRANT, namespace, name };
   const object = reader.get(ref);
   if (object === undefined) return {};
   const { problems, secrets, profiles } = readPullSecretGrant(object, options.trustedLabelKeys);

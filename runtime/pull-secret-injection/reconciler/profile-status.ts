@@ -7,15 +7,15 @@ import {
   readinessOf,
 } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
-import { recordOf } from '../../core/record.ts';
+import { oncePer, recordOf } from '../../core/record.ts';
 import { sameSecret } from '../../core/redacted.ts';
 import { counted, countedOf } from '../../core/text.ts';
 import { refOf } from '../../engine/changes.ts';
 import type { EventNote, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
 import { statusPatch } from '../../engine/pull-status.ts';
 import { CAUSES, type Cause, isTenants, TENANTS_CAUSE } from '../causes.ts';
-import { GRANT_API_VERSION, GRANT_KIND } from '../kinds/grant.ts';
-import { PROFILE_API_VERSION, PROFILE_KIND, type PullSecretProfile } from '../kinds/profile.ts';
+import { GRANT } from '../kinds/grant.ts';
+import type { ProfileSecret, PullSecretProfile } from '../kinds/profile.ts';
 import { type InjectionOptions, isOutside } from '../options.ts';
 import { type Copy, type CopyContext, copyOf, type Trouble } from './copies.ts';
 import { heldCondition, heldRemoval, heldText, REMOVAL_HELD } from './namespace.ts';
@@ -31,6 +31,7 @@ import {
   namespaceRef,
   namesText,
   profileOf,
+  profileRef,
   secretRef,
   serves,
 } from './view.ts';
@@ -62,16 +63,19 @@ export function distributing({ selected, current, blocked, behind }: Count): Con
 /** The condition for one cause, with the number of namespaces for each reason. */
 function causeCondition({ type, reasons, well }: Cause, count: Count): ConditionInput {
   const found = reasons.flatMap((reason) => {
-    const trouble = count.troubles.get(reason);
-    return trouble === undefined ? [] : [{ reason, ...trouble }];
+    const [first, ...others] = count.troubles.get(reason) ?? [];
+    if (first === undefined) return [];
+    const share = `${1 + others.length} of ${counted(count.selected, 'namespace')}`;
+    return [{ reason, message: `${first.message} (${share})` }];
   });
   const [first] = found;
-  if (first !== undefined) {
-    const message = found
-      .map((one) => `${one.message} (${one.count} of ${counted(count.selected, 'namespace')})`)
-      .join('; ');
-    return { type, status: 'False', reason: first.reason, message };
-  }
+  if (first !== undefined)
+    return {
+      type,
+      status: 'False',
+      reason: first.reason,
+      message: found.map(({ message }) => message).join('; '),
+    };
   if (count.selected === 0) return { type, status: 'Unknown', ...NOTHING_SELECTED };
   return { type, status: 'True', reason: 'AsWanted', message: well };
 }
@@ -206,15 +210,15 @@ interface Standing {
   readonly absent?: string | undefined;
 }
 
-/** Cached results for the namespaces of a profile. */
-interface Memory {
-  readonly distribution: Distribution;
-  readonly options: InjectionOptions;
-  /** `seen` holds the inputs: grants, the profile's sources, and the namespace's Secrets with the profile's names. */
-  readonly found: WeakMap<KubeObject, { readonly seen: readonly unknown[]; readonly standing: Standing }>;
-}
+/**
+ * Cached results for the namespaces of a profile. `seen` holds the inputs: grants, the profile's sources, and the namespace's
+ * Secrets with the profile's names.
+ */
+type Standings = WeakMap<KubeObject, { readonly seen: readonly unknown[]; readonly standing: Standing }>;
 
-const memories = new WeakMap<PullSecretProfile, Memory>();
+const known = oncePer((_distribution: Distribution) =>
+  oncePer((_options: InjectionOptions) => oncePer((_profile: PullSecretProfile): Standings => new WeakMap())),
+);
 
 const UNSELECTED: Standing = { selected: false, current: false, troubles: [] };
 
@@ -229,12 +233,11 @@ export function countNamespaces(reader: Reader, profile: PullSecretProfile, opti
   const behind = profile.distributes
     ? selected.find(([, standing]) => !standing.current && !isBlocked(standing))?.[0]
     : undefined;
-  /** By reason: the first message, and the number of namespaces. */
-  const troubles = new Map<string, { message: string; count: number }>();
-  for (const { reason, message } of selected.flatMap(([, standing]) => standing.troubles)) {
-    const before = troubles.get(reason);
-    troubles.set(reason, { message: before?.message ?? message, count: (before?.count ?? 0) + 1 });
-  }
+  /** By reason, one for each namespace with it. */
+  const troubles = Map.groupBy(
+    selected.flatMap(([, standing]) => standing.troubles),
+    ({ reason }) => reason,
+  );
   const lacking = selected.filter(([, { absent }]) => absent !== undefined);
   const [first = '', standing] = lacking[0] ?? [];
   /** Namespaces that lack a Secret which another tool must deliver: their number, and the first one. */
@@ -255,25 +258,20 @@ function standingsOf(
   const distribution = distributionIn(reader);
   const sources = profile.secrets.flatMap((secret) => secret.sources);
   const shared = [
-    reader.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND }),
+    reader.list({ role: 'hosted', ...GRANT }),
     ...sources.map(({ namespace, name }) => reader.get(secretRef(namespace, name))),
     // Consent depends on the source namespace: a grant that is deleted with its namespace is not a revocation.
     ...sources.map(({ namespace }) => homeOf(reader, namespace)),
   ];
-  const before = memories.get(profile);
-  const memory: Memory =
-    before?.distribution === distribution && before.options === options
-      ? before
-      : { distribution, options, found: new WeakMap() };
-  memories.set(profile, memory);
+  const found = known(distribution)(options)(profile);
   return reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).map((namespace) => {
     const { name } = namespace.metadata;
     const refs = profile.secrets.map((secret) => secretRef(name, secret.name));
     const seen = [...shared, ...refs.flatMap((ref) => [reader.get(ref), reader.refusal(ref)?.code])];
-    const known = memory.found.get(namespace);
-    if (known?.seen.every((object, at) => object === seen[at]) === true) return [name, known.standing];
+    const before = found.get(namespace);
+    if (before?.seen.every((object, at) => object === seen[at]) === true) return [name, before.standing];
     const standing = look({ reader, distribution, namespace, options }, profile);
-    memory.found.set(namespace, { seen, standing });
+    found.set(namespace, { seen, standing });
     return [name, standing];
   });
 }
@@ -286,17 +284,16 @@ function homeOf(reader: Reader, name: string): string {
 function look(context: CopyContext, profile: PullSecretProfile): Standing {
   const { reader, namespace, options } = context;
   if (!serves(profile, namespaceLabels(namespace), options) || isTerminating(namespace)) return UNSELECTED;
-  const [brought, others] = [true, false].map((is) =>
-    profile.secrets.filter(({ sources }) => (profile.distributes && sources.length > 0) === is),
-  );
+  const { injects, distributes, secrets } = profile;
+  const isBrought = ({ sources }: ProfileSecret): boolean => distributes && sources.length > 0;
   const isAbsent = (name: string): boolean =>
     reader.get(secretRef(namespace.metadata.name, name)) === undefined;
-  const absent = profile.injects ? others?.find(({ name }) => isAbsent(name))?.name : undefined;
-  const copies = (brought ?? []).flatMap((secret) => copyOf(context, profile, secret) ?? []);
+  const absent = secrets.find((secret) => injects && !isBrought(secret) && isAbsent(secret.name))?.name;
+  const copies = secrets.filter(isBrought).flatMap((secret) => copyOf(context, profile, secret) ?? []);
   const troubles = copies.flatMap(({ trouble }) => trouble ?? []);
   return {
     selected: true,
-    current: profile.distributes && copies.every((copy) => isCurrent(reader, copy)),
+    current: distributes && copies.every((copy) => isCurrent(reader, copy)),
     // Namespaces are counted by reason, not by Secret.
     troubles: troubles.filter((one, at) => troubles.findIndex(({ reason }) => reason === one.reason) === at),
     absent,
@@ -314,11 +311,6 @@ function isCurrent(reader: Reader, copy: Copy): boolean {
 export const COUNT_AGAIN_MS = 1000;
 /** Recount interval when everything is current, for changes without an event. */
 export const RECOUNT_MS = 10_000;
-
-/** A reference to the profile object. */
-export function profileRef(name: string): Ref {
-  return { role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND, name };
-}
 
 /** Reconciles the status of a profile. */
 export function reconcileProfile(reader: Reader, name: string, options: InjectionOptions): Result {

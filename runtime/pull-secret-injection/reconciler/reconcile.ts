@@ -15,8 +15,8 @@ import {
   type Request,
   type Watch,
 } from '../../engine/contract.ts';
-import { GRANT_API_VERSION, GRANT_KIND, type PullSecretGrant, readPullSecretGrant } from '../kinds/grant.ts';
-import { PROFILE_API_VERSION, PROFILE_KIND, type ProfileSource } from '../kinds/profile.ts';
+import { GRANT, type PullSecretGrant, readPullSecretGrant } from '../kinds/grant.ts';
+import { PROFILE, type ProfileSource } from '../kinds/profile.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../kinds/sidecar-set.ts';
 import { DEFAULT_OPTIONS, type InjectionOptions, optionsSchema, RECONCILER_NAME } from '../options.ts';
 import { WEBHOOK_NAME } from '../plan/plan.ts';
@@ -59,8 +59,8 @@ function readsOf(options: InjectionOptions): readonly Watch[] {
   return [
     hosted('v1', 'Namespace'),
     ...inNamespaces(options),
-    hosted(PROFILE_API_VERSION, PROFILE_KIND, { optional: true }),
-    hosted(GRANT_API_VERSION, GRANT_KIND, { optional: true }),
+    hosted(PROFILE.apiVersion, PROFILE.kind, { optional: true }),
+    hosted(GRANT.apiVersion, GRANT.kind, { optional: true }),
     { role: 'hosted', ...PULL_STATUS, optional: true },
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => hosted(apiVersion, 'SidecarSet', { optional: true })),
     hosted('apps/v1', 'ControllerRevision', { labelSelector: 'kruise.io/sidecarset-name' }),
@@ -168,10 +168,10 @@ function keysFor(changed: Ref, reader: Reader, options: InjectionOptions): reado
       return keys.account(changed);
     case 'Secret':
       return keys.secret(changed);
-    case PROFILE_KIND:
+    case PROFILE.kind:
     case 'SidecarSet':
       return keys.declaration(changed);
-    case GRANT_KIND:
+    case GRANT.kind:
       return keys.grant(changed);
     case PULL_STATUS.kind:
       return keys.namespace(changed.namespace ?? '');
@@ -255,7 +255,7 @@ class Keys {
 
   /** A profile or a SidecarSet, and the grants that name it: their status reports whether it exists. */
   declaration(changed: Ref): readonly Request[] {
-    const isProfile = changed.kind === PROFILE_KIND;
+    const isProfile = changed.kind === PROFILE.kind;
     const own = this.key(`${isProfile ? 'profile' : 'sidecarset'}/${changed.name}`);
     if (!this.#declaresNew(changed)) return [own];
     const name = isProfile ? changed.name : own.name;
@@ -317,7 +317,7 @@ class Keys {
   #grants(concerned: (grant: PullSecretGrant) => boolean, namespace?: string): readonly Request[] {
     const where = namespace === undefined ? {} : { namespace };
     return this.#reader
-      .list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND, ...where })
+      .list({ role: 'hosted', ...GRANT, ...where })
       .filter((object) => concerned(readPullSecretGrant(object)))
       .map(({ metadata }) => this.key(`grant/${metadata.name}`, metadata.namespace));
   }

@@ -9,25 +9,20 @@ import { MAX_SECRET_BYTES, mergePullSecrets } from '../../core/docker-config/mer
 import { type DockerConfigEntry, PullSecret, toBase64 } from '../../core/docker-config/pull-secret.ts';
 import { timestamp } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
-import { isRecord, recordOf, textOf } from '../../core/record.ts';
+import { oncePer, recordOf, recordsIn, textOf } from '../../core/record.ts';
 import { type Redacted, redact, reveal, sameSecret } from '../../core/redacted.ts';
 import { withoutUserInfo } from '../../core/text.ts';
 import { isLightened } from '../../engine/cache.ts';
 import type { Reader } from '../../engine/contract.ts';
-import {
-  GRANT_API_VERSION,
-  GRANT_KIND,
-  grantsTo,
-  type PullSecretGrant,
-  readPullSecretGrant,
-} from '../kinds/grant.ts';
-import { PROFILE_API_VERSION, PROFILE_KIND, type ProfileSource } from '../kinds/profile.ts';
+import { GRANT, grantsTo, readPullSecretGrant } from '../kinds/grant.ts';
+import type { ProfileSource } from '../kinds/profile.ts';
 import type { InjectionOptions } from '../options.ts';
 import {
   type Distributor,
   isTerminating,
   namespaceLabels,
   namespaceRef,
+  profileRef,
   secretRef,
   sourceName,
   unreadText,
@@ -54,74 +49,53 @@ export function consentTo(
   profile: string,
   source: ProfileSource,
 ): Consent {
-  const { bySource, unclear } = grantsIn(reader, options.trustedLabelKeys);
+  const { bySource, unclear } = grantIndex(options.trustedLabelKeys)(
+    reader.list({ role: 'hosted', ...GRANT }),
+  );
   const request = {
     secret: source.name,
     profile,
     namespace: namespace.metadata.name,
     labels: namespaceLabels(namespace),
   };
-  if (bySource.get(sourceName(source))?.some((grant) => grantsTo(grant, request)) === true) return 'granted';
+  if (bySource.get(sourceName(source))?.some(({ grant }) => grantsTo(grant, request)) === true)
+    return 'granted';
   const home = reader.get(namespaceRef(source.namespace));
   return home === undefined || isTerminating(home) || unclear.has(source.namespace) ? 'unknown' : 'denied';
 }
 
-interface Grants {
-  readonly keys: readonly string[];
-  /** Keyed by source, `namespace/name`. */
-  readonly bySource: ReadonlyMap<string, readonly PullSecretGrant[]>;
-  /** Namespaces with a grant of which the API server dropped an applied field. */
-  readonly unclear: ReadonlySet<string>;
-}
-
-const indexes = new WeakMap<readonly KubeObject[], Grants>();
-
-/** Builds the index once per change of a grant. */
-function grantsIn(reader: Reader, keys: readonly string[]): Grants {
-  const objects = reader.list({ role: 'hosted', apiVersion: GRANT_API_VERSION, kind: GRANT_KIND });
-  const known = indexes.get(objects);
-  if (known?.keys === keys) return known;
-  const bySource = new Map<string, PullSecretGrant[]>();
-  const unclear = new Set<string>();
-  for (const object of objects) {
-    if (object.metadata.deletionTimestamp !== undefined) continue;
-    const grant = readPullSecretGrant(object, keys);
-    const { namespace } = grant;
-    if (!grant.isWhole) unclear.add(namespace);
-    for (const name of grant.secrets) {
-      const id = sourceName({ namespace, name });
-      bySource.set(id, [...(bySource.get(id) ?? []), grant]);
-    }
-  }
-  const grants = { keys, bySource, unclear };
-  indexes.set(objects, grants);
-  return grants;
-}
+/** The grants by source, for these trusted keys. Built once per change of a grant. */
+const grantIndex = oncePer((trustedKeys: readonly string[]) =>
+  oncePer((objects: readonly KubeObject[]) => {
+    const grants = objects
+      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+      .map((object) => readPullSecretGrant(object, trustedKeys));
+    const granted = grants.flatMap((grant) =>
+      grant.secrets.map((name) => ({ source: sourceName({ namespace: grant.namespace, name }), grant })),
+    );
+    return {
+      bySource: Map.groupBy(granted, ({ source }) => source),
+      /** Namespaces with a grant of which the API server dropped an applied field. */
+      unclear: new Set(grants.filter(({ isWhole }) => !isWhole).map(({ namespace }) => namespace)),
+    };
+  }),
+);
 
 // Records when sources of a profile went missing. The times are kept in the profile's status across restarts, because
 // `removeAfter` counts from the deletion.
 
-/** A missing source; an element of `status.missingSources`. */
-export interface MissingSource {
-  /** `namespace/name` */
-  readonly source: string;
-  /** RFC 3339. */
-  readonly since: string;
-}
-
-/** Returns the missing sources of a profile, each with the time from the status of `object`, else the current time. */
+/**
+ * Returns the missing sources of a profile for `status.missingSources`: name, and time from the status of `object`, else the
+ * current time.
+ */
 export function missingSources(
   reader: Reader,
   { secrets }: Pick<Distributor, 'secrets'>,
   object: KubeObject | undefined,
   options: InjectionOptions,
-): readonly MissingSource[] {
-  const { missingSources: remembered } = recordOf(object?.status);
-  const before = new Map(
-    (Array.isArray(remembered) ? remembered : [])
-      .filter(isRecord)
-      .map(({ source, since }) => [source, textOf(since)]),
-  );
+) {
+  const remembered = recordsIn(recordOf(object?.status)['missingSources']);
+  const before = new Map(remembered.map(({ source, since }) => [source, textOf(since)]));
   const missing = secrets
     .flatMap(({ sources }) => sources)
     .filter(({ namespace, name }) => reader.get(secretRef(namespace, name)) === undefined)
@@ -132,18 +106,14 @@ export function missingSources(
   }));
 }
 
-/** Sources whose entries expire from the copies now, and the delay until the next one expires. */
-export interface Expiry {
-  readonly sources: ReadonlySet<string>;
-  readonly nextMs: number | undefined;
-}
-
-/** The expiry for one profile; empty if the profile keeps its copies. */
-export function expiryOf(reader: Reader, one: Distributor, options: InjectionOptions): Expiry {
+/**
+ * The sources of a profile whose entries expire from the copies now, and the delay until the next one expires. None if the
+ * profile keeps its copies.
+ */
+export function expiryOf(reader: Reader, one: Distributor, options: InjectionOptions) {
   const { removeAfterMs } = one.copies;
-  if (removeAfterMs === undefined) return { sources: new Set(), nextMs: undefined };
-  const ref = { role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND } as const;
-  const left = missingSources(reader, one, reader.get({ ...ref, name: one.name }), options).map(
+  if (removeAfterMs === undefined) return { sources: new Set<string>(), nextMs: undefined };
+  const left = missingSources(reader, one, reader.get(profileRef(one.name)), options).map(
     ({ source, since }) => ({ source, ms: Date.parse(since) + removeAfterMs - reader.now.getTime() }),
   );
   const waits = left.filter(({ ms }) => ms > 0).map(({ ms }) => ms);

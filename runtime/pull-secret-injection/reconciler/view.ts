@@ -8,15 +8,14 @@ import {
   selects,
 } from '../../core/kubernetes/label-selector.ts';
 import { type KubeObject, LAST_APPLIED, listedPullSecrets } from '../../core/kubernetes/object.ts';
-import { oncePer } from '../../core/record.ts';
+import { oncePer, recordsIn, remember } from '../../core/record.ts';
 import { counted, someOf } from '../../core/text.ts';
 import type { Reader, Ref, Result } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import {
   compareProfiles,
   PLAIN_COPIES,
-  PROFILE_API_VERSION,
-  PROFILE_KIND,
+  PROFILE,
   type ProfileSource,
   type PullSecretProfile,
   type ReadProfile,
@@ -69,7 +68,7 @@ export const SET_PREFIX = 'sidecarset/';
 
 /** The name of a profile or SidecarSet in the annotation of its copies. */
 export function bringerName({ kind, metadata }: Pick<KubeObject, 'kind' | 'metadata'>): string {
-  return kind === PROFILE_KIND ? metadata.name : `${SET_PREFIX}${metadata.name}`;
+  return kind === PROFILE.kind ? metadata.name : `${SET_PREFIX}${metadata.name}`;
 }
 
 /** Reports whether the distributor is a SidecarSet. */
@@ -87,13 +86,12 @@ export const profileOf: (object: KubeObject) => ReadProfile = oncePer((object) =
   const text = JSON.stringify([object.spec ?? null, creationTimestamp, annotations?.[LAST_APPLIED]]);
   const before = readByName.get(name);
   const read = before?.text === text ? before.read : readProfile(object);
-  if (readByName.size > REMEMBERED_PROFILES) readByName.clear();
-  readByName.set(name, { text, read });
+  remember(readByName, name, { text, read }, REMEMBERED_PROFILES);
   return read;
 });
 
 function profileObjects(reader: Reader): readonly KubeObject[] {
-  return reader.list({ role: 'hosted', apiVersion: PROFILE_API_VERSION, kind: PROFILE_KIND });
+  return reader.list({ role: 'hosted', ...PROFILE });
 }
 
 const sortedProfiles = oncePer((objects: readonly KubeObject[]): readonly PullSecretProfile[] =>
@@ -167,8 +165,7 @@ export function kruiseInjects(reader: Reader): boolean {
     kind: 'MutatingWebhookConfiguration',
     name: KRUISE_WEBHOOK_CONFIGURATION,
   });
-  const webhooks = configuration?.['webhooks'];
-  return Array.isArray(webhooks) && webhooks.some((hook: { name?: unknown }) => hook.name === 'mpod.kb.io');
+  return recordsIn(configuration?.['webhooks']).some(({ name }) => name === 'mpod.kb.io');
 }
 
 /** The injection plan of the cluster. A pinned set without its revision is ignored: upstream rejects its pods. */
@@ -198,31 +195,24 @@ function sameLists(a: Lists, b: Lists): boolean {
   });
 }
 
-/** Cache, keyed by the list of profiles. */
-const distributions = new WeakMap<object, { readonly lists: Lists; readonly made: Distribution }>();
-/** Cache, keyed by the first distributor. */
-const lastWith = new WeakMap<Distributor, { readonly lists: Lists; readonly made: Distribution }>();
+/** The last distribution of a cluster, and the lists of objects that it was made from. */
+const lastOf = oncePer((_scope: Reader['scope']): { lists: Lists; made?: Distribution } => ({ lists: [] }));
 
 /** All distributors of the cluster. Returns the same object while the content is equal, even after a status update. */
 export function distributionIn(reader: Reader): Distribution {
   const objects = profileObjects(reader);
   const isPinned = sidecarSetObjects(reader).some((object) => sidecarSetOf(object).pin !== undefined);
-  const lists = [...setLists(reader), isPinned ? revisionObjects(reader) : []];
-  const known = distributions.get(objects);
-  if (known !== undefined && sameLists(known.lists, lists)) return known.made;
-  const made = settled(makeDistribution(reader, objects));
-  distributions.set(objects, { lists, made });
-  return made;
+  const lists = [objects, ...setLists(reader), isPinned ? revisionObjects(reader) : []];
+  const last = lastOf(reader.scope);
+  if (last.made !== undefined && sameLists(last.lists, lists)) return last.made;
+  const next = makeDistribution(reader, objects);
+  last.lists = lists;
+  if (last.made === undefined || !sameLists(contentOf(last.made), contentOf(next))) last.made = next;
+  return last.made;
 }
 
-function settled(made: Distribution): Distribution {
-  const [first] = made.distributors;
-  if (first === undefined) return made;
-  const lists = [made.distributors, [...made.unreadable]];
-  const before = lastWith.get(first);
-  if (before !== undefined && sameLists(before.lists, lists)) return before.made;
-  lastWith.set(first, { lists, made });
-  return made;
+function contentOf({ distributors, unreadable }: Distribution): Lists {
+  return [distributors, [...unreadable]];
 }
 
 function makeDistribution(reader: Reader, objects: readonly KubeObject[]) {
@@ -437,6 +427,11 @@ export const ADOPT_ANNOTATION = 'pullwright.dev/adopt';
 /** A reference to a Secret in the hosted cluster. */
 export function secretRef(namespace: string, name: string): Ref {
   return { role: 'hosted', apiVersion: 'v1', kind: 'Secret', namespace, name };
+}
+
+/** A reference to the profile object. */
+export function profileRef(name: string): Ref {
+  return { role: 'hosted', ...PROFILE, name };
 }
 
 /** A reference to the Namespace object. */

@@ -24,7 +24,7 @@ import {
   untimely,
   watchPair,
 } from '../../node/https.ts';
-import { GRANT_KIND } from '../kinds/grant.ts';
+import { GRANT } from '../kinds/grant.ts';
 import { DEFAULT_OPTIONS, exemptionOf, type InjectionOptions } from '../options.ts';
 import {
   type AddOperation,
@@ -296,7 +296,7 @@ export function admitPod(
 const LOOKUP_MS = 1000;
 
 /** Kinds that injection does not need. Without access to Secrets, a compromised webhook cannot expose them. */
-const REPORTS: ReadonlySet<string> = new Set(['PullStatus', 'EndpointSlice', 'Secret', GRANT_KIND]);
+const REPORTS: ReadonlySet<string> = new Set(['PullStatus', 'EndpointSlice', 'Secret', GRANT.kind]);
 
 /** The running webhook: caches of the plan's inputs, and the request handler. */
 class InjectionWebhook {
