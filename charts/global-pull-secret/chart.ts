@@ -174,7 +174,7 @@ function syncObjectsIn(
   // These policies bind the reconciler's account too, so it must not deliver them. No other component uses their names.
   if (deliveryOf(cluster) === 'reconciler')
     return [...agentBounds(agent), ...additionalSecretPolicies(enforce)];
-  return syncObjects({ agent: { ...STANDALONE_AGENT, ...agent }, enforce });
+  return syncObjects({ ...STANDALONE_AGENT, ...agent }, enforce);
 }
 
 function agentOf({ agent, removals }: GlobalPullSecretInput, image: string): AgentOptions {

@@ -74,15 +74,12 @@ function flag(name: string, value: string | number | undefined): readonly string
 }
 
 const SELECTOR = { name: NAMES.syncer };
+const LABELS = labels({ name: NAMES.syncer, component: 'global-pull-secret' });
 
 /** The DaemonSet of the node agent. */
 export function agentDaemonSet(options: AgentOptions): KubeObject {
   return daemonSet({
-    metadata: {
-      name: NAMES.syncer,
-      namespace: NAMES.namespace,
-      labels: labels({ name: NAMES.syncer, component: 'global-pull-secret' }),
-    },
+    metadata: metadata(NAMES.namespace),
     selector: SELECTOR,
     maxUnavailable: options.maxUnavailable ?? '10%',
     template: { metadata: { labels: SELECTOR }, spec: agentPod(options) },
@@ -262,12 +259,7 @@ const DBUS_FOLDER = '/var/run/dbus';
 
 /** PodMonitor for the Prometheus Operator, which verifies the agents' certificate. */
 export function agentPodMonitor({ tlsSecret }: NonNullable<AgentOptions['metrics']>): KubeObject {
-  const metadata = {
-    name: NAMES.syncer,
-    namespace: NAMES.namespace,
-    labels: labels({ name: NAMES.syncer, component: 'global-pull-secret' }),
-  };
-  return podMonitor(metadata, SELECTOR, { serverName: METRICS_NAME, secret: tlsSecret });
+  return podMonitor(metadata(NAMES.namespace), SELECTOR, { serverName: METRICS_NAME, secret: tlsSecret });
 }
 
 // Bounds of accounts that deliver the agent to nodes, beyond RBAC's resource names: a DaemonSet of this name with another
@@ -359,15 +351,9 @@ export const AGENT_POLICY_NAME = 'global-pull-secret-syncer.pullwright.dev';
 /** The policy and its binding; empty when agents do not report. */
 export function agentBounds(options: Pick<AgentOptions, 'report' | 'shape'>): readonly KubeObject[] {
   if (!reports(options)) return [];
-  const metadata = {
-    name: AGENT_POLICY_NAME,
-    labels: labels({ name: NAMES.syncer, component: 'global-pull-secret' }),
-  };
-  return nodeReportBounds(
-    { namespace: NAMES.namespace, name: NAMES.syncer },
-    metadata,
-    (node) => `node-${node}`,
-  );
+  const account = { namespace: NAMES.namespace, name: NAMES.syncer };
+  const policy = { name: AGENT_POLICY_NAME, labels: LABELS };
+  return nodeReportBounds(account, policy, (node) => `node-${node}`);
 }
 
 // ServiceAccount, Roles and RoleBindings of the node agent in both namespaces.
@@ -405,8 +391,7 @@ const FLEET_SIZE: PolicyRule = may(['get'], 'apps', ['daemonsets'], [NAMES.synce
 
 /** Cluster-wide: Nodes are cluster-scoped, and Events about them are in another namespace. */
 function reportRbac(): readonly KubeObject[] {
-  const { name, labels: marks } = metadata(NAMES.namespace);
-  return grantAgents({ name, labels: marks }, [may(['get'], '', ['nodes']), EVENTS]);
+  return grantAgents({ name: NAMES.syncer, labels: LABELS }, [may(['get'], '', ['nodes']), EVENTS]);
 }
 
 /** The ServiceAccount as HyperShift's operator renders it: only its name. */
@@ -427,16 +412,8 @@ function lease(name: string): KubeObject {
   };
 }
 
-function metadata(namespace: string): {
-  name: string;
-  namespace: string;
-  labels: Readonly<Record<string, string>>;
-} {
-  return {
-    name: NAMES.syncer,
-    namespace,
-    labels: labels({ name: NAMES.syncer, component: 'global-pull-secret' }),
-  };
+function metadata(namespace: string): ObjectMeta {
+  return { name: NAMES.syncer, namespace, labels: LABELS };
 }
 
 // The sync objects of a cluster, from one set of functions: rendered into git (`delivery: gitops`) or applied by the reconciler.
@@ -492,34 +469,20 @@ function policy(
   });
 }
 
-/** Input of {@link syncObjects}. */
-interface SyncOptions {
-  readonly agent: AgentOptions;
-  /** @default {'warn'} */
-  readonly enforce?: Enforcement;
-  /** Needed for `shape: upstream`, ignored otherwise. */
-  readonly upstream?: UpstreamState;
-}
-
 /**
- * ServiceAccount, Roles, RoleBindings, DaemonSet and admission policy.
+ * ServiceAccount, Roles, RoleBindings, DaemonSet and admission policy, as rendered into git.
  *
- * @throws RangeError for `shape: upstream` without its state: the shape holds a hash of the content
+ * @throws RangeError for `shape: upstream`, which holds a hash of the content: git does not know it
  */
-export function syncObjects(options: SyncOptions): readonly KubeObject[] {
-  return [
-    ...agentRbac(options.agent),
-    ...agentBounds(options.agent),
-    syncDaemonSet(options),
-    ...additionalSecretPolicies(options.enforce ?? 'warn'),
-  ];
-}
-
-function syncDaemonSet(options: SyncOptions): KubeObject {
-  if (options.agent.shape !== 'upstream') return agentDaemonSet(options.agent);
-  if (options.upstream === undefined)
+export function syncObjects(agent: AgentOptions, enforce: Enforcement): readonly KubeObject[] {
+  if (agent.shape === 'upstream')
     throw new RangeError(
       `Cannot render DaemonSet "${NAMES.syncer}" in upstream's shape: the hash of the content is missing`,
     );
-  return upstreamDaemonSet(options.agent, options.upstream);
+  return [
+    ...agentRbac(agent),
+    ...agentBounds(agent),
+    agentDaemonSet(agent),
+    ...additionalSecretPolicies(enforce),
+  ];
 }

@@ -40,17 +40,11 @@ export function poolEligibility(
   return { eligible: true, reason: 'ReplaceOnEligiblePlatform' };
 }
 
-/** Labels for the Machines and Nodes of a pool; empty when the pool is not eligible. */
-export function eligibilityLabels(eligible: boolean): {
-  readonly machine: Readonly<Record<string, string>>;
-  readonly node: Readonly<Record<string, string>>;
-} {
-  if (!eligible) return { machine: {}, node: {} };
-  return {
-    machine: { [GLOBAL_PULL_SECRET.machineLabel]: 'true' },
-    node: { [GLOBAL_PULL_SECRET.nodeLabel]: 'true' },
-  };
-}
+/** Labels for the Machines and Nodes of an eligible pool. */
+export const ELIGIBLE_LABELS = {
+  machine: { [GLOBAL_PULL_SECRET.machineLabel]: 'true' },
+  node: { [GLOBAL_PULL_SECRET.nodeLabel]: 'true' },
+} as const;
 
 /** Facts about one node. */
 export interface NodeFacts {
@@ -84,10 +78,7 @@ export interface NodeDecision {
 }
 
 /** Decides the action for one node. Labels of other field managers are kept, and reported when they contradict the pool. */
-export function nodeDecision(
-  node: NodeFacts,
-  platforms: readonly string[] = ELIGIBLE_PLATFORMS,
-): NodeDecision {
+export function nodeDecision(node: NodeFacts, platforms: readonly string[]): NodeDecision {
   const { name, label, ours, shared } = node;
   const judged = judge(node, platforms);
   if (judged === undefined)

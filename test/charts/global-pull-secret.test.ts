@@ -11,6 +11,7 @@ import {
   agentPodMonitor,
   agentRbac,
   syncObjects,
+  upstreamDaemonSet,
 } from '../../runtime/global-pull-secret/daemon-set.ts';
 import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
 import { test } from '../support/suite.ts';
@@ -155,14 +156,11 @@ test('admission warns and audits; deny adds a policy that refuses; off has none'
 
 test("upstream's shape needs to know the content", () => {
   assert.throws(
-    () => syncObjects({ agent: { image, shape: 'upstream' } }),
+    () => syncObjects({ image, shape: 'upstream' }, 'warn'),
     /the hash of the content is missing/,
   );
-  const [account, ...rest] = syncObjects({
-    agent: { image, shape: 'upstream' },
-    enforce: 'off',
-    upstream: { configHash: 'aaaaaaaa', merged: true },
-  });
+  const [account] = agentRbac({ shape: 'upstream' });
   assert.equal(account?.['automountServiceAccountToken'], undefined);
-  assert.equal(rest.find((object) => object.kind === 'DaemonSet')?.metadata.labels, undefined);
+  const state = { configHash: 'aaaaaaaa', merged: true };
+  assert.equal(upstreamDaemonSet({ image }, state).metadata.labels, undefined);
 });

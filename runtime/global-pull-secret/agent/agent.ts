@@ -65,23 +65,6 @@ interface Preview {
   readonly decision?: Decision;
 }
 
-/** Printed fields. */
-interface PreviewFacts {
-  /** The next step, with `--dry-run`. */
-  readonly would?: string;
-  /** Whether the change in progress restarts the unit. */
-  readonly restart?: boolean;
-  /** The pull secret in use. */
-  readonly source?: string;
-  /** Number of registries in the desired file. */
-  readonly entries?: number;
-  /** Entries of the file that other writers own. */
-  readonly foreign?: number;
-  readonly ready: boolean;
-  readonly reason: string;
-  readonly message: string;
-}
-
 const WOULD: Readonly<Record<string, string>> = {
   write: 'write the file',
   restart: 'restart the unit',
@@ -101,12 +84,17 @@ async function renderPreview(preview: Preview, output: 'text' | 'json' | 'yaml')
     .join('\n')}\n`;
 }
 
-function factsOf({ state, look, decision }: Preview): PreviewFacts {
+/** Printed fields. */
+function factsOf({ state, look, decision }: Preview) {
   const change = decision?.journal.change;
   return {
+    /** The next step, with `--dry-run`. */
     ...(decision === undefined ? {} : { would: WOULD[decision.step.do] ?? decision.step.do }),
+    /** Whether the change in progress restarts the unit. */
     ...(change === undefined ? {} : { restart: change.restart }),
+    /** The pull secret in use. */
     ...(look?.from === undefined ? {} : { source: look.from }),
+    /** Number of registries in the desired file, and of entries in the file that other writers own. */
     ...(look?.entries === undefined ? {} : { entries: look.entries, foreign: look.foreign ?? 0 }),
     ready: state.ready,
     reason: state.reason,

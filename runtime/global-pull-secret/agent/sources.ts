@@ -51,7 +51,8 @@ export class SecretWatch {
   readonly #options: SecretWatchOptions;
   readonly #seen: Readonly<Record<SourceName, Seen>> = { global: new Seen(), original: new Seen() };
   readonly #stop = new AbortController();
-  #filled: () => void = () => undefined;
+  /** Both secrets are listed. */
+  readonly #filled = Promise.withResolvers<void>();
 
   constructor(options: SecretWatchOptions) {
     this.#options = options;
@@ -59,14 +60,11 @@ export class SecretWatch {
 
   /** Starts the watches and waits up to `ms` until both secrets are listed. Never rejects. */
   async open(ms: number): Promise<void> {
-    const filled = new Promise<void>((resolve) => {
-      this.#filled = resolve;
-    });
     const { client, clock } = this.#options;
     const watches = [this.#watch('global'), this.#watch('original')];
     void watchNamed(watches, client, (error) => this.#failed(error), this.#stop.signal, clock);
     const enough = new AbortController();
-    await Promise.race([filled, clock.sleep(ms, enough.signal)]);
+    await Promise.race([this.#filled.promise, clock.sleep(ms, enough.signal)]);
     enough.abort();
   }
 
@@ -104,7 +102,7 @@ export class SecretWatch {
         seen.goneAt = undefined;
       }
       seen.listed = true;
-      if (this.#seen.global.listed && this.#seen.original.listed) this.#filled();
+      if (this.#seen.global.listed && this.#seen.original.listed) this.#filled.resolve();
       changed();
     };
     return {

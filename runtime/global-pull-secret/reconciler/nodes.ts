@@ -27,7 +27,7 @@ import {
 } from '../../engine/contract.ts';
 import { managersOf } from '../../kube/drift.ts';
 import {
-  eligibilityLabels,
+  ELIGIBLE_LABELS,
   type NodeDecision,
   type NodeFacts,
   nodeDecision,
@@ -110,7 +110,7 @@ function machineParts(
     if (!ours && labels?.[NAMES.machineLabel] !== undefined) return [];
     const eligible = pool === undefined ? ours : poolEligibility(pool, platforms).eligible;
     if (!eligible && !ours) return [];
-    const metadata = eligible ? { labels: eligibilityLabels(true).machine } : {};
+    const metadata = eligible ? { labels: ELIGIBLE_LABELS.machine } : {};
     return [{ part: { ...MACHINE, namespace, name, uid }, fields: { metadata } }];
   });
 }
@@ -146,11 +146,10 @@ export function planNodes(reader: Reader, manager: string, options: GlobalPullSe
   const standalone = reader.scope.hostedCluster === undefined;
   const requirements = options.nodes ?? (standalone ? LINUX : undefined);
   const nodes = reader.list(NODE).map((node) => {
-    const facts: NodeFacts = {
+    const facts = {
       ...factsOf(reader, node, machines.byNode, manager),
       selected: requirements !== undefined && selects(requirements, node.metadata.labels ?? {}),
       poolless: standalone,
-      machineConfig: node.metadata.annotations?.[MACHINE_CONFIG] !== undefined,
     };
     return { node, decision: nodeDecision(facts, options.platforms) };
   });
@@ -185,7 +184,7 @@ function factsOf(
   node: KubeObject,
   machines: ReadonlyMap<string, KubeObject>,
   manager: string,
-): Omit<NodeFacts, 'selected' | 'poolless' | 'machineConfig'> {
+): Omit<NodeFacts, 'selected' | 'poolless'> {
   const annotation = node.metadata.annotations?.[MACHINE_ANNOTATION];
   const machine =
     machines.get(node.metadata.name) ??
@@ -198,6 +197,7 @@ function factsOf(
     shared: owners.some((entry) => entry.manager !== manager),
     pool: machine === undefined ? undefined : poolOf(reader, machine),
     machineLabel: machine?.metadata.labels?.[NAMES.machineLabel],
+    machineConfig: node.metadata.annotations?.[MACHINE_CONFIG] !== undefined,
   };
 }
 
@@ -205,8 +205,7 @@ function factsOf(
 function partOf(node: KubeObject, decision: NodeDecision): readonly FieldPatch[] {
   const { uid, name } = node.metadata;
   if (uid === undefined || (decision.act !== 'own' && decision.act !== 'release')) return [];
-  const labels = eligibilityLabels(decision.act === 'own').node;
-  const metadata = decision.act === 'own' ? { labels } : {};
+  const metadata = decision.act === 'own' ? { labels: ELIGIBLE_LABELS.node } : {};
   return [{ part: { ...NODE, name, uid }, fields: { metadata } }];
 }
 
@@ -317,46 +316,37 @@ export function onNodes(verdicts: readonly EntryStatus[], truth: NodeTruth): rea
 
 /** One verdict per node behind, up to the limit, and one with the count of the rest. */
 export function behindVerdicts({ behind }: NodeTruth): readonly EntryStatus[] {
-  const more = behind.length - MAX_NODE_VERDICTS;
+  const verdict = 'Pending';
+  const shown = behind
+    .slice(0, MAX_NODE_VERDICTS)
+    .map(
+      ({ node, reason, why: message }) => ({ subject: nodeSubject(node), verdict, reason, message }) as const,
+    );
+  const more = behind.length - shown.length;
+  if (more === 0) return shown;
   return [
-    ...behind.slice(0, MAX_NODE_VERDICTS).map(
-      ({ node, reason, why }): EntryStatus => ({
-        subject: nodeSubject(node),
-        verdict: 'Pending',
-        reason,
-        message: why,
-      }),
-    ),
-    ...(more > 0
-      ? [
-          {
-            subject: `${more} more nodes`,
-            verdict: 'Pending',
-            reason: 'NodesBehind',
-            message: 'lack it too',
-          } as const,
-        ]
-      : []),
+    ...shown,
+    { subject: `${more} more nodes`, verdict, reason: 'NodesBehind', message: 'lack it too' },
   ];
 }
 
 /** Builds the condition `NodesInSync`. */
 export function inSyncCondition(truth: NodeTruth): ConditionInput {
-  const behind = truth.behind.length > 0;
+  const isBehind = truth.behind.length > 0;
   return {
     type: 'NodesInSync',
-    status: behind ? 'False' : 'True',
-    reason: behind ? 'NodesBehind' : 'InSync',
-    message: behind ? behindText(truth) : `used on ${countText(truth, () => '')}`,
+    status: isBehind ? 'False' : 'True',
+    reason: isBehind ? 'NodesBehind' : 'InSync',
+    message: usedText(truth),
   };
 }
 
 /** Returns a waiting error while a node is behind. */
 export function nodesBehind(truth: NodeTruth): readonly ReconcileError[] {
   if (truth.behind.length === 0) return [];
-  return [{ retryPolicy: 'waiting', code: 'NodesBehind', message: behindText(truth) }];
+  return [{ retryPolicy: 'waiting', code: 'NodesBehind', message: usedText(truth) }];
 }
 
-function behindText(truth: NodeTruth): string {
+function usedText(truth: NodeTruth): string {
   return `used on ${countText(truth, ({ node, why }) => `${node} (${why})`)}`;
 }

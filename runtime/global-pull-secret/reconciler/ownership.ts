@@ -60,23 +60,15 @@ const TAKEOVER_ANNOTATION = 'pullwright.dev/confirm-takeover';
 /** On a foreign Secret: allows its adoption in any mode. */
 const ADOPT_ANNOTATION = 'pullwright.dev/adopt';
 
-/** Inputs of a takeover besides the objects. */
-interface TakeoverContext {
-  /** `spec.platform.type` of the HostedCluster, if any. */
-  readonly platform: string | undefined;
-  /** Values of {@link TAKEOVER_ANNOTATION}. */
-  readonly confirmed: readonly string[];
-}
-
 /** Returns why `mode: own` writes nothing; undefined when all objects are ours or confirmed. */
 function heldTakeover(
   objects: readonly (KubeObject | undefined)[],
-  { platform, confirmed }: TakeoverContext,
+  { platform, confirmed }: ReturnType<typeof takeoverContext>,
 ): ManagedExternally | undefined {
   const others = objects.filter((object) => object !== undefined).filter((object) => !isHeldByUs(object));
   if (others.length === 0) return undefined;
   const operator = others.map(operatorOf).find((one) => one !== undefined);
-  if (operator !== undefined && platform !== undefined && ELIGIBLE_PLATFORMS.includes(platform))
+  if (operator !== undefined && ELIGIBLE_PLATFORMS.includes(platform))
     return { reason: 'TakeoverImpossible', message: impossible(operator, platform) };
   const codes = others.map(codeOf);
   const allowed = new Set(confirmed.flatMap((text) => text.split(',').map((code) => code.trim())));
@@ -171,9 +163,9 @@ export function removalContext(reader: Reader, options: RemovalOptions = {}): Re
   };
 }
 
-/** Collects the inputs of a takeover decision. */
-export function takeoverContext(reader: Reader): TakeoverContext {
-  const platform = textOf(valueAt(hostedClusterOf(reader)?.spec, 'platform.type')) || undefined;
+/** Collects the inputs of a takeover decision: the platform of the HostedCluster, if any, and the confirmations. */
+export function takeoverContext(reader: Reader) {
+  const platform = textOf(valueAt(hostedClusterOf(reader)?.spec, 'platform.type'));
   return { platform, confirmed: confirmations(reader, TAKEOVER_ANNOTATION) };
 }
 
@@ -184,15 +176,7 @@ function hostedClusterOf(reader: Reader): KubeObject | undefined {
 
 /** Values of an annotation on the HostedCluster and on the platform's Secret, where administrators confirm. */
 export function confirmations(reader: Reader, annotation: string): readonly string[] {
-  const namespace = reader.scope.controlPlaneNamespace;
-  const secret = reader.get({
-    role: 'management',
-    apiVersion: 'v1',
-    kind: 'Secret',
-    namespace,
-    name: NAMES.platform,
-  });
-  return [hostedClusterOf(reader), secret]
+  return [hostedClusterOf(reader), reader.get(platformSecret(reader.scope.controlPlaneNamespace))]
     .map((object) => object?.metadata.annotations?.[annotation])
     .filter((value) => typeof value === 'string');
 }
@@ -200,7 +184,11 @@ export function confirmations(reader: Reader, annotation: string): readonly stri
 /** The object in which an administrator can fix the platform's pull secret: the HostedCluster, or the Secret itself. */
 export function platformOwner({ scope }: Reader): Ref {
   if (scope.hostedCluster !== undefined) return { ...CLUSTER, ...scope.hostedCluster };
-  const { controlPlaneNamespace: namespace } = scope;
+  return platformSecret(scope.controlPlaneNamespace);
+}
+
+/** Reference to the platform's pull secret. */
+export function platformSecret(namespace: string): Ref {
   return { role: 'management', apiVersion: 'v1', kind: 'Secret', namespace, name: NAMES.platform };
 }
 
@@ -315,7 +303,7 @@ export interface ManagedExternally {
 export function managedElsewhere(
   mode: OwnershipMode,
   objects: readonly (KubeObject | undefined)[],
-  takeover: TakeoverContext,
+  takeover: ReturnType<typeof takeoverContext>,
 ): ManagedExternally | undefined {
   if (mode === 'own') return heldTakeover(objects, takeover);
   const operator = objects.map((object) => observedIn(mode, object)).find((one) => one !== undefined);
@@ -323,12 +311,7 @@ export function managedElsewhere(
     return { reason: 'Observing', message: `${operator} manages these objects; nothing is written` };
   const unknown = objects.find((object) => isOwnershipUnknown(mode, object));
   if (unknown === undefined) return undefined;
-  const { kind, metadata } = unknown;
-  const name = describeObject({ kind, namespace: metadata.namespace, name: metadata.name });
-  return {
-    reason: 'OwnershipUnknown',
-    message: `${name} ${OWNERSHIP_UNKNOWN}`,
-  };
+  return { reason: 'OwnershipUnknown', message: `${nameOf(unknown)} ${OWNERSHIP_UNKNOWN}` };
 }
 
 // The node agent's objects in the hosted cluster: applied by the reconciler, or expected from git.

@@ -141,8 +141,12 @@ function keepsNothing(copy: PullSecret | undefined, before: unknown): boolean {
 function readPlatform(input: PlanInput) {
   if (input.platform === undefined) return { problem: missing(input) };
   const { value: verbatim, text, config, problem } = input.platform;
-  if (verbatim === undefined || reveal(text) === '') return { problem: keyMissing(input) };
-  if (config?.hasAuths !== true) return { problem: invalid(input, (problem ?? AUTHS_MISSING).message) };
+  if (verbatim === undefined || reveal(text) === '') {
+    const fault = `original pull secret does not contain ${NAMES.dataKey} key`;
+    return { problem: unusable(input, 'OriginalKeyMissing', fault) };
+  }
+  if (config?.hasAuths !== true)
+    return { problem: unusable(input, 'OriginalInvalid', `it ${(problem ?? AUTHS_MISSING).message}`) };
   return { text, config, verbatim };
 }
 
@@ -175,11 +179,6 @@ function isStandalone(input: PlanInput): boolean {
   return namespaceOf(input) === NAMES.configNamespace;
 }
 
-function remedy(input: PlanInput): string {
-  const fix = isStandalone(input) ? `fix "${placeOf(input)}"` : 'fix spec.pullSecret of the HostedCluster';
-  return `Nodes keep the last good pull secret; ${fix}`;
-}
-
 function missing(input: PlanInput): ReconcileError {
   const source = isStandalone(input)
     ? `Create it with type kubernetes.io/dockerconfigjson, or create "${NAMES.additional}", which works without it`
@@ -193,21 +192,13 @@ function missing(input: PlanInput): ReconcileError {
   };
 }
 
-function keyMissing(input: PlanInput): ReconcileError {
+function unusable(input: PlanInput, code: string, fault: string): ReconcileError {
+  const fix = isStandalone(input) ? `fix "${placeOf(input)}"` : 'fix spec.pullSecret of the HostedCluster';
   return {
     retryPolicy: 'terminal',
-    code: 'OriginalKeyMissing',
-    message: `Cannot use "${placeOf(input)}": original pull secret does not contain ${NAMES.dataKey} key`,
-    hint: remedy(input),
-  };
-}
-
-function invalid(input: PlanInput, fault: string): ReconcileError {
-  return {
-    retryPolicy: 'terminal',
-    code: 'OriginalInvalid',
-    message: `Cannot use "${placeOf(input)}": it ${fault}`,
-    hint: remedy(input),
+    code,
+    message: `Cannot use "${placeOf(input)}": ${fault}`,
+    hint: `Nodes keep the last good pull secret; ${fix}`,
   };
 }
 
@@ -377,14 +368,8 @@ function globalDecision(merge: MergeResult, known: boolean): ValueDecision {
 
 function keyVerdict(additional: PullSecret, merge: MergeResult): readonly EntryStatus[] {
   if (additional.value !== undefined) return merge.ok ? merge.verdicts : [];
-  return [
-    {
-      subject: NAMES.additional,
-      verdict: 'Rejected',
-      reason: 'KeyMissing',
-      message: `failed to validate user provided pull secret: key "${NAMES.dataKey}" is missing, add it`,
-    },
-  ];
+  const message = `failed to validate user provided pull secret: key "${NAMES.dataKey}" is missing, add it`;
+  return [{ subject: NAMES.additional, verdict: 'Rejected', reason: 'KeyMissing', message }];
 }
 
 /** Whether an additional secret exists. Upstream treats a Secret without data as absent. */
@@ -395,14 +380,8 @@ export function hasAdditional(secret: KubeObject | undefined): boolean {
 function typeVerdict(secret: SecretObject): readonly EntryStatus[] {
   const type = secret.type ?? 'Opaque';
   if (type === NAMES.secretType) return [];
-  return [
-    {
-      subject: NAMES.additional,
-      verdict: 'Warning',
-      reason: 'WrongType',
-      message: `the Secret has type "${type}", expected "${NAMES.secretType}"; its content is used anyway`,
-    },
-  ];
+  const message = `the Secret has type "${type}", expected "${NAMES.secretType}"; its content is used anyway`;
+  return [{ subject: NAMES.additional, verdict: 'Warning', reason: 'WrongType', message }];
 }
 
 // Verdicts on the tenant's entries while HyperShift's operator owns the merge: whether its `global-pull-secret` contains them,

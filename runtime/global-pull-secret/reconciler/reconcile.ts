@@ -34,6 +34,7 @@ import {
   managedElsewhere,
   missingAgent,
   platformOwner,
+  platformSecret,
   REMOVAL_READS,
   removalContext,
   removals,
@@ -54,10 +55,8 @@ import { type Findings, reportPullSecret, STATUS_READS } from './report.ts';
 const NAME = 'global-pull-secret';
 const MANAGER = `pullwright-${NAME}`;
 
-const PLATFORM: Ref = { role: 'management', apiVersion: 'v1', kind: 'Secret', name: NAMES.platform };
-
 const READS: readonly Watch[] = [
-  { ...PLATFORM, namespace: CONTROL_PLANE_NAMESPACE },
+  platformSecret(CONTROL_PLANE_NAMESPACE),
   ...[NAMES.additional, NAMES.original, NAMES.global].map(secretRef),
   ...NODE_READS,
   ...REPORT_READS,
@@ -150,7 +149,7 @@ function readSecrets(reader: Reader): SystemSecrets {
     return secret && PullSecret.of(secret);
   };
   return {
-    platform: read({ ...PLATFORM, namespace: reader.scope.controlPlaneNamespace }),
+    platform: read(platformSecret(reader.scope.controlPlaneNamespace)),
     additional: read(secretRef(NAMES.additional)),
     original: read(secretRef(NAMES.original)),
     global: read(secretRef(NAMES.global)),

@@ -1,7 +1,7 @@
 /** Machines and Nodes that get the eligibility label, and platforms on which the controller runs. */
 import { runOffline } from '../../../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../../../runtime/engine/store.ts';
-import { eligibilityLabels, poolEligibility } from '../../../../runtime/global-pull-secret/eligibility.ts';
+import { ELIGIBLE_LABELS, poolEligibility } from '../../../../runtime/global-pull-secret/eligibility.ts';
 import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
 import { meta } from '../../../support/meta.ts';
@@ -28,11 +28,11 @@ export const suite: ConformanceSuite<Input, Answer> = {
     // HyperShift's unit test takes a pool of this platform that is replaced.
     if (nodeLabels !== undefined) {
       const { eligible } = poolEligibility({ platform, upgradeType: upgradeType ?? 'Replace' });
-      return { machineLabels: eligibilityLabels(eligible).machine };
+      return { machineLabels: eligible ? ELIGIBLE_LABELS.machine : {} };
     }
     if (upgradeType === undefined) return { controllerRuns: runsOn(platform) };
-    const { machine, node } = eligibilityLabels(poolEligibility({ platform, upgradeType }).eligible);
-    return { machineLabel: orNull(machine), nodeLabel: orNull(node) };
+    if (!poolEligibility({ platform, upgradeType }).eligible) return { machineLabel: null, nodeLabel: null };
+    return { machineLabel: ELIGIBLE_LABELS.machine, nodeLabel: ELIGIBLE_LABELS.node };
   },
   mutation: {
     file: 'runtime/global-pull-secret/eligibility.ts',
@@ -40,10 +40,6 @@ export const suite: ConformanceSuite<Input, Answer> = {
     by: "['KubeVirt']",
   },
 };
-
-function orNull(labels: Readonly<Record<string, string>>): Labels {
-  return Object.keys(labels).length === 0 ? null : labels;
-}
 
 /** Whether a cluster of this platform gets the copy of its pull secret. */
 function runsOn(platform: string): boolean {
