@@ -54,20 +54,15 @@ export function catalogsOf(version: string): readonly Catalog[] {
   return CATALOGS.filter((catalog) => four || catalog.name !== 'redhat-marketplace');
 }
 
-interface CatalogChoice {
-  /** Images by catalog name; absent when the annotations do not override the catalogs. */
-  readonly images?: Readonly<Record<string, string>>;
-  /** Why the annotations cannot be used. Then nothing is overridden. */
-  readonly error?: string;
-}
-
 /**
  * Validates the catalog image annotations: all or none, and only by digest. Reports missing digests first.
+ *
+ * @returns `images` by catalog name, or neither when the annotations do not override the catalogs
  */
 export function chooseCatalogImages(
   catalogs: readonly Catalog[],
   values: Readonly<Record<string, string | undefined>>,
-): CatalogChoice {
+): { readonly images?: CatalogImages; readonly error?: string } {
   const given = catalogs.flatMap((catalog) => {
     const image = values[catalog.name] ?? '';
     return image === '' ? [] : [{ name: catalog.name, image }];

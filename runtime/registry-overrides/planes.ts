@@ -127,13 +127,7 @@ export function releasePlaces({ cluster, registryOverrides = new Map() }: PlaneI
   return { mirrors: compileMirrors(rules, 'text'), overrides: registryOverrides };
 }
 
-interface Nodes {
-  readonly given: boolean;
-  readonly mirrors: NodeMirrors;
-  readonly index: ReturnType<typeof compileMirrors>;
-}
-
-function nodesOf(objects: readonly KubeObject[], { conf }: PlaneInput, own: boolean): Nodes {
+function nodesOf(objects: readonly KubeObject[], { conf }: PlaneInput, own: boolean) {
   const mirrors = nodeMirrors(objects, own ? conf : undefined);
   const given = mirrors.state === 'kept' || mirrors.rendering.refused || mirrors.rendering.files.length > 0;
   return { given, mirrors, index: compileMirrors(mirrors.rules) };
@@ -141,7 +135,7 @@ function nodesOf(objects: readonly KubeObject[], { conf }: PlaneInput, own: bool
 
 function byNodes(
   plane: Plane,
-  { given, mirrors, index }: Nodes,
+  { given, mirrors, index }: ReturnType<typeof nodesOf>,
   image: string,
   hosted: boolean,
 ): PlaneAnswer {
@@ -368,8 +362,7 @@ function confsIn(objects: readonly KubeObject[]): {
       } catch (error) {
         if (!(error instanceof PullwrightError)) throw error;
         const origin = { kind: object.kind, name: object.metadata.name, path: REGISTRIES_CONF };
-        const message = `${from} ${REGISTRIES_CONF} cannot be loaded by the runtime: ${error.message}`;
-        problems.push({ severity: 'error', code: 'NotLoadable', origin, message });
+        problems.push(problem('NotLoadable', origin, `cannot be loaded by the runtime: ${error.message}`));
         return [];
       }
     });

@@ -10,28 +10,13 @@
  */
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf, valueAt } from '../../core/record.ts';
-import { isOf, MIRROR_SET_KINDS, type SetEntry, setEntries } from '../mirror-sets/collect.ts';
+import { isOf, MIRROR_SET_KINDS, setEntries } from '../mirror-sets/collect.ts';
 
 // Input of the operator: the mirror sets, not validated, the registries of `image.config.openshift.io/cluster`, and the release
 // image of the ClusterVersion. Source of the rule: the Machine Config Operator's `syncImageConfig`. No mirror set is ignored
 // here, because one invalid entry makes the operator reject all of them.
 
-/** Lists of the Image object. An absent list differs from an empty one. */
-export interface RegistrySources {
-  readonly insecure?: readonly string[];
-  readonly blocked: readonly string[];
-  readonly allowed: readonly string[];
-  readonly search?: readonly string[];
-}
-
-export interface NodeInput {
-  readonly entries: readonly SetEntry[];
-  /** Whether an object of the three kinds exists, with or without entries. */
-  readonly hasSets: boolean;
-  readonly sources: RegistrySources;
-  /** Image of the release; undefined where no ClusterVersion is known. */
-  readonly release?: string | undefined;
-}
+export type NodeInput = Readonly<ReturnType<typeof readNodeInput>>;
 
 /** The Image object that the operator reads. */
 export const IMAGE_CONFIG = { apiVersion: 'config.openshift.io/v1', kind: 'Image', name: 'cluster' } as const;
@@ -47,11 +32,13 @@ export const NODE_KINDS = [...MIRROR_SET_KINDS, IMAGE_CONFIG, CLUSTER_VERSION] a
  * Reads the input from the objects of one cluster; ignores other kinds. Sorts each kind by name, so that the order of the objects
  * does not matter.
  */
-export function readNodeInput(objects: readonly KubeObject[]): NodeInput {
+export function readNodeInput(objects: readonly KubeObject[]) {
   return {
     entries: setEntries(objects),
+    /** Whether an object of the three kinds exists, with or without entries. */
     hasSets: objects.some((object) => MIRROR_SET_KINDS.some((set) => isOf(object, set))),
     sources: sourcesOf(objects.find((object) => isOne(object, IMAGE_CONFIG))),
+    /** Image of the release; undefined where no ClusterVersion is known. */
     release: releaseOf(objects.find((object) => isOne(object, CLUSTER_VERSION))),
   };
 }
@@ -60,15 +47,14 @@ function isOne(object: KubeObject, wanted: typeof IMAGE_CONFIG | typeof CLUSTER_
   return isOf(object, wanted) && object.metadata.name === wanted.name;
 }
 
-function sourcesOf(image: KubeObject | undefined): RegistrySources {
+/** Lists of the Image object. Of two lists, an absent one differs from an empty one. */
+function sourcesOf(image: KubeObject | undefined) {
   const written = recordOf(valueAt(image?.spec, 'registrySources'));
-  const insecure = texts(written['insecureRegistries']);
-  const search = texts(written['containerRuntimeSearchRegistries']);
   return {
-    ...(insecure === undefined ? {} : { insecure }),
+    insecure: texts(written['insecureRegistries']),
     blocked: texts(written['blockedRegistries']) ?? [],
     allowed: texts(written['allowedRegistries']) ?? [],
-    ...(search === undefined ? {} : { search }),
+    search: texts(written['containerRuntimeSearchRegistries']),
   };
 }
 
@@ -111,8 +97,13 @@ export function clustersIn(
   found: readonly Located[],
   twice: ReadonlySet<string> = new Set(),
 ): readonly ClusterObjects[] {
-  const outside = found.filter((one) => hostedFolder(one) === undefined);
-  const inside = byHostedFolder(found);
+  const byHostedCluster = Map.groupBy(found, hostedFolder);
+  const outside = byHostedCluster.get(undefined) ?? [];
+  const inside = new Map(
+    [...byHostedCluster].flatMap(([name, all]) =>
+      name === undefined ? [] : [[name, all.map(({ object }) => object)] as const],
+    ),
+  );
   const hosted = outside.flatMap(({ object }) => (object.kind === 'HostedCluster' ? [object] : []));
   const folders = outside.length === 0 && inside.size > 0 ? [] : byFolder(outside, twice);
   const [first] = folders;
@@ -134,15 +125,6 @@ export function clustersIn(
 /** `<namespace>/<name>` of the hosted cluster whose folder contains the file. */
 function hostedFolder({ file = '', within = file }: Located): string | undefined {
   return /(?:^|\/)hosted\/([^/]+\/[^/]+)\//.exec(within)?.[1];
-}
-
-function byHostedFolder(found: readonly Located[]): ReadonlyMap<string, readonly KubeObject[]> {
-  const folders = Map.groupBy(found, hostedFolder);
-  return new Map(
-    [...folders].flatMap(([name, all]) =>
-      name === undefined ? [] : [[name, all.map(({ object }) => object)] as const],
-    ),
-  );
 }
 
 /** Objects that HyperShift renders from a HostedCluster for its nodes. */

@@ -24,6 +24,7 @@ import {
   draftRules,
   entryFaults,
   type RegistriesFault,
+  ruleOf,
   type SetEntry,
 } from '../mirror-sets/collect.ts';
 import { quoted } from '../mirror-sets/fix.ts';
@@ -43,7 +44,12 @@ function editEntries(
   for (const scope of insecure) addScope(drafts, scope, imageOrigin('insecureRegistries'));
   /** A wildcard source that contains a scope without mirrors: the operator cannot write this scope. */
   const faults = handDown(drafts, sources);
-  return { rules: [...drafts.values()].map((draft) => ruleOf(draft, insecure, blocked)), faults };
+  const rules = [...drafts.values()].map((draft) => {
+    const around = insecure.size + blocked.size === 0 ? [] : scopesAround(draft.scope);
+    const isIn = (scopes: ReadonlySet<string>): boolean => around.some((scope) => scopes.has(scope));
+    return ruleOf(draft, { blocked: isIn(blocked), insecure: isIn(insecure) });
+  });
+  return { rules, faults };
 }
 
 function addScope(drafts: Map<string, DraftRule>, scope: string, origin: RuleOrigin): void {
@@ -86,19 +92,6 @@ function handDown(
   return faults.sort(([a], [b]) => a - b).map(([, fault]) => fault);
 }
 
-function ruleOf(draft: DraftRule, insecure: ReadonlySet<string>, blocked: ReadonlySet<string>): MirrorRule {
-  const around = insecure.size + blocked.size === 0 ? [] : scopesAround(draft.scope);
-  return {
-    prefix: draft.scope,
-    location: draft.scope.startsWith('*.') ? '' : draft.scope,
-    blocked: draft.never || around.some((scope) => blocked.has(scope)),
-    insecure: around.some((scope) => insecure.has(scope)),
-    mirrors: draft.mirrors,
-    origins: draft.origins,
-    ...(draft.never ? { never: true } : {}),
-  };
-}
-
 // The effective blocked registries: a cluster must be able to pull its own release.
 // Source of the rule: the Machine Config Operator's `getValidBlockedAndAllowedRegistries`. It reports ignored entries in
 // its log only.
@@ -114,8 +107,6 @@ interface DerivedLists {
   readonly skipped?: string;
 }
 
-const NOTHING = { registries: [], policy: [], allowed: [] } as const;
-
 /** Repository of the release, without tag and digest; undefined for text that is not a full reference. */
 function payloadRepository(release: string): string | undefined {
   const parsed = parseImageReference(release);
@@ -124,30 +115,26 @@ function payloadRepository(release: string): string | undefined {
 
 /**
  * Derives the lists. Without a known release nothing is ignored.
+ *
+ * @param payload repository of the release
  */
-function derivedLists(input: NodeInput): DerivedLists {
-  const { sources, release } = input;
-  const payload = release === undefined ? undefined : payloadRepository(release);
-  if (release === undefined || payload === undefined)
-    return { registries: sources.blocked, policy: sources.blocked, allowed: sources.allowed };
-  const covering = new Set(sources.blocked.filter((scope) => isInside(payload, scope)));
-  if (covering.size === 0)
-    return { registries: sources.blocked, policy: sources.blocked, allowed: sources.allowed };
+function derivedLists(input: NodeInput, payload: string | undefined): DerivedLists {
+  const { release, sources } = input;
+  const { allowed, blocked } = sources;
+  const covering = blocked.filter((scope) => payload !== undefined && isInside(payload, scope));
+  if (release === undefined || payload === undefined || covering.length === 0)
+    return { registries: blocked, policy: blocked, allowed };
   const left = hasPlaceLeft(input, release);
-  if (typeof left === 'string') return { ...NOTHING, skipped: left };
-  const kept = sources.blocked.filter((scope) => left || !covering.has(scope));
-  const dropped = sources.blocked.filter((scope) => !left && covering.has(scope));
-  const mirrored = sources.blocked.filter((scope) => left && covering.has(scope));
-  return {
-    registries: kept,
-    policy: kept.filter((scope) => scope !== payload),
-    allowed: [...mirrored.map(() => payload), ...sources.allowed],
-    ...(dropped.length === 0
-      ? {}
-      : {
-          skipped: `error adding [${dropped.map(goQuote).join(' ')}] to blocked registries, cannot block the repository being used by the payload`,
-        }),
-  };
+  if (typeof left === 'string') return { registries: [], policy: [], allowed: [], skipped: left };
+  if (left)
+    return {
+      registries: blocked,
+      policy: blocked.filter((scope) => scope !== payload),
+      allowed: [...covering.map(() => payload), ...allowed],
+    };
+  const kept = blocked.filter((scope) => !covering.includes(scope));
+  const skipped = `error adding [${covering.map(goQuote).join(' ')}] to blocked registries, cannot block the repository being used by the payload`;
+  return { registries: kept, policy: kept, allowed, skipped };
 }
 
 /** Whether the release has a pull source outside the blocked scopes; the operator's error when that is unknown. */
@@ -280,14 +267,10 @@ export type NodeRendering = NodeFiles | NodeRefusal;
 
 /** Renders the objects of one cluster. */
 export function renderNodeFiles(objects: readonly KubeObject[]): NodeRendering {
-  return renderInput(readNodeInput(objects));
-}
-
-/** {@link renderNodeFiles} of parsed input. */
-function renderInput(input: NodeInput): NodeRendering {
+  const input = readNodeInput(objects);
   const { sources, release } = input;
   const payload = release === undefined ? undefined : payloadRepository(release);
-  const lists = derivedLists(input);
+  const lists = derivedLists(input, payload);
   if (release !== undefined && payload === undefined)
     return { refused: true, faults: [releaseFault(release)], lists };
   const hasConf = sources.insecure !== undefined || lists.registries.length > 0 || input.hasSets;

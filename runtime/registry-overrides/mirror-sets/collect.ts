@@ -215,17 +215,7 @@ export function collectMirrors(
   const { drafts, conflicts } = draftRules(entries);
   const rules = [...drafts.values()]
     .sort((a, b) => (a.scope < b.scope ? -1 : 1))
-    .map(
-      ({ scope, mirrors, origins, never }): MirrorRule => ({
-        prefix: scope,
-        location: scope.startsWith('*.') ? '' : scope,
-        blocked: never,
-        insecure: false,
-        mirrors,
-        origins,
-        ...(never ? { never } : {}),
-      }),
-    );
+    .map((draft) => ruleOf(draft, { blocked: false, insecure: false }));
   return { rules, problems: [...problems, ...conflicts] };
 }
 
@@ -360,6 +350,22 @@ export interface DraftRule {
   readonly mirrors: RuleMirror[];
   readonly origins: RuleOrigin[];
   never: boolean;
+}
+
+/** The rule of a draft. @param image whether the Image object blocks its scope, or makes it insecure */
+export function ruleOf(
+  { scope, mirrors, origins, never }: DraftRule,
+  image: Pick<MirrorRule, 'blocked' | 'insecure'>,
+): MirrorRule {
+  return {
+    prefix: scope,
+    location: scope.startsWith('*.') ? '' : scope,
+    blocked: never || image.blocked,
+    insecure: image.insecure,
+    mirrors,
+    origins,
+    ...(never ? { never } : {}),
+  };
 }
 
 /**

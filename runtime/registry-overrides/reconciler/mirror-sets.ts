@@ -26,26 +26,20 @@ export const ALLOW_ANNOTATION = 'pullwright.dev/registry-overrides-allow';
 /** Do not follow these; wins over the allow-list. */
 export const DENY_ANNOTATION = 'pullwright.dev/registry-overrides-deny';
 
-export interface ImageSelection {
-  readonly off: boolean;
-  /** Absent: everything is allowed. */
-  readonly allow?: readonly string[];
-  readonly deny: readonly string[];
-  /** Problems, each a sentence that names the annotation. */
-  readonly problems: readonly string[];
-}
+export type ImageSelection = Readonly<ReturnType<typeof readSelection>>;
 
 /**
- * Reads the annotations. Ignores and reports invalid entries.
+ * Reads the annotations. Ignores invalid entries and reports them in `problems`, each a sentence that names the annotation.
+ * Without `allow`, everything is allowed.
  */
-export function readSelection(annotations: Readonly<Record<string, unknown>>): ImageSelection {
+export function readSelection(annotations: Readonly<Record<string, unknown>>) {
   const problems: string[] = [];
   const state = annotations[SWITCH_ANNOTATION] ?? 'on';
   if (state !== 'on' && state !== 'off')
     problems.push(`${SWITCH_ANNOTATION} is ${quoted(state)}: expected "on" or "off"`);
   const allow = readList(annotations, ALLOW_ANNOTATION, problems);
   const deny = readList(annotations, DENY_ANNOTATION, problems);
-  return { off: state === 'off', ...(allow === undefined ? {} : { allow }), deny: deny ?? [], problems };
+  return { off: state === 'off', allow, deny: deny ?? [], problems };
 }
 
 /** Whether the hosted cluster follows the entry for `source` of the mirror set `object` (`Kind/name`). */

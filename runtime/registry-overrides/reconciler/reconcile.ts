@@ -140,7 +140,7 @@ function catalogMode(mode: OwnershipMode, observed: string | undefined): Ownersh
 
 function clusterOf(reader: Reader): KubeObject | undefined {
   const own = reader.scope.hostedCluster;
-  return own === undefined ? undefined : reader.get({ ...CLUSTER, namespace: own.namespace, name: own.name });
+  return own === undefined ? undefined : reader.get({ ...CLUSTER, ...own });
 }
 
 function modeOf(
