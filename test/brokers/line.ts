@@ -25,6 +25,12 @@ interface Pair {
   isForgotten: boolean;
 }
 
+/** Node cannot reset a socket while it shuts down: it would lose the handle, and the process would never end. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
+}
+
 /** @param target `host:port` of the server */
 export async function openLine(target: string): Promise<Line> {
   const [host = '', port = ''] = target.split(':');
@@ -61,7 +67,7 @@ export async function openLine(target: string): Promise<Line> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port: own } = server.address() as AddressInfo;
   const drop = (): void => {
-    for (const { near, far } of pairs) for (const socket of [near, far]) socket.resetAndDestroy();
+    for (const { near, far } of pairs) for (const socket of [near, far]) reset(socket);
     pairs.clear();
   };
   return {
@@ -79,7 +85,7 @@ export async function openLine(target: string): Promise<Line> {
       for (const pair of pairs) {
         pair.isForgotten = true;
         pair.near.pause();
-        pair.far.resetAndDestroy();
+        reset(pair.far);
       }
     },
     halfClose: () => {
