@@ -43,7 +43,7 @@ const WEBHOOKS = { apiVersion: `${GROUP}/v1`, kind: 'MutatingWebhookConfiguratio
 const POLICY_VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`] as const;
 
 const DECLARATIONS = [
-  { ...PROFILE },
+  PROFILE,
   ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
 ];
 
@@ -130,7 +130,7 @@ function parsed(text: string): unknown {
 export function injectionKinds(namespace: string): readonly SourceKind[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', name: namespace },
-    { ...PROFILE },
+    PROFILE,
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
     ...FORCE_KINDS,
   ];
@@ -211,7 +211,7 @@ export function bringCopies(store: ObjectStore): readonly string[] {
     now: new Date(),
   });
   for (const object of inForce) store.set(object);
-  const notes = store.list({ ...PROFILE }).flatMap((profile) =>
+  const notes = store.list(PROFILE).flatMap((profile) =>
     [...TOLD].flatMap((type) => {
       const said = conditionOf(profile, type);
       return said?.status === 'False'
