@@ -5,7 +5,7 @@ import { dnsLabel, dnsName, type Frozen } from '../core/kubernetes/fields.ts';
 import type { SectionProblem } from '../core/kubernetes/kind.ts';
 import { DEFAULT_TRUSTED_KEYS } from './kinds/grant.ts';
 import { type ProfileSecret, type ProfileSource, type ReadProfile, readProfile } from './kinds/profile.ts';
-import { type Exemption, exemption, type PlannedPod } from './plan/plan.ts';
+import { isExempt, type PlannedPod } from './plan/plan.ts';
 
 /** Removals allowed without a confirmation. A change that exceeds both limits is held. */
 const DEFAULT_REMOVALS = { share: 0.2, copies: 10 };
@@ -54,11 +54,9 @@ export function isOutside(name: string, { namespaces }: Pick<InjectionOptions, '
   return namespaces.length > 0 && !namespaces.includes(name);
 }
 
-/** Returns why no profile applies to a pod; undefined if profiles apply. */
-export function exemptionOf(pod: PlannedPod, options: InjectionOptions): Exemption | undefined {
-  return isOutside(pod.namespace, options)
-    ? 'excluded-namespace'
-    : exemption(pod, excludedNamespaces(options));
+/** Reports whether no profile applies to the pod. */
+export function isSkipped(pod: PlannedPod, options: InjectionOptions): boolean {
+  return isOutside(pod.namespace, options) || isExempt(pod, excludedNamespaces(options));
 }
 
 // The section `systems.pull-secret-injection` of a fleet, and its validation.

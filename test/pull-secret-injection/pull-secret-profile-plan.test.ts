@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readProfile } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { readSidecarSet } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
-import { exemption, injectionPlan, planInjection } from '../../runtime/pull-secret-injection/plan/plan.ts';
+import { injectionPlan, isExempt, planInjection } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
@@ -146,10 +146,10 @@ table(test, ROWS, ({ profiles = [], sets = [], withoutContainers = false, names 
 
 test('pods are left alone where they, or their namespace, or the kubelet say so', () => {
   const off = { 'pullwright.dev/inject': 'false' };
-  assert.equal(exemption(POD, []), undefined);
-  assert.equal(exemption(POD, ['shop']), 'excluded-namespace');
-  assert.equal(exemption({ ...POD, labels: off }, []), 'opted-out');
-  assert.equal(exemption({ ...POD, namespaceLabels: off }, []), 'opted-out');
-  assert.equal(exemption({ ...POD, labels: { 'pullwright.dev/inject': 'true' } }, []), undefined);
-  assert.equal(exemption({ ...POD, annotations: { 'kubernetes.io/config.mirror': 'x' } }, []), 'mirror');
+  assert.equal(isExempt(POD, []), false);
+  assert.equal(isExempt(POD, ['shop']), true);
+  assert.equal(isExempt({ ...POD, labels: off }, []), true);
+  assert.equal(isExempt({ ...POD, namespaceLabels: off }, []), true);
+  assert.equal(isExempt({ ...POD, labels: { 'pullwright.dev/inject': 'true' } }, []), false);
+  assert.equal(isExempt({ ...POD, annotations: { 'kubernetes.io/config.mirror': 'x' } }, []), true);
 });

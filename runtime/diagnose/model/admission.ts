@@ -16,8 +16,8 @@ import { PROFILE } from '../../pull-secret-injection/kinds/profile.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../../pull-secret-injection/kinds/sidecar-set.ts';
 import {
   DEFAULT_OPTIONS,
-  exemptionOf,
   type InjectionOptions,
+  isSkipped,
   optionsSchema,
 } from '../../pull-secret-injection/options.ts';
 import {
@@ -29,7 +29,7 @@ import {
 import { pullSecretInjection } from '../../pull-secret-injection/reconciler/reconcile.ts';
 import {
   accountRefuses,
-  KRUISE_WEBHOOK_CONFIGURATION,
+  KRUISE_WEBHOOK,
   pinnedSetsIn,
   profilesIn,
 } from '../../pull-secret-injection/reconciler/view.ts';
@@ -57,7 +57,7 @@ const FORCE_KINDS: readonly SourceKind[] = [
     })),
   ),
   { ...WEBHOOKS, name: WEBHOOK_NAME },
-  { ...WEBHOOKS, name: KRUISE_WEBHOOK_CONFIGURATION },
+  { ...WEBHOOKS, name: KRUISE_WEBHOOK.name },
 ];
 
 /** Finds what injects into the pod. Manifests count as applied with injection on; live policies and webhooks are evaluated. */
@@ -66,7 +66,7 @@ function forceOf(store: ObjectStore, pod: PlannedFor['pod']) {
   const isDeclared = DECLARATIONS.some((kind) =>
     store.list(kind).some(({ metadata }) => metadata.creationTimestamp === undefined),
   );
-  const kruise = hooks(KRUISE_WEBHOOK_CONFIGURATION).filter(({ name }) => name === 'mpod.kb.io');
+  const kruise = hooks(KRUISE_WEBHOOK.name).filter(({ name }) => name === 'mpod.kb.io');
   return {
     /** Profiles are injected into the pod, and SidecarSets if Kruise is not installed. */
     ours: isDeclared || policyTakes(store, pod) || hooks(WEBHOOK_NAME).some((hook) => takes(hook, pod)),
@@ -166,7 +166,7 @@ export function plannedFor(store: ObjectStore, object: KubeObject) {
 export function plannedNames(store: ObjectStore, object: KubeObject, listed: readonly string[]) {
   const { pod, options, profiles, sets } = plannedFor(store, object);
   const force = forceOf(store, pod);
-  const isExempt = exemptionOf(pod, options) !== undefined;
+  const isExempt = isSkipped(pod, options);
   const seen = new Set(listed);
   return planInjection(injectionPlan(profiles, sets), pod).by.flatMap(({ source, names }) => {
     const byKruise = force.kruise !== undefined && source.startsWith('sidecarset/');

@@ -31,17 +31,10 @@ export const SIDECAR_SET_API_VERSIONS: readonly string[] = [
 export const SOURCE_NAMESPACE_ANNOTATION = 'pullwright.dev/source-namespace';
 
 /** Fields taken from a pinned revision; selectors and strategy are always the current ones. */
-export interface SidecarSetContent {
+interface SidecarSetContent {
   readonly imagePullSecrets: readonly string[];
   /** Number of containers and init containers; upstream injects secrets only together with at least one. */
   readonly containers: number;
-}
-
-/** `injectionStrategy.revision`. */
-export interface RevisionPin {
-  readonly revisionName: string | undefined;
-  readonly customVersion: string | undefined;
-  readonly policy: unknown;
 }
 
 /** A parsed SidecarSet. */
@@ -53,7 +46,14 @@ export interface SidecarSet extends SidecarSetContent {
   readonly namespaceSelector?: ReadSelector | undefined;
   /** The name of the set that this canary replaces. */
   readonly canaryOf?: string | undefined;
-  readonly pin?: RevisionPin | undefined;
+  /** `injectionStrategy.revision`. */
+  readonly pin?:
+    | {
+        readonly revisionName: string | undefined;
+        readonly customVersion: string | undefined;
+        readonly policy: unknown;
+      }
+    | undefined;
   /** Set on both variants of a partially pinned set: one selects pods that meet the requirements, one all other pods. */
   readonly only?: { readonly requirements: readonly LabelRequirement[]; readonly meeting: boolean };
   readonly update: {

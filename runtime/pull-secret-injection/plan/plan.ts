@@ -145,9 +145,6 @@ export function injectionPlan(
   };
 }
 
-/** Why a pod is skipped. */
-export type Exemption = 'mirror' | 'opted-out' | 'excluded-namespace';
-
 /** The fields of a pod that the plan uses. */
 export interface PlannedPod extends PodIdentity {
   readonly namespace: string;
@@ -157,7 +154,7 @@ export interface PlannedPod extends PodIdentity {
 /** Label of Kruise's own namespace. Kruise's webhook skips it as well, because otherwise Kruise could not start. */
 const KRUISE_PLANE = { key: 'control-plane', value: 'openkruise' } as const;
 
-// Match rules of the policy and the webhook: {@link exemption}, as far as selectors and conditions can express it.
+// Match rules of the policy and the webhook: {@link isExempt}, as far as selectors and conditions can express it.
 
 export const NEW_PODS = {
   apiGroups: [''],
@@ -198,24 +195,19 @@ export function podSelectors(
   };
 }
 
-/** Returns why injection skips the pod under any plan; undefined if it does not. */
-export function exemption(pod: PlannedPod, excludedNamespaces: readonly string[]): Exemption | undefined {
-  if (MIRROR_ANNOTATION in pod.annotations) return 'mirror';
-  const isKruise = pod.namespaceLabels?.[KRUISE_PLANE.key] === KRUISE_PLANE.value;
-  if (isKruise || excludedNamespaces.includes(pod.namespace)) return 'excluded-namespace';
-  const optedOut = pod.labels[INJECT_LABEL] === 'false' || pod.namespaceLabels?.[INJECT_LABEL] === 'false';
-  return optedOut ? 'opted-out' : undefined;
+/** Reports whether injection skips the pod under any plan. */
+export function isExempt(pod: PlannedPod, excludedNamespaces: readonly string[]): boolean {
+  return (
+    MIRROR_ANNOTATION in pod.annotations ||
+    excludedNamespaces.includes(pod.namespace) ||
+    pod.namespaceLabels?.[KRUISE_PLANE.key] === KRUISE_PLANE.value ||
+    pod.namespaceLabels?.[INJECT_LABEL] === 'false' ||
+    pod.labels[INJECT_LABEL] === 'false'
+  );
 }
 
-/** The names to add, and the profiles and SidecarSets that add them. */
-interface PlannedInjection {
-  /** Unique, in order. */
-  readonly names: readonly string[];
-  readonly by: readonly InjectionSource[];
-}
-
-/** Returns the names that the plan adds to a pod. */
-export function planInjection(plan: InjectionPlan, pod: PodIdentity): PlannedInjection {
+/** Returns the names that the plan adds to a pod, unique and in order, and the profiles and SidecarSets that add them. */
+export function planInjection(plan: InjectionPlan, pod: PodIdentity) {
   const namespaceLabels: Labels = pod.namespaceLabels ?? {};
   const profiles = plan.profiles
     .filter(
@@ -223,7 +215,7 @@ export function planInjection(plan: InjectionPlan, pod: PodIdentity): PlannedInj
         selects(profile.selector, pod.labels) && selects(profile.namespaceSelector, namespaceLabels),
     )
     .map(({ name, secrets }) => ({ source: `profile/${name}`, names: secrets.map((secret) => secret.name) }));
-  const by = [...profiles, ...sidecarSetInjection(plan, pod)];
+  const by: readonly InjectionSource[] = [...profiles, ...sidecarSetInjection(plan, pod)];
   return { names: [...new Set(by.flatMap((one) => one.names))], by };
 }
 
@@ -273,7 +265,7 @@ type CompiledPolicy =
   | { readonly ok: false; readonly problem: string };
 
 /** The CEL parser of the API server rejects an expression above 100000 code points. */
-const MAX_EXPRESSION = 60_000;
+export const MAX_EXPRESSION = 60_000;
 /** etcd rejects objects of 1.5 MiB, and the policy is stored with its managed fields. */
 const MAX_POLICY = 512_000;
 /** The policy is evaluated at every pod creation: 500 profiles took 20 ms on a busy machine. */

@@ -4,8 +4,7 @@
  * matches no pod.
  */
 import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
-import type { InjectionPlan } from './plan.ts';
-import { allOf, podsTerm, requirementTerm } from './plan.ts';
+import { allOf, type InjectionPlan, MAX_EXPRESSION, podsTerm, requirementTerm } from './plan.ts';
 
 /** Name of the rendered entry. */
 export const BASE_HOOK = 'inject.pullwright.dev';
@@ -13,8 +12,6 @@ export const BASE_HOOK = 'inject.pullwright.dev';
 const CONDITION = 'profiles';
 /** Above this, all profiles share one entry for all namespaces: the API server evaluates each entry for every pod. */
 const MAX_ENTRIES = 50;
-/** Same as in the admission policy: the CEL parser rejects an expression above 100000 code points. */
-const MAX_EXPRESSION = 60_000;
 
 /** The fields of an element of `webhooks` that are used here. */
 export interface Hook {

@@ -11,7 +11,7 @@ import { enforcingIn, planIn } from './view.ts';
 
 // Keeps the webhook's configuration in sync with the plan, so that the API server sends only pods that injection changes.
 
-const REF: Ref = {
+export const WEBHOOK: Ref = {
   role: 'hosted',
   apiVersion: 'admissionregistration.k8s.io/v1',
   kind: 'MutatingWebhookConfiguration',
@@ -20,13 +20,12 @@ const REF: Ref = {
 
 /** Reconciles the configuration. Never creates one: without the rendered configuration no webhook is installed. */
 export function reconcileWebhook(reader: Reader, options: InjectionOptions): Result {
-  const configuration = reader.get(REF);
-  const { resourceVersion, uid } = configuration?.metadata ?? {};
-  const wanted = wantedHooks(reader, configuration, options);
+  const { resourceVersion, uid } = reader.get(WEBHOOK)?.metadata ?? {};
+  const wanted = wantedHooks(reader, options);
   if (wanted === undefined || resourceVersion === undefined) return {};
   const patch: Action = {
     action: 'json-patch',
-    ref: { ...REF, ...(uid === undefined ? {} : { uid }) },
+    ref: { ...WEBHOOK, ...(uid === undefined ? {} : { uid }) },
     operations: [
       // The CA injector writes the same list: the patch must fail if the object has changed since it was read.
       { op: 'test', path: '/metadata/resourceVersion', value: resourceVersion },
@@ -38,36 +37,23 @@ export function reconcileWebhook(reader: Reader, options: InjectionOptions): Res
 
 /** Reports whether the webhook's entries match the current plan. */
 export function isMirrored(reader: Reader, options: InjectionOptions): boolean {
-  return wantedHooks(reader, reader.get(REF), options) === undefined;
-}
-
-/** The webhook's configuration, and its first entry. */
-export function renderedWebhook(reader: Reader): {
-  readonly metadata: KubeObject['metadata'] | undefined;
-  readonly hook: Hook | undefined;
-} {
-  const configuration = reader.get(REF);
-  return { metadata: configuration?.metadata, hook: hooksOf(configuration)[0] };
+  return wantedHooks(reader, options) === undefined;
 }
 
 /** Cache key of a dry run: the configuration's UID and its rendered entry. */
 export function renderedHook(reader: Reader): string {
-  const configuration = reader.get(REF);
-  return `${configuration?.metadata.uid} ${JSON.stringify(baseHook(hooksOf(configuration)))}`;
+  return `${reader.get(WEBHOOK)?.metadata.uid} ${JSON.stringify(baseHook(hooksIn(reader)))}`;
 }
 
-function hooksOf(configuration: KubeObject | undefined): readonly Hook[] {
-  const hooks = configuration?.['webhooks'];
+/** The entries of the webhook's configuration. */
+export function hooksIn(reader: Reader): readonly Hook[] {
+  const hooks = reader.get(WEBHOOK)?.['webhooks'];
   return Array.isArray(hooks) ? (hooks as readonly Hook[]) : [];
 }
 
 /** Returns the desired `webhooks`; undefined if they are current, or the rendered entry is missing. */
-function wantedHooks(
-  reader: Reader,
-  configuration: KubeObject | undefined,
-  options: InjectionOptions,
-): readonly Hook[] | undefined {
-  const present = hooksOf(configuration);
+function wantedHooks(reader: Reader, options: InjectionOptions): readonly Hook[] | undefined {
+  const present = hooksIn(reader);
   const wanted = mirroredHooks(planIn(reader, options), present);
   return isDeepStrictEqual(wanted, present) ? undefined : wanted;
 }

@@ -144,14 +144,6 @@ interface Removal {
   readonly gone: readonly string[];
 }
 
-/** A removal that waits for a confirmation. */
-interface HeldRemoval extends Removal {
-  /** True if the remaining copies alone are within the limits: others of the same change were removed before. */
-  readonly rest: boolean;
-  readonly hash: string;
-  readonly confirmed: boolean;
-}
-
 /** Condition type while a removal is held or confirmed. */
 export const REMOVAL_HELD = 'RemovalHeld';
 
@@ -168,7 +160,7 @@ function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions
 /** The condition that lists the held copies, and how to confirm their removal. */
 export function heldCondition(
   { kind, metadata }: KubeObject,
-  removal: HeldRemoval | undefined,
+  removal: ReturnType<typeof heldRemoval>,
 ): readonly ConditionInput[] {
   if (removal === undefined) return [];
   const { gone, all, rest, hash, confirmed } = removal;
@@ -203,11 +195,7 @@ function heldIn(context: CopyContext, planned: readonly Copy[]): readonly Secret
 }
 
 /** The held or confirmed removal of one profile or SidecarSet; undefined if nothing is held. */
-export function heldRemoval(
-  reader: Reader,
-  bringer: KubeObject,
-  options: InjectionOptions,
-): HeldRemoval | undefined {
+export function heldRemoval(reader: Reader, bringer: KubeObject, options: InjectionOptions) {
   const removal = removalsIn(reader, options).get(bringerName(bringer));
   if (removal === undefined || removal.gone.length === 0) return undefined;
   const before = heldSince(reader, bringer, options);
@@ -229,7 +217,9 @@ export function heldRemoval(
   const identity = JSON.stringify([uid, declared, since]);
   const hash = createHash('sha256').update(identity).digest('hex').slice(0, 12);
   const confirmed = before === since && annotations?.[CONFIRM_ANNOTATION] === hash;
-  return { ...removal, rest: !isMany(0), hash, confirmed };
+  /** True if the remaining copies alone are within the limits: others of the same change were removed before. */
+  const rest = !isMany(0);
+  return { ...removal, rest, hash, confirmed };
 }
 
 /** A command that labels many namespaces causes many events. Removals within this time count as one change. */

@@ -10,14 +10,21 @@ import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { recordOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
-import type { AdmissionDryRun, Apply, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
+import type { AdmissionDryRun, Apply, Reader, Result, Sample } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import type { PullSecretProfile } from '../kinds/profile.ts';
 import type { SidecarSet } from '../kinds/sidecar-set.ts';
-import { exemptionOf, type InjectionOptions, RECONCILER_NAME } from '../options.ts';
+import { type InjectionOptions, isSkipped, RECONCILER_NAME } from '../options.ts';
 import { type InjectionPlan, mergeImagePullSecrets, planInjection, WEBHOOK_NAME } from '../plan/plan.ts';
-import { isMirrored, policyObjects, policyVersion, renderedHook, renderedWebhook } from './admission.ts';
-import { isTerminating, namespaceLabels, namespaceRef, planIn, refusesNames } from './view.ts';
+import { hooksIn, isMirrored, policyObjects, policyVersion, renderedHook, WEBHOOK } from './admission.ts';
+import {
+  isTerminating,
+  namespaceLabels,
+  namespaceRef,
+  planIn,
+  refusesNames,
+  SERVICE_ACCOUNT,
+} from './view.ts';
 
 // Reports whether new pods get names, as observed in the cluster rather than configured.
 
@@ -60,13 +67,16 @@ function policyState(reader: Reader): InjectionState {
 }
 
 function webhookState(reader: Reader): InjectionState {
-  const { metadata, hook } = renderedWebhook(reader);
+  const [hook] = hooksIn(reader);
   if (hook === undefined)
     return no(
       'WebhookMissing',
       `MutatingWebhookConfiguration "${WEBHOOK_NAME}" not found; apply the rendered one`,
     );
-  if ((hook.clientConfig?.caBundle ?? '') === '' && metadata?.creationTimestamp !== undefined)
+  if (
+    (hook.clientConfig?.caBundle ?? '') === '' &&
+    reader.get(WEBHOOK)?.metadata.creationTimestamp !== undefined
+  )
     return no(
       'WebhookUntrusted',
       `MutatingWebhookConfiguration "${WEBHOOK_NAME}" has no caBundle: the API server cannot trust the webhook; check its certificate source`,
@@ -93,9 +103,9 @@ export function reconcilePods(reader: Reader, name: string, options: InjectionOp
   const namespace = reader.get(namespaceRef(name));
   if (namespace === undefined || isTerminating(namespace)) return { retain: 'all' };
   const found = uninjectedPods(reader, namespace, planIn(reader, options), options);
-  const [planned, created] = [true, false].map((is) => found.filter(({ pod }) => isPlanned(pod) === is));
-  const previews = (planned ?? []).flatMap((one) => previewOf(reader, one));
-  if (created === undefined || created.length === 0) return { apply: previews };
+  const previews = found.filter(({ pod }) => isPlanned(pod)).flatMap((one) => previewOf(reader, one));
+  const created = found.filter(({ pod }) => !isPlanned(pod));
+  if (created.length === 0) return { apply: previews };
   const stuck = created.filter((one) => one.stuck).length;
   const hindrance = hindranceIn(reader, options);
   const said = reportPullStatus(reader, 'hosted', {
@@ -137,26 +147,29 @@ function hindranceIn(reader: Reader, options: InjectionOptions): string | undefi
   return status === 'False' && reason !== 'PolicyPending' ? message : undefined;
 }
 
+type UninjectedPod = ReturnType<typeof uninjectedPods>[number];
+
 /** Active pods of the namespace that lack names of the plan. */
 function uninjectedPods(
   reader: Reader,
   namespace: KubeObject,
   plan: InjectionPlan,
   options: InjectionOptions,
-): readonly UninjectedPod[] {
+) {
   const labels = namespaceLabels(namespace);
   const { name } = namespace.metadata;
   if (plan.profiles.length + plan.sidecarSets.length === 0) return [];
   return reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace: name }).flatMap((pod) => {
     const { annotations = {}, labels: own = {} } = pod.metadata;
     const seen = { namespace: name, labels: own, annotations, namespaceLabels: labels };
-    if (!isActive(pod) || exemptionOf(seen, options) !== undefined) return [];
+    if (!isActive(pod) || isSkipped(seen, options)) return [];
     const { names, by } = planInjection(plan, seen);
     const has = new Set(listedPullSecrets(pod.spec));
     const missing = names.filter((secret) => !has.has(secret));
     // A new pod would not get these names either; the PullStatus of its ServiceAccount reports them.
     const isLeftOut = refusesNames(reader, name, accountOf(pod), [...has, ...missing]);
     if (missing.length === 0 || isLeftOut) return [];
+    // Profiles and SidecarSets that would have added them.
     const sources = by.filter((one) => one.names.some((secret) => missing.includes(secret)));
     return [{ pod, missing, by: sources.map(({ source }) => source), stuck: isStuck(pod) }];
   });
@@ -168,6 +181,7 @@ export function isActive(pod: object): boolean {
   return valueAt(pod, 'metadata.deletionTimestamp') === undefined && !isOver;
 }
 
+/** Reports whether a container waits for an image that cannot be pulled. */
 function isStuck(pod: KubeObject): boolean {
   const statuses = ['containerStatuses', 'initContainerStatuses'].flatMap((list) =>
     recordsIn(valueAt(pod.status, list)),
@@ -186,15 +200,9 @@ function previewOf(reader: Reader, { pod, missing }: UninjectedPod): readonly Ap
   const { namespace, name, uid } = pod.metadata;
   if (uid === undefined || namespace === undefined) return [];
   const listed = listedPullSecrets(pod.spec);
-  const account: Ref = {
-    role: 'hosted',
-    apiVersion: 'v1',
-    kind: 'ServiceAccount',
-    namespace,
-    name: accountOf(pod),
-  };
+  const account = reader.get({ ...SERVICE_ACCOUNT, namespace, name: accountOf(pod) });
   // The API server copies the ServiceAccount's list into a pod without a list, before any injection.
-  const own = listed.length > 0 ? listed : listedPullSecrets(reader.get(account));
+  const own = listed.length > 0 ? listed : listedPullSecrets(account);
   const { merged } = mergeImagePullSecrets(
     own.map((secret) => ({ name: secret })),
     missing,
@@ -355,7 +363,7 @@ function trialOf(
     const own = namespaceLabels(object);
     const pod = { namespace: name, labels, annotations: {}, namespaceLabels: own };
     return (
-      exemptionOf(pod, options) === undefined &&
+      !isSkipped(pod, options) &&
       !isTerminating(object) &&
       isMeant(own) &&
       !refusesNames(reader, name, 'default', wants)
@@ -410,14 +418,4 @@ function before(object: KubeObject, said: 'Injecting' | 'Ready'): InjectionState
   const { observedGeneration } = recordOf(object.status);
   if (found?.status !== 'True' || observedGeneration !== object.metadata.generation) return undefined;
   return { status: 'True', reason: found.reason, message: found.message };
-}
-
-/** A pod that lacks names. */
-interface UninjectedPod {
-  readonly pod: KubeObject;
-  readonly missing: readonly string[];
-  /** Profiles and SidecarSets that would have added them. */
-  readonly by: readonly string[];
-  /** A container waits for an image that cannot be pulled. */
-  readonly stuck: boolean;
 }

@@ -20,7 +20,7 @@ import { PROFILE, type ProfileSource } from '../kinds/profile.ts';
 import { SIDECAR_SET_API_VERSIONS } from '../kinds/sidecar-set.ts';
 import { DEFAULT_OPTIONS, type InjectionOptions, optionsSchema, RECONCILER_NAME } from '../options.ts';
 import { WEBHOOK_NAME } from '../plan/plan.ts';
-import { reconcilePolicy } from './admission.ts';
+import { reconcilePolicy, WEBHOOK } from './admission.ts';
 import { reconcileNamespace } from './namespace.ts';
 import { reconcileGrant, reconcileSidecarSet } from './other-status.ts';
 import { ENDPOINT_SLICES, isPlanned, reconcilePods, SERVICE_NAME_LABEL } from './pods.ts';
@@ -32,7 +32,7 @@ import {
   type Distributor,
   distributionIn,
   isSidecarSet,
-  KRUISE_WEBHOOK_CONFIGURATION,
+  KRUISE_WEBHOOK,
   namespaceLabels,
   profilesIn,
   reconcileAccounts,
@@ -46,7 +46,6 @@ const WORKERS = 32;
 const COUNT_DEBOUNCE_MS = 500;
 /** With more namespaces, a change of one causes no count: the profile's requeue counts within ten seconds. */
 const PROMPT_NAMESPACES = 200;
-const ADMISSION = 'admissionregistration.k8s.io';
 
 /** All watches; namespaced objects only in the configured namespaces, if any. */
 function readsOf(options: InjectionOptions): readonly Watch[] {
@@ -64,11 +63,11 @@ function readsOf(options: InjectionOptions): readonly Watch[] {
     { role: 'hosted', ...PULL_STATUS, optional: true },
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => hosted(apiVersion, 'SidecarSet', { optional: true })),
     hosted('apps/v1', 'ControllerRevision', { labelSelector: 'kruise.io/sidecarset-name' }),
-    hosted(`${ADMISSION}/v1`, 'MutatingWebhookConfiguration', { name: KRUISE_WEBHOOK_CONFIGURATION }),
+    KRUISE_WEBHOOK,
     ...(options.admission === 'webhook' ? webhookReads(options) : []),
     ...['v1', 'v1beta1'].flatMap((version) =>
       ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) =>
-        hosted(`${ADMISSION}/${version}`, kind, {
+        hosted(`admissionregistration.k8s.io/${version}`, kind, {
           labelSelector: `pullwright.dev/owner=${RECONCILER_NAME}`,
           optional: true,
         }),
@@ -104,12 +103,7 @@ function inNamespaces(options: InjectionOptions): readonly Watch[] {
 /** Reads that show whether the webhook is registered, and whether a pod serves it. */
 function webhookReads({ ownNamespace }: InjectionOptions): readonly Watch[] {
   return [
-    {
-      role: 'hosted',
-      apiVersion: `${ADMISSION}/v1`,
-      kind: 'MutatingWebhookConfiguration',
-      name: WEBHOOK_NAME,
-    },
+    WEBHOOK,
     {
       role: 'hosted',
       ...ENDPOINT_SLICES,

@@ -147,14 +147,11 @@ export interface BadSource {
   readonly message: string;
 }
 
-/** The result of merging the sources. */
-export interface Composed {
-  /** Base64; undefined if no source is usable. */
-  readonly body: Redacted<string> | undefined;
-  /** Sources in the body, in order. */
-  readonly good: readonly string[];
-  readonly bad: readonly BadSource[];
-}
+/**
+ * The result of merging the sources: `body` in Base64, undefined if no source is usable; the `good` sources in it, in order; and
+ * the others.
+ */
+export type Composed = Readonly<ReturnType<typeof composeNow>>;
 
 interface GoodSource {
   readonly name: string;
@@ -181,7 +178,7 @@ export function compose(sources: readonly SourceSecret[], onCollision: 'FirstWin
   return result;
 }
 
-function composeNow(sources: readonly SourceSecret[], onCollision: 'FirstWins' | 'Fail'): Composed {
+function composeNow(sources: readonly SourceSecret[], onCollision: 'FirstWins' | 'Fail') {
   const read = sources.map(readSource);
   const good = read.filter((one) => 'body' in one);
   const bad = read.filter((one) => 'reason' in one);

@@ -32,9 +32,9 @@ import {
 } from '../kinds/sidecar-set.ts';
 import {
   excludedNamespaces,
-  exemptionOf,
   type InjectionOptions,
   isOutside,
+  isSkipped,
   RECONCILER_NAME,
 } from '../options.ts';
 import {
@@ -58,7 +58,12 @@ export function revisionsOf(reader: Reader, { pin }: SidecarSet): readonly Sidec
   return pin === undefined ? [] : revisionObjects(reader).flatMap((object) => readRevision(object) ?? []);
 }
 
-export const KRUISE_WEBHOOK_CONFIGURATION = 'kruise-mutating-webhook-configuration';
+export const KRUISE_WEBHOOK = {
+  role: 'hosted',
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'MutatingWebhookConfiguration',
+  name: 'kruise-mutating-webhook-configuration',
+} as const;
 
 /** A profile, or a SidecarSet with a source namespace. */
 export type Distributor = PullSecretProfile;
@@ -159,13 +164,7 @@ function distributorWith(
 
 /** Reports whether Kruise's own pod webhook is registered: Kruise then handles SidecarSets. */
 export function kruiseInjects(reader: Reader): boolean {
-  const configuration = reader.get({
-    role: 'hosted',
-    apiVersion: 'admissionregistration.k8s.io/v1',
-    kind: 'MutatingWebhookConfiguration',
-    name: KRUISE_WEBHOOK_CONFIGURATION,
-  });
-  return recordsIn(configuration?.['webhooks']).some(({ name }) => name === 'mpod.kb.io');
+  return recordsIn(reader.get(KRUISE_WEBHOOK)?.['webhooks']).some(({ name }) => name === 'mpod.kb.io');
 }
 
 /** The injection plan of the cluster. A pinned set without its revision is ignored: upstream rejects its pods. */
@@ -302,7 +301,7 @@ export function namesText(names: readonly string[]): string {
 
 // ServiceAccounts that enforce mountable secrets: their pods are skipped. A PullStatus and a profile condition report them.
 
-const KIND = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' } as const;
+export const SERVICE_ACCOUNT = { role: 'hosted', apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
 /** Reports whether pods of the account are rejected for a name that the account does not list. */
 function isEnforcing({ metadata }: KubeObject): boolean {
@@ -316,7 +315,7 @@ export function refusesNames(
   name: string,
   names: readonly string[],
 ): boolean {
-  const account = reader.get({ ...KIND, namespace, name });
+  const account = reader.get({ ...SERVICE_ACCOUNT, namespace, name });
   return account !== undefined && accountRefuses(account, names);
 }
 
@@ -336,12 +335,12 @@ const enforcing = oncePer((objects: readonly KubeObject[]): readonly EnforcingAc
 
 /** The accounts that enforce mountable secrets. Computed once per change of an account. */
 export function enforcingIn(reader: Reader): readonly EnforcingAccount[] {
-  return enforcing(reader.list(KIND));
+  return enforcing(reader.list(SERVICE_ACCOUNT));
 }
 
 /** Reports whether any account of the namespace enforces mountable secrets. */
 export function accountsMatter(reader: Reader, namespace: string): boolean {
-  return reader.list({ ...KIND, namespace }).some(isEnforcing);
+  return reader.list({ ...SERVICE_ACCOUNT, namespace }).some(isEnforcing);
 }
 
 /** The names that an enforcing account lists, as text; empty for all other accounts. */
@@ -360,7 +359,7 @@ function reaches(
   const { name } = namespace.metadata;
   const labels = namespaceLabels(namespace);
   const pod = { namespace: name, labels: {}, annotations: {}, namespaceLabels: labels };
-  return selects(namespaceSelector, labels) && exemptionOf(pod, options) === undefined;
+  return selects(namespaceSelector, labels) && !isSkipped(pod, options);
 }
 
 /** Names of the profile that the enforcing account does not list, and for which its pods would be rejected. */

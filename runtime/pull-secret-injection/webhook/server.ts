@@ -2,6 +2,7 @@
 
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { CommandIo } from '../../cli/command.ts';
 import type { Frozen } from '../../core/kubernetes/fields.ts';
@@ -9,8 +10,8 @@ import type { Labels } from '../../core/kubernetes/label-selector.ts';
 import { createLogger, type Logger } from '../../core/logger.ts';
 import { jsonOf } from '../../core/record.ts';
 import { VERSION } from '../../core/version.ts';
-import { ClusterCache, type Source } from '../../engine/cache.ts';
-import type { Reader, Watch } from '../../engine/contract.ts';
+import { ClusterCache } from '../../engine/cache.ts';
+import type { Reader } from '../../engine/contract.ts';
 import { createMetrics, type Metrics, servePorts } from '../../engine/metrics.ts';
 import { kindKey, worldView } from '../../engine/store.ts';
 import type { KubeClient } from '../../kube/client.ts';
@@ -25,7 +26,7 @@ import {
   watchPair,
 } from '../../node/https.ts';
 import { GRANT } from '../kinds/grant.ts';
-import { DEFAULT_OPTIONS, exemptionOf, type InjectionOptions } from '../options.ts';
+import { DEFAULT_OPTIONS, type InjectionOptions, isSkipped } from '../options.ts';
 import {
   type AddOperation,
   INJECTED_ANNOTATION,
@@ -106,14 +107,6 @@ interface WebhookServerOptions {
   readonly metrics: Pick<Metrics, 'admitted'>;
 }
 
-interface WebhookServer {
-  readonly port: number;
-  /** Returns why the API server would reject the served certificate; undefined if valid. Logs each change. */
-  trouble(): string | undefined;
-  /** Answers open requests, then stops. */
-  close(): Promise<void>;
-}
-
 /** Limit of concurrent connections. An API server opens one for each request in flight. */
 const MOST_CONNECTIONS = 1000;
 
@@ -125,7 +118,7 @@ const GRACE_MS = 6000;
 const IDLE_MS = 10_000;
 
 /** Starts the server. @throws PullwrightError `CertificateUnusable` if the certificate files are unusable at the start */
-export async function serveWebhook(options: WebhookServerOptions): Promise<WebhookServer> {
+export async function serveWebhook(options: WebhookServerOptions) {
   let pair = await readPair(options.files);
   const server = new HttpsServer({
     pair,
@@ -152,12 +145,14 @@ export async function serveWebhook(options: WebhookServerOptions): Promise<Webho
   let said: string | undefined;
   return {
     port,
+    /** Returns why the API server would reject the served certificate; undefined if valid. Logs each change. */
     trouble: () => {
       const problem = untimely(pair, new Date());
       if (problem !== said && problem !== undefined) log.warn('webhook is not ready', { problem });
       said = problem;
       return problem;
     },
+    /** Answers open requests, then stops. */
     close: async () => {
       stop();
       await server.close(GRACE_MS);
@@ -274,7 +269,7 @@ export function admitPod(
 ): PodAnswer {
   const { metadata: { labels = {}, annotations } = {}, spec = {} } = pod;
   const seen = { namespace, namespaceLabels, labels, annotations: annotations ?? {} };
-  if (!isActive(pod) || exemptionOf(seen, options) !== undefined) return SKIPPED;
+  if (!isActive(pod) || isSkipped(seen, options)) return SKIPPED;
   const planned = planInjection(plan, seen);
   if (planned.names.length === 0) return { ...SKIPPED, outcome: 'unchanged' };
   const { imagePullSecrets: own = [], serviceAccountName: account = 'default' } = spec;
@@ -299,88 +294,60 @@ const LOOKUP_MS = 1000;
 const REPORTS: ReadonlySet<string> = new Set(['PullStatus', 'EndpointSlice', 'Secret', GRANT.kind]);
 
 /** The running webhook: caches of the plan's inputs, and the request handler. */
-class InjectionWebhook {
-  readonly #client: KubeClient;
-  readonly #options: InjectionOptions;
-  readonly #cache: ClusterCache;
-  readonly #sources: readonly Source[];
-  readonly #world: Reader;
-  #plan: ReturnType<typeof planIn> | undefined;
-
-  constructor(client: KubeClient, options: InjectionOptions) {
-    this.#client = client;
-    this.#options = options;
-    this.#cache = new ClusterCache(client);
-    const all = pullSecretInjection({ ...options, audit: false }).watches;
-    const reads: readonly Watch[] = all.filter(({ kind }) => !REPORTS.has(kind));
-    const sources = reads.map(({ role: _role, optional: _optional, ...selection }) =>
-      this.#cache.source(selection),
-    );
-    this.#sources = sources;
-    this.#world = worldView({
-      scope: { name: 'local', controlPlaneNamespace: '' },
-      now: new Date(0),
-      stores: { hosted: this.#cache.store, management: this.#cache.store },
-      reads,
-      serves: (kind) =>
-        sources.some(
-          ({ selection, status }) => kindKey(selection) === kindKey(kind) && status.is === 'synced',
-        ),
+function injectionWebhook(client: KubeClient, options: InjectionOptions) {
+  const cache = new ClusterCache(client);
+  const { watches } = pullSecretInjection({ ...options, audit: false });
+  const reads = watches.filter(({ kind }) => !REPORTS.has(kind));
+  const sources = reads.map(({ role: _role, optional: _optional, ...selection }) => cache.source(selection));
+  const world = worldView({
+    scope: { name: 'local', controlPlaneNamespace: '' },
+    now: new Date(0),
+    stores: { hosted: cache.store, management: cache.store },
+    reads,
+    serves: (kind) =>
+      sources.some(({ selection, status }) => kindKey(selection) === kindKey(kind) && status.is === 'synced'),
+  });
+  let plan: InjectionPlan | undefined;
+  for (const source of sources)
+    source.subscribe(({ kind }) => {
+      if (kind !== 'Namespace' && kind !== 'ServiceAccount') plan = undefined;
     });
-    for (const source of sources)
-      source.subscribe(({ kind }) => {
-        if (kind !== 'Namespace' && kind !== 'ServiceAccount') this.#plan = undefined;
-      });
-  }
-
-  /** Names a kind that is not synced yet, for `/readyz`; undefined if all are synced. */
-  get waitingFor(): string | undefined {
-    const waiting = this.#sources.find(({ status }) => status.is === 'new');
-    return waiting === undefined ? undefined : `${waiting.selection.kind} is not synced yet`;
-  }
-
-  /** Resolves once all caches are synced, or when `signal` aborts. */
-  async synced(signal: AbortSignal): Promise<void> {
-    await Promise.race([
-      ...(signal.aborted ? [Promise.resolve()] : [once(signal, 'abort')]),
-      new Promise<void>((resolve) => {
-        const look = (): void => {
-          if (this.waitingFor === undefined) resolve();
-        };
-        for (const source of this.#sources) source.onStatus(look);
-        look();
-      }),
-    ]);
-  }
-
-  /** Answers one request. */
-  async admit(request: AdmissionRequest): Promise<AdmissionAnswer> {
-    if (!isNewPod(request) || policyInjects(this.#world)) return { outcome: 'skipped' };
-    this.#plan ??= planIn(this.#world, this.#options);
-    const namespace = request.namespace ?? 'default';
-    return admitPod(this.#world, {
-      pod: request.object,
-      namespace,
-      namespaceLabels: await this.#labelsOf(namespace),
-      plan: this.#plan,
-      options: this.#options,
-    });
-  }
-
-  close(): void {
-    this.#cache.close();
-  }
-
-  async #labelsOf(name: string): Promise<Labels | undefined> {
+  const waitingFor = (): string | undefined => {
+    const waiting = sources.find(({ status }) => status.is === 'new');
+    return waiting && `${waiting.selection.kind} is not synced yet`;
+  };
+  const labelsOf = async (name: string): Promise<Labels | undefined> => {
     const ref = { apiVersion: 'v1', kind: 'Namespace', name };
-    const known = this.#world.get({ role: 'hosted', ...ref });
+    const known = world.get({ role: 'hosted', ...ref });
     if (known !== undefined) return namespaceLabels(known);
-    const late = new Promise<undefined>((resolve) => {
-      setTimeout(() => resolve(undefined), LOOKUP_MS).unref();
-    });
-    const found = await Promise.race([this.#client.get(ref).catch(() => undefined), late]);
-    return found === undefined ? undefined : namespaceLabels(found);
-  }
+    const late = sleep(LOOKUP_MS, undefined, { ref: false });
+    const found = await Promise.race([client.get(ref).catch(() => undefined), late]);
+    return found && namespaceLabels(found);
+  };
+  return {
+    /** Names a kind that is not synced yet, for `/readyz`; undefined if all are synced. */
+    waitingFor,
+    /** Resolves once all caches are synced, or when `signal` aborts. */
+    synced: async (signal: AbortSignal): Promise<void> => {
+      if (signal.aborted) return;
+      const all = Promise.withResolvers<void>();
+      const look = (): void => {
+        if (waitingFor() === undefined) all.resolve();
+      };
+      for (const source of sources) source.onStatus(look);
+      look();
+      await Promise.race([all.promise, once(signal, 'abort')]);
+    },
+    /** Answers one request. */
+    admit: async (request: AdmissionRequest): Promise<AdmissionAnswer> => {
+      if (!isNewPod(request) || policyInjects(world)) return { outcome: 'skipped' };
+      plan ??= planIn(world, options);
+      const { object: pod, namespace = 'default' } = request;
+      const used = { pod, namespace, plan, options };
+      return admitPod(world, { ...used, namespaceLabels: await labelsOf(namespace) });
+    },
+    close: () => cache.close(),
+  };
 }
 
 /** Runs the webhook until the signal; resolves with exit code 0. */
@@ -396,7 +363,7 @@ export async function runWebhook(
   const metrics = createMetrics();
   const connection = await loadConnection(settings.kubeconfig, env);
   const client = new HttpKubeClient({ connection, userAgent: `pullwright-webhook/${VERSION}` });
-  const webhook = new InjectionWebhook(client, {
+  const webhook = injectionWebhook(client, {
     ...DEFAULT_OPTIONS,
     ownNamespace: settings.namespace,
     excludedNamespaces: settings.exclude ?? [],
@@ -407,20 +374,21 @@ export async function runWebhook(
   const files = { certificate: `${folder}/tls.crt`, key: `${folder}/tls.key` };
   const port = settings['health-port'];
   let closeProbes: (() => Promise<unknown>) | undefined;
-  let server: WebhookServer | undefined;
+  let server: Awaited<ReturnType<typeof serveWebhook>> | undefined;
   try {
     // Report unusable certificate files before waiting for the caches.
     await readPair(files);
     closeProbes = await servePorts(
       { health: port, metrics: port },
       {
-        ready: () => webhook.waitingFor ?? (server === undefined ? 'not listening yet' : server.trouble()),
+        ready: () => webhook.waitingFor() ?? (server === undefined ? 'not listening yet' : server.trouble()),
         metrics: () => metrics.render(),
       },
     );
     // Listen only once the caches are synced: partial caches would give wrong answers. Until then the pod is not ready, so the
     // Service does not route to it. A direct call is refused and the pod admitted (failurePolicy: Ignore).
-    if (webhook.waitingFor !== undefined) log.info('webhook waits', { for: webhook.waitingFor });
+    const waiting = webhook.waitingFor();
+    if (waiting !== undefined) log.info('webhook waits', { for: waiting });
     await webhook.synced(signal);
     if (signal.aborted) return 0;
     server = await serveWebhook({
