@@ -85,10 +85,12 @@ function whileWaiting(
   return waitMs > 0 ? { ...held, until: until.toISOString(), waitMs } : undefined;
 }
 
+type Judgement = Pick<PendingRemoval, 'reason' | 'message'>;
+
 function judge(
   { before, after, release, options }: RemovalInput,
   gone: readonly Keyed[],
-): Pick<PendingRemoval, 'reason' | 'message'> | undefined {
+): Judgement | undefined {
   if (after.length === 0)
     return {
       reason: 'Everything',
@@ -99,14 +101,9 @@ function judge(
   return gone.length / before.length <= (options.share ?? DEFAULT_SHARE) ? undefined : ofShare(before, gone);
 }
 
-function ofShare(
-  before: readonly Keyed[],
-  gone: readonly Keyed[],
-): Pick<PendingRemoval, 'reason' | 'message'> {
-  return {
-    reason: 'Share',
-    message: `removes ${gone.length} of ${counted(before.length, 'registry', 'registries')}`,
-  };
+function ofShare(before: readonly Keyed[], gone: readonly Keyed[]): Judgement {
+  const message = `removes ${gone.length} of ${counted(before.length, 'registry', 'registries')}`;
+  return { reason: 'Share', message };
 }
 
 function covers(entries: readonly Keyed[], repository: string): boolean {

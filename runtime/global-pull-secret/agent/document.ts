@@ -130,19 +130,6 @@ export const EMPTY_DOCUMENT: AgentDocument = parseDocument(
   'no pull secret',
 );
 
-/** The desired content of the file. */
-export interface WantedDocument {
-  readonly document: AgentDocument;
-  /** Foreign entries that stay in the file. */
-  readonly foreign: readonly string[];
-  /** Whether a registry of the current file is removed or gets another credential. */
-  readonly removes: boolean;
-  readonly ledgerDuring: OwnedDigests;
-  readonly ledgerAfter: OwnedDigests;
-  /** Entries removed from the source whose removal is held. */
-  readonly held?: PendingRemoval;
-}
-
 /** Input of the removal check besides the documents. Earlier holds are in the ledger. */
 export type RemovalGuard = Pick<RemovalInput, 'confirmed' | 'options' | 'now'>;
 
@@ -163,7 +150,7 @@ export function wantedDocument(
   source: AgentDocument,
   present: AgentDocument | undefined,
   options: WantedFileOptions,
-): WantedDocument {
+) {
   const there: Flat = present === undefined ? new Map() : reveal(present.content);
   const given = new Map([...lastGood(source, there), ...reveal(source.content)]);
   const before = beforeOf(options);
@@ -199,8 +186,11 @@ export function wantedDocument(
   return {
     document:
       restored ?? (keep || stay.length > 0 || source.faults.length > 0 ? serialized(entries) : source),
-    ...(held === undefined ? {} : { held }),
+    /** Entries removed from the source whose removal is held. */
+    held,
+    /** Foreign entries that stay in the file. */
     foreign: merged.foreign,
+    /** Whether a registry of the current file is removed or gets another credential. */
     removes: [...there].some(
       ([key, value]) => key.startsWith(AUTH) && meaningDigest(value) !== meaningDigest(entries.get(key)),
     ),
@@ -251,11 +241,11 @@ function heldOf(
   const [name, since] = Object.entries(ledger).find(([key]) => key.startsWith(HELD)) ?? [];
   const held =
     name === undefined || since?.[0] === undefined
-      ? {}
-      : { held: { hash: name.slice(HELD.length), since: since[0] } };
+      ? undefined
+      : { hash: name.slice(HELD.length), since: since[0] };
   return heldEntryRemoval({
     ...guard,
-    ...held,
+    held,
     before: registriesOf(there.keys()),
     after: registriesOf(after),
   });

@@ -8,7 +8,6 @@
 import { PullwrightError } from '../../core/errors.ts';
 import { decodeUtf8 } from '../../core/go/text.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
-import type { FileContent } from '../../node/atomic-file.ts';
 import { ABSENT } from '../../node/checkpoint.ts';
 import { asProblem } from '../../node/restart.ts';
 import { NODE_HOLDS_REMOVAL, type NodeTask, type Observation, type OwnedEntries } from '../../node/task.ts';
@@ -98,40 +97,27 @@ export interface AgentTaskOptions extends SecretPlaces, GuardOptions {
 /** Grace period for a Secret that is deleted and recreated, as our reconciler does: pods keep their credentials. */
 const ABSENCE_MS = 60_000;
 
-interface Memory {
-  /** When both secrets were first found missing; undefined while one exists. */
-  missedAt: number | undefined;
-  readonly mounts: Mounts;
-}
-
 export function agentTask(options: AgentTaskOptions): NodeTask {
-  const memory: Memory = { missedAt: undefined, mounts: new Map() };
-  return {
-    name: 'global-pull-secret',
-    secret: true,
-    file: options.file,
-    unit: options.unit,
-    look: (present, ledger) => look(options, memory, present, ledger),
+  const mounts: Mounts = new Map();
+  /** When both secrets were first found missing; undefined while one exists. */
+  let missedAt: number | undefined;
+  const look: NodeTask['look'] = (file, ledger) => {
+    const there = file === undefined ? undefined : readable(file.bytes);
+    const present = file === undefined ? ABSENT : (there?.digest ?? 'unreadable');
+    try {
+      const chosen = chosenSource(options, mounts);
+      if (chosen !== undefined) missedAt = undefined;
+      else if (Object.keys(ledger).length === 0) return { present, wanted: undefined, idle: NOTHING };
+      else if (!isKnownGone(options)) {
+        missedAt ??= options.monotonic();
+        assertGone(missedAt, options);
+      }
+      return lookFor(chosen, options, there, present, ledger);
+    } catch (error) {
+      return { present, wanted: undefined, problem: asProblem(error, 'SourceInvalid') };
+    }
   };
-}
-
-function look(
-  options: AgentTaskOptions,
-  memory: Memory,
-  file: FileContent | undefined,
-  ledger: OwnedEntries,
-): Observation {
-  const there = file === undefined ? undefined : readable(file.bytes);
-  const present = file === undefined ? ABSENT : (there?.digest ?? 'unreadable');
-  try {
-    const chosen = chosenSource(options, memory.mounts);
-    if (chosen !== undefined) memory.missedAt = undefined;
-    else if (Object.keys(ledger).length === 0) return { present, wanted: undefined, idle: NOTHING };
-    else if (!isKnownGone(options)) assertGone(options, memory);
-    return lookFor(chosen, options, there, present, ledger);
-  } catch (error) {
-    return { present, wanted: undefined, problem: asProblem(error, 'SourceInvalid') };
-  }
+  return { name: 'global-pull-secret', secret: true, file: options.file, unit: options.unit, look };
 }
 
 function lookFor(
@@ -174,10 +160,8 @@ function isKnownGone({ watched }: AgentTaskOptions): boolean {
 }
 
 /** @throws PullwrightError during the grace period, while the secrets may still be recreated */
-function assertGone({ monotonic }: AgentTaskOptions, memory: Memory): void {
-  const now = monotonic();
-  memory.missedAt ??= now;
-  const left = memory.missedAt + ABSENCE_MS - now;
+function assertGone(missedAt: number, { monotonic }: AgentTaskOptions): void {
+  const left = missedAt + ABSENCE_MS - monotonic();
   if (left <= 0) return;
   throw new PullwrightError(
     `Cannot find a pull secret: both were deleted; their entries are removed from the node in ${Math.ceil(left / 1000 / 30) * 30} s unless one is recreated`,

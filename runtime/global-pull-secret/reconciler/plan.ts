@@ -80,37 +80,40 @@ function writtenKeys(entries: readonly DockerConfigEntry[]): readonly string[] {
 /** Inputs of a removal decision besides the documents. */
 export type RemovalContext = Pick<RemovalInput, 'release' | 'confirmed' | 'held' | 'options' | 'now'>;
 
-/** The platform's part, or the error that prevents it. */
-type PlatformPlan =
-  | { readonly ok: false; readonly problem: ReconcileError }
-  | {
-      readonly ok: true;
-      /** The cluster has no platform pull secret and never had one. No copy is written; nodes get only the tenant's entries. */
-      readonly absent?: true;
-      /** The platform's document, verbatim. */
-      readonly text: Redacted<string>;
-      /** Desired content of the copy. */
-      readonly copy: Written;
-      readonly held?: PendingRemoval;
-      /** Entries kept because of `held`. */
-      readonly heldEntries: readonly DockerConfigEntry[];
-    };
+/** The platform's part. */
+interface PlatformPlan {
+  /** The cluster has no platform pull secret and never had one. No copy is written; nodes get only the tenant's entries. */
+  readonly absent?: true;
+  /** The platform's document, verbatim. */
+  readonly text: Redacted<string>;
+  /** Desired content of the copy. */
+  readonly copy: Written;
+  readonly held?: PendingRemoval | undefined;
+  /** Entries kept because of `held`. */
+  readonly heldEntries: readonly DockerConfigEntry[];
+}
 
 const NO_ENTRY: Redacted<string> = redact('{"auths":{}}');
 
-/** Plans the platform's part. Never throws. @param known the platform's entries on nodes, from the copy or else the merge */
-function planPlatform(input: PlanInput, known: readonly DockerConfigEntry[] | undefined): PlatformPlan {
+/**
+ * Plans the platform's part, or returns the problem that prevents it. Never throws.
+ *
+ * @param known the platform's entries on nodes, from the copy or else the merge
+ */
+function planPlatform(
+  input: PlanInput,
+  known: readonly DockerConfigEntry[] | undefined,
+): PlatformPlan | { readonly problem: ReconcileError } {
   // A copy would record that a platform secret existed, and its absence would become an error.
   if (input.platform === undefined && input.original === undefined && isStandalone(input))
     return {
-      ok: true,
       absent: true,
       text: NO_ENTRY,
       copy: { value: toBase64(NO_ENTRY), registries: [] },
       heldEntries: [],
     };
   const read = readPlatform(input);
-  if (read.problem !== undefined) return { ok: false, problem: read.problem };
+  if (read.problem !== undefined) return { problem: read.problem };
   const { text, config, verbatim } = read;
   const before = known ?? [];
   const { removal = NO_REMOVALS } = input;
@@ -120,12 +123,11 @@ function planPlatform(input: PlanInput, known: readonly DockerConfigEntry[] | un
   const part = usablePart(config);
   const asItIs = part.whole && heldEntries.length === 0;
   return {
-    ok: true,
     text,
     copy: asItIs
       ? { value: verbatim, registries: writtenKeys(config.entries) }
       : composed(part, before, heldEntries),
-    ...(held === undefined ? {} : { held }),
+    held,
     heldEntries,
   };
 }
@@ -312,14 +314,14 @@ export function planPullSecrets(secrets: PlanInput): PullSecretPlan {
     secrets,
     before?.filter(({ readable }) => readable),
   );
-  if (platform.ok) return withPlatform(secrets, platform, before, added);
+  if (!('problem' in platform)) return withPlatform(secrets, platform, before, added);
   const nothing = { added: '', addedCount: 0, verdicts: [], platformVerdicts: [] };
   return { original: KEEP, global: KEEP, ...nothing, problems: [platform.problem] };
 }
 
 function withPlatform(
   { additional, global }: PlanInput,
-  platform: PlatformPlan & { readonly ok: true },
+  platform: PlatformPlan,
   before: readonly DockerConfigEntry[] | undefined,
   added: readonly string[] | undefined,
 ): PullSecretPlan {

@@ -107,14 +107,13 @@ function reconcile(reader: Reader, options: GlobalPullSecretOptions): Result {
   };
   const found = { reader, plan, nodes, secrets, daemonSet, observed };
   const writes = observed === undefined ? ownedWrites(found, options) : NO_WRITES;
-  const problems = [...plan.problems, ...writes.problems];
-  const reported = reportPullSecret({ ...found, problems });
+  const errors = [...plan.problems, ...writes.errors];
+  const reported = reportPullSecret({ ...found, problems: errors });
   return {
+    ...writes,
     ...reported,
     apply: [...writes.apply, ...reported.apply],
-    retain: writes.keep,
-    remove: writes.remove,
-    errors: problems,
+    errors,
     ...(plan.held?.waitMs === undefined ? {} : { requeueAfterMs: plan.held.waitMs }),
   };
 }
@@ -167,14 +166,9 @@ function sourceOfNodes(plan: PullSecretPlan, secrets: SystemSecrets): PullSecret
   return PullSecret.of(pullSecretObject({ name: NAMES.global, written: decided }));
 }
 
-interface Writes {
-  readonly apply: readonly Apply[];
-  readonly keep: readonly Ref[] | 'all';
-  readonly remove: NonNullable<Result['remove']>;
-  readonly problems: readonly ReconcileError[];
-}
+type Writes = Required<Pick<Result, 'apply' | 'retain' | 'remove' | 'errors'>>;
 
-const NO_WRITES: Writes = { apply: [], keep: 'all', remove: [], problems: [] };
+const NO_WRITES: Writes = { apply: [], retain: 'all', remove: [], errors: [] };
 
 function ownedWrites(
   { reader, plan, nodes, secrets, daemonSet }: Findings,
@@ -197,9 +191,9 @@ function ownedWrites(
       ...secretWrites(plan, secrets, takes),
       ...nodes.apply,
     ],
-    keep: usable ? [...AGENT_KEPT, ...(global.act === 'keep' ? [secretRef(NAMES.global)] : [])] : 'all',
+    retain: usable ? [...AGENT_KEPT, ...(global.act === 'keep' ? [secretRef(NAMES.global)] : [])] : 'all',
     remove,
-    problems: [
+    errors: [
       ...missingAgent(reader, options),
       ...(global.act === 'remove' && !takes ? foreignMerge(secrets.global?.secret) : []),
     ],
