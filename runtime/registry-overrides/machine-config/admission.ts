@@ -31,16 +31,12 @@ export function schemaFaults(objects: readonly KubeObject[]): readonly SchemaFau
   });
 }
 
-/** Objects that the API server accepts, and why it rejects the others. */
-export interface Admitted {
-  readonly objects: readonly KubeObject[];
-  readonly problems: readonly MirrorProblem[];
-  /** `Kind/name` of each rejected object. */
-  readonly refused: readonly string[];
-}
-
-/** Drops invalid objects from files. Keeps objects read from a cluster, regardless of the current schema. */
-export function admit(objects: readonly KubeObject[]): Admitted {
+/**
+ * Drops invalid objects from files. Keeps objects read from a cluster, regardless of the current schema.
+ *
+ * @returns `objects` that the API server accepts, `Kind/name` of those that it rejects in `refused`, and why in `problems`
+ */
+export function admit(objects: readonly KubeObject[]) {
   const faults = schemaFaults(objects.filter(({ metadata }) => metadata.creationTimestamp === undefined));
   if (faults.length === 0) return { objects, problems: [], refused: [] };
   const refused = new Set(faults.map(({ origin }) => `${origin.kind}/${origin.name}`));

@@ -237,23 +237,7 @@ const POLICY_JSON = '/etc/containers/policy.json';
 export const SEARCH_DROP_IN = '/etc/containers/registries.conf.d/01-image-searchRegistries.conf';
 
 /** Files of the nodes. */
-export interface NodeFiles {
-  readonly refused: false;
-  /** Paths in the MachineConfig; the template provides the other files. */
-  readonly files: readonly string[];
-  /** Entries of `registries.conf`, in file order. */
-  readonly rules: readonly MirrorRule[];
-  /** The entries after loading by the runtime, which determine pulls. */
-  readonly loaded: readonly MirrorRule[];
-  readonly policy?: PolicyDocument;
-  /** Registries for short names, from the drop-in, else from the template. */
-  readonly search: readonly string[];
-  readonly lists: DerivedLists;
-  /** Why the runtime does not load `registries.conf` although the operator wrote it: CRI-O keeps its previous configuration. */
-  readonly loadError?: string;
-  /** The same for the drop-in with the registries for short names. */
-  readonly searchError?: string;
-}
+export type NodeFiles = Readonly<ReturnType<typeof files>>;
 
 /** The operator writes nothing; all nodes, new ones included, keep the previous files. */
 interface NodeRefusal {
@@ -291,23 +275,27 @@ function files(
   lists: DerivedLists,
   rules: readonly MirrorRule[] | undefined,
   hasPolicy: boolean,
-): NodeFiles {
-  const loadError = loadProblem(rules ?? []);
-  const searchError = loadProblem([], search);
+) {
   return {
-    refused: false,
+    refused: false as const,
+    /** Paths in the MachineConfig; the template provides the other files. */
     files: [
       ...(rules === undefined ? [] : [REGISTRIES_CONF]),
       ...(hasPolicy ? [POLICY_JSON] : []),
       ...(search === undefined ? [] : [SEARCH_DROP_IN]),
     ],
+    /** Entries of `registries.conf`, in file order. */
     rules: rules ?? [],
+    /** The entries after loading by the runtime, which determine pulls. */
     loaded: loadedRules(rules ?? []),
     ...(hasPolicy ? { policy: policyDocument(lists.policy, lists.allowed) } : {}),
+    /** Registries for short names, from the drop-in, else from the template. */
     search: search ?? TEMPLATE_SEARCH,
     lists,
-    ...(loadError === undefined ? {} : { loadError }),
-    ...(searchError === undefined ? {} : { searchError }),
+    /** Why the runtime does not load `registries.conf` although the operator wrote it: CRI-O keeps its previous configuration. */
+    loadError: loadProblem(rules ?? []),
+    /** The same for the drop-in with the registries for short names. */
+    searchError: loadProblem([], search),
   };
 }
 

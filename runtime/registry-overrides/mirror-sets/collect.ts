@@ -150,7 +150,7 @@ export function mirrorProblem(text: string): string | undefined {
 }
 
 /** The three kinds, the field of their lists, and the pulls that their mirrors serve. */
-export const MIRROR_SET_KINDS: readonly MirrorSetKind[] = [
+export const MIRROR_SET_KINDS = [
   {
     kind: 'ImageDigestMirrorSet',
     apiVersion: 'config.openshift.io/v1',
@@ -169,14 +169,9 @@ export const MIRROR_SET_KINDS: readonly MirrorSetKind[] = [
     list: 'imageTagMirrors',
     pullFrom: 'tag-only',
   },
-];
+] as const;
 
-export interface MirrorSetKind {
-  readonly kind: string;
-  readonly apiVersion: string;
-  readonly list: string;
-  readonly pullFrom: PullFrom;
-}
+export type MirrorSetKind = (typeof MIRROR_SET_KINDS)[number];
 
 /** One entry of one mirror set, not validated. */
 export interface SetEntry {
@@ -196,21 +191,15 @@ export interface MirrorProblem {
   readonly message: string;
 }
 
-export interface CollectedMirrors {
-  /** Sorted by source. */
-  readonly rules: readonly MirrorRule[];
-  readonly problems: readonly MirrorProblem[];
-}
-
 /**
- * Rules of `objects`; ignores other kinds. Reports and ignores invalid entries.
+ * Rules of `objects`, sorted by source; ignores other kinds. Reports and ignores invalid entries.
  *
  * @param isFollowed selects entries; the others are not reported either. @default {all}
  */
 export function collectMirrors(
   objects: readonly KubeObject[],
   isFollowed: (entry: SetEntry) => boolean = () => true,
-): CollectedMirrors {
+) {
   const { entries, problems } = readMirrorEntries(objects, isFollowed);
   const { drafts, conflicts } = draftRules(entries);
   const rules = [...drafts.values()]
@@ -223,10 +212,7 @@ export function collectMirrors(
 export function readMirrorEntries(
   objects: readonly KubeObject[],
   isFollowed: (entry: SetEntry) => boolean = () => true,
-): {
-  readonly entries: readonly SetEntry[];
-  readonly problems: readonly MirrorProblem[];
-} {
+) {
   const all = setEntries(objects).filter(isFollowed);
   const problems = [
     ...objects.flatMap(listProblem),
@@ -373,10 +359,7 @@ export function ruleOf(
  *
  * @returns `conflicts`: lists that contradict each other
  */
-export function draftRules(entries: readonly SetEntry[]): {
-  readonly drafts: Map<string, DraftRule>;
-  readonly conflicts: readonly MirrorProblem[];
-} {
+export function draftRules(entries: readonly SetEntry[]) {
   const drafts = new Map<string, DraftRule>();
   const conflicts: MirrorProblem[] = [];
   for (const pullFrom of ['digest-only', 'tag-only'] as const) {
