@@ -265,19 +265,7 @@ export const rows: readonly Row[] = [
   },
   {
     name: 'a Deployment whose pod was refused, and which lists nothing',
-    reason: 'a template has no event of its own: its pods have',
-    objects: [
-      account([]),
-      deployment({}),
-      podOfWeb(),
-      event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized'),
-    ],
-    broken: 'credential',
-    says: /no listed credential matches "quay.io\/shop\/web:1", and the registry requires one/,
-  },
-  {
-    name: 'the same, fixed as printed',
-    reason: 'the Secret is there then, and the pod is from before it',
+    reason: 'its pods have the events; fixed as printed, the Secret is there, and the pod is from before it',
     objects: [
       account([]),
       deployment({}),
