@@ -133,11 +133,11 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   ],
   [
     'format-unsupported',
-    /no longer supported since containerd|mismatched image rootfs and manifest layers|layers from manifest don't match|schema ?(?:version )?1\b|unsupported docker v2s2 media type|(?:unsupported|unknown|unexpected|unrecognized|invalid) (?:manifest |image |layer |config )?(?:media|mime) ?type|(?:unsupported|unknown) (?:manifest|image|schema)(?: image)?(?: format| version| type)|encountered unknown type|mediaType in manifest should be|manifest\.v1\+(?:json|prettyjws)/i,
+    /no longer supported since containerd|mismatched image rootfs and manifest layers|layers from manifest don't match|schema ?(?:version )?1\b|unsupported docker v2s2 media type|(?:unsupported|unknown|unexpected|unrecognized|invalid) (?:manifest |image |layer |config )?(?:media|mime) ?type|(?:unsupported|unknown) (?:manifest|image|schema)(?: image)?(?: format| version| type)|encountered unknown type|mediaType in manifest should be|image-specific operation|invalid rootfs|manifest\.v1\+(?:json|prettyjws)/i,
   ],
   [
     'digest-mismatch',
-    /unexpected commit digest|failed size validation|Digest did not match|does not match (?:provided|expected) (?:manifest )?digest|unexpected commit size|layer verification failed for digest|digest (?:mismatch|verification failed)|digests? (?:do|does) not match/i,
+    /unexpected commit digest|failed size validation|Digest did not match|does not match (?:provided|expected) (?:manifest )?digest|unexpected commit size|layer verification failed for digest|digest (?:mismatch|verification failed)|digests? (?:do|does) not match|would not match destination/i,
   ],
   [
     'blob-missing',
@@ -146,20 +146,19 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   ['cancelled', /failed to (?:extract layer|prepare extraction snapshot).*context canceled/is],
   [
     'node-storage',
-    /failed to extract layer|convert whiteout|lchown|read-only file system|image pull (?:intent|record|credential)|pulled record|failed to register layer|input\/output error|mount callback failed|failed to prepare extraction snapshot|failed to (?:stat|commit|create) snapshot|: commit failed: |snapshot \S+ does not exist|failed to unpack image on snapshotter|layer not known|adding layer with blob|(?:creating|error) (?:overlay|read-write layer)|structure needs cleaning|insufficient UIDs|too many open files|failed to create (?:temp|ingest)|metadata\.db|mkdir PATH: |locked: unavailable|database (?:not open|is locked)|archive\/tar/i,
+    /failed to extract layer|convert whiteout|lchown|read-only file system|image pull (?:intent|record|credential)|pulled record|failed to register layer|input\/output error|mount callback failed|failed to prepare extraction snapshot|failed to (?:stat|commit|create) snapshot|: commit failed: |(?:lease|snapshot \S+) does not exist|failed to unpack image on snapshotter|(?:image|layer) not known|locating (?:image|item)|adding layer with blob|(?:creating|error) (?:overlay|read-write layer)|structure needs cleaning|insufficient UIDs|too many open files|failed to create (?:temp|ingest)|metadata\.db|(?<!\bload [^:]*: )\b(?:chmod|link|mkdir|open|readlink|remove|rename|l?stat|symlink|unlinkat|write) PATH(?: PATH)?: |locked: unavailable|database (?:not open|is locked)|archive\/tar/i,
   ],
   [
     'rate-limited',
-    /toomanyrequests|too many requests|\{429\}|(?:pull )?rate limit|rate exceeded|ThrottlingException/i,
+    /toomanyrequests|too many requests|\{429\}|rate limit|rate exceeded|(?:pull|traffic) quota|quota (?:exceeded|for|has|is)\b|ThrottlingException/i,
   ],
-  ['not-found', /was deleted or has expired/i],
   [
     'credential-expired',
     /token (?:has|is) expired|expired ?token|(?:credentials?|password|secret)(?: keys?)? (?:has|have|is|are) expired/i,
   ],
   [
     'no-credential',
-    /failed to fetch anonymous token:.*\{40[13]\}|no basic auth credentials|Unauthenticated request|anonymous (?:access|pull|request)s? (?:is|are) (?:not|dis)/is,
+    /failed to fetch anonymous token:.*\{40[13]\}|no basic auth credentials|Unauthenticated request|anonymous (?:access|pull|request|user)s? (?:is|are) (?:not|dis|only)/is,
   ],
   [
     'credential-rejected',
@@ -168,7 +167,7 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
   ['denied-or-missing', /\(or it may not exist\)/],
   [
     'permission-denied',
-    /not authorized to perform|read_package|permission_denied|does(?: not|n't) have (?:permission|access)|Permission "?\S+ denied on|AccessDeniedException|lacks? permission|missing permission|is not allowed access/i,
+    /not authorized to perform|read_package|permission_denied|do(?:es)?(?: not|n't) have (?:the )?(?:permission|access)|Permission "?\S+ denied on|AccessDeniedException|lacks? permission|missing permission|is not allowed access/i,
   ],
   [
     'denied-or-missing',
@@ -181,7 +180,7 @@ const WORDS: readonly (readonly [PullCause, RegExp])[] = [
 const NETWORK: readonly (readonly [PullCause, RegExp])[] = [
   [
     'proxy',
-    /\b(?:Get|Head|Post) "?https:\/\/HOST(?:\/blobs)?"?: (?:Forbidden|Bad Gateway|Service Unavailable|Gateway Time-?out|Method Not Allowed|Not Allowed|Bad Request|Unauthorized|Access Denied)\b/,
+    /\b(?:Get|Head|Post) "?https:\/\/HOST(?:\/blobs)?"?: [A-Z][a-z-]+(?: [A-Za-z-]+)*(?=$|[\n;,\])])/m,
   ],
   ['tls-expired', /has expired or is not yet valid|certificate (?:has|is) expired/i],
   [
@@ -201,15 +200,15 @@ const NETWORK: readonly (readonly [PullCause, RegExp])[] = [
   ['dns', /\blookup \S+|no such host|server misbehaving|name resolution|Name or service not known/i],
   [
     'timeout',
-    /i\/o timeout|deadline exceeded|Client\.Timeout|handshake timeout|timed? ?out\b|timeout awaiting|timeout: no recent/i,
+    /i\/o timeout|deadline exceeded|Client\.Timeout|handshake timeout|timed? ?out\b|timeout awaiting|timeout: no recent|did not properly respond/i,
   ],
   [
     'unreachable',
-    /connection refused|no route to host|network is unreachable|host is (?:down|unreachable)|connect: (?:permission denied|operation not permitted)/i,
+    /connection refused|no route to host|is unreachable|dial \w+ \S+ connect(?:ex)?: (?!connection reset)/i,
   ],
   [
     'connection-broken',
-    /connection reset|\bEOF\b|INTERNAL_ERROR|PROTOCOL_ERROR|REFUSED_STREAM|stream error|broken pipe|GOAWAY|closed network connection|server closed|connection (?:was )?(?:closed|aborted|lost)|short read/,
+    /connection reset|\bEOF\b|INTERNAL_ERROR|PROTOCOL_ERROR|REFUSED_STREAM|stream error|broken pipe|GOAWAY|closed (?:network connection|pipe)|forcibly closed|server closed|connection (?:was )?(?:closed|aborted|lost)|short read/,
   ],
 ];
 
@@ -217,13 +216,14 @@ const NETWORK: readonly (readonly [PullCause, RegExp])[] = [
 const GENERAL: readonly (readonly [PullCause, RegExp])[] = [
   [
     'not-found',
-    /manifest[ _]unknown|name[ _]unknown|not found or deleted|artifact NAME not found|no resolve hosts|manifest for \S+ not found|repository NAME not found/i,
+    /was deleted or has expired|manifest[ _]unknown|name[ _]unknown|not found or deleted|artifact NAME not found|no resolve hosts|manifest for \S+ not found|repository NAME not found/i,
   ],
   [
     'auth-required',
     /authentication required|unauthorized to access repository|Please login|unauthorized|invalid username\/password|authorization failed|\{401\}|log ?in required|must (?:log ?in|authenticate)/i,
   ],
   ['denied-or-missing', /\{403\}|forbidden|denied/i],
+  ['unexpected-answer', /(?:token|pinging \w+ registry).*\{404\}/is],
   [
     'registry-error',
     /\{5\d\d\}|internal (?:server )?error|Service Unavailable|Bad Gateway|Gateway Time-?out|unknown: unknown error/i,
@@ -474,7 +474,7 @@ function hostBelow(
   // A timeout or cancellation without a registry or image is that of the kubelet's CRI call.
   const isOwnCall =
     ['timeout', 'cancelled'].includes(cause) &&
-    !/dial |docker:\/\/|image "|reference "|in \S+\/\S+|blob|layer|registry/.test(text);
+    !/dial |copying|docker:\/\/|image "|reference "|in \S+\/\S+|blob|layer|registry/.test(text);
   return asked ?? PINGED.exec(text)?.[1] ?? (isOwnCall ? undefined : registryOf(image));
 }
 
@@ -488,7 +488,7 @@ function registryOf(image: string): string {
 }
 
 const STATUS =
-  /\bStatusCode: ([1-5]\d\d)\b|\bstatus(?: code)?:? "?([1-5]\d\d)\b|[:\s"]([1-5]\d\d) (?=\(?[A-Z][a-z])|\bstatus code from registry ([1-5]\d\d)\b/;
+  /\bStatusCode: ([1-5]\d\d)\b|\b(?:status(?: code)?|HTTP code):? "?([1-5]\d\d)\b|[:\s"]([1-5]\d\d) (?=\(?[A-Z][a-z])|: ([1-5]\d\d) ?$|\bstatus code from registry ([1-5]\d\d)\b/m;
 
 /** Removes user info and query strings from URLs, because they may contain tokens. */
 function withoutTokens(text: string): string {
@@ -528,7 +528,7 @@ function withoutNames(text: string, image: string): string {
     )
     .replace(/\b(repository|artifact|image|for):? [\w.-]+\/[\w./-]+(?::[\w.-]+)?(?:@\S+)?/gi, '$1 NAME')
     .replace(/\bsha256:[0-9a-f]+/g, 'DIGEST')
-    .replace(/(^|[\s"(])\/[\w.@+-]+(?:\/[\w.@+-]*)*/g, '$1PATH');
+    .replace(/(^|[\s"(])(\/etc\b)?\/[\w.@+-]+(?:\/[\w.@+-]*)*/g, '$1$2PATH');
   for (const host of [...hosts].filter((one) => one !== '').toSorted((a, b) => b.length - a.length))
     rest = rest.replaceAll(host, 'HOST');
   const status = STATUS.exec(rest)
