@@ -361,7 +361,7 @@ function unwrapped(text: string): string {
     before = rest;
     for (const wrapper of WRAPPERS) rest = rest.replace(wrapper, '');
   }
-  return rest.split('; artifact err:', 1)[0] ?? '';
+  return rest.split(`${rest.startsWith('[') ? ']' : ''}; artifact err:`, 1)[0] ?? '';
 }
 
 /** Parses one error, a list with one error per credential, or the errors of the mirrors and the source. */
