@@ -54,14 +54,14 @@ const RULES: readonly Rule[] = [
 ];
 
 const DENIED = new RegExp(
-  `User "(${NAME})" cannot ([a-z*]{1,32}) resource "([a-z0-9./-]{1,253})" in API group "([a-z0-9.-]{0,253})"(?: in the namespace "(${NAME})"| at the cluster scope)?`,
+  `User "(?<user>${NAME})" cannot (?<verb>[a-z*]{1,32}) resource "(?<resource>[a-z0-9./-]{1,253})" in API group "(?<group>[a-z0-9.-]{0,253})"(?: in the namespace "(?<namespace>${NAME})"| at the cluster scope)?`,
 );
 
 /** Parses the message of a Status; undefined if it matches no rule. */
 export function refusalWords(message: unknown): RefusalWords | undefined {
   if (typeof message !== 'string') return undefined;
-  const denied = DENIED.exec(message);
-  if (denied !== null) return deniedWords(denied);
+  const denied = DENIED.exec(message)?.groups;
+  if (denied !== undefined) return deniedWords(denied);
   for (const { pattern, code, state, hint } of RULES) {
     const match = pattern.exec(message);
     if (match !== null) return { code, hint, state: state.replace(/\$(\d)/g, (_, at) => match[at] ?? '') };
@@ -69,10 +69,8 @@ export function refusalWords(message: unknown): RefusalWords | undefined {
   return undefined;
 }
 
-function deniedWords([, user = '', verb = '', resource = '', group = '', namespace]: readonly (
-  | string
-  | undefined
-)[]): RefusalWords {
+function deniedWords(denied: Readonly<Record<string, string | undefined>>): RefusalWords {
+  const { user, verb, resource, group, namespace } = denied;
   const kind = group === '' ? resource : `${resource}.${group}`;
   const place = namespace === undefined ? 'for the cluster' : `in namespace "${namespace}"`;
   return {

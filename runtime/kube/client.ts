@@ -5,7 +5,8 @@
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Redacted } from '../core/redacted.ts';
 import type { AddressPolicy } from '../http/addresses.ts';
-import type { Collection, ObjectRef } from './resources.ts';
+import type { Identity } from '../http/request.ts';
+import type { HttpKubeClient } from './http-client.ts';
 
 /** Narrows a list or a watch. */
 export interface Selector {
@@ -29,11 +30,6 @@ export type WatchEvent =
   | { readonly type: 'ADDED' | 'MODIFIED' | 'DELETED'; readonly object: KubeObject }
   | { readonly type: 'BOOKMARK'; readonly resourceVersion: string };
 
-export interface GetOptions {
-  /** Tries of this request, for probes of an API server that may be down. @default those of the client */
-  readonly tries?: number;
-}
-
 export interface ListOptions extends Selector {
   readonly limit?: number;
   readonly next?: string | undefined;
@@ -52,10 +48,6 @@ export interface ApplyOptions {
   /** Take fields from other managers. @default {false} */
   readonly force?: boolean;
   readonly subresource?: 'status';
-  readonly dryRun?: boolean;
-}
-
-export interface CreateOptions {
   /** Returns what would be stored, and stores nothing. @default {false} */
   readonly dryRun?: boolean;
 }
@@ -67,39 +59,14 @@ export interface RemoveOptions {
   readonly propagation?: 'Background' | 'Foreground';
 }
 
-export interface KubeClient {
-  /** `host:port`, for messages and metrics. */
-  readonly host: string;
-  /** The object, or undefined when it or its kind does not exist. */
-  get(ref: ObjectRef, options?: GetOptions): Promise<KubeObject | undefined>;
-  /** @throws PullwrightError `KindNotServed`; `AnswerTooLarge` for a page of more than 64 MiB */
-  list(collection: Collection, options?: ListOptions): Promise<ListPage>;
-  /**
-   * Resolves once the server accepts the watch; ends when the server ends it. Throws ApiError 410 when the resource version is
-   * too old.
-   */
-  watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>>;
-  /** Server-side apply. Returns the stored object. */
-  apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject>;
-  /** Fails with 409 `AlreadyExists` when the object exists. */
-  create(object: KubeObject, manager: string, options?: CreateOptions): Promise<KubeObject>;
-  /** Replaces the object if it still has the `metadata.resourceVersion` of `object`. */
-  replace(object: KubeObject, manager: string): Promise<KubeObject>;
-  jsonPatch(ref: ObjectRef, operations: readonly object[], manager: string): Promise<KubeObject>;
-  mergePatch(ref: ObjectRef, patch: object, manager: string): Promise<KubeObject>;
-  /** Deletes the object. Succeeds when it does not exist. */
-  remove(ref: ObjectRef, options?: RemoveOptions): Promise<void>;
-  close(): void;
-}
+/** The public part of the client, which a test can stand in for. */
+export type KubeClient = Pick<HttpKubeClient, keyof HttpKubeClient>;
 
 // Connection to one API server: address, trusted CAs, and credentials.
 
 /** Credentials for one request. */
-export interface Credentials {
+export interface Credentials extends Identity {
   readonly token?: Redacted<string> | undefined;
-  /** PEM of the client certificate and its key. */
-  readonly certificate?: string | undefined;
-  readonly key?: Redacted<string> | undefined;
 }
 
 /** One API server. TLS is always verified; there is no switch. */

@@ -1,4 +1,4 @@
-/** {@link KubeClient} over HTTP: paths, headers, retries, and errors that contain no body. */
+/** Requests of the client: paths, headers, retries, and errors that contain no body. */
 
 import { PullwrightError } from '../core/errors.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
@@ -6,9 +6,6 @@ import { jsonOf } from '../core/record.ts';
 import { apiErrorOf } from './api-error.ts';
 import type {
   ApplyOptions,
-  CreateOptions,
-  GetOptions,
-  KubeClient,
   ListOptions,
   ListPage,
   RemoveOptions,
@@ -65,8 +62,9 @@ function parsed(line: string): unknown {
 /** A larger page of a list fails; the informer requests smaller ones. */
 const MOST_PAGE_BYTES = 64 * 1024 * 1024;
 
-/** See {@link KubeClient}. */
-export class HttpKubeClient implements KubeClient {
+/** The client of one API server. */
+export class HttpKubeClient {
+  /** `host:port`, for messages and metrics. */
   readonly host: string;
   readonly #requester: Requester;
   readonly #resources: ResourceMap;
@@ -78,7 +76,12 @@ export class HttpKubeClient implements KubeClient {
     this.#resources = new ResourceMap((path) => this.#discover(path), known);
   }
 
-  async get(ref: ObjectRef, options: GetOptions = {}): Promise<KubeObject | undefined> {
+  /**
+   * The object, or undefined when it or its kind does not exist.
+   *
+   * @param options `tries` of this request, for probes of an API server that may be down
+   */
+  async get(ref: ObjectRef, options: Pick<Call, 'tries'> = {}): Promise<KubeObject | undefined> {
     if (!mayExist(ref)) return undefined;
     const path = await this.#resources.objectPath(ref);
     if (path === undefined) return undefined;
@@ -87,6 +90,7 @@ export class HttpKubeClient implements KubeClient {
     return status === 404 ? undefined : decode(body);
   }
 
+  /** @throws PullwrightError `KindNotServed`; `AnswerTooLarge` for a page of more than 64 MiB */
   async list(collection: Collection, options: ListOptions = {}): Promise<ListPage> {
     const { apiVersion, kind } = collection;
     const call = {
@@ -111,6 +115,10 @@ export class HttpKubeClient implements KubeClient {
     };
   }
 
+  /**
+   * Resolves once the server accepts the watch; ends when the server ends it. Throws ApiError 410 when the resource version is
+   * too old.
+   */
   async watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>> {
     const chunks = await this.#requester.stream({
       verb: 'watch',
@@ -130,69 +138,61 @@ export class HttpKubeClient implements KubeClient {
     return watchEvents(jsonLines(chunks), collection);
   }
 
-  async apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {
-    const suffix = options.subresource === undefined ? '' : `/${options.subresource}`;
-    return this.#write(objectRef(object), {
+  /** Server-side apply. Returns the stored object. */
+  apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {
+    const { manager, force = false, dryRun, subresource } = options;
+    return this.#write(objectRef(object), manager, {
       verb: 'apply',
       method: 'PATCH',
-      suffix,
+      suffix: subresource && `/${subresource}`,
       contentType: 'application/apply-patch+yaml',
-      query: {
-        fieldManager: options.manager,
-        force: options.force === true ? 'true' : 'false',
-        dryRun: options.dryRun === true ? 'All' : undefined,
-      },
-      body: encodeObject(object),
+      query: { force: String(force), dryRun: dryRun === true ? 'All' : undefined },
+      body: object,
     });
   }
 
-  async create(object: KubeObject, manager: string, options: CreateOptions = {}): Promise<KubeObject> {
-    const ref = objectRef(object);
-    const { body } = await this.#requester.json({
+  /** Fails with 409 `AlreadyExists` when the object exists. */
+  create(
+    object: KubeObject,
+    manager: string,
+    { dryRun }: Pick<ApplyOptions, 'dryRun'> = {},
+  ): Promise<KubeObject> {
+    return this.#write(objectRef(object), manager, {
       verb: 'create',
-      subject: describeObject(ref),
       method: 'POST',
-      path: await this.#collectionPath(ref),
-      query: { fieldManager: manager, dryRun: options.dryRun === true ? 'All' : undefined },
-      body: encodeObject(object),
+      query: { dryRun: dryRun === true ? 'All' : undefined },
+      body: object,
       // A retry of a create that succeeded would fail with AlreadyExists.
       once: true,
     });
-    return decode(body);
   }
 
-  async replace(object: KubeObject, manager: string): Promise<KubeObject> {
-    const query = { fieldManager: manager };
-    return this.#write(objectRef(object), {
-      verb: 'update',
-      method: 'PUT',
-      query,
-      body: encodeObject(object),
-      once: true,
-    });
+  /** Replaces the object if it still has the `metadata.resourceVersion` of `object`. */
+  replace(object: KubeObject, manager: string): Promise<KubeObject> {
+    const call = { verb: 'update', method: 'PUT', body: object, once: true };
+    return this.#write(objectRef(object), manager, call);
   }
 
-  async jsonPatch(ref: ObjectRef, operations: readonly object[], manager: string): Promise<KubeObject> {
-    return this.#write(ref, {
+  jsonPatch(ref: ObjectRef, operations: readonly object[], manager: string): Promise<KubeObject> {
+    return this.#write(ref, manager, {
       verb: 'patch',
       method: 'PATCH',
       contentType: 'application/json-patch+json',
-      query: { fieldManager: manager },
-      body: encodeObject(operations),
+      body: operations,
       once: true,
     });
   }
 
-  async mergePatch(ref: ObjectRef, patch: object, manager: string): Promise<KubeObject> {
-    return this.#write(ref, {
+  mergePatch(ref: ObjectRef, patch: object, manager: string): Promise<KubeObject> {
+    return this.#write(ref, manager, {
       verb: 'patch',
       method: 'PATCH',
       contentType: 'application/merge-patch+json',
-      query: { fieldManager: manager },
-      body: encodeObject(patch),
+      body: patch,
     });
   }
 
+  /** Deletes the object. Succeeds when it does not exist. */
   async remove(ref: ObjectRef, options: RemoveOptions = {}): Promise<void> {
     if (!mayExist(ref)) return;
     const path = await this.#resources.objectPath(ref);
@@ -215,11 +215,17 @@ export class HttpKubeClient implements KubeClient {
     this.#requester.close();
   }
 
-  async #write(ref: ObjectRef, call: WriteCall): Promise<KubeObject> {
-    const { suffix = '', ...rest } = call;
-    const path = (await this.#objectPath(ref)) + suffix;
-    const { body } = await this.#requester.json({ ...rest, subject: describeObject(ref), path });
-    return decode(body);
+  async #write(ref: ObjectRef, manager: string, call: WriteCall): Promise<KubeObject> {
+    const { suffix = '', query, body, ...rest } = call;
+    const path = call.method === 'POST' ? await this.#collectionPath(ref) : await this.#objectPath(ref);
+    const stored = await this.#requester.json({
+      ...rest,
+      subject: describeObject(ref),
+      path: path + suffix,
+      query: { fieldManager: manager, ...query },
+      body: encodeObject(body),
+    });
+    return decode(stored.body);
   }
 
   async #objectPath(ref: ObjectRef): Promise<string> {
@@ -237,7 +243,7 @@ export class HttpKubeClient implements KubeClient {
   }
 }
 
-type WriteCall = Omit<Call, 'subject' | 'path'> & { readonly suffix?: string };
+type WriteCall = Omit<Call, 'subject' | 'path'> & { readonly suffix?: string | undefined };
 
 interface RawList {
   readonly items?: readonly object[] | null;
