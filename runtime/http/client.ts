@@ -2,7 +2,7 @@
  * The HTTP client: deadline, size limit and redirects. The engine implements CA, proxy and connections. Fast to load for programs
  * that run for milliseconds: it imports no Node modules, and loads code for failures and redirects on demand.
  */
-import { HttpError, type HttpFailure, httpErrorOf, MAY_WORK_ELSEWHERE } from './http-error.ts';
+import { HttpError, httpErrorOf, MAY_WORK_ELSEWHERE } from './http-error.ts';
 import type { HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';
 
 export interface HttpClientOptions {
@@ -75,8 +75,9 @@ export class HttpClient {
    */
   read<T>(request: HttpRequest, take: (answer: HttpAnswer) => Promise<T>): Promise<T> {
     return this.#within(request, (answer) => {
-      if (isPacked(answer)) throw packed(answer);
-      return take(answer);
+      if (!isPacked(answer)) return take(answer);
+      answer.discard();
+      throw new HttpError('AnswerUnreadable', 'the response is compressed, which was not requested');
     });
   }
 
@@ -95,8 +96,8 @@ export class HttpClient {
     try {
       return await take(await this.#follow(request, halts));
     } catch (error) {
-      if (late.signal.aborted) throw failed('Timeout', `no response within ${timeoutMs} ms`);
-      if (signal?.aborted === true || closing.aborted) throw failed('Aborted', 'stopped');
+      if (late.signal.aborted) throw new HttpError('Timeout', `no response within ${timeoutMs} ms`);
+      if (signal?.aborted === true || closing.aborted) throw new HttpError('Aborted', 'stopped');
       throw error;
     } finally {
       stop?.();
@@ -112,7 +113,8 @@ export class HttpClient {
       const target = redirectOf(answer, next);
       if (target === undefined) return answer;
       answer.discard();
-      if (left <= 0) throw failed('RedirectRefused', `the server redirects more than ${redirects} times`);
+      if (left <= 0)
+        throw new HttpError('RedirectRefused', `the server redirects more than ${redirects} times`);
       next = target;
     }
   }
@@ -120,13 +122,13 @@ export class HttpClient {
   async #send(request: HttpRequest, halts: readonly AbortSignal[]): Promise<HttpAnswer> {
     const { url } = request;
     const origin = originOf(url);
-    if (!this.#mayBeAsked(url)) throw failed('TlsWanted', `"${origin}" must use TLS: expected https`);
+    if (!this.#mayBeAsked(url)) throw new HttpError('TlsWanted', `"${origin}" must use TLS: expected https`);
     // Compression costs more than it saves on a short path, and an uncompressed body is not a decompression bomb.
     const headers = { 'accept-encoding': 'identity', ...request.headers };
     const addresses = (await this.#options.addressesFor?.(new URL(url))) ?? [undefined];
     let failure: unknown;
     for (const address of addresses) {
-      if (halts.some(({ aborted }) => aborted)) throw failed('Aborted', 'stopped');
+      if (halts.some(({ aborted }) => aborted)) throw new HttpError('Aborted', 'stopped');
       request.fence?.();
       try {
         return await this.#engine.send({ ...request, origin, headers, halts, address });
@@ -136,7 +138,7 @@ export class HttpClient {
         if (!MAY_WORK_ELSEWHERE.includes(known.failure)) break;
       }
     }
-    throw failure ?? failed('HostNotFound', 'the host name has no address');
+    throw failure ?? new HttpError('HostNotFound', 'the host name has no address');
   }
 
   #mayBeAsked(url: string): boolean {
@@ -150,15 +152,6 @@ function isPacked(answer: HttpAnswer): boolean {
   const coding = answer.header('content-encoding') ?? 'identity';
   const transfer = answer.header('transfer-encoding') ?? 'chunked';
   return !/^(?:identity|)$/i.test(coding.trim()) || !/^(?:identity|chunked|)$/i.test(transfer.trim());
-}
-
-function packed(answer: HttpAnswer): Error {
-  answer.discard();
-  return failed('AnswerUnreadable', 'the response is compressed, which was not requested');
-}
-
-function failed(failure: HttpFailure, message: string): Error {
-  return new HttpError(failure, message);
 }
 
 /** `https://host:port` of an absolute URL. */

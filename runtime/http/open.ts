@@ -1,5 +1,4 @@
 /** HTTP client for configured servers, with the system's authorities and the proxy of the environment. */
-import { redact } from '../core/redacted.ts';
 import { HttpClient } from './client.ts';
 import { HttpsEngine } from './engine.ts';
 import { proxyFor } from './proxy.ts';
@@ -13,11 +12,6 @@ export function openHttpClient(
   plainUrls: readonly string[] = [],
 ): HttpClient {
   const plain = new Set(plainUrls.filter((url) => /^http:/i.test(url)).map((url) => new URL(url).host));
-  const engine = new HttpsEngine({
-    proxyFor: (origin) => {
-      const proxy = proxyFor(origin, env);
-      return proxy === undefined ? undefined : redact(proxy);
-    },
-  });
+  const engine = new HttpsEngine({ proxyFor: (origin) => proxyFor(origin, env) });
   return new HttpClient(engine, { plain: (host) => plain.has(host) });
 }

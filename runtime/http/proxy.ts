@@ -1,6 +1,7 @@
 /** Proxy settings of the environment, in the format of Go (kubectl, oc): NO_PROXY with names, suffixes, addresses and CIDRs. */
 
 import { isIP } from 'node:net';
+import { type Redacted, redact } from '../core/redacted.ts';
 import { bareHost, isNetwork, networksOf } from './addresses.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -9,7 +10,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * The proxy for `url` (https), or undefined for none. Loopback is never proxied. Source of the rule: Go's
  * `golang.org/x/net/http/httpproxy`, which every other Kubernetes client follows.
  */
-export function proxyFor(url: string, env: Environment): string | undefined {
+export function proxyFor(url: string, env: Environment): Redacted<string> | undefined {
   const proxy = env['HTTPS_PROXY'] || env['https_proxy'];
   if (proxy === undefined || proxy === '') return undefined;
   const target = new URL(url);
@@ -21,7 +22,7 @@ export function proxyFor(url: string, env: Environment): string | undefined {
     .map((entry) => entry.trim().toLowerCase())
     .filter((entry) => entry !== '');
   if (entries.some((entry) => excludes(entry, host, port === '' ? '443' : port))) return undefined;
-  return proxy.includes('://') ? proxy : `http://${proxy}`;
+  return redact(proxy.includes('://') ? proxy : `http://${proxy}`);
 }
 
 function isLoopback(host: string): boolean {

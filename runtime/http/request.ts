@@ -41,9 +41,7 @@ export interface HttpAnswer {
 }
 
 /** A response with its whole body. */
-export interface WholeAnswer {
-  readonly status: number;
-  readonly header: (name: string) => string | undefined;
+export interface WholeAnswer extends Pick<HttpAnswer, 'status' | 'header'> {
   readonly text: string;
 }
 

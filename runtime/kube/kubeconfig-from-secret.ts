@@ -3,6 +3,7 @@
  * allowed: nothing that reads files, runs programs, disables TLS verification or redirects traffic.
  */
 import { isIP } from 'node:net';
+import { YAMLParseError } from 'yaml';
 import { PullwrightError } from '../core/errors.ts';
 import { isRecord, scalarText } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
@@ -77,9 +78,8 @@ function parsed(input: SecretKubeconfig): Map {
 
 /** The message for an exceeded limit, which is our own. Other messages of the library may quote the text. */
 function tooMuch(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('code' in error) || error.code !== 'RESOURCE_EXHAUSTION')
-    return undefined;
-  return `it is too complex: ${yamlMistake({ message: error.message })}`;
+  if (!(error instanceof YAMLParseError) || error.code !== 'RESOURCE_EXHAUSTION') return undefined;
+  return `it is too complex: ${yamlMistake(error)}`;
 }
 
 function named(list: unknown, name: unknown, field: string): Map | undefined {

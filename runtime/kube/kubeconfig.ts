@@ -39,7 +39,7 @@ export async function loadConnection(
   const files = kubeconfigFiles(file, env);
   if (files === undefined) {
     const connection = podConnection(env, SERVICE_ACCOUNT_DIR);
-    return { ...connection, proxy: proxied(proxyFor(connection.server, env)) };
+    return { ...connection, proxy: proxyFor(connection.server, env) };
   }
   const load = await loader(files, context);
   const config = load();
@@ -54,13 +54,9 @@ export async function loadConnection(
     server,
     ca: ca || undefined,
     serverName: tlsServerName || undefined,
-    proxy: proxied(proxyUrl || proxyFor(server, env)),
+    proxy: proxyUrl ? redact(proxyUrl) : proxyFor(server, env),
     credentials: credentialsOf(load, config),
   };
-}
-
-function proxied(proxy: string | undefined): Connection['proxy'] {
-  return proxy === undefined ? undefined : redact(proxy);
 }
 
 /**

@@ -47,13 +47,8 @@ export function yamlWords(message: string): string {
 }
 
 /** The message for an error of the YAML library: one phrase of at most 200 characters, without quotes of the text. */
-export function yamlMistake({
-  code = '',
-  message,
-}: {
-  readonly code?: string;
-  readonly message: string;
-}): string {
+export function yamlMistake(error: Pick<Error, 'message'> & { readonly code?: string }): string {
+  const { code = '', message } = error;
   const own = Object.hasOwn(OWN_WORDS, code) ? OWN_WORDS[code] : undefined;
   if (own !== undefined) return own;
   const [line = ''] = yamlWords(message).split('\n');

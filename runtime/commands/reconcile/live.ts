@@ -59,11 +59,10 @@ export async function openKubeconfig(file: string | undefined, opener: ClusterOp
 /** Opens the cluster of `connection`. */
 export async function openCluster(connection: Connection, opener: ClusterOpener): Promise<Cluster> {
   const { metrics, io } = opener;
-  const proxy = connection.proxy === undefined ? proxyFor(connection.server, io.env) : undefined;
-  const proxied = proxy === undefined ? connection : { ...connection, proxy: redact(proxy) };
+  const proxy = connection.proxy ?? proxyFor(connection.server, io.env);
   const { host } = new URL(connection.server);
   const client = new HttpKubeClient({
-    connection: proxied,
+    connection: { ...connection, proxy },
     // The API server's audit log shows which replica sent the request.
     userAgent: `pullwright/${VERSION} (${opener.instance.replaceAll(/[^\w.-]/g, '')})`,
     onRequest: (seen) => metrics.request({ ...seen, host }),

@@ -302,13 +302,8 @@ export const AUTHS_MISSING: ConfigProblem = {
   containersFault: undefined,
 };
 
-interface PlatformPart {
-  readonly entries: readonly PlacedEntry[];
-  readonly verdicts: readonly EntryStatus[];
-}
-
 /** The platform's entries; an invalid one is replaced by its last good version, or skipped. */
-function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConfigEntry>): PlatformPart {
+function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConfigEntry>) {
   const entries: PlacedEntry[] = [];
   const verdicts: EntryStatus[] = config.warnings.map((warning) => ({ verdict: 'Warning', ...warning }));
   const keys = platformKeys(config.entries);
@@ -363,12 +358,8 @@ function tenantPart(text: Redacted<string> | undefined, context: TenantContext):
   };
 }
 
-interface LastEntries {
-  readonly platform: ReadonlyMap<string, DockerConfigEntry>;
-  readonly tenant: ReadonlyMap<string, DockerConfigEntry>;
-}
-
-function readLastGood(last: LastGood | undefined, original: readonly DockerConfigEntry[] = []): LastEntries {
+/** The entries of an earlier merge, by the key they were written under. */
+function readLastGood(last: LastGood | undefined, original: readonly DockerConfigEntry[] = []) {
   const parsed = last === undefined ? undefined : parseDockerConfig(last.text);
   const good = parsed?.ok ? goodOf(parsed.config.entries) : [];
   const keys = new Set(last?.keys);

@@ -348,10 +348,7 @@ function parseText(plain: string, format: DockerConfigFormat): DockerConfigResul
     const { plainText, goText, at } = parsed.fault;
     const [reason, message] = notJson(plain) ?? ['NotJson', `is not JSON: ${plainText}`];
     const position = positionsOf(plain)(at);
-    return {
-      ok: false,
-      problem: { reason, message, position, kubeletFault: goText, containersFault: goText },
-    };
+    return unusable(reason, message, { position, kubeletFault: goText, containersFault: goText });
   }
   return readDocument(plain, parsed.value, format);
 }
@@ -393,18 +390,16 @@ export function helperOf({ fields }: DockerConfig, key: string): string | undefi
 
 function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat): DockerConfigResult {
   const positions = positionsOf(plain);
+  const refused = (reason: ConfigProblem['reason'], message: string, { at }: JsonNode): DockerConfigResult =>
+    unusable(reason, message, { position: positions(at), ...faults(document, format) });
   if (document.kind !== 'object') {
     const message = `is ${describeKind(document.kind)}, expected a JSON object`;
-    return unusable('NotAnObject', message, {
-      position: positions(document.at),
-      ...faults(document, format),
-    });
+    return refused('NotAnObject', message, document);
   }
   const found = entryMembers(document.members, format);
   if (found.wrong !== undefined) {
     const message = `has "auths" as ${describeKind(found.wrong.kind)}, expected an object`;
-    const position = positions(found.wrong.at);
-    return unusable('AuthsNotAnObject', message, { position, ...faults(document, format) });
+    return refused('AuthsNotAnObject', message, found.wrong);
   }
   const entries = [...found.entries.values()].map((member) => judgeEntry(member, positions(member.at)));
   const { fields } = found;

@@ -99,9 +99,7 @@ function crdVersion(version: CrdVersion): CrdVersionObject {
     storage: version.storage ?? true,
     schema: { openAPIV3Schema: objectSchema(version.schema) },
     subresources: { status: {} },
-    ...(version.printerColumns === undefined
-      ? {}
-      : { additionalPrinterColumns: version.printerColumns.map((column) => ({ ...column })) }),
+    ...(version.printerColumns && { additionalPrinterColumns: version.printerColumns }),
   };
 }
 

@@ -246,13 +246,10 @@ export function podMonitor(
   selector: Readonly<Record<string, string>>,
   tls?: { readonly serverName: string; readonly secret: string },
 ): KubeObject {
-  const secure =
-    tls === undefined
-      ? {}
-      : {
-          scheme: 'https',
-          tlsConfig: { serverName: tls.serverName, ca: { secret: { name: tls.secret, key: 'ca.crt' } } },
-        };
+  const secure = tls && {
+    scheme: 'https',
+    tlsConfig: { serverName: tls.serverName, ca: { secret: { name: tls.secret, key: 'ca.crt' } } },
+  };
   return customObject('PodMonitor', metadata, {
     selector: { matchLabels: selector },
     podMetricsEndpoints: [{ port: 'metrics', interval: '60s', ...secure }],
@@ -308,6 +305,7 @@ const METADATA = ['169.254.169.254/32', '169.254.169.252/32', '127.0.0.1/32'];
  */
 export function networkPolicy(input: NetworkPolicyInput): KubeObject {
   const { metadata, selector, network = {} } = input;
+  const ingress = input.ingress.map(({ ports, from }) => rule('from', sources(from, network), ports));
   const dns = [53, 5353].flatMap((port) => [
     { port, protocol: 'UDP' },
     { port, protocol: 'TCP' },
@@ -317,11 +315,7 @@ export function networkPolicy(input: NetworkPolicyInput): KubeObject {
       podSelector: { matchLabels: selector },
       policyTypes: ['Ingress', 'Egress'],
       // The API server drops an empty list, so that every apply would be a change. Without rules, all ingress is denied.
-      ...(input.ingress.length === 0
-        ? {}
-        : {
-            ingress: input.ingress.map(({ ports, from }) => rule('from', sources(from, network), ports)),
-          }),
+      ...(ingress.length === 0 ? {} : { ingress }),
       // A rule without ports would allow every port.
       egress: [
         { ports: dns },
@@ -411,10 +405,9 @@ export function admissionPolicy(input: AdmissionPolicyInput): readonly [KubeObje
     scope: '*',
     ...(input.resourceNames === undefined ? {} : { resourceNames: input.resourceNames }),
   };
-  const inNamespace =
-    input.namespace === undefined
-      ? {}
-      : { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': input.namespace } } };
+  const inNamespace = input.namespace && {
+    namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': input.namespace } },
+  };
   return [
     kubernetesObject('ValidatingAdmissionPolicy', input.metadata, {
       spec: {
@@ -430,9 +423,7 @@ export function admissionPolicy(input: AdmissionPolicyInput): readonly [KubeObje
       spec: {
         policyName: input.metadata.name,
         validationActions: input.actions,
-        ...(input.against === undefined
-          ? {}
-          : { paramRef: { selector: {}, parameterNotFoundAction: 'Allow' } }),
+        ...(input.against && { paramRef: { selector: {}, parameterNotFoundAction: 'Allow' } }),
       },
     }),
   ];

@@ -172,11 +172,21 @@ export function resolveMirrors(index: MirrorIndex, image: string): Resolution {
       refusalByUse(rule.mirrors[at], byDigest) ?? refusalOf(index, rule, place.reference, reference),
   );
   const invalid =
-    index.ports === 'runtime' ? refusals.findIndex((refusal) => refusal?.reason === 'InvalidReference') : -1;
-  if (invalid === -1) return { image: reference, byDigest, rule, ...parted(places, refusals) };
-  const given = refusals.map((refusal) => refusal ?? GIVEN_UP);
-  const refusal = refusalText(places[invalid]?.reference ?? '');
-  return { image: reference, byDigest, rule, ...parted(places, given), refusal };
+    index.ports === 'runtime'
+      ? places.find((_, at) => refusals[at]?.reason === 'InvalidReference')
+      : undefined;
+  const told = invalid === undefined ? refusals : refusals.map((refusal) => refusal ?? GIVEN_UP);
+  return {
+    image: reference,
+    byDigest,
+    rule,
+    candidates: places.filter((_, at) => told[at] === undefined),
+    skipped: places.flatMap((place, at) => {
+      const refusal = told[at];
+      return refusal === undefined ? [] : [{ ...place, ...refusal }];
+    }),
+    ...(invalid === undefined ? {} : { refusal: refusalText(invalid.reference) }),
+  };
 }
 
 /** The mirrors of the rule, then its source, for an image with `rest` after the matched source. */
@@ -200,20 +210,6 @@ function placesOf(rule: MirrorRule, reference: string, rest: string): Candidate[
 }
 
 const INSECURE = { insecure: true } as const;
-
-function parted(
-  places: readonly Candidate[],
-  refusals: readonly (Refusal | undefined)[],
-): Pick<Resolution, 'candidates' | 'skipped'> {
-  const candidates: Candidate[] = [];
-  const skipped: SkippedCandidate[] = [];
-  for (const [at, place] of places.entries()) {
-    const refusal = refusals[at];
-    if (refusal === undefined) candidates.push(place);
-    else skipped.push({ ...place, ...refusal });
-  }
-  return { candidates, skipped };
-}
 
 const GIVEN_UP = {
   reason: 'GivenUp',

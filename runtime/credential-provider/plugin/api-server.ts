@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { PullwrightError } from '../../core/errors.ts';
 import { jsonOf, recordOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
-import { type Redacted, redact, reveal } from '../../core/redacted.ts';
+import { type Redacted, reveal } from '../../core/redacted.ts';
 import { trimEndOf } from '../../core/text.ts';
 import { HttpClient, isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../../http/client.ts';
 import { FetchEngine } from '../../http/fetch-engine.ts';
@@ -208,8 +208,7 @@ async function engineFor(route: Route): Promise<HttpEngine> {
 async function proxyOf(url: string, env: Environment): Promise<Redacted<string> | undefined> {
   const named = env['HTTPS_PROXY'] || env['https_proxy'];
   if (!named || LOOPBACK.test(url)) return undefined;
-  const proxy = (await import('../../http/proxy.ts')).proxyFor(url, env);
-  return proxy === undefined ? undefined : redact(proxy);
+  return (await import('../../http/proxy.ts')).proxyFor(url, env);
 }
 
 /** Sends the request to `server`, until `signal` is aborted. */

@@ -90,10 +90,7 @@ export async function registryTransport(
 ): Promise<{ readonly transport: RegistryTransport; readonly timeoutMs: number }> {
   const ca = values.ca === undefined ? undefined : [await readGiven(values.ca, 'file with certificates')];
   const transport = new RegistryTransport({
-    proxyFor: (url) => {
-      const proxy = proxyFor(url, env);
-      return proxy === undefined ? undefined : redact(proxy);
-    },
+    proxyFor: (url) => proxyFor(url, env),
     allowHosts: values['allow-host'] ?? [],
     ...(values['allow-address'] === undefined ? {} : { allowNetworks: networksOf(values['allow-address']) }),
     plainHosts: values['plain-host'] ?? [],
