@@ -6,7 +6,7 @@ import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Redacted } from '../core/redacted.ts';
 import type { AddressPolicy } from '../http/addresses.ts';
 import type { Identity } from '../http/request.ts';
-import type { HttpKubeClient } from './http-client.ts';
+import type { Collection, ObjectRef } from './resources.ts';
 
 /** Narrows a list or a watch. */
 export interface Selector {
@@ -59,8 +59,34 @@ export interface RemoveOptions {
   readonly propagation?: 'Background' | 'Foreground';
 }
 
-/** The public part of the client, which a test can stand in for. */
-export type KubeClient = Pick<HttpKubeClient, keyof HttpKubeClient>;
+export interface KubeClient {
+  /** `host:port`, for messages and metrics. */
+  readonly host: string;
+  /**
+   * The object, or undefined when it or its kind does not exist.
+   *
+   * @param options tries of this request, for probes of an API server that may be down
+   */
+  get(ref: ObjectRef, options?: { readonly tries?: number }): Promise<KubeObject | undefined>;
+  /** @throws PullwrightError `KindNotServed`; `AnswerTooLarge` for a page of more than 64 MiB */
+  list(collection: Collection, options?: ListOptions): Promise<ListPage>;
+  /**
+   * Resolves once the server accepts the watch; ends when the server ends it. Throws ApiError 410 when the resource version is
+   * too old.
+   */
+  watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>>;
+  /** Server-side apply. Returns the stored object. */
+  apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject>;
+  /** Fails with 409 `AlreadyExists` when the object exists. */
+  create(object: KubeObject, manager: string, options?: Pick<ApplyOptions, 'dryRun'>): Promise<KubeObject>;
+  /** Replaces the object if it still has the `metadata.resourceVersion` of `object`. */
+  replace(object: KubeObject, manager: string): Promise<KubeObject>;
+  jsonPatch(ref: ObjectRef, operations: readonly object[], manager: string): Promise<KubeObject>;
+  mergePatch(ref: ObjectRef, patch: object, manager: string): Promise<KubeObject>;
+  /** Deletes the object. Succeeds when it does not exist. */
+  remove(ref: ObjectRef, options?: RemoveOptions): Promise<void>;
+  close(): void;
+}
 
 // Connection to one API server: address, trusted CAs, and credentials.
 

@@ -1,4 +1,4 @@
-/** Requests of the client: paths, headers, retries, and errors that contain no body. */
+/** {@link KubeClient} over HTTP: paths, headers, retries, and errors that contain no body. */
 
 import { PullwrightError } from '../core/errors.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
@@ -6,6 +6,7 @@ import { jsonOf } from '../core/record.ts';
 import { apiErrorOf } from './api-error.ts';
 import type {
   ApplyOptions,
+  KubeClient,
   ListOptions,
   ListPage,
   RemoveOptions,
@@ -62,9 +63,8 @@ function parsed(line: string): unknown {
 /** A larger page of a list fails; the informer requests smaller ones. */
 const MOST_PAGE_BYTES = 64 * 1024 * 1024;
 
-/** The client of one API server. */
-export class HttpKubeClient {
-  /** `host:port`, for messages and metrics. */
+/** See {@link KubeClient}. */
+export class HttpKubeClient implements KubeClient {
   readonly host: string;
   readonly #requester: Requester;
   readonly #resources: ResourceMap;
@@ -76,11 +76,6 @@ export class HttpKubeClient {
     this.#resources = new ResourceMap((path) => this.#discover(path), known);
   }
 
-  /**
-   * The object, or undefined when it or its kind does not exist.
-   *
-   * @param options `tries` of this request, for probes of an API server that may be down
-   */
   async get(ref: ObjectRef, options: Pick<Call, 'tries'> = {}): Promise<KubeObject | undefined> {
     if (!mayExist(ref)) return undefined;
     const path = await this.#resources.objectPath(ref);
@@ -90,7 +85,6 @@ export class HttpKubeClient {
     return status === 404 ? undefined : decode(body);
   }
 
-  /** @throws PullwrightError `KindNotServed`; `AnswerTooLarge` for a page of more than 64 MiB */
   async list(collection: Collection, options: ListOptions = {}): Promise<ListPage> {
     const { apiVersion, kind } = collection;
     const call = {
@@ -115,10 +109,6 @@ export class HttpKubeClient {
     };
   }
 
-  /**
-   * Resolves once the server accepts the watch; ends when the server ends it. Throws ApiError 410 when the resource version is
-   * too old.
-   */
   async watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>> {
     const chunks = await this.#requester.stream({
       verb: 'watch',
@@ -138,7 +128,6 @@ export class HttpKubeClient {
     return watchEvents(jsonLines(chunks), collection);
   }
 
-  /** Server-side apply. Returns the stored object. */
   apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {
     const { manager, force = false, dryRun, subresource } = options;
     return this.#write(objectRef(object), manager, {
@@ -151,7 +140,6 @@ export class HttpKubeClient {
     });
   }
 
-  /** Fails with 409 `AlreadyExists` when the object exists. */
   create(
     object: KubeObject,
     manager: string,
@@ -167,7 +155,6 @@ export class HttpKubeClient {
     });
   }
 
-  /** Replaces the object if it still has the `metadata.resourceVersion` of `object`. */
   replace(object: KubeObject, manager: string): Promise<KubeObject> {
     const call = { verb: 'update', method: 'PUT', body: object, once: true };
     return this.#write(objectRef(object), manager, call);
@@ -192,7 +179,6 @@ export class HttpKubeClient {
     });
   }
 
-  /** Deletes the object. Succeeds when it does not exist. */
   async remove(ref: ObjectRef, options: RemoveOptions = {}): Promise<void> {
     if (!mayExist(ref)) return;
     const path = await this.#resources.objectPath(ref);

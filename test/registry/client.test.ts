@@ -13,8 +13,7 @@ test('answers Basic only after the registry asked for it', async () => {
   const registry = await startServer((request, response) =>
     request.authorization === BASIC ? give(response) : challenge(response, 'Basic realm="test"'),
   );
-  const found = await client([registry.host]).headManifest(image(registry.host));
-  assert.equal(found, DIGEST);
+  assert.equal(await client([registry.host]).headManifest(image(registry.host)), DIGEST);
   assert.deepEqual(
     registry.seen.map((one) => one.authorization),
     [undefined, BASIC],
@@ -72,8 +71,7 @@ test('never gives a credential to the target of a redirect', async () => {
       ? challenge(response, 'Basic realm="test"')
       : response.writeHead(307, { location: `https://${elsewhere.host}/blob` }).end(),
   );
-  const found = await client([registry.host, elsewhere.host]).manifest(image(registry.host));
-  assert.equal(found, DIGEST);
+  assert.equal(await client([registry.host, elsewhere.host]).manifest(image(registry.host)), DIGEST);
   assert.deepEqual(
     elsewhere.seen.map((one) => one.authorization),
     [undefined],

@@ -7,8 +7,7 @@ import { conditionsSchema, defineKind } from './kind.ts';
 import type { KubeObject } from './object.ts';
 import { MAX_VERDICTS, PULL_STATUS } from './pull-status.ts';
 
-/** Verdict on one entry of an object. */
-export const verdict = z.strictObject({
+const verdict = z.strictObject({
   subject: z.string().max(1024).describe('Subject: a registry, an image, a node, a namespace'),
   verdict: z
     .enum(['Accepted', 'Shadowed', 'Rejected', 'Warning', 'Pending'])

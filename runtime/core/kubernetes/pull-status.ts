@@ -2,17 +2,27 @@
  * `PullStatus` (pullwright.dev/v1alpha1): the status of an object that has none itself. It is named after that object, in the
  * same namespace, with one verdict per entry.
  */
-import type { z } from 'zod';
 import { withoutUserInfo } from '../text.ts';
 import { type ConditionInput, conditionsIn, nextConditions } from './conditions.ts';
 import type { KubeObject } from './object.ts';
-import type { verdict } from './pull-status-kind.ts';
 
 export const PULL_STATUS = { apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullStatus' } as const;
 export const PULL_STATUS_CRD_NAME = 'pullstatuses.pullwright.dev';
 
 /** Verdict on one entry of the object. */
-export type EntryStatus = Readonly<z.output<typeof verdict>>;
+export interface EntryStatus {
+  /** Subject of the verdict: a registry key, an image, a node, a namespace. */
+  readonly subject: string;
+  readonly verdict: 'Accepted' | 'Shadowed' | 'Rejected' | 'Warning' | 'Pending';
+  /** CamelCase, stable. */
+  readonly reason: string;
+  /** The state and the fix; never a value of a Secret. */
+  readonly message: string;
+  /** When the credential expires, RFC 3339. */
+  readonly expiresAt?: string;
+  /** When a registry last accepted the credential, RFC 3339. */
+  readonly lastOk?: string;
+}
 
 /** The object that a PullStatus describes. */
 export interface PullStatusTarget {
