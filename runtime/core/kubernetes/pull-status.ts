@@ -2,7 +2,7 @@
  * `PullStatus` (pullwright.dev/v1alpha1): the status of an object that has none itself. It is named after that object, in the
  * same namespace, with one verdict per entry.
  */
-import { withoutUserInfo } from '../text.ts';
+import { someOf, withoutUserInfo } from '../text.ts';
 import { type ConditionInput, conditionsIn, nextConditions } from './conditions.ts';
 import type { KubeObject } from './object.ts';
 
@@ -78,6 +78,14 @@ export function pullStatus(input: PullStatusInput): {
 /** `secret-additional-pull-secret`: unique per kind and name within the namespace. */
 export function pullStatusName(kind: string, name: string): string {
   return `${kind.toLowerCase()}-${name}`.slice(0, 253);
+}
+
+/** The subjects of verdicts in a sentence: quoted, at most ten. */
+export function subjectsOf(verdicts: readonly EntryStatus[]): string {
+  return someOf(
+    verdicts.map(({ subject }) => `"${subject}"`),
+    10,
+  );
 }
 
 /** Subject of a verdict on a node. */

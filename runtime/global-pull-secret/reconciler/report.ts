@@ -2,9 +2,9 @@
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
+import { type EntryStatus, subjectsOf } from '../../core/kubernetes/pull-status.ts';
 import { valueAt } from '../../core/record.ts';
-import { counted, someOf } from '../../core/text.ts';
+import { counted } from '../../core/text.ts';
 import { seenRef } from '../../engine/changes.ts';
 import type { EventNote, Reader, ReconcileError, Ref, Result, Sample, Watch } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
@@ -237,7 +237,7 @@ function tenantConditions({ plan, problems: [problem] }: PullSecretReport): read
     ['ready', { reason: 'Merged', message: mergedText(plan) }],
   ]);
   if (shadowed.length === 0) return base;
-  const message = `the platform's credential is used for ${subjects(shadowed)}; use a longer path such as "quay.io/team"`;
+  const message = `the platform's credential is used for ${subjectsOf(shadowed)}; use a longer path such as "quay.io/team"`;
   return [...base, { type: 'Conflicts', status: 'True', reason: 'RegistryShadowed', message }];
 }
 
@@ -260,13 +260,6 @@ function mergedText({ global, addedCount, alone }: PullSecretPlan): string {
   if (global.act !== 'write') return 'nodes use only the platform pull secret';
   const entries = counted(addedCount, 'entry', 'entries');
   return alone === true ? `nodes use ${entries}` : `${entries} added to the platform pull secret`;
-}
-
-function subjects(verdicts: readonly EntryStatus[]): string {
-  return someOf(
-    verdicts.map(({ subject }) => `"${subject}"`),
-    10,
-  );
 }
 
 function countsOf(verdicts: readonly EntryStatus[]): Readonly<Record<string, number>> {

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto';
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import type { EntryStatus, PullStatusTarget } from '../../core/kubernetes/pull-status.ts';
+import { type EntryStatus, type PullStatusTarget, subjectsOf } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
-import { counted, someOf } from '../../core/text.ts';
+import { counted } from '../../core/text.ts';
 import { seenRef } from '../../engine/changes.ts';
 import type { EventNote, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
@@ -58,7 +58,7 @@ function rejected({ verdicts }: OverridesReportInput): ConditionText | undefined
   const found = verdicts.filter(({ verdict }) => verdict === 'Rejected');
   const [first] = found;
   if (first === undefined) return undefined;
-  return { reason: first.reason, message: `cannot use ${subjects(found)}: ${first.message}` };
+  return { reason: first.reason, message: `cannot use ${subjectsOf(found)}: ${first.message}` };
 }
 
 function pending({ verdicts }: OverridesReportInput): ConditionText | undefined {
@@ -66,7 +66,7 @@ function pending({ verdicts }: OverridesReportInput): ConditionText | undefined 
   const [first] = found;
   return first === undefined
     ? undefined
-    : { reason: first.reason, message: `not applied yet: ${subjects(found)}` };
+    : { reason: first.reason, message: `not applied yet: ${subjectsOf(found)}` };
 }
 
 function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
@@ -103,7 +103,9 @@ function managed({ observed, verdicts }: OverridesReportInput): readonly Conditi
   if (observed === undefined) return [];
   const drifted = verdicts.filter((verdict) => verdict.reason === 'Drifted');
   const drift =
-    drifted.length === 0 ? 'they match the mirror sets' : `${subjects(drifted)} differ from the mirror sets`;
+    drifted.length === 0
+      ? 'they match the mirror sets'
+      : `${subjectsOf(drifted)} differ from the mirror sets`;
   const message = `${observed} manages the Deployments; Pullwright writes none of them; ${drift}`;
   return [
     {
@@ -113,13 +115,6 @@ function managed({ observed, verdicts }: OverridesReportInput): readonly Conditi
       message,
     },
   ];
-}
-
-function subjects(verdicts: readonly EntryStatus[]): string {
-  return someOf(
-    verdicts.map(({ subject }) => `"${subject}"`),
-    10,
-  );
 }
 
 /** One event per verdict that needs action; the engine sends each change once. */
