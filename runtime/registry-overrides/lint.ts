@@ -8,6 +8,7 @@ import {
   findRule,
   type MirrorIndex,
   type MirrorRule,
+  originText,
   type RuleOrigin,
 } from '../core/mirrors/resolve.ts';
 import { schemaFaults, schemaProblem } from './machine-config/admission.ts';
@@ -148,5 +149,5 @@ function mirrorProblems(
 }
 
 function describe(origin: RuleOrigin | undefined): string {
-  return origin === undefined ? 'another rule' : `${origin.kind}/${origin.name} ${origin.path}`;
+  return origin === undefined ? 'another rule' : originText(origin);
 }

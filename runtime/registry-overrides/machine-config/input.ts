@@ -178,12 +178,9 @@ function splitDepth(found: readonly Located[], twice: ReadonlySet<string>): numb
       places.set(id, parts);
       continue;
     }
-    const end = Math.max(parts.length, other.length);
-    for (let at = 0; at < end; at += 1)
-      if (parts[at] !== other[at]) {
-        depth = Math.min(depth ?? at, at);
-        break;
-      }
+    const [longer, shorter] = parts.length > other.length ? [parts, other] : [other, parts];
+    const at = longer.findIndex((part, index) => part !== shorter[index]);
+    if (at !== -1) depth = Math.min(depth ?? at, at);
   }
   return depth;
 }

@@ -9,7 +9,7 @@
 import { goQuote } from '../../core/go/text.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { PullFrom } from '../../core/mirrors/registries-conf.ts';
-import type { MirrorRule, RuleMirror, RuleOrigin } from '../../core/mirrors/resolve.ts';
+import { type MirrorRule, originText, type RuleMirror, type RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { recordOf, textOf } from '../../core/record.ts';
 
 // Merges several lists of mirrors for one source, in the order of the nodes' file.
@@ -30,10 +30,7 @@ export interface MergedOrder {
  */
 export function mergeOrders(source: string, lists: readonly (readonly string[])[]): MergedOrder {
   const counting = lists.filter((list) => list.some((mirror) => mirror !== source));
-  const [only] = counting;
-  // One list without repetition is already sorted.
-  const isChain = counting.length === 1 && only !== undefined && new Set(only).size === only.length;
-  const { order, conflict }: MergedOrder = isChain ? { order: only } : sorted(graphOf(source, counting));
+  const { order, conflict } = sorted(graphOf(source, counting));
   const mirrors = order.at(-1) === source ? order.slice(0, -1) : order;
   return conflict === undefined ? { order: mirrors } : { order: mirrors, conflict };
 }
@@ -301,8 +298,7 @@ export function entryFaults(entries: readonly SetEntry[]): readonly RegistriesFa
 
 function conflictOf(first: SetEntry, { source, policy, origin }: SetEntry): RegistriesFault {
   const text = `conflicting mirrorSourcePolicy is set for the same source ${goQuote(source)} in imagedigestmirrorsets, imagetagmirrorsets, or imagecontentsourcepolicies`;
-  const { kind, name, path } = first.origin;
-  const message = `sets ${policy} for "${source}", but ${kind}/${name} ${path} sets ${first.policy}: ${policyAdvice([first.origin, origin])}`;
+  const message = `sets ${policy} for "${source}", but ${originText(first.origin)} sets ${first.policy}: ${policyAdvice([first.origin, origin])}`;
   return { code: 'PolicyConflict', origin, text, message };
 }
 
@@ -408,5 +404,5 @@ export function problem(
   text: string,
   severity: MirrorProblem['severity'] = 'error',
 ): MirrorProblem {
-  return { severity, code, origin, message: `${origin.kind}/${origin.name} ${origin.path} ${text}` };
+  return { severity, code, origin, message: `${originText(origin)} ${text}` };
 }

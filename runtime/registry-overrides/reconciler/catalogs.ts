@@ -42,14 +42,7 @@ import { deploymentRef } from './deployments.ts';
 // The image of each catalog of a hosted cluster, from annotations and registries.
 // A look-up uses the current pull secret of its hosted cluster, so that the result holds for the nodes of that cluster.
 
-interface Chosen {
-  /** Known images by catalog name. */
-  readonly images: Readonly<Record<string, string>>;
-  /** Whether the annotations set them. */
-  readonly annotated: boolean;
-  readonly needs: readonly Lookup[];
-  readonly verdicts: readonly EntryStatus[];
-}
+type Chosen = Readonly<ReturnType<typeof lookUp>>;
 
 /** A look-up of an image, with the credentials that the nodes of the cluster have. */
 type LookupOf = (image: string) => Lookup;
@@ -97,7 +90,7 @@ function annotationOf(cluster: KubeObject, name: string): string {
 }
 
 /** Images by the results of look-ups so far. */
-function lookUp(reader: Reader, cluster: KubeObject, catalogs: readonly Catalog[], lookup: LookupOf): Chosen {
+function lookUp(reader: Reader, cluster: KubeObject, catalogs: readonly Catalog[], lookup: LookupOf) {
   const { overrides, ignored } = parseCatalogOverrides(annotationOf(cluster, IS_REGISTRY_OVERRIDES));
   const version = versionOf(cluster);
   const states = catalogs.map((catalog) => {
@@ -119,7 +112,9 @@ function lookUp(reader: Reader, cluster: KubeObject, catalogs: readonly Catalog[
     }),
   );
   return {
+    /** Known images by catalog name. */
     images,
+    /** Whether the annotations set them. */
     annotated: false,
     needs,
     verdicts: [...states.flatMap(({ verdicts }) => verdicts), ...odd],

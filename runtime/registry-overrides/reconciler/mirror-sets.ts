@@ -2,7 +2,7 @@
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
-import type { MirrorRule } from '../../core/mirrors/resolve.ts';
+import { type MirrorRule, originText } from '../../core/mirrors/resolve.ts';
 import { oncePer, remember, scalarText } from '../../core/record.ts';
 import type { Reader, Watch } from '../../engine/contract.ts';
 import {
@@ -157,8 +157,12 @@ function overridesOf(rules: readonly MirrorRule[], tagMirrors: boolean): Overrid
 }
 
 function problemVerdict({ severity, code, origin, message }: MirrorProblem): EntryStatus {
-  const subject = `${origin.kind}/${origin.name} ${origin.path}`;
-  return { subject, verdict: severity === 'error' ? 'Rejected' : 'Warning', reason: code, message };
+  return {
+    subject: originText(origin),
+    verdict: severity === 'error' ? 'Rejected' : 'Warning',
+    reason: code,
+    message,
+  };
 }
 
 /** Warns of the deprecated ImageContentSourcePolicy, which is merged with its successor. */
