@@ -192,11 +192,10 @@ function engineOptions(
   watch?: SecretWatch,
 ): Omit<EngineOptions, 'report' | 'publish'> {
   const { windowMs, nodeName } = options;
-  const monotonic = (): number => clock.monotonic();
   return {
     task: agentTask({
       ...options,
-      monotonic,
+      monotonic: () => clock.monotonic(),
       ...(watch === undefined ? {} : { watched: (name) => watch.read(name) }),
     }),
     folder,

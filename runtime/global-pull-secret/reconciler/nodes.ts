@@ -230,12 +230,8 @@ export interface NodeBehind {
   readonly why: string;
 }
 
-/** Sync state of the participating nodes. */
-export interface NodeTruth {
-  readonly nodes: number;
-  /** Sorted by name. */
-  readonly behind: readonly NodeBehind[];
-}
+/** Sync state of the participating nodes: their number, and those behind, sorted by name. */
+export type NodeTruth = NonNullable<ReturnType<typeof truthOf>>;
 
 /**
  * Evaluates the agent reports. Returns undefined without a source, without participating nodes, or when agents do not report.
@@ -248,7 +244,7 @@ export function truthOf(
   daemonSet: KubeObject | undefined,
   decisions: readonly NodeDecision[],
   source: PullSecret | undefined,
-): NodeTruth | undefined {
+) {
   const names = decisions
     .filter(({ eligible }) => eligible)
     .map(({ node }) => node)

@@ -264,26 +264,15 @@ export function gitVerdicts(
   const labels = daemonSet?.metadata.labels ?? {};
   if (labels['app.kubernetes.io/part-of'] !== 'pullwright' || labels[OWNER_LABEL] !== undefined) return [];
   const subject = `DaemonSet ${NAMES.namespace}/${NAMES.syncer}`;
-  const says = (reason: string, message: string): EntryStatus => ({
-    subject,
-    verdict: 'Warning',
-    reason,
-    message,
-  });
-  if (observed?.reason === 'Observing')
-    return [
-      says(
-        'GitOverwrites',
-        'has the labels of a rendered tree, and HyperShift manages it too: if a GitOps tool still applies it, set mode "observe" in the fleet, so that the two do not overwrite each other',
-      ),
-    ];
+  if (observed?.reason === 'Observing') {
+    const message =
+      'has the labels of a rendered tree, and HyperShift manages it too: if a GitOps tool still applies it, set mode "observe" in the fleet, so that the two do not overwrite each other';
+    return [{ subject, verdict: 'Warning', reason: 'GitOverwrites', message }];
+  }
   if (delivery === 'gitops' || observed !== undefined) return [];
-  return [
-    says(
-      'LeftInGit',
-      'was applied from git, where it is no longer rendered, so it is never updated: prune it with the GitOps tool, or delete it; it is then recreated',
-    ),
-  ];
+  const message =
+    'was applied from git, where it is no longer rendered, so it is never updated: prune it with the GitOps tool, or delete it; it is then recreated';
+  return [{ subject, verdict: 'Warning', reason: 'LeftInGit', message }];
 }
 
 // Whether HyperShift's operator manages any of these objects, in which case the reconciler only observes.

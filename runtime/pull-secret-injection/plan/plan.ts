@@ -169,10 +169,6 @@ export const NOT_MIRROR: { readonly name: string; readonly expression: string } 
   expression: `!('${MIRROR_ANNOTATION}' in object.metadata.?annotations.orValue({}))`,
 };
 
-interface MatchExpressions {
-  readonly matchExpressions: readonly LabelRequirement[];
-}
-
 /**
  * Returns the namespace and object selectors.
  *
@@ -183,7 +179,7 @@ export function podSelectors(
   excluded: readonly string[],
   only: readonly string[] = [],
   more: readonly LabelRequirement[] = [],
-): { readonly namespaceSelector: MatchExpressions; readonly objectSelector: MatchExpressions } {
+) {
   const notFalse: LabelRequirement = { key: INJECT_LABEL, operator: 'NotIn', values: ['false'] };
   const byName = (operator: 'In' | 'NotIn', names: readonly string[]): readonly LabelRequirement[] =>
     names.length === 0 ? [] : [{ key: NAMESPACE_NAME_LABEL, operator, values: names.toSorted() }];

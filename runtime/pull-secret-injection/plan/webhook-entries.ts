@@ -3,7 +3,6 @@
  * injection changes. Each distinct namespaceSelector has its own entry. The rendered entry is the template of the others and
  * matches no pod.
  */
-import type { LabelRequirement } from '../../core/kubernetes/label-selector.ts';
 import { allOf, type InjectionPlan, MAX_EXPRESSION, podsTerm, requirementTerm } from './plan.ts';
 
 /** Name of the rendered entry. */
@@ -19,13 +18,6 @@ export interface Hook {
   readonly clientConfig?: { readonly caBundle?: string };
   readonly namespaceSelector?: { readonly matchExpressions?: readonly unknown[] };
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
-}
-
-/** A profile or SidecarSet: namespace requirements, CEL condition on the pod labels `l`, and injected names. */
-interface Adder {
-  readonly namespaces: readonly LabelRequirement[];
-  readonly condition: string;
-  readonly names: readonly string[];
 }
 
 /** Returns the desired `webhooks`, with foreign entries kept; undefined if the rendered entry is missing. */
@@ -75,13 +67,16 @@ function groupsOf(plan: InjectionPlan): readonly (readonly Adder[])[] {
   return [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group);
 }
 
-function addersOf({ profiles, sidecarSets, withoutContainers }: InjectionPlan): readonly Adder[] {
-  const ofProfiles = profiles.map(({ selector, namespaceSelector, secrets }): Adder => {
+type Adder = ReturnType<typeof addersOf>[number];
+
+/** Profiles and SidecarSets: namespace requirements, CEL condition on the pod labels `l`, and injected names. */
+function addersOf({ profiles, sidecarSets, withoutContainers }: InjectionPlan) {
+  const ofProfiles = profiles.map(({ selector, namespaceSelector, secrets }) => {
     const condition = allOf(selector.map((one) => requirementTerm(one, 'l')));
     return { namespaces: namespaceSelector, condition, names: secrets.map(({ name }) => name) };
   });
   if (!withoutContainers && !sidecarSets.some(({ containers }) => containers > 0)) return ofProfiles;
-  const ofSets = sidecarSets.flatMap((set): readonly Adder[] => {
+  const ofSets = sidecarSets.flatMap((set) => {
     const { selector, namespaceSelector: namespaces, imagePullSecrets: names } = set;
     if (!selector.ok || selector.requirements.length === 0 || namespaces?.ok === false) return [];
     return [{ namespaces: namespaces?.requirements ?? [], condition: podsTerm(set, 'l'), names }];

@@ -136,14 +136,6 @@ function reportOf(
 /** On a profile or SidecarSet: hash of the confirmed removal. */
 const CONFIRM_ANNOTATION = 'pullwright.dev/confirm-removal';
 
-/** Pending removal of copies of one profile or SidecarSet. */
-interface Removal {
-  /** Number of current copies, including those to be removed. */
-  readonly all: number;
-  /** Copies to be removed, as `namespace/name`. */
-  readonly gone: readonly string[];
-}
-
 /** Condition type while a removal is held or confirmed. */
 export const REMOVAL_HELD = 'RemovalHeld';
 
@@ -232,23 +224,18 @@ interface Memory {
   counted?: {
     readonly distribution: Distribution;
     readonly at: number;
-    readonly removals: ReadonlyMap<string, Removal>;
+    readonly removals: ReturnType<typeof count>;
   };
   /** By profile or SidecarSet: copies that were removed recently without a confirmation, and when. */
   readonly lately: Map<string, Map<string, number>>;
 }
 
-const memories: (options: InjectionOptions) => Map<string, Memory> = oncePer(() => new Map());
-
-function memoryOf({ scope }: Reader, options: InjectionOptions): Memory {
-  const byScope = memories(options);
-  const memory = byScope.get(scope.name) ?? { lately: new Map() };
-  byScope.set(scope.name, memory);
-  return memory;
-}
+const memoryOf = oncePer((_options: InjectionOptions) =>
+  oncePer((_scope: Reader['scope']): Memory => ({ lately: new Map() })),
+);
 
 function goneLately(reader: Reader, bringer: KubeObject, options: InjectionOptions): Map<string, number> {
-  const { lately } = memoryOf(reader, options);
+  const { lately } = memoryOf(options)(reader.scope);
   const now = reader.now.getTime();
   for (const [one, gone] of lately) {
     for (const [copy, at] of gone) if (Math.abs(now - at) >= ONE_CHANGE_MS) gone.delete(copy);
@@ -265,8 +252,8 @@ function idOf({ metadata }: SecretObject): string {
 }
 
 /** Pending removals by profile. Every removed copy needs them, so they are cached briefly, and until profiles change. */
-function removalsIn(reader: Reader, options: InjectionOptions): ReadonlyMap<string, Removal> {
-  const memory = memoryOf(reader, options);
+function removalsIn(reader: Reader, options: InjectionOptions) {
+  const memory = memoryOf(options)(reader.scope);
   const distribution = distributionIn(reader);
   const at = reader.now.getTime();
   const { counted: before } = memory;
@@ -278,7 +265,8 @@ function removalsIn(reader: Reader, options: InjectionOptions): ReadonlyMap<stri
   return removals;
 }
 
-function count(context: Omit<CopyContext, 'namespace'>): ReadonlyMap<string, Removal> {
+/** By profile or SidecarSet: the number of its copies, and those of them to be removed, as `namespace/name`. */
+function count(context: Omit<CopyContext, 'namespace'>) {
   const namespaces = context.reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
   const found = new Map<string, { all: number; gone: string[] }>();
   for (const namespace of namespaces) {

@@ -15,7 +15,7 @@ import { reportPullStatus } from '../../engine/pull-status.ts';
 import type { PullSecretProfile } from '../kinds/profile.ts';
 import type { SidecarSet } from '../kinds/sidecar-set.ts';
 import { type InjectionOptions, isSkipped, RECONCILER_NAME } from '../options.ts';
-import { type InjectionPlan, mergeImagePullSecrets, planInjection, WEBHOOK_NAME } from '../plan/plan.ts';
+import { type InjectionPlan, planInjection, WEBHOOK_NAME } from '../plan/plan.ts';
 import { hooksIn, isMirrored, policyObjects, policyVersion, renderedHook, WEBHOOK } from './admission.ts';
 import {
   isTerminating,
@@ -28,10 +28,11 @@ import {
 
 // Reports whether new pods get names, as observed in the cluster rather than configured.
 
-export const ENDPOINT_SLICES: { readonly apiVersion: string; readonly kind: string } = {
+export const ENDPOINT_SLICES = {
+  role: 'hosted',
   apiVersion: 'discovery.k8s.io/v1',
   kind: 'EndpointSlice',
-};
+} as const;
 /** Label of the EndpointSlices of a Service. */
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 
@@ -81,10 +82,10 @@ function webhookState(reader: Reader): InjectionState {
       'WebhookUntrusted',
       `MutatingWebhookConfiguration "${WEBHOOK_NAME}" has no caBundle: the API server cannot trust the webhook; check its certificate source`,
     );
-  if (!reader.serves({ role: 'hosted', ...ENDPOINT_SLICES }))
+  if (!reader.serves(ENDPOINT_SLICES))
     return unknown('WebhookNotSeen', 'Cannot check whether the webhook responds: EndpointSlices are unknown');
   const endpoints = reader
-    .list({ role: 'hosted', ...ENDPOINT_SLICES })
+    .list(ENDPOINT_SLICES)
     .flatMap((slice) => recordsIn(slice['endpoints']))
     .map((endpoint) => valueAt(endpoint, 'conditions.ready'));
   // An endpoint without the condition counts as ready, as for kube-proxy.
@@ -203,14 +204,11 @@ function previewOf(reader: Reader, { pod, missing }: UninjectedPod): readonly Ap
   const account = reader.get({ ...SERVICE_ACCOUNT, namespace, name: accountOf(pod) });
   // The API server copies the ServiceAccount's list into a pod without a list, before any injection.
   const own = listed.length > 0 ? listed : listedPullSecrets(account);
-  const { merged } = mergeImagePullSecrets(
-    own.map((secret) => ({ name: secret })),
-    missing,
-  );
+  const merged = new Set([...own, ...missing]);
   return [
     {
       part: { role: 'hosted', apiVersion: 'v1', kind: 'Pod', namespace, name, uid },
-      fields: { spec: { imagePullSecrets: merged.map((secret) => ({ name: secret })) } },
+      fields: { spec: { imagePullSecrets: Array.from(merged, (secret) => ({ name: secret })) } },
     },
   ];
 }

@@ -105,7 +105,6 @@ function webhookReads({ ownNamespace }: InjectionOptions): readonly Watch[] {
   return [
     WEBHOOK,
     {
-      role: 'hosted',
       ...ENDPOINT_SLICES,
       namespace: ownNamespace,
       labelSelector: `${SERVICE_NAME_LABEL}=${WEBHOOK_NAME}`,
