@@ -14,6 +14,7 @@ import { dashboardObjects } from './shared/dashboards.ts';
 import { ObjectGroup } from './shared/group.ts';
 import { RUNBOOKS, runbookFile, withRunbooks } from './shared/monitoring.ts';
 import {
+  distinct,
   hostedAccountObjects,
   type ReconcilerSettings,
   reconcilerMonitoring,
@@ -23,7 +24,6 @@ import {
 import {
   type ChartSystem,
   type Delivery,
-  type HostedCluster,
   hostedName,
   type ReconcilerPart,
   type SystemPart,
@@ -35,25 +35,20 @@ export function renderFleet(fleet: Fleet): {
   readonly tree: ManifestTree;
   readonly clusters: readonly RenderedCluster[];
 } {
-  const tree = new Map<string, string>();
-  const add = (part: ManifestTree): void => {
-    for (const [path, text] of part) tree.set(path, text);
-  };
-  const clusters = fleet.clusters.map((cluster) => {
-    const rendered = renderCluster(fleet, cluster);
+  const clusters = fleet.clusters.map((cluster) => renderCluster(fleet, cluster));
+  const trees = clusters
     // With `delivery: reconciler`, a hosted cluster has no objects in git and no folder.
-    if (rendered.objects.length > 0)
-      add(renderTree(rendered.objects, { folder: rendered.path, kept: rendered.kept }));
-    return rendered;
-  });
-  if (fleet.gitops !== undefined)
-    add(renderTree(gitopsObjects(fleet.gitops, clusters, fleet), { folder: '_gitops', flat: true }));
-  return { tree, clusters };
+    .filter(({ objects }) => objects.length > 0)
+    .map(({ objects, path, kept }) => renderTree(objects, { folder: path, kept }));
+  const gitops = fleet.gitops === undefined ? [] : gitopsObjects(fleet.gitops, clusters, fleet);
+  const all = [...trees, renderTree(gitops, { folder: '_gitops', flat: true })];
+  return { tree: new Map(all.flatMap((tree) => [...tree])), clusters };
 }
 
 /** Renders the objects of one cluster. */
 export function renderCluster(fleet: Fleet, cluster: FleetCluster): RenderedCluster {
   const chart = clusterChart(fleet, cluster);
+  // Two systems may render the same object, such as a shared namespace.
   const objects = distinct(chart.toJson() as readonly KubeObject[]);
   return {
     name: cluster.context.name,
@@ -61,11 +56,6 @@ export function renderCluster(fleet: Fleet, cluster: FleetCluster): RenderedClus
     objects: withSyncWaves(objects, fleet.gitops),
     kept: cluster.sections.flatMap(({ system, config }) => system.files?.(config, cluster.context) ?? []),
   };
-}
-
-/** Removes duplicates: two systems may render the same object, such as a shared namespace. */
-function distinct(objects: readonly KubeObject[]): readonly KubeObject[] {
-  return [...new Map(objects.map((object) => [JSON.stringify(object), object])).values()];
 }
 
 /**
@@ -149,10 +139,7 @@ function alertsOf(
   return { name: 'monitoring', objects: objects.map((object) => withRunbooks(object, runbooks, fileOf)) };
 }
 
-function hostedParts({
-  context,
-  sections,
-}: FleetCluster): readonly Pick<ReconcilerPart, 'name' | 'access'>[] {
+function hostedParts({ context, sections }: FleetCluster) {
   return sections.flatMap(({ system, config }) => {
     const access = system.hostedAccess?.(config, context) ?? [];
     return access.length === 0 ? [] : [{ name: system.name, access }];
@@ -184,22 +171,12 @@ function managementParts(fleet: Fleet, management: FleetCluster): readonly Recon
     // Management-only rendering uses the cluster's own section.
     if (served.length === 0 && !management.context.discovery && system.kinds.includes('hosted')) return [];
     const parts = partOf(system, system.managementReconciler?.(management.context, served, own?.config));
-    return parts.map((part) => ({ ...part, options: { ...onlyOf(management, served), ...part.options } }));
+    // Without discovery, the account has no rights in clusters without the section, so their readiness would never succeed.
+    const only = management.context.discovery
+      ? {}
+      : { only: served.map(({ cluster }) => hostedName(cluster)) };
+    return parts.map((part) => ({ ...part, options: { ...only, ...part.options } }));
   });
-}
-
-/**
- * Without discovery, limits a system to the clusters with its section. The account has no rights in other clusters, so their
- * readiness would never succeed.
- */
-function onlyOf(
-  management: FleetCluster,
-  served: readonly { readonly cluster: HostedCluster }[],
-): { readonly only?: readonly string[] } {
-  if (management.context.discovery) return {};
-  return {
-    only: served.map(({ cluster }) => hostedName(cluster)),
-  };
 }
 
 // The reconciler of a stand-alone cluster as a construct.

@@ -98,8 +98,8 @@ export function unknownField(key: string, known: readonly string[]): string {
 export function suggestion(word: string, known: readonly string[]): string {
   const near = nearWord(word, known);
   return near === undefined
-    ? `expected one of ${known.map(quote).join(', ')}`
-    : `did you mean ${quote(near)}?`;
+    ? `expected one of ${known.map((one) => JSON.stringify(one)).join(', ')}`
+    : `did you mean ${JSON.stringify(near)}?`;
 }
 
 const CREDENTIAL_FIELDS: ReadonlySet<string> = new Set([
@@ -146,7 +146,7 @@ function wantedOf(issue: z.core.$ZodIssue, value: unknown): string {
 function nearValue(value: string, values: readonly unknown[]): string {
   const words = values.filter((one): one is string => typeof one === 'string');
   const near = nearWord(value, words);
-  return near === undefined ? '' : `: did you mean ${quote(near)}?`;
+  return near === undefined ? '' : `: did you mean ${JSON.stringify(near)}?`;
 }
 
 const ARTICLES: Readonly<Record<string, string>> = {
@@ -170,7 +170,7 @@ function shown(value: unknown, path: readonly PropertyKey[]): string {
     ),
   );
   if (typeof value === 'string')
-    return hidden || value.length > 80 ? `a string of ${value.length} characters` : quote(value);
+    return hidden || value.length > 80 ? `a string of ${value.length} characters` : JSON.stringify(value);
   return typeof value === 'number' || typeof value === 'boolean' ? `${value}` : `a ${typeof value}`;
 }
 
@@ -180,8 +180,4 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
       typeof node === 'object' && node !== null ? (node as Record<PropertyKey, unknown>)[part] : undefined,
     value,
   );
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text);
 }

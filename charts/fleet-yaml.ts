@@ -29,39 +29,34 @@ export interface FleetYaml {
  */
 export function readFleetYaml(text: string): FleetYaml {
   const lines = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: lines, uniqueKeys: false, logLevel: 'error' });
+  const documents: readonly Document[] = parseAllDocuments(text, {
+    lineCounter: lines,
+    uniqueKeys: false,
+    logLevel: 'error',
+  });
+  const [document, second] = documents;
   const at = (offset: number): { line: number; column: number } => {
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
-  const locate =
-    (document: Document | undefined) =>
-    (problem: FleetProblem): LocatedProblem => ({ ...problem, ...at(offsetOf(document, problem.path)) });
-  if (!Array.isArray(documents) || documents.length === 0)
-    return {
-      value: undefined,
-      problems: [{ path: [], text: 'the file is empty' }],
-      locate: locate(undefined),
-    };
-  const [document, second] = documents as unknown as readonly [Document, Document | undefined];
-  const problems: LocatedProblem[] = [
-    ...document.errors.map((error) => ({ path: [], text: fleetMistake(error), ...at(error.pos[0]) })),
-    ...yamlExcesses(document).repeatedKeys.map(([start]) => ({
-      path: [],
-      text: REPEATED,
-      ...at(start),
-    })),
+  const locate = (problem: FleetProblem): LocatedProblem => ({
+    ...problem,
+    ...at(offsetOf(document, problem.path)),
+  });
+  if (document === undefined)
+    return { value: undefined, problems: [{ path: [], text: 'the file is empty' }], locate };
+  const found = (text: string, offset: number): LocatedProblem => ({ path: [], text, ...at(offset) });
+  const problems = [
+    ...document.errors.map((error) => found(fleetMistake(error), error.pos[0])),
+    ...yamlExcesses(document).repeatedKeys.map(([start]) => found('duplicate key', start)),
+    ...(second === undefined
+      ? []
+      : [found(`the file has ${documents.length} documents, expected one`, startOf(second))]),
   ];
-  if (second !== undefined)
-    problems.push({
-      path: [],
-      text: `the file has ${documents.length} documents, expected one`,
-      ...at(second.range?.[0] ?? 0),
-    });
-  return { ...valueOf(document, problems), locate: locate(document) };
+  return { ...valueOf(document, problems), locate };
 }
 
-function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml, 'value' | 'problems'> {
+function valueOf(document: Document, problems: readonly LocatedProblem[]): Omit<FleetYaml, 'locate'> {
   // The document is readable despite a duplicate key. Other syntax errors would only cause follow-up errors.
   if (document.errors.length > 0) return { value: undefined, problems };
   const tooMany = {
@@ -75,8 +70,6 @@ function valueOf(document: Document, problems: LocatedProblem[]): Pick<FleetYaml
     return tooMany;
   }
 }
-
-const REPEATED = 'duplicate key';
 
 function fleetMistake(error: { readonly code: string; readonly message: string }): string {
   if (error.code === 'TAB_AS_INDENT') return 'a tab as indentation, expected spaces';
@@ -96,7 +89,7 @@ function offsetOf(document: Document | undefined, path: FieldPath): number {
   return offset;
 }
 
-function stepInto(node: unknown, part: string | number): { node: unknown; offset: number } | undefined {
+function stepInto(node: unknown, part: string | number) {
   if (isSeq(node)) {
     const item = node.items[Number(part)];
     return item === undefined ? undefined : { node: item, offset: startOf(item) };

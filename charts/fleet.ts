@@ -19,10 +19,15 @@ import {
   fleetSchema,
   type GitOpsInput,
 } from './fleet-schema.ts';
-import { readFleetYaml } from './fleet-yaml.ts';
-import { ADMIN_KUBECONFIG, OWN_KUBECONFIG, type ReconcilerSettings } from './shared/reconciler.ts';
+import { type FleetYaml, readFleetYaml } from './fleet-yaml.ts';
+import { ADMIN_KUBECONFIG, OWN_KUBECONFIG } from './shared/reconciler.ts';
 import type { ChartSystem, ClusterContext, HostedCluster } from './shared/system.ts';
 import { SYSTEMS } from './systems.ts';
+
+type Tops = readonly ClusterTop[];
+type Problems = readonly FleetProblem[];
+/** The sections of each cluster. */
+type Sections = readonly (readonly Section[])[];
 
 /** A problem at a field of a cluster. */
 function of(index: number, path: FieldPath, text: string): FleetProblem {
@@ -32,28 +37,19 @@ function of(index: number, path: FieldPath, text: string): FleetProblem {
 // Problems of hosted clusters in combination with the management cluster that runs their reconciler.
 
 /** HyperShift's own kubeconfig belongs to an administrator, not to an account that policies may name. */
-function accountMistakes(
-  tops: readonly ClusterTop[],
-  defaults: ReconcilerSettings | undefined,
-  cluster: ClusterTop,
-  index: number,
-): readonly FleetProblem[] {
-  if (cluster.kind !== 'hosted') return [];
+function accountMistakes(tops: Tops, { defaults }: FleetTop, cluster: ClusterTop, index: number): Problems {
   const management = tops.find(({ name, kind }) => kind === 'management' && name === cluster.management);
-  const secret = management?.reconciler?.kubeconfigSecret ?? defaults?.kubeconfigSecret;
-  if (cluster.hostedCluster?.serviceAccount === undefined || management === undefined) return [];
-  if (secret !== ADMIN_KUBECONFIG) return [];
+  if (cluster.kind !== 'hosted' || management === undefined) return [];
+  const secret = management.reconciler?.kubeconfigSecret ?? defaults?.reconciler?.kubeconfigSecret;
+  if (cluster.hostedCluster?.serviceAccount === undefined || secret !== ADMIN_KUBECONFIG) return [];
   const text = `the reconciler of "${management.name}" uses Secret admin-kubeconfig, which is system:admin: set reconciler.kubeconfigSecret there to a Secret with the kubeconfig of this account`;
   return [of(index, ['hostedCluster', 'serviceAccount'], text)];
 }
 
 /** Warns when a reconciler has no kubeconfig for its hosted clusters: HyperShift creates only an administrator's. */
-function hostedWarnings(
-  tops: readonly ClusterTop[],
-  defaults: ReconcilerSettings | undefined,
-): readonly FleetProblem[] {
+function hostedWarnings(tops: Tops, { defaults }: FleetTop): Problems {
   return tops.flatMap((cluster, index) => {
-    const secret = cluster.reconciler?.kubeconfigSecret ?? defaults?.kubeconfigSecret;
+    const secret = cluster.reconciler?.kubeconfigSecret ?? defaults?.reconciler?.kubeconfigSecret;
     const serves = cluster.discovery === true || tops.some(({ management }) => management === cluster.name);
     if (cluster.kind !== 'management' || secret !== undefined || !serves) return [];
     const text = `without it the reconciler uses Secret ${OWN_KUBECONFIG} for hosted clusters, which HyperShift does not create: create it for hostedCluster.serviceAccount and set its name here, or set ${ADMIN_KUBECONFIG} to use system:admin`;
@@ -62,14 +58,9 @@ function hostedWarnings(
 }
 
 /** Reports hosted clusters with different values of options that one reconciler shares. */
-function rivals(
-  tops: readonly ClusterTop[],
-  sections: readonly (readonly Section[])[],
-  { kind, management }: ClusterTop,
-  index: number,
-): readonly FleetProblem[] {
+function rivals(tops: Tops, sections: Sections, { kind, management }: ClusterTop, index: number): Problems {
   if (kind !== 'hosted') return [];
-  return (sections[index] ?? []).flatMap(({ system, config }): readonly FleetProblem[] => {
+  return (sections[index] ?? []).flatMap(({ system, config }): Problems => {
     const wanted = system.shared?.(config);
     if (wanted === undefined) return [];
     const sameIn = (at: number): Section | undefined => sections[at]?.find((one) => one.system === system);
@@ -94,10 +85,7 @@ function rivals(
 // Problems across the clusters of a fleet. Total: accepts clusters of any shape, because they are not yet validated.
 
 /** Duplicate names and folders, and dangling references. */
-function fleetMistakes(
-  clusters: readonly ClusterTop[],
-  gitops: GitOpsInput | undefined,
-): readonly FleetProblem[] {
+function fleetMistakes(clusters: Tops, gitops: GitOpsInput | undefined): Problems {
   return [
     ...twice(clusters, 'name', ({ name }) => name),
     // Clusters with the same name also share a folder; only the name is reported.
@@ -132,32 +120,18 @@ function destinationOf({ kind, delivery, destination }: ClusterTop, tool: GitOps
 }
 
 /** Reports each cluster that repeats the value of an earlier one. Non-string values are reported by the schema. */
-function twice(
-  clusters: readonly ClusterTop[],
-  field: 'name' | 'path' | 'hostedCluster' | 'destination',
-  valueOf: (cluster: ClusterTop) => unknown,
-): readonly FleetProblem[] {
-  const first = new Map<unknown, number>();
-  return clusters.flatMap((cluster, index) => {
-    const value = valueOf(cluster);
-    if (typeof value !== 'string') return [];
-    const before = first.get(value);
-    if (before === undefined) {
-      first.set(value, index);
-      return [];
-    }
-    return [
-      of(
-        index,
-        [field],
-        `${JSON.stringify(value)} is also the ${field} of clusters[${before}], expected another`,
-      ),
-    ];
+function twice(clusters: Tops, field: keyof ClusterTop, valueOf: (cluster: ClusterTop) => unknown): Problems {
+  const values = clusters.map(valueOf);
+  return values.flatMap((value, index) => {
+    const first = values.indexOf(value);
+    if (typeof value !== 'string' || first === index) return [];
+    const text = `${JSON.stringify(value)} is also the ${field} of clusters[${first}], expected another`;
+    return [of(index, [field], text)];
   });
 }
 
 /** Reports a folder inside another cluster's folder: the GitOps tool would sync it as a part of that cluster. */
-function nested(clusters: readonly ClusterTop[]): readonly FleetProblem[] {
+function nested(clusters: Tops): Problems {
   const paths: readonly unknown[] = clusters.map(({ path, name }) => path ?? name);
   const folders = paths.map((path) => `${typeof path === 'string' ? path : '/'}/`);
   return paths.flatMap((path, index) => {
@@ -171,12 +145,7 @@ function nested(clusters: readonly ClusterTop[]): readonly FleetProblem[] {
   });
 }
 
-function referenceMistakes(
-  clusters: readonly ClusterTop[],
-  cluster: ClusterTop,
-  index: number,
-): readonly FleetProblem[] {
-  const { kind, management } = cluster;
+function referenceMistakes(clusters: Tops, { kind, management }: ClusterTop, index: number): Problems {
   if (kind !== 'hosted') return [];
   // The schema reports a missing or non-string name.
   const known = clusters
@@ -198,7 +167,7 @@ function referenceMistakes(
  * With the credential provider, pods may pull with any pull secret of their namespace. `verify` must be allowed to list them,
  * or every report is `Incomplete`.
  */
-function pairWarnings(sections: readonly (readonly Section[])[]): readonly FleetProblem[] {
+function pairWarnings(sections: Sections): Problems {
   return sections.flatMap((own, index) => {
     const verify = own.find(({ system }) => system.name === 'verify')?.config as
       | { readonly namespaceSecrets: boolean; readonly secretNames?: readonly string[] }
@@ -231,19 +200,14 @@ interface SectionPlace {
 
 /** Returns the valid sections and appends problems to `found`. */
 function readSections(place: SectionPlace, found: FleetProblem[]): readonly Section[] {
-  const own = recordOf(place.cluster.systems);
-  const written = [...Object.keys(place.defaults), ...Object.keys(own)];
+  const written = { ...place.defaults, ...recordOf(place.cluster.systems) };
+  const known = SYSTEMS.map(({ name }) => name);
   // In SYSTEMS order, so that the output does not depend on the order in the file.
-  const known = SYSTEMS.map(({ name }) => name).filter((name) => written.includes(name));
-  return [...new Set([...known, ...written])].flatMap((name) => {
-    const value = name in own ? own[name] : place.defaults[name];
-    const system = SYSTEMS.find((one) => one.name === name);
-    if (system === undefined) {
-      const known = SYSTEMS.map((one) => one.name);
-      found.push({ path: originOf([name], place), text: `unknown system, ${suggestion(name, known)}` });
-    }
-    return system === undefined || value === false ? [] : readSection(system, place, found);
-  });
+  const enabled = SYSTEMS.filter(({ name }) => name in written && written[name] !== false);
+  const sections = enabled.flatMap((system) => readSection(system, place, found));
+  for (const name of Object.keys(written).filter((one) => !known.includes(one)))
+    found.push({ path: originOf([name], place), text: `unknown system, ${suggestion(name, known)}` });
+  return sections;
 }
 
 function readSection(system: ChartSystem, place: SectionPlace, found: FleetProblem[]): readonly Section[] {
@@ -264,11 +228,11 @@ function readSection(system: ChartSystem, place: SectionPlace, found: FleetProbl
 
 /** Problems or warnings of a system in combination with the cluster. */
 function sectionMistakes(
+  kind: 'check' | 'warnings',
   sections: readonly Section[],
   context: ClusterContext,
   place: SectionPlace,
-  kind: 'check' | 'warnings' = 'check',
-): readonly FleetProblem[] {
+): Problems {
   return sections.flatMap(({ system, config }) =>
     (system[kind]?.(config, context) ?? []).flatMap(({ path, text, ownOnly = false }) => {
       const origin = originOf([system.name, ...path], place);
@@ -355,12 +319,7 @@ export function parseFleet(text: string, source = 'fleet.yaml'): Fleet {
   return resolve(yaml.value, source, yaml);
 }
 
-interface Source {
-  readonly problems: readonly LocatedProblem[];
-  locate(problem: FleetProblem): LocatedProblem;
-}
-
-function resolve(input: unknown, source: string, from: Source): Fleet {
+function resolve(input: unknown, source: string, from: Omit<FleetYaml, 'value'>): Fleet {
   const found: FleetProblem[] = [];
   const warnings: FleetProblem[] = [];
   const top = check(fleetSchema, input, []);
@@ -378,15 +337,14 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
     index,
   }));
   const sections = places.map((place) => readSections(place, found));
-  const settings = raw.defaults?.reconciler;
-  warnings.push(...hostedWarnings(tops, settings), ...pairWarnings(sections));
+  warnings.push(...hostedWarnings(tops, raw), ...pairWarnings(sections));
   const clusters = places.map((place) => {
     const { cluster, index } = place;
     const own = sections[index] ?? [];
-    found.push(...accountMistakes(tops, settings, cluster, index), ...rivals(tops, sections, cluster, index));
+    found.push(...accountMistakes(tops, raw, cluster, index), ...rivals(tops, sections, cluster, index));
     const context = contextOf(raw, tops, cluster);
-    found.push(...sectionMistakes(own, context, place));
-    warnings.push(...sectionMistakes(own, context, place, 'warnings'));
+    found.push(...sectionMistakes('check', own, context, place));
+    warnings.push(...sectionMistakes('warnings', own, context, place));
     return { context, path: cluster.path ?? cluster.name, input: merged(raw, cluster), sections: own };
   });
   const problems = [...from.problems, ...unique(found.map((problem) => from.locate(problem)))];
@@ -394,8 +352,7 @@ function resolve(input: unknown, source: string, from: Source): Fleet {
   return {
     clusters,
     warnings: unique(warnings.map((problem) => from.locate(problem))),
-    ...(raw.gitops === undefined ? {} : { gitops: raw.gitops }),
-    ...(raw.runbooks === undefined ? {} : { runbooks: trimEndOf(raw.runbooks, '/') }),
+    ...defined({ gitops: raw.gitops, runbooks: raw.runbooks && trimEndOf(raw.runbooks, '/') }),
   };
 }
 
@@ -416,7 +373,7 @@ function merged(fleet: FleetTop, cluster: ClusterTop): ClusterTop {
   return { ...defined({ monitoring, dashboards }), ...cluster, reconciler: settings };
 }
 
-function contextOf(fleet: FleetTop, tops: readonly ClusterTop[], cluster: ClusterTop): ClusterContext {
+function contextOf(fleet: FleetTop, tops: Tops, cluster: ClusterTop): ClusterContext {
   const { kind = 'standalone', discovery = false, hostedCluster } = cluster;
   const network = { ...fleet.defaults?.network, ...cluster.network };
   // Total: the value may have any type.
@@ -428,7 +385,7 @@ function contextOf(fleet: FleetTop, tops: readonly ClusterTop[], cluster: Cluste
     discovery,
     ...(isManagement && Array.isArray(shards) ? { shards: [...new Set(shards)] } : {}),
     ...(Object.keys(network).length === 0 ? {} : { network }),
-    ...(hostedCluster?.serviceAccount === undefined ? {} : { account: hostedCluster.serviceAccount }),
+    ...defined({ account: hostedCluster?.serviceAccount }),
     hosted: tops
       .filter((one) => isManagement && one.kind === 'hosted' && one.management === cluster.name)
       .map((one) => hostedOf(fleet, one)),
@@ -445,17 +402,13 @@ function hostedOf(fleet: FleetTop, cluster: ClusterTop): HostedCluster {
 }
 
 /** Common fields: the cluster's value, else the fleet's. */
-function commonOf(
-  fleet: FleetTop,
-  cluster: ClusterTop,
-): Pick<ClusterContext, 'name' | 'delivery' | 'namespace' | 'image' | 'imagePullSecrets'> {
-  const imagePullSecrets = cluster.imagePullSecrets ?? fleet.imagePullSecrets;
+function commonOf(fleet: FleetTop, cluster: ClusterTop) {
   return {
     name: cluster.name,
     delivery: cluster.delivery ?? (cluster.kind === 'management' ? 'reconciler' : 'gitops'),
     namespace: cluster.namespace ?? fleet.namespace ?? OWN_NAMESPACE,
     image: cluster.image ?? fleet.image,
-    ...(imagePullSecrets === undefined ? {} : { imagePullSecrets }),
+    ...defined({ imagePullSecrets: cluster.imagePullSecrets ?? fleet.imagePullSecrets }),
   };
 }
 

@@ -34,7 +34,8 @@ import {
   type KubeObject,
   pathPart,
 } from '../runtime/core/kubernetes/object.ts';
-import { counted } from '../runtime/core/text.ts';
+import { isRecord } from '../runtime/core/record.ts';
+import { counted, someOf } from '../runtime/core/text.ts';
 import { toYaml } from '../runtime/kube/yaml.ts';
 import { replaceFile } from '../runtime/node/atomic-file.ts';
 
@@ -75,10 +76,10 @@ export function renderTree(objects: readonly KubeObject[], options: TreeOptions 
     owners.set(path, object);
     files.set(path, yamlOf(object));
   }
-  for (const [path, text] of kustomizations([...files.keys(), ...(options.kept ?? [])]))
+  for (const [path, text] of kustomizations(new Set([...files.keys(), ...(options.kept ?? [])])))
     files.set(path, text);
   const prefix = options.folder === undefined || options.folder === '.' ? '' : `${options.folder}/`;
-  return new Map([...files].map(([path, text]): [string, string] => [prefix + path, text]).sort(byPath));
+  return new Map([...files.keys()].sort().map((path) => [prefix + path, files.get(path) ?? '']));
 }
 
 /**
@@ -160,36 +161,23 @@ function escaped(character: string): string {
 const MAX_FILE_NAME = 240;
 
 /** One kustomization for the base, one for the CRDs, one per overlay. */
-function kustomizations(paths: readonly string[]): readonly (readonly [string, string])[] {
-  const folders = new Map<string, Set<string>>();
-  const add = (folder: string, resource: string): void => {
-    const resources = folders.get(folder) ?? new Set<string>();
-    folders.set(folder, resources.add(resource));
-  };
-  for (const path of paths) {
-    const overlay = /^overlays\/[^/]+\//.exec(path)?.[0];
-    if (overlay !== undefined) add(overlay, path.slice(overlay.length));
-    else if (path.startsWith('crds/')) add('crds/', path.slice('crds/'.length));
-    else add('', path);
-  }
-  if (folders.has('crds/')) add('', 'crds');
-  return [...folders].map(
-    ([folder, resources]) => [`${folder}kustomization.yaml`, kustomization([...resources])] as const,
-  );
-}
-
-function kustomization(resources: readonly string[]): string {
-  return yamlOf({
-    apiVersion: 'kustomize.config.k8s.io/v1beta1',
-    kind: 'Kustomization',
-    resources: [...resources].sort(clusterFirst),
+function kustomizations(paths: ReadonlySet<string>): readonly (readonly [string, string])[] {
+  const folders = Map.groupBy(paths, (path) => /^(?:overlays\/[^/]+|crds)\//.exec(path)?.[0] ?? '');
+  if (folders.has('crds/')) folders.set('', [...(folders.get('') ?? []), 'crds']);
+  return [...folders].map(([folder, files]) => {
+    const resources = files.map((path) => path.slice(folder.length));
+    return [`${folder}kustomization.yaml`, kustomization(resources)];
   });
 }
 
-/** Sorts by code unit with cluster-scoped objects first: a namespace name may start with a digit and sort before `_cluster`. */
-function clusterFirst(a: string, b: string): number {
+/** Cluster-scoped objects come first: a namespace name may start with a digit and sort before `_cluster`. */
+function kustomization(resources: readonly string[]): string {
   const rank = (path: string): number => (path.startsWith('_cluster/') ? 0 : 1);
-  return rank(a) - rank(b) || compare(a, b);
+  return yamlOf({
+    apiVersion: 'kustomize.config.k8s.io/v1beta1',
+    kind: 'Kustomization',
+    resources: resources.toSorted().sort((a, b) => rank(a) - rank(b)),
+  });
 }
 
 /**
@@ -215,19 +203,9 @@ function ordered(object: object): object {
 
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  const entries = Object.entries(value).sort(byPath);
-  return Object.fromEntries(entries.map(([key, inner]) => [key, sorted(inner)]));
-}
-
-function byPath(a: readonly [string, unknown], b: readonly [string, unknown]): number {
-  return compare(a[0], b[0]);
-}
-
-/** Compares UTF-16 code units: locale-independent. */
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
+  if (!isRecord(value)) return value;
+  const keys = Object.keys(value).sort();
+  return Object.fromEntries(keys.map((key) => [key, sorted(value[key])]));
 }
 
 function sameFile(path: string, objects: readonly KubeObject[]): PullwrightError {
@@ -295,8 +273,7 @@ export function compareTree(
   for (const path of tree.keys()) if (!path.split('/').every(isPathSegment)) throw leadsElsewhere(path);
   const present = existsSync(folder) ? listFiles(folder, within) : new Set<string>();
   const states = Map.groupBy(tree.keys(), (path) => {
-    const wanted = { text: headerOf(path, mark) + tree.get(path), listed: present.has(path) };
-    const state = stateOf(folder, path, wanted);
+    const state = stateOf(folder, path, headerOf(path, mark) + tree.get(path), present.has(path));
     return secret && state === 'unchanged' ? 'changed' : state;
   });
   const { added = [], changed = [], inTheWay = [], unchanged = [] } = Object.fromEntries(states);
@@ -335,26 +312,28 @@ function leadsElsewhere(path: string): PullwrightError {
   });
 }
 
-function stateOf(
-  folder: string,
-  path: string,
-  wanted: { readonly text: string; readonly listed: boolean },
-): 'added' | 'changed' | 'unchanged' | 'inTheWay' {
-  if (!wanted.listed) return blockerOf(folder, path) === undefined ? 'added' : 'inTheWay';
+function stateOf(folder: string, path: string, wanted: string, isListed: boolean) {
+  if (!isListed) return blockerOf(folder, path) === undefined ? 'added' : 'inTheWay';
   const present = readFileSync(join(folder, path), 'utf8');
-  if (present === wanted.text) return 'unchanged';
+  if (present === wanted) return 'unchanged';
   // An empty file has no content to preserve: most likely an interrupted run.
-  return present === '' || firstLine(present) === firstLine(wanted.text) ? 'changed' : 'inTheWay';
+  return present === '' || firstLine(present) === firstLine(wanted) ? 'changed' : 'inTheWay';
+}
+
+/** The path and its parent folders, outer ones first. */
+function placesOf(folder: string, path: string): readonly string[] {
+  return path.split('/').map((_, index, parts) => join(folder, ...parts.slice(0, index + 1)));
+}
+
+function isFolder(place: string): boolean {
+  return lstatSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** Returns what occupies the path or a parent folder. For a symbolic link, only the link is removed, not its target. */
 function blockerOf(folder: string, path: string): string | undefined {
-  const parts = path.split('/');
-  const places = parts.map((_, index) => join(folder, ...parts.slice(0, index + 1)));
-  return places.find((place, index) => {
+  return placesOf(folder, path).find((place, index, places) => {
     const stat = lstatSync(place, { throwIfNoEntry: false });
-    if (stat === undefined) return false;
-    return index === parts.length - 1 || !stat.isDirectory();
+    return stat !== undefined && (index === places.length - 1 || !stat.isDirectory());
   });
 }
 
@@ -386,14 +365,7 @@ function listFiles(folder: string, within: readonly string[]): Set<string> {
       else if (entry.isFile()) found.add(path);
     }
   };
-  for (const root of within) {
-    const places = root.split('/').map((_, index, parts) => join(folder, ...parts.slice(0, index + 1)));
-    if (
-      root === '' ||
-      places.every((one) => lstatSync(one, { throwIfNoEntry: false })?.isDirectory() === true)
-    )
-      walk(root);
-  }
+  for (const root of within) if (root === '' || placesOf(folder, root).every(isFolder)) walk(root);
   return found;
 }
 
@@ -406,9 +378,8 @@ function removeFile(folder: string, path: string): void {
 }
 
 function inTheWay(folder: string, paths: readonly string[], { overwrite }: WriteOptions): PullwrightError {
-  const shown = paths.slice(0, 5).join(', ') + (paths.length > 5 ? ` and ${paths.length - 5} more` : '');
   return new PullwrightError(
-    `Cannot write to "${folder}": ${counted(paths.length, 'path has', 'paths have')} files that were not rendered: ${shown}`,
+    `Cannot write to "${folder}": ${counted(paths.length, 'path has', 'paths have')} files that were not rendered: ${someOf(paths, 5)}`,
     {
       code: 'ForeignFile',
       retryPolicy: 'terminal',

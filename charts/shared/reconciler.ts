@@ -30,6 +30,7 @@ import {
   serviceAccount,
 } from '../../runtime/core/kubernetes/objects.ts';
 import { pullStatusName } from '../../runtime/core/kubernetes/pull-status.ts';
+import { defined } from '../../runtime/core/record.ts';
 import { reconcilerName } from '../../runtime/engine/hosted-status.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
@@ -56,16 +57,13 @@ function allow(
   const { account, namespace } = cluster;
   const subjects =
     account === undefined ? reconcilerNames(cluster).map((each) => ({ name: each, namespace })) : [account];
-  const metadata = {
-    name,
-    ...(where === undefined ? {} : { namespace: where }),
-    labels: allLabels(name),
-  };
+  const metadata = { name, ...defined({ namespace: where }), labels: allLabels(name) };
   return grant(metadata, distinct(rules), ...subjects);
 }
 
-function distinct(rules: readonly PolicyRule[]): readonly PolicyRule[] {
-  return [...new Map(rules.map((rule) => [JSON.stringify(rule), rule])).values()];
+/** Removes duplicates, by their fields. */
+export function distinct<T>(values: readonly T[]): readonly T[] {
+  return [...new Map(values.map((value) => [JSON.stringify(value), value])).values()];
 }
 
 /** Labels of all objects of the reconciler. */
@@ -247,14 +245,10 @@ function partAccess(
   cluster: ClusterContext,
 ): readonly KubeObject[] {
   const byNamespace = Map.groupBy(part.access, (access) => access.namespace);
-  return [...byNamespace].flatMap(([where, access]) =>
-    allow(
-      `pullwright-${part.name}`,
-      cluster,
-      access.flatMap(({ rules }) => rules),
-      where,
-    ),
-  );
+  return [...byNamespace].flatMap(([where, access]) => {
+    const rules = access.flatMap((one) => one.rules);
+    return allow(`pullwright-${part.name}`, cluster, rules, where);
+  });
 }
 
 /** Admission bounds of all parts, for their common account. */
