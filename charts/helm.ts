@@ -110,14 +110,8 @@ function condition(parts: readonly Pick<Part, 'name'>[]): string {
   return `or false ${parts.map(({ name }) => `(index $.Values.systems "${name}")`).join(' ')}`;
 }
 
-interface Marked {
-  readonly whole: KubeObject;
-  /** Options of the reconciler, by system. */
-  readonly options?: unknown;
-  readonly resources?: unknown;
-}
-
-function withMarks(object: KubeObject, parts: readonly Part[]): Marked {
+/** The object with placeholders, and what they replace: the options of the reconciler by system, or its resources. */
+function withMarks(object: KubeObject, parts: readonly Part[]) {
   const whole = structuredClone(object) as unknown as Editable;
   if (whole.kind === 'Namespace')
     whole.metadata.annotations = { ...whole.metadata.annotations, 'helm.sh/resource-policy': 'keep' };

@@ -210,11 +210,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   return report(result, values, io);
 }
 
-function rendered(
-  charts: Charts,
-  fleet: Fleet,
-  format: 'manifests' | 'helm' | 'olm',
-): { readonly tree: ManifestTree; readonly clusters: readonly RenderedCluster[] } {
+function rendered(charts: Charts, fleet: Fleet, format: Values['format']): ReturnType<Charts['renderFleet']> {
   if (format === 'manifests') return charts.renderFleet(fleet);
   return { tree: format === 'helm' ? charts.renderChart(fleet) : charts.renderBundle(fleet), clusters: [] };
 }

@@ -54,20 +54,16 @@ const INSTALLER_ALERTS: readonly Alert[] = [
 /**
  * Builds a PrometheusRule over the metrics of the kubelet, reconciler, node agents and installer.
  *
- * @param options `installer`: whether the installer runs in this cluster
+ * @param installer whether the installer runs in this cluster
  * @example
  * ```ts
  * import { credentialProviderAlerts } from './alerts.ts';
  * import assert from 'node:assert/strict';
  *
- * assert.equal(credentialProviderAlerts({ namespace: 'pullwright-system' }).kind, 'PrometheusRule');
+ * assert.equal(credentialProviderAlerts('pullwright-system', false).kind, 'PrometheusRule');
  * ```
  */
-export function credentialProviderAlerts(options: {
-  readonly namespace: string;
-  readonly installer?: boolean;
-}): KubeObject {
-  const { namespace, installer = false } = options;
+export function credentialProviderAlerts(namespace: string, installer: boolean): KubeObject {
   return prometheusRule({ name: 'pullwright-credential-provider', namespace }, [
     ...ALERTS,
     ...(installer ? INSTALLER_ALERTS : []),

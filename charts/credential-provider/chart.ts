@@ -1,7 +1,8 @@
 /** The section `systems.credential-provider` of a fleet, and constructs for other charts. */
 import type { Construct } from 'constructs';
+import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { labels, namespaceReference } from '../../runtime/core/kubernetes/objects.ts';
+import { OWN_NAMESPACE } from '../../runtime/core/kubernetes/objects.ts';
 import { defined } from '../../runtime/core/record.ts';
 import { namespaceAccess, nodeAccess } from '../../runtime/credential-provider/access.ts';
 import { credentialProviderConfig, credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
@@ -13,7 +14,7 @@ import {
   schema,
 } from '../../runtime/credential-provider/options.ts';
 import { ObjectGroup } from '../shared/group.ts';
-import { type ChartSystem, clusterOptions } from '../shared/system.ts';
+import { type ChartSystem, clusterOptions, configNamespace } from '../shared/system.ts';
 import {
   clusterAccess,
   followedAccess,
@@ -24,40 +25,27 @@ import {
 import { credentialProviderAlerts } from './alerts.ts';
 import { installerObjects } from './installer.ts';
 
-/** Namespace of the platform's pull secret in a stand-alone cluster, and of the reconciler's PullStatus. */
-const STATUS_NAMESPACE = 'openshift-config';
-
 export const credentialProviderSystem: ChartSystem<CredentialProviderInput, CredentialProviderInput> = {
   name: 'credential-provider',
   summary: 'Lets pods pull from mirrors with the pull secrets of their namespace',
   config: schema,
   kinds: ['standalone', 'hosted'],
   check: (config, cluster) => mistakes(config, cluster.kind),
-  objects: (config, cluster) => [
-    ...credentialProviderObjects(
-      { ...config, monitoringNamespace: cluster.namespace },
-      config.installer !== undefined,
-    ),
-    ...(config.installer === undefined
-      ? []
-      : installerObjects({
-          ...config.installer,
-          image: cluster.image,
-          secretAnnotation: config.secretAnnotation === true,
-          provider: config.provider ?? {},
-        })),
-    ...(config.executable?.pools === undefined
-      ? []
-      : executableMachineConfigs({
-          pools: config.executable.pools,
-          image: cluster.image,
-          settings: config.provider ?? {},
-        })),
-  ],
+  objects: (config, { image, namespace }) => {
+    const { installer, executable, provider = {}, secretAnnotation = false } = config;
+    const pools = executable?.pools ?? [];
+    return [
+      ...credentialProviderObjects({ ...config, monitoringNamespace: namespace }, installer !== undefined),
+      ...(installer === undefined
+        ? []
+        : installerObjects({ ...installer, image, secretAnnotation, provider })),
+      ...executableMachineConfigs({ pools, image, settings: provider }),
+    ];
+  },
   reconciler: (config) => ({
     options: { ...optionsOf(config), ...rolesOption(config) },
     access: [
-      ...clusterAccess(STATUS_NAMESPACE),
+      ...clusterAccess(GLOBAL_PULL_SECRET.configNamespace),
       ...followed(config).map(({ namespace }) => followedAccess(namespace)),
     ],
   }),
@@ -112,19 +100,15 @@ export interface CredentialProviderProps
 }
 
 function credentialProviderObjects(props: CredentialProviderProps, installer = false): readonly KubeObject[] {
-  const { matchImages, namespaces = [], monitoringNamespace = 'pullwright-system' } = props;
+  const { matchImages, namespaces = [], monitoringNamespace = OWN_NAMESPACE } = props;
   const access = props.nodeAccess ?? 'narrow';
   return [
-    ...(props.createConfigNamespace === true
-      ? [namespaceReference(STATUS_NAMESPACE, labels({ name: STATUS_NAMESPACE, component: 'namespace' }))]
-      : []),
+    ...configNamespace(props),
     ...(props.crd === true ? [credentialProviderCrd()] : []),
     ...(matchImages === undefined ? [] : [credentialProviderConfig(matchImages)]),
     ...(access === 'none' ? [] : nodeAccess({ readServiceAccounts: access === 'shipped' })),
     ...namespaces.flatMap(namespaceAccess),
-    ...(props.alerts === true
-      ? [credentialProviderAlerts({ namespace: monitoringNamespace, installer })]
-      : []),
+    ...(props.alerts === true ? [credentialProviderAlerts(monitoringNamespace, installer)] : []),
   ];
 }
 

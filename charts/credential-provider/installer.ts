@@ -17,6 +17,7 @@ import {
   type Volume,
   type VolumeMount,
 } from '../../runtime/core/kubernetes/objects.ts';
+import { defined } from '../../runtime/core/record.ts';
 import type { CredentialProviderInput } from '../../runtime/credential-provider/options.ts';
 import {
   CREDENTIAL_PROVIDER,
@@ -101,7 +102,7 @@ function workload(options: InstallerOptions, metadata: KubeObject['metadata']): 
     ...folders.map(({ name, path, readOnly }) => ({
       name,
       mountPath: `/host${path}`,
-      ...(readOnly === undefined ? {} : { readOnly }),
+      ...defined({ readOnly }),
     })),
     { name: 'dbus', mountPath: '/var/run/dbus' },
   ];

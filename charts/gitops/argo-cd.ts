@@ -1,12 +1,9 @@
 /** Argo CD: an Application per cluster, sync waves, and health checks for our kinds. */
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { kubernetesObject } from '../../runtime/core/kubernetes/objects.ts';
-import { gitopsMetadata } from './flux.ts';
+import { configMap } from '../../runtime/core/kubernetes/objects.ts';
+import { gitopsMetadata, type SyncInput } from './flux.ts';
 
-export interface ArgoApplicationInput {
-  readonly name: string;
-  /** Namespace of Argo CD. @default {'argocd'} */
-  readonly namespace?: string;
+export interface ArgoApplicationInput extends SyncInput {
   /** @default {'default'} */
   readonly project?: string;
   readonly repository: string;
@@ -16,8 +13,6 @@ export interface ArgoApplicationInput {
   readonly paths: readonly string[];
   /** @default {{ server: 'https://kubernetes.default.svc' }} */
   readonly destination?: { readonly server?: string; readonly name?: string };
-  /** Name of the cluster in the fleet, for the label that selects all of its sync objects. */
-  readonly cluster?: string;
 }
 
 /**
@@ -39,18 +34,15 @@ export function argoApplication(input: ArgoApplicationInput): KubeObject {
     targetRevision: input.revision ?? 'main',
     path,
   }));
-  const destination =
-    input.destination?.name === undefined
-      ? { server: input.destination?.server ?? IN_CLUSTER }
-      : { name: input.destination.name };
+  const { name, server = 'https://kubernetes.default.svc' } = input.destination ?? {};
   return {
     apiVersion: 'argoproj.io/v1alpha1',
     kind: 'Application',
-    metadata: gitopsMetadata({ ...input, namespace: input.namespace ?? 'argocd' }),
+    metadata: gitopsMetadata(input, 'argocd'),
     spec: {
       project: input.project ?? 'default',
       ...(rest.length === 0 ? { source: first } : { sources: [first, ...rest] }),
-      destination,
+      destination: name === undefined ? { server } : { name },
       syncPolicy: {
         automated: { prune: true, selfHeal: true },
         syncOptions: ['ServerSideApply=true', 'PruneLast=true', 'RespectIgnoreDifferences=true'],
@@ -59,8 +51,6 @@ export function argoApplication(input: ArgoApplicationInput): KubeObject {
     },
   };
 }
-
-const IN_CLUSTER = 'https://kubernetes.default.svc';
 
 /**
  * Returns the sync wave of an object: dependencies first, custom resources last. Argo CD deletes in reverse order. It waits for
@@ -137,33 +127,26 @@ end
 return hs
 `;
 
-/** Our kinds with conditions, in Argo CD's notation. */
-export const HEALTH_KINDS: readonly string[] = [
-  'pullwright.dev_PullStatus',
-  'pullwright.dev_PullSecretProfile',
-  'pullwright.dev_PullSecretGrant',
-];
+/** Health checks of CRDs and of our kinds with conditions, in Argo CD's notation. */
+const HEALTH_CHECKS = {
+  'apiextensions.k8s.io_CustomResourceDefinition': DEFINITION_HEALTH_LUA,
+  'pullwright.dev_PullStatus': HEALTH_LUA,
+  'pullwright.dev_PullSecretProfile': HEALTH_LUA,
+  'pullwright.dev_PullSecretGrant': HEALTH_LUA,
+};
 
 /**
  * Patch for the ConfigMap `argocd-cm` with the health checks for our kinds and for CRDs. It contains only these keys. Use
  * server-side apply or a patch, so that other keys stay unchanged.
  */
 export function argoHealthPatch(namespace = 'argocd'): KubeObject {
-  const rules: readonly (readonly [kind: string, lua: string])[] = [
-    ['apiextensions.k8s.io_CustomResourceDefinition', DEFINITION_HEALTH_LUA],
-    ...HEALTH_KINDS.map((kind) => [kind, HEALTH_LUA] as const),
-  ];
-  const data = rules.map(([kind, lua]) => [`resource.customizations.health.${kind}`, lua]);
-  return kubernetesObject(
-    'ConfigMap',
-    {
-      name: 'argocd-cm',
-      namespace,
-      labels: { 'app.kubernetes.io/part-of': 'argocd' },
-      annotations: { 'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false' },
-    },
-    {
-      data: Object.fromEntries(data),
-    },
-  );
+  const metadata = {
+    name: 'argocd-cm',
+    namespace,
+    labels: { 'app.kubernetes.io/part-of': 'argocd' },
+    annotations: { 'argocd.argoproj.io/sync-options': 'Prune=false,Delete=false' },
+  };
+  const checks = Object.entries(HEALTH_CHECKS);
+  const data = checks.map(([kind, lua]) => [`resource.customizations.health.${kind}`, lua]);
+  return configMap(metadata, Object.fromEntries(data));
 }

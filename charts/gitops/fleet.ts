@@ -1,6 +1,7 @@
 /** Argo CD or Flux objects that sync the rendered tree of a fleet. */
 import type { Construct } from 'constructs';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { defined } from '../../runtime/core/record.ts';
 import type { Fleet } from '../fleet.ts';
 import type { DestinationInput, GitOpsInput } from '../fleet-schema.ts';
 import { pathOf } from '../output.ts';
@@ -65,11 +66,7 @@ function kustomizations(
   { kubeConfigSecret }: DestinationInput,
 ): readonly KubeObject[] {
   const base = `pullwright-${tree.name}`;
-  const common = {
-    ...input,
-    cluster: tree.name,
-    ...(kubeConfigSecret === undefined ? {} : { kubeConfigSecret }),
-  };
+  const common = { ...input, cluster: tree.name, ...defined({ kubeConfigSecret }) };
   return [
     ...(hasBase(tree)
       ? [fluxKustomization({ ...common, name: base, path: `./${folder(input, tree, '')}` })]
@@ -100,8 +97,7 @@ function overlays(tree: RenderedCluster): readonly string[] {
 }
 
 function folder(input: GitOpsInput, tree: RenderedCluster, overlay: string): string {
-  const parts = [input.path ?? '.', tree.path, overlay].filter((part) => part !== '' && part !== '.');
-  return parts.length === 0 ? '' : parts.join('/');
+  return [input.path ?? '.', tree.path, overlay].filter((part) => part !== '' && part !== '.').join('/');
 }
 
 // Constructs for Argo CD and Flux objects.

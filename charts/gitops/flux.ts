@@ -2,10 +2,16 @@
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { labels, SYNCED_CLUSTER_LABEL } from '../../runtime/core/kubernetes/objects.ts';
 
-export interface FluxKustomizationInput {
+/** Metadata of every object that makes a tool sync a folder. */
+export interface SyncInput {
   readonly name: string;
-  /** @default {'flux-system'} */
+  /** Namespace of the tool. @default {'argocd' or 'flux-system'} */
   readonly namespace?: string;
+  /** Name of the cluster in the fleet, for the label that selects all of its sync objects. */
+  readonly cluster?: string;
+}
+
+export interface FluxKustomizationInput extends SyncInput {
   /** GitRepository in the same namespace. */
   readonly source: string;
   /** Folder of the repository. */
@@ -18,8 +24,6 @@ export interface FluxKustomizationInput {
   readonly kubeConfigSecret?: string;
   /** Secret with the decryption key for SOPS files in this folder. */
   readonly sopsKeySecret?: string;
-  /** Name of the cluster in the fleet, for the label that selects all of its sync objects. */
-  readonly cluster?: string;
 }
 
 /**
@@ -39,7 +43,7 @@ export function fluxKustomization(input: FluxKustomizationInput): KubeObject {
   return {
     apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
     kind: 'Kustomization',
-    metadata: gitopsMetadata({ ...input, namespace: input.namespace ?? 'flux-system' }),
+    metadata: gitopsMetadata(input, 'flux-system'),
     spec: {
       interval: input.interval ?? '10m',
       retryInterval: '2m',
@@ -59,10 +63,7 @@ export function fluxKustomization(input: FluxKustomizationInput): KubeObject {
   };
 }
 
-export interface FluxSourceInput {
-  readonly name: string;
-  /** @default {'flux-system'} */
-  readonly namespace?: string;
+export interface FluxSourceInput extends Omit<SyncInput, 'cluster'> {
   /** `https://`, `ssh://` or the scp-like `git@host:path`. */
   readonly repository: string;
   /** Branch, full name such as `refs/tags/v1`, or commit. @default {'main'} */
@@ -91,7 +92,7 @@ export function fluxSource(input: FluxSourceInput): KubeObject {
   return {
     apiVersion: 'source.toolkit.fluxcd.io/v1',
     kind: 'GitRepository',
-    metadata: gitopsMetadata({ ...input, namespace: input.namespace ?? 'flux-system' }),
+    metadata: gitopsMetadata(input, 'flux-system'),
     spec: {
       interval: input.interval ?? '10m',
       url: input.repository.replace(/^(git@[^:/]+):\/?/, 'ssh://$1/'),
@@ -106,15 +107,13 @@ function sourceReference(revision: string): Readonly<Record<string, string>> {
 }
 
 /** Metadata of a sync object, with the cluster's label. */
-export function gitopsMetadata(input: {
-  readonly name: string;
-  readonly namespace: string;
-  readonly cluster?: string;
-}): KubeObject['metadata'] {
-  const { name, namespace, cluster } = input;
+export function gitopsMetadata(
+  { name, namespace, cluster }: SyncInput,
+  namespaceOfTool: string,
+): KubeObject['metadata'] {
   return {
     name,
-    namespace,
+    namespace: namespace ?? namespaceOfTool,
     labels: {
       ...labels({ name: 'pullwright', component: 'gitops' }),
       ...(cluster === undefined ? {} : { [SYNCED_CLUSTER_LABEL]: cluster }),

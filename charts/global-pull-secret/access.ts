@@ -39,13 +39,9 @@ export function hostedAccess(input: {
   const objects = input.delivery === 'reconciler' ? ownedAccess(input.agent) : OBSERVED;
   const [applied, status] = statusRules(STATUS_NAMES);
   // A stand-alone cluster has the management role too: many serve Machines, and the reconciler watches every served kind.
+  const { platformNamespace: namespace } = input;
   const platform =
-    input.platformNamespace === undefined
-      ? []
-      : [
-          controlPlaneSecrets(input.platformNamespace),
-          { namespace: input.platformNamespace, rules: [MACHINES] },
-        ];
+    namespace === undefined ? [] : [controlPlaneSecrets(namespace), { namespace, rules: [MACHINES] }];
   return [
     {
       rules: [

@@ -1,8 +1,9 @@
 /** The section `systems.global-pull-secret` of a fleet, and the construct for other charts. */
 import type { Construct } from 'constructs';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../runtime/core/kubernetes/hypershift.ts';
+import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { labels, namespaceReference } from '../../runtime/core/kubernetes/objects.ts';
+import { defined } from '../../runtime/core/record.ts';
 import {
   additionalSecretPolicies,
   agentBounds,
@@ -19,7 +20,13 @@ import {
 import { secretSourceObjects, sourceFiles } from '../../runtime/global-pull-secret/secret-source.ts';
 import { ObjectGroup } from '../shared/group.ts';
 import type { Alert } from '../shared/monitoring.ts';
-import { type ChartSystem, type ClusterContext, clusterOptions, type Delivery } from '../shared/system.ts';
+import {
+  type ChartSystem,
+  type ClusterContext,
+  clusterOptions,
+  configNamespace,
+  type Delivery,
+} from '../shared/system.ts';
 import { hostedAccess, managementAccess } from './access.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
@@ -100,8 +107,8 @@ function deliveryOf(cluster: Pick<ClusterContext, 'kind' | 'delivery'>): Deliver
 
 function checkShape(
   { agent: options }: GlobalPullSecretInput,
-  delivery: string,
-): readonly { readonly path: readonly string[]; readonly text: string }[] {
+  delivery: Delivery,
+): readonly SectionProblem[] {
   if (options?.shape !== 'upstream') return [];
   const inGit = {
     path: ['agent', 'shape'],
@@ -123,15 +130,12 @@ function withoutPolicies(config: GlobalPullSecretInput, delivery: Delivery): Glo
 /** Options of the reconciler from the section, in the format of `reconcile --config`. */
 function reconcilerOptions(
   config: GlobalPullSecretInput,
-  cluster: { readonly image: string; readonly imagePullSecrets?: readonly string[] },
+  { image, imagePullSecrets }: Pick<ClusterContext, 'image' | 'imagePullSecrets'>,
   delivery: Delivery,
 ): Readonly<Record<string, unknown>> {
-  const { imagePullSecrets } = cluster;
   const { agent, source: _source, createConfigNamespace: _created, ...options } = config;
-  const secrets = imagePullSecrets === undefined ? {} : { imagePullSecrets };
-  const agentOptions =
-    delivery === 'reconciler' ? { agent: { image: cluster.image, ...secrets, ...agent } } : {};
-  return { delivery, ...options, ...agentOptions };
+  if (delivery === 'gitops') return { delivery, ...options };
+  return { delivery, ...options, agent: { image, ...defined({ imagePullSecrets }), ...agent } };
 }
 
 /** The agent options as the reconciler parses them; the admission bounds compare each rendered field. */
@@ -146,27 +150,14 @@ export interface GlobalPullSecretProps extends GlobalPullSecretInput {
   readonly image: string;
 }
 
-function globalPullSecretObjects(
-  config: GlobalPullSecretInput,
-  cluster: Pick<ClusterContext, 'image' | 'kind' | 'delivery' | 'account'>,
-): readonly KubeObject[] {
-  const created =
-    config.createConfigNamespace === true
-      ? [
-          namespaceReference(
-            NAMES.configNamespace,
-            labels({ name: NAMES.configNamespace, component: 'namespace' }),
-          ),
-        ]
-      : [];
+type Place = Pick<ClusterContext, 'image' | 'kind' | 'delivery' | 'account'>;
+
+function globalPullSecretObjects(config: GlobalPullSecretInput, cluster: Place): readonly KubeObject[] {
   const source = config.source === undefined ? [] : secretSourceObjects(ADDITIONAL, config.source);
-  return [...created, ...syncObjectsIn(config, cluster), ...monitor(config), ...source];
+  return [...configNamespace(config), ...syncObjectsIn(config, cluster), ...monitor(config), ...source];
 }
 
-function syncObjectsIn(
-  config: GlobalPullSecretInput,
-  cluster: Pick<ClusterContext, 'image' | 'kind' | 'delivery' | 'account'>,
-): readonly KubeObject[] {
+function syncObjectsIn(config: GlobalPullSecretInput, cluster: Place): readonly KubeObject[] {
   const isBound = cluster.kind === 'standalone' || cluster.account !== undefined;
   if (config.mode === 'observe' || (cluster.delivery === 'reconciler' && !isBound)) return [];
   const enforce = config.enforce ?? 'warn';
@@ -178,11 +169,7 @@ function syncObjectsIn(
 }
 
 function agentOf({ agent, removals }: GlobalPullSecretInput, image: string): AgentOptions {
-  return {
-    ...agent,
-    image: agent?.image ?? image,
-    ...(removals === undefined ? {} : { removals }),
-  };
+  return { ...agent, image: agent?.image ?? image, ...defined({ removals }) };
 }
 
 /** Rendered into git whenever the agent is ours, because not every cluster serves the kind. */
@@ -210,10 +197,7 @@ function monitor({ agent, mode }: GlobalPullSecretInput): readonly KubeObject[] 
  */
 export class GlobalPullSecret extends ObjectGroup {
   constructor(scope: Construct, id: string, props: GlobalPullSecretProps) {
-    super(
-      scope,
-      id,
-      globalPullSecretObjects(props, { image: props.image, kind: 'standalone', delivery: 'gitops' }),
-    );
+    const cluster = { image: props.image, kind: 'standalone', delivery: 'gitops' } as const;
+    super(scope, id, globalPullSecretObjects(props, cluster));
   }
 }

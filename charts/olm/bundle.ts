@@ -97,11 +97,6 @@ export function almExamples(definitions: readonly KubeObject[]): readonly object
 
 // RBAC in ClusterServiceVersion format: rules by ServiceAccount, from which OLM creates roles and bindings.
 
-interface AccountRules {
-  readonly serviceAccountName: string;
-  readonly rules: readonly unknown[];
-}
-
 interface Binding extends KubeObject {
   readonly roleRef: { readonly kind: string; readonly name: string };
   readonly subjects: readonly { readonly kind: string; readonly name: string; readonly namespace?: string }[];
@@ -122,7 +117,7 @@ export function accountRights(objects: readonly KubeObject[], namespace: string)
     );
     return role === undefined ? [] : [{ binding, role }];
   });
-  const rulesOf = (kind: string): readonly AccountRules[] => {
+  const rulesOf = (kind: string) => {
     const byAccount = Map.groupBy(
       found.filter(({ binding }) => binding.kind === kind),
       ({ binding }) => binding.subjects[0]?.name ?? '',
@@ -198,7 +193,7 @@ export function renderBundle(fleet: Fleet, replaces?: string): ManifestTree {
       (object) => [`manifests/${pathPart('name', object.metadata.name)}.crd.yaml`, yamlOf(object)] as const,
     ),
     ...objects.filter(isOwn).map((object) => [fileOf(object), yamlOf(withoutNamespace(object))] as const),
-    ['metadata/annotations.yaml', yamlOf({ annotations: annotations() })],
+    ['metadata/annotations.yaml', yamlOf({ annotations: ANNOTATIONS })],
     ['bundle.Dockerfile', dockerfile()],
     ...renderTree(beside, { folder: 'beside' }),
   ]);
@@ -286,20 +281,17 @@ const DESCRIPTION = [
   'limit writes of the reconciler, and Roles in other namespaces. They are in `beside/`: run `oc apply -k beside` first.',
 ].join('\n');
 
-function annotations(): Readonly<Record<string, string>> {
-  const base = 'operators.operatorframework.io.bundle';
-  return {
-    [`${base}.mediatype.v1`]: 'registry+v1',
-    [`${base}.manifests.v1`]: 'manifests/',
-    [`${base}.metadata.v1`]: 'metadata/',
-    [`${base}.package.v1`]: PACKAGE,
-    [`${base}.channels.v1`]: CHANNEL,
-    [`${base}.channel.default.v1`]: CHANNEL,
-  };
-}
+const ANNOTATIONS = {
+  'operators.operatorframework.io.bundle.mediatype.v1': 'registry+v1',
+  'operators.operatorframework.io.bundle.manifests.v1': 'manifests/',
+  'operators.operatorframework.io.bundle.metadata.v1': 'metadata/',
+  'operators.operatorframework.io.bundle.package.v1': PACKAGE,
+  'operators.operatorframework.io.bundle.channels.v1': CHANNEL,
+  'operators.operatorframework.io.bundle.channel.default.v1': CHANNEL,
+};
 
 function dockerfile(): string {
-  const labels = Object.entries(annotations()).map(([name, value]) => `LABEL ${name}=${value}`);
+  const labels = Object.entries(ANNOTATIONS).map(([name, value]) => `LABEL ${name}=${value}`);
   return ['FROM scratch', ...labels, 'COPY manifests /manifests/', 'COPY metadata /metadata/', ''].join('\n');
 }
 

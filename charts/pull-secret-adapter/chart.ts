@@ -152,15 +152,7 @@ type Installation = AdapterInstallation & Required<Pick<AdapterInstallation, key
 
 // Files in the pods of adapter and Sentinel: credentials, CAs, the list of tenants.
 
-/** A ConfigMap with one file, for the adapter or Sentinel. */
-interface ConfigFile {
-  readonly config: string;
-  readonly volume: string;
-  readonly path: string;
-  readonly text: string;
-}
-
-function podFiles(input: Installation, own: ConfigFile | undefined): PodParts {
+function podFiles(input: Installation, own: Program['file']): PodParts {
   const { broker, brokerSecret, caConfigMap } = input;
   const sources: readonly Volume[] = [
     ...(broker === 'rabbitmq' ? [secretVolume('broker', brokerSecret)] : []),
@@ -187,8 +179,8 @@ function apiVolumes({ apiTokenSecret, apiTokenAudience: audience }: Installation
   return [{ name: 'api', projected: { sources: [token], defaultMode: 0o444 } }];
 }
 
-/** Builds the ConfigMap file; undefined when the fleet does not set it. */
-function configFile(account: string, volume: string, path: string, content: unknown): ConfigFile | undefined {
+/** A ConfigMap with one file, for the adapter or Sentinel; undefined when the fleet does not set it. */
+function configFile(account: string, volume: string, path: string, content: unknown) {
   if (content === undefined) return undefined;
   const text = stringify(content, { sortMapEntries: true, lineWidth: 0 });
   return { config: `${account}-${volume}`, volume, path, text };
@@ -247,7 +239,7 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
 interface Program extends ReturnType<typeof namesOf> {
   readonly replicas: number;
   readonly args: readonly string[];
-  readonly file: ConfigFile | undefined;
+  readonly file: ReturnType<typeof configFile>;
 }
 
 /** The component label distinguishes the adapter's pods from Job pods, which share the name label. */
@@ -290,12 +282,9 @@ function adapterArgs(input: Installation): readonly string[] {
   return [
     'adapter',
     ...brokerArgs(input),
-    '--namespace',
-    input.namespace,
-    '--image',
-    input.image,
+    ...fieldArgs(['namespace', 'image'], input),
     ...(input.imagePullSecrets ?? []).flatMap((name) => ['--image-pull-secret', name]),
-    ...(input.jobFederation === undefined ? [] : ['--job-federation', input.jobFederation]),
+    ...fieldArgs(['jobFederation'], input),
     ...(input.caConfigMap === undefined ? [] : ['--job-ca', input.caConfigMap]),
     ...adapterOptionArgs(input.adapterOptions),
     ...fieldArgs(['logLevel', 'logFormat'], input),

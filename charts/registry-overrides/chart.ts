@@ -177,15 +177,10 @@ function overridesObjects(config: RegistryOverridesInput): readonly KubeObject[]
 // Source of the rule: the CRDs of OpenShift; containers-registries.conf.d(5).
 
 /** Builds the mirror set object. */
-export function mirrorSetObject(set: MirrorSet): KubeObject {
-  const entries = set.entries.map(({ source, mirrors, mirrorSourcePolicy }) => ({
-    source,
-    mirrors,
-    ...(mirrorSourcePolicy === undefined ? {} : { mirrorSourcePolicy }),
-  }));
-  const metadata = { name: set.name, labels: labels({ name: set.name, component: 'registry-overrides' }) };
-  if (set.type === 'tag') return customObject('ImageTagMirrorSet', metadata, { imageTagMirrors: entries });
-  return set.type === 'content-source-policy'
+export function mirrorSetObject({ name, type, entries }: MirrorSet): KubeObject {
+  const metadata = { name, labels: labels({ name, component: 'registry-overrides' }) };
+  if (type === 'tag') return customObject('ImageTagMirrorSet', metadata, { imageTagMirrors: entries });
+  return type === 'content-source-policy'
     ? customObject('ImageContentSourcePolicy', metadata, { repositoryDigestMirrors: entries })
     : customObject('ImageDigestMirrorSet', metadata, { imageDigestMirrors: entries });
 }
@@ -274,16 +269,12 @@ export interface MirrorSetsProps {
  * ```
  */
 export class MirrorSets extends ObjectGroup {
-  constructor(scope: Construct, id: string, props: MirrorSetsProps) {
-    const errors = lintMirrorSets(props.sets).filter((problem) => problem.severity === 'error');
+  constructor(scope: Construct, id: string, { sets, machineConfigRoles = [] }: MirrorSetsProps) {
+    const errors = lintMirrorSets(sets).filter((problem) => problem.severity === 'error');
     if (errors.length > 0)
       throw new TypeError(
         `Cannot render mirror sets: ${errors.map((problem) => problem.message).join('; ')}`,
       );
-    super(
-      scope,
-      id,
-      overridesObjects({ mirrorSets: props.sets, machineConfigRoles: props.machineConfigRoles ?? [] }),
-    );
+    super(scope, id, overridesObjects({ mirrorSets: sets, machineConfigRoles }));
   }
 }

@@ -4,12 +4,15 @@
  */
 import type { z } from 'zod';
 import type { AccountBound } from '../../runtime/core/kubernetes/account-bounds.ts';
+import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
 import type { SectionProblem } from '../../runtime/core/kubernetes/kind.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
   applyByName,
+  labels,
   may,
   type NetworkSettings,
+  namespaceReference,
   type PolicyRule,
 } from '../../runtime/core/kubernetes/objects.ts';
 import type { Alert } from './monitoring.ts';
@@ -64,6 +67,15 @@ export interface Access {
   readonly rules: readonly PolicyRule[];
   /** Admission bounds of these rules, beyond RBAC. */
   readonly bounds?: readonly AccountBound[];
+}
+
+/** OpenShift's namespace of the platform's pull secret, for clusters without it. */
+export function configNamespace(section: {
+  readonly createConfigNamespace?: boolean;
+}): readonly KubeObject[] {
+  const name = GLOBAL_PULL_SECRET.configNamespace;
+  const marks = labels({ name, component: 'namespace' });
+  return section.createConfigNamespace === true ? [namespaceReference(name, marks)] : [];
 }
 
 /** Rules to apply the PullStatuses of these names, and their status. */

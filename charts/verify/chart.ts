@@ -6,7 +6,7 @@ import type { Construct } from 'constructs';
 import { z } from 'zod';
 import { dnsLabel, dnsName, type Frozen, networkField } from '../../runtime/core/kubernetes/fields.ts';
 import { GLOBAL_PULL_SECRET } from '../../runtime/core/kubernetes/hypershift.ts';
-import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
   EVENTS,
   grant,
@@ -166,7 +166,7 @@ export function verifyObjects(installation: VerifyInstallation): readonly KubeOb
   const own = { name: VERIFY, namespace: installation.namespace, labels: ALL };
   return [
     serviceAccount(own),
-    cronJob(installation),
+    cronJob(installation, own),
     networkPolicy({
       metadata: own,
       selector: SELECTOR,
@@ -178,9 +178,8 @@ export function verifyObjects(installation: VerifyInstallation): readonly KubeOb
   ];
 }
 
-function cronJob(installation: VerifyInstallation): KubeObject {
-  const { namespace, schedule, suspend } = installation;
-  const metadata = { name: VERIFY, namespace, labels: ALL };
+function cronJob(installation: VerifyInstallation, metadata: ObjectMeta): KubeObject {
+  const { schedule, suspend } = installation;
   return kubernetesObject('CronJob', metadata, {
     spec: {
       schedule,
@@ -247,18 +246,14 @@ function argsOf(installation: VerifyInstallation): readonly string[] {
 function access(installation: VerifyInstallation): readonly KubeObject[] {
   const { namespace: own, namespaces = [] } = installation;
   const used = usageRules(installation);
-  const subject = { name: VERIFY, namespace: own };
-  const job = { name: JOB, labels: ALL };
-  const inNamespace = (namespace: string, rule: PolicyRule): readonly KubeObject[] =>
-    grant({ ...job, namespace }, [rule], subject);
+  const allow = (rules: readonly PolicyRule[], metadata: Partial<ObjectMeta> = {}) =>
+    grant({ name: JOB, labels: ALL, ...metadata }, rules, { name: VERIFY, namespace: own });
   return [
-    ...grant({ ...job, namespace: own }, REPORT_RULES, subject),
-    ...inNamespace('kube-system', secretsByName(['global-pull-secret'], ['get'])),
-    ...inNamespace('openshift-config', secretsByName(['pull-secret'], ['get'])),
-    ...namespaces.flatMap((namespace) =>
-      grant({ ...job, name: `${VERIFY}-images`, namespace }, used, subject),
-    ),
-    ...grant(job, [...CLUSTER_RULES, ...(namespaces.length === 0 ? used : [])], subject),
+    ...allow(REPORT_RULES, { namespace: own }),
+    ...allow([secretsByName(['global-pull-secret'], ['get'])], { namespace: 'kube-system' }),
+    ...allow([secretsByName(['pull-secret'], ['get'])], { namespace: 'openshift-config' }),
+    ...namespaces.flatMap((namespace) => allow(used, { name: `${VERIFY}-images`, namespace })),
+    ...allow([...CLUSTER_RULES, ...(namespaces.length === 0 ? used : [])]),
   ];
 }
 
