@@ -19,9 +19,20 @@ export const ARCHS: readonly Arch[] = ['x64', 'arm64'];
 
 const ARCH_OF_PACKAGE: Readonly<Record<Arch, string>> = { x64: 'x64', arm64: 'aarch64' };
 
+/** A package in `package-lock.json`. */
 interface Locked {
+  readonly name?: string;
   readonly version: string;
-  readonly integrity: string;
+  /** Absent for a copy inside the archive of another package. */
+  readonly integrity?: string;
+}
+
+/** The parts of `package-lock.json` that a build reads. */
+export function readLock(root: string) {
+  return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    readonly name: string;
+    readonly packages: Readonly<Record<string, Locked | undefined>>;
+  };
 }
 
 /** Path of the Bun executable for Linux on `arch`. Needs the network at most once per version and architecture. */
@@ -37,27 +48,17 @@ export function baseRuntime(root: string, arch: Arch): string {
   return cached;
 }
 
-/** The architecture of this machine. */
-export function ownArch(): Arch {
-  return process.arch === 'arm64' ? 'arm64' : 'x64';
-}
-
-function cacheFolder(): string {
+/** Folder of everything that builds fetch. */
+export function cacheFolder(): string {
   return join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'pullwright');
 }
 
 function lockedPackage(root: string, name: string): Locked {
-  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
-    readonly packages: Readonly<Record<string, Locked | undefined>>;
-  };
-  const found = lock.packages[`node_modules/${name}`];
+  const found = readLock(root).packages[`node_modules/${name}`];
   if (found !== undefined) return found;
   throw new PullwrightError(
     `Cannot build: package-lock.json has no "${name}", expected its version and checksum`,
-    {
-      code: 'BaseNotLocked',
-      retryPolicy: 'terminal',
-    },
+    { code: 'BaseNotLocked', retryPolicy: 'terminal' },
   );
 }
 
@@ -78,7 +79,7 @@ function checkArchive(archive: string, name: string, locked: Locked): void {
   const sum = `sha512-${createHash('sha512').update(readFileSync(archive)).digest('base64')}`;
   if (sum === locked.integrity) return;
   throw new PullwrightError(
-    `Cannot use "${name}@${locked.version}": its archive has checksum ${sum}, package-lock.json wants ${locked.integrity}`,
+    `Cannot use "${name}@${locked.version}": its archive has checksum ${sum}, package-lock.json wants ${locked.integrity ?? 'none'}`,
     {
       code: 'BaseChecksum',
       retryPolicy: 'terminal',

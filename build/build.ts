@@ -7,9 +7,10 @@
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { describeError, UsageError } from '../runtime/core/errors.ts';
+import { UsageError } from '../runtime/core/errors.ts';
 import { ARCHS, type Arch } from './base.ts';
 import { compile } from './compile.ts';
+import { runProgram } from './run-tool.ts';
 import { sha256 } from './sign.ts';
 
 const root = resolve(import.meta.dirname, '..');
@@ -57,16 +58,8 @@ function writeSums(folder: string): void {
   const lines = readdirSync(folder)
     .filter((name) => name.startsWith('pullwright-linux-'))
     .sort()
-    .map(
-      (name) => `${sha256(readFileSync(join(folder, name)))}  ${name}
-`,
-    );
+    .map((name) => `${sha256(readFileSync(join(folder, name)))}  ${name}\n`);
   writeFileSync(join(folder, 'SHA256SUMS'), lines.join(''));
 }
 
-try {
-  main();
-} catch (error) {
-  process.stderr.write(`${describeError(error)}\n`);
-  process.exitCode = error instanceof UsageError ? 2 : 1;
-}
+await runProgram(main);

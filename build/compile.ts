@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync }
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { SHORT_LIVED_JIT_POLICY } from '../runtime/commands/command-line.ts';
-import { type Arch, baseRuntime, ownArch } from './base.ts';
+import { type Arch, baseRuntime } from './base.ts';
 import { runTool } from './run-tool.ts';
 
 /** Input of {@link compile}. */
@@ -48,10 +48,9 @@ export function compile(options: CompileOptions): void {
   const work = temporary.path;
   // The executable contains the file name it was built with, so all builds use the same name.
   const built = join(work, 'pullwright');
-  const compiler = ownRuntime(root);
   runTool(
     [
-      compiler,
+      ownRuntime(root),
       'build',
       ...FLAGS,
       ...EXTERNAL,
@@ -79,6 +78,7 @@ export function bundledModules(root: string): readonly string[] {
   return Object.keys(inputs).sort();
 }
 
+/** The runtime for the architecture of this machine. */
 function ownRuntime(root: string): string {
-  return baseRuntime(root, ownArch());
+  return baseRuntime(root, process.arch === 'arm64' ? 'arm64' : 'x64');
 }

@@ -1,5 +1,6 @@
 /** Problems that block a release. Pure. */
 import { recordOf, textOf } from '../runtime/core/record.ts';
+import { counted } from '../runtime/core/text.ts';
 
 export interface ReleaseInput {
   /** What `git status --porcelain` prints. */
@@ -29,9 +30,7 @@ export function releaseProblems(input: ReleaseInput): readonly string[] {
   return [
     ...(changed.length === 0
       ? []
-      : [
-          `The tree has changes in ${changed.length} ${changed.length === 1 ? 'file' : 'files'}: commit or remove them`,
-        ]),
+      : [`The tree has changes in ${counted(changed.length, 'file')}: commit or remove them`]),
     ...(version === packageVersion
       ? []
       : [`runtime/core/version.ts says ${version}, package.json ${packageVersion}`]),

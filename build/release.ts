@@ -17,7 +17,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { defaultFleet, readFleet, renderBundle, renderChart, writeTree } from '../charts/mod.ts';
-import { describeError, PullwrightError } from '../runtime/core/errors.ts';
+import { PullwrightError } from '../runtime/core/errors.ts';
 import { defined } from '../runtime/core/record.ts';
 import { DEFAULT_IMAGE, VERSION } from '../runtime/core/version.ts';
 import { ARCHS, type Arch } from './base.ts';
@@ -27,7 +27,7 @@ import { basePins } from './image/debian.ts';
 import { buildPackages } from './packages.ts';
 import { commandPages, manPage } from './reference/cli.ts';
 import { lockProblems, releaseProblems, versionBefore } from './release-problems.ts';
-import { archive, runTool } from './run-tool.ts';
+import { archive, runProgram, runTool } from './run-tool.ts';
 import { type Artefact, envelope, provenance, sha256, signatureOf, signImage, signingKey } from './sign.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
@@ -210,11 +210,7 @@ function signingOf({ key, image, builder, snapshot }: ReturnType<typeof flags>):
       },
     );
   const passphrase = process.env['PULLWRIGHT_KEY_PASSPHRASE'];
-  return {
-    key: readFileSync(key, 'utf8'),
-    image,
-    ...defined({ builder, passphrase }),
-  };
+  return { key: readFileSync(key, 'utf8'), image, ...defined({ builder, passphrase }) };
 }
 
 async function main(): Promise<void> {
@@ -224,17 +220,10 @@ async function main(): Promise<void> {
   const to = resolve(values.to);
   const files = await buildRelease({
     to,
-    ...(signing === undefined ? {} : { signing }),
+    ...defined({ signing }),
     say: (line) => process.stderr.write(`${line}\n`),
   });
   process.stdout.write(`${files.map((file) => join(to, file)).join('\n')}\n`);
 }
 
-if (import.meta.main) {
-  try {
-    await main();
-  } catch (error) {
-    process.stderr.write(`${describeError(error)}\n`);
-    process.exitCode = 1;
-  }
-}
+if (import.meta.main) await runProgram(main);

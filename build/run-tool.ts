@@ -1,6 +1,16 @@
 /** Runs build tools. If one fails, the error contains its output. */
 import { spawnSync } from 'node:child_process';
-import { PullwrightError } from '../runtime/core/errors.ts';
+import { describeError, PullwrightError, UsageError } from '../runtime/core/errors.ts';
+
+/** Runs a build program. An error becomes one line, and the exit code 2 for wrong usage, else `failed`. */
+export async function runProgram(main: () => unknown, failed = 1): Promise<void> {
+  try {
+    await main();
+  } catch (error) {
+    process.stderr.write(`${describeError(error)}\n`);
+    process.exitCode = error instanceof UsageError ? 2 : failed;
+  }
+}
 
 /** Runs `[program, ...args]` in `cwd` and returns its stdout. */
 export function runTool([program = '', ...args]: readonly string[], cwd: string): string {

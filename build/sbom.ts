@@ -6,9 +6,8 @@
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { VERSION } from '../runtime/core/version.ts';
-import type { Arch } from './base.ts';
+import { type Arch, readLock } from './base.ts';
 import { bundledModules } from './compile.ts';
 import { basePins, type PinnedPackage, packageAddresses } from './image/debian.ts';
 import { runTool } from './run-tool.ts';
@@ -36,16 +35,6 @@ interface Relationship {
   readonly relationshipType: string;
 }
 
-interface Lock {
-  readonly name: string;
-  readonly packages: Readonly<
-    Record<
-      string,
-      { readonly name?: string; readonly version?: string; readonly integrity?: string } | undefined
-    >
-  >;
-}
-
 /**
  * Returns an SPDX 2.3 document that is the same in every run.
  *
@@ -56,7 +45,7 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
   const document = JSON.parse(
     runTool(['npm', 'sbom', '--sbom-format', 'spdx', '--package-lock-only'], root),
   ) as Spdx;
-  const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock;
+  const lock = readLock(root);
   const shipped = shippedPackages(root, lock);
   const fromNpm = document.packages.flatMap((one) => {
     const key = `${one.name}@${one.versionInfo ?? ''}`;
@@ -66,7 +55,7 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
   });
   const { packages: pins, snapshot } = basePins();
   const base = pins.map((pin) => basePackage(pin, snapshot));
-  const files = (Object.entries(executables) as [Arch, string][]).map(executableFile);
+  const files = Object.entries(executables).map(executableFile);
   const kept = new Set([...fromNpm.map(({ SPDXID }) => SPDXID), 'SPDXRef-DOCUMENT']);
   const between = document.relationships.filter(
     ({ spdxElementId, relatedSpdxElement }) => kept.has(spdxElementId) && kept.has(relatedSpdxElement),
@@ -94,11 +83,11 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
  * Shipped packages (`zod@4.6.7`) with their checksum in the lock file: those with a module in the executable, and the runtimes. A
  * copy inside another package's archive has no checksum, so another copy's is used.
  */
-function shippedPackages(root: string, lock: Lock): ReadonlyMap<string, string | undefined> {
+function shippedPackages(root: string, { packages }: ReturnType<typeof readLock>) {
   const found = new Map<string, string | undefined>();
   const bundled = bundledModules(root).flatMap((module) => packagePath(module) ?? []);
   for (const path of [...bundled, ...RUNTIMES.map((name) => `node_modules/${name}`)]) {
-    const { name, version = 'not in the lock file', integrity } = lock.packages[path] ?? {};
+    const { name, version, integrity } = packages[path] ?? { version: 'not in the lock file' };
     const key = `${name ?? path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`;
     found.set(key, integrity ?? found.get(key));
   }
@@ -106,7 +95,7 @@ function shippedPackages(root: string, lock: Lock): ReadonlyMap<string, string |
 }
 
 /** Converts npm's `sha512-<base64>` to a checksum of SPDX. */
-function sumOf(integrity: string): { readonly algorithm: string; readonly checksumValue: string } {
+function sumOf(integrity: string) {
   const [algorithm = '', base64 = ''] = integrity.split(/-(.*)/s);
   return {
     algorithm: algorithm.toUpperCase(),
@@ -155,10 +144,7 @@ function basePackage(pin: PinnedPackage, snapshot: string): SpdxPackage {
   };
 }
 
-function executableFile([arch, path]: readonly [Arch, string]): {
-  readonly SPDXID: string;
-  readonly [field: string]: unknown;
-} {
+function executableFile([arch, path]: readonly [string, string]) {
   const bytes = readFileSync(path);
   const sum = (algorithm: string): string => createHash(algorithm).update(bytes).digest('hex');
   return {

@@ -17,7 +17,8 @@ import type { Arch } from '../base.ts';
 import { runTool } from '../run-tool.ts';
 import { basePins, type DebianArch, packageSources, packagesOf, pinnedPackage } from './debian.ts';
 
-const DEBIAN_ARCH: Readonly<Record<Arch, DebianArch>> = { x64: 'amd64', arm64: 'arm64' };
+/** Names of the architectures in Debian and in OCI images. */
+export const DEBIAN_ARCH: Readonly<Record<Arch, DebianArch>> = { x64: 'amd64', arm64: 'arm64' };
 const TRIPLET: Readonly<Record<Arch, string>> = { x64: 'x86_64-linux-gnu', arm64: 'aarch64-linux-gnu' };
 
 /** Shared objects that the executable loads, or that name resolution loads for it. */

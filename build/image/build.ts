@@ -18,11 +18,10 @@ import { ARCHS, type Arch } from '../base.ts';
 import { compile } from '../compile.ts';
 import { archive } from '../run-tool.ts';
 import { billOfMaterials } from '../sbom.ts';
-import { layBase, NONROOT } from './base.ts';
+import { DEBIAN_ARCH, layBase, NONROOT } from './base.ts';
 import { type Descriptor, ImageLayout } from './layout.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
-const ARCHITECTURES: Readonly<Record<Arch, string>> = { x64: 'amd64', arm64: 'arm64' };
 
 export const LABELS: Readonly<Record<string, string>> = {
   'org.opencontainers.image.title': 'pullwright',
@@ -43,15 +42,14 @@ export interface ImageOptions {
 export function buildImage(options: ImageOptions): Descriptor {
   rmSync(options.to, { recursive: true, force: true });
   const layout = new ImageLayout(options.to);
-  return withWork((work) => {
-    const executables = executablesOf(work, options.executables ?? {});
-    const images = ARCHS.map((arch) => platformImage(layout, arch, executables[arch]));
-    const sbom = billOfMaterials(root, executables);
-    writeFileSync(join(options.to, 'sbom.spdx.json'), sbom);
-    return layout.finish(VERSION, images, LABELS, (index) => [
-      layout.attach(index, 'application/spdx+json', sbom),
-    ]);
-  });
+  using work = workFolder();
+  const executables = executablesOf(work.path, options.executables ?? {});
+  const images = ARCHS.map((arch) => platformImage(layout, arch, executables[arch]));
+  const sbom = billOfMaterials(root, executables);
+  writeFileSync(join(options.to, 'sbom.spdx.json'), sbom);
+  return layout.finish(VERSION, images, LABELS, (index) => [
+    layout.attach(index, 'application/spdx+json', sbom),
+  ]);
 }
 
 function executablesOf(work: string, given: Readonly<Partial<Record<Arch, string>>>): Record<Arch, string> {
@@ -64,11 +62,12 @@ function executablesOf(work: string, given: Readonly<Partial<Record<Arch, string
 }
 
 function platformImage(layout: ImageLayout, arch: Arch, executable: string): Descriptor {
-  const layers = withWork((work) => [
-    layerOf(join(work, 'base'), (rootfs) => layBase(rootfs, arch)),
-    layerOf(join(work, 'program'), (rootfs) => layProgram(rootfs, executable)),
-  ]);
-  return layout.image(ARCHITECTURES[arch], layers, {
+  using work = workFolder();
+  const layers = [
+    layerOf(join(work.path, 'base'), (rootfs) => layBase(rootfs, arch)),
+    layerOf(join(work.path, 'program'), (rootfs) => layProgram(rootfs, executable)),
+  ];
+  return layout.image(DEBIAN_ARCH[arch], layers, {
     User: `${NONROOT}:${NONROOT}`,
     Entrypoint: ['/usr/bin/pullwright'],
     Env: ['PATH=/usr/bin', 'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt'],
@@ -77,10 +76,8 @@ function platformImage(layout: ImageLayout, arch: Arch, executable: string): Des
   });
 }
 
-function withWork<T>(body: (work: string) => T): T {
-  using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-image-'));
-  const work = temporary.path;
-  return body(work);
+function workFolder(): ReturnType<typeof mkdtempDisposableSync> {
+  return mkdtempDisposableSync(join(tmpdir(), 'pullwright-image-'));
 }
 
 /** One file under all its names, so that agent, provider and reconciler share one layer. */

@@ -6,9 +6,9 @@
  * Source: https://snapshot.debian.org.
  */
 import { existsSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { describeError, PullwrightError } from '../../runtime/core/errors.ts';
+import { cacheFolder } from '../base.ts';
 import { runTool } from '../run-tool.ts';
 import { sha256 } from '../sign.ts';
 
@@ -64,8 +64,7 @@ export function packagesOf({ packages }: BasePins, arch: DebianArch): readonly P
 
 /** The default sources of a build. */
 export function packageSources(): PackageSources {
-  const caches = process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache');
-  return { mirrors: [debianMirror()], cache: join(caches, 'pullwright/image-base') };
+  return { mirrors: [debianMirror()], cache: join(cacheFolder(), 'image-base') };
 }
 
 /**
@@ -89,9 +88,7 @@ export function packageAddresses(
   mirrors: readonly string[],
 ): readonly string[] {
   return [
-    ...mirrors.map(
-      (mirror) => `${mirror.endsWith('/') ? mirror.slice(0, -1) : mirror}/${pin.archive}/${pin.path}`,
-    ),
+    ...mirrors.map((mirror) => `${mirror.replace(/\/$/, '')}/${pin.archive}/${pin.path}`),
     `http://snapshot.debian.org/archive/${pin.archive}/${snapshot}/${pin.path}`,
   ];
 }
@@ -115,26 +112,15 @@ export function pinnedPackage(pin: PinnedPackage, snapshot: string, sources: Pac
   return kept;
 }
 
+const APT_OPTIONS = ['APT::Sandbox::User=root', 'Acquire::Retries=1', 'Acquire::http::Timeout=20'];
+
 /** Fetches with apt's helper, so that its proxy and transports apply. The caller verifies the checksum. */
 function fetchFirst(pin: PinnedPackage, addresses: readonly string[], to: string): string {
   const refusals: string[] = [];
   for (const address of addresses) {
     try {
-      runTool(
-        [
-          '/usr/lib/apt/apt-helper',
-          '-o',
-          'APT::Sandbox::User=root',
-          '-o',
-          'Acquire::Retries=1',
-          '-o',
-          'Acquire::http::Timeout=20',
-          'download-file',
-          address,
-          to,
-        ],
-        join(to, '..'),
-      );
+      const options = APT_OPTIONS.flatMap((option) => ['-o', option]);
+      runTool(['/usr/lib/apt/apt-helper', ...options, 'download-file', address, to], join(to, '..'));
       return address;
     } catch (error) {
       refusals.push(describeError(error));

@@ -9,8 +9,9 @@ import { mkdirSync, mkdtempDisposableSync, readFileSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { describeError, PullwrightError } from '../../runtime/core/errors.ts';
-import { runTool } from '../run-tool.ts';
+import { PullwrightError } from '../../runtime/core/errors.ts';
+import { jsonText } from '../../runtime/core/text.ts';
+import { runProgram, runTool } from '../run-tool.ts';
 import { type BasePins, type DebianArch, debianMirror, PINS, type PinnedPackage } from './debian.ts';
 
 /** Debian release of the base image. */
@@ -107,7 +108,7 @@ function snapshotAfter(now: Date): string {
   return `${next.slice(0, 10).replaceAll('-', '')}T000000Z`;
 }
 
-function main(): number {
+function main(): void {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
   const old = JSON.parse(readFileSync(PINS, 'utf8')) as BasePins;
   const packages = newest();
@@ -118,24 +119,16 @@ function main(): number {
     );
   if (JSON.stringify(packages) === JSON.stringify(old.packages)) {
     process.stdout.write('The base of the image is the newest\n');
-    return 0;
+    return;
   }
   for (const { name, architecture, version } of packages) {
     const before = old.packages.find((one) => one.name === name && one.architecture === architecture);
     if (before?.version !== version)
       process.stdout.write(`${name} (${architecture}): ${before?.version ?? 'new'} -> ${version}\n`);
   }
-  if (values.check) return 1;
   const pins: BasePins = { snapshot: snapshotAfter(new Date()), packages };
-  writeFileSync(PINS, `${JSON.stringify(pins, null, 2)}\n`);
-  return 0;
+  if (values.check) process.exitCode = 1;
+  else writeFileSync(PINS, jsonText(pins));
 }
 
-if (import.meta.main) {
-  try {
-    process.exitCode = main();
-  } catch (error) {
-    process.stderr.write(`${describeError(error)}\n`);
-    process.exitCode = 2;
-  }
-}
+if (import.meta.main) await runProgram(main, 2);

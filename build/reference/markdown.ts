@@ -34,11 +34,6 @@ export function prose(text: string): string {
 }
 
 /** Groups entries by name, sorted by name. */
-export function grouped<T>(
-  entries: readonly T[],
-  nameOf: (entry: T) => string,
-): readonly (readonly [string, readonly T[]])[] {
-  const groups = new Map<string, T[]>();
-  for (const entry of entries) groups.set(nameOf(entry), [...(groups.get(nameOf(entry)) ?? []), entry]);
-  return [...groups].sort(([a], [b]) => (a < b ? -1 : 1));
+export function grouped<T>(entries: readonly T[], nameOf: (entry: T) => string): [string, T[]][] {
+  return [...Map.groupBy(entries, nameOf)].sort(([a], [b]) => (a < b ? -1 : 1));
 }

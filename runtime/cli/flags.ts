@@ -7,6 +7,7 @@ import { hostname } from 'node:os';
 import { parseArgs } from 'node:util';
 import { UsageError } from '../core/errors.ts';
 import { parseGoDuration } from '../core/go/duration.ts';
+import { defined } from '../core/record.ts';
 import { nearWord } from '../core/text.ts';
 import { isNetwork } from '../http/addresses.ts';
 
@@ -21,14 +22,12 @@ export interface Bounds {
 /** An invalid value of a flag. */
 export class FlagFault extends Error {
   readonly value: string;
-  /** The expected value, such as `a duration such as 30s`. */
-  readonly wanted: string;
 
+  /** @param wanted the expected value, such as `a duration such as 30s` */
   constructor(value: string, wanted: string) {
     super(`must be ${wanted}`);
     this.name = 'FlagFault';
     this.value = value;
-    this.wanted = wanted;
   }
 }
 
@@ -430,49 +429,36 @@ export interface Given<F extends Flags> {
  * @throws UsageError
  */
 export function parseFlags<F extends Flags>(flags: F, args: readonly string[]): Given<F> {
-  const { tokens } = parseArgs({
+  const { tokens, positionals } = parseArgs({
     args: withoutShortEquals(args),
     options: Object.fromEntries(
-      Object.entries(flags).map(([name, { value, short }]) => [
-        name,
-        {
-          type: value === '' ? ('boolean' as const) : ('string' as const),
-          ...(short === undefined ? {} : { short }),
-        },
-      ]),
+      Object.entries(flags).map(([name, { value, short }]) => {
+        const type = value === '' ? ('boolean' as const) : ('string' as const);
+        return [name, { type, ...defined({ short }) }];
+      }),
     ),
     strict: false,
     allowPositionals: true,
     tokens: true,
   });
-  const given = new Map<string, string[]>();
-  const rest: string[] = [];
-  for (const token of tokens) {
-    if (token.kind === 'positional') rest.push(token.value);
-    if (token.kind !== 'option') continue;
-    const texts = given.get(token.name) ?? [];
-    given.set(token.name, [...texts, textOf(token, flags)]);
-  }
+  const options = tokens.filter((token) => token.kind === 'option');
+  const texts = options.map((token) => ({ name: token.name, text: textOf(token, flags) }));
+  const given = Map.groupBy(texts, ({ name }) => name);
   const values = Object.entries(flags).map(([name, flag]) => [
     name,
-    read(name, () => flag.read(given.get(name) ?? [])),
+    read(name, () => flag.read((given.get(name) ?? []).map(({ text }) => text))),
   ]);
-  return { flags: Object.fromEntries(values) as ValuesOf<F>, args: rest };
+  return { flags: Object.fromEntries(values) as ValuesOf<F>, args: positionals };
 }
 
-interface OptionToken {
-  readonly name: string;
-  readonly rawName: string;
-  readonly value: string | undefined;
-  readonly inlineValue: boolean | undefined;
-}
+type OptionToken = Extract<NonNullable<ReturnType<typeof parseArgs>['tokens']>[number], { kind: 'option' }>;
 
 function textOf({ name, rawName, value, inlineValue }: OptionToken, flags: Flags): string {
   const flag = Object.hasOwn(flags, name) ? flags[name] : undefined;
   if (flag === undefined) throw unknownFlag(rawName, flags);
   if (flag.value !== '') {
     // A flag that follows is not the value.
-    if (value !== undefined && (inlineValue === true || !/^-./.test(value))) return value;
+    if (value !== undefined && (inlineValue || !/^-./.test(value))) return value;
     throw new UsageError(`Option "${rawName}" needs a value: ${flag.value}`);
   }
   if (value === undefined || value === 'true' || value === 'false') return value ?? 'true';
@@ -480,15 +466,10 @@ function textOf({ name, rawName, value, inlineValue }: OptionToken, flags: Flags
 }
 
 function unknownFlag(rawName: string, flags: Flags): UsageError {
-  const near = rawName.startsWith('--')
-    ? nearWord(
-        rawName,
-        Object.keys(flags).map((name) => `--${name}`),
-      )
-    : undefined;
-  return new UsageError(
-    `Unknown option "${rawName}"${near === undefined ? '' : `: did you mean "${near}"?`}`,
-  );
+  const known = rawName.startsWith('--') ? Object.keys(flags).map((name) => `--${name}`) : [];
+  const near = nearWord(rawName, known);
+  const meant = near === undefined ? '' : `: did you mean "${near}"?`;
+  return new UsageError(`Unknown option "${rawName}"${meant}`);
 }
 
 function read<T>(name: string, value: () => T): T {

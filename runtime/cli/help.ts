@@ -46,7 +46,7 @@ export function helpText(spec: CommandSpec): string {
     ...(entries.length > 0 ? [''] : []),
     ...(environment.length === 0 ? [] : ['Environment:', ...aligned(environment.map(entry)), '']),
     ...(spec.notes ?? []).flatMap((note) => [...lines(note, WIDTH), '']),
-    ...lines(`Exit codes: ${exitCodes(spec)}`, WIDTH),
+    ...lines(`Exit codes: ${spec.exitCodes ?? '0 done, 1 failed, 2 wrong usage'}`, WIDTH),
     '',
     ...spec.examples.map((line) => `Example: ${line}`),
   ].join('\n');
@@ -58,27 +58,18 @@ function usage({ name, program = `pullwright ${name}`, args = [], flags }: Comma
   return [program, ...args.map((arg) => arg.name), ...more].join(' ');
 }
 
-/** Meaning of each exit code. */
-function exitCodes(spec: Pick<CommandSpec, 'exitCodes'>): string {
-  return spec.exitCodes ?? '0 done, 1 failed, 2 wrong usage';
-}
-
 function entry({ name, help }: Argument): Entry {
   return [`  ${name}`, help];
 }
 
 type Entry = readonly [left: string, right: string];
 
+/** `-f, --from DIR`, with the help of the flag. */
 function flagEntries(flags: Flags): readonly Entry[] {
-  return Object.entries(flags).map(([name, flag]) => [
-    `  ${flag.short === undefined ? '' : `-${flag.short}, `}${flagUsage(name, flag)}`,
-    flagHelp(flag),
-  ]);
-}
-
-/** `--from DIR` */
-function flagUsage(name: string, { value }: Pick<Flag<unknown>, 'value'>): string {
-  return value === '' ? `--${name}` : `--${name} ${value}`;
+  return Object.entries(flags).map(([name, flag]) => {
+    const short = flag.short === undefined ? '' : `-${flag.short}, `;
+    return [`  ${short}--${name} ${flag.value}`.trimEnd(), flagHelp(flag)];
+  });
 }
 
 /** Help of a flag, with its default, and whether it may be repeated. */

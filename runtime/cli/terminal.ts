@@ -159,17 +159,22 @@ export function columnsOf({ env, stdout }: CommandIo): number | undefined {
 export function textTable(given: readonly (readonly string[])[], columns: number | undefined): string {
   // A name with a newline could fake a row.
   const cells = given.map((line) => line.map(onOneLine));
-  const count = Math.max(...cells.map((line) => line.length));
-  const widths = Array.from({ length: count }, (_, index) =>
-    cells.reduce((widest, line) => Math.max(widest, line[index]?.length ?? 0), 0),
-  );
+  const widths = widthsOf(cells);
   const lines = cells.map((line) =>
     line
-      .map((cell, index) => (index === count - 1 ? cell : cell.padEnd(widths[index] ?? 0)))
+      .map((cell, index) => (index === widths.length - 1 ? cell : cell.padEnd(widths[index] ?? 0)))
       .join('  ')
       .trimEnd(),
   );
   return `${lines.map((line) => cut(line, columns)).join('\n')}\n`;
+}
+
+/** Width of each column. */
+function widthsOf(cells: readonly (readonly string[])[]): readonly number[] {
+  const count = Math.max(...cells.map((line) => line.length));
+  return Array.from({ length: count }, (_, index) =>
+    cells.reduce((widest, line) => Math.max(widest, line[index]?.length ?? 0), 0),
+  );
 }
 
 function cut(line: string, columns: number | undefined): string {
@@ -191,15 +196,10 @@ const ROOM = 24;
  */
 export function textRecords(cells: readonly (readonly string[])[], columns: number | undefined): string {
   const [head = [], ...rows] = cells;
-  if (columns === undefined || lastColumnAt(cells) + ROOM <= columns) return textTable(cells, columns);
+  const others = widthsOf(cells).slice(0, -1);
+  const lastColumnAt = others.reduce((sum, width) => sum + width + 2, 0);
+  if (columns === undefined || lastColumnAt + ROOM <= columns) return textTable(cells, columns);
   return rows.map((row) => `${recordOf(head, row, columns).join('\n')}\n`).join('');
-}
-
-function lastColumnAt(cells: readonly (readonly string[])[]): number {
-  const count = Math.max(...cells.map((row) => row.length));
-  return Array.from({ length: count - 1 }, (_, index) =>
-    Math.max(...cells.map((row) => row[index]?.length ?? 0)),
-  ).reduce((sum, width) => sum + width + 2, 0);
 }
 
 function recordOf(head: readonly string[], row: readonly string[], columns: number): readonly string[] {

@@ -10,19 +10,16 @@ import { errnoOf } from '../core/errors.ts';
 import { argumentsOf, runProvider } from '../credential-provider/plugin/run.ts';
 import type { ParsedArguments } from '../credential-provider/provider-flags.ts';
 
-/** Subcommands by executable name. Every other name is `pullwright`, whose first argument is the subcommand. */
-const COMMAND_OF_NAME: Readonly<Record<string, string>> = { 'crio-credential-provider': 'provider' };
-
 /**
- * Returns `args`, preceded by the subcommand if `argv0` implies one.
+ * Returns `args`, preceded by the subcommand if `argv0` is the name of the credential provider. By every other name the program
+ * is `pullwright`, whose first argument is the subcommand.
  *
  * The kubelet passes the full path of the plugin as `argv0`; a shell passes what was typed. Links are not resolved: the name of
  * the link counts.
  */
 export function argumentsFor(argv0: string, args: readonly string[]): readonly string[] {
   const name = argv0.slice(argv0.lastIndexOf('/') + 1);
-  const command = Object.hasOwn(COMMAND_OF_NAME, name) ? COMMAND_OF_NAME[name] : undefined;
-  return command === undefined ? args : [command, ...args];
+  return name === 'crio-credential-provider' ? ['provider', ...args] : args;
 }
 
 /** Runs the provider and ends the process if `args` are those of a normal run; otherwise returns false. */

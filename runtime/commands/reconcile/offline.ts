@@ -57,8 +57,9 @@ export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Pr
   const reconcilers = await loadReconcilers(config);
   const injection = config['pull-secret-injection'] ?? false;
   const kinds = reconcilers.flatMap((reconciler) => reconciler.watches.map((one) => one.kind));
-  const read = inputReader([...kinds, ...SCOPE_KINDS, ...(injection === false ? [] : TEMPLATE_KINDS)], io);
-  const pairs = await inputPairs(flags, read);
+  // A dump of a cluster contains many more kinds than reconcilers read.
+  const wanted = new Set([...kinds, ...SCOPE_KINDS, ...(injection === false ? [] : TEMPLATE_KINDS)]);
+  const pairs = await inputPairs(flags, (path) => readFolder(path, wanted, io.stdin));
   if (!readable([...new Set(pairs.flatMap((pair) => [pair.hosted, pair.management]))], io)) return 1;
   const facts = flags.facts === undefined ? undefined : parseFacts(await readText(flags.facts));
   const runs = pairs.map(({ scope, hosted, management }) => ({
@@ -86,37 +87,23 @@ export async function reconcileOffline(flags: ReconcileFlags, io: CommandIo): Pr
     : 0;
 }
 
-interface InputPair {
-  readonly scope: ClusterPair;
-  readonly hosted: Folder;
-  readonly management: Folder;
-}
-
-async function inputPairs(
-  flags: ReconcileFlags,
-  read: (path: string) => Promise<Folder>,
-): Promise<readonly InputPair[]> {
+async function inputPairs(flags: ReconcileFlags, read: (path: string) => Promise<Folder>) {
   const from = flags.from ?? '';
   if (flags.management === undefined) {
     const alone = await read(from);
     return [{ scope: LOCAL_SCOPE, hosted: alone, management: alone }];
   }
   const management = await read(flags.management);
-  const pairs: InputPair[] = [];
-  for (const { scope, hostedDir } of hostedPairs(management.store, from, flags['hosted-cluster'], isDir)) {
-    pairs.push({ scope, hosted: await read(hostedDir), management });
-  }
-  return pairs;
+  const pairs = hostedPairs(management.store, from, flags['hosted-cluster'], isDir);
+  return Array.fromAsync(pairs, async ({ scope, hostedDir }) => ({
+    scope,
+    hosted: await read(hostedDir),
+    management,
+  }));
 }
 
 function isDir(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
-}
-
-/** Parses only the kinds that reconcilers read: a dump of a cluster contains many more. */
-function inputReader(kinds: readonly string[], io: CommandIo): (path: string) => Promise<Folder> {
-  const wanted = new Set(kinds);
-  return (path) => readFolder(path, wanted, io.stdin);
 }
 
 /** Prints the unreadable documents; false if there are any. */

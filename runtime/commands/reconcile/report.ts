@@ -57,23 +57,8 @@ function entriesOf(value: Redacted<string> | undefined): ReadonlyMap<string, str
 // Pull secrets of the pods of templates, for `reconcile --from`. Templates are never changed, so no diff shows what admission
 // adds to their pods.
 
-/** A pull secret of the pods of a template. */
-export interface TemplateSecret {
-  readonly name: string;
-  /** `Deployment/shop/web`, `ServiceAccount/shop/default`, `PullSecretProfile/team`. */
-  readonly by: string;
-  /** Whether the Secret is in the namespace or will be copied there. */
-  readonly present: boolean;
-}
-
 /** A template whose pods get Secrets from profiles or SidecarSets. */
-export interface TemplatePull {
-  readonly template: string;
-  /** In the order in which the kubelet tries them. */
-  readonly secrets: readonly TemplateSecret[];
-  /** Names that profiles or SidecarSets list, but nothing injects into these pods. */
-  readonly notInjected: readonly string[];
-}
+type TemplatePull = NonNullable<ReturnType<typeof pullOf>>;
 
 /** Kinds to read for this, in addition to those of the reconcilers. */
 export const TEMPLATE_KINDS: readonly string[] = [
@@ -99,7 +84,7 @@ function isMade({ metadata }: KubeObject): boolean {
   return (metadata.ownerReferences ?? []).some(({ controller }) => controller === true);
 }
 
-function pullOf(store: ObjectStore, object: KubeObject, isOff: boolean): TemplatePull | undefined {
+function pullOf(store: ObjectStore, object: KubeObject, isOff: boolean) {
   const { namespace = 'default', name } = object.metadata;
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
   const names = effectiveNames(store, puller, podSpecIn(object));
@@ -109,13 +94,17 @@ function pullOf(store: ObjectStore, object: KubeObject, isOff: boolean): Templat
   if (given.length + planned.length === 0) return undefined;
   return {
     template: describeObject({ kind: object.kind, namespace, name }),
+    /** In the order in which the kubelet tries them. */
     secrets: names
       .filter((one) => !isOff || !given.includes(one))
       .map((one) => ({
         name: one.name,
+        /** `Deployment/shop/web`, `ServiceAccount/shop/default`, `PullSecretProfile/team`. */
         by: one.listedBy,
+        /** Whether the Secret is in the namespace or will be copied there. */
         present: store.get({ apiVersion: 'v1', kind: 'Secret', namespace, name: one.name }) !== undefined,
       })),
+    /** Names that profiles or SidecarSets list, but nothing injects into these pods. */
     notInjected: [...(isOff ? given : []), ...planned].map((one) => one.name),
   };
 }
@@ -128,12 +117,6 @@ export function templateLine({ template, secrets, notInjected }: TemplatePull): 
   const list = names.length === 0 ? 'none' : names.join(', ');
   const rest = notInjected.length === 0 ? '' : `; not injected: ${notInjected.join(', ')}`;
   return `${template}: ${list}${rest}`;
-}
-
-/** One line of a diff: a sign and a text. */
-export interface DiffLine {
-  readonly sign: '+' | '-' | '~';
-  readonly text: string;
 }
 
 /** The data of {@link reportOf}, as printed for programs. */
@@ -213,7 +196,7 @@ const PLAIN: readonly RegExp[] = [
   /^metadata\.annotations\["pullwright\.dev\/key"/,
 ];
 
-function diffLines({ before, after }: ObjectResult): readonly DiffLine[] {
+function diffLines({ before, after }: ObjectResult) {
   return diff(before, after)
     .flatMap((difference) => leaves(difference))
     .filter(({ path }) => !PLAIN.some((pattern) => pattern.test(path)))
@@ -233,19 +216,17 @@ function leaves({ path, before, after }: Difference): readonly Difference[] {
   });
 }
 
-function lineOf({ path, before, after }: Difference): DiffLine {
+/** One line of a diff: a sign and a text. */
+function lineOf({ path, before, after }: Difference) {
   const sign = before === undefined ? '+' : after === undefined ? '-' : '~';
-  if (before instanceof Redacted || after instanceof Redacted) {
-    return {
-      sign,
-      text: `${path}: ${describeSecretValue(before as Redacted<string> | undefined, after as Redacted<string> | undefined)}`,
-    };
-  }
-  return {
-    sign,
-    text:
-      sign === '~' ? `${path}: ${short(before)} -> ${short(after)}` : `${path}: ${short(before ?? after)}`,
-  };
+  return { sign, text: `${path}: ${changeOf(before, after)}` };
+}
+
+function changeOf(before: unknown, after: unknown): string {
+  if (before instanceof Redacted || after instanceof Redacted)
+    return describeSecretValue(before as Redacted<string> | undefined, after as Redacted<string> | undefined);
+  if (before === undefined || after === undefined) return short(before ?? after);
+  return `${short(before)} -> ${short(after)}`;
 }
 
 function isMap(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -15,15 +15,9 @@ const CLUSTER_ANNOTATION = 'hypershift.openshift.io/cluster';
 /** A stand-alone cluster: the platform pull secret is in OpenShift's own namespace. */
 export const LOCAL_SCOPE: ClusterPair = { name: 'local', controlPlaneNamespace: 'openshift-config' };
 
-/** A pair of clusters to reconcile: the scope, and the hosted cluster's folder. */
-export interface OfflinePair {
-  readonly scope: ClusterPair;
-  readonly hostedDir: string;
-}
-
 /**
  * Returns the hosted clusters in the folder `from`: the one named `wanted`, or the only one. Otherwise those of the management
- * cluster that have a folder `<from>/<namespace>/<name>`.
+ * cluster that have a folder `<from>/<namespace>/<name>`. Each has the folder of its objects.
  *
  * @param isDir whether a folder exists
  * @throws UsageError when no cluster matches, or the choice is ambiguous
@@ -33,12 +27,12 @@ export function hostedPairs(
   from: string,
   wanted: string | undefined,
   isDir: (path: string) => boolean,
-): readonly OfflinePair[] {
+) {
   const scopes = allScopes(management);
   const names = scopes.map((scope) => scope.name).join(', ');
   const folderOf = ({ name }: ClusterPair): string =>
     [trimEndOf(from, '/'), ...name.split('/').map((part) => pathPart('hosted cluster', part))].join('/');
-  const pair = (scope: ClusterPair): OfflinePair => ({
+  const pair = (scope: ClusterPair) => ({
     scope,
     hostedDir: isDir(folderOf(scope)) ? folderOf(scope) : from,
   });

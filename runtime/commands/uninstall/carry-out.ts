@@ -68,12 +68,12 @@ export async function tellNodesToLeave(
   { client }: CarryOutOptions,
 ): Promise<void> {
   for (const { object, do: what } of removals) {
-    if (what !== 'leave-nodes' || commandOf(object)?.includes(LEAVE_FLAG) === true) continue;
+    const container = containerOf(object);
+    if (what !== 'leave-nodes' || container?.command === undefined) continue;
+    const { command } = container;
+    if (command.includes(LEAVE_FLAG)) continue;
     const pod = '/spec/template/spec';
     const path = `${pod}/containers/0/command`;
-    const container = containerOf(object);
-    const command = container?.command;
-    if (container === undefined || command === undefined) continue;
     await client.jsonPatch(
       objectRef(object),
       [
@@ -94,10 +94,6 @@ interface Runs {
 function containerOf(object: KubeObject): Runs | undefined {
   const spec = object.spec as { template?: { spec?: { containers?: readonly Runs[] } } } | undefined;
   return spec?.template?.spec?.containers?.[0];
-}
-
-function commandOf(object: KubeObject): readonly string[] | undefined {
-  return containerOf(object)?.command;
 }
 
 /** The node's program in the mode that cleans up and exits, without probes and ports, which only its daemon has. */
