@@ -1,7 +1,22 @@
 /** Fields of a schema as table rows, for custom resources and the fleet file. */
 import { codeSpan, prose, table } from './markdown.ts';
 
-type Schema = Readonly<Record<string, unknown>>;
+/** The keywords of JSON Schema that a row shows. */
+interface Schema {
+  readonly description?: string;
+  readonly default?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | boolean;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+}
 
 /** A field with its path from the root. */
 export interface FieldRow {
@@ -26,23 +41,18 @@ export interface FieldRow {
  * ```
  */
 export function fieldRows(schema: Schema, path = ''): readonly FieldRow[] {
-  const properties = (schema['properties'] ?? {}) as Readonly<Record<string, Schema>>;
-  const required = new Set((schema['required'] ?? []) as readonly string[]);
+  const { properties = {}, required = [], items, additionalProperties } = schema;
   const own = Object.entries(properties).flatMap(([name, field]) => {
     const at = path === '' ? name : `${path}.${name}`;
     const row: FieldRow = {
       path: at,
       type: typeOf(field),
-      required: required.has(name),
-      default: 'default' in field ? JSON.stringify(field['default']) : '',
+      required: required.includes(name),
+      default: 'default' in field ? JSON.stringify(field.default) : '',
       description: describedBy(field),
     };
     return [row, ...fieldRows(field, at)];
   });
-  const { items, additionalProperties } = schema as {
-    items?: Schema;
-    additionalProperties?: Schema | boolean;
-  };
   return [
     ...own,
     ...(items === undefined ? [] : fieldRows(items, `${path}[]`)),
@@ -64,37 +74,18 @@ export function fieldTable(rows: readonly FieldRow[]): readonly string[] {
   );
 }
 
-function branchesOf(schema: Schema): readonly Schema[] {
-  return [schema['anyOf'], schema['oneOf'], schema['allOf']].flatMap(
-    (branches) => (branches ?? []) as readonly Schema[],
-  );
+function branchesOf({ anyOf = [], oneOf = [], allOf = [] }: Schema): readonly Schema[] {
+  return [...anyOf, ...oneOf, ...allOf];
 }
 
 /** The description of the field, or of its first alternative that has one. */
 function describedBy(field: Schema): string {
-  const own = field['description'];
-  if (typeof own === 'string') return own;
-  return (
-    branchesOf(field)
-      .map(describedBy)
-      .find((text) => text !== '') ?? ''
-  );
+  const branches = (): string[] => branchesOf(field).map(describedBy);
+  return field.description ?? branches().find((text) => text !== '') ?? '';
 }
 
 function typeOf(field: Schema): string {
-  const {
-    enum: values,
-    const: only,
-    type,
-    items,
-    format,
-  } = field as {
-    enum?: readonly unknown[];
-    const?: unknown;
-    type?: string | readonly string[];
-    items?: Schema;
-    format?: string;
-  };
+  const { enum: values, const: only, type, items, format } = field;
   if (values !== undefined) return values.map(String).join(', ');
   if (only !== undefined) return JSON.stringify(only).replaceAll('"', '');
   if (type === 'array') return items === undefined ? 'list' : `list of ${plural(typeOf(items))}`;

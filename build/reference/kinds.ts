@@ -2,26 +2,15 @@
 
 import { fleetJsonSchema } from '../../charts/fleet-schema.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { CrdSpec } from '../../runtime/core/kubernetes/objects.ts';
 import { pullStatusCrd } from '../../runtime/core/kubernetes/pull-status-kind.ts';
+import { textOf } from '../../runtime/core/record.ts';
 import { credentialProviderCrd } from '../../runtime/credential-provider/kind.ts';
 import { pullSecretGrantCrd } from '../../runtime/pull-secret-injection/kinds/grant.ts';
 import { pullSecretProfileCrd } from '../../runtime/pull-secret-injection/kinds/profile.ts';
 import { sidecarSetCrd } from '../../runtime/pull-secret-injection/kinds/sidecar-set.ts';
 import { type FieldRow, fieldRows, fieldTable } from './fields.ts';
 import { codeSpan, prose } from './markdown.ts';
-
-type Schema = Readonly<Record<string, unknown>>;
-
-interface Spec {
-  readonly group: string;
-  readonly scope: string;
-  readonly names: { readonly kind: string; readonly shortNames?: readonly string[] };
-  readonly versions: readonly {
-    readonly name: string;
-    readonly storage: boolean;
-    readonly schema: { readonly openAPIV3Schema: Schema & { readonly description?: string } };
-  }[];
-}
 
 /** Every CustomResourceDefinition that the charts render. */
 export const DEFINITIONS: readonly (() => KubeObject)[] = [
@@ -37,7 +26,7 @@ const METADATA = 'Name, labels and annotations of the object, and its namespace 
 
 /** Fields of the storage version. */
 export function fieldsOfKind(definition: KubeObject): readonly FieldRow[] {
-  const { versions } = definition.spec as Spec;
+  const { versions } = definition.spec as CrdSpec;
   return versions
     .filter(({ storage }) => storage)
     .flatMap(({ schema }) => fieldRows(schema.openAPIV3Schema))
@@ -52,7 +41,7 @@ export function kindsPage(): string {
     'All fields of the custom resources that Pullwright reads and writes, as in `kubectl explain KIND.spec`. `kubectl get pullcreds -A` lists those of Pullwright.',
     '',
     ...DEFINITIONS.map((define) => define()).flatMap((definition) => {
-      const { group, scope, names, versions } = definition.spec as Spec;
+      const { group, scope, names, versions } = definition.spec as CrdSpec;
       const [first] = versions;
       const short =
         names.shortNames === undefined ? '' : `, short: ${names.shortNames.map(codeSpan).join(', ')}`;
@@ -61,7 +50,7 @@ export function kindsPage(): string {
         '',
         `${versions.map(({ name }) => codeSpan(`${group}/${name}`)).join(', ')}; ${scope === 'Cluster' ? 'of the cluster' : 'in a namespace'}${short}.`,
         '',
-        prose(first?.schema.openAPIV3Schema.description ?? ''),
+        prose(textOf(first?.schema.openAPIV3Schema['description'])),
         '',
         ...fieldTable(fieldsOfKind(definition)),
       ];

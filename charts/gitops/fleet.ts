@@ -53,9 +53,7 @@ function application(input: GitOpsInput, tree: RenderedCluster, destination: Des
     name: `pullwright-${tree.name}`,
     cluster: tree.name,
     // Argo CD cannot decrypt SOPS files.
-    paths: [...(hasBase(tree) ? [''] : []), ...overlays(tree).filter((overlay) => overlay !== SOPS)].map(
-      (overlay) => folder(input, tree, overlay),
-    ),
+    paths: foldersOf(input, tree).flatMap(({ overlay, path }) => (overlay === SOPS ? [] : [path])),
     destination,
   });
 }
@@ -66,38 +64,34 @@ function kustomizations(
   { kubeConfigSecret }: DestinationInput,
 ): readonly KubeObject[] {
   const base = `pullwright-${tree.name}`;
-  const common = { ...input, cluster: tree.name, ...defined({ kubeConfigSecret }) };
-  return [
-    ...(hasBase(tree)
-      ? [fluxKustomization({ ...common, name: base, path: `./${folder(input, tree, '')}` })]
-      : []),
-    ...overlays(tree).map((overlay) =>
-      fluxKustomization({
-        ...common,
-        name: `${base}-${overlay.slice('overlays/'.length)}`,
-        path: `./${folder(input, tree, overlay)}`,
-        ...(hasBase(tree) ? { dependsOn: [base] } : {}),
-        ...(overlay === SOPS ? { sopsKeySecret } : {}),
-      }),
-    ),
-  ];
+  const folders = foldersOf(input, tree);
+  const hasBase = folders[0]?.overlay === '';
+  return folders.map(({ overlay, path }) =>
+    fluxKustomization({
+      ...input,
+      ...defined({ kubeConfigSecret }),
+      cluster: tree.name,
+      name: overlay === '' ? base : `${base}-${overlay.slice('overlays/'.length)}`,
+      path: `./${path}`,
+      ...(hasBase && overlay !== '' ? { dependsOn: [base] } : {}),
+      ...(overlay === SOPS ? { sopsKeySecret } : {}),
+    }),
+  );
 }
 
 const SOPS = 'overlays/sops';
 
-/** Whether the folder has a kustomization. Without one, both tools would sync everything below it, including overlays. */
-function hasBase(tree: RenderedCluster): boolean {
-  return tree.objects.some((object) => !pathOf(object).startsWith('overlays/'));
-}
-
-/** Overlays of a cluster, sorted: `overlays/external-secrets.io`. */
-function overlays(tree: RenderedCluster): readonly string[] {
-  const paths = [...tree.objects.map(pathOf), ...tree.kept];
-  return [...new Set(paths.flatMap((path) => /^overlays\/[^/]+/.exec(path)?.[0] ?? []))].sort();
-}
-
-function folder(input: GitOpsInput, tree: RenderedCluster, overlay: string): string {
-  return [input.path ?? '.', tree.path, overlay].filter((part) => part !== '' && part !== '.').join('/');
+/**
+ * The folders of a cluster with a kustomization: the base, with an empty overlay, then each `overlays/<API group>`. Both tools
+ * would sync everything below a base without a kustomization, including overlays.
+ */
+function foldersOf(input: GitOpsInput, tree: RenderedCluster) {
+  const files = [...tree.objects.map(pathOf), ...tree.kept];
+  const overlays = new Set(files.map((path) => /^overlays\/[^/]+/.exec(path)?.[0] ?? ''));
+  return [...overlays].sort().map((overlay) => {
+    const parts = [input.path ?? '.', tree.path, overlay];
+    return { overlay, path: parts.filter((part) => part !== '' && part !== '.').join('/') };
+  });
 }
 
 // Constructs for Argo CD and Flux objects.

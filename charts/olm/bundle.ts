@@ -6,6 +6,7 @@
  */
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import { type KubeObject, pathPart } from '../../runtime/core/kubernetes/object.ts';
+import type { CrdSpec } from '../../runtime/core/kubernetes/objects.ts';
 import { VERSION } from '../../runtime/core/version.ts';
 import { renderCluster } from '../app.ts';
 import type { Fleet, FleetCluster } from '../fleet.ts';
@@ -18,28 +19,22 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
 }
 
-interface Definition {
-  readonly group: string;
-  readonly names: { readonly kind: string };
-  readonly versions: readonly {
-    readonly name: string;
-    readonly schema: { readonly openAPIV3Schema: Schema };
-  }[];
-}
-
 /** `spec.customresourcedefinitions.owned`: every version of every kind. */
 export function ownedDefinitions(definitions: readonly KubeObject[]): readonly object[] {
   return definitions.flatMap((object) => {
-    const { names, versions } = object['spec'] as Definition;
-    return versions.map(({ name, schema: { openAPIV3Schema } }) => ({
-      name: object.metadata.name,
-      version: name,
-      kind: names.kind,
-      displayName: words(names.kind),
-      description: openAPIV3Schema.description ?? words(names.kind),
-      specDescriptors: descriptors(openAPIV3Schema.properties?.['spec']),
-      statusDescriptors: descriptors(openAPIV3Schema.properties?.['status']),
-    }));
+    const { names, versions } = object['spec'] as CrdSpec;
+    return versions.map(({ name, schema }) => {
+      const { description, properties }: Schema = schema.openAPIV3Schema;
+      return {
+        name: object.metadata.name,
+        version: name,
+        kind: names.kind,
+        displayName: words(names.kind),
+        description: description ?? words(names.kind),
+        specDescriptors: descriptors(properties?.['spec']),
+        statusDescriptors: descriptors(properties?.['status']),
+      };
+    });
   });
 }
 
@@ -80,7 +75,7 @@ const EXAMPLES: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 /** One example per kind, for the annotation `alm-examples`. */
 export function almExamples(definitions: readonly KubeObject[]): readonly object[] {
   return definitions.flatMap((object) => {
-    const { group, names, versions } = object['spec'] as Definition;
+    const { group, names, versions } = object['spec'] as CrdSpec;
     const [version] = versions;
     const example = EXAMPLES[names.kind];
     if (version === undefined || example === undefined) return [];

@@ -40,10 +40,6 @@ import {
 } from '../../runtime/pull-secret-adapter/objects.ts';
 import { type AdapterSettings, OWN_JOB_VARIABLES } from '../../runtime/pull-secret-adapter/options.ts';
 
-/** CEL: whether a name belongs to an object of a cluster. */
-const isOfCluster = (name: string, what: 'data' | 'places'): string =>
-  `${name}.startsWith('cluster-') && ${name}.endsWith('-pullsecret-${what}')`;
-
 /** Variables of every Job, with any value. None of them names a program, library or address. */
 const VARIABLES = [...OWN_JOB_VARIABLES, 'GCP_API_TIMEOUT', 'LOG_FORMAT'];
 
@@ -61,32 +57,18 @@ export interface JobBounds {
 /** Returns the admission bounds of the adapter's account. */
 export function adapterBounds(input: JobBounds): readonly AccountBound[] {
   return [
-    {
-      name: 'data',
-      apiGroup: '',
-      resource: 'secrets',
-      validations: [
-        {
-          expression: isOfCluster('request.name', 'data'),
-          message: 'the pull secret adapter writes and deletes only the Secrets cluster-ID-pullsecret-data',
-        },
-      ],
-    },
-    {
-      name: 'places',
-      apiGroup: '',
-      resource: 'configmaps',
-      validations: [
-        {
-          expression: isOfCluster('request.name', 'places'),
-          message:
-            'the pull secret adapter writes and deletes only the ConfigMaps cluster-ID-pullsecret-places',
-        },
-      ],
-    },
+    ofClusters('data', 'secrets', 'Secrets'),
+    ofClusters('places', 'configmaps', 'ConfigMaps'),
     jobs(input),
     bindings(input),
   ];
+}
+
+/** Only the objects that the adapter names after a cluster. */
+function ofClusters(name: string, resource: string, kinds: string): AccountBound {
+  const expression = `request.name.startsWith('cluster-') && request.name.endsWith('-pullsecret-${name}')`;
+  const message = `the pull secret adapter writes and deletes only the ${kinds} cluster-ID-pullsecret-${name}`;
+  return { name, apiGroup: '', resource, validations: [{ expression, message }] };
 }
 
 const SPEC = 'object.spec.template.spec';

@@ -43,13 +43,10 @@ function secretRules(
   { secretNames, sources = [] }: InjectionAccessInput,
   namespace?: string,
 ): readonly PolicyRule[] {
-  const once = (names: readonly string[] | undefined) => (names === undefined ? names : [...new Set(names)]);
+  const names = secretNames && [...new Set(secretNames)];
   const here = sources.filter((source) => source.namespace === namespace).map(({ name }) => name);
-  const read = namespace === undefined || secretNames === undefined ? undefined : [...secretNames, ...here];
-  return [
-    may(READ, '', ['secrets'], once(read)),
-    may(['create', 'patch', 'delete'], '', ['secrets'], once(secretNames)),
-  ];
+  const read = namespace === undefined ? undefined : names && [...new Set([...names, ...here])];
+  return [may(READ, '', ['secrets'], read), may(['create', 'patch', 'delete'], '', ['secrets'], names)];
 }
 
 function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
@@ -65,15 +62,12 @@ function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
 function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
   const [group, admission] = ['pullwright.dev', 'admissionregistration.k8s.io'];
   const kinds = ['pullsecretprofiles', 'pullsecretgrants', 'pullstatuses'];
+  const statuses = kinds.map((kind) => `${kind}/status`);
   return [
     may(READ, '', ['namespaces']),
     may(READ, group, kinds),
     may(['create', 'patch', 'delete'], group, ['pullstatuses']),
-    may(
-      ['get', 'patch'],
-      group,
-      kinds.map((kind) => `${kind}/status`),
-    ),
+    may(['get', 'patch'], group, statuses),
     may(READ, 'apps.kruise.io', ['sidecarsets']),
     may(['get', 'patch'], 'apps.kruise.io', ['sidecarsets/status']),
     may(READ, 'apps', ['controllerrevisions']),

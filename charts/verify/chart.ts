@@ -221,14 +221,7 @@ function pod(installation: VerifyInstallation): PodSpec {
 }
 
 function argsOf(installation: VerifyInstallation): readonly string[] {
-  const {
-    namespaces = [],
-    secretNames = [],
-    allowHosts,
-    allowAddresses,
-    plainHosts,
-    caConfigMap,
-  } = installation;
+  const { namespaces = [], secretNames = [], caConfigMap } = installation;
   return [
     '--all-in-use',
     ...namespaces.map((one) => `--namespace=${one}`),
@@ -236,9 +229,9 @@ function argsOf(installation: VerifyInstallation): readonly string[] {
     `--report=${installation.namespace}/${VERIFY}`,
     `--warn-days=${installation.warnDays}`,
     `--concurrency=${installation.concurrency}`,
-    ...allowHosts.map((host) => `--allow-host=${host}`),
-    ...allowAddresses.map((network) => `--allow-address=${network}`),
-    ...plainHosts.map((host) => `--plain-host=${host}`),
+    ...installation.allowHosts.map((host) => `--allow-host=${host}`),
+    ...installation.allowAddresses.map((network) => `--allow-address=${network}`),
+    ...installation.plainHosts.map((host) => `--plain-host=${host}`),
     ...(caConfigMap === undefined ? [] : [`--ca=${CA_FOLDER}/ca.crt`]),
   ];
 }

@@ -151,25 +151,13 @@ interface Defaulted<Default> extends Valued {
 }
 
 /** Any text. The last one of several wins. */
-export function text<Default extends string | undefined = undefined>(
-  about: Defaulted<Default>,
-): Flag<Read<string, Default>> {
-  return measured('TEXT', (one) => one)(about);
-}
+export const text = measured({ value: 'TEXT' }, (one) => one);
 
 /** A path of a file. */
-export function file<Default extends string | undefined = undefined>(
-  about: Defaulted<Default>,
-): Flag<Read<string, Default>> {
-  return text({ value: 'FILE', completes: 'files', touches: 'reads', ...about });
-}
+export const file = measured({ value: 'FILE', completes: 'files', touches: 'reads' }, (one) => one);
 
 /** A path of a folder. */
-export function folder<Default extends string | undefined = undefined>(
-  about: Defaulted<Default>,
-): Flag<Read<string, Default>> {
-  return text({ value: 'DIR', completes: 'folders', touches: 'reads', ...about });
-}
+export const folder = measured({ value: 'DIR', completes: 'folders', touches: 'reads' }, (one) => one);
 
 /** The same flag, which may be repeated; undefined when absent. */
 export function several<T>(flag: Flag<T | undefined>): Flag<readonly T[] | undefined> {
@@ -185,7 +173,7 @@ export function choice<
   const Choices extends readonly string[],
   Default extends Choices[number] | undefined = undefined,
 >(choices: Choices, about: Defaulted<Default>): Flag<Read<Choices[number], Default>> {
-  const flag = measured<Choices[number]>(choices.join('|'), (one) => {
+  const flag = measured<Choices[number]>({ value: choices.join('|') }, (one) => {
     if (choices.includes(one)) return one;
     throw new FlagFault(one, `one of ${choices.join(', ')}`);
   })(about);
@@ -221,12 +209,12 @@ export function absolute<T extends string | undefined>(flag: Flag<T>): Flag<T> {
   );
 }
 
-/** A flag with one value; undefined when absent, unless it has a default. */
-function measured<T>(value: string, read: (text: string, bounds: Bounds) => T) {
-  return <Default extends string | undefined = undefined>(about: Defaulted<Default> & Bounds) => {
+/** A flag with one value; undefined when absent, unless it has a default. @param usual fields that each flag may override */
+function measured<T, Limits = unknown>(usual: Partial<Flag<T>>, read: (text: string, about: Limits) => T) {
+  return <Default extends string | undefined = undefined>(about: Defaulted<Default> & Limits) => {
     const flag = {
-      value,
       completes: 'nothing',
+      ...usual,
       ...about,
       many: false,
       read: (given: readonly string[]) => {
@@ -239,16 +227,16 @@ function measured<T>(value: string, read: (text: string, bounds: Bounds) => T) {
 }
 
 /** A time as Kubernetes writes it, `30s` or `5m`; in milliseconds. */
-export const duration = measured('DURATION', durationMs);
+export const duration = measured({ value: 'DURATION' }, durationMs);
 
 /** A time as Kubernetes writes it, of whole seconds; in seconds. */
-export const seconds = measured('DURATION', wholeSeconds);
+export const seconds = measured({ value: 'DURATION' }, wholeSeconds);
 
 /** A whole number. */
-export const count = measured('N', wholeNumber);
+export const count = measured({ value: 'N' }, wholeNumber);
 
 /** A port to listen on; undefined for `off`. */
-export const port = measured('PORT|off', portNumber);
+export const port = measured({ value: 'PORT|off' }, portNumber);
 
 // Flags with the same meaning as in kubectl.
 

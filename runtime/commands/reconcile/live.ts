@@ -108,6 +108,8 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo) {
     metrics,
     clock: systemQueueClock,
   });
+  const { 'lease-namespace': namespace, leaseName: name } = settings;
+  const isHeld = (): boolean => leadership.election?.isLeader() === true;
   const discovery = settings.discover
     ? new Discovery({
         management: main,
@@ -117,15 +119,7 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo) {
         log,
         metrics,
         refreshMs: settings.refresh,
-        ...(settings['lease-namespace'] === undefined
-          ? {}
-          : {
-              lease: {
-                namespace: settings['lease-namespace'],
-                name: settings.leaseName,
-                isHeld: () => leadership.election?.isLeader() === true,
-              },
-            }),
+        ...(namespace === undefined ? {} : { lease: { namespace, name, isHeld } }),
       })
     : undefined;
   return { settings, io, log, metrics, reconcilers, manager, main, discovery, leadership, instance };

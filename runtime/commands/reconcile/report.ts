@@ -326,8 +326,6 @@ function dryRunMark({ dryRun = false }: RenderOptions): string {
 
 const COLUMNS = ['errors', 'warnings', 'changes'] as const;
 
-type Row = { readonly scope: string } & Readonly<Record<(typeof COLUMNS)[number], number>>;
-
 /**
  * Returns the table and three commands. Errors are rejected entries, problems and conditions `Ready=False`; warnings are
  * shadowed entries and remarks.
@@ -344,18 +342,16 @@ export function runSummary(
     .toSorted((a, b) => b.errors - a.errors || b.warnings - a.warnings || (a.scope < b.scope ? -1 : 1));
   const [worst] = rows;
   if (worst === undefined) return '';
+  const totals = COLUMNS.map((column) => String(rows.reduce((total, row) => total + row[column], 0)));
   const table = textTable(
     [
       ['CLUSTER', ...COLUMNS.map((column) => column.toUpperCase())],
       ...rows.map((row) => [row.scope, ...COLUMNS.map((column) => String(row[column]))]),
-      [
-        counted(rows.length, 'cluster'),
-        ...COLUMNS.map((column) => String(rows.reduce((total, row) => total + row[column], 0))),
-      ],
+      [counted(rows.length, 'cluster'), ...totals],
     ],
     undefined,
   );
-  const next = nextCommands(reports.find(({ scope }) => scope === worst.scope) ?? reports[0], flags);
+  const next = nextCommands(worst, flags);
   const wrong = reports.flatMap(({ scope, verdicts }) =>
     verdicts
       .filter(({ verdict }) => verdict === 'Rejected')
@@ -365,25 +361,24 @@ export function runSummary(
   return `summary\n\n${table}${rejected}\nto see more\n${next.map((line) => `  ${program} ${line}\n`).join('')}`;
 }
 
-function rowOf({ scope, verdicts, conditions, problems, counts }: RunReport): Row {
+function rowOf({ scope, verdicts, conditions, problems, counts }: RunReport) {
   const count = (names: readonly string[]): number =>
     verdicts.filter(({ verdict }) => names.includes(verdict)).length;
   const notReady = conditions.filter(({ type, status }) => type === 'Ready' && status === 'False').length;
   return {
     scope,
+    verdicts,
     errors: count(['Rejected']) + notReady + problems.length,
     warnings: count(['Shadowed', 'Warning']),
     changes: counts.created + counts.configured + counts.removed,
   };
 }
 
-/** Commands for the cluster of `report`: the full report, an image of a rejected registry, and its files. */
+/** Commands for one cluster: the full report, an image of a rejected registry, and its files. */
 function nextCommands(
-  report: RunReport | undefined,
+  { scope, verdicts }: Pick<RunReport, 'scope' | 'verdicts'>,
   { from = '', management }: Pick<ReconcileFlags, 'from' | 'management'>,
 ): readonly string[] {
-  if (report === undefined) return [];
-  const { scope, verdicts } = report;
   const folder = `${from}/${scope}`;
   const subject = verdicts.find(({ verdict }) => verdict === 'Rejected')?.subject;
   const image =

@@ -56,7 +56,7 @@ export type CrdVersionObject = Omit<Plain<k8s.CustomResourceDefinitionVersion>, 
   readonly schema: { readonly openAPIV3Schema: Readonly<Record<string, unknown>> };
 };
 
-type CrdSpec = Omit<Plain<k8s.CustomResourceDefinitionSpec>, 'versions'> & {
+export type CrdSpec = Omit<Plain<k8s.CustomResourceDefinitionSpec>, 'versions'> & {
   readonly versions: readonly CrdVersionObject[];
 };
 
