@@ -141,11 +141,8 @@ export function signImage(key: KeyObject, image: ImageToSign, to: string): void 
     const attestation = Buffer.from(image.attestation);
     const tag = digest.replace(':', '-');
     return [
-      named(
-        layout.carrier({ mediaType: SIMPLE_SIGNING, content: payload, annotations: signed }),
-        `${tag}.sig`,
-      ),
-      named(layout.carrier({ mediaType: DSSE, content: attestation, annotations: attested }), `${tag}.att`),
+      named(layout.carrier(SIMPLE_SIGNING, payload, signed), `${tag}.sig`),
+      named(layout.carrier(DSSE, attestation, attested), `${tag}.att`),
     ];
   });
   layout.index(tagged);

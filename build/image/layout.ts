@@ -19,13 +19,6 @@ export interface Descriptor {
   readonly artifactType?: string;
 }
 
-/** A blob with its annotations, for {@link ImageLayout.carrier}. */
-export interface Carried {
-  readonly mediaType: string;
-  readonly content: Uint8Array;
-  readonly annotations: Readonly<Record<string, string>>;
-}
-
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
 const INDEX = 'application/vnd.oci.image.index.v1+json';
 const CONFIG = 'application/vnd.oci.image.config.v1+json';
@@ -104,7 +97,7 @@ export class ImageLayout {
   }
 
   /** Stores a manifest with one blob, the format of signatures. */
-  carrier({ mediaType, content, annotations }: Carried): Descriptor {
+  carrier(mediaType: string, content: Uint8Array, annotations: Readonly<Record<string, string>>): Descriptor {
     const layer = { ...this.blob(mediaType, content), annotations };
     const config = this.json(CONFIG, {
       architecture: '',

@@ -107,32 +107,23 @@ function named(apiGroup: string, resource: string, resourceNames: readonly strin
   return may(READ, apiGroup, [resource], resourceNames);
 }
 
-/** API groups of the objects around the agent. */
-const RBAC_GROUP = 'rbac.authorization.k8s.io';
-const ADMISSION_GROUP = 'admissionregistration.k8s.io';
-const IN_CONFIG: readonly (readonly [string, string])[] = [
-  [RBAC_GROUP, 'roles'],
-  [RBAC_GROUP, 'rolebindings'],
-];
-const IN_SYSTEM: readonly (readonly [string, string])[] = [
-  ...IN_CONFIG,
-  ['apps', 'daemonsets'],
-  ['', 'serviceaccounts'],
-];
-/** Used for reports only. Always readable, so that disabling reports deletes the objects. */
-const CLUSTER_RBAC = ['clusterroles', 'clusterrolebindings'];
 const POLICY_KINDS = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
 
-type RuleOf = (apiGroup: string, resource: string, names: readonly string[]) => PolicyRule;
-
-function agentAccess(rule: RuleOf): readonly Access[] {
-  const rules = (kinds: typeof IN_CONFIG): PolicyRule[] =>
-    kinds.map(([group, resource]) => rule(group, resource, [NAMES.syncer]));
+/** Access to the objects around the agent. */
+function agentAccess(rule: typeof named): readonly Access[] {
+  const own = (group: string, ...resources: readonly string[]): readonly PolicyRule[] =>
+    resources.map((resource) => rule(group, resource, [NAMES.syncer]));
+  const rbac = 'rbac.authorization.k8s.io';
+  const roles = own(rbac, 'roles', 'rolebindings');
   return [
-    { namespace: NAMES.namespace, rules: rules(IN_SYSTEM) },
-    { namespace: NAMES.configNamespace, rules: rules(IN_CONFIG) },
-    { rules: CLUSTER_RBAC.map((resource) => rule(RBAC_GROUP, resource, [NAMES.syncer])) },
-    { rules: POLICY_KINDS.map((resource) => named(ADMISSION_GROUP, resource, POLICIES)) },
+    {
+      namespace: NAMES.namespace,
+      rules: [...roles, ...own('apps', 'daemonsets'), ...own('', 'serviceaccounts')],
+    },
+    { namespace: NAMES.configNamespace, rules: roles },
+    // Used for reports only. Always readable, so that disabling reports deletes the objects.
+    { rules: own(rbac, 'clusterroles', 'clusterrolebindings') },
+    { rules: POLICY_KINDS.map((resource) => named('admissionregistration.k8s.io', resource, POLICIES)) },
     { rules: [named('apiextensions.k8s.io', 'customresourcedefinitions', [PULL_STATUS_CRD_NAME])] },
   ];
 }

@@ -127,26 +127,17 @@ export type ValuesOf<F extends Flags> = {
   readonly [Name in keyof F]: F[Name] extends Flag<infer T> ? T : never;
 };
 
-interface Common {
-  readonly help: string;
-  readonly short?: string;
-  readonly touches?: 'reads' | 'writes';
-}
-
-interface Valued extends Common {
-  readonly value?: string;
-  readonly completes?: Completion;
-}
-
 /** A switch. */
-export function toggle(about: Common): Flag<boolean> {
+export function toggle(about: Pick<Flag<boolean>, 'help' | 'short'>): Flag<boolean> {
   return { ...about, value: '', many: false, completes: 'nothing', read: (given) => given.at(-1) === 'true' };
 }
 
 /** The type of a flag's value: with a default, never undefined. */
 type Read<T, Default> = Default extends string ? T : T | undefined;
 
-interface Defaulted<Default> extends Valued {
+interface Defaulted<Default>
+  extends Pick<Flag<unknown>, 'help' | 'short' | 'touches'>,
+    Partial<Pick<Flag<unknown>, 'value' | 'completes'>> {
   readonly default?: Default;
 }
 

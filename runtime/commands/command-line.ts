@@ -46,8 +46,7 @@ export function wantedEnvironment(
     args.some((arg) => arg === flag || arg.startsWith(`${flag}=`)),
   );
   if (wanted === undefined || isShort === true) return undefined;
-  const set = Object.entries(wanted).map(([name, value]) => [name, env[name] ?? value] as const);
-  return Object.keys(wanted).every((name) => env[name] !== undefined) ? undefined : Object.fromEntries(set);
+  return Object.keys(wanted).every((name) => env[name] !== undefined) ? undefined : wanted;
 }
 
 /** Re-executes the program if variables are missing, and then does not return. No-op on Node, which reads none of them. */
@@ -55,7 +54,7 @@ export function quietenFor(args: readonly string[]): void {
   if (process.versions['bun'] === undefined || process.execve === undefined) return;
   const wanted = wantedEnvironment(args, process.env);
   if (wanted === undefined || !existsSync(process.execPath)) return;
-  process.execve(process.execPath, [process.argv0, ...args], { ...process.env, ...wanted });
+  process.execve(process.execPath, [process.argv0, ...args], { ...wanted, ...process.env });
 }
 
 // The executable is compiled with a slow tier-up of the just-in-time compiler, which suits a credential provider that runs for

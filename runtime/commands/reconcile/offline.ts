@@ -132,11 +132,6 @@ function programName(): string {
   return process.argv[1]?.endsWith('main.ts') === true ? 'node main.ts' : 'pullwright';
 }
 
-interface Run {
-  readonly scope: ClusterPair;
-  readonly result: OfflineResult;
-}
-
 /**
  * Writes `<role>/<namespace or _cluster>/<kind>-<name>.yaml` for every object that exists after the run. With several clusters,
  * the files are below each cluster's name. Deletes files of an earlier run that this run does not write.
@@ -144,7 +139,7 @@ interface Run {
  * @throws PullwrightError when real values are requested inside a git work tree, or foreign files or links are in the way
  */
 async function write(
-  runs: readonly Run[],
+  runs: readonly { readonly scope: ClusterPair; readonly result: OfflineResult }[],
   to: string,
   flags: ReconcileFlags,
   reconcilers: readonly Reconciler[],

@@ -192,14 +192,10 @@ async function removeOne(
   if (what === 'release') return release(object, managers ?? [], client);
   if (what === 'leave-nodes') await waitForNodes(object, options);
   const { kind, metadata } = object;
+  // The pods of a program terminate before the next stage begins.
+  const propagation = ['Deployment', 'DaemonSet', 'CronJob'].includes(kind) ? 'Foreground' : undefined;
   try {
-    await client.remove(objectRef(object), {
-      ...defined({ uid: metadata.uid }),
-      // The pods of a program terminate before the next stage begins.
-      ...(['Deployment', 'DaemonSet', 'CronJob'].includes(kind)
-        ? { propagation: 'Foreground' as const }
-        : {}),
-    });
+    await client.remove(objectRef(object), defined({ uid: metadata.uid, propagation }));
   } catch (error) {
     // The object is already deleted, or a new one has its name. The next run plans a new one.
     if (!isApiError(error, 404, 409)) throw error;
@@ -231,10 +227,7 @@ async function waitUntilGone(object: KubeObject, options: CarryOutOptions): Prom
     const finalizers = live.metadata.finalizers ?? [];
     return new PullwrightError(
       `Cannot remove "${nameOf(object)}": it still exists${finalizers.length === 0 ? '' : `, blocked by finalizers ${finalizers.join(', ')}`}`,
-      {
-        code: 'StillThere',
-        hint: 'Find what blocks the deletion, then run this again',
-      },
+      { code: 'StillThere', hint: 'Find what blocks the deletion, then run this again' },
     );
   });
 }
