@@ -197,16 +197,18 @@ export function renderBundle(fleet: Fleet, replaces?: string): ManifestTree {
 
 function clusterOf({ clusters }: Fleet): FleetCluster {
   const [cluster, ...more] = clusters;
-  const problem =
-    cluster === undefined || more.length > 0
-      ? `the fleet has ${clusters.length} clusters, expected one`
-      : cluster.context.kind !== 'standalone'
-        ? `cluster "${cluster.context.name}" is ${cluster.context.kind}, expected standalone`
-        : cluster.context.delivery !== 'reconciler'
-          ? `cluster "${cluster.context.name}" has delivery ${cluster.context.delivery}, expected reconciler: OLM does not install DaemonSets`
-          : undefined;
-  if (problem === undefined && cluster !== undefined) return cluster;
-  throw new PullwrightError(`Cannot render a bundle: ${problem ?? ''}`, {
+  if (cluster === undefined || more.length > 0)
+    throw cannotSay(`the fleet has ${clusters.length} clusters, expected one`);
+  const { name, kind, delivery } = cluster.context;
+  if (kind !== 'standalone') throw cannotSay(`cluster "${name}" is ${kind}, expected standalone`);
+  if (delivery === 'reconciler') return cluster;
+  throw cannotSay(
+    `cluster "${name}" has delivery ${delivery}, expected reconciler: OLM does not install DaemonSets`,
+  );
+}
+
+function cannotSay(problem: string): PullwrightError {
+  return new PullwrightError(`Cannot render a bundle: ${problem}`, {
     code: 'BundleCannotSay',
     retryPolicy: 'terminal',
     hint: 'Use a fleet of one stand-alone cluster with delivery: reconciler',

@@ -245,20 +245,21 @@ export interface RenderOptions {
   readonly dryRun?: boolean;
 }
 
+type Section = readonly [title: string, lines: readonly string[]];
+
 /** Formats the report as text. */
 export function renderRunReport(given: RunReport, options: RenderOptions): string {
   const report = oneLined(given);
   const shown = report.objects.filter((object) => options.verbose || object.verb !== 'unchanged');
-  const roles = [...new Set(report.objects.map((object) => object.role))].sort().reverse();
+  const roles = [...Map.groupBy(shown, ({ role }) => role)].sort(([a], [b]) => (a < b ? 1 : -1));
   const few = (lines: readonly string[]): readonly string[] =>
     options.verbose ? lines : capped(lines, MOST_LINES, '--verbose shows all');
-  const sections: readonly (readonly [title: string, lines: readonly string[]])[] = [
+  const sections: readonly Section[] = [
     ...roles.map(
-      (role) =>
-        [
-          `${role} cluster`,
-          shown.filter((object) => object.role === role).flatMap((object) => objectLines(object, options)),
-        ] as const,
+      ([role, objects]): Section => [
+        `${role} cluster`,
+        objects.flatMap((object) => objectLines(object, options)),
+      ],
     ),
     ['pull secrets of pod templates', few(report.templates.map((one) => `  ${templateLine(one)}`))],
     [

@@ -116,21 +116,17 @@ const FOREIGN_KINDS: readonly string[] = ['ExternalSecret', 'SealedSecret'];
 export function planUninstall(objects: readonly KubeObject[], options: UninstallOptions = {}): UninstallPlan {
   const isProviderOurs = objects.some(makesProvider);
   const judged = objects.flatMap((object) => judge(object, { ...options, isProviderOurs, objects }) ?? []);
-  const stages = STAGES.map(
-    (name): Stage => ({
-      name,
-      removals: judged
-        .flatMap((one) => ('stage' in one && one.stage === name ? [one.removal] : []))
-        .sort(byOrder),
-    }),
-  );
+  const removed = judged.filter((one) => 'stage' in one);
+  const stages = STAGES.map((name): Stage => {
+    const own = removed.filter(({ stage }) => stage === name);
+    return { name, removals: own.map(({ removal }) => removal).sort(byOrder) };
+  });
   return {
     stages: stages.filter(({ removals }) => removals.length > 0),
-    kept: judged.flatMap((one) => ('kept' in one ? [one.kept] : [])),
-    delivered: judged.flatMap((one) => {
-      if (!('stage' in one) || one.removal.do === 'release') return [];
-      const by = delivererOf(one.removal.object);
-      return by === undefined ? [] : [{ object: one.removal.object, by }];
+    kept: judged.filter((one) => 'reason' in one),
+    delivered: removed.flatMap(({ removal: { object, do: what } }) => {
+      const by = what === 'release' ? undefined : delivererOf(object);
+      return by === undefined ? [] : [{ object, by }];
     }),
   };
 }
@@ -140,7 +136,7 @@ interface Surroundings extends UninstallOptions {
   readonly objects: readonly KubeObject[];
 }
 
-type Judged = { readonly stage: StageName; readonly removal: UninstallRemoval } | { readonly kept: Kept };
+type Judged = { readonly stage: StageName; readonly removal: UninstallRemoval } | Kept;
 
 /** Undefined for an object that neither is ours nor has fields of ours. */
 function judge(object: KubeObject, around: Surroundings): Judged | undefined {
@@ -150,7 +146,7 @@ function judge(object: KubeObject, around: Surroundings): Judged | undefined {
     return { stage: 'computed objects', removal: { object, do: 'release', managers } };
   }
   const reason = reasonToKeep(object, around);
-  if (reason !== undefined) return { kept: { object, reason } };
+  if (reason !== undefined) return { object, reason };
   const stage = stageOf(object);
   const leaves = stage === 'nodes' && around['skip-nodes'] !== true;
   return { stage, removal: { object, do: leaves ? 'leave-nodes' : 'delete' } };
