@@ -28,14 +28,10 @@ export function releaseProblems(input: ReleaseInput): readonly string[] {
   const { status, changelog, version, packageVersion } = input;
   const changed = status.split('\n').filter((line) => line.trim() !== '');
   return [
-    ...(changed.length === 0
-      ? []
-      : [`The tree has changes in ${counted(changed.length, 'file')}: commit or remove them`]),
-    ...(version === packageVersion
-      ? []
-      : [`runtime/core/version.ts says ${version}, package.json ${packageVersion}`]),
-    ...changelogProblem(changelog, version),
-  ];
+    changed.length > 0 && `The tree has changes in ${counted(changed.length, 'file')}: commit or remove them`,
+    version !== packageVersion && `runtime/core/version.ts says ${version}, package.json ${packageVersion}`,
+    ...changelogProblems(changelog, version),
+  ].filter((problem) => problem !== false);
 }
 
 /**
@@ -55,18 +51,15 @@ export function versionBefore(changelog: string, version: string): string | unde
   return dated.map(([, one]) => one).find((one) => one !== version);
 }
 
-function changelogProblem(changelog: string, version: string): readonly string[] {
+function changelogProblems(changelog: string, version: string): readonly (string | false)[] {
   const sections = changelog.split(/^## /m).slice(1);
   const section = sections.find((text) => text.startsWith(`${version} `) || text.startsWith(`${version}\n`));
   if (section === undefined) return [`CHANGELOG.md has no section "## ${version} (<date>)"`];
   const [head = '', ...body] = section.split('\n');
   return [
-    ...(/^\S+ \(\d{4}-\d{2}-\d{2}\)$/.test(head.trim())
-      ? []
-      : [
-          `The section of CHANGELOG.md is "## ${head.trim()}": expected a date, such as "## ${version} (2026-01-31)"`,
-        ]),
-    ...(body.join('').trim() === '' ? [`The section of CHANGELOG.md for ${version} is empty`] : []),
+    !/^\S+ \(\d{4}-\d{2}-\d{2}\)$/.test(head.trim()) &&
+      `The section of CHANGELOG.md is "## ${head.trim()}": expected a date, such as "## ${version} (2026-01-31)"`,
+    body.join('').trim() === '' && `The section of CHANGELOG.md for ${version} is empty`,
   ];
 }
 

@@ -18,7 +18,6 @@ import {
   hostedAccountObjects,
   type ReconcilerSettings,
   reconcilerMonitoring,
-  reconcilerNames,
   reconcilerObjects,
 } from './shared/reconciler.ts';
 import {
@@ -135,7 +134,7 @@ function alertsOf(
   const alerts = parts.flatMap((part) => part.alerts ?? []);
   const fileOf = (alert: string): string =>
     runbookFile(parts.find((part) => part.alerts?.some(({ name }) => name === alert))?.name ?? 'reconciler');
-  const objects = reconcilerMonitoring(context.namespace, alerts, reconcilerNames(context));
+  const objects = reconcilerMonitoring(context, alerts);
   return { name: 'monitoring', objects: objects.map((object) => withRunbooks(object, runbooks, fileOf)) };
 }
 

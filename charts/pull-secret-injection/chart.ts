@@ -109,20 +109,18 @@ function part(
   const more = [...(excludedNamespaces ?? []), ...alsoOwn].filter((one) => one !== ownNamespace);
   const sources = (config.profiles ?? []).flatMap(sourcesOf);
   const names = sources.map(({ namespace, name }) => `${namespace}/${name}`);
+  const excludes = excludedNamespaces !== undefined || more.length > 0;
   return {
-    options: {
+    options: defined({
       ownNamespace,
       admission,
       audit,
-      ...(excludedNamespaces === undefined && more.length === 0
-        ? {}
-        : { excludedNamespaces: [...new Set(more)] }),
-      ...(namespaces === undefined ? {} : { namespaces }),
-      ...(namespaces === undefined || secretNames === undefined
-        ? {}
-        : { secretNames, sources: [...new Set(names)].sort() }),
+      excludedNamespaces: excludes ? [...new Set(more)] : undefined,
+      namespaces,
+      secretNames: namespaces && secretNames,
+      sources: namespaces && secretNames && [...new Set(names)].sort(),
       ...optional(config),
-    },
+    }),
     access: injectionAccess({ ...config, admission, audit, sources }),
   };
 }

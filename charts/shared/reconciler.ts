@@ -43,7 +43,7 @@ import type { ClusterContext, ReconcilerPart } from './system.ts';
 export const RECONCILER: string = reconcilerName();
 
 /** Names of all reconcilers of a cluster: the one without a shard, and one per shard. */
-export function reconcilerNames({ shards = [] }: Pick<ClusterContext, 'shards'>): readonly string[] {
+function reconcilerNames({ shards = [] }: Pick<ClusterContext, 'shards'>): readonly string[] {
   return [RECONCILER, ...shards.map(reconcilerName)];
 }
 
@@ -345,12 +345,10 @@ const ALERTS: readonly Alert[] = [
   },
 ];
 
-/** PrometheusRule with the reconciler's and the systems' alerts, and a ServiceMonitor for each reconciler of `names`. */
-export function reconcilerMonitoring(
-  namespace: string,
-  more: readonly Alert[],
-  names: readonly string[] = [RECONCILER],
-): readonly KubeObject[] {
+/** PrometheusRule with the reconciler's and the systems' alerts, and a ServiceMonitor for each reconciler. */
+export function reconcilerMonitoring(cluster: ClusterContext, more: readonly Alert[]): readonly KubeObject[] {
+  const { namespace } = cluster;
+  const names = reconcilerNames(cluster);
   const metadataOf = (name: string): ObjectMeta => ({ name, namespace, labels: allLabels(name) });
   return [
     prometheusRule(metadataOf(RECONCILER), [...names.map(downAlert), ...ALERTS, ...more]),

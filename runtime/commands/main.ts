@@ -38,12 +38,16 @@ async function runNamed(name: string, args: readonly string[], io: CommandIo): P
 function processIo(): CommandIo {
   const controller = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => controller.abort(signal));
+  let stdout: NodeJS.WriteStream | undefined;
   return {
     get stdin() {
       return process.stdin;
     },
     get stdout() {
-      return openStdout();
+      stdout ??= process.stdout.on('error', (error) => {
+        if (isBrokenPipe(error)) process.exit(0);
+      });
+      return stdout;
     },
     get stderr() {
       return process.stderr;
@@ -54,18 +58,6 @@ function processIo(): CommandIo {
     cwd: process.cwd(),
     signal: controller.signal,
   };
-}
-
-let isWatched = false;
-
-function openStdout(): NodeJS.WriteStream {
-  if (!isWatched) {
-    process.stdout.on('error', (error) => {
-      if (isBrokenPipe(error)) process.exit(0);
-    });
-  }
-  isWatched = true;
-  return process.stdout;
 }
 
 function writeWhole(fd: 1 | 2, text: string): void {

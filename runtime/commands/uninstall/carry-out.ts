@@ -164,6 +164,7 @@ export async function carryOut(plan: Pick<UninstallPlan, 'stages'>, options: Car
     const head = `[${STAGES.indexOf(name) + 1}/${STAGES.length}] ${name}`;
     options.say(`${head}: ${removals.length}`);
     await tellNodesToLeave(removals, options);
+    const deleted: KubeObject[] = [];
     for (const removal of removals) {
       const holds = await holderOf(removal.object, options.client);
       if (holds !== undefined) {
@@ -172,15 +173,12 @@ export async function carryOut(plan: Pick<UninstallPlan, 'stages'>, options: Car
       }
       await removeOne(removal, options);
       removed += 1;
+      if (removal.do !== 'release') deleted.push(removal.object);
       options.say(`${head}: ${removal.do === 'release' ? 'released' : 'removed'} ${nameOf(removal.object)}`);
     }
-    for (const removal of removals) if (isToGo(removal, inUse)) await waitUntilGone(removal.object, options);
+    for (const object of deleted) await waitUntilGone(object, options);
   }
   return { removed, inUse };
-}
-
-function isToGo({ do: what, object }: UninstallRemoval, inUse: ReadonlyMap<string, string>): boolean {
-  return what !== 'release' && !(object.kind === 'Namespace' && inUse.has(object.metadata.name));
 }
 
 async function removeOne(
