@@ -144,10 +144,12 @@ export class Informer {
     const { client, collection, selector } = this.#options;
     const control = new AbortController();
     const abort = (): void => control.abort();
-    const signal = AbortSignal.any([this.#stop.signal, control.signal]);
+    // Not `AbortSignal.any`: each one would stay referenced by the signal of the informer.
+    this.#stop.signal.addEventListener('abort', abort, { once: true });
     let timer = setTimeout(abort, this.#timing.silenceMs);
     try {
       const seconds = Math.round(this.#timing.watchSeconds * (1 + this.#random()));
+      const signal = control.signal;
       const events = await client.watch(collection, { ...selector, resourceVersion, seconds, signal });
       this.#outage.answered();
       this.#succeeded();
@@ -165,10 +167,11 @@ export class Informer {
       }
     } catch (error) {
       // Aborted by stop or by the silence timer: not a failure.
-      if (signal.aborted) return;
+      if (control.signal.aborted) return;
       throw error;
     } finally {
       clearTimeout(timer);
+      this.#stop.signal.removeEventListener('abort', abort);
       control.abort();
     }
   }
