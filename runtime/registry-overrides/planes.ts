@@ -362,7 +362,8 @@ function confsIn(objects: readonly KubeObject[]): {
       } catch (error) {
         if (!(error instanceof PullwrightError)) throw error;
         const origin = { kind: object.kind, name: object.metadata.name, path: REGISTRIES_CONF };
-        problems.push(problem('NotLoadable', origin, `cannot be loaded by the runtime: ${error.message}`));
+        const message = `${from} ${REGISTRIES_CONF} cannot be loaded by the runtime: ${error.message}`;
+        problems.push({ severity: 'error', code: 'NotLoadable', origin, message });
         return [];
       }
     });

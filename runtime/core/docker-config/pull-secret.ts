@@ -384,8 +384,8 @@ export function helperOf({ fields }: DockerConfig, key: string): string | undefi
   const found = own?.value ?? field('credsStore')?.value;
   if (found?.kind !== 'string' || found.value === '') return undefined;
   const name = /^[\w.-]{1,40}$/.test(found.value) ? ` "${found.value}"` : '';
-  const helper = own === undefined ? 'credsStore' : 'credHelpers';
-  return `has no password: ${helper}${name} keeps it on the machine that wrote the file, which nodes cannot access. Create the entry with kubectl create secret docker-registry`;
+  const helper = `${own === undefined ? 'credsStore' : 'credHelpers'}${name}`;
+  return `has no password: ${helper} keeps it on the machine that wrote the file, which nodes cannot access. Create the entry with kubectl create secret docker-registry`;
 }
 
 function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat): DockerConfigResult {

@@ -300,7 +300,8 @@ export function managedElsewhere(
     return { reason: 'Observing', message: `${operator} manages these objects; nothing is written` };
   const unknown = objects.find((object) => isOwnershipUnknown(mode, object));
   if (unknown === undefined) return undefined;
-  return { reason: 'OwnershipUnknown', message: `${nameOf(unknown)} ${OWNERSHIP_UNKNOWN}` };
+  const name = nameOf(unknown);
+  return { reason: 'OwnershipUnknown', message: `${name} ${OWNERSHIP_UNKNOWN}` };
 }
 
 // The node agent's objects in the hosted cluster: applied by the reconciler, or expected from git.

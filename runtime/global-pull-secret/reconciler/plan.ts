@@ -144,11 +144,14 @@ function readPlatform(input: PlanInput) {
   if (input.platform === undefined) return { problem: missing(input) };
   const { value: verbatim, text, config, problem } = input.platform;
   if (verbatim === undefined || reveal(text) === '') {
-    const fault = `original pull secret does not contain ${NAMES.dataKey} key`;
-    return { problem: unusable(input, 'OriginalKeyMissing', fault) };
+    const message = `Cannot use "${placeOf(input)}": original pull secret does not contain ${NAMES.dataKey} key`;
+    return { problem: unusable(input, { code: 'OriginalKeyMissing', message }) };
   }
-  if (config?.hasAuths !== true)
-    return { problem: unusable(input, 'OriginalInvalid', `it ${(problem ?? AUTHS_MISSING).message}`) };
+  if (config?.hasAuths !== true) {
+    const { message: fault } = problem ?? AUTHS_MISSING;
+    const message = `Cannot use "${placeOf(input)}": it ${fault}`;
+    return { problem: unusable(input, { code: 'OriginalInvalid', message }) };
+  }
   return { text, config, verbatim };
 }
 
@@ -194,12 +197,11 @@ function missing(input: PlanInput): ReconcileError {
   };
 }
 
-function unusable(input: PlanInput, code: string, fault: string): ReconcileError {
+function unusable(input: PlanInput, told: Pick<ReconcileError, 'code' | 'message'>): ReconcileError {
   const fix = isStandalone(input) ? `fix "${placeOf(input)}"` : 'fix spec.pullSecret of the HostedCluster';
   return {
     retryPolicy: 'terminal',
-    code,
-    message: `Cannot use "${placeOf(input)}": ${fault}`,
+    ...told,
     hint: `Nodes keep the last good pull secret; ${fix}`,
   };
 }

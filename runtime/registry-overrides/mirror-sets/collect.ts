@@ -298,7 +298,8 @@ export function entryFaults(entries: readonly SetEntry[]): readonly RegistriesFa
 
 function conflictOf(first: SetEntry, { source, policy, origin }: SetEntry): RegistriesFault {
   const text = `conflicting mirrorSourcePolicy is set for the same source ${goQuote(source)} in imagedigestmirrorsets, imagetagmirrorsets, or imagecontentsourcepolicies`;
-  const message = `sets ${policy} for "${source}", but ${originText(first.origin)} sets ${first.policy}: ${policyAdvice([first.origin, origin])}`;
+  const other = originText(first.origin);
+  const message = `sets ${policy} for "${source}", but ${other} sets ${first.policy}: ${policyAdvice([first.origin, origin])}`;
   return { code: 'PolicyConflict', origin, text, message };
 }
 
