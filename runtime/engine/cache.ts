@@ -10,6 +10,7 @@ import { leanObject } from '../kube/decode.ts';
 import { Informer, type InformerOptions, type InformerSink, type InformerTiming } from '../kube/informer.ts';
 import { Outage } from '../kube/requester.ts';
 import { objectRef } from '../kube/resources.ts';
+import type { Watch } from './contract.ts';
 import { impliedFields, kindKey, matchesSelectors, ObjectStore } from './store.ts';
 
 /** Options that the informers of one cluster share. */
@@ -391,17 +392,8 @@ function isNewer(a: KubeObject, b: KubeObject): boolean {
 
 // The interface of an informer for readers.
 
-/** One collection with its selectors: a {@link Read} with a resolved namespace. */
-export interface Selection {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name?: string;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-  /** See {@link Read}. */
-  readonly values?: 'on-demand';
-}
+/** One collection with its selectors: a {@link Watch} with a resolved namespace and name. */
+export type Selection = Omit<Watch, 'role' | 'optional' | 'dispensable'>;
 
 /** Notified of every change that a source covers. `knownTo`: the author of the write, which has seen the response. */
 export type ChangeListener = (object: KubeObject, knownTo?: string) => void;

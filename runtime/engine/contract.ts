@@ -9,6 +9,7 @@
 import { createHash } from 'node:crypto';
 import type { RetryPolicy } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { Collection, ObjectRef } from '../kube/resources.ts';
 
 /** Which cluster of a pair. In a stand-alone cluster both roles are the same cluster. */
 export type Role = 'hosted' | 'management';
@@ -36,20 +37,14 @@ export interface Request {
 }
 
 /** Reference to one object. With `uid`, only to that object and no later one of the same name. */
-export interface Ref {
+export interface Ref extends ObjectRef {
   readonly role: Role;
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string;
-  readonly name: string;
   readonly uid?: string;
 }
 
 /** One kind that a reconciler reads, as narrow as possible: caches and RBAC cover exactly this. */
-export interface Watch {
+export interface Watch extends Collection {
   readonly role: Role;
-  readonly apiVersion: string;
-  readonly kind: string;
   /** A name, {@link CONTROL_PLANE_NAMESPACE} or {@link HOSTED_CLUSTER_NAMESPACE}; absent for cluster scope and all namespaces. */
   readonly namespace?: string;
   /** Exact, or with {@link HOSTED_CLUSTER_NAME} in it. */
@@ -68,11 +63,8 @@ export interface Watch {
 }
 
 /** Selects cached objects. Only what some {@link Watch} of the reconciler covers can be found. */
-export interface Query {
+export interface Query extends Collection {
   readonly role: Role;
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace?: string;
   readonly labels?: Readonly<Record<string, string>>;
 }
 
