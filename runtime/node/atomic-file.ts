@@ -75,20 +75,16 @@ export function fileError(action: string, path: string, error: unknown): Pullwri
   return new PullwrightError(`Cannot ${action} "${path}": ${state} (${errno})`, { ...options, cause: error });
 }
 
-interface Owner {
+/** Content, mode and owner of a file. */
+export interface FileContent {
+  readonly bytes: Redacted<Uint8Array>;
+  /** Permission bits, such as 0o600. */
+  readonly mode: number;
   readonly uid: number;
   readonly gid: number;
 }
 
-interface Access extends Owner {
-  /** Permission bits, such as 0o600. */
-  readonly mode: number;
-}
-
-/** Content, mode and owner of a file. */
-export interface FileContent extends Access {
-  readonly bytes: Redacted<Uint8Array>;
-}
+type Access = Omit<FileContent, 'bytes'>;
 
 /** Options of {@link replaceFile}. */
 export interface ReplaceOptions {
@@ -100,7 +96,7 @@ export interface ReplaceOptions {
    */
   readonly fresh?: boolean;
   /** Owner of a new file; an existing one keeps its own. Default: the process's. */
-  readonly owner?: Owner;
+  readonly owner?: Omit<Access, 'mode'>;
   /**
    * `false` skips the syncs, for files that need not survive a power cut. `content` skips the sync of the folder: after a power
    * cut the old file or the new one exists, never a part of it. @default {true}

@@ -239,16 +239,12 @@ export function healthOf({ healthz }: DaemonSettings): UnitHealth | undefined {
   return unitHealth({ url, required, withinMs: HEALTHY_WITHIN_MS, clock: systemClock });
 }
 
-interface Collector {
-  readonly gc?: (wait: boolean) => void;
-}
-
 /**
  * Collects garbage now, where the runtime has a call for it (Bun has). A program that allocates a little every half minute is not
  * collected for days otherwise, and grows by a megabyte a day.
  */
 function collectGarbage(): void {
-  const { Bun } = globalThis as { readonly Bun?: Collector };
+  const { Bun } = globalThis as { readonly Bun?: { gc?(wait: boolean): void } };
   Bun?.gc?.(true);
 }
 

@@ -15,12 +15,7 @@ import { bookTurn, spreadDelay } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
 
 /** Decides when the unit of this node may restart. */
-export interface Turns {
-  /** Whether the restart may begin. Starts the booking if there is none; returns at once. */
-  granted(signal: AbortSignal): boolean;
-  /** Cancels the booking. Never rejects. */
-  done(): Promise<void>;
-}
+export type Turns = Pick<BookedTurns, 'granted' | 'done'>;
 
 export interface BookedTurnsOptions {
   readonly client: () => Promise<KubeClient>;
@@ -42,7 +37,7 @@ const MANAGER = 'pullwright-agent';
 const APART_MS = 20;
 const MAX_TRIES = 30;
 
-export class BookedTurns implements Turns {
+export class BookedTurns {
   readonly #options: BookedTurnsOptions;
   #booking: AbortController | undefined;
   #granted = false;
@@ -51,6 +46,7 @@ export class BookedTurns implements Turns {
     this.#options = options;
   }
 
+  /** Whether the restart may begin. Starts the booking if there is none; returns at once. */
   granted(signal: AbortSignal): boolean {
     if (this.#booking === undefined) {
       this.#booking = new AbortController();
@@ -59,6 +55,7 @@ export class BookedTurns implements Turns {
     return this.#granted;
   }
 
+  /** Cancels the booking. Never rejects. */
   done(): Promise<void> {
     this.#booking?.abort();
     this.#booking = undefined;

@@ -124,11 +124,8 @@ export class StateFolder {
   }
 }
 
-interface Copy {
+interface Copy extends Omit<FileContent, 'bytes'> {
   readonly absent?: boolean;
-  readonly mode: number;
-  readonly uid: number;
-  readonly gid: number;
   readonly bytes: string;
 }
 

@@ -46,13 +46,10 @@ export interface Bus {
 /** The bus answered with an error. `busError` is its name, such as `org.freedesktop.DBus.Error.AccessDenied`. */
 export class BusRefused extends PullwrightError {
   readonly busError: string;
-  /** The error text of the bus alone. */
-  readonly text: string;
 
   constructor(member: string, busError: string, text: string) {
     super(`Cannot call ${member}: ${text} (${busError})`, { code: 'BusRefused' });
     this.busError = busError;
-    this.text = text;
   }
 }
 
@@ -262,9 +259,6 @@ function isBytes(value: unknown): value is Uint8Array | readonly number[] {
   return Array.isArray(value) && value.every((one) => typeof one === 'number');
 }
 
-/** Result of a job: `done`, `failed`, `timeout`, `canceled`, `dependency` or `skipped`. */
-export type JobResult = string;
-
 /** Times are milliseconds. */
 export interface SystemdOptions {
   /** @default {'/run/dbus/system_bus_socket'} */
@@ -276,16 +270,8 @@ export interface SystemdOptions {
   readonly connect?: () => Promise<Bus>;
 }
 
-/** The calls to systemd. Each opens its own connection, so that no connection is idle. */
-export interface Systemd {
-  state(unit: string): Promise<UnitState>;
-  /** Restarts or starts the unit. Rejects with `JobOverdue`, `Stopped`, `BusUnreachable`, `BusLost` or `BusRefused`. */
-  restart(unit: string, signal: AbortSignal): Promise<JobResult>;
-  /** Resets the failure count, so that the start limit does not reject the next start. */
-  resetFailed(unit: string): Promise<void>;
-  /** Reloads all unit files, as `systemctl daemon-reload` does. */
-  reload(): Promise<void>;
-}
+/** The calls of an engine to systemd. */
+export type Systemd = Pick<SystemdOverBus, 'state' | 'restart' | 'resetFailed' | 'reload'>;
 
 /** Name, D-Bus signature, and value of each property. */
 export type ServiceProperties = readonly (readonly [string, string, unknown])[];
@@ -297,6 +283,7 @@ const ONE_COMMAND: ServiceProperties = [
   ['CollectMode', 's', 'inactive-or-failed'],
 ];
 
+const DBUS = 'org.freedesktop.DBus';
 const SYSTEMD = 'org.freedesktop.systemd1';
 const MANAGER_PATH = '/org/freedesktop/systemd1';
 const MANAGER = 'org.freedesktop.systemd1.Manager';
@@ -307,8 +294,8 @@ const LOOK_AGAIN_MS = 250;
 /** How long the bus may be unreachable during a job before the attempt fails. */
 const LOOK_UP_MS = 30_000;
 
-/** systemd over the system bus. */
-export class SystemdOverBus implements Systemd {
+/** systemd over the system bus. Each call opens its own connection, so that no connection is idle. */
+export class SystemdOverBus {
   readonly #jobMs: number;
   readonly #clock: Clock;
   readonly #connect: () => Promise<Bus>;
@@ -324,10 +311,12 @@ export class SystemdOverBus implements Systemd {
     return this.#with((bus) => this.#stateOn(bus, unit));
   }
 
+  /** Resets the failure count, so that the start limit does not reject the next start. */
   async resetFailed(unit: string): Promise<void> {
     await this.#with((bus) => this.#manager(bus, 'ResetFailedUnit', [unit]));
   }
 
+  /** Reloads all unit files, as `systemctl daemon-reload` does. */
   async reload(): Promise<void> {
     await this.#with((bus) => this.#manager(bus, 'Reload', []));
   }
@@ -343,7 +332,7 @@ export class SystemdOverBus implements Systemd {
   }
 
   /** Runs a transient oneshot service with these properties, and waits for its end. Rejects as `restart` does. */
-  async run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<JobResult> {
+  async run(unit: string, properties: ServiceProperties, signal: AbortSignal): Promise<string> {
     const { default: dbus } = await import('dbus-next');
     const variants = [...ONE_COMMAND, ...properties].map(([name, type, value]) => [
       name,
@@ -351,22 +340,26 @@ export class SystemdOverBus implements Systemd {
     ]);
     const until = this.#clock.monotonic() + this.#jobMs;
     return this.#with(async (bus) => {
-      const ends = await this.#listen(bus);
+      const endOf = await this.#listen(bus);
       const [path] = await this.#manager(bus, 'StartTransientUnit', [unit, 'fail', variants, []], TRANSIENT);
-      return this.#end(bus, ends.of(scalarText(path)), until, signal);
+      return this.#end(bus, endOf(path), until, signal);
     });
   }
 
-  async restart(unit: string, signal: AbortSignal): Promise<JobResult> {
+  /**
+   * Restarts or starts the unit. Returns the result of the job: `done`, `failed`, `timeout`, `canceled`, `dependency` or
+   * `skipped`. Rejects with `JobOverdue`, `Stopped`, `BusUnreachable`, `BusLost` or `BusRefused`.
+   */
+  async restart(unit: string, signal: AbortSignal): Promise<string> {
     const until = this.#clock.monotonic() + this.#jobMs;
     const before = { invocation: '', called: false };
     try {
       return await this.#with(async (bus) => {
-        const ends = await this.#listen(bus);
+        const endOf = await this.#listen(bus);
         before.invocation = (await this.#stateOn(bus, unit)).invocation;
         before.called = true;
         const [path] = await this.#manager(bus, 'RestartUnit', [unit, 'replace']);
-        return this.#end(bus, ends.of(scalarText(path)), until, signal);
+        return this.#end(bus, endOf(path), until, signal);
       });
     } catch (error) {
       if (!before.called || !isUncertain(error)) throw error;
@@ -393,24 +386,24 @@ export class SystemdOverBus implements Systemd {
     return bus.call({ ...to, member, signature, body }, CALL_MS);
   }
 
-  async #listen(bus: Bus): Promise<JobEnds> {
-    const ends = new JobEnds();
-    bus.onSignal((signal) => ends.see(signal));
+  /** Subscribes to the results of jobs. They are kept, whether they arrive before or after they are awaited. */
+  async #listen(bus: Bus): Promise<(path: unknown) => Promise<string>> {
+    const jobs = new Map<string, PromiseWithResolvers<string>>();
+    const jobAt = (path: string): PromiseWithResolvers<string> => {
+      const job = jobs.get(path) ?? Promise.withResolvers<string>();
+      jobs.set(path, job);
+      return job;
+    };
+    bus.onSignal(({ interface: from, member, body }) => {
+      if (from !== MANAGER || member !== 'JobRemoved') return;
+      const [, path, , result] = body.map(String);
+      if (path !== undefined && result !== undefined) jobAt(path).resolve(result);
+    });
     const rule = `type='signal',sender='${SYSTEMD}',path='${MANAGER_PATH}',interface='${MANAGER}',member='JobRemoved'`;
-    const daemon = 'org.freedesktop.DBus';
-    await bus.call(
-      {
-        destination: daemon,
-        path: '/org/freedesktop/DBus',
-        interface: daemon,
-        member: 'AddMatch',
-        signature: 's',
-        body: [rule],
-      },
-      CALL_MS,
-    );
+    const daemon = { destination: DBUS, path: '/org/freedesktop/DBus', interface: DBUS };
+    await bus.call({ ...daemon, member: 'AddMatch', signature: 's', body: [rule] }, CALL_MS);
     await this.#manager(bus, 'Subscribe', []);
-    return ends;
+    return (path) => jobAt(scalarText(path)).promise;
   }
 
   async #stateOn(bus: Bus, unit: string): Promise<UnitState> {
@@ -420,22 +413,14 @@ export class SystemdOverBus implements Systemd {
   /** Every property of the unit's interface. */
   async #properties(bus: Bus, unit: string, kind: 'Unit' | 'Service'): Promise<unknown> {
     const [path] = await this.#manager(bus, 'LoadUnit', [unit]);
-    const [all] = await bus.call(
-      {
-        destination: SYSTEMD,
-        path: scalarText(path),
-        interface: 'org.freedesktop.DBus.Properties',
-        member: 'GetAll',
-        signature: 's',
-        body: [`org.freedesktop.systemd1.${kind}`],
-      },
-      CALL_MS,
-    );
+    const to = { destination: SYSTEMD, path: scalarText(path), interface: `${DBUS}.Properties` };
+    const body = [`${SYSTEMD}.${kind}`];
+    const [all] = await bus.call({ ...to, member: 'GetAll', signature: 's', body }, CALL_MS);
     return all;
   }
 
   /** Waits for the job's end, the loss of the bus, the deadline or the signal, whichever is first. */
-  async #end(bus: Bus, ended: Promise<string>, until: number, signal: AbortSignal): Promise<JobResult> {
+  async #end(bus: Bus, ended: Promise<string>, until: number, signal: AbortSignal): Promise<string> {
     const over = new AbortController();
     const timer = this.#clock.sleep(until - this.#clock.monotonic(), AbortSignal.any([signal, over.signal]));
     const late = timer.then(() => {
@@ -452,7 +437,7 @@ export class SystemdOverBus implements Systemd {
   }
 
   /** After a missed result of a job: polls the unit over new connections until it is at rest or the job is overdue. */
-  async #lookUp(job: LostJob): Promise<JobResult> {
+  async #lookUp(job: LostJob): Promise<string> {
     const giveUp = this.#clock.monotonic() + LOOK_UP_MS;
     for (;;) {
       const state = await this.state(job.unit).catch(() => undefined);
@@ -474,27 +459,6 @@ interface LostJob {
   readonly until: number;
   readonly signal: AbortSignal;
   readonly cause: unknown;
-}
-
-/** Results of jobs, kept whether they arrive before or after they are awaited. */
-class JobEnds {
-  readonly #jobs = new Map<string, PromiseWithResolvers<JobResult>>();
-
-  see(signal: BusSignal): void {
-    if (signal.interface !== MANAGER || signal.member !== 'JobRemoved') return;
-    const [, path, , result] = signal.body.map(String);
-    if (path !== undefined && result !== undefined) this.#job(path).resolve(result);
-  }
-
-  of(path: string): Promise<JobResult> {
-    return this.#job(path).promise;
-  }
-
-  #job(path: string): PromiseWithResolvers<JobResult> {
-    const job = this.#jobs.get(path) ?? Promise.withResolvers<JobResult>();
-    this.#jobs.set(path, job);
-    return job;
-  }
 }
 
 /** Whether the job may have run although its result was missed. */

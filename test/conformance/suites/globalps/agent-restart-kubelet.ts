@@ -52,7 +52,7 @@ export const suite: ConformanceSuite<Input, Expected> = {
 function inTheirWords(error: PullwrightError): string {
   if (error.code === 'JobOverdue') return 'timeout';
   if (error.code === 'BusUnreachable') return `failed to connect to dbus: ${error.message}`;
-  if (error instanceof BusRefused) return `failed to restart kubelet: ${error.text}`;
+  if (error instanceof BusRefused) return `failed to restart kubelet: ${error.message}`;
   const result = /its job ended with "(\w+)"/.exec(error.message)?.[1];
   return result === undefined ? error.message : `failed to restart kubelet, result: ${result}`;
 }
