@@ -4,7 +4,7 @@ import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { Logger } from '../core/logger.ts';
 import { isApiError } from '../kube/api-error.ts';
 import type { ClusterCache, Source } from './cache.ts';
-import type { Cluster } from './cluster.ts';
+import type { Clusters } from './cluster.ts';
 import {
   type ClusterPair,
   CONTROL_PLANE_NAMESPACE,
@@ -20,7 +20,7 @@ import { kindKey, readName, readNamespace } from './store.ts';
 export interface ReadingsOptions {
   readonly reads: readonly Watch[];
   readonly scope: ClusterPair;
-  readonly clusters: Readonly<Record<Role, Cluster>>;
+  readonly clusters: Clusters;
   /** Whether RBAC covers the namespaces of all hosted clusters, which then share their watches. */
   readonly isWide: boolean;
   readonly log: Logger;

@@ -20,7 +20,7 @@ import {
   type Result,
   type Role,
 } from './contract.ts';
-import type { ObjectStore } from './store.ts';
+import { rolesOf, type Stores } from './store.ts';
 
 /** One object and the change to it. */
 export type ChangeSet =
@@ -35,8 +35,14 @@ export type ChangeSet =
       /** As in `ApplyPart`. */
       readonly take?: boolean | undefined;
     }
-  | { readonly verb: 'removed'; readonly ref: Ref & { readonly uid: string }; readonly before: KubeObject }
+  | Removal
   | { readonly verb: 'refused'; readonly ref: Ref; readonly problem: ReconcileError };
+
+interface Removal {
+  readonly verb: 'removed';
+  readonly ref: Ref & { readonly uid: string };
+  readonly before: KubeObject;
+}
 
 /** The reconciler and the key that a write belongs to. */
 export interface Author {
@@ -60,40 +66,27 @@ export function authorText({ reconciler, key }: Author): string {
 }
 
 /** The writes that turn the cached objects into `result`. Order: applies as listed, then removals. */
-export function changesOf(
-  result: Result,
-  author: Author,
-  stores: Readonly<Record<Role, ObjectStore>>,
-): readonly ChangeSet[] {
-  const applies = (result.apply ?? []).map((apply) => changeOf(apply, author, stores));
-  const wanted = new Set(applies.map((change) => refText(change.ref, stores)));
-  const kept = new Set(
-    result.retain === 'all' ? [] : (result.retain ?? []).map((ref) => refText(ref, stores)),
-  );
+export function changesOf(result: Result, author: Author, stores: Stores): readonly ChangeSet[] {
+  const { apply = [], retain = [] } = result;
+  const applies = apply.map((one) => changeOf(one, author, stores));
+  const kept = retain === 'all' ? undefined : new Set(retain.map((ref) => refText(ref, stores)));
   const pruned =
-    result.retain === 'all'
+    kept === undefined
       ? []
       : prunable(author, stores).filter((change) => !kept.has(refText(change.ref, stores)));
-  const removals = [...explicitRemovals(result, stores), ...pruned];
-  const seen = new Set<string>();
-  return [
-    ...applies,
-    ...removals.filter((change) => {
-      const text = refText(change.ref, stores);
-      return !wanted.has(text) && !seen.has(text) && seen.add(text);
-    }),
-  ];
+  const seen = new Set(applies.map((change) => refText(change.ref, stores)));
+  const removals = [...explicitRemovals(result, stores), ...pruned].filter((change) => {
+    const text = refText(change.ref, stores);
+    return !seen.has(text) && seen.add(text);
+  });
+  return [...applies, ...removals];
 }
 
-function changeOf(apply: Apply, author: Author, stores: Readonly<Record<Role, ObjectStore>>): ChangeSet {
+function changeOf(apply: Apply, author: Author, stores: Stores): ChangeSet {
   return 'part' in apply ? partChange(apply, author, stores) : objectChange(apply, author, stores);
 }
 
-function objectChange(
-  apply: ApplyObject,
-  author: Author,
-  stores: Readonly<Record<Role, ObjectStore>>,
-): ChangeSet {
+function objectChange(apply: ApplyObject, author: Author, stores: Stores): ChangeSet {
   const { object, role, plain } = apply;
   const ref = refOf(role, object);
   const before = stores[role].get(ref);
@@ -140,11 +133,7 @@ export function problemOf(error: unknown, ref?: Ref): ReconcileError {
   return { retryPolicy, code, message, hint, afterMs, regarding: ref };
 }
 
-function partChange(
-  apply: FieldPatch,
-  author: Author,
-  stores: Readonly<Record<Role, ObjectStore>>,
-): ChangeSet {
+function partChange(apply: FieldPatch, author: Author, stores: Stores): ChangeSet {
   const ref = apply.part;
   const before = stores[ref.role].get(ref);
   if (before === undefined || before.metadata.uid !== ref.uid) {
@@ -174,26 +163,17 @@ function partObject(apply: FieldPatch): KubeObject {
   };
 }
 
-function explicitRemovals(
-  result: Result,
-  stores: Readonly<Record<Role, ObjectStore>>,
-): Extract<ChangeSet, { verb: 'removed' }>[] {
+function explicitRemovals(result: Result, stores: Stores): Removal[] {
   return (result.remove ?? []).flatMap((ref) => {
     const before = stores[ref.role].get(ref);
-    return before === undefined || before.metadata.uid !== ref.uid
-      ? []
-      : [{ verb: 'removed' as const, ref, before }];
+    return before?.metadata.uid === ref.uid ? [{ verb: 'removed', ref, before }] : [];
   });
 }
 
-function prunable(
-  author: Author,
-  stores: Readonly<Record<Role, ObjectStore>>,
-): Extract<ChangeSet, { verb: 'removed' }>[] {
-  const roles: readonly Role[] = stores.hosted === stores.management ? ['hosted'] : ['hosted', 'management'];
-  return roles.flatMap((role) =>
+function prunable(author: Author, stores: Stores): Removal[] {
+  return rolesOf(stores).flatMap((role) =>
     stores[role].owned(author.reconciler, keyText(author.key)).map((before) => ({
-      verb: 'removed' as const,
+      verb: 'removed',
       ref: { ...refOf(role, before), uid: before.metadata.uid ?? '' },
       before,
     })),
@@ -234,7 +214,7 @@ export function seenRef(role: Role, object: KubeObject): Ref {
   return { ...refOf(role, object), ...(uid === undefined ? {} : { uid }) };
 }
 
-function refText(ref: Ref, stores: Readonly<Record<Role, ObjectStore>>): string {
+function refText(ref: Ref, stores: Stores): string {
   const role = stores.hosted === stores.management ? 'hosted' : ref.role;
   return `${role} ${ref.apiVersion} ${ref.kind} ${ref.namespace ?? ''} ${ref.name}`;
 }

@@ -9,7 +9,7 @@ import { remember } from '../core/record.ts';
 import type { KubeClient } from '../kube/client.ts';
 import type { EventRecorder } from '../kube/events.ts';
 import type { ClusterCache } from './cache.ts';
-import type { Ref } from './contract.ts';
+import type { Ref, Role } from './contract.ts';
 
 /** Up to this number of corrections to one content within {@link WINDOW_MS} are attributed to edits by people. */
 const TOLERATED = 5;
@@ -115,6 +115,9 @@ function fight(subject: string, before: KubeObject | undefined, hint: string): P
 }
 
 // One cluster for the engine: client, cache, events, and whether this process may write.
+
+/** The clusters of a pair: the same one twice when it is stand-alone. */
+export type Clusters = Readonly<Record<Role, Cluster>>;
 
 type ClusterParts = Pick<Cluster, 'server' | 'client' | 'cache' | 'events'> & {
   /** Whether this process leads; checked before every write. */

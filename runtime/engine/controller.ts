@@ -23,19 +23,18 @@ import {
   problemOf,
   refOf,
 } from './changes.ts';
-import type { Cluster } from './cluster.ts';
+import type { Clusters } from './cluster.ts';
 import type { ClusterPair, Reader, ReconcileError, Reconciler, Request, Result, Role } from './contract.ts';
 import { type FactCache, PodTrials } from './lookups.ts';
 import type { Metrics } from './metrics.ts';
 import { type QueueClock, WorkQueue } from './queue.ts';
 import { Reporter } from './reporter.ts';
-import { type ObjectStore, worldView } from './store.ts';
+import { type Stores, worldView } from './store.ts';
 
 export interface ControllerOptions {
   readonly reconciler: Reconciler;
   readonly scope: ClusterPair;
-  /** The same cluster twice when it is stand-alone. */
-  readonly clusters: Readonly<Record<Role, Cluster>>;
+  readonly clusters: Clusters;
   readonly facts: FactCache;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -58,7 +57,7 @@ export class Controller {
   readonly #refused = new RefusedWrites();
   readonly #log: Logger;
   readonly #readings: CacheSync;
-  readonly #stores: Readonly<Record<Role, ObjectStore>>;
+  readonly #stores: Stores;
   readonly #keys = new Map<string, Request>();
   readonly #observer: ReturnType<Metrics['queue']>;
   readonly #workers: Promise<void>[] = [];

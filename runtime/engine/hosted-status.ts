@@ -37,28 +37,21 @@ export function hostedClustersSaid(
   const sorted = clusters.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
   const verdicts = sorted.flatMap(verdictOf);
   const ready = clusters.filter(({ state }) => state === 'ready').length;
-  const starting = clusters.length - ready - verdicts.length;
-  return { conditions: conditionsOf({ all: clusters.length, starting, verdicts }), verdicts };
-}
-
-function conditionsOf(count: {
-  readonly all: number;
-  readonly starting: number;
-  readonly verdicts: readonly EntryStatus[];
-}): PullStatusInput['conditions'] {
-  const { all, starting, verdicts } = count;
+  const all = clusters.length;
+  const starting = all - ready - verdicts.length;
   const are = (some: number): string =>
     countedOf(some, all, ['hosted cluster', 'hosted clusters'], ['is', 'are']);
   const names = verdicts.map(({ subject, reason }) => `"${subject.slice(0, 200)}" (${reason.slice(0, 64)})`);
   const failing = `${are(verdicts.length)} not reconciled: ${someOf(names, 3)}`;
   const none = { reason: 'NoHostedClusters', message: 'No hosted clusters to reconcile' };
   const begin = { reason: 'HostedClustersStarting', message: `${are(starting)} starting` };
-  return readinessOf([
+  const conditions = readinessOf([
     ['ready', all === 0 ? none : undefined],
     ['stalled', verdicts.length > 0 ? { reason: 'HostedClustersFailing', message: failing } : undefined],
     ['progressing', starting > 0 ? begin : undefined],
     ['ready', { reason: 'HostedClustersServed', message: `${are(all)} reconciled` }],
   ]);
+  return { conditions, verdicts };
 }
 
 function verdictOf({ scope, state, trouble }: SeenCluster): readonly EntryStatus[] {

@@ -8,8 +8,8 @@ import { describeError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { remember } from '../core/record.ts';
 import { fieldManager } from './changes.ts';
-import type { Cluster } from './cluster.ts';
-import type { AdmissionDryRun, AdmissionDryRunResult, Lookup, LookupResult, Role } from './contract.ts';
+import type { Clusters } from './cluster.ts';
+import type { AdmissionDryRun, AdmissionDryRunResult, Lookup, LookupResult } from './contract.ts';
 
 /** An API server enforces a new policy or webhook after a moment: a dry run that misses names is retried after these times. */
 const AGAIN_MS: readonly number[] = [250, 500, 1000, 2000, 4000, 8000];
@@ -52,17 +52,13 @@ class Answers<A> {
 }
 
 export class PodTrials {
-  readonly #clusters: Readonly<Record<Role, Cluster>>;
+  readonly #clusters: Clusters;
   readonly #wait: (ms: number) => Promise<unknown>;
   readonly #answers: Answers<AdmissionDryRunResult>;
   readonly #waiting: (() => Promise<void>)[] = [];
   #running = 0;
 
-  constructor(
-    clusters: Readonly<Record<Role, Cluster>>,
-    now: () => number,
-    wait: (ms: number) => Promise<unknown> = unwatched,
-  ) {
+  constructor(clusters: Clusters, now: () => number, wait: (ms: number) => Promise<unknown> = unwatched) {
     this.#clusters = clusters;
     this.#answers = new Answers(now);
     this.#wait = wait;

@@ -3,8 +3,8 @@
 import type { PullwrightError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { afterAttended } from '../http/client.ts';
-import type { Cluster } from './cluster.ts';
-import type { ClusterPair, Reconciler, Role } from './contract.ts';
+import type { Clusters } from './cluster.ts';
+import type { ClusterPair, Reconciler } from './contract.ts';
 import { Controller } from './controller.ts';
 import type { FactCache } from './lookups.ts';
 import type { Metrics } from './metrics.ts';
@@ -19,8 +19,6 @@ export interface ManagerOptions {
   /** Grace period for running passes of a removed pair; then they are aborted. @default {5000} */
   readonly lastPassesMs?: number;
 }
-
-type Clusters = Readonly<Record<Role, Cluster>>;
 
 interface Member {
   readonly scope: ClusterPair;
@@ -115,14 +113,10 @@ async function ended(
 ): Promise<void> {
   const passes = Promise.all(controllers.map((controller) => controller.stop()));
   if (hosted !== management) {
-    await new Promise<void>((resolve) => {
-      const cancel = afterAttended(lastPassesMs, resolve);
-      const over = (): void => {
-        cancel();
-        resolve();
-      };
-      passes.then(over, over);
-    });
+    const late = Promise.withResolvers<void>();
+    const cancel = afterAttended(lastPassesMs, late.resolve);
+    await Promise.race([passes.catch(() => undefined), late.promise]);
+    cancel();
     hosted.close();
   }
   await passes;

@@ -30,11 +30,13 @@ const HANDLER_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5
 const RECONCILE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const QUEUE_BUCKETS = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000];
 
+type DefineCounter = (name: string, help: string, labelNames: string[]) => Counter;
+
 export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const counter = (name: string, help: string, labelNames: string[]): Counter =>
+  const counter: DefineCounter = (name, help, labelNames) =>
     new Counter({ name, help, labelNames, registers });
   const gauge = (name: string, help: string, labelNames: string[]): Gauge =>
     new Gauge({ name, help, labelNames, registers });
@@ -107,9 +109,7 @@ export function createMetrics() {
   };
 }
 
-function sampleCounters(
-  define: (name: string, help: string, labelNames: string[]) => Counter,
-): (counter: CounterSample) => void {
+function sampleCounters(define: DefineCounter): (counter: CounterSample) => void {
   const counters = new Map<string, Counter>();
   return ({ name, help, labels, by = 1 }) => {
     const found = counters.get(name) ?? define(name, help, Object.keys(labels));
@@ -147,7 +147,7 @@ function sampleGauges(registry: Registry): (source: string, samples: readonly Sa
 }
 
 function queueMetrics(
-  counter: (name: string, help: string, labelNames: string[]) => Counter,
+  counter: DefineCounter,
   histogram: (name: string, help: string, labelNames: string[], buckets: number[]) => Histogram,
   registry: Registry,
 ): (name: string, depth: () => number) => QueueObserver & { end(): void } {

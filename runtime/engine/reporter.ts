@@ -4,8 +4,8 @@ import { describeObject } from '../core/kubernetes/object.ts';
 import type { Logger } from '../core/logger.ts';
 import { type Committed, isLasting } from './apply.ts';
 import { type Author, keyText } from './changes.ts';
-import type { Cluster } from './cluster.ts';
-import type { EventNote, ReconcileError, Result, Role, Sample } from './contract.ts';
+import type { Clusters } from './cluster.ts';
+import type { EventNote, ReconcileError, Result, Sample } from './contract.ts';
 import type { Metrics, ReconcileResult } from './metrics.ts';
 
 /** The results of one reconcile of a key. */
@@ -24,7 +24,7 @@ export type Next = 'retry' | { readonly afterMs: number } | 'idle';
 export interface ReporterOptions {
   readonly log: Logger;
   readonly metrics: Metrics;
-  readonly clusters: Readonly<Record<Role, Cluster>>;
+  readonly clusters: Clusters;
 }
 
 /** Requeue time of a waiting problem that sets none. */
@@ -51,7 +51,10 @@ export class Reporter {
     this.#sendEvents([...events, ...problems.flatMap(eventOf)], source, log);
     this.#sample(source, metrics);
     const next = nextOf(problems, requeueAfterMs);
-    this.#count(author.reconciler, problems, resultOf(problems, next), pass.seconds);
+    const controller = author.reconciler;
+    this.#options.metrics.reconciled(controller, resultOf(problems, next), pass.seconds);
+    for (const { retryPolicy } of problems)
+      if (retryPolicy !== 'waiting') this.#options.metrics.failed(controller, retryPolicy === 'terminal');
     return next;
   }
 
@@ -103,29 +106,15 @@ export class Reporter {
       });
     }
   }
-
-  #count(
-    controller: string,
-    problems: readonly ReconcileError[],
-    result: ReconcileResult,
-    seconds: number,
-  ): void {
-    const { metrics } = this.#options;
-    metrics.reconciled(controller, result, seconds);
-    for (const { retryPolicy } of problems)
-      if (retryPolicy !== 'waiting') metrics.failed(controller, retryPolicy === 'terminal');
-  }
 }
 
 function nextOf(problems: readonly ReconcileError[], requeueAfterMs: number | undefined): Next {
   if (problems.some(({ retryPolicy }) => retryPolicy === 'retry')) return 'retry';
-  const waits = problems
-    .filter(({ retryPolicy }) => retryPolicy === 'waiting')
-    .map(({ afterMs }) => afterMs ?? DEFAULT_WAIT_MS);
   // A write that was rejected is retried after its `afterMs`: the cause may have been fixed, and the next resync is far.
-  for (const { retryPolicy, afterMs } of problems)
-    if (retryPolicy === 'terminal' && afterMs !== undefined) waits.push(afterMs);
-  if (requeueAfterMs !== undefined) waits.push(requeueAfterMs);
+  const afterProblems = problems.map(
+    ({ retryPolicy, afterMs }) => afterMs ?? (retryPolicy === 'waiting' ? DEFAULT_WAIT_MS : undefined),
+  );
+  const waits = [...afterProblems, requeueAfterMs].filter((ms) => ms !== undefined);
   return waits.length === 0 ? 'idle' : { afterMs: Math.min(...waits) };
 }
 

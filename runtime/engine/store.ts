@@ -255,11 +255,19 @@ function readTerms(selector: string): readonly Term[] {
 
 // A {@link Reader} over object stores: the objects of one scope that one reconciler watches.
 
+/** The stores of a pair: the same one twice when it is stand-alone. */
+export type Stores = Readonly<Record<Role, ObjectStore>>;
+
+/** The roles whose stores hold different objects. */
+export function rolesOf({ hosted, management }: Stores): readonly Role[] {
+  return hosted === management ? ['hosted'] : ['hosted', 'management'];
+}
+
 /** Input of {@link worldView}; without the optional functions it has no look-ups, dry runs or refusals. */
 export interface WorldInput
   extends Pick<Reader, 'scope' | 'now' | 'serves'>,
     Partial<Pick<Reader, 'lookup' | 'dryRun' | 'refusal' | 'isUnreadable'>> {
-  readonly stores: Readonly<Record<Role, ObjectStore>>;
+  readonly stores: Stores;
   readonly reads: readonly Watch[];
 }
 

@@ -10,8 +10,8 @@ import { errnoOf, PullwrightError } from '../../core/errors.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { isRecord, scalarText } from '../../core/record.ts';
 import { decodeObject } from '../../kube/decode.ts';
+import { objectRef } from '../../kube/resources.ts';
 import { yamlDocument, yamlMistake } from '../../kube/yaml.ts';
-import { refOf } from '../changes.ts';
 import { withIdentity } from '../contract.ts';
 import { ObjectStore } from '../store.ts';
 
@@ -232,24 +232,16 @@ function parseOne(
   }
   const lines = new LineCounter();
   const document = yamlDocument(text, lines);
-  const error = document.errors[0];
+  const [error] = document.errors;
   if (error !== undefined) {
-    return {
-      problem: {
-        line: line + lines.linePos(error.pos[0]).line - 1,
-        message: `not valid YAML: ${yamlMistake(error)}`,
-      },
-    };
+    const message = `not valid YAML: ${yamlMistake(error)}`;
+    return { problem: { line: line + lines.linePos(error.pos[0]).line - 1, message } };
   }
   try {
     return { value: document.toJS({ maxAliasCount: 100 }) as unknown };
   } catch (failure) {
-    return {
-      problem: {
-        line,
-        message: `not usable YAML: ${failure instanceof Error ? yamlMistake(failure) : 'unknown'}`,
-      },
-    };
+    const mistake = failure instanceof Error ? yamlMistake(failure) : 'unknown';
+    return { problem: { line, message: `not usable YAML: ${mistake}` } };
   }
 }
 
@@ -353,19 +345,17 @@ export function folderOf(
   const store = new ObjectStore();
   const places = new Map<string, Manifest>();
   for (const manifest of manifests) {
-    const id = `${manifest.object.apiVersion} ${describeObject(refOf('hosted', manifest.object))}`;
+    const { object, file, line } = manifest;
+    const subject = describeObject(objectRef(object));
+    const id = `${object.apiVersion} ${subject}`;
     const first = places.get(id);
     if (first !== undefined) {
-      problems.push({
-        file: manifest.file,
-        line: manifest.line,
-        message: `${describeObject(refOf('hosted', manifest.object))} is duplicated: first at ${first.file}:${first.line}`,
-        first: { file: first.file, line: first.line },
-      });
+      const message = `${subject} is duplicated: first at ${first.file}:${first.line}`;
+      problems.push({ file, line, message, first: { file: first.file, line: first.line } });
       continue;
     }
     places.set(id, manifest);
-    store.set(withIdentity(manifest.object));
+    store.set(withIdentity(object));
   }
   return { store, manifests, problems };
 }

@@ -8,9 +8,7 @@ import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts
 import { applied, withManager } from '../../kube/drift.ts';
 import { type Author, type ChangeSet, changesOf, fieldManager, keyText, refOf } from '../changes.ts';
 import {
-  type Action,
   type ClusterPair,
-  type EventNote,
   type Lookup,
   type LookupResult,
   OWNER_LABEL,
@@ -20,19 +18,17 @@ import {
   type Ref,
   type Request,
   type Result,
-  type Role,
-  type Sample,
   withIdentity,
   withoutSyntheticIdentity,
 } from '../contract.ts';
-import { covers, kindKey, type ObjectStore, worldView } from '../store.ts';
+import { covers, kindKey, rolesOf, type Stores, worldView } from '../store.ts';
 
 /** Input of {@link runOffline}. */
 export interface OfflineInput {
   readonly reconcilers: readonly Reconciler[];
   readonly scope: ClusterPair;
   /** The same store twice for a stand-alone cluster. */
-  readonly stores: Readonly<Record<Role, ObjectStore>>;
+  readonly stores: Stores;
   readonly facts?: (need: Lookup) => LookupResult | undefined;
   readonly now: Date;
 }
@@ -47,13 +43,10 @@ export interface ObjectResult {
 }
 
 /** The result of a reconciler for one key in the last round. */
-export interface KeyReport {
+export interface KeyReport extends Required<Pick<Result, 'events' | 'actions' | 'metrics'>> {
   readonly reconciler: string;
   readonly key: Request;
   readonly problems: readonly ReconcileError[];
-  readonly events: readonly EventNote[];
-  readonly actions: readonly Action[];
-  readonly metrics: readonly Sample[];
   readonly needs: readonly Lookup[];
   /** Objects whose status it writes. */
   readonly status: readonly Ref[];
@@ -127,9 +120,7 @@ class OfflineRun {
 
   #allRefs(): Ref[] {
     const { stores } = this.#input;
-    const roles: readonly Role[] =
-      stores.hosted === stores.management ? ['hosted'] : ['hosted', 'management'];
-    return roles.flatMap((role) => [...stores[role]].map((object) => refOf(role, object)));
+    return rolesOf(stores).flatMap((role) => [...stores[role]].map((object) => refOf(role, object)));
   }
 
   /** The keys to reconcile after a change of `refs`, without duplicates, in a stable order. */
@@ -240,9 +231,8 @@ function resultFor(
   before: KubeObject | undefined,
   after: KubeObject | undefined,
 ): ObjectResult | undefined {
-  if (before === undefined && after === undefined) return undefined;
   if (before === undefined)
-    return { verb: 'created', reconciler, ref, ...(after === undefined ? {} : { after }) };
+    return after === undefined ? undefined : { verb: 'created', reconciler, ref, after };
   if (after === undefined) return { verb: 'removed', reconciler, ref, before };
   return { verb: before === after ? 'unchanged' : 'configured', reconciler, ref, before, after };
 }
