@@ -9,6 +9,7 @@
 import { createHash } from 'node:crypto';
 import type { RetryPolicy } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
+import type { EventInput } from '../kube/events.ts';
 import type { Collection, ObjectRef } from '../kube/resources.ts';
 
 /** Which cluster of a pair. In a stand-alone cluster both roles are the same cluster. */
@@ -172,14 +173,8 @@ export interface StatusPatch {
 }
 
 /** An Event of the object `regarding`. Sent once per change of (regarding, reason, note). */
-export interface EventNote {
+export interface EventNote extends Omit<EventInput, 'regarding'> {
   readonly regarding: Ref;
-  readonly type: 'Normal' | 'Warning';
-  /** CamelCase, stable. */
-  readonly reason: string;
-  /** The action of the Event: `Merge`, `Validate`, `Label`. */
-  readonly action: string;
-  readonly note: string;
 }
 
 /** A gauge of this key; removed when a later result of the key no longer has it. */

@@ -1,21 +1,13 @@
 /** Manages the pairs of clusters of a process. Each has its own controllers, so that a failing cluster does not affect others. */
 
 import type { PullwrightError } from '../core/errors.ts';
-import type { Logger } from '../core/logger.ts';
 import { afterAttended } from '../http/client.ts';
 import type { Clusters } from './cluster.ts';
 import type { ClusterPair, Reconciler } from './contract.ts';
-import { Controller } from './controller.ts';
-import type { FactCache } from './lookups.ts';
-import type { Metrics } from './metrics.ts';
-import type { QueueClock } from './queue.ts';
+import { Controller, type ControllerOptions } from './controller.ts';
 
-export interface ManagerOptions {
+export interface ManagerOptions extends Pick<ControllerOptions, 'facts' | 'log' | 'metrics' | 'clock'> {
   readonly reconcilers: readonly Reconciler[];
-  readonly facts: FactCache;
-  readonly log: Logger;
-  readonly metrics: Metrics;
-  readonly clock: QueueClock;
   /** Grace period for running passes of a removed pair; then they are aborted. @default {5000} */
   readonly lastPassesMs?: number;
 }
@@ -51,18 +43,10 @@ export class Manager {
   /** Starts the watches of a pair, and its workers once {@link work} was called. */
   add(scope: ClusterPair, clusters: Clusters): void {
     const { reconcilers, log } = this.#options;
+    const options = { ...this.#options, scope, clusters, log: log.child({ scope: scope.name }) };
     const controllers = reconcilers
       .filter((reconciler) => reconciler.only?.has(scope.name) ?? true)
-      .map(
-        (reconciler) =>
-          new Controller({
-            ...this.#options,
-            reconciler,
-            scope,
-            clusters,
-            log: log.child({ scope: scope.name }),
-          }),
-      );
+      .map((reconciler) => new Controller({ ...options, reconciler }));
     this.#members.set(scope.name, { scope, clusters, controllers });
     for (const controller of controllers) {
       controller.watch();

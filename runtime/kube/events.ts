@@ -14,7 +14,9 @@ import type { ObjectRef } from './resources.ts';
 export interface EventInput {
   readonly regarding: ObjectRef & { readonly uid?: string | undefined };
   readonly type: 'Normal' | 'Warning';
+  /** CamelCase, stable. */
   readonly reason: string;
+  /** `Merge`, `Validate`, `Label`. */
   readonly action: string;
   readonly note: string;
 }
