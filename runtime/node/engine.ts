@@ -87,10 +87,7 @@ export class NodeEngine {
   }
 
   /** The first step of a pass. Writes nothing. */
-  static preview(
-    options: Pick<EngineOptions, 'task' | 'clock' | 'policy'>,
-    stored: Stored,
-  ): { readonly look: Observation; readonly decision: Decision; readonly state: NodeState } {
+  static preview(options: Parameters<typeof lookAndDecide>[0], stored: Stored) {
     const { look, decision } = lookAndDecide(options, stored);
     return { look, decision, state: stateOf(decision.step, look) };
   }

@@ -340,6 +340,11 @@ export interface Gauge {
   readonly value: number;
 }
 
+/** @param sample name and labels */
+export function gauge(sample: string, help: string, value: number): Gauge {
+  return { sample, help, value };
+}
+
 export class NodeMetrics {
   readonly #counts = new Map<Counter, number>();
   readonly #started: number;
@@ -368,24 +373,15 @@ export class NodeMetrics {
   text(more: readonly Gauge[] = []): string {
     const { ready, reason } = this.#state;
     const prefix = this.#prefix;
+    const isWithheld = reason === 'BreakerOpen';
+    const inSync = 'Whether the file matches the desired content and no restart is pending';
+    const withheld = 'Whether content is withheld because the unit did not start with it';
     const gauges: readonly Gauge[] = [
-      {
-        sample: `${prefix}_in_sync`,
-        help: 'Whether the file matches the desired content and no restart is pending',
-        value: ready ? 1 : 0,
-      },
-      {
-        sample: `${prefix}_in_sync_since_seconds`,
-        help: 'When in_sync last changed',
-        value: this.#since / 1000,
-      },
-      {
-        sample: `${prefix}_breaker_open`,
-        help: 'Whether content is withheld because the unit did not start with it',
-        value: reason === 'BreakerOpen' ? 1 : 0,
-      },
-      { sample: 'process_start_time_seconds', help: 'When the agent started', value: this.#started / 1000 },
-      { sample: `pullwright_build_info{version="${VERSION}"}`, help: 'Version of the agent', value: 1 },
+      gauge(`${prefix}_in_sync`, inSync, ready ? 1 : 0),
+      gauge(`${prefix}_in_sync_since_seconds`, 'When in_sync last changed', this.#since / 1000),
+      gauge(`${prefix}_breaker_open`, withheld, isWithheld ? 1 : 0),
+      gauge('process_start_time_seconds', 'When the agent started', this.#started / 1000),
+      gauge(`pullwright_build_info{version="${VERSION}"}`, 'Version of the agent', 1),
       ...more,
     ];
     const counters = Object.entries(COUNTERS).map(([name, help]) => ({
@@ -411,5 +407,5 @@ function linesOf(type: 'gauge' | 'counter', samples: readonly Gauge[]): readonly
 /** Age of the oldest unused auth file; see `oldestAuthFileMs`. */
 export function authFileAge(ms: number): Gauge {
   const help = 'Age of the oldest auth file that no pull has used; 0 when there is none';
-  return { sample: 'pullwright_auth_file_oldest_seconds', help, value: ms / 1000 };
+  return gauge('pullwright_auth_file_oldest_seconds', help, ms / 1000);
 }

@@ -40,9 +40,7 @@ function pagesOf(served: Served): Pages {
 
 /** Listens without TLS, and does not keep the process alive. Returns a function that closes the server. */
 async function servePlain(pages: Pages, place: Place): Promise<() => void> {
-  const server = await servePages(pages, place.port, place.host).catch((error: Error) => {
-    throw busy(place, error);
-  });
+  const server = await listening(place, servePages(pages, place.port, place.host));
   server.unref();
   return () => void closeServer(server);
 }
@@ -53,9 +51,7 @@ async function serveTls(folder: string, log: Logger, pages: Pages, place: Place)
   const present = await readPair(files);
   const server = new HttpsServer({ pair: present, listener: pagesListener(pages), idleMs: IDLE_MS });
   server.unref();
-  await server.listen(place.port, place.host).catch((error: Error) => {
-    throw busy(place, error);
-  });
+  await listening(place, server.listen(place.port, place.host));
   const stop = watchPair({
     files,
     present,
@@ -69,11 +65,12 @@ async function serveTls(folder: string, log: Logger, pages: Pages, place: Place)
   };
 }
 
-function busy({ host, port }: Place, error: Error): PullwrightError {
-  const code = errnoOf(error) ?? error.message;
-  return new PullwrightError(`Cannot listen on ${host}:${port}: ${code}`, {
-    code: 'CannotListen',
-    hint: 'Choose another port with --health-port',
+async function listening<T>({ host, port }: Place, opened: Promise<T>): Promise<T> {
+  return opened.catch((error: Error) => {
+    throw new PullwrightError(`Cannot listen on ${host}:${port}: ${errnoOf(error) ?? error.message}`, {
+      code: 'CannotListen',
+      hint: 'Choose another port with --health-port',
+    });
   });
 }
 

@@ -18,7 +18,7 @@ import {
   runLoop,
 } from '../../node/daemon.ts';
 import { NodeEngine } from '../../node/engine.ts';
-import { type Gauge, podClient, watchNamed } from '../../node/report.ts';
+import { type Gauge, gauge, podClient, watchNamed } from '../../node/report.ts';
 import type { Policy } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
 import { SystemdOverBus } from '../../node/systemd.ts';
@@ -64,7 +64,6 @@ export function installerGauges(
   const verdicts = plan?.ok === true ? plan.verdicts : [];
   const rendered = verdicts.filter(({ verdict }) => verdict === 'Rendered').length;
   const entries = 'Entries of CRIOCredentialProviderConfig/cluster, by verdict';
-  const gauge = (sample: string, help: string, value: number): Gauge => ({ sample, help, value });
   return [
     gauge(`pullwright_installer_state_info{reason="${reason}"}`, 'Last result, as in /readyz', 1),
     gauge('pullwright_installer_entries{verdict="rendered"}', entries, rendered),

@@ -120,9 +120,7 @@ export class ClusterQueue {
   }
 
   async #work(): Promise<void> {
-    for (;;) {
-      const id = await this.#queue.next();
-      if (id === undefined) return;
+    for (let id = await this.#queue.next(); id !== undefined; id = await this.#queue.next()) {
       await this.#run(id);
       this.#queue.done(id);
     }
@@ -206,12 +204,8 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
         traceparent,
       }),
   });
-  const consumer = await process.consume(
-    eventHandler({
-      ask: (id, traceparent) => clusters.ask(id, traceparent),
-      count: eventCounter(metrics),
-    }),
-  );
+  const ask = (id: string, traceparent?: string): Promise<AskEnd> => clusters.ask(id, traceparent);
+  const consumer = await process.consume(eventHandler({ ask, count: eventCounter(metrics) }));
   const closeServers = await servePorts(process.ports, {
     ready: () => (consumer.connected() ? undefined : 'the broker is not connected'),
     metrics: () => {
@@ -262,13 +256,8 @@ async function measured(
 }
 
 /** Reports restored labels of a Job by a log line, a counter and an Event on the Job. */
-function labelReporter({
-  kube,
-  logger,
-  metrics,
-  instance,
-  settings,
-}: AdapterProcess): NonNullable<PassContext['onRepair']> {
+function labelReporter(process: AdapterProcess): NonNullable<PassContext['onRepair']> {
+  const { kube, logger, metrics, instance, settings } = process;
   const events = new EventRecorder({
     client: kube,
     controller: 'pullwright.dev/pull-secret-adapter',

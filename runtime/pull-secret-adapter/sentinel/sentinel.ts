@@ -27,14 +27,11 @@ import { DEFAULT_SENTINEL, type SentinelSettings } from './options.ts';
 export function decideToPublish(
   resource: Pick<HyperfleetCluster, 'generation' | 'conditions'>,
   now: Date,
-  {
-    maxAgeSeconds,
-    debounceSeconds,
-  }: Pick<SentinelSettings, 'maxAgeSeconds' | 'debounceSeconds'> = DEFAULT_SENTINEL,
+  settings: Pick<SentinelSettings, 'maxAgeSeconds' | 'debounceSeconds'> = DEFAULT_SENTINEL,
 ): MessageVerdict {
   const condition = reconciledOf(resource);
   const age = (now.getTime() - Date.parse(condition?.last_updated_time ?? '')) / 1000;
-  const limit = condition?.status === 'True' ? maxAgeSeconds : debounceSeconds;
+  const limit = condition?.status === 'True' ? settings.maxAgeSeconds : settings.debounceSeconds;
   const publish =
     resource.generation > (condition?.observed_generation ?? 0) ||
     // Without any report, only a new resource is due.
