@@ -37,12 +37,13 @@ const STOLEN: Readonly<Record<string, (pod: Pod, job: Json) => void>> = {
     (job['volumeMounts'] as Json[]).push({ name: 'results', mountPath: '/lib' }),
 };
 
+const SETTINGS = { ...DEFAULT_SETTINGS, image: IMAGE, jobAuthorities: 'authorities' };
+
 /** Adds its tests to a suite. */
 export function adapterThefts(test: (name: string, body: () => Promise<void>) => void, thief: Thief): void {
   const named = (name: string, settings: Partial<AdapterSettings> = {}) =>
     jobObject(
-      cluster(),
-      { ...DEFAULT_SETTINGS, image: IMAGE, jobAuthorities: 'authorities', ...settings },
+      { cluster: cluster(), settings: { ...SETTINGS, ...settings } },
       { job: `pullsecret-${name}`, purpose: name === 'delete' ? 'delete' : 'store', attempt: 1, places: [] },
     );
   const evilJob = () => structuredClone(named('evil')) as unknown as { spec: { template: { spec: Pod } } };

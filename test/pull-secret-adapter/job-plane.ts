@@ -62,7 +62,9 @@ export class JobPlane {
 
   /** The right to write in the management namespace of a cluster. */
   async bind(id: string): Promise<void> {
-    await this.plane.apply(plain(bindingObject(clusterOf(id), DEFAULT_SETTINGS, `clusters-${id}`)));
+    await this.plane.apply(
+      plain(bindingObject({ cluster: clusterOf(id), settings: DEFAULT_SETTINGS }, `clusters-${id}`)),
+    );
   }
 
   /** Does what the adapter does to start a Job; gives its name. */
@@ -70,11 +72,11 @@ export class JobPlane {
     const settings = { ...DEFAULT_SETTINGS, jobEnv: this.gcp.jobEnv, ...more };
     const cluster = clusterOf(id);
     const name = `pullsecret-${id}-gen1`;
-    await this.plane.apply(plain(dataSecret(cluster, settings, undefined)));
+    await this.plane.apply(plain(dataSecret({ cluster, settings }, undefined)));
     const step = { job: name, purpose: 'store', attempt: 1, places: [] } as const;
-    const job = await this.plane.apply(plain(jobObject(cluster, settings, step)));
+    const job = await this.plane.apply(plain(jobObject({ cluster, settings }, step)));
     const uid = String(job.metadata['uid']);
-    await this.plane.apply(plain(dataSecret(cluster, settings, { name, uid })));
+    await this.plane.apply(plain(dataSecret({ cluster, settings }, { name, uid })));
     return name;
   }
 

@@ -103,7 +103,7 @@ test('who asks for a revocation is answered now, by a Job that knows the request
   );
   assert.deepEqual([record.revokeRequest, record.verifyRequest], ['leaked', 'leaked']);
   const task = { job: 'j', purpose: 'store', attempt: 1, ...record } as const;
-  const env = environmentOf(jobObject(cluster(), DEFAULT_SETTINGS, task));
+  const env = environmentOf(jobObject({ cluster: cluster(), settings: DEFAULT_SETTINGS }, task));
   assert.equal(env.get('REVOKE_PREVIOUS'), 'leaked');
 });
 
@@ -118,14 +118,14 @@ test('no further environment says in place of the adapter whose secret goes wher
   const store = { job: 'j', purpose: 'store', attempt: 1, places: [], traceparent: '00-1-2-01' } as const;
   const places = ['projects/acme/secrets/a'];
   for (const task of [store, { ...store, purpose: 'delete', places } as const]) {
-    const own = environmentOf(jobObject(cluster(), DEFAULT_SETTINGS, task));
+    const own = environmentOf(jobObject({ cluster: cluster(), settings: DEFAULT_SETTINGS }, task));
     const names = [...own.keys()].filter((name) => !['GCP_API_TIMEOUT', 'LOG_FORMAT'].includes(name));
     assert.deepEqual(
       names.filter((name) => !OWN_JOB_VARIABLES.has(name)),
       [],
       'what the adapter says is refused elsewhere',
     );
-    const env = environmentOf(jobObject(cluster(), settings, task));
+    const env = environmentOf(jobObject({ cluster: cluster(), settings }, task));
     for (const name of names) assert.equal(env.get(name), own.get(name), name);
     assert.equal(env.get('GCP_API_TIMEOUT'), '5s');
   }

@@ -170,7 +170,7 @@ export function madeAtRunTime(): Readonly<Record<string, readonly KubeObject[]>>
     purpose: 'store' | 'delete',
     settings: Partial<AdapterSettings> = {},
   ): readonly KubeObject[] => [
-    jobObject(cluster(), { ...DEFAULT_SETTINGS, ...own, ...settings }, TASK(purpose)),
+    jobObject({ cluster: cluster(), settings: { ...DEFAULT_SETTINGS, ...own, ...settings } }, TASK(purpose)),
   ];
   return {
     'applied by the reconciler': [agentDaemonSet(own)],

@@ -297,13 +297,13 @@ async function runEffect(effect: Effect, target: EffectTarget, context: EffectCo
   const { settings } = context;
   switch (effect.do) {
     case 'record': {
-      const object = recordObject(cluster, settings, effect.places);
+      const object = recordObject({ cluster, settings }, effect.places);
       return void (await writeExactly(object, record?.resourceVersion, context));
     }
     case 'start':
       return start(effect, target, context);
     case 'repair-secret': {
-      const object = dataSecret(cluster, settings, { name: effect.job, uid: effect.jobUid });
+      const object = dataSecret({ cluster, settings }, { name: effect.job, uid: effect.jobUid });
       return void (await writeExactly(object, secret?.resourceVersion, context));
     }
     case 'repair-labels':
@@ -315,7 +315,7 @@ async function runEffect(effect: Effect, target: EffectTarget, context: EffectCo
       return removeOwned('Job', effect.job, { uid: effect.uid, propagation }, context);
     }
     case 'remove-binding':
-      return removeBinding(cluster, effect.namespace, context);
+      return removeBinding(bindingObject({ cluster, settings }, effect.namespace), cluster.id, context);
     case 'remove-record':
       return removeOwned('ConfigMap', recordName(cluster.id), { uid: effect.uid }, context);
   }
@@ -326,11 +326,12 @@ async function start(
   { cluster, secret, record }: EffectTarget,
   context: EffectContext,
 ): Promise<void> {
-  const { settings } = context;
-  for (const namespace of boundNamespaces(cluster, settings, effect)) await bind(cluster, namespace, context);
+  const subject = { cluster, settings: context.settings };
+  for (const namespace of boundNamespaces(subject, effect))
+    await bind(bindingObject(subject, namespace), context);
   const withSecret = effect.purpose === 'store' && contentHash(cluster) !== '';
   const written = withSecret
-    ? await writeExactly(dataSecret(cluster, settings, undefined), secret?.resourceVersion, context)
+    ? await writeExactly(dataSecret(subject, undefined), secret?.resourceVersion, context)
     : undefined;
   const { traceparent } = context;
   const task = {
@@ -339,11 +340,11 @@ async function start(
     revokeRequest: record?.revokeRequest ?? '',
     ...(traceparent === undefined ? {} : { traceparent }),
   };
-  const job = await applyJob(jobObject(cluster, settings, task), context);
+  const job = await applyJob(jobObject(subject, task), context);
   const uid = job?.metadata.uid;
   if (written !== undefined && uid !== undefined)
     await writeExactly(
-      dataSecret(cluster, settings, { name: effect.job, uid }),
+      dataSecret(subject, { name: effect.job, uid }),
       written.metadata.resourceVersion ?? '',
       context,
     );
@@ -411,8 +412,7 @@ async function writeExactly(
 }
 
 /** Applies the RoleBinding. Ignores a missing namespace, which the Job reports if it does not exist by then. */
-async function bind(cluster: HyperfleetCluster, namespace: string, context: EffectContext): Promise<void> {
-  const binding = bindingObject(cluster, context.settings, namespace);
+async function bind(binding: KubeObject, context: EffectContext): Promise<void> {
   const present = await context.kube.get(objectRef(binding));
   // A RoleBinding with the same subjects is equivalent, even if it was created for another cluster.
   if (present !== undefined && JSON.stringify(present['subjects']) === JSON.stringify(binding['subjects']))
@@ -434,15 +434,11 @@ async function apply(object: KubeObject, { kube }: EffectContext): Promise<KubeO
   }
 }
 
-async function removeBinding(
-  cluster: HyperfleetCluster,
-  namespace: string,
-  { kube, settings }: EffectContext,
-): Promise<void> {
-  const ref = objectRef(bindingObject(cluster, settings, namespace));
+async function removeBinding(binding: KubeObject, id: string, { kube }: EffectContext): Promise<void> {
+  const ref = objectRef(binding);
   const present = await kube.get(ref);
   const uid = present?.metadata.uid;
-  if (uid === undefined || present?.metadata.labels?.[CLUSTER_LABEL] !== cluster.id) return;
+  if (uid === undefined || present?.metadata.labels?.[CLUSTER_LABEL] !== id) return;
   await unlessChanged(kube.remove(ref, { uid }));
 }
 

@@ -2,7 +2,6 @@
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { configMap } from '../../core/kubernetes/objects.ts';
 import { redact, reveal } from '../../core/redacted.ts';
-import type { HyperfleetCluster } from '../cluster.ts';
 import {
   ATTEMPT_ANNOTATION,
   accountDomain,
@@ -20,15 +19,16 @@ import {
   VERIFY_ANNOTATION,
 } from '../names.ts';
 import { PULL_SECRET_KEY, pullSecretBinding, pullSecretJob, RESULTS_MOUNT } from '../objects.ts';
-import type { AdapterSettings } from '../options.ts';
 import { challengeOf, managementNamespace, namespacesOf, secretLocation } from '../places.ts';
-import { contentHash, type Effect, targetHash } from './desired-state.ts';
+import { contentHash, type DesiredState, type Effect, targetHash } from './desired-state.ts';
 import type { RecordView } from './observe.ts';
+
+/** The cluster that the objects are for, and the settings. */
+type Subject = Pick<DesiredState, 'cluster' | 'settings'>;
 
 /** The temporary Secret. The Job becomes its owner, so that it is garbage-collected with the Job. */
 export function dataSecret(
-  cluster: HyperfleetCluster,
-  settings: AdapterSettings,
+  { cluster, settings }: Subject,
   owner: { readonly name: string; readonly uid: string } | undefined,
 ): KubeObject {
   const value = cluster.pullSecret === undefined ? '' : reveal(cluster.pullSecret);
@@ -39,7 +39,7 @@ export function dataSecret(
       name: dataSecretName(cluster.id),
       namespace: settings.namespace,
       labels: clusterLabels(cluster, 'secret'),
-      annotations: annotations(cluster, settings),
+      annotations: annotations({ cluster, settings }),
       ...(owner === undefined
         ? {}
         : { ownerReferences: [{ apiVersion: 'batch/v1', kind: 'Job', name: owner.name, uid: owner.uid }] }),
@@ -50,11 +50,7 @@ export function dataSecret(
 }
 
 /** The record of every location that the pull secret of a cluster was written to. */
-export function recordObject(
-  cluster: HyperfleetCluster,
-  settings: AdapterSettings,
-  places: readonly string[],
-): KubeObject {
+export function recordObject({ cluster, settings }: Subject, places: readonly string[]): KubeObject {
   const metadata = {
     name: recordName(cluster.id),
     namespace: settings.namespace,
@@ -72,18 +68,15 @@ export interface JobRequest
 }
 
 /** The Job of one generation. */
-export function jobObject(
-  cluster: HyperfleetCluster,
-  settings: AdapterSettings,
-  step: JobRequest,
-): KubeObject {
+export function jobObject(subject: Subject, step: JobRequest): KubeObject {
+  const { cluster, settings } = subject;
   const job = pullSecretJob({
     ...settings,
     name: step.job,
     labels: jobLabels(cluster, step.purpose),
-    annotations: annotations(cluster, settings),
-    needsApiServer: boundNamespaces(cluster, settings, step).length > 0,
-    env: environmentOf(cluster, settings, step),
+    annotations: annotations(subject),
+    needsApiServer: boundNamespaces(subject, step).length > 0,
+    env: environmentOf(subject, step),
     ...(step.purpose === 'store' ? { dataSecret: dataSecretName(cluster.id) } : {}),
   });
   return {
@@ -101,31 +94,21 @@ export function jobObject(
 }
 
 /** The RoleBinding in a management namespace. */
-export function bindingObject(
-  cluster: HyperfleetCluster,
-  settings: AdapterSettings,
-  namespace: string,
-): KubeObject {
+export function bindingObject({ cluster, settings }: Subject, namespace: string): KubeObject {
   return pullSecretBinding(namespace, clusterLabels(cluster, 'role-binding'), settings);
 }
 
 /** Namespaces in which a Job needs a RoleBinding. */
 export function boundNamespaces(
-  cluster: HyperfleetCluster,
-  settings: AdapterSettings,
+  { cluster, settings }: Subject,
   { purpose, places }: Pick<JobRequest, 'purpose' | 'places'>,
 ): readonly string[] {
-  if (purpose === 'store') {
-    const namespace = managementNamespace(cluster, settings);
-    return namespace === '' ? [] : [namespace];
-  }
-  return namespacesOf(places);
+  if (purpose === 'delete') return namespacesOf(places);
+  const namespace = managementNamespace(cluster, settings);
+  return namespace === '' ? [] : [namespace];
 }
 
-function annotations(
-  cluster: HyperfleetCluster,
-  settings: AdapterSettings,
-): Readonly<Record<string, string>> {
+function annotations({ cluster, settings }: Subject): Readonly<Record<string, string>> {
   return {
     [GENERATION_ANNOTATION]: String(cluster.generation),
     [HASH_ANNOTATION]: contentHash(cluster),
@@ -137,8 +120,7 @@ function annotations(
 
 /** Environment of a Job: variables of the existing job, and additional ones. Contains no secrets. */
 function environmentOf(
-  cluster: HyperfleetCluster,
-  settings: AdapterSettings,
+  { cluster, settings }: Subject,
   { purpose, places, revokeRequest = '', traceparent }: JobRequest,
 ): Readonly<Record<string, string>> {
   const { projectId: project = '', region = '' } = cluster;
