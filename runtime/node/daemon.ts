@@ -277,14 +277,15 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
     state = next;
     options.publish(next);
   };
+  const recorded = { ...options, publish };
   while (!signal.aborted) {
-    const hold = await lock(options, publish, signal);
+    const hold = await lock(recorded, signal);
     if (hold === undefined) {
       if (options.once === true) break;
       continue;
     }
     try {
-      if (await workOfLoop(options, hold, publish, signal)) break;
+      if (await workOfLoop(recorded, hold, signal)) break;
     } finally {
       hold.release();
     }
@@ -292,12 +293,8 @@ export async function runLoop(options: LoopOptions, signal: AbortSignal): Promis
   return state;
 }
 
-async function lock(
-  options: LoopOptions,
-  publish: (state: NodeState) => void,
-  signal: AbortSignal,
-): Promise<Hold | undefined> {
-  const { folder, clock } = options;
+async function lock(options: LoopOptions, signal: AbortSignal): Promise<Hold | undefined> {
+  const { folder, clock, publish } = options;
   try {
     folder.prepare();
     const taken = await takeSingle(folder.path);
@@ -321,12 +318,8 @@ async function lock(
 }
 
 /** Returns true when the work is done, false when the lock was removed. */
-async function workOfLoop(
-  options: LoopOptions,
-  hold: Hold,
-  publish: (state: NodeState) => void,
-  signal: AbortSignal,
-): Promise<boolean> {
+async function workOfLoop(options: LoopOptions, hold: Hold, signal: AbortSignal): Promise<boolean> {
+  const { publish } = options;
   const engine = options.engine(publish);
   while (!signal.aborted) {
     if (!hold.held()) return false;

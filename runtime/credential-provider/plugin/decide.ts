@@ -84,41 +84,33 @@ export async function answerPull(view: NodeView, options: ProviderOptions, log: 
     request,
     puller,
     sources,
-    ...(await fromSecrets(view, options, { request, puller, sources, log })),
+    ...(await fromSecrets({ view, options, request, puller, sources, log })),
   };
 }
 
 interface Pull {
+  readonly view: NodeView;
+  readonly options: ProviderOptions;
   readonly request: ProviderRequest;
   readonly puller: Puller;
   readonly sources: readonly PullSource[];
   readonly log: Log;
 }
 
-async function fromSecrets(
-  view: NodeView,
-  options: ProviderOptions,
-  pull: Pull,
-): Promise<Pick<PullAnswer, 'choice' | 'file' | 'failure' | 'covered'>> {
-  const { sources, log } = pull;
+async function fromSecrets(pull: Pull): Promise<Pick<PullAnswer, 'choice' | 'file' | 'failure' | 'covered'>> {
+  const { sources } = pull;
   let choice: Choice;
   try {
-    choice = await choose(view, options, pull);
+    choice = await choose(pull);
   } catch (failure) {
-    return { failure, covered: globalCovers(readGlobal(view, options, log), sources) };
+    return { failure, covered: globalCovers(readGlobal(pull), sources) };
   }
   if (choice.entries.length === 0) return { choice };
-  const file = authFile({
-    choice,
-    sources,
-    global: readGlobal(view, options, log),
-    by: fileWriterOf(pull.puller),
-  });
+  const file = authFile({ choice, sources, global: readGlobal(pull), by: fileWriterOf(pull.puller) });
   return { choice, file };
 }
 
-async function choose(view: NodeView, options: ProviderOptions, pull: Pull): Promise<Choice> {
-  const { request, puller, sources, log } = pull;
+async function choose({ view, options, request, puller, sources, log }: Pull): Promise<Choice> {
   const client = await view.connect(request.token as Redacted<string>);
   const found = await readSecrets(client, puller, request, options.secrets);
   log.info(`Got ${found.secrets.length} secret(s) of namespace ${puller.namespace}`);
@@ -167,7 +159,7 @@ function quoted(names: readonly string[]): string {
 }
 
 /** The node's own file. An unusable one must not prevent the use of the namespace's credentials. */
-function readGlobal(view: NodeView, { globalAuthFile }: ProviderOptions, log: Log): GlobalAuth {
+function readGlobal({ view, options: { globalAuthFile }, log }: Pull): GlobalAuth {
   try {
     const text = view.globalAuth();
     if (text === undefined) return NO_GLOBAL_AUTH;
