@@ -23,6 +23,7 @@ import {
   foreignObject,
   isOurs,
   problemOf,
+  type Removal,
 } from './changes.ts';
 import { type Cluster, REMEMBERED, withoutFight } from './cluster.ts';
 import { type Action, OWNER_LABEL, type ReconcileError, type Ref } from './contract.ts';
@@ -36,14 +37,10 @@ import { type Action, OWNER_LABEL, type ReconcileError, type Ref } from './contr
  *
  * @throws PullwrightError `FieldImmutable` when a person must recreate it, `Terminating` while a finalizer blocks deletion
  */
-async function replaceObject(
-  change: Applying & { readonly before: KubeObject },
-  refusal: ApiError,
-  author: Author,
-  { client, cache }: Cluster,
-): Promise<Committed> {
+async function replaceObject(change: Changing, refusal: ApiError, writer: Writer): Promise<Committed> {
   const { ref, before, desired } = change;
-  const isOursAlone = desired.metadata.labels?.[OWNER_LABEL] === author.reconciler && isOurs(before, author);
+  const { client, cache } = writer.cluster;
+  const isOursAlone = desired.metadata.labels?.[OWNER_LABEL] === writer.reconciler && isOurs(before, writer);
   if (!isOursAlone || !isReplaceable(before)) throw cannotChange(change, refusal);
   const { uid } = before.metadata;
   try {
@@ -54,7 +51,7 @@ async function replaceObject(
   const left = await client.get(ref);
   if (left !== undefined && left.metadata.uid === uid) throw goingAway(ref, left);
   cache.forget(before);
-  cache.observe(await client.apply(desired, { manager: fieldManager(author.reconciler) }));
+  cache.observe(await client.apply(desired, { manager: fieldManager(writer.reconciler) }));
   return { verb: 'replaced', ref };
 }
 
@@ -64,10 +61,7 @@ function isForbidden(error: unknown): boolean {
 }
 
 /** The object must be recreated by a person: it is not ours, or RBAC forbids to delete it. */
-function cannotChange(
-  { before, desired }: Applying & { readonly before: KubeObject },
-  refusal: ApiError,
-): PullwrightError {
+function cannotChange({ before, desired }: Changing, refusal: ApiError): PullwrightError {
   const fields = refusal.causes.filter(({ immutable }) => immutable).map(({ field }) => field);
   const { message, hint } = immutableText(before, desired, fields);
   return new PullwrightError(message, { code: 'FieldImmutable', retryPolicy: 'terminal', hint });
@@ -91,6 +85,13 @@ export type Committed =
   | { readonly verb: 'failed'; readonly ref: Ref; readonly problem: ReconcileError };
 
 type Applying = Extract<ChangeSet, { verb: 'created' | 'configured' | 'unchanged' }>;
+/** A change of an object that exists. */
+type Changing = Applying & { readonly before: KubeObject };
+
+/** The author of a write, and its cluster. */
+interface Writer extends Author {
+  readonly cluster: Cluster;
+}
 
 /** Writes `change`. Never rejects. */
 export async function commit(change: ChangeSet, author: Author, cluster: Cluster): Promise<Committed> {
@@ -98,7 +99,7 @@ export async function commit(change: ChangeSet, author: Author, cluster: Cluster
   if (change.verb === 'unchanged') return { verb: 'unchanged', ref: change.ref };
   try {
     cluster.assertMayWrite();
-    return await send(change, author, cluster);
+    return await send(change, { ...author, cluster });
   } catch (error) {
     return { verb: 'failed', ref: change.ref, problem: problemOf(error, change.ref) };
   }
@@ -106,12 +107,12 @@ export async function commit(change: ChangeSet, author: Author, cluster: Cluster
 
 type Sent = Exclude<ChangeSet, { verb: 'refused' | 'unchanged' }>;
 
-async function send(change: Sent, author: Author, cluster: Cluster): Promise<Committed> {
-  if (change.verb === 'removed') return removeObject(change, cluster);
-  if (change.verb === 'created') return createObject(change, author, cluster);
+async function send(change: Sent, writer: Writer): Promise<Committed> {
+  if (change.verb === 'removed') return removeObject(change, writer);
+  if (change.verb === 'created') return createObject(change, writer);
   const { ref, before, desired } = change;
   const correction = { ref, before, digest: () => digestObject(desired) };
-  return withoutFight(correction, cluster, () => configureObject(change, author, cluster));
+  return withoutFight(correction, writer.cluster, () => configureObject(change, writer));
 }
 
 /** Hint for patches of lists of other owners: they have no mode that only observes. */
@@ -147,10 +148,7 @@ function sent(operation: Action['operations'][number]): object {
     : operation;
 }
 
-async function removeObject(
-  { ref, before }: Extract<ChangeSet, { verb: 'removed' }>,
-  cluster: Cluster,
-): Promise<Committed> {
+async function removeObject({ ref, before }: Removal, { cluster }: Writer): Promise<Committed> {
   // Already being deleted; a foreign finalizer may be pending.
   if (before.metadata.deletionTimestamp !== undefined) return { verb: 'unchanged', ref };
   try {
@@ -167,27 +165,28 @@ async function removeObject(
  * Server-side apply would merge into an existing object that is not in the cache yet, so read first, and never force ownership of
  * a field. A plain create needs no read: the API server rejects it when the object exists.
  */
-async function createObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
+async function createObject(change: Applying, writer: Writer): Promise<Committed> {
   const { desired, ref, plain = false } = change;
-  const manager = fieldManager(author.reconciler);
+  const { cluster } = writer;
+  const manager = fieldManager(writer.reconciler);
   if (!plain) {
     const present = await cluster.client.get(ref);
-    if (present !== undefined) return meetObject(change, present, author, cluster);
+    if (present !== undefined) return meetObject(change, present, writer);
   }
   try {
     cluster.assertMayWrite();
     const { client } = cluster;
     const written = await (plain ? client.create(desired, manager) : client.apply(desired, { manager }));
-    cluster.cache.observe(written, settledFor(change, written, author));
+    cluster.cache.observe(written, settledFor(change, written, writer));
     return { verb: 'created', ref };
   } catch (error) {
     // RBAC can restrict an apply by resource name, but not a create: with such a Role, copies are created by apply.
-    if (plain && isForbidden(error)) return createObject({ ...change, plain: false }, author, cluster);
+    if (plain && isForbidden(error)) return createObject({ ...change, plain: false }, writer);
     if (!isApiError(error, 409)) throw error;
     if (!plain) throw seenLate(ref, cluster);
     const present = await cluster.client.get(ref);
     if (present === undefined) throw error;
-    return meetObject(change, present, author, cluster);
+    return meetObject(change, present, writer);
   }
 }
 
@@ -199,23 +198,19 @@ function settledFor(change: Applying, written: KubeObject, author: Author): stri
 }
 
 /** Handles an existing object that was not in the cache: our own, created a moment ago, or a foreign one. */
-async function meetObject(
-  change: Applying,
-  present: KubeObject,
-  author: Author,
-  cluster: Cluster,
-): Promise<Committed> {
-  cluster.cache.observe(present);
+async function meetObject(change: Applying, present: KubeObject, writer: Writer): Promise<Committed> {
+  writer.cluster.cache.observe(present);
   // When only Secrets of one type are cached, our label on another type proves nothing: any client can set it.
   const isOther = change.desired.kind === 'Secret' && change.desired['type'] !== present['type'];
-  if (isOther || !isOurs(present, author)) throw seenLate(change.ref, cluster);
-  return configureObject({ ...change, before: present }, author, cluster);
+  if (isOther || !isOurs(present, writer)) throw seenLate(change.ref, writer.cluster);
+  return configureObject({ ...change, before: present }, writer);
 }
 
-async function configureObject(change: Applying, author: Author, cluster: Cluster): Promise<Committed> {
+async function configureObject(change: Applying, writer: Writer): Promise<Committed> {
   const { desired, before, ref } = change;
-  const isPart = desired.metadata.labels?.[OWNER_LABEL] !== author.reconciler;
-  const manager = fieldManager(author.reconciler);
+  const { cluster } = writer;
+  const isPart = desired.metadata.labels?.[OWNER_LABEL] !== writer.reconciler;
+  const manager = fieldManager(writer.reconciler);
   try {
     const written =
       change.plain === true && before !== undefined
@@ -225,11 +220,11 @@ async function configureObject(change: Applying, author: Author, cluster: Cluste
             manager,
             force: !isPart || change.take === true,
           });
-    cluster.cache.observe(written, settledFor(change, written, author));
+    cluster.cache.observe(written, settledFor(change, written, writer));
     return { verb: 'configured', ref };
   } catch (error) {
     if (before !== undefined && isApiError(error, 422) && error.causes.some(({ immutable }) => immutable)) {
-      return replaceObject({ ...change, before }, error, author, cluster);
+      return replaceObject({ ...change, before }, error, writer);
     }
     throw isPart && isApiError(error, 409) ? conflict(error, ref) : error;
   }

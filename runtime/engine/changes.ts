@@ -38,7 +38,7 @@ export type ChangeSet =
   | Removal
   | { readonly verb: 'refused'; readonly ref: Ref; readonly problem: ReconcileError };
 
-interface Removal {
+export interface Removal {
   readonly verb: 'removed';
   readonly ref: Ref & { readonly uid: string };
   readonly before: KubeObject;
