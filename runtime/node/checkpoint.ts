@@ -166,14 +166,11 @@ export function spreadDelay(node: string, content: string, windowMs: number): nu
 }
 
 /** Length of the window, and the share of one node by content. Milliseconds. */
-export interface Window {
-  readonly windowMs: number;
-  readonly delayMs: (source: string) => number;
-}
+export type Window = Readonly<ReturnType<typeof windowOf>>;
 
 /** The window of `node`. */
-export function windowOf(node: string, windowMs: number): Window {
-  return { windowMs, delayMs: (source) => spreadDelay(node, source, windowMs) };
+export function windowOf(node: string, windowMs: number) {
+  return { windowMs, delayMs: (source: string) => spreadDelay(node, source, windowMs) };
 }
 
 /**
@@ -210,15 +207,9 @@ export function restartWindowMs(nodes: number): number {
   return Math.max(0, nodes - 1) * turnMs(nodes);
 }
 
-/** A slot, and the next free one. Milliseconds since 1970. */
-export interface Turn {
-  readonly at: number;
-  readonly next: number;
-}
-
 /**
- * The slot of a node that books at `now`, when the next free one is `next` (undefined: no booking yet). A slot further ahead than
- * all nodes together can push it was booked by a wrong clock, and is ignored.
+ * The slot of a node that books at `now`, when the next free one is `next` (undefined: no booking yet), and the next free one then.
+ * Milliseconds since 1970. A slot further ahead than all nodes together can push it was booked by a wrong clock, and is ignored.
  *
  * @param asked `own`: the slot of this node if it booked last. Once that has passed its restart is complete, so the node does
  *   not wait for itself
@@ -228,7 +219,7 @@ export function bookTurn(asked: {
   readonly next: number | undefined;
   readonly nodes: number;
   readonly own?: number | undefined;
-}): Turn {
+}) {
   const { now, nodes, own } = asked;
   const next = asked.next ?? now;
   const apart = turnMs(nodes);

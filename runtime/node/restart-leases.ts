@@ -7,6 +7,7 @@
  * keep credentials from the nodes.
  */
 import { PullwrightError } from '../core/errors.ts';
+import { recordOf, textOf, valueAt } from '../core/record.ts';
 import { asPullwrightError, isApiError } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { microTime } from '../kube/events.ts';
@@ -79,10 +80,8 @@ export class BookedTurns {
     const { clock, daemonSet, nodeName } = this.#options;
     const client = await this.#options.client();
     try {
-      const status = (await client.get(daemonSet))?.['status'] as
-        | { desiredNumberScheduled?: number }
-        | undefined;
-      const nodes = Math.max(1, status?.desiredNumberScheduled ?? 1);
+      const scheduled = valueAt(await client.get(daemonSet), 'status.desiredNumberScheduled');
+      const nodes = Math.max(1, Number(scheduled ?? 1));
       let waitMs = spreadDelay(nodeName, 'ask', (nodes - 1) * APART_MS);
       for (let tries = 0; tries < MAX_TRIES; tries += 1) {
         if (!(await clock.sleep(waitMs, signal))) break;
@@ -105,10 +104,11 @@ export class BookedTurns {
         code: 'NoLease',
         hint: 'Apply the manifests of this version',
       });
-    const before = (lease.spec ?? {}) as BookedLease;
-    const own = before.holderIdentity === nodeName ? instantOf(before.acquireTime) : undefined;
+    // The node that booked last, its slot, and the next free one.
+    const before = recordOf(lease.spec);
+    const own = before['holderIdentity'] === nodeName ? instantOf(before['acquireTime']) : undefined;
     const [now, asked] = [clock.now(), clock.monotonic()];
-    const turn = bookTurn({ now, next: instantOf(before.renewTime), nodes, own });
+    const turn = bookTurn({ now, next: instantOf(before['renewTime']), nodes, own });
     const spec = {
       ...before,
       holderIdentity: nodeName,
@@ -126,14 +126,7 @@ export class BookedTurns {
   }
 }
 
-/** The node that booked last, its slot, and the next free one. */
-interface BookedLease {
-  readonly holderIdentity?: string;
-  readonly acquireTime?: string;
-  readonly renewTime?: string;
-}
-
-function instantOf(time: string | undefined): number | undefined {
-  const ms = Date.parse(time ?? '');
+function instantOf(time: unknown): number | undefined {
+  const ms = Date.parse(textOf(time));
   return Number.isNaN(ms) ? undefined : ms;
 }

@@ -26,12 +26,7 @@ export interface BusCall {
 }
 
 /** A received signal. */
-export interface BusSignal {
-  readonly path: string;
-  readonly interface: string;
-  readonly member: string;
-  readonly body: readonly unknown[];
-}
+export type BusSignal = Omit<BusCall, 'destination' | 'signature'>;
 
 export interface Bus {
   /** The body of the reply. Rejects with `BusLost`, `BusTimeout`, or `BusRefused` whose `busError` is the D-Bus error name. */
@@ -143,13 +138,6 @@ function unreachable(path: string, text: string): PullwrightError {
 // A service as systemd has loaded it, from the properties of org.freedesktop.systemd1: its files in the order in which they
 // apply, its command, its variables, and the command lines of its processes.
 
-/** An EnvironmentFile of the unit. */
-export interface EnvironmentFile {
-  readonly path: string;
-  /** Whether it may be missing. */
-  readonly optional: boolean;
-}
-
 /** A command of systemd.service(5). */
 export interface UnitCommand {
   /** Variables not expanded, without special prefixes of the program; empty when there is no command. */
@@ -158,43 +146,33 @@ export interface UnitCommand {
   readonly isVerbatim: boolean;
 }
 
-export interface LoadedService {
-  /** Unit file, then drop-ins. */
-  readonly files: readonly string[];
-  /** The effective command. */
-  readonly command: UnitCommand;
-  /** `NAME=value` of each Environment setting. */
-  readonly environment: readonly string[];
-  readonly environmentFiles: readonly EnvironmentFile[];
-  /** Whether files have changed since systemd loaded them. */
-  readonly isStale: boolean;
-  /** Command line of the main process; empty when it does not run. */
-  readonly commandLine: string;
-}
+export type LoadedService = Readonly<NonNullable<ReturnType<typeof loadedService>>>;
 
 /** The value of a property, by its name. */
 type Values = (name: string) => unknown;
 
 /** Undefined when systemd has no such service. `processes`: the reply of GetUnitProcesses. */
-export function loadedService(
-  ofUnit: unknown,
-  ofService: unknown,
-  processes: unknown,
-): LoadedService | undefined {
+export function loadedService(ofUnit: unknown, ofService: unknown, processes: unknown) {
   const unit = valuesOf(ofUnit);
   const service = valuesOf(ofService);
   const fragment = textOf(unit('FragmentPath'));
   if (unit('LoadState') !== 'loaded' || fragment === '') return undefined;
   const mainPid = service('MainPID');
   return {
+    /** Unit file, then drop-ins. */
     files: [fragment, ...textsIn(unit('DropInPaths'))],
+    /** The effective command. */
     command: commandOf(service),
+    /** `NAME=value` of each Environment setting. */
     environment: textsIn(service('Environment')),
+    /** `optional`: it may be missing. */
     environmentFiles: listOf(service('EnvironmentFiles')).map((entry) => {
       const [path, optional] = listOf(entry);
       return { path: textOf(path), optional: optional === true };
     }),
+    /** Whether files have changed since systemd loaded them. */
     isStale: unit('NeedDaemonReload') === true,
+    /** Command line of the main process; empty when it does not run. */
     commandLine: mainPid === 0 ? '' : lineOf(processes, mainPid),
   };
 }
@@ -226,19 +204,10 @@ function listOf(value: unknown): readonly unknown[] {
 // State of a unit, by its properties.
 
 /** State of a unit. */
-export interface UnitState {
-  /** `active`, `activating`, `failed`, `inactive` and so on. */
-  readonly active: string;
-  /** `running`, `auto-restart`, `dead` and so on. */
-  readonly sub: string;
-  /** Hexadecimal id of the current start; empty before the first. */
-  readonly invocation: string;
-  /** Whether the unit has a queued or running job. */
-  readonly busy: boolean;
-}
+export type UnitState = Readonly<ReturnType<typeof unitState>>;
 
 /** @throws PullwrightError for a reply without properties */
-export function unitState(answer: unknown): UnitState {
+export function unitState(answer: unknown) {
   if (!isRecord(answer))
     throw new PullwrightError('Cannot read the state of the unit: systemd returned no properties', {
       code: 'BusAnswer',
@@ -247,9 +216,13 @@ export function unitState(answer: unknown): UnitState {
   const id = valueOf('InvocationID');
   const job = valueOf('Job');
   return {
+    /** `active`, `activating`, `failed`, `inactive` and so on. */
     active: textOf(valueOf('ActiveState')),
+    /** `running`, `auto-restart`, `dead` and so on. */
     sub: textOf(valueOf('SubState')),
+    /** Hexadecimal id of the current start; empty before the first. */
     invocation: isBytes(id) ? Buffer.from(id).toString('hex') : '',
+    /** Whether the unit has a queued or running job. */
     busy: Array.isArray(job) && job[0] !== 0,
   };
 }
