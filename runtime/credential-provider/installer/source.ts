@@ -45,25 +45,18 @@ import {
 
 // Record of the copied executable, so that the installer removes that file and no other.
 
-/** The copied executable. */
-export interface InstalledExecutable {
-  /** Absolute path on the host. */
-  readonly path: string;
-  /** Lower-case hexadecimal SHA-256 of its bytes. */
-  readonly sha256: string;
-  readonly version: string;
-  /** Whether its folder was empty or missing before, so that the folder is removed with it. */
-  readonly madeFolder: boolean;
-}
+/** The copied executable: path on the host, lower-case hexadecimal SHA-256 of its bytes, version. */
+export type InstalledExecutable = Readonly<NonNullable<ReturnType<typeof readRecord>>>;
 
 /** Reads the record `file`; undefined when missing or invalid. */
-export function readRecord(file: string): InstalledExecutable | undefined {
+export function readRecord(file: string) {
   try {
     const value = JSON.parse(readFileSync(file, 'utf8')) as Partial<Record<string, unknown>>;
-    const { path, sha256, version, madeFolder } = value;
-    return typeof path === 'string' && typeof sha256 === 'string' && typeof version === 'string'
-      ? { path, sha256, version, madeFolder: madeFolder === true }
-      : undefined;
+    const { path, sha256, version } = value;
+    if (typeof path !== 'string' || typeof sha256 !== 'string' || typeof version !== 'string')
+      return undefined;
+    // Whether the folder was empty or missing before, so that it is removed with the executable.
+    return { path, sha256, version, madeFolder: value['madeFolder'] === true };
   } catch {
     return undefined;
   }

@@ -52,21 +52,7 @@ export function searchByLabels(selector: Readonly<Record<string, string>>): stri
 }
 
 /** The result of a poll. */
-export interface SentinelCount {
-  readonly clusters: number;
-  readonly published: number;
-  /** Due, but published recently. */
-  readonly held: number;
-  readonly failed: number;
-  /** Error of the first failed event. */
-  readonly cause?: unknown;
-  /** Clusters for which an expression failed, so that no event is published. */
-  readonly undecided: number;
-  /** Error of the first of them. */
-  readonly undecidedCause?: string;
-  /** With rule `dependencies`: clusters that have been waiting for them for less than {@link EXPECTED_MS}. */
-  readonly waiting: number;
-}
+export type SentinelCount = Readonly<Awaited<ReturnType<Sentinel['poll']>>>;
 
 /** State of a cluster between polls. */
 interface Memory {
@@ -113,7 +99,7 @@ export class Sentinel {
    *
    * @throws PullwrightError if the API fails; events published until then are remembered
    */
-  async poll(now: Date): Promise<SentinelCount> {
+  async poll(now: Date) {
     const seen = new Map<string, Memory>();
     const ends: End[] = [];
     const all = (is: End['is']): readonly End[] => ends.filter((end) => end.is === is);
@@ -133,10 +119,14 @@ export class Sentinel {
     return {
       clusters: ends.length,
       published: all('published').length,
+      /** Due, but published recently. */
       held: all('held').length,
       failed: failed.length,
+      /** Clusters for which an expression failed, so that no event is published. */
       undecided: undecided.length,
+      /** With rule `dependencies`: clusters that have been waiting for them for less than {@link EXPECTED_MS}. */
       waiting: since.filter((one) => now.getTime() - one < EXPECTED_MS).length,
+      // The errors of the first of them.
       ...defined({ cause: failed[0]?.cause, undecidedCause: undecided[0]?.why }),
     };
   }
