@@ -171,11 +171,8 @@ export function globalCovers(global: GlobalAuth, sources: readonly PullSource[])
   );
 }
 
-/** The file to write. */
-export interface AuthFile {
-  readonly text: Redacted<string>;
-  readonly entries: number;
-}
+/** The file to write, and its number of entries. */
+export type AuthFile = Readonly<ReturnType<typeof authFile>>;
 
 /** A field that the runtime ignores. */
 const RECORD = 'pullwright.dev/record';
@@ -195,7 +192,7 @@ export interface AuthFileParts {
  * node that the runtime would use for pull sources without a credential of the namespace. None of them overrides an entry of the
  * namespace: a key above both pull sources would serve both.
  */
-export function authFile({ choice, sources, global, by }: AuthFileParts): AuthFile {
+export function authFile({ choice, sources, global, by }: AuthFileParts) {
   const own = choice.entries.map(({ key, credential }) => [key, entryJson(credential)] as const);
   const unserved = sources.filter(({ repository }) => !choice.keyBySource.has(repository));
   const auths = sorted([...neededEntries(reveal(global.auths), unserved), ...own]);

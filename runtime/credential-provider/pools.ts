@@ -265,24 +265,10 @@ export const NODE_POOL = {
 
 export const NODE_POOL_READ: Watch = { ...NODE_POOL, namespace: HOSTED_CLUSTER_NAMESPACE, optional: true };
 
-export interface NodePool {
-  readonly namespace: string;
-  readonly name: string;
-  /** Names in `spec.config`. */
-  readonly configs: readonly string[];
-  /** Whether our ConfigMap is one of them. */
-  readonly refers: boolean;
-  /** Nodes whose kubelet would not start with the file. */
-  readonly tooOld: readonly string[];
-  readonly rollout: Rollout;
-}
+export type NodePool = Readonly<ReturnType<typeof nodePool>>;
 
 /** The NodePools, and too old nodes that belong to none of them. */
-function readNodePools(
-  reader: Reader,
-  hosted: NonNullable<ClusterPair['hostedCluster']>,
-  configMap: string,
-): { readonly pools: readonly NodePool[]; readonly strayOld: readonly string[] } {
+function readNodePools(reader: Reader, hosted: NonNullable<ClusterPair['hostedCluster']>, configMap: string) {
   const objects = reader
     .list(NODE_POOL)
     .filter(
@@ -299,13 +285,16 @@ function readNodePools(
   };
 }
 
-function nodePool(object: KubeObject, nodes: readonly KubeObject[], configMap: string): NodePool {
+function nodePool(object: KubeObject, nodes: readonly KubeObject[], configMap: string) {
   const configs = recordsIn(valueAt(object.spec, 'config')).map(({ name }) => textOf(name));
   return {
     namespace: object.metadata.namespace ?? '',
     name: object.metadata.name,
+    /** Names in `spec.config`. */
     configs,
+    /** Whether our ConfigMap is one of them. */
     refers: configs.includes(configMap),
+    /** Nodes whose kubelet would not start with the file. */
     tooOld: nodes.flatMap(tooOld),
     rollout: nodePoolRollout(object),
   };

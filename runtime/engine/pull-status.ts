@@ -8,7 +8,7 @@ import {
   pullStatus,
   pullStatusName,
 } from '../core/kubernetes/pull-status.ts';
-import type { Apply, Reader, Ref, StatusPatch } from './contract.ts';
+import type { Reader, Ref, StatusPatch } from './contract.ts';
 
 /** The reference to the PullStatus of an object, in the same namespace of the cluster of `role`. */
 export function pullStatusRef(
@@ -25,11 +25,7 @@ type Said = Omit<PullStatusInput, 'present' | 'now'>;
  *
  * @param role the cluster of the subject
  */
-export function reportPullStatus(
-  reader: Reader,
-  role: Ref['role'],
-  said: Said,
-): { readonly apply: Apply; readonly status: StatusPatch } {
+export function reportPullStatus(reader: Reader, role: Ref['role'], said: Said) {
   const ref = pullStatusRef(role, said.about);
   const { object, status } = pullStatus({ ...said, present: reader.get(ref), now: reader.now });
   return { apply: { role, object }, status: { ref, status } };

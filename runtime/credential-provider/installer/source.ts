@@ -3,7 +3,6 @@ import { createHash } from 'node:crypto';
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { describeError, errnoOf, PullwrightError } from '../../core/errors.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Logger } from '../../core/logger.ts';
 import { redact } from '../../core/redacted.ts';
 import { VERSION } from '../../core/version.ts';
@@ -310,10 +309,7 @@ function readKubelet(
   return { unit, environment, words, pointers: kubeletPointers(words), loaded };
 }
 
-async function asked(
-  client: KubeClient,
-  name: string,
-): Promise<{ readonly node: KubeObject; readonly matchImages: readonly string[] }> {
+async function asked(client: KubeClient, name: string) {
   const node = await client.get({ apiVersion: 'v1', kind: 'Node', name });
   if (node === undefined)
     throw new PullwrightError(`Cannot find Node "${name}" in the API server`, {

@@ -162,24 +162,7 @@ function answer(body: unknown): Promise<ApiAnswer> {
 }
 
 /** What `--dry-run --output json` prints. */
-export interface DryRunReport {
-  readonly image: string;
-  readonly namespace: string | undefined;
-  readonly sources: readonly {
-    readonly repository: string;
-    readonly kind: string;
-    readonly key?: string;
-    readonly secret?: string;
-  }[];
-  readonly file: string | undefined;
-  /** The auth file with every credential as `[redacted]`. */
-  readonly content: unknown;
-}
-
-function reportOf(
-  { request, puller, sources, choice, file }: PullAnswer,
-  options: ProviderOptions,
-): DryRunReport {
+function reportOf({ request, puller, sources, choice, file }: PullAnswer, options: ProviderOptions) {
   const secretOf = new Map(choice?.entries.map(({ key, secret }) => [key, secret]));
   const isWritten = request !== undefined && puller !== undefined && file !== undefined;
   return {
@@ -192,6 +175,7 @@ function reportOf(
         : { repository, kind, key, secret: secretOf.get(key) ?? '' };
     }),
     file: isWritten ? authFilePath(options.authDir, puller.namespace, request.image) : undefined,
+    /** The auth file with every credential as `[redacted]`. */
     content: file === undefined ? undefined : redactedContent(reveal(file.text)),
   };
 }
@@ -203,7 +187,7 @@ function redactedContent(text: string): unknown {
   ) as unknown;
 }
 
-function textOf({ image, namespace, sources, file, content }: DryRunReport): string {
+function textOf({ image, namespace, sources, file, content }: ReturnType<typeof reportOf>): string {
   const width = Math.max(0, ...sources.map(({ repository }) => repository.length));
   const lines = sources.map(
     ({ repository, kind, key, secret }) =>

@@ -273,9 +273,7 @@ function refusals(object: KubeObject, faults: readonly MatchImageVerdict[]): rea
 }
 
 /** Errors on NodePools, because their owners do not watch the hosted cluster. */
-function unreferredPools(
-  states: readonly PoolState[],
-): readonly (ReconcileError & { readonly regarding: Ref })[] {
+function unreferredPools(states: readonly PoolState[]) {
   return states.flatMap(({ nodePools, ref, files }) =>
     nodePools
       .filter(({ refers }) => files.length > 0 && !refers)

@@ -43,14 +43,7 @@ export interface ObjectResult {
 }
 
 /** The result of a reconciler for one key in the last round. */
-export interface KeyReport extends Required<Pick<Result, 'events' | 'actions' | 'metrics'>> {
-  readonly reconciler: string;
-  readonly key: Request;
-  readonly problems: readonly ReconcileError[];
-  readonly needs: readonly Lookup[];
-  /** Objects whose status it writes. */
-  readonly status: readonly Ref[];
-}
+export type KeyReport = Readonly<ReturnType<typeof reportOf>>;
 
 export interface OfflineResult {
   readonly objects: readonly ObjectResult[];
@@ -237,7 +230,7 @@ function resultFor(
   return { verb: before === after ? 'unchanged' : 'configured', reconciler, ref, before, after };
 }
 
-function reportOf(author: Author, outcome: Result, refused: readonly ReconcileError[]): KeyReport {
+function reportOf(author: Author, outcome: Result, refused: readonly ReconcileError[]) {
   return {
     reconciler: author.reconciler,
     key: author.key,
@@ -246,6 +239,7 @@ function reportOf(author: Author, outcome: Result, refused: readonly ReconcileEr
     actions: outcome.actions ?? [],
     metrics: outcome.metrics ?? [],
     needs: outcome.lookups ?? [],
+    /** Objects whose status it writes. */
     status: (outcome.status ?? []).map((patch) => patch.ref),
   };
 }

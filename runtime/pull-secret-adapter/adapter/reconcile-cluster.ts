@@ -25,14 +25,7 @@ import {
   type Effect,
   recordedPlaces,
 } from './desired-state.ts';
-import {
-  type JobView,
-  jobIdentity,
-  type NamespaceState,
-  viewJob,
-  viewRecord,
-  viewSecret,
-} from './observe.ts';
+import { type JobView, jobIdentity, viewJob, viewRecord, viewSecret } from './observe.ts';
 import { reconcile } from './reconcile.ts';
 import { bindingObject, boundNamespaces, dataSecret, jobObject, recordObject } from './resources.ts';
 
@@ -253,10 +246,7 @@ async function readJobs(id: string, { kube, settings }: PassContext): Promise<re
 }
 
 /** Reads the namespaces with cluster-wide RBAC: a namespaced Role would cause a 403 for a deleted namespace. */
-async function readNamespaces(
-  places: readonly string[],
-  { kube }: PassContext,
-): Promise<Readonly<Record<string, NamespaceState>>> {
+async function readNamespaces(places: readonly string[], { kube }: PassContext) {
   const states = namespacesOf(places).map(async (name) => {
     const namespace = await kube.get({ apiVersion: 'v1', kind: 'Namespace', name });
     const isTerminating = namespace?.metadata.deletionTimestamp !== undefined;

@@ -39,19 +39,12 @@ export interface GoogleApiOptions {
   readonly signal: AbortSignal;
 }
 
-export interface ApiRequest {
-  /** Name for error messages, such as `AddSecretVersion`. */
-  readonly name: string;
-  readonly method: string;
-  readonly url: string;
-}
-
 /** Payloads have at most 64 KiB, and lists some hundred bytes per version. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** Calls a Google API. @returns the parsed response. @throws GcpError, and errors of `token` and `signal` */
+/** Calls a Google API. `name`: for error messages, such as `AddSecretVersion`. @returns the parsed response. @throws GcpError, and errors of `token` and `signal` */
 export async function callGoogleApi<T>(
-  { name, method, url }: ApiRequest,
+  { name, method, url }: Readonly<Record<'name' | 'method' | 'url', string>>,
   { token, http, signal, timeoutMs }: GoogleApiOptions,
   body?: unknown,
 ): Promise<T> {
