@@ -297,13 +297,7 @@ export interface ChosenEntry {
   readonly passedOver: readonly string[];
 }
 
-export interface Choice {
-  readonly entries: readonly ChosenEntry[];
-  /** Key by pull source. Sources without a credential of the namespace are absent. */
-  readonly keyBySource: ReadonlyMap<string, string>;
-  /** Entries that the runtime would not use, for the log; names only. */
-  readonly skipped: readonly string[];
-}
+export type Choice = Readonly<ReturnType<typeof chooseCredentials>>;
 
 /** Data key of each supported type of Secret. */
 export const BODY_KEY: Readonly<Record<string, string>> = {
@@ -365,13 +359,11 @@ function bodyText(body: Redacted<string>): string | undefined {
 /**
  * Chooses one credential per key that a source uses. `order`: names of Secrets, first to last; others follow by name.
  */
-export function chooseCredentials(
-  offers: Offers,
-  sources: readonly PullSource[],
-  order: readonly string[],
-): Choice {
+export function chooseCredentials(offers: Offers, sources: readonly PullSource[], order: readonly string[]) {
+  /** Sources without a credential of the namespace are absent. */
   const keyBySource = new Map<string, string>();
   const entries = new Map<string, ChosenEntry | undefined>();
+  /** Entries that the runtime would not use, for the log; names only. */
   const skipped: string[] = [];
   const rank = new Map(order.map((name, index) => [name, index]));
   const serves = (key: string): boolean => {

@@ -18,13 +18,7 @@ interface Setting {
 }
 
 /** A variable of flags in the kubelet's command. */
-export interface FlagVariable {
-  readonly name: string;
-  /** Its current value; empty when not set. */
-  readonly value: string;
-  /** Whether an EnvironmentFile sets it, which wins over Environment settings. */
-  readonly isSetByFile: boolean;
-}
+export type FlagVariable = Readonly<NonNullable<ReturnType<typeof flagVariable>>>;
 
 /** The settings of a unit and its drop-ins in the order in which they apply. */
 export function serviceSettings(texts: readonly string[]): readonly Setting[] {
@@ -125,7 +119,7 @@ export function flagVariable(
   settings: readonly Setting[],
   files: readonly string[],
   { words, isVerbatim }: UnitCommand = NONE,
-): FlagVariable | undefined {
+) {
   const kubelet = words.findIndex((word) => basename(word) === 'kubelet');
   if (kubelet === -1 || isVerbatim || SHELLS.includes(basename(words[0] ?? ''))) return undefined;
   // The last one wins when a flag is repeated.
@@ -134,6 +128,7 @@ export function flagVariable(
   if (name === undefined) return undefined;
   const byFile = lastValue(files.flatMap(fileVariables), name);
   const byUnit = unitValue(settings, name);
+  // Its current value, empty when not set; and whether an EnvironmentFile sets it, which wins over Environment settings.
   return { name, value: (byFile ?? byUnit ?? '').trim(), isSetByFile: byFile !== undefined };
 }
 

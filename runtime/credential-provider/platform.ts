@@ -31,14 +31,7 @@ export const CREDENTIAL_PROVIDER = {
   minimumMinor: 34,
 } as const;
 
-export interface PlatformFile {
-  /** Absolute path on the node. */
-  readonly path: string;
-  /** Whether the platform's kubelet flags name the file. */
-  readonly isKnownToKubelet: boolean;
-  /** Content by the platform; absent where the platform has no file. */
-  readonly template: CredentialProviderConfig | undefined;
-}
+export type PlatformFile = Readonly<ReturnType<typeof platformFile>>;
 
 const CLOUDS: Readonly<Record<string, CloudProvider>> = {
   AWS: {
@@ -74,12 +67,15 @@ interface CloudProvider {
 }
 
 /** The file of a platform type of `Infrastructure/cluster`. */
-export function platformFile(platform: string): PlatformFile {
+export function platformFile(platform: string) {
   const cloud = Object.hasOwn(CLOUDS, platform) ? CLOUDS[platform] : undefined;
   const prefix = cloud?.prefix ?? 'generic';
   return {
+    /** Absolute path on the node. */
     path: `${CREDENTIAL_PROVIDER.configDir}/${prefix}-credential-provider.yaml`,
+    /** Whether the platform's kubelet flags name the file. */
     isKnownToKubelet: cloud !== undefined,
+    /** Content by the platform; absent where the platform has no file. */
     template: cloud === undefined ? undefined : templateOf(cloud),
   };
 }

@@ -26,17 +26,12 @@ export interface QueueObserver {
   finished(workedSeconds: number): void;
 }
 
-interface Delayed {
-  readonly dueAt: number;
-  readonly cancel: () => void;
-}
-
 export class WorkQueue {
   readonly #clock: QueueClock;
   readonly #observer: QueueObserver | undefined;
   /** Keys that are due, in the order of becoming due, with that time. */
   readonly #ready = new Map<string, number>();
-  readonly #delayed = new Map<string, Delayed>();
+  readonly #delayed = new Map<string, { readonly dueAt: number; readonly cancel: () => void }>();
   /** Keys with a worker, with the time when it started. */
   readonly #active = new Map<string, number>();
   readonly #failures = new Map<string, number>();

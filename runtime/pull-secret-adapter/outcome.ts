@@ -6,11 +6,6 @@ export const NOT_THERE = 'was not there';
 /** `terminal`: not retried before the cluster or the secret changes. `denied`: retried rarely. `retry`: retried with back-off. */
 export type OutcomeClass = 'done' | 'terminal' | 'denied' | 'retry';
 
-interface OutcomeKind {
-  readonly exitCode: number;
-  readonly class: OutcomeClass;
-}
-
 /** Every reason of a result file or a status. */
 export const OUTCOMES = {
   SecretStored: { exitCode: 0, class: 'done' },
@@ -41,7 +36,7 @@ export const OUTCOMES = {
 
 export type OutcomeReason = keyof typeof OUTCOMES;
 
-const KINDS: readonly OutcomeKind[] = Object.values(OUTCOMES);
+const KINDS: readonly { readonly exitCode: number; readonly class: OutcomeClass }[] = Object.values(OUTCOMES);
 
 /** Exit codes that fail the Job at once (podFailurePolicy); all others are retried. */
 export const FAIL_JOB_EXIT_CODES: readonly number[] = [

@@ -1,17 +1,10 @@
 /** The kubelet's request on stdin, and the response on stdout. */
 import { PullwrightError } from '../../core/errors.ts';
 import { isRecord } from '../../core/record.ts';
-import { type Redacted, redact } from '../../core/redacted.ts';
+import { redact } from '../../core/redacted.ts';
 
 /** A `CredentialProviderRequest`. */
-export interface ProviderRequest {
-  readonly apiVersion: string;
-  /** Repository, normally without tag and digest. */
-  readonly image: string;
-  /** Absent for static pods. */
-  readonly token: Redacted<string> | undefined;
-  readonly annotations: Readonly<Record<string, string>>;
-}
+export type ProviderRequest = Readonly<ReturnType<typeof parseRequest>>;
 
 const VERSIONS: readonly string[] = ['v1', 'v1beta1', 'v1alpha1'].map(
   (version) => `credentialprovider.kubelet.k8s.io/${version}`,
@@ -26,7 +19,7 @@ const LONGEST_IMAGE = 4096;
  * Reads the first JSON value of `text`. Like the kubelet's own decoders: field names match in any case, unknown fields and
  * trailing data are ignored.
  */
-export function parseRequest(text: string): ProviderRequest {
+export function parseRequest(text: string) {
   const value = firstValue(text);
   if (!isRecord(value)) throw unreadable('it is not a JSON object');
   const fields = new Map(Object.entries(value).map(([key, field]) => [key.toLowerCase(), field]));
@@ -41,7 +34,9 @@ export function parseRequest(text: string): ProviderRequest {
     throw unreadable(`"image" has ${image.length} characters, expected at most ${LONGEST_IMAGE}`);
   return {
     apiVersion,
+    /** Repository, normally without tag and digest. */
     image,
+    /** Absent for static pods. */
     token: token === '' ? undefined : redact(token),
     annotations: annotationsOf(fields.get('serviceaccountannotations')),
   };

@@ -140,11 +140,7 @@ interface AccessAnswer {
 }
 
 /** A payload. `intact`: it matches its checksum, if it has one. */
-export interface GcpPayload {
-  readonly version: string;
-  readonly text: Redacted<string>;
-  readonly intact: boolean;
-}
+export type GcpPayload = Readonly<NonNullable<Awaited<ReturnType<SecretManager['access']>>>>;
 
 export interface SecretManagerOptions extends GoogleApiOptions {
   /** Base URL without path. @default {'https://secretmanager.googleapis.com'} */
@@ -187,7 +183,7 @@ export class SecretManager {
   }
 
   /** Returns the payload of a version (number or alias); undefined if it does not exist. */
-  async access(secret: string, version: string): Promise<GcpPayload | undefined> {
+  async access(secret: string, version: string) {
     const path = `${this.#version(secret, version)}:access`;
     const answer = await this.#absent(this.#call<AccessAnswer>('AccessSecretVersion', 'GET', path));
     if (answer === undefined) return undefined;

@@ -8,14 +8,7 @@ import { scalarText } from '../../core/record.ts';
 import { onOneLine } from '../../core/text.ts';
 
 /** A compiled expression. */
-export interface CelProgram {
-  /** `bool`, `string`, `dyn` and so on. */
-  readonly type: string;
-  /** Free variables of the expression. */
-  readonly names: ReadonlySet<string>;
-  /** @throws CelError if the evaluation fails or its value is too large */
-  readonly evaluate: (variables: Variables) => unknown;
-}
+export type CelProgram = Readonly<ReturnType<typeof compile>>;
 
 /** An invalid expression or a failed evaluation. The message contains no value of a document. */
 export class CelError extends Error {
@@ -55,7 +48,7 @@ export function celCompiler(
   return (expression) => compile(environment, expression);
 }
 
-function compile(environment: Environment, expression: string): CelProgram {
+function compile(environment: Environment, expression: string) {
   if (expression.trim() === '') throw new CelError('it is empty: expected a CEL expression');
   if (expression.length > MAX_TEXT)
     throw new CelError(`it has ${expression.length} characters: expected at most ${MAX_TEXT}`);
@@ -66,9 +59,12 @@ function compile(environment: Environment, expression: string): CelProgram {
   const { valid, type = 'dyn', error } = parsed.check();
   if (!valid) throw new CelError(firstLine(error));
   return {
+    /** `bool`, `string`, `dyn` and so on. */
     type,
+    /** Free variables of the expression. */
     names: new Set([...names].filter((name) => !bound.has(name))),
-    evaluate: (variables) => {
+    /** @throws CelError if the evaluation fails or its value is too large */
+    evaluate: (variables: Variables) => {
       const value: unknown = attempt(() => parsed(variables) as unknown);
       if (weigh(value, MAX_WEIGHT) < 0) throw new CelError('its value is too large');
       return value;
