@@ -17,12 +17,7 @@ export interface RestartOptions {
 }
 
 /** Health check of the unit. */
-export interface UnitHealth {
-  /** Called before each attempt. */
-  before(): Promise<void>;
-  /** Called when the unit has stayed up. Rejects when it is not healthy in time. */
-  after(signal: AbortSignal): Promise<void>;
-}
+export type UnitHealth = Readonly<ReturnType<typeof unitHealth>>;
 
 export type RestartEnd =
   | {
@@ -169,13 +164,15 @@ export interface UnitHealthOptions {
 }
 
 /** Health check by HTTP. Not every pod can reach the endpoint; see `required`. */
-export function unitHealth({ url, required, withinMs, clock }: UnitHealthOptions): UnitHealth {
+export function unitHealth({ url, required, withinMs, clock }: UnitHealthOptions) {
   let expected = required;
   return {
+    /** Called before each attempt. */
     before: async () => {
       expected ||= await answersWell(url);
     },
-    after: async (signal) => {
+    /** Called when the unit has stayed up. Rejects when it is not healthy in time. */
+    after: async (signal: AbortSignal) => {
       const until = clock.monotonic() + withinMs;
       if (!expected) return;
       while (!(await answersWell(url))) {

@@ -4,12 +4,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { errnoOf, PullwrightError } from '../../core/errors.ts';
 import { mergeRegistries, parseRegistriesConf, type Registry } from '../../core/mirrors/registries-conf.ts';
+import type { NodeFile } from '../objects.ts';
 import type { ProviderOptions } from '../provider-flags.ts';
 
-export interface ConfFile {
-  readonly path: string;
-  readonly text: string;
-}
+export type ConfFile = Pick<NodeFile, 'path' | 'text'>;
 
 /** The configuration files in the order in which they apply; empty when the node has none. */
 export function readConfFiles(
