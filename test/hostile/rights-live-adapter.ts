@@ -37,15 +37,14 @@ const STOLEN: Readonly<Record<string, (pod: Pod, job: Json) => void>> = {
     (job['volumeMounts'] as Json[]).push({ name: 'results', mountPath: '/lib' }),
 };
 
-const SETTINGS = { ...DEFAULT_SETTINGS, image: IMAGE, jobAuthorities: 'authorities' };
-
 /** Adds its tests to a suite. */
 export function adapterThefts(test: (name: string, body: () => Promise<void>) => void, thief: Thief): void {
-  const named = (name: string, settings: Partial<AdapterSettings> = {}) =>
-    jobObject(
-      { cluster: cluster(), settings: { ...SETTINGS, ...settings } },
-      { job: `pullsecret-${name}`, purpose: name === 'delete' ? 'delete' : 'store', attempt: 1, places: [] },
-    );
+  const named = (name: string, more: Partial<AdapterSettings> = {}) => {
+    const settings = { ...DEFAULT_SETTINGS, image: IMAGE, jobAuthorities: 'authorities', ...more };
+    const purpose = name === 'delete' ? 'delete' : 'store';
+    const task = { job: `pullsecret-${name}`, purpose, attempt: 1, places: [] } as const;
+    return jobObject({ cluster: cluster(), settings }, task);
+  };
   const evilJob = () => structuredClone(named('evil')) as unknown as { spec: { template: { spec: Pod } } };
 
   test('of the adapter runs its Jobs as they are made, by file, by variable and with the options of its installation', async () => {

@@ -62,21 +62,20 @@ export class JobPlane {
 
   /** The right to write in the management namespace of a cluster. */
   async bind(id: string): Promise<void> {
-    await this.plane.apply(
-      plain(bindingObject({ cluster: clusterOf(id), settings: DEFAULT_SETTINGS }, `clusters-${id}`)),
-    );
+    const subject = { cluster: clusterOf(id), settings: DEFAULT_SETTINGS };
+    await this.plane.apply(plain(bindingObject(subject, `clusters-${id}`)));
   }
 
   /** Does what the adapter does to start a Job; gives its name. */
   async startJob(id: string, more: Partial<AdapterSettings> = {}): Promise<string> {
     const settings = { ...DEFAULT_SETTINGS, jobEnv: this.gcp.jobEnv, ...more };
-    const cluster = clusterOf(id);
+    const subject = { cluster: clusterOf(id), settings };
     const name = `pullsecret-${id}-gen1`;
-    await this.plane.apply(plain(dataSecret({ cluster, settings }, undefined)));
+    await this.plane.apply(plain(dataSecret(subject, undefined)));
     const step = { job: name, purpose: 'store', attempt: 1, places: [] } as const;
-    const job = await this.plane.apply(plain(jobObject({ cluster, settings }, step)));
+    const job = await this.plane.apply(plain(jobObject(subject, step)));
     const uid = String(job.metadata['uid']);
-    await this.plane.apply(plain(dataSecret({ cluster, settings }, { name, uid })));
+    await this.plane.apply(plain(dataSecret(subject, { name, uid })));
     return name;
   }
 
