@@ -120,7 +120,9 @@ export class ClusterQueue {
   }
 
   async #work(): Promise<void> {
-    for (let id = await this.#queue.next(); id !== undefined; id = await this.#queue.next()) {
+    for (;;) {
+      const id = await this.#queue.next();
+      if (id === undefined) return;
       await this.#run(id);
       this.#queue.done(id);
     }
@@ -184,12 +186,6 @@ interface AdapterProcess extends Readonly<Omit<Program, 'broker'>> {
   readonly instance: string;
 }
 
-/** The process with what it keeps. */
-interface AdapterRun extends AdapterProcess {
-  readonly clusters: ClusterQueue;
-  readonly secrets: SecretMetrics;
-}
-
 const NAME = 'pull-secret-adapter';
 
 /** Runs until the signal. @returns the exit code */
@@ -210,8 +206,12 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
         traceparent,
       }),
   });
-  const ask = (id: string, traceparent?: string): Promise<AskEnd> => clusters.ask(id, traceparent);
-  const consumer = await process.consume(eventHandler({ ask, count: eventCounter(metrics) }));
+  const consumer = await process.consume(
+    eventHandler({
+      ask: (id, traceparent) => clusters.ask(id, traceparent),
+      count: eventCounter(metrics),
+    }),
+  );
   const closeServers = await servePorts(process.ports, {
     ready: () => (consumer.connected() ? undefined : 'the broker is not connected'),
     metrics: () => {
@@ -220,7 +220,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
     },
   });
   logger.info('started', { adapter: process.settings.adapterName });
-  const lost = await leadWhenElected({ ...process, clusters, secrets });
+  const lost = await leadWhenElected(process, clusters, secrets);
   logger.info('stopping', { reason: lost ? 'leader election lost' : 'signal' });
   // In parallel: messages in progress wait for their passes, and new messages must not start any.
   await Promise.all([consumer.close(), clusters.close()]);
@@ -262,8 +262,13 @@ async function measured(
 }
 
 /** Reports restored labels of a Job by a log line, a counter and an Event on the Job. */
-function labelReporter(process: AdapterProcess): NonNullable<PassContext['onRepair']> {
-  const { kube, logger, metrics, instance, settings } = process;
+function labelReporter({
+  kube,
+  logger,
+  metrics,
+  instance,
+  settings,
+}: AdapterProcess): NonNullable<PassContext['onRepair']> {
   const events = new EventRecorder({
     client: kube,
     controller: 'pullwright.dev/pull-secret-adapter',
@@ -304,13 +309,17 @@ function eventCounter(metrics: Metrics): (outcome: EventOutcome) => void {
 }
 
 /** Leads once elected, until the signal. Returns true if the Lease was lost. */
-async function leadWhenElected(run: AdapterRun): Promise<boolean> {
-  const { kube, signal, settings, logger, secrets } = run;
+async function leadWhenElected(
+  process: AdapterProcess,
+  clusters: ClusterQueue,
+  secrets: SecretMetrics,
+): Promise<boolean> {
+  const { signal, settings, logger } = process;
   const election = new LeaderElection({
-    client: kube,
+    client: process.kube,
     namespace: settings.namespace,
     name: 'pullwright-pull-secret-adapter',
-    identity: `${run.instance}_${randomUUID()}`,
+    identity: `${process.instance}_${randomUUID()}`,
     clock: systemClock,
     leaseSeconds: settings.leaseSeconds,
     onError: ({ code, message }) => logger.warn('lease not renewed', { code, problem: message }),
@@ -320,8 +329,8 @@ async function leadWhenElected(run: AdapterRun): Promise<boolean> {
   const stop = new AbortController();
   // Only the leader reconciles every cluster, so only it exports their metrics.
   secrets.isLeading = true;
-  const informers = [watchJobs(run), watchRecords(run)];
-  const sweeping = sweep(run, AbortSignal.any([signal, stop.signal]));
+  const informers = [watchJobs(process, clusters), watchRecords(process, clusters)];
+  const sweeping = sweep(process, clusters, secrets, AbortSignal.any([signal, stop.signal]));
   await election.keep(signal);
   stop.abort();
   secrets.isLeading = false;
@@ -332,19 +341,19 @@ async function leadWhenElected(run: AdapterRun): Promise<boolean> {
 }
 
 /** Queues the cluster of a changed Job. A relist queues all, so that no change between watches is missed. */
-function watchJobs(run: AdapterRun): Informer {
-  return watch(run, { apiVersion: 'batch/v1', kind: 'Job' }, `${ADAPTER_LABEL}=${ADAPTER}`, (job) => {
+function watchJobs(process: AdapterProcess, clusters: ClusterQueue): Informer {
+  return watch(process, { apiVersion: 'batch/v1', kind: 'Job' }, `${ADAPTER_LABEL}=${ADAPTER}`, (job) => {
     const { clusterId } = jobIdentity(job);
-    if (clusterId !== '') run.clusters.hint(clusterId, 'job');
+    if (clusterId !== '') clusters.hint(clusterId, 'job');
   });
 }
 
 /** Queues the cluster of a changed record, which may have a new request for a check or a revocation. */
-function watchRecords(run: AdapterRun): Informer {
+function watchRecords(process: AdapterProcess, clusters: ClusterQueue): Informer {
   const selector = `${ADAPTER_LABEL}=${ADAPTER},hyperfleet.io/resource-type=record`;
-  return watch(run, { apiVersion: 'v1', kind: 'ConfigMap' }, selector, (record) => {
+  return watch(process, { apiVersion: 'v1', kind: 'ConfigMap' }, selector, (record) => {
     const id = record.metadata.labels?.[CLUSTER_LABEL] ?? '';
-    if (CLUSTER_ID.test(id)) run.clusters.hint(id, 'record');
+    if (CLUSTER_ID.test(id)) clusters.hint(id, 'record');
   });
 }
 
@@ -378,20 +387,30 @@ function watch(
 }
 
 /** Periodically lists all clusters and queues those that need a pass. */
-async function sweep(run: AdapterRun, signal: AbortSignal): Promise<void> {
+async function sweep(
+  process: AdapterProcess,
+  clusters: ClusterQueue,
+  secrets: SecretMetrics,
+  signal: AbortSignal,
+): Promise<void> {
   // Every cluster gets one pass under this leader, which schedules the next one.
   const known = new Set<string>();
   while (!signal.aborted) {
     try {
-      await goOver(run, known);
+      await goOver(process, clusters, secrets, known);
     } catch (error) {
-      run.logger.warn('The clusters could not be listed', { error: describeError(error) });
+      process.logger.warn('The clusters could not be listed', { error: describeError(error) });
     }
-    await sleep(run.settings.sweepSeconds * 1000, undefined, { signal }).catch(() => undefined);
+    await sleep(process.settings.sweepSeconds * 1000, undefined, { signal }).catch(() => undefined);
   }
 }
 
-async function goOver({ api, settings, clusters, secrets }: AdapterRun, known: Set<string>): Promise<void> {
+async function goOver(
+  { api, settings }: Pick<AdapterProcess, 'api' | 'settings'>,
+  clusters: ClusterQueue,
+  secrets: SecretMetrics,
+  known: Set<string>,
+): Promise<void> {
   const before = secrets.clusters;
   const seen = new Map<string, string | undefined>();
   for await (const page of api.clusters(''))
