@@ -32,7 +32,7 @@ export type ChangeSet =
       readonly differences: readonly Difference[];
       /** As in `ApplyObject`. */
       readonly plain?: boolean | undefined;
-      /** As in `ApplyPart`. */
+      /** As in `FieldPatch`. */
       readonly take?: boolean | undefined;
     }
   | Removal

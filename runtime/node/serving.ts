@@ -67,7 +67,8 @@ async function serveTls(folder: string, log: Logger, pages: Pages, place: Place)
 
 async function listening<T>({ host, port }: Place, opened: Promise<T>): Promise<T> {
   return opened.catch((error: Error) => {
-    throw new PullwrightError(`Cannot listen on ${host}:${port}: ${errnoOf(error) ?? error.message}`, {
+    const code = errnoOf(error) ?? error.message;
+    throw new PullwrightError(`Cannot listen on ${host}:${port}: ${code}`, {
       code: 'CannotListen',
       hint: 'Choose another port with --health-port',
     });

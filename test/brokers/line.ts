@@ -26,10 +26,8 @@ interface Pair {
 }
 
 /** Node cannot reset a socket while it shuts down: it would lose the handle, and the process would never end. */
-function reset(socket: Socket): void {
-  if (socket.writableEnded) socket.destroy();
-  else socket.resetAndDestroy();
-}
+const reset = (socket: Socket): unknown =>
+  socket.writableEnded ? socket.destroy() : socket.resetAndDestroy();
 
 /** @param target `host:port` of the server */
 export async function openLine(target: string): Promise<Line> {

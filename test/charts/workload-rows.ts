@@ -28,6 +28,13 @@ const installerMounts = (authFiles: string): readonly string[] =>
     '/host/var/lib/kubelet ro node /var/lib/kubelet (Directory)',
     '/var/run/dbus rw node /var/run/dbus (Directory)',
   ].sort();
+/** Of adapter and Sentinel, with every option of a connection. */
+const CONNECTIONS = [
+  '/etc/pullwright/api ro Secret api-token',
+  '/etc/pullwright/broker ro Secret broker',
+  '/etc/pullwright/ca ro ConfigMap authorities',
+];
+const OTHER_AUDIENCE = { mounts: ['/etc/pullwright/api ro token for others'] };
 const RESULTS = '/results rw empty';
 const DATA = '/var/run/pullwright/pull-secret ro Secret cluster-cls-1-pullsecret-data';
 
@@ -92,14 +99,9 @@ export const ROWS: readonly Row[] = [
     mounts: ['/etc/pullwright/broker ro Secret pull-secret-adapter-broker'],
     except: {
       options: {
-        mounts: [
-          '/etc/pullwright/api ro Secret api-token',
-          '/etc/pullwright/broker ro Secret broker',
-          '/etc/pullwright/ca ro ConfigMap authorities',
-          '/etc/pullwright/tenants ro ConfigMap pull-secret-adapter-tenants',
-        ],
+        mounts: [...CONNECTIONS, '/etc/pullwright/tenants ro ConfigMap pull-secret-adapter-tenants'],
       },
-      others: { mounts: ['/etc/pullwright/api ro token for others'] },
+      others: OTHER_AUDIENCE,
     },
   },
   {
@@ -108,16 +110,7 @@ export const ROWS: readonly Row[] = [
     rights: UNPRIVILEGED,
     ports: 'health 8080, metrics 9090',
     mounts: [],
-    except: {
-      options: {
-        mounts: [
-          '/etc/pullwright/api ro Secret api-token',
-          '/etc/pullwright/broker ro Secret broker',
-          '/etc/pullwright/ca ro ConfigMap authorities',
-        ],
-      },
-      others: { mounts: ['/etc/pullwright/api ro token for others'] },
-    },
+    except: { options: { mounts: CONNECTIONS }, others: OTHER_AUDIENCE },
   },
   {
     at: 'hyperfleet-system/Job/pullsecret-cls-1-store/job',

@@ -200,8 +200,8 @@ for (const [engineName, engine] of Object.entries(engines)) {
         if (open.size === 12) for (const one of open) one.write(`${OK}content-length: 2\r\n\r\n{}`);
       });
       const client = make();
-      const burst = Array.from({ length: 12 }, () => client.ask({ method: 'GET', url: server.url }, 100));
-      assert.equal((await Promise.all(burst)).length, 12);
+      const request = { method: 'GET', url: server.url };
+      await Promise.all(Array.from({ length: 12 }, () => client.ask(request, 100)));
       await eventually(() => assert.equal(open.size, 4));
       client.close();
       server.close();
