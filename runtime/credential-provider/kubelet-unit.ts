@@ -8,7 +8,6 @@
  * Source of the rule: systemd.syntax(7), systemd.exec(5), and the command lines of systemd.service(5).
  */
 import { basename } from 'node:path';
-import type { UnitCommand } from '../node/systemd.ts';
 import { CREDENTIAL_PROVIDER } from './platform.ts';
 
 /** `name=value` of the section `[Service]`. */
@@ -52,6 +51,13 @@ function joinedLines(text: string, isUnit: boolean): readonly string[] {
 /** Paths of the unit's EnvironmentFiles, without the dash of an optional one. */
 export function environmentFiles(settings: readonly Setting[]): readonly string[] {
   return valuesOf(settings, 'EnvironmentFile').map((value) => (wordsOf(value)[0] ?? '').replace(/^-/, ''));
+}
+
+/** A command of systemd.service(5). */
+interface UnitCommand {
+  readonly words: readonly string[];
+  /** Whether systemd does not expand variables. */
+  readonly isVerbatim: boolean;
 }
 
 /** The effective command; undefined when the unit has none. */
