@@ -65,6 +65,7 @@ const event = (reason: string, message: string): TestObject => ({
   lastTimestamp: '2030-01-01T00:00:00Z',
 });
 
+const UNAUTHORIZED = event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized');
 const AUTH = plantedAuth('doctor');
 export const GOOD: TestObject = secret('good', { 'quay.io/shop': AUTH });
 export const MIRRORS: TestObject = {
@@ -242,11 +243,7 @@ export const rows: readonly Row[] = [
   {
     name: 'a copy that its profile does not bring',
     reason: 'the tenant learns which profile, and what holds it back',
-    objects: [
-      account([]),
-      pod({ imagePullSecrets: [{ name: 'copied' }] }),
-      event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized'),
-    ],
+    objects: [account([]), pod({ imagePullSecrets: [{ name: 'copied' }] }), UNAUTHORIZED],
     labels: { profile: 'brings' },
     what: 'web',
     broken: 'secrets-exist',
@@ -265,13 +262,15 @@ export const rows: readonly Row[] = [
   },
   {
     name: 'a Deployment whose pod was refused, and which lists nothing',
-    reason: 'its pods have the events; fixed as printed, the Secret is there, and the pod is from before it',
-    objects: [
-      account([]),
-      deployment({}),
-      podOfWeb(),
-      event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized'),
-    ],
+    reason: 'a template has no event of its own: its pods have',
+    objects: [account([]), deployment({}), podOfWeb(), UNAUTHORIZED],
+    broken: 'credential',
+    says: /no listed credential matches "quay.io\/shop\/web:1", and the registry requires one/,
+  },
+  {
+    name: 'the same, fixed as printed',
+    reason: 'the Secret is there then, and the pod is from before it',
+    objects: [account([]), deployment({}), podOfWeb(), UNAUTHORIZED],
     broken: 'credential',
     says: /no listed credential matches "quay.io\/shop\/web:1", and the registry requires one/,
     fixes: 'injection',
@@ -279,13 +278,7 @@ export const rows: readonly Row[] = [
   {
     name: 'a Deployment whose pod is from before its ServiceAccount listed anything',
     reason: 'the next pod will have it, and this one never',
-    objects: [
-      podOfWeb(),
-      account(['good']),
-      GOOD,
-      deployment({}),
-      event('Failed', 'Failed to pull image "quay.io/shop/web:1": unauthorized'),
-    ],
+    objects: [podOfWeb(), account(['good']), GOOD, deployment({}), UNAUTHORIZED],
     broken: 'injection',
     says: /^ServiceAccount\/.* adds Secret "good" to such pods, but pod "web" does not list it/,
     advice: /^Pod "web": delete it, and its ReplicaSet creates another$/,
