@@ -271,7 +271,7 @@ export function gitVerdicts(
   }
   if (delivery === 'gitops' || observed !== undefined) return [];
   const message =
-    'was applied from git, where it is no longer rendered, so it is never updated: prune it with the GitOps tool, or delete it; it is then recreated';
+    'is no longer rendered into git, so nothing updates it: prune it with the GitOps tool, or delete it, and the reconciler recreates it';
   return [{ subject, verdict: 'Warning', reason: 'LeftInGit', message }];
 }
 
