@@ -19,6 +19,9 @@ import {
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { trialService } from '../../runtime/credential-provider/installer/source.ts';
+import { sha256Hex } from '../../runtime/credential-provider/plugin/conf-files.ts';
+import { EMPTY_JOURNAL } from '../../runtime/node/checkpoint.ts';
+import { StateFolder } from '../../runtime/node/state.ts';
 import { SystemdOverBus } from '../../runtime/node/systemd.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { freePort } from '../support/loopback.ts';
@@ -98,6 +101,32 @@ scene(
     assert.equal(await node.run(['--once']).ended, 0);
     await entries('docker.io');
     writeFileSync(join(node.machine.state, 'refuse'), '');
+  },
+);
+
+// systemd before 257 reports NeedDaemonReload=no for the first drop-in of a folder that it has not seen.
+scene(
+  'killed after the first drop-in, before systemd was told: the next run installs',
+  GOOD,
+  async (node) => {
+    await entries('docker.io');
+    assert.equal(await node.run(['--once']).ended, 0);
+    const dropIn = readFileSync(node.dropIn, 'utf8');
+    rmSync(dirname(node.dropIn), { recursive: true });
+    node.machine.systemctl('daemon-reload');
+    node.machine.systemctl('restart', 'kubelet.service');
+    const [plain, flags] = [node.starts().at(-1), node.starts().at(-2)];
+    mkdirSync(dirname(node.dropIn));
+    writeFileSync(node.dropIn, dropIn);
+    const wanted = sha256Hex(dropIn);
+    const numbers = { failures: 0, notBefore: 0, waitMs: 0 };
+    const change = { phase: 'writing', wanted, source: wanted, invocation: '', ...numbers } as const;
+    const journal = { ...EMPTY_JOURNAL, change: { ...change, restart: true, removes: false } };
+    new StateFolder(join(node.folder, '.pullwright')).store({ journal, ledger: {} });
+    // With this interval no later look at the unit can help.
+    const agent = node.run(['--once', '--poll=10m']);
+    assert.equal(await agent.ended, 0, agent.text());
+    assert.deepEqual([plain, node.starts().at(-1)], ['plain', flags]);
   },
 );
 

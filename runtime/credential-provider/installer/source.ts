@@ -268,7 +268,7 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
     presentDropIn = dropIn();
     kubelet = await loadedKubelet(options);
   }
-  const { words, pointers, ...unit } = readKubelet(options, kubelet);
+  const { words, pointers, ...unit } = readKubelet(options, kubelet, presentDropIn !== undefined);
   const isThere = (path: string): boolean => existsSync(root + path);
   return planInstall({
     node,
@@ -299,8 +299,11 @@ async function loadedKubelet({ busSocket, unit }: HostPlaces): Promise<LoadedSer
 function readKubelet(
   places: HostPlaces,
   kubelet: LoadedService | undefined,
+  hasDropIn: boolean,
 ): PlaceInput & Pick<InstallInput, 'pointers'> & { readonly words: string } {
-  const loaded = kubelet?.isStale === false ? kubelet : undefined;
+  // systemd before 257 does not count the first drop-in of a new folder as a change (systemd issue 31752).
+  const isLoaded = kubelet?.isStale === false && kubelet.files.every(isOther) !== hasDropIn;
+  const loaded = isLoaded ? kubelet : undefined;
   const unit = loaded === undefined ? readUnit(places) : readLoadedUnit(places.root, loaded);
   const environment = readEnvironment(places.root, unit, loaded);
   const settings = serviceSettings(unit.map(({ text }) => text));
