@@ -11,6 +11,7 @@ import {
   immutableText,
   isApiError,
   isReplaceable,
+  unlessRefused,
 } from '../kube/api-error.ts';
 import { digestObject } from '../kube/decode.ts';
 import { drift, plainPatch, withUid } from '../kube/drift.ts';
@@ -151,12 +152,8 @@ function sent(operation: Action['operations'][number]): object {
 async function removeObject({ ref, before }: Removal, { cluster }: Writer): Promise<Committed> {
   // Already being deleted; a foreign finalizer may be pending.
   if (before.metadata.deletionTimestamp !== undefined) return { verb: 'unchanged', ref };
-  try {
-    await cluster.client.remove(ref, { uid: ref.uid });
-  } catch (error) {
-    // The uid differs: another object has the same name, and it is not ours to delete.
-    if (!isApiError(error, 409)) throw error;
-  }
+  // With another uid, another object has the same name, and it is not ours to delete.
+  await unlessRefused(cluster.client.remove(ref, { uid: ref.uid }), 409);
   if ((before.metadata.finalizers ?? []).length === 0) cluster.cache.forget(before);
   return { verb: 'removed', ref };
 }

@@ -120,6 +120,19 @@ export function isApiError(error: unknown, ...statuses: readonly number[]): erro
   return error instanceof ApiError && (statuses.length === 0 || statuses.includes(error.status));
 }
 
+/** The result of the request; undefined if it fails with one of these statuses. */
+export async function unlessRefused<T>(
+  request: Promise<T>,
+  ...statuses: readonly number[]
+): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (isApiError(error, ...statuses)) return undefined;
+    throw error;
+  }
+}
+
 /** Converts a response with a status from 400 on to an error. */
 export function apiErrorOf(refusal: Refusal): ApiError {
   const { status, verb, subject } = refusal;

@@ -8,7 +8,7 @@ import { inParallel } from '../../core/parallel.ts';
 import { defined } from '../../core/record.ts';
 import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
 import { OWNER_LABEL } from '../../engine/contract.ts';
-import { isApiError } from '../../kube/api-error.ts';
+import { isApiError, unlessRefused } from '../../kube/api-error.ts';
 import type { KubeClient, Selector } from '../../kube/client.ts';
 import { pagesOf } from '../../kube/informer.ts';
 import { type Collection, objectRef } from '../../kube/resources.ts';
@@ -192,12 +192,9 @@ async function removeOne(
   const { kind, metadata } = object;
   // The pods of a program terminate before the next stage begins.
   const propagation = ['Deployment', 'DaemonSet', 'CronJob'].includes(kind) ? 'Foreground' : undefined;
-  try {
-    await client.remove(objectRef(object), defined({ uid: metadata.uid, propagation }));
-  } catch (error) {
-    // The object is already deleted, or a new one has its name. The next run plans a new one.
-    if (!isApiError(error, 404, 409)) throw error;
-  }
+  const removal = client.remove(objectRef(object), defined({ uid: metadata.uid, propagation }));
+  // The object is already deleted, or a new one has its name. The next run plans a new one.
+  await unlessRefused(removal, 404, 409);
 }
 
 /** An apply without fields releases everything that this manager applied, and nothing else. */
@@ -205,14 +202,8 @@ async function release(object: KubeObject, managers: readonly string[], client: 
   const { apiVersion, kind, metadata } = object;
   const { name, namespace, uid } = metadata;
   const empty = { apiVersion, kind, metadata: { name, ...defined({ namespace, uid }) } };
-  for (const manager of managers) {
-    try {
-      await client.apply(empty, { manager });
-    } catch (error) {
-      // With the uid of a deleted object, the apply fails instead of creating one.
-      if (!isApiError(error, 404, 409)) throw error;
-    }
-  }
+  // With the uid of a deleted object, the apply fails instead of creating one.
+  for (const manager of managers) await unlessRefused(client.apply(empty, { manager }), 404, 409);
 }
 
 async function waitUntilGone(object: KubeObject, options: CarryOutOptions): Promise<void> {

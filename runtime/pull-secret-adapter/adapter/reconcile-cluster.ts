@@ -8,7 +8,7 @@
 import { describeError, PullwrightError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { defined } from '../../core/record.ts';
-import { immutableText, isApiError } from '../../kube/api-error.ts';
+import { immutableText, isApiError, unlessRefused } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { objectRef } from '../../kube/resources.ts';
 import type { AdapterStatus, HyperfleetCluster } from '../cluster.ts';
@@ -368,14 +368,10 @@ async function repairLabels(
   { kube, settings, onRepair }: EffectContext,
 ): Promise<void> {
   const ref = { apiVersion: 'batch/v1', kind: 'Job', namespace: settings.namespace, name: job };
-  try {
-    await kube.mergePatch(ref, { metadata: { uid, labels } }, FIELD_MANAGER);
-  } catch (error) {
-    // The Job was deleted or replaced.
-    if (isApiError(error, 404, 409)) return;
-    throw error;
-  }
-  onRepair?.({ name: job, uid }, Object.keys(labels).sort());
+  const patched = kube.mergePatch(ref, { metadata: { uid, labels } }, FIELD_MANAGER);
+  // Undefined if the Job was deleted or replaced.
+  if ((await unlessRefused(patched, 404, 409)) !== undefined)
+    onRepair?.({ name: job, uid }, Object.keys(labels).sort());
 }
 
 /**
@@ -407,21 +403,12 @@ async function bind(binding: KubeObject, context: EffectContext): Promise<void> 
   // A RoleBinding with the same subjects is equivalent, even if it was created for another cluster.
   if (present !== undefined && JSON.stringify(present['subjects']) === JSON.stringify(binding['subjects']))
     return;
-  try {
-    await apply(binding, context);
-  } catch (error) {
-    if (!isApiError(error, 404)) throw error;
-  }
+  await unlessRefused(apply(binding, context), 404);
 }
 
 /** Applies an object; undefined on a conflict, when another replica has applied the same. */
-async function apply(object: KubeObject, { kube }: EffectContext): Promise<KubeObject | undefined> {
-  try {
-    return await kube.apply(object, { manager: FIELD_MANAGER, force: true });
-  } catch (error) {
-    if (isApiError(error, 409)) return undefined;
-    throw error;
-  }
+function apply(object: KubeObject, { kube }: EffectContext): Promise<KubeObject | undefined> {
+  return unlessRefused(kube.apply(object, { manager: FIELD_MANAGER, force: true }), 409);
 }
 
 async function removeBinding(binding: KubeObject, id: string, { kube }: EffectContext): Promise<void> {
@@ -444,10 +431,6 @@ function removeOwned(
 }
 
 /** Ignores a missing object, and a conflict, which means that another object has the name by now. */
-async function unlessChanged(removal: Promise<void>): Promise<void> {
-  try {
-    await removal;
-  } catch (error) {
-    if (!isApiError(error, 404, 409)) throw error;
-  }
+function unlessChanged(removal: Promise<void>): Promise<void> {
+  return unlessRefused(removal, 404, 409);
 }

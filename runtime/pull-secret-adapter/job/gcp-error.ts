@@ -122,6 +122,16 @@ export class GcpError extends Error {
   }
 }
 
+/** The result of the call; undefined if it fails with one of these codes. */
+export async function unlessStatus<T>(call: Promise<T>, ...codes: readonly string[]): Promise<T | undefined> {
+  try {
+    return await call;
+  } catch (error) {
+    if (error instanceof GcpError && codes.includes(error.status)) return undefined;
+    throw error;
+  }
+}
+
 /** The permission that each call requires. Source: the table of IAM permissions of Secret Manager. */
 const PERMISSIONS: Readonly<Record<string, string>> = {
   GetSecret: 'secretmanager.secrets.get',

@@ -8,7 +8,7 @@ import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { type HttpClient, retryAfterMs as retryAfterOf } from '../../http/client.ts';
 import { HttpError } from '../../http/http-error.ts';
 import type { WholeAnswer } from '../../http/request.ts';
-import { GcpError, statusOfHttp } from './gcp-error.ts';
+import { GcpError, statusOfHttp, unlessStatus } from './gcp-error.ts';
 
 // CRC-32C (Castagnoli), the checksum of Secret Manager payloads. Node's zlib supports only the IEEE polynomial.
 
@@ -162,7 +162,7 @@ export class SecretManager {
 
   /** Returns the secret; undefined if it does not exist. */
   async get(secret: string): Promise<GcpSecret | undefined> {
-    return this.#absent(this.#call<GcpSecret>('GetSecret', 'GET', this.#path(secret)));
+    return unlessStatus(this.#call<GcpSecret>('GetSecret', 'GET', this.#path(secret)), 'NOT_FOUND');
   }
 
   async create(secret: string, body: Omit<GcpSecret, 'name' | 'etag'>): Promise<GcpSecret> {
@@ -185,7 +185,8 @@ export class SecretManager {
   /** Returns the payload of a version (number or alias); undefined if it does not exist. */
   async access(secret: string, version: string) {
     const path = `${this.#version(secret, version)}:access`;
-    const answer = await this.#absent(this.#call<AccessAnswer>('AccessSecretVersion', 'GET', path));
+    const call = this.#call<AccessAnswer>('AccessSecretVersion', 'GET', path);
+    const answer = await unlessStatus(call, 'NOT_FOUND');
     if (answer === undefined) return undefined;
     const { data = '', dataCrc32c: sum } = answer.payload ?? {};
     const bytes = Buffer.from(data, 'base64');
@@ -221,7 +222,7 @@ export class SecretManager {
   /** Deletes the secret if the etag still matches; a missing secret is not an error. */
   async delete(secret: string, etag: string | undefined): Promise<void> {
     const query = etag === undefined ? '' : `?etag=${encodeURIComponent(etag)}`;
-    await this.#absent(this.#call('DeleteSecret', 'DELETE', `${this.#path(secret)}${query}`));
+    await unlessStatus(this.#call('DeleteSecret', 'DELETE', `${this.#path(secret)}${query}`), 'NOT_FOUND');
   }
 
   /** Returns the labels of the project. Requires `resourcemanager.projects.get`, part of `roles/secretmanager.admin`. */
@@ -271,15 +272,6 @@ export class SecretManager {
 
   #version(secret: string, version: string): string {
     return `${this.#path(secret)}/versions/${encodeURIComponent(version)}`;
-  }
-
-  async #absent<T>(answer: Promise<T>): Promise<T | undefined> {
-    try {
-      return await answer;
-    } catch (error) {
-      if (error instanceof GcpError && error.status === 'NOT_FOUND') return undefined;
-      throw error;
-    }
   }
 
   #call<T>(name: string, method: string, path: string, body?: unknown): Promise<T> {

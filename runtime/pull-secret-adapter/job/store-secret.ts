@@ -14,7 +14,7 @@ import { type Redacted, sameSecret } from '../../core/redacted.ts';
 import type { OutcomeReason } from '../outcome.ts';
 import { pullSecretHash } from '../pull-secret.ts';
 import type { JobConfig, RetirementPolicy } from './config.ts';
-import { GcpError, JobError } from './gcp-error.ts';
+import { GcpError, JobError, unlessStatus } from './gcp-error.ts';
 import type {
   GcpPayload,
   GcpSecret,
@@ -125,19 +125,15 @@ export async function storeSecret(input: StoreInput): Promise<StoreResult> {
 /** Creates the secret; undefined if another writer created it first. */
 async function create(input: StoreInput): Promise<GcpSecret | undefined> {
   input.log('create-secret', `Creating new secret: ${input.secretName}`);
-  try {
-    const secret = await input.manager.create(input.secretName, {
-      ...keptBy(input),
-      labels: input.labels,
-      annotations: { ...hold(input), ...retirementNotes(input, undefined) },
-      ...delayOf(input),
-    });
-    input.log('create-secret', 'Successfully created secret');
-    return secret;
-  } catch (error) {
-    if (error instanceof GcpError && error.status === 'ALREADY_EXISTS') return undefined;
-    throw error;
-  }
+  const creation = input.manager.create(input.secretName, {
+    ...keptBy(input),
+    labels: input.labels,
+    annotations: { ...hold(input), ...retirementNotes(input, undefined) },
+    ...delayOf(input),
+  });
+  const secret = await unlessStatus(creation, 'ALREADY_EXISTS');
+  if (secret !== undefined) input.log('create-secret', 'Successfully created secret');
+  return secret;
 }
 
 function hold(input: StoreInput): Readonly<Record<string, string>> {
@@ -215,27 +211,20 @@ function isAtWork(input: StoreInput, secret: GcpSecret): boolean {
 }
 
 /** Takes the hold; undefined if the secret changed meanwhile. Without the permission, the run continues without a hold. */
-async function takeHold(input: StoreInput, secret: GcpSecret): Promise<GcpSecret | undefined> {
-  try {
-    return await permitted(input, secret, () =>
-      input.manager.update(
-        input.secretName,
-        {
-          labels: { ...secret.labels, ...input.labels },
-          annotations: { ...secret.annotations, ...hold(input), [CLEANUP_ANNOTATION]: 'due' },
-          ...delayOf(input),
-        },
-        secret.etag,
-      ),
-    );
-  } catch (error) {
-    if (hasChanged(error)) return undefined;
-    throw error;
-  }
+function takeHold(input: StoreInput, secret: GcpSecret): Promise<GcpSecret | undefined> {
+  const fields = {
+    labels: { ...secret.labels, ...input.labels },
+    annotations: { ...secret.annotations, ...hold(input), [CLEANUP_ANNOTATION]: 'due' },
+    ...delayOf(input),
+  };
+  return update(input, secret, fields);
 }
 
-function hasChanged(error: unknown): boolean {
-  return error instanceof GcpError && ['FAILED_PRECONDITION', 'ABORTED'].includes(error.status);
+/** Updates the secret, if permitted; undefined if it has changed since it was read. */
+function update(input: StoreInput, secret: GcpSecret, fields: SecretFields): Promise<GcpSecret | undefined> {
+  const { manager, secretName } = input;
+  const updated = permitted(input, secret, () => manager.update(secretName, fields, secret.etag));
+  return unlessStatus(updated, 'FAILED_PRECONDITION', 'ABORTED');
 }
 
 /** Runs an optional step; returns `otherwise` if its permission is missing. */
@@ -264,12 +253,10 @@ async function repairDrift(input: StoreInput, secret: GcpSecret): Promise<GcpSec
   };
   if (Object.keys(fields).length === 0) return secret;
   input.log('create-update-secret', `Repairing ${Object.keys(fields).join(' and ')} of the secret`);
-  try {
-    return await permitted(input, secret, () => input.manager.update(input.secretName, fields, secret.etag));
-  } catch (error) {
-    // Changed since it was read: retry.
-    throw hasChanged(error) ? new GcpError('UpdateSecret', 'ABORTED', { cause: error }) : error;
-  }
+  const repaired = await update(input, secret, fields);
+  // Changed since it was read: retry.
+  if (repaired === undefined) throw new GcpError('UpdateSecret', 'ABORTED');
+  return repaired;
 }
 
 /** Adds a version, reads it back by its name and compares it. */
@@ -315,12 +302,8 @@ async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Pro
     [ENABLED_ANNOTATION]: String(retired.enabledVersions),
     ...retirementNotes(input, retired.previousUntil),
   };
-  try {
-    await permitted(input, held, () => input.manager.update(input.secretName, { annotations }, held.etag));
-  } catch (error) {
-    // Another run has the hold, and will clean up.
-    if (!hasChanged(error)) throw error;
-  }
+  // If it has changed, another run has the hold, and will clean up.
+  await update(input, held, { annotations });
   return retired;
 }
 
@@ -351,13 +334,8 @@ async function accessIntact(input: ReadInput, version: string): Promise<GcpPaylo
  * Reads the version `latest`. Undefined if there is none, or if it is disabled or destroyed: readers then get nothing, even if
  * older versions are enabled, so a new version is required.
  */
-export async function readNewest(input: ReadInput): Promise<GcpPayload | undefined> {
-  try {
-    return await accessIntact(input, 'latest');
-  } catch (error) {
-    if (error instanceof GcpError && error.status === 'FAILED_PRECONDITION') return undefined;
-    throw error;
-  }
+export function readNewest(input: ReadInput): Promise<GcpPayload | undefined> {
+  return unlessStatus(accessIntact(input, 'latest'), 'FAILED_PRECONDITION');
 }
 
 /** `7` of `projects/1/secrets/s/versions/7`. */
