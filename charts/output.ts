@@ -34,7 +34,7 @@ import {
   type KubeObject,
   pathPart,
 } from '../runtime/core/kubernetes/object.ts';
-import { isRecord } from '../runtime/core/record.ts';
+import { withSortedKeys } from '../runtime/core/record.ts';
 import { counted, someOf } from '../runtime/core/text.ts';
 import { toYaml } from '../runtime/kube/yaml.ts';
 import { replaceFile } from '../runtime/node/atomic-file.ts';
@@ -198,14 +198,7 @@ const texts = new Map<string, string>();
 
 function ordered(object: object): object {
   const { apiVersion, kind, metadata, ...rest } = object as Record<string, unknown>;
-  return { apiVersion, kind, metadata: sorted(metadata), ...(sorted(rest) as object) };
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isRecord(value)) return value;
-  const keys = Object.keys(value).sort();
-  return Object.fromEntries(keys.map((key) => [key, sorted(value[key])]));
+  return { apiVersion, kind, metadata: withSortedKeys(metadata), ...(withSortedKeys(rest) as object) };
 }
 
 function sameFile(path: string, objects: readonly KubeObject[]): PullwrightError {

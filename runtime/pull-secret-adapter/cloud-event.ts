@@ -8,7 +8,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
-import { isRecord, jsonOf, scalarText } from '../core/record.ts';
+import { isRecord, jsonOf, scalarText, withSortedKeys } from '../core/record.ts';
 import { CLUSTER_ID } from './places.ts';
 
 export interface CloudEvent extends Readonly<z.output<typeof context>> {
@@ -62,7 +62,7 @@ export function encodeCloudEvent(event: CloudEvent): string {
     type,
     datacontenttype,
     time,
-    data: sorted(data),
+    data: withSortedKeys(data),
     ...extensions,
   });
 }
@@ -125,17 +125,6 @@ function jsonIn(bytes: Uint8Array): unknown {
 
 function reject(reason: string): CloudEventResult {
   return { ok: false, reason };
-}
-
-/** Sorts keys like Go's encoding/json. */
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (!isRecord(value)) return value;
-  return Object.fromEntries(
-    Object.keys(value)
-      .sort()
-      .map((key) => [key, sorted(value[key])]),
-  );
 }
 
 // The cluster that an event refers to.
