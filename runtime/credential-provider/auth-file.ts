@@ -289,13 +289,7 @@ interface Offer {
 }
 
 /** One entry for the auth file. */
-export interface ChosenEntry {
-  readonly key: string;
-  readonly secret: string;
-  readonly credential: RegistryCredential;
-  /** Secrets with another credential for the key. */
-  readonly passedOver: readonly string[];
-}
+type ChosenEntry = NonNullable<ReturnType<typeof chosenEntry>>;
 
 export type Choice = Readonly<ReturnType<typeof chooseCredentials>>;
 
@@ -385,8 +379,9 @@ export function chooseCredentials(offers: Offers, sources: readonly PullSource[]
 }
 
 /** The first valid offer. */
-function chosenEntry(key: string, offers: readonly Offer[], skipped: string[]): ChosenEntry | undefined {
+function chosenEntry(key: string, offers: readonly Offer[], skipped: string[]) {
   let first: { readonly secret: string; readonly credential: RegistryCredential } | undefined;
+  /** Secrets with another credential for the key. */
   const passedOver: string[] = [];
   for (const { secret, spelled, entry } of offers) {
     const credential = credentialOf(reveal(entry));

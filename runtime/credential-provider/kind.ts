@@ -160,22 +160,19 @@ export function credentialProviderConfig(matchImages?: readonly string[]): KubeO
 
 // `spec.matchImages` validated against the CRD. In a cluster it is always valid; in a folder, errors must show before a commit.
 
-export interface MatchImagesInput {
-  /** Valid entries, without duplicates. */
-  readonly patterns: readonly string[];
-  /** Invalid entries, by path. */
-  readonly faults: readonly MatchImageVerdict[];
-}
+export type MatchImagesInput = Readonly<ReturnType<typeof readMatchImages>>;
 
 /** Reads the entries. Total: accepts any input. */
-export function readMatchImages({ spec }: KubeObject): MatchImagesInput {
+export function readMatchImages({ spec }: KubeObject) {
   const list = recordOf(spec)['matchImages'] ?? undefined;
   const { problems } = readValue(list, matchImagesSchema.optional(), 'spec.matchImages');
   const entries: readonly unknown[] = Array.isArray(list) ? list : [];
   const good = entries.filter((entry) => typeof entry === 'string').filter(isMatchImage);
   return {
+    /** Valid entries, without duplicates. */
     patterns: [...new Set(good)],
-    faults: problems.map((problem) => {
+    /** Invalid entries, by path. */
+    faults: problems.map((problem): MatchImageVerdict => {
       const [pattern = '', ...message] = problem.split(': ');
       return { pattern, verdict: 'Unusable', message: message.join(': ') };
     }),

@@ -53,19 +53,15 @@ export interface MergeOptions {
   readonly args?: readonly string[] | undefined;
 }
 
-export interface MergedAuthFile {
-  /** The file to write; absent when no entry is rendered, so that the platform's own file stays unchanged. */
-  readonly config: CredentialProviderConfig | undefined;
-  /** In the order of `matchImages`. */
-  readonly verdicts: readonly MatchImageVerdict[];
-}
-
-/** Merges. `template`: the platform's own file, if any. */
+/**
+ * Merges. `template`: the platform's own file, if any. Returns the file to write, undefined when no entry is rendered, so that the
+ * platform's own file stays unchanged; and the verdicts in the order of `matchImages`.
+ */
 export function mergeCredentialProviderConfig(
   template: CredentialProviderConfig | undefined,
   matchImages: readonly string[],
   options: MergeOptions = {},
-): MergedAuthFile {
+) {
   const present = template?.providers ?? [];
   const others = present.filter(({ name }) => name !== CREDENTIAL_PROVIDER.name);
   const verdicts = matchImages.map((pattern) => judge(pattern, others));
@@ -80,13 +76,11 @@ export function mergeCredentialProviderConfig(
     matchImages: [...new Set(kept)].sort(),
   };
   const providers = at === -1 ? [...present, rendered] : present.with(at, rendered);
-  return {
-    config: {
-      ...(template ?? { apiVersion: CONFIG_API_VERSION, kind: CONFIG_KIND }),
-      providers: providers.map(withGoDuration),
-    },
-    verdicts,
+  const config: CredentialProviderConfig = {
+    ...(template ?? { apiVersion: CONFIG_API_VERSION, kind: CONFIG_KIND }),
+    providers: providers.map(withGoDuration),
   };
+  return { config, verdicts };
 }
 
 function ownProvider({ optionalAnnotationKeys = [] }: MergeOptions): ProviderEntry {

@@ -127,12 +127,7 @@ export interface PlaceInput {
 }
 
 /** Why nothing is written. */
-export interface PlaceRefusal {
-  readonly ok: false;
-  readonly code: string;
-  readonly message: string;
-  readonly hint: string;
-}
+type PlaceRefusal = ReturnType<typeof refusedPlace>;
 
 /** The variable that takes the flags, or why there is none. */
 export function placeOf(input: PlaceInput): FlagVariable | PlaceRefusal {
@@ -193,8 +188,8 @@ function setsVariable(text: string, name: string): boolean {
 }
 
 /** A plan that writes nothing. */
-export function refusedPlace(code: string, message: string, hint: string): PlaceRefusal {
-  return { ok: false, code, message: `Cannot install the provider: ${message}`, hint };
+function refusedPlace(code: string, message: string, hint: string) {
+  return { ok: false, code, message: `Cannot install the provider: ${message}`, hint } as const;
 }
 
 /** Plan of an uninstallation: a drop-in without effect, on any node. Keeps a foreign drop-in. */

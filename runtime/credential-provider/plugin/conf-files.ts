@@ -14,14 +14,11 @@ export function readConfFiles(
   options: Pick<ProviderOptions, 'registriesConf' | 'registriesConfDirs'>,
   override: string | undefined,
 ): readonly ConfFile[] {
-  const main = readIfThere(options.registriesConf);
-  const files = main === undefined ? [] : [main];
-  for (const path of dropInPaths(options.registriesConfDirs, namesIn)) {
-    const file = readIfThere(path);
-    if (file !== undefined) files.push(file);
-  }
-  if (override !== undefined && override !== '') files.push(readOrFail(override));
-  return files;
+  return [
+    readIfThere(options.registriesConf),
+    ...dropInPaths(options.registriesConfDirs, namesIn).map(readIfThere),
+    override === undefined || override === '' ? undefined : readOrFail(override),
+  ].filter((file) => file !== undefined);
 }
 
 /** Paths of all drop-ins, ordered by name; the first folder with a name wins. */

@@ -13,15 +13,7 @@ import { sha256Hex } from './conf-files.ts';
 // Log lines to stderr, which the kubelet shows only when a run fails, and to the journal. At most twenty unless `verbose` is set.
 // No line holds a token or a credential.
 
-export interface Log {
-  /** Sets the subject of all lines of the run, earlier ones included. */
-  about(subject: LogSubject): void;
-  info(line: string): void;
-  warn(line: string): void;
-  error(line: string): void;
-  /** Logged only with `verbose`: there can be thousands. */
-  detail(line: string): void;
-}
+export type Log = Readonly<ReturnType<typeof collectingLog>>;
 
 export interface LogLine {
   /** Syslog priority: 3 error, 4 warning, 6 information, 7 detail. */
@@ -46,15 +38,8 @@ export function oneLine(text: string): string {
   return text.replace(CONTROL, ' ');
 }
 
-/** A log that keeps its lines. */
-export interface CollectedLog extends Log {
-  readonly lines: readonly LogLine[];
-  /** The subject so far. */
-  readonly subject: LogSubject;
-}
-
 /** Keeps the lines and passes each to `write`, without control characters. */
-export function collectingLog(verbose: boolean, write: (line: LogLine) => void): CollectedLog {
+export function collectingLog(verbose: boolean, write: (line: LogLine) => void) {
   const lines: LogLine[] = [];
   let subject: LogSubject = {};
   const add = (priority: LogLine['priority'], text: string): void => {
@@ -64,16 +49,19 @@ export function collectingLog(verbose: boolean, write: (line: LogLine) => void):
   };
   return {
     lines,
+    /** The subject so far. */
     get subject() {
       return subject;
     },
-    about: (learnt) => {
+    /** Sets the subject of all lines of the run, earlier ones included. */
+    about: (learnt: LogSubject): void => {
       subject = { ...subject, ...learnt };
     },
-    info: (text) => add(6, text),
-    warn: (text) => add(4, text),
-    error: (text) => add(3, text),
-    detail: (text) => (verbose ? add(7, text) : undefined),
+    info: (text: string) => add(6, text),
+    warn: (text: string) => add(4, text),
+    error: (text: string) => add(3, text),
+    /** Logged only with `verbose`: there can be thousands. */
+    detail: (text: string) => (verbose ? add(7, text) : undefined),
   };
 }
 

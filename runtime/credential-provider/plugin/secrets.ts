@@ -17,12 +17,6 @@ import type { ProviderRequest } from './request.ts';
 /** Annotation of a ServiceAccount with names of Secrets, separated by commas or spaces; passed by the kubelet if configured. */
 export const SECRETS_ANNOTATION = 'pullwright.dev/image-pull-secrets';
 
-export interface FoundSecrets {
-  readonly secrets: readonly NamespacePullSecret[];
-  /** Order of Secrets that were read by name; undefined after a list. */
-  readonly order: readonly string[] | undefined;
-}
-
 const DOCKER_CONFIG_TYPE = 'kubernetes.io/dockerconfigjson';
 /** Selects other types that may hold credentials; excludes large and frequent ones. */
 const OTHER_TYPES = [
@@ -38,13 +32,16 @@ const OTHER_TYPES = [
   .map((type) => `type!=${type}`)
   .join(',');
 
-/** Lists the Secrets of the usual type with one request; reads them by name where a list is forbidden. */
+/**
+ * Lists the Secrets of the usual type with one request; reads them by name where a list is forbidden. `order`: of Secrets that were
+ * read by name; undefined after a list.
+ */
 export async function readSecrets(
   client: ApiClient,
   puller: Puller,
   request: Pick<ProviderRequest, 'annotations'>,
   mode: 'list' | 'named',
-): Promise<FoundSecrets> {
+) {
   if (mode === 'named') return readNamed(client, puller, request, undefined);
   const answer = await client.get(listPath(puller.namespace, `type=${DOCKER_CONFIG_TYPE}`));
   if (answer.code === 403) return readNamed(client, puller, request, answer);
@@ -103,7 +100,7 @@ async function readNamed(
   puller: Puller,
   request: Pick<ProviderRequest, 'annotations'>,
   forbidden: Extract<ApiAnswer, { message: string }> | undefined,
-): Promise<FoundSecrets> {
+) {
   const listed = (request.annotations[SECRETS_ANNOTATION] ?? '').split(/[\s,]+/).filter(isObjectName);
   const names = listed.length > 0 ? unique(listed) : await referencedSecrets(client, puller);
   if (names === undefined || (names.length === 0 && forbidden !== undefined))

@@ -16,7 +16,6 @@ import {
   withRules,
 } from '../../core/kubernetes/kind.ts';
 import {
-  type LabelRequirement,
   type Labels,
   NAMESPACE_NAME_LABEL,
   readSelector,
@@ -39,22 +38,7 @@ export const MAX_GRANTED_SECRETS = 16;
 export const ANY_PROFILE = '*';
 
 /** A parsed grant. */
-export interface PullSecretGrant {
-  readonly namespace: string;
-  readonly name: string;
-  /** Names of Secrets in the grant's namespace. */
-  readonly secrets: readonly string[];
-  /** Names of profiles, `sidecarset/NAME`, or {@link ANY_PROFILE}. */
-  readonly profiles: readonly string[];
-  /** Target namespaces: names and globs. */
-  readonly patterns: readonly string[];
-  /** Further target namespaces, by label; undefined: none. */
-  readonly selector: readonly LabelRequirement[] | undefined;
-  /** False if the API server dropped fields that kubectl applied: the owner's intent is then unknown. */
-  readonly isWhole: boolean;
-  /** Invalid parts, which grant nothing. A schema violation voids the whole grant. */
-  readonly problems: readonly string[];
-}
+export type PullSecretGrant = Readonly<ReturnType<typeof readPullSecretGrant>>;
 
 /** A profile's request to deliver a Secret to a namespace. */
 export interface GrantRequest {
@@ -142,7 +126,7 @@ export function pullSecretGrantCrd(): KubeObject {
 export function readPullSecretGrant(
   object: KubeObject,
   trustedKeys: readonly string[] = DEFAULT_TRUSTED_KEYS,
-): PullSecretGrant {
+) {
   const { namespace = '', name } = object.metadata;
   const { spec: read, problems, isWhole } = kind.read(object);
   const { secrets = [], profiles = [], namespaces: patterns = [] } = read ?? {};
@@ -153,11 +137,17 @@ export function readPullSecretGrant(
   return {
     namespace,
     name,
+    /** Names of Secrets in the grant's namespace. */
     secrets: secrets.map((one) => one.name),
+    /** Names of profiles, `sidecarset/NAME`, or {@link ANY_PROFILE}. */
     profiles: profiles.map((one) => one.name),
+    /** Target namespaces: names and globs. */
     patterns,
+    /** Further target namespaces, by label; undefined: none. */
     selector: strange === undefined ? requirements : undefined,
+    /** False if the API server dropped fields that kubectl applied: the owner's intent is then unknown. */
     isWhole,
+    /** Invalid parts, which grant nothing. A schema violation voids the whole grant. */
     problems: strange === undefined ? problems : [...problems, mistrusted],
   };
 }

@@ -65,12 +65,7 @@ export interface SidecarSet extends SidecarSetContent {
 }
 
 /** A ControllerRevision of a SidecarSet. */
-export interface SidecarSetRevision extends SidecarSetContent {
-  readonly name: string;
-  readonly sidecarSet: string;
-  readonly customVersion?: string | undefined;
-  readonly revision: number;
-}
+export type SidecarSetRevision = Readonly<NonNullable<ReturnType<typeof readRevision>>>;
 
 /** Reads a SidecarSet. Never throws: fields of the wrong shape count as absent. */
 export function readSidecarSet(object: Pick<KubeObject, 'metadata' | 'spec'>): SidecarSet {
@@ -117,7 +112,7 @@ export function readContent(spec: unknown): SidecarSetContent {
 }
 
 /** Reads an apps/v1 ControllerRevision that Kruise keeps for a SidecarSet; undefined for others. */
-export function readRevision(object: KubeObject): SidecarSetRevision | undefined {
+export function readRevision(object: KubeObject) {
   const labels = object.metadata.labels ?? {};
   const sidecarSet = labels['kruise.io/sidecarset-name'];
   if (sidecarSet === undefined) return undefined;

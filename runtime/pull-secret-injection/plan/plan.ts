@@ -124,23 +124,19 @@ const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 export const WEBHOOK_NAME = 'pullwright-webhook';
 
 /** The active profiles and SidecarSets, sorted. */
-export interface InjectionPlan {
-  readonly profiles: readonly PullSecretProfile[];
-  /** With pinned content; without sets whose pod selector is invalid. */
-  readonly sidecarSets: readonly SidecarSet[];
-  /** SidecarSets inject even if no matching set has a container. @default {false} */
-  readonly withoutContainers: boolean;
-}
+export type InjectionPlan = Readonly<ReturnType<typeof injectionPlan>>;
 
 /** Sorts profiles and sets, and drops those that are suspended, paused or do not inject. */
 export function injectionPlan(
   profiles: readonly PullSecretProfile[],
   sidecarSets: readonly SidecarSet[] = [],
   options: { readonly withoutContainers?: boolean } = {},
-): InjectionPlan {
+) {
   return {
     profiles: profiles.filter((profile) => profile.injects && !profile.suspended).sort(compareProfiles),
+    /** With pinned content; without sets whose pod selector is invalid. */
     sidecarSets: sidecarSets.filter((set) => !set.paused && set.selector.ok).sort(compareSidecarSets),
+    /** SidecarSets inject even if no matching set has a container. */
     withoutContainers: options.withoutContainers ?? false,
   };
 }

@@ -153,13 +153,7 @@ export interface BadSource {
  */
 export type Composed = Readonly<ReturnType<typeof composeNow>>;
 
-interface GoodSource {
-  readonly name: string;
-  /** Base64, as in the source. */
-  readonly body: Redacted<string>;
-  readonly text: Redacted<string>;
-  readonly entries: readonly DockerConfigEntry[];
-}
+type GoodSource = Exclude<ReturnType<typeof readSource>, BadSource>;
 
 const composed = new WeakMap<
   SecretObject,
@@ -234,7 +228,8 @@ function collisionOf(
   return { source: source.name, reason: 'SourceCollision', message };
 }
 
-function readSource({ source, object }: SourceSecret): GoodSource | BadSource {
+/** `body`: in Base64, as in the source. */
+function readSource({ source, object }: SourceSecret) {
   const name = sourceName(source);
   const bad = (reason: BadSource['reason'], state: string): BadSource => ({
     source: name,
