@@ -11,13 +11,8 @@ import { DEFAULT_DEPENDENCIES } from './options.ts';
 import { PROJECT_ID } from './places.ts';
 import { judgePullSecret } from './pull-secret.ts';
 
-/** One precondition. */
-export interface Precondition {
-  readonly name: string;
-  readonly met: boolean;
-  /** Set if the precondition is not met. */
-  readonly reason?: string;
-}
+/** One precondition, with a reason if it is not met. */
+type Precondition = Readonly<ReturnType<typeof precondition>>;
 
 export type Plan =
   /** `deleting`: remove everything of the adapter. */
@@ -100,7 +95,7 @@ function specPreconditions(cluster: HyperfleetCluster): readonly Precondition[] 
   ];
 }
 
-function precondition(name: string, met: boolean, reason: string): Precondition {
+function precondition(name: string, met: boolean, reason: string) {
   return met ? { name, met } : { name, met, reason };
 }
 

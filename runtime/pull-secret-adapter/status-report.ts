@@ -2,18 +2,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { AdapterStatus } from './cluster.ts';
 
-export interface ReportCondition {
-  readonly type: 'Available' | 'Applied' | 'Health' | 'Finalized';
-  readonly status: 'True' | 'False';
-  readonly reason: string;
-  readonly message: string;
-}
-
 /** A report without `observed_time`, which the caller adds. */
 export interface StatusReport {
   readonly adapter: string;
   readonly observed_generation: number;
-  readonly conditions: readonly ReportCondition[];
+  readonly conditions: readonly ReturnType<typeof condition>[];
   readonly data: Readonly<Record<string, unknown>>;
   readonly metadata?: Readonly<Record<string, string | number>>;
 }
@@ -61,10 +54,10 @@ export function statusReport(
 }
 
 function condition(
-  type: ReportCondition['type'],
+  type: 'Available' | 'Applied' | 'Health' | 'Finalized',
   [holds, reason, message]: AvailabilityVerdict,
-): ReportCondition {
-  return { type, status: holds ? 'True' : 'False', reason, message: message.slice(0, 1024) };
+) {
+  return { type, status: holds ? 'True' : 'False', reason, message: message.slice(0, 1024) } as const;
 }
 
 /** Whether the report stored in the API equals this one. */

@@ -31,11 +31,7 @@ export const SIDECAR_SET_API_VERSIONS: readonly string[] = [
 export const SOURCE_NAMESPACE_ANNOTATION = 'pullwright.dev/source-namespace';
 
 /** Fields taken from a pinned revision; selectors and strategy are always the current ones. */
-interface SidecarSetContent {
-  readonly imagePullSecrets: readonly string[];
-  /** Number of containers and init containers; upstream injects secrets only together with at least one. */
-  readonly containers: number;
-}
+type SidecarSetContent = Readonly<ReturnType<typeof readContent>>;
 
 /** A parsed SidecarSet. */
 export interface SidecarSet extends SidecarSetContent {
@@ -103,10 +99,11 @@ function selectorOf(selector: unknown): ReadSelector | undefined {
 }
 
 /** Reads the injected content of a revision or a spec. */
-export function readContent(spec: unknown): SidecarSetContent {
+export function readContent(spec: unknown) {
   const { containers, initContainers } = recordOf(spec);
   return {
     imagePullSecrets: listedPullSecrets(spec),
+    /** Number of containers and init containers; upstream injects secrets only together with at least one. */
     containers: [containers, initContainers].flatMap(recordsIn).length,
   };
 }
