@@ -88,6 +88,11 @@ export function subjectsOf(verdicts: readonly EntryStatus[]): string {
   );
 }
 
+/** Verdicts in the status of an object; empty without a status. */
+export function verdictsOf(object: KubeObject | undefined): readonly EntryStatus[] {
+  return (object?.status as { readonly verdicts?: readonly EntryStatus[] } | undefined)?.verdicts ?? [];
+}
+
 /** Subject of a verdict on a node. */
 export function nodeSubject(node: string): string {
   return `node ${node}`;

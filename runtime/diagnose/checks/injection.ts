@@ -4,10 +4,10 @@ import { selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import { PROFILE, type PullSecretProfile } from '../../pull-secret-injection/kinds/profile.ts';
+import type { PullSecretProfile } from '../../pull-secret-injection/kinds/profile.ts';
 import type { SidecarSet } from '../../pull-secret-injection/kinds/sidecar-set.ts';
 import { INJECT_LABEL } from '../../pull-secret-injection/plan/plan.ts';
-import { type PlannedFor, plannedFor, plannedNames } from '../model/admission.ts';
+import { type PlannedFor, plannedFor, plannedNames, profileOf } from '../model/admission.ts';
 import { failureIn } from '../model/events.ts';
 import { conditionOf } from '../model/objects.ts';
 import {
@@ -142,9 +142,7 @@ function notInjectedInto(store: ObjectStore, object: KubeObject, listed: readonl
 
 /** Why admission does not inject, from the profile's `Injecting` condition; empty while the policy is pending. */
 function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: string } {
-  const [sort, name = ''] = by.split('/');
-  if (sort !== 'profile') return {};
-  const profile = store.get({ ...PROFILE, name });
+  const profile = profileOf(store, by);
   const said = profile && conditionOf(profile, 'Injecting');
   if (said?.status !== 'False' || said.reason === 'PolicyPending') return {};
   return { hindrance: `${said.reason}: ${said.message}` };
@@ -153,8 +151,7 @@ function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: str
 /** Admission copies the list of the ServiceAccount when a pod is created, and never updates it. */
 function notCopied(spec: PlainPodSpec, { name, object }: Account): NotInjected {
   if (hasOwnList(spec)) return [];
-  const ofAccount = ownSecrets({ imagePullSecrets: object?.['imagePullSecrets'] });
-  return ofAccount.map((secret) => ({
+  return ownSecrets(object).map((secret) => ({
     secret,
     by: `ServiceAccount/${object?.metadata.namespace ?? ''}/${name}`,
   }));

@@ -3,7 +3,8 @@
 import { textTable } from '../../cli/terminal.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, kubectl, startsReporting } from '../../core/kubernetes/object.ts';
-import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
+import { type EntryStatus, verdictsOf } from '../../core/kubernetes/pull-status.ts';
+import { recordOf } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import type { ReportKey, ReportKeys, ReportMirrors } from '../model/cluster.ts';
 import { type ReportNodes, rolledOut } from '../model/nodes.ts';
@@ -177,15 +178,12 @@ const NOT_REPORTED = ['Unknown', 'NotReported', 'not reported yet'] as const;
  * @param system reporter of objects without `status.reporter`, which a PullStatus has
  */
 export function conditionRow(system: string, object: KubeObject): StatusRow {
-  const { reporter, verdicts = [] } = (object.status ?? {}) as {
-    reporter?: unknown;
-    verdicts?: readonly EntryStatus[];
-  };
+  const { reporter } = recordOf(object.status);
   const summary = conditionOf(object, 'Ready') ?? conditionOf(object, 'Validated');
   const by = typeof reporter === 'string' ? reporter : system;
   if (summary === undefined) return rowOf(by, object, ...NOT_REPORTED);
   const { status, reason, message } = summary;
-  return rowOf(by, object, stateOf(object, status), reason, withCounts(message, verdicts));
+  return rowOf(by, object, stateOf(object, status), reason, withCounts(message, verdictsOf(object)));
 }
 
 function stateOf(object: KubeObject, status: string): StatusRow['state'] {

@@ -3,10 +3,10 @@ import { type Command, type CommandIo, defineCommand, type ExitCode } from '../.
 import { choice, file, type Given, outputFlag, several, text, toggle } from '../../cli/flags.ts';
 import { areWarnings, writeProblems } from '../../cli/terminal.ts';
 import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
-import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
+import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import { UsageError } from '../../core/errors.ts';
 import { isShortName, parseImageReference } from '../../core/image-reference.ts';
-import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { shortNameCandidates } from '../../core/mirrors/registries-conf.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import { readFolder } from '../../engine/offline/manifests.ts';
@@ -39,7 +39,7 @@ import {
   mirrorReports,
   mirrorText,
   type NodeConf,
-  ownPullSecret,
+  pullSecretIn,
   pullSecretPlace,
   readMirrorInput,
   readNodeConf,
@@ -75,7 +75,7 @@ const IN_USE_KINDS: readonly SourceKind[] = [
 
 /** @param given auth files in addition to the cluster's pull secret */
 function changesInUse({ cluster }: MirrorInput, supposed: WhatIf, given: readonly AuthSource[]): InUse {
-  const own = ownPullSecret(cluster.management ?? cluster.objects, cluster.hostedCluster);
+  const own = pullSecretIn(cluster.management ?? cluster.objects, pullSecretPlace(cluster.hostedCluster));
   const sources = [...(own === undefined ? [] : [own]), ...given];
   // If the operator rejects the change, nodes keep their files: only components that read the objects are affected.
   const follows = (plane: Plane): boolean =>
@@ -386,13 +386,9 @@ function nodeSecrets({
   management,
   hostedCluster,
 }: ClusterObjects): readonly AuthSource[] {
-  const { namespace, name } = GLOBAL_SECRET;
-  const synced = [...inside, ...objects].find(
-    ({ kind, metadata }) => kind === 'Secret' && metadata.name === name && metadata.namespace === namespace,
-  );
   const sources = [
-    synced && pullSecretSource(synced as SecretObject),
-    ownPullSecret(management ?? objects, hostedCluster),
+    pullSecretIn([...inside, ...objects], GLOBAL_SECRET),
+    pullSecretIn(management ?? objects, pullSecretPlace(hostedCluster)),
   ];
   return sources.filter((source) => source !== undefined);
 }

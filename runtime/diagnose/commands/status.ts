@@ -21,6 +21,7 @@ import {
   type StatusRow,
 } from '../checks/status.ts';
 import { type Known, type ReadWorld, readClusters, readWorld } from '../model/look.ts';
+import { DAEMON_SET, NODE, SYNC_REPORT } from '../model/nodes.ts';
 import {
   chooseCluster,
   conditionOf,
@@ -33,20 +34,7 @@ import {
 import { PROVIDER_CONFIGS } from '../model/pull.ts';
 import { answer, OUTPUT_FORMS } from '../views/text.ts';
 
-const NODE: SourceKind = { apiVersion: 'v1', kind: 'Node' };
-const DAEMON_SET: SourceKind = {
-  apiVersion: 'apps/v1',
-  kind: 'DaemonSet',
-  namespace: GLOBAL_PULL_SECRET.namespace,
-  name: GLOBAL_PULL_SECRET.syncer,
-};
-const reportOn = (secret: string): SourceKind & { readonly name: string } => ({
-  ...PULL_STATUS,
-  namespace: GLOBAL_PULL_SECRET.namespace,
-  name: pullStatusName('Secret', secret),
-});
-const PLATFORM_REPORT = reportOn(GLOBAL_PULL_SECRET.original);
-const ADDITIONAL_REPORT = reportOn(GLOBAL_PULL_SECRET.additional);
+const ADDITIONAL_REPORT = { ...SYNC_REPORT, name: pullStatusName('Secret', GLOBAL_PULL_SECRET.additional) };
 /** Not in {@link STATUS_KINDS}: evaluated only if Secrets are read for another purpose. */
 const ADDITIONAL = {
   apiVersion: 'v1',
@@ -201,17 +189,16 @@ function kindsOf(namespace: string | undefined): readonly SourceKind[] {
 
 /** Returns the rows of `store`, most severe first. */
 export function statusRows(store: ObjectStore): readonly StatusRow[] {
-  const nodes = nodesRow(
-    store.list(NODE),
-    store.get({ ...DAEMON_SET, name: GLOBAL_PULL_SECRET.syncer }),
-    store.get(PLATFORM_REPORT),
-  );
+  const nodes = nodesRow(store.list(NODE), store.get(DAEMON_SET), store.get(SYNC_REPORT));
   const input = store.get(ADDITIONAL);
   const rows = [
     ...(input === undefined || store.get(ADDITIONAL_REPORT) !== undefined
       ? []
       : [conditionRow('global-pull-secret', input)]),
-    ...ourDeployments(store).map(deploymentRow),
+    ...DEPLOYMENTS.flatMap((kind) => store.list(kind, kind.namespace))
+      // Folders are read without label selectors.
+      .filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright')
+      .map(deploymentRow),
     ...(nodes === undefined ? [] : [nodes]),
     ...REPORTING.flatMap((kind) =>
       store
@@ -227,15 +214,6 @@ export function statusRows(store: ObjectStore): readonly StatusRow[] {
   ];
   // Deduplicate: a cluster returns an object in each served version.
   return byUrgency([...new Map(rows.map((row) => [row.subject, row])).values()]);
-}
-
-function ourDeployments(store: ObjectStore): readonly KubeObject[] {
-  return DEPLOYMENTS.flatMap((kind) => store.list(kind, kind.namespace).filter(isOurs));
-}
-
-/** Checks the label, because folders are read without label selectors. */
-function isOurs({ metadata }: KubeObject): boolean {
-  return metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright';
 }
 
 /** Maximum number of healthy objects of a system that are listed individually. */

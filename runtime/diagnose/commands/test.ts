@@ -59,10 +59,7 @@ const FILE = z.strictObject({
 type Expectation = z.infer<typeof EXPECTATION>;
 
 /** Reads a document `{ from?: [...], tests: [{ image, expect, ... }] }`. Problems name the field's path. */
-export function readExpectations(document: unknown): {
-  readonly value: z.infer<typeof FILE> | undefined;
-  readonly problems: readonly string[];
-} {
+export function readExpectations(document: unknown) {
   return readValue(document, FILE, '');
 }
 

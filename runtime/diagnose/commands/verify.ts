@@ -13,6 +13,7 @@ import {
   pullStatus,
   pullStatusName,
   VERIFY,
+  verdictsOf,
 } from '../../core/kubernetes/pull-status.ts';
 import { readOptions } from '../../core/kubernetes/read-spec.ts';
 import { counted, oneLined } from '../../core/text.ts';
@@ -84,11 +85,6 @@ function verifyStatus(
   });
   const events = credentials.flatMap(({ one, verdict, known }) => eventOf(one, verdict, known));
   return { ...made, events };
-}
-
-/** Verdicts of a PullStatus. */
-function verdictsOf(object: KubeObject | undefined): readonly EntryStatus[] {
-  return (object?.status as { readonly verdicts?: readonly EntryStatus[] } | undefined)?.verdicts ?? [];
 }
 
 function subjectOf({ source, key }: VerifiedCredential): string {

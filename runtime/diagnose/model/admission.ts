@@ -128,12 +128,7 @@ function parsed(text: string): unknown {
 
 /** Kinds to read to predict injection into a new pod. */
 export function injectionKinds(namespace: string): readonly SourceKind[] {
-  return [
-    { apiVersion: 'v1', kind: 'Namespace', name: namespace },
-    PROFILE,
-    ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
-    ...FORCE_KINDS,
-  ];
+  return [{ apiVersion: 'v1', kind: 'Namespace', name: namespace }, ...DECLARATIONS, ...FORCE_KINDS];
 }
 
 /** Input of the injection plan: the pod (or the template's pod), options, profiles and SidecarSets. */
@@ -191,6 +186,12 @@ export function injectedNames(
     .map(({ name, by }) => ({ name, by: sourceObject(by) }));
   const wanted = [...listed, ...names.map(({ name }) => name)];
   return account !== undefined && accountRefuses(account, wanted) ? [] : names;
+}
+
+/** The profile of a source such as `profile/team`; undefined for other sources. */
+export function profileOf(store: ObjectStore, source: string): KubeObject | undefined {
+  const [sort, name = ''] = source.split('/');
+  return sort === 'profile' ? store.get({ ...PROFILE, name }) : undefined;
 }
 
 function sourceObject(source: string): string {

@@ -24,7 +24,7 @@ import {
 import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
 import { MACHINE_CONFIG, type NodeMirrors } from '../../registry-overrides/planes.ts';
 import { notGivenIn, notInjectedIn } from '../checks/injection.ts';
-import { bringCopies, injectionKinds, plannedNames } from './admission.ts';
+import { bringCopies, injectionKinds, plannedNames, profileOf } from './admission.ts';
 import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
 import { agentKinds, NODE, nodeFacts, reportsAbout, troublesIn } from './nodes.ts';
 import {
@@ -233,11 +233,9 @@ function giversOf(store: ObjectStore, pod: KubeObject) {
 
 function profilesOf(store: ObjectStore, pod: KubeObject) {
   return plannedNames(store, pod, []).flatMap(({ name: secret, by }) => {
-    const [sort, name = ''] = by.split('/');
-    if (sort !== 'profile') return [];
-    const profile = store.get({ ...PROFILE, name });
+    const profile = profileOf(store, by);
     if (profile === undefined || !brings(profile, secret)) return [];
-    return [{ secret, by: `${PROFILE.kind}/${name}`, says: readyText(profile) }];
+    return [{ secret, by: `${PROFILE.kind}/${profile.metadata.name}`, says: readyText(profile) }];
   });
 }
 
@@ -254,8 +252,7 @@ function readyText(profile: KubeObject): string | undefined {
 }
 
 function sameList(spec: PlainPodSpec, account: KubeObject | undefined): boolean {
-  const ofAccount = ownSecrets({ imagePullSecrets: account?.['imagePullSecrets'] });
-  return JSON.stringify(ofAccount) === JSON.stringify(ownSecrets(spec));
+  return JSON.stringify(ownSecrets(account)) === JSON.stringify(ownSecrets(spec));
 }
 
 /** Entries for other registries are only counted. */

@@ -18,6 +18,7 @@ import {
 } from '../../core/mirrors/registries-conf.ts';
 import { type Candidate, originText, type Resolution, type RuleOrigin } from '../../core/mirrors/resolve.ts';
 import { recordOf } from '../../core/record.ts';
+import type { ObjectRef } from '../../kube/resources.ts';
 import {
   type ClusterObjects,
   clustersIn,
@@ -166,12 +167,11 @@ export function hostedSecrets(wanted: string | undefined): NextKinds {
       .map((hosted) => ({ apiVersion: 'v1', kind: 'Secret', ...pullSecretPlace(hosted) }));
 }
 
-/** Finds the cluster's pull secret in `objects`; undefined if it is missing or invalid. */
-export function ownPullSecret(
+/** Finds a pull secret in `objects`; undefined if it is missing or invalid. */
+export function pullSecretIn(
   objects: readonly KubeObject[],
-  hosted: KubeObject | undefined,
+  { namespace, name }: Pick<ObjectRef, 'namespace' | 'name'>,
 ): AuthSource | undefined {
-  const { namespace, name } = pullSecretPlace(hosted);
   const secret = objects.find(
     ({ kind, metadata }) => kind === 'Secret' && metadata.name === name && metadata.namespace === namespace,
   );

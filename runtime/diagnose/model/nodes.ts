@@ -2,12 +2,7 @@
 import { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, startsReporting } from '../../core/kubernetes/object.ts';
-import {
-  type EntryStatus,
-  nodeSubject,
-  PULL_STATUS,
-  pullStatusName,
-} from '../../core/kubernetes/pull-status.ts';
+import { nodeSubject, PULL_STATUS, pullStatusName, verdictsOf } from '../../core/kubernetes/pull-status.ts';
 import { recordOf, recordsIn } from '../../core/record.ts';
 import { installerStatusName } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
@@ -131,7 +126,7 @@ function whyNotReady(pod: KubeObject): string {
 // Reports about the pod's node, for `doctor`: those of its agent, its installer and the reconciler.
 
 /** The reconciler's report, with the nodes that are out of sync. */
-const SYNC_REPORT: ObjectRef = {
+export const SYNC_REPORT: ObjectRef = {
   ...PULL_STATUS,
   namespace: NAMES.namespace,
   name: pullStatusName('Secret', NAMES.original),
@@ -181,8 +176,7 @@ export function troublesIn(
 
 /** Reports a node that lacks the current version of the cluster's pull secret. */
 function behindIn(report: KubeObject | undefined, node: string): readonly Trouble[] {
-  const { verdicts = [] } = (report?.status ?? {}) as { readonly verdicts?: readonly EntryStatus[] };
-  return verdicts
+  return verdictsOf(report)
     .filter(({ subject, verdict }) => subject === nodeSubject(node) && verdict === 'Pending')
     .map(({ reason, message }) => ({
       object: `Node/${node}`,

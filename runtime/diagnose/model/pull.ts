@@ -12,7 +12,12 @@ import {
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { type ImageReference, imageHint, parseImageReference } from '../../core/image-reference.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
-import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
+import {
+  describeObject,
+  type KubeObject,
+  listedPullSecrets,
+  type SecretObject,
+} from '../../core/kubernetes/object.ts';
 import { oncePer, recordOf, recordsIn, scalarText, textsIn } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import {
@@ -200,15 +205,15 @@ export function listedNames(
   }
   const account = accountName(spec, serviceAccount);
   const found = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
-  return texts(found?.['imagePullSecrets'], 'name').map((name) => ({
+  return ownSecrets(found).map((name) => ({
     name,
     listedBy: `ServiceAccount/${namespace}/${account}`,
   }));
 }
 
-/** Names in the pod's own imagePullSecrets. */
-export function ownSecrets(spec: PlainPodSpec | undefined): readonly string[] {
-  return texts(spec?.['imagePullSecrets'], 'name');
+/** Names in the imagePullSecrets of a pod spec or ServiceAccount. */
+export function ownSecrets(holder: PlainPodSpec | undefined): readonly string[] {
+  return listedPullSecrets(holder).filter((name) => name !== '');
 }
 
 /** Reports whether the pod has imagePullSecrets, which admission keeps. An entry without a name counts; the kubelet skips it. */

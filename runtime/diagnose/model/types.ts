@@ -254,9 +254,7 @@ export function byVerdict(a: ReportVerdict, b: ReportVerdict): number {
 
 /** Returns the worst verdict, or `otherwise` if there is none. */
 export function worstOf(verdicts: Iterable<ReportVerdict>, otherwise: ReportVerdict): ReportVerdict {
-  let worst: ReportVerdict | undefined;
-  for (const verdict of verdicts) if (worst === undefined || byVerdict(verdict, worst) < 0) worst = verdict;
-  return worst ?? otherwise;
+  return [...verdicts].toSorted(byVerdict)[0] ?? otherwise;
 }
 
 /** Returns one sentence with the number of problems and of affected clusters. */
