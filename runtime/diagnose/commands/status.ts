@@ -9,7 +9,8 @@ import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { PULL_STATUS, pullStatusName } from '../../core/kubernetes/pull-status.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import { SIDECAR_SET_API_VERSIONS } from '../../pull-secret-injection/kinds/sidecar-set.ts';
+import { GRANT } from '../../pull-secret-injection/kinds/grant.ts';
+import { PROFILE } from '../../pull-secret-injection/kinds/profile.ts';
 import {
   byUrgency,
   conditionRow,
@@ -20,6 +21,7 @@ import {
   renderStatus,
   type StatusRow,
 } from '../checks/status.ts';
+import { SIDECAR_SETS } from '../model/admission.ts';
 import { type Known, type ReadWorld, readClusters, readWorld } from '../model/look.ts';
 import { DAEMON_SET, NODE, SYNC_REPORT } from '../model/nodes.ts';
 import {
@@ -53,20 +55,11 @@ const JOB: SourceKind = { apiVersion: 'batch/v1', kind: 'Job', namespace: 'hyper
 /** Kinds with conditions, and their system. */
 const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
   { ...PULL_STATUS, system: 'pullwright' },
-  ...['PullSecretProfile', 'PullSecretGrant'].map((kind) => ({
-    apiVersion: 'pullwright.dev/v1alpha1',
-    kind,
-    system: 'pull-secret-injection',
-  })),
-  ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({
-    apiVersion,
-    kind: 'SidecarSet',
-    system: 'pull-secret-injection',
-  })),
+  ...[PROFILE, GRANT, ...SIDECAR_SETS].map((kind) => ({ ...kind, system: 'pull-secret-injection' })),
   ...PROVIDER_CONFIGS.map((kind) => ({ ...kind, system: 'credential-provider' })),
 ];
 
-const NAMESPACED: ReadonlySet<string> = new Set([PULL_STATUS.kind, 'PullSecretGrant']);
+const NAMESPACED: ReadonlySet<string> = new Set([PULL_STATUS.kind, GRANT.kind]);
 
 /** Kinds to read for {@link statusRows}. */
 export const STATUS_KINDS: readonly SourceKind[] = [NODE, DAEMON_SET, JOB, ...DEPLOYMENTS, ...REPORTING];

@@ -42,10 +42,12 @@ const GROUP = 'admissionregistration.k8s.io';
 const WEBHOOKS = { apiVersion: `${GROUP}/v1`, kind: 'MutatingWebhookConfiguration' } as const;
 const POLICY_VERSIONS = [`${GROUP}/v1`, `${GROUP}/v1beta1`] as const;
 
-const DECLARATIONS = [
-  PROFILE,
-  ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({ apiVersion, kind: 'SidecarSet' })),
-];
+/** Kruise's kind, in each supported version. */
+export const SIDECAR_SETS: readonly SourceKind[] = SIDECAR_SET_API_VERSIONS.map((apiVersion) => ({
+  apiVersion,
+  kind: 'SidecarSet',
+}));
+const DECLARATIONS = [PROFILE, ...SIDECAR_SETS];
 
 /** Policies and webhooks to read. */
 const FORCE_KINDS: readonly SourceKind[] = [

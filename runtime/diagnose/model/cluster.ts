@@ -215,7 +215,6 @@ function endsOf(source: AuthSource, now: Date) {
 // Kinds to read for examining many pods, in one namespace or in all.
 
 const RBAC = 'rbac.authorization.k8s.io/v1';
-const OWN = 'pullwright.dev/v1alpha1';
 
 /** Objects of the agents' namespace, if only one other namespace is read. */
 const AGENTS: readonly SourceKind[] = [
@@ -247,7 +246,7 @@ export function clusterKinds(
       { apiVersion: RBAC, kind: 'RoleBinding' },
       { apiVersion: 'v1', kind: 'Event', fieldSelector: 'involvedObject.kind=Pod,type=Warning' },
     ].map((kind) => ({ ...kind, ...inside })),
-    { apiVersion: OWN, kind: 'PullSecretGrant' },
+    GRANT,
     ...['Namespace', 'Node'].map((kind) => ({ apiVersion: 'v1', kind })),
     ...injectionKinds('').filter(({ kind }) => kind !== 'Namespace'),
     ...CLUSTER_KINDS,

@@ -134,8 +134,8 @@ export function runs({ status }: KubeObject): boolean {
 function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[] {
   return ['v1', 'events.k8s.io/v1']
     .flatMap((apiVersion) => {
-      const events = saidOf(store.list({ apiVersion, kind: 'Event' }, metadata.namespace));
-      return events.get(metadata.name) ?? [];
+      const events = byPod(store.list({ apiVersion, kind: 'Event' }, metadata.namespace));
+      return (events.get(metadata.name) ?? []).map(saidBy);
     })
     .toReversed()
     .toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0));
@@ -145,17 +145,12 @@ function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[]
  * Events by pod name. Cached by the namespace's list of events, which is the same object until an event changes: there may be
  * thousands of events and pods.
  */
-const saidOf = oncePer((events: readonly KubeObject[]): ReadonlyMap<string, readonly Said[]> => {
-  const byPod = new Map<string, Said[]>();
-  for (const event of events) {
+const byPod = oncePer((events: readonly KubeObject[]) =>
+  Map.groupBy(events, (event) => {
     const { kind, name } = recordOf(event['involvedObject'] ?? event['regarding']);
-    if (kind !== 'Pod' || typeof name !== 'string') continue;
-    const said = byPod.get(name) ?? [];
-    byPod.set(name, said);
-    said.push(saidBy(event));
-  }
-  return byPod;
-});
+    return kind === 'Pod' ? name : undefined;
+  }),
+);
 
 function saidBy(event: KubeObject): Said {
   const text = (...fields: readonly string[]): string => {

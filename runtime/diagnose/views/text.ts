@@ -283,10 +283,9 @@ function painted(table: string, paint: Paint): string {
 function sums({ images, credentials }: VerifyReport): string {
   const count = (pullable: VerifiedImage['pullable']): number =>
     images.filter((image) => image.pullable === pullable).length;
-  const verdicts = new Map<string, number>();
-  for (const { verdict } of credentials) verdicts.set(verdict, (verdicts.get(verdict) ?? 0) + 1);
+  const verdicts = Map.groupBy(credentials, ({ verdict }) => verdict);
   const unknown = count('unknown') === 0 ? '' : `, ${count('unknown')} unknown`;
-  const judged = [...verdicts].map(([verdict, number]) => `${number} ${verdict}`).join(', ') || 'none';
+  const judged = [...verdicts].map(([verdict, its]) => `${its.length} ${verdict}`).join(', ') || 'none';
   return `${counted(images.length, 'image')}: ${count('yes')} can be pulled, ${count('no')} cannot${unknown}; credentials: ${judged}`;
 }
 
