@@ -9,7 +9,6 @@ import { choice, file, folder, type Given, outputFlag, toggle } from '../runtime
 import { writeProblems } from '../runtime/cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../runtime/core/errors.ts';
 import { counted, shellWord } from '../runtime/core/text.ts';
-import { dataText } from '../runtime/kube/yaml.ts';
 import type * as ChartsModule from './mod.ts';
 import type { Fleet, ManifestTree, RenderedCluster, TreeDifference } from './mod.ts';
 
@@ -30,11 +29,18 @@ interface SynthResult {
 type Values = Given<typeof TABLE.flags>['flags'];
 
 /** Prints the result. Returns exit code 1 when `--check` found differences. */
-function report(result: SynthResult, { output, check }: Values, io: CommandIo): ExitCode {
+async function report(
+  result: SynthResult,
+  { output, check }: Values,
+  io: CommandIo,
+): Promise<ExitCode> {
   const { unchanged: _, ...different } = result.difference;
   printMissing(result, io);
-  if (output === 'json' || output === 'yaml') io.stdout.write(dataText(output, dataOf(result)));
-  else if (output === 'sarif') io.stdout.write(sarifText(findingsOf(result)));
+  if (output === 'json' || output === 'yaml') {
+    // Loaded when used: "synth --help" reads and writes no YAML.
+    const { dataText } = await import('../runtime/kube/yaml.ts');
+    io.stdout.write(dataText(output, dataOf(result)));
+  } else if (output === 'sarif') io.stdout.write(sarifText(findingsOf(result)));
   else if (output === 'junit') io.stdout.write(junitOf(result));
   else io.stdout.write(`${(check ? differenceLines(result) : writtenLines(result)).join('\n')}\n`);
   return check && Object.values(different).flat().length > 0 ? 1 : 0;
