@@ -29,11 +29,7 @@ interface SynthResult {
 type Values = Given<typeof TABLE.flags>['flags'];
 
 /** Prints the result. Returns exit code 1 when `--check` found differences. */
-async function report(
-  result: SynthResult,
-  { output, check }: Values,
-  io: CommandIo,
-): Promise<ExitCode> {
+async function report(result: SynthResult, { output, check }: Values, io: CommandIo): Promise<ExitCode> {
   const { unchanged: _, ...different } = result.difference;
   printMissing(result, io);
   if (output === 'json' || output === 'yaml') {
