@@ -19,34 +19,24 @@ import {
 import { dirname, join } from 'node:path';
 import { parse } from 'yaml';
 import { trialService } from '../../runtime/credential-provider/installer/source.ts';
-import { sha256Hex } from '../../runtime/credential-provider/plugin/conf-files.ts';
-import { EMPTY_JOURNAL } from '../../runtime/node/checkpoint.ts';
-import { StateFolder } from '../../runtime/node/state.ts';
 import { SystemdOverBus } from '../../runtime/node/systemd.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { freePort } from '../support/loopback.ts';
 import { RunningAgent } from '../support/node-agent.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
-import { until } from '../support/systemd.ts';
+import { digestOf, until } from '../support/systemd.ts';
 import {
-  GOOD_VERSIONS,
+  GOOD_VERSIONS as GOOD,
   InstallerCluster,
-  type InstallerNode,
   inSync,
   installerScene,
 } from './support/installer-scene.ts';
 
-const GOOD = GOOD_VERSIONS;
-
 const cluster = await InstallerCluster.start({ report: true });
 const { plane, program } = cluster;
 const entries = (...images: readonly string[]): Promise<void> => cluster.entries(...images);
-const scene = (
-  name: string,
-  versions: readonly [string, string],
-  body: (node: InstallerNode) => Promise<void>,
-): void => installerScene({ test, cluster }, name, versions, body);
+const scene = installerScene.bind(undefined, { test, cluster });
 
 scene(
   'installs, restarts the kubelet with the flags, follows the entries, and takes everything back',
@@ -105,30 +95,25 @@ scene(
 );
 
 // systemd before 257 reports NeedDaemonReload=no for the first drop-in of a folder that it has not seen.
-scene(
-  'killed after the first drop-in, before systemd was told: the next run installs',
-  GOOD,
-  async (node) => {
-    await entries('docker.io');
-    assert.equal(await node.run(['--once']).ended, 0);
-    const dropIn = readFileSync(node.dropIn, 'utf8');
-    rmSync(dirname(node.dropIn), { recursive: true });
-    node.machine.systemctl('daemon-reload');
-    node.machine.systemctl('restart', 'kubelet.service');
-    const [plain, flags] = [node.starts().at(-1), node.starts().at(-2)];
-    mkdirSync(dirname(node.dropIn));
-    writeFileSync(node.dropIn, dropIn);
-    const wanted = sha256Hex(dropIn);
-    const numbers = { failures: 0, notBefore: 0, waitMs: 0 };
-    const change = { phase: 'writing', wanted, source: wanted, invocation: '', ...numbers } as const;
-    const journal = { ...EMPTY_JOURNAL, change: { ...change, restart: true, removes: false } };
-    new StateFolder(join(node.folder, '.pullwright')).store({ journal, ledger: {} });
-    // With this interval no later look at the unit can help.
-    const agent = node.run(['--once', '--poll=10m']);
-    assert.equal(await agent.ended, 0, agent.text());
-    assert.deepEqual([plain, node.starts().at(-1)], ['plain', flags]);
-  },
-);
+scene('the first drop-in was written by a killed run, and not loaded: it is used', GOOD, async (node) => {
+  await entries('docker.io');
+  assert.equal(await node.run(['--once']).ended, 0);
+  const dropIn = readFileSync(node.dropIn, 'utf8');
+  rmSync(dirname(node.dropIn), { recursive: true });
+  node.machine.systemctl('daemon-reload');
+  node.machine.systemctl('restart', 'kubelet.service');
+  mkdirSync(dirname(node.dropIn));
+  writeFileSync(node.dropIn, dropIn);
+  const [wanted, numbers] = [digestOf(dropIn), { failures: 0, notBefore: 0, waitMs: 0 }];
+  const change = { phase: 'writing', wanted, source: wanted, invocation: '', restart: true, removes: false };
+  const journal = { version: 1, breakers: {}, restarts: [], change: { ...change, ...numbers } };
+  const file = join(node.folder, '.pullwright/journal.json');
+  writeFileSync(file, JSON.stringify({ version: 1, journal, ledger: {} }));
+  // With this interval no later look at the unit can help.
+  assert.equal(await node.run(['--once', '--poll=10m']).ended, 0);
+  const [, flags, plain, again] = node.starts();
+  assert.deepEqual([plain, again], ['plain', flags]);
+});
 
 scene('CRI-O that is too old: nothing is written, and why', ['v1.34.0', 'cri-o://1.33.4'], async (node) => {
   await entries('docker.io');

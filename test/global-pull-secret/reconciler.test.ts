@@ -61,21 +61,13 @@ interface BadRow extends Case {
 }
 
 const rows: readonly BadRow[] = [
-  {
-    name: 'empty',
-    reason: 'a failed kubectl create',
-    text: '',
-  },
+  { name: 'empty', reason: 'a failed kubectl create', text: '' },
   {
     name: 'truncated',
     reason: 'a half-written file',
     text: '{"auths":{"new.exa',
   },
-  {
-    name: 'not JSON',
-    reason: 'YAML pasted in',
-    text: 'auths:\n  a: b\n',
-  },
+  { name: 'not JSON', reason: 'YAML pasted in', text: 'auths:\n  a: b\n' },
   {
     name: 'auths an array',
     reason: 'a wrong generator',

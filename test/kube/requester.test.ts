@@ -43,12 +43,7 @@ const rows: readonly Row[] = [
     act: create,
     arrive: ['POST kept', 'POST fresh'],
   },
-  {
-    name: 'a look at a server that is ill',
-    answers: [500, 200],
-    act: get,
-    arrive: ['GET kept', 'GET kept'],
-  },
+  { name: 'a look at a server that is ill', answers: [500, 200], act: get, arrive: ['GET kept', 'GET kept'] },
   {
     name: 'a create that may have been done',
     reason: 'a second one would be refused as being there already',

@@ -251,12 +251,7 @@ const CONTENT: readonly Bad[] = [
     env: { ADOPT: 'true' },
     ends: [73, 'SecretNotOwned', 0],
   },
-  {
-    name: 'without labels',
-    reason: 'not ours',
-    present: () => ({}),
-    ends: [73, 'SecretNotOwned', 0],
-  },
+  { name: 'without labels', reason: 'not ours', present: () => ({}), ends: [73, 'SecretNotOwned', 0] },
   {
     name: 'without labels, adopted',
     reason: 'said so',
