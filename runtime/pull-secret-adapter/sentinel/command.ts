@@ -7,7 +7,6 @@ import { isRecord } from '../../core/record.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { BROKER_FLAGS, openProgram } from '../broker/flags.ts';
 import { SENTINEL_FLAGS, sentinelSettings } from './options.ts';
-import { Sentinel } from './sentinel.ts';
 
 const TABLE = {
   name: 'sentinel',
@@ -36,7 +35,7 @@ export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const settings = sentinelSettings(flags, await messageFile(flags.messages));
-  const { runSentinel } = await import('./sentinel.ts');
+  const { runSentinel, Sentinel } = await import('./sentinel.ts');
   const { api, broker, ...program } = await openProgram(flags, io, 'sentinel');
   const publisher = await broker.publisher();
   const sentinel = new Sentinel(api, publisher, settings);
