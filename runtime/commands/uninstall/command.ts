@@ -144,7 +144,7 @@ async function confirm(plan: UninstallPlan, host: string, io: CommandIo): Promis
   } finally {
     lines.close();
   }
-  throw new PullwrightError('Nothing was removed: not confirmed', { code: 'NotConfirmed' });
+  throw new PullwrightError('Nothing was removed: not confirmed', { code: 'UninstallNotConfirmed' });
 }
 
 function planText(plan: UninstallPlan): string {
