@@ -59,7 +59,10 @@ function allText(
     return `No pod${where} fails to pull${limit}${others}\n`;
   }
   const pods = causes.reduce((sum, one) => sum + one.pods, 0);
-  const head = `${counted(pods, 'pod')}${where} ${pods === 1 ? 'fails' : 'fail'} to pull, for ${counted(causes.length, 'cause')}`;
+  const head =
+    pods === 0
+      ? `No pod${where} fails to pull yet, ${counted(causes.length, 'cause')} found`
+      : `${counted(pods, 'pod')}${where} ${pods === 1 ? 'fails' : 'fail'} to pull, for ${counted(causes.length, 'cause')}`;
   return causesText(head, causes, paint, columns).join('\n');
 }
 

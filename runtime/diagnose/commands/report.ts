@@ -2,7 +2,7 @@
 
 import { writeFile } from 'node:fs/promises';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
-import { CLUSTER_FLAGS, file, fromFlag, type Given, outputFlag, toggle } from '../../cli/flags.ts';
+import { file, type Given, outputFlag, toggle } from '../../cli/flags.ts';
 import { areWarnings, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -27,7 +27,7 @@ import { failureIn, runs } from '../model/events.ts';
 import { type Known, lookAt } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
 import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
-import { type NextKinds, readinessOf } from '../model/objects.ts';
+import { LOOK_FLAGS, type NextKinds, readinessOf } from '../model/objects.ts';
 import { imagesOf, mirrorsOf, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
 import {
   byVerdict,
@@ -256,8 +256,7 @@ const TABLE = {
     'Examines the clusters of a folder of manifests, or the cluster of a kubeconfig, and reports each problem with its fix: systems of each cluster, registry keys on nodes, the path of each image from pod to registry, namespaces with their pull secrets, mirror sets as the operator applies them. With --html, writes one page that needs no network. Shows no password and no user name.',
   ],
   flags: {
-    from: fromFlag,
-    ...CLUSTER_FLAGS,
+    ...LOOK_FLAGS,
     html: file({ help: 'write the page to this file', touches: 'writes' }),
     markdown: toggle({ help: 'print Markdown, for a pull request comment' }),
     output: outputFlag(

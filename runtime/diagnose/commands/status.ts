@@ -93,7 +93,6 @@ const TABLE = {
 export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
-  needFolderForCluster(values);
   const namespace = values['all-namespaces'] ? undefined : values.namespace;
   for (;;) {
     const { rows: all, problems } = await look(values, namespace, io).catch((error: unknown) => {
@@ -131,11 +130,10 @@ async function look(
   namespace: string | undefined,
   io: CommandIo,
 ): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
-  const all = await readEach(values, [() => kindsOf(namespace)], io);
-  const chosen = values.cluster === undefined ? all : [chooseCluster(all, values.cluster)];
-  const found = chosen.map(({ read }) => read());
+  const clusters = await readEach(values, [() => kindsOf(namespace)], io);
+  const found = clusters.map(({ read }) => read());
   const rows = found.flatMap(({ name, given }) =>
-    statusRows(given).map((row) => (all.length === 1 ? row : { cluster: name, ...row })),
+    statusRows(given).map((row) => (found.length === 1 ? row : { cluster: name, ...row })),
   );
   return { rows: byUrgency(rows), problems: [...new Set(found.flatMap(({ problems }) => problems))] };
 }
@@ -147,16 +145,17 @@ export interface ClusterWorld extends ReadWorld, Omit<Known, 'hosted'> {
 }
 
 /**
- * Reads the cluster of a kubeconfig, or all clusters in folders.
+ * Reads the cluster of a kubeconfig, or the clusters in folders: all, or the one that --cluster names.
  *
  * @param steps kinds to read from a live cluster
  * @throws UsageError, PullwrightError if nothing can be read
  */
 export async function readEach(
-  { from, ...access }: LookValues,
+  { from, cluster: wanted, ...access }: LookValues,
   steps: readonly NextKinds[],
   io: CommandIo,
 ): Promise<readonly { readonly name: string; readonly read: () => ClusterWorld }[]> {
+  needFolderForCluster({ from, cluster: wanted });
   if (from === undefined) {
     const found = await readWorld(access, steps, io);
     const name = access.context ?? 'cluster';
@@ -164,10 +163,11 @@ export async function readEach(
   }
   const kinds = STATUS_KINDS.map(({ kind }) => kind);
   const clusters = await readClusters(from, kinds, io.stdin);
-  return clusters.map(({ cluster, read }) => ({
+  const all = clusters.map(({ cluster, read }) => ({
     name: cluster.name,
     read: () => ({ ...cluster, ...read(), unread: [] }),
   }));
+  return wanted === undefined ? all : [chooseCluster(all, wanted)];
 }
 
 /** Restricts kinds to the namespace, because tenants may not list others. Nodes belong to the namespace of their agents. */

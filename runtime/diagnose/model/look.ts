@@ -466,7 +466,7 @@ export type LocatedFolder = ReturnType<typeof locate>;
 /** A single file is its own folder. If `dir` is the only one, cluster names are relative to it. */
 export function locate(dir: string, { manifests, problems }: Folder, isOnly: boolean) {
   const located = <T extends { readonly file: string; readonly line: number }>(one: T) => {
-    const path = one.file === dir ? dir : `${dir}/${one.file}`;
+    const path = one.file === dir || dir === '-' ? one.file : `${dir}/${one.file}`;
     return { ...one, file: isOnly ? one.file : path, within: one.file, place: `${path}:${one.line}` };
   };
   return {
