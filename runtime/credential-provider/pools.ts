@@ -1,15 +1,10 @@
 /** The pools of a cluster: versions of their nodes, what is rendered for them, and the state of the rollout. */
 import { conditionIn } from '../core/kubernetes/conditions.ts';
+import { NODE_POOL } from '../core/kubernetes/hypershift.ts';
 import { readSelector, selects } from '../core/kubernetes/label-selector.ts';
 import type { KubeObject, OwnerReference } from '../core/kubernetes/object.ts';
 import { recordsIn, textOf, valueAt } from '../core/record.ts';
-import {
-  type ClusterPair,
-  HOSTED_CLUSTER_NAMESPACE,
-  type Reader,
-  type Ref,
-  type Watch,
-} from '../engine/contract.ts';
+import type { ClusterPair, Reader, Ref } from '../engine/contract.ts';
 import { ignitionOf } from '../kube/ignition.ts';
 import { toYaml } from '../kube/yaml.ts';
 import type { CredentialProviderConfig } from './config.ts';
@@ -257,20 +252,12 @@ const NODE_POOL_LABEL = 'hypershift.openshift.io/nodePool';
 /** Maximum length of `spec.config` by the definition. */
 const MAX_CONFIGS = 10;
 
-export const NODE_POOL = {
-  role: 'management',
-  apiVersion: 'hypershift.openshift.io/v1beta1',
-  kind: 'NodePool',
-} as const;
-
-export const NODE_POOL_READ: Watch = { ...NODE_POOL, namespace: HOSTED_CLUSTER_NAMESPACE, optional: true };
-
 export type NodePool = Readonly<ReturnType<typeof nodePool>>;
 
 /** The NodePools, and too old nodes that belong to none of them. */
 function readNodePools(reader: Reader, hosted: NonNullable<ClusterPair['hostedCluster']>, configMap: string) {
   const objects = reader
-    .list(NODE_POOL)
+    .list({ role: 'management', ...NODE_POOL })
     .filter(
       ({ metadata, spec }) =>
         metadata.namespace === hosted.namespace && valueAt(spec, 'clusterName') === hosted.name,

@@ -8,6 +8,7 @@
 
 import { createHash } from 'node:crypto';
 import type { RetryPolicy } from '../core/errors.ts';
+import { HOSTED_CLUSTER, NODE_POOL } from '../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import type { EventInput } from '../kube/events.ts';
 import type { Collection, ObjectRef } from '../kube/resources.ts';
@@ -231,6 +232,36 @@ export interface Reconciler {
   requestsFor(changed: Ref, reader: Reader): readonly Request[];
   /** Never throws, whatever is in the cluster. */
   reconcile(reader: Reader, key: Request): Result;
+}
+
+// HyperShift's objects in the management cluster.
+
+/** The HostedCluster of the scope. */
+export const HOSTED_CLUSTER_READ: Watch = {
+  role: 'management',
+  ...HOSTED_CLUSTER,
+  namespace: HOSTED_CLUSTER_NAMESPACE,
+  name: HOSTED_CLUSTER_NAME,
+  optional: true,
+};
+
+/** NodePools in its namespace. */
+export const NODE_POOL_READ: Watch = {
+  role: 'management',
+  ...NODE_POOL,
+  namespace: HOSTED_CLUSTER_NAMESPACE,
+  optional: true,
+};
+
+/** The reference to the HostedCluster of the scope; undefined when stand-alone. */
+export function hostedClusterRef({ hostedCluster }: ClusterPair): Ref | undefined {
+  return hostedCluster && { role: 'management', ...HOSTED_CLUSTER, ...hostedCluster };
+}
+
+/** The HostedCluster of the scope; undefined when stand-alone or not found. */
+export function hostedClusterOf(reader: Reader): KubeObject | undefined {
+  const ref = hostedClusterRef(reader.scope);
+  return ref && reader.get(ref);
 }
 
 // Synthetic uids for objects of a folder: the same in every run, and recognisable.

@@ -25,6 +25,7 @@ export const HOSTED_CLUSTER = {
   apiVersion: 'hypershift.openshift.io/v1beta1',
   kind: 'HostedCluster',
 } as const;
+export const NODE_POOL = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'NodePool' } as const;
 
 export const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
 

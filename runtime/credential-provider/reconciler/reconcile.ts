@@ -12,6 +12,7 @@ import type { KubeObject, OwnerReference } from '../../core/kubernetes/object.ts
 import {
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAMESPACE,
+  NODE_POOL_READ,
   type Reader,
   type Reconciler,
   type Result,
@@ -32,7 +33,6 @@ import {
   INFRASTRUCTURE,
   kubeletUnit,
   NODE,
-  NODE_POOL_READ,
   POOL,
   PROVIDER_MACHINE_CONFIG,
   poolFiles,

@@ -1,5 +1,6 @@
 /** Reports of the reconciler: conditions of the object, PullStatus, events, gauges. */
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
+import { NODE_POOL } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { defined } from '../../core/record.ts';
@@ -20,7 +21,7 @@ import type { MatchImagesInput } from '../kind.ts';
 import type { MatchImageVerdict } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import type { ReconcilerOptions } from '../options.ts';
-import { howToRefer, NODE_POOL, type NodePool, type Rollout, type Target } from '../pools.ts';
+import { howToRefer, type NodePool, type Rollout, type Target } from '../pools.ts';
 import { contestedCondition, NO_POOL, sameFiles, statusWriter } from './managed.ts';
 
 // The PullStatus of `CRIOCredentialProviderConfig/cluster`: one verdict per entry, per pool and per NodePool.
@@ -285,7 +286,7 @@ function unreferredPools(states: readonly PoolState[]) {
           afterMs: 600_000,
           code: reason === 'NotReferenced' ? 'NodePoolNotConfigured' : reason,
           message,
-          regarding: { ...NODE_POOL, namespace, name },
+          regarding: { role: 'management' as const, ...NODE_POOL, namespace, name },
         };
       }),
   );

@@ -6,6 +6,7 @@ import { lookupForContainers } from '../../core/docker-config/containers-keyring
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import { UsageError } from '../../core/errors.ts';
 import { isShortName, parseImageReference } from '../../core/image-reference.ts';
+import { NODE_POOL } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { shortNameCandidates } from '../../core/mirrors/registries-conf.ts';
 import { counted, oneLined } from '../../core/text.ts';
@@ -63,7 +64,6 @@ import { answer, documentsText, OUTPUT_FORMS } from '../views/text.ts';
 // `mirrors --what-if FILE --in-use`: effects of a change on every image in use.
 
 const CATALOG_SOURCE = { apiVersion: 'operators.coreos.com/v1alpha1', kind: 'CatalogSource' } as const;
-const NODE_POOL = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'NodePool' } as const;
 
 /** Kinds with images, and the pull secret of the cluster. */
 const IN_USE_KINDS: readonly SourceKind[] = [

@@ -4,6 +4,7 @@ import type { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import { type ConditionInput, conditionIn } from '../../core/kubernetes/conditions.ts';
 import {
   GLOBAL_PULL_SECRET as NAMES,
+  NODE_POOL,
   NODE_REPORT,
   NODE_REPORT_LABEL,
 } from '../../core/kubernetes/hypershift.ts';
@@ -20,7 +21,7 @@ import { counted, someOf } from '../../core/text.ts';
 import {
   CONTROL_PLANE_NAMESPACE,
   type FieldPatch,
-  HOSTED_CLUSTER_NAMESPACE,
+  NODE_POOL_READ,
   type Reader,
   type ReconcileError,
   type Watch,
@@ -40,16 +41,7 @@ import { type GlobalPullSecretOptions, reports } from '../options.ts';
 // Source of the rule: HyperShift's NodePool controller labels the Machines of Replace pools on AWS and Azure, and owns those
 // labels. On platforms that an administrator adds, no other controller sets them.
 
-export const MACHINE = {
-  role: 'management',
-  apiVersion: 'cluster.x-k8s.io/v1beta1',
-  kind: 'Machine',
-} as const;
-export const NODE_POOL = {
-  role: 'management',
-  apiVersion: 'hypershift.openshift.io/v1beta1',
-  kind: 'NodePool',
-} as const;
+const MACHINE = { role: 'management', apiVersion: 'cluster.x-k8s.io/v1beta1', kind: 'Machine' } as const;
 
 /** Indexes the Machines of the scope. */
 function machinesOf(reader: Reader) {
@@ -86,7 +78,7 @@ function poolOf(reader: Reader, machine: KubeObject): PoolTraits | undefined {
   const annotation = machine.metadata.annotations?.[NAMES.nodePoolAnnotation];
   if (typeof annotation !== 'string') return undefined;
   const [namespace = '', name = ''] = annotation.split('/');
-  const spec = reader.get({ ...NODE_POOL, namespace, name })?.spec;
+  const spec = reader.get({ role: 'management', ...NODE_POOL, namespace, name })?.spec;
   if (spec === undefined) return undefined;
   return {
     platform: textOf(valueAt(spec, 'platform.type')),
@@ -123,7 +115,7 @@ const MACHINE_ANNOTATION = 'cluster.x-k8s.io/machine';
 export const NODE_READS: readonly Watch[] = [
   NODE,
   { ...MACHINE, namespace: CONTROL_PLANE_NAMESPACE, optional: true },
-  { ...NODE_POOL, namespace: HOSTED_CLUSTER_NAMESPACE, optional: true },
+  NODE_POOL_READ,
 ];
 
 /** The plan for the nodes. */

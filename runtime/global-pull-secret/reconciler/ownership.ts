@@ -2,7 +2,6 @@
 import { createHash } from 'node:crypto';
 import { parseImageReference } from '../../core/image-reference.ts';
 import {
-  HOSTED_CLUSTER,
   isOperator,
   isOwnershipUnknown,
   GLOBAL_PULL_SECRET as NAMES,
@@ -19,8 +18,9 @@ import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { refOf } from '../../engine/changes.ts';
 import {
   type ApplyObject,
-  HOSTED_CLUSTER_NAME,
-  HOSTED_CLUSTER_NAMESPACE,
+  HOSTED_CLUSTER_READ,
+  hostedClusterOf,
+  hostedClusterRef,
   OWNER_LABEL,
   type Reader,
   type ReconcileError,
@@ -131,7 +131,6 @@ function impossible(operator: string, platform: string): string {
   return `${operator} owns these objects on ${platform} and would overwrite them at the next change of any Secret in ${NAMES.namespace}; a takeover is not possible. Set mode to "auto" or "observe"; the system credential-provider can deliver the entries that its merge rejects`;
 }
 
-const CLUSTER = { role: 'management', ...HOSTED_CLUSTER } as const;
 const CLUSTER_VERSION = {
   role: 'hosted',
   apiVersion: 'config.openshift.io/v1',
@@ -146,10 +145,7 @@ const REPORT: Ref = pullStatusRef('hosted', {
   name: NAMES.original,
 });
 
-export const REMOVAL_READS: readonly Watch[] = [
-  { ...CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
-  { ...CLUSTER_VERSION, optional: true },
-];
+export const REMOVAL_READS: readonly Watch[] = [HOSTED_CLUSTER_READ, { ...CLUSTER_VERSION, optional: true }];
 
 /** Collects the inputs of a removal decision. */
 export function removalContext(reader: Reader, options: RemovalOptions = {}): RemovalContext {
@@ -169,11 +165,6 @@ export function takeoverContext(reader: Reader) {
   return { platform, confirmed: confirmations(reader, TAKEOVER_ANNOTATION) };
 }
 
-function hostedClusterOf(reader: Reader): KubeObject | undefined {
-  const { hostedCluster } = reader.scope;
-  return hostedCluster === undefined ? undefined : reader.get({ ...CLUSTER, ...hostedCluster });
-}
-
 /** Values of an annotation on the HostedCluster and on the platform's Secret, where administrators confirm. */
 export function confirmations(reader: Reader, annotation: string): readonly string[] {
   return [hostedClusterOf(reader), reader.get(platformSecret(reader.scope.controlPlaneNamespace))]
@@ -183,8 +174,7 @@ export function confirmations(reader: Reader, annotation: string): readonly stri
 
 /** The object in which an administrator can fix the platform's pull secret: the HostedCluster, or the Secret itself. */
 export function platformOwner({ scope }: Reader): Ref {
-  if (scope.hostedCluster !== undefined) return { ...CLUSTER, ...scope.hostedCluster };
-  return platformSecret(scope.controlPlaneNamespace);
+  return hostedClusterRef(scope) ?? platformSecret(scope.controlPlaneNamespace);
 }
 
 /** Reference to the platform's pull secret. */

@@ -6,7 +6,7 @@
  * Source of the rule: requirement 3. The desired state depends on registries only in whether a catalog's image exists.
  */
 
-import { HOSTED_CLUSTER, type OwnershipMode } from '../../core/kubernetes/hypershift.ts';
+import type { OwnershipMode } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { type EntryStatus, PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
 import {
@@ -14,6 +14,8 @@ import {
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
+  HOSTED_CLUSTER_READ,
+  hostedClusterOf,
   type Reader,
   type ReconcileError,
   type Reconciler,
@@ -36,12 +38,11 @@ export const DOCUMENT_HASH_ANNOTATION = 'pullwright.dev/overrides-hash';
 /** `own` or `observe`, for one hosted cluster. */
 export const MODE_ANNOTATION = 'pullwright.dev/registry-overrides-mode';
 
-const CLUSTER = { role: 'management', ...HOSTED_CLUSTER } as const;
 const CATALOG_DEPLOYMENTS = CATALOGS.map(({ name }) => `${name}-catalog`);
 
 const READS: readonly Watch[] = [
   ...SET_READS,
-  { ...CLUSTER, namespace: HOSTED_CLUSTER_NAMESPACE, name: HOSTED_CLUSTER_NAME, optional: true },
+  HOSTED_CLUSTER_READ,
   ...[...TARGETS, ...CATALOG_DEPLOYMENTS].map(
     (name): Watch => ({
       role: 'management',
@@ -87,7 +88,7 @@ export function registryOverridesReconciler(options: OptionsByScope): Reconciler
 }
 
 function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
-  const cluster = clusterOf(reader);
+  const cluster = hostedClusterOf(reader);
   // Without its HostedCluster the desired state is unknown; the engine drops the scope when that is deleted.
   if (cluster === undefined) return { retain: 'all' };
   const annotations = cluster.metadata.annotations ?? {};
@@ -136,11 +137,6 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
 /** The manager of the control plane's Deployments also manages its catalogs, even before it writes them. */
 function catalogMode(mode: OwnershipMode, observed: string | undefined): OwnershipMode {
   return mode === 'auto' && observed !== undefined ? 'observe' : mode;
-}
-
-function clusterOf(reader: Reader): KubeObject | undefined {
-  const own = reader.scope.hostedCluster;
-  return own === undefined ? undefined : reader.get({ ...CLUSTER, ...own });
 }
 
 function modeOf(
