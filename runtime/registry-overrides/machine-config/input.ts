@@ -204,10 +204,14 @@ export function scopesAround(scope: string): readonly string[] {
   return found;
 }
 
-/** Whether `outer` is or contains `inner`. */
+/**
+ * Whether `outer` is or contains `inner`, a repository or a source. For those it is the operator's rule. A source with a tag, which
+ * the operator rejects, is inside the wildcards of its host, so that hosted clusters which follow these hear of it.
+ */
 export function isInside(inner: string, outer: string): boolean {
   if (inner === outer || inner.startsWith(`${outer}/`)) return true;
-  return outer.startsWith('*.') && hostOf(inner).endsWith(outer.slice(1));
+  const host = (inner.split('/', 1)[0] ?? '').replace(/:\d+$/, '');
+  return outer.startsWith('*.') && host.endsWith(outer.slice(1));
 }
 
 /** The host that wildcards are compared with; empty when a colon follows a slash. */

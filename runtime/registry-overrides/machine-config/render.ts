@@ -7,7 +7,6 @@
  */
 import { PullwrightError } from '../../core/errors.ts';
 import { goQuote } from '../../core/go/text.ts';
-import { parseImageReference } from '../../core/image-reference.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { registriesOf } from '../../core/mirrors/registries-conf.ts';
 import {
@@ -17,7 +16,9 @@ import {
   type RuleMirror,
   type RuleOrigin,
   resolveMirrors,
+  withoutTagAndDigest,
 } from '../../core/mirrors/resolve.ts';
+import { defined } from '../../core/record.ts';
 import { trimEndOf } from '../../core/text.ts';
 import {
   type DraftRule,
@@ -109,8 +110,7 @@ interface DerivedLists {
 
 /** Repository of the release, without tag and digest; undefined for text that is not a full reference. */
 function payloadRepository(release: string): string | undefined {
-  const parsed = parseImageReference(release);
-  return parsed.ok && isCanonical(release) ? parsed.reference.repository : undefined;
+  return isCanonical(release) ? withoutTagAndDigest(release) : undefined;
 }
 
 /**
@@ -148,11 +148,9 @@ function hasPlaceLeft({ entries, sources }: NodeInput, release: string): boolean
   const { candidates, skipped, refusal } = resolveMirrors(compileMirrors(rules), release);
   if (refusal !== undefined) return refusal;
   const places = [...candidates, ...skipped.filter(({ reason }) => reason === 'Blocked')];
-  return places.some(({ reference }) => {
-    const parsed = parseImageReference(reference);
-    const name = parsed.ok ? parsed.reference.repository : reference;
-    return !blocked.some((scope) => isInside(name, scope));
-  });
+  return places.some(
+    ({ reference }) => !blocked.some((scope) => isInside(withoutTagAndDigest(reference), scope)),
+  );
 }
 
 // `/etc/containers/policy.json`: the registries that images may name. It does not apply to mirrors.
@@ -400,12 +398,12 @@ function loadedRules(rules: readonly MirrorRule[]): readonly MirrorRule[] {
   if (!rules.some(({ prefix }) => prefix.endsWith('/'))) return rules;
   const seen = new Set<string>();
   return rules
-    .map((rule) => ({ ...rule, prefix: withoutSlash(rule.prefix), location: withoutSlash(rule.location) }))
+    .map((rule) => ({
+      ...rule,
+      prefix: trimEndOf(rule.prefix, '/'),
+      location: trimEndOf(rule.location, '/'),
+    }))
     .filter(({ prefix }) => !seen.has(prefix) && seen.add(prefix));
-}
-
-function withoutSlash(place: string): string {
-  return trimEndOf(place, '/');
 }
 
 // Effect of changed files on nodes: none, a reload of CRI-O, a drain, or a drain and a reboot.
@@ -436,21 +434,17 @@ export function disruptionOf(before: NodeFiles, after: NodeFiles): Disruption {
     ...(conf ? [REGISTRIES_CONF] : []),
     ...(search ? [SEARCH_DROP_IN] : []),
   ];
-  if (search)
-    return {
-      changedFiles,
-      actions: ['Reboot'],
-      drain: true,
-      reboot: true,
-      because: 'the search registries for short names change',
-    };
+  if (search) {
+    const because = 'the search registries for short names change';
+    return { changedFiles, actions: ['Reboot'], drain: true, reboot: true, because };
+  }
   const because = conf ? unsafeChange(before.rules, after.rules) : undefined;
   return {
     changedFiles,
     actions: [...(policy ? ['Reload crio.service' as const] : []), ...(conf ? ['Special' as const] : [])],
     drain: because !== undefined,
     reboot: false,
-    ...(because === undefined ? {} : { because }),
+    ...defined({ because }),
   };
 }
 

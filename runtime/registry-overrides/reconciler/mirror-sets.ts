@@ -5,6 +5,7 @@ import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { type MirrorRule, originText } from '../../core/mirrors/resolve.ts';
 import { oncePer, remember, scalarText } from '../../core/record.ts';
 import type { Reader, Watch } from '../../engine/contract.ts';
+import { isInside } from '../machine-config/input.ts';
 import {
   collectMirrors,
   MIRROR_SET_KINDS,
@@ -45,16 +46,9 @@ export function readSelection(annotations: Readonly<Record<string, unknown>>) {
 /** Whether the hosted cluster follows the entry for `source` of the mirror set `object` (`Kind/name`). */
 export function isSelected(selection: ImageSelection, source: string, object: string): boolean {
   if (selection.off) return false;
-  const named = (entry: string): boolean => entry === object || isBelow(source, entry);
+  const named = (entry: string): boolean => entry === object || isInside(source, entry);
   if (selection.deny.some(named)) return false;
   return selection.allow === undefined || selection.allow.some(named);
-}
-
-function isBelow(source: string, entry: string): boolean {
-  if (source === entry || source.startsWith(`${entry}/`)) return true;
-  if (!entry.startsWith('*.')) return false;
-  const host = (source.split('/')[0] ?? '').replace(/:\d+$/, '');
-  return host.endsWith(entry.slice(1));
 }
 
 function readList(
