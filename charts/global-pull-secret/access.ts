@@ -18,10 +18,9 @@ import {
   AGENT_POLICY_NAME,
   agentGuard,
   agentRbac,
-  leaseNames,
   POLICY_NAME,
 } from '../../runtime/global-pull-secret/daemon-set.ts';
-import type { AgentOptions } from '../../runtime/global-pull-secret/options.ts';
+import { type AgentOptions, booksTurns } from '../../runtime/global-pull-secret/options.ts';
 import { type Access, type Delivery, statusRules } from '../shared/system.ts';
 
 const MACHINES = may(READ, 'cluster.x-k8s.io', ['machines']);
@@ -136,13 +135,11 @@ const OBSERVED: readonly Access[] = agentAccess(named);
  * delivers. RBAC lets an account grant only rights it has, so it also gets those of the agent's Roles and ClusterRole.
  */
 function ownedAccess(agent: AgentOptions): readonly Access[] {
-  const names = leaseNames(agent);
   const granted = agentRbac(agent)
     .filter((object) => object.kind === 'Role' || object.kind === 'ClusterRole')
     .map(({ metadata: { namespace }, rules }) => ({ namespace, rules: rules as readonly PolicyRule[] }));
-  const leases =
-    names.length === 0
-      ? []
-      : [{ namespace: NAMES.namespace, rules: [applyByName('coordination.k8s.io', 'leases', names)] }];
+  const leases = booksTurns(agent)
+    ? [{ namespace: NAMES.namespace, rules: [applyByName('coordination.k8s.io', 'leases', [NAMES.turns])] }]
+    : [];
   return [...agentAccess(applyByName), ...granted, ...leases, { rules: [], bounds: agentGuard(agent) }];
 }

@@ -361,33 +361,29 @@ export function agentBounds(options: Pick<AgentOptions, 'report' | 'shape'>): re
 // both kube-system and openshift-config". The agent reads mounted files and needs no RBAC for that. Watches and turns are
 // granted by name; without `watch`, `report` and turns, the pod has no token.
 
-/** Names of the Leases that nodes share for restart turns. */
-export function leaseNames(options: AgentRights): readonly string[] {
-  return options.shape !== 'upstream' && booksTurns(options) ? [NAMES.turns] : [];
-}
-
-/** ServiceAccount, Roles, RoleBindings and Leases; with reports, also the rights to write them. */
+/** ServiceAccount, Roles, RoleBindings and the Lease of restart turns; with reports, also the rights to write them. */
 export function agentRbac(options: AgentRights): readonly KubeObject[] {
-  const names = leaseNames(options);
   const ours = options.shape !== 'upstream';
   const report = reports(options);
-  const leases = names.length === 0 ? [] : [may(['get', 'update'], 'coordination.k8s.io', ['leases'], names)];
+  const turns = booksTurns(options);
   return [
-    options.shape === 'upstream' ? upstreamServiceAccount() : serviceAccount(metadata(NAMES.namespace)),
+    ours ? serviceAccount(metadata(NAMES.namespace)) : upstreamServiceAccount(),
     ...grantAgents(metadata(NAMES.namespace), [
       secretsByName([NAMES.original, NAMES.global], options.watch === false || !ours ? ['get'] : READ),
-      ...leases,
-      ...(ours && booksTurns(options) ? [FLEET_SIZE] : []),
+      ...(turns ? TURNS : []),
       ...(report ? NODE_STATUSES : []),
     ]),
     ...grantAgents(metadata(NAMES.configNamespace), [secretsByName([NAMES.platform], ['get'])]),
-    ...names.map(lease),
+    ...(turns ? [lease()] : []),
     ...(report ? reportRbac() : []),
   ];
 }
 
-/** The DaemonSet's node count decides how many nodes may restart at once. */
-const FLEET_SIZE: PolicyRule = may(['get'], 'apps', ['daemonsets'], [NAMES.syncer]);
+/** The Lease, and the DaemonSet, whose node count decides how many nodes may restart at once. */
+const TURNS: readonly PolicyRule[] = [
+  may(['get', 'update'], 'coordination.k8s.io', ['leases'], [NAMES.turns]),
+  may(['get'], 'apps', ['daemonsets'], [NAMES.syncer]),
+];
 
 /** Cluster-wide: Nodes are cluster-scoped, and Events about them are in another namespace. */
 function reportRbac(): readonly KubeObject[] {
@@ -404,11 +400,11 @@ function grantAgents(metadata: ObjectMeta, rules: readonly PolicyRule[]): readon
 }
 
 /** Rendered empty, so that the agents' writes to `spec` are not drift. */
-function lease(name: string): KubeObject {
+function lease(): KubeObject {
   return {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
-    metadata: { ...metadata(NAMES.namespace), name },
+    metadata: { ...metadata(NAMES.namespace), name: NAMES.turns },
   };
 }
 

@@ -179,9 +179,9 @@ export function reports(options: Pick<AgentOptions, 'report' | 'shape'>): boolea
   return options.report !== false && options.shape !== 'upstream';
 }
 
-/** Whether nodes book restart turns; never when the kubelet is not restarted. */
-export function booksTurns({ restart, restartWindow = 'auto' }: AgentRights): boolean {
-  return restartWindow === 'auto' && restart !== 'never';
+/** Whether nodes book restart turns; never when the kubelet is not restarted, nor by HyperShift's own agent. */
+export function booksTurns({ restart, restartWindow = 'auto', shape }: AgentRights): boolean {
+  return restartWindow === 'auto' && restart !== 'never' && shape !== 'upstream';
 }
 
 // Options of the global pull secret reconciler, from the configuration of `reconcile`.

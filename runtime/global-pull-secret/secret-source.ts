@@ -20,14 +20,14 @@ export function secretSourceObjects(target: SecretReference, source: SecretSourc
   return [];
 }
 
-/** Paths of the files that the user maintains for a source, relative to the cluster's folder. */
+/**
+ * Paths of the files that the user maintains for a source, relative to the cluster's folder:
+ * `overlays/sops/kube-system/secret-additional-pull-secret.sops.yaml`.
+ */
 export function sourceFiles(target: SecretReference, source: SecretSource): readonly string[] {
-  return source.sops === undefined ? [] : [sopsFile(target)];
-}
-
-/** `overlays/sops/kube-system/secret-additional-pull-secret.sops.yaml` */
-export function sopsFile(target: SecretReference): string {
-  return `overlays/sops/${target.namespace}/secret-${target.name}.sops.yaml`;
+  return source.sops === undefined
+    ? []
+    : [`overlays/sops/${target.namespace}/secret-${target.name}.sops.yaml`];
 }
 
 function externalSecret(
