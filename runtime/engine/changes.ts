@@ -9,7 +9,6 @@ import { asPullwrightError } from '../kube/api-error.ts';
 import { applyEntry, type Difference, drift } from '../kube/drift.ts';
 import { objectRef } from '../kube/resources.ts';
 import {
-  type Apply,
   type ApplyObject,
   type FieldPatch,
   KEY_ANNOTATION,
@@ -68,7 +67,9 @@ export function authorText({ reconciler, key }: Author): string {
 /** The writes that turn the cached objects into `result`. Order: applies as listed, then removals. */
 export function changesOf(result: Result, author: Author, stores: Stores): readonly ChangeSet[] {
   const { apply = [], retain = [] } = result;
-  const applies = apply.map((one) => changeOf(one, author, stores));
+  const applies = apply.map((one) =>
+    'part' in one ? partChange(one, author, stores) : objectChange(one, author, stores),
+  );
   const kept = retain === 'all' ? undefined : new Set(retain.map((ref) => refText(ref, stores)));
   const pruned =
     kept === undefined
@@ -80,10 +81,6 @@ export function changesOf(result: Result, author: Author, stores: Stores): reado
     return !seen.has(text) && seen.add(text);
   });
   return [...applies, ...removals];
-}
-
-function changeOf(apply: Apply, author: Author, stores: Stores): ChangeSet {
-  return 'part' in apply ? partChange(apply, author, stores) : objectChange(apply, author, stores);
 }
 
 function objectChange(apply: ApplyObject, author: Author, stores: Stores): ChangeSet {

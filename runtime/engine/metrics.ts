@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Logger } from '../core/logger.ts';
+import { defined } from '../core/record.ts';
 import { closeServer, type Page, type Pages, servePages } from '../http/serve.ts';
 import type { Sample } from './contract.ts';
 import type { SeenCluster } from './hosted-status.ts';
@@ -30,18 +31,26 @@ const HANDLER_BUCKETS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5
 const RECONCILE_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const QUEUE_BUCKETS = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1000];
 
-type DefineCounter = (name: string, help: string, labelNames: string[]) => Counter;
+type Makers = ReturnType<typeof makersIn>;
+
+/** Makes metrics in `registry`. @param collect sets the samples of a gauge at each scrape */
+function makersIn(registry: Registry) {
+  const registers = [registry];
+  return {
+    counter: (name: string, help: string, labelNames: string[]) =>
+      new Counter({ name, help, labelNames, registers }),
+    gauge: (name: string, help: string, labelNames: string[], collect?: (this: Gauge) => void) =>
+      new Gauge({ name, help, labelNames, registers, ...defined({ collect }) }),
+    histogram: (name: string, help: string, labelNames: string[], buckets: number[]) =>
+      new Histogram({ name, help, labelNames, buckets, registers }),
+  };
+}
 
 export function createMetrics() {
   const registry = new Registry();
-  const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  const counter: DefineCounter = (name, help, labelNames) =>
-    new Counter({ name, help, labelNames, registers });
-  const gauge = (name: string, help: string, labelNames: string[]): Gauge =>
-    new Gauge({ name, help, labelNames, registers });
-  const histogram = (name: string, help: string, labelNames: string[], buckets: number[]): Histogram =>
-    new Histogram({ name, help, labelNames, buckets, registers });
+  const makers = makersIn(registry);
+  const { counter, gauge, histogram } = makers;
 
   const controller = ['controller'];
   const total = counter('controller_runtime_reconcile_total', 'Reconciliations per controller', [
@@ -99,45 +108,37 @@ export function createMetrics() {
     admitted: (webhook: string, outcome: string, time: number) =>
       admissions.observe({ webhook, outcome }, time),
     /** Increments a counter, which is registered on first use. */
-    count: sampleCounters(counter),
+    count: sampleCounters(makers),
     /** Replaces the samples of `source`. */
-    samples: sampleGauges(registry),
+    samples: sampleGauges(makers),
     /** Registers a queue until `end` is called. Its depth is read on every scrape. */
-    queue: queueMetrics(counter, histogram, registry),
+    queue: queueMetrics(makers),
     /** The exposition text and its content type. */
     render: async () => ({ text: await registry.metrics(), contentType: registry.contentType }),
   };
 }
 
-function sampleCounters(define: DefineCounter): (counter: CounterSample) => void {
+function sampleCounters({ counter }: Makers): (sample: CounterSample) => void {
   const counters = new Map<string, Counter>();
   return ({ name, help, labels, by = 1 }) => {
-    const found = counters.get(name) ?? define(name, help, Object.keys(labels));
+    const found = counters.get(name) ?? counter(name, help, Object.keys(labels));
     counters.set(name, found);
     found.inc({ ...labels }, by);
   };
 }
 
 /** Gauges of changing sources; samples with equal labels are summed. */
-function sampleGauges(registry: Registry): (source: string, samples: readonly Sample[]) => void {
+function sampleGauges({ gauge }: Makers): (source: string, samples: readonly Sample[]) => void {
   const bySource = new Map<string, readonly Sample[]>();
   const gauges = new Set<string>();
   const define = ({ name, help, labels }: Sample): void => {
     if (gauges.has(name)) return;
     gauges.add(name);
-    const gauge = new Gauge({
-      name,
-      help,
-      labelNames: Object.keys(labels ?? {}),
-      registers: [],
-      collect() {
-        this.reset();
-        for (const samples of bySource.values())
-          for (const sample of samples)
-            if (sample.name === name) this.inc({ ...sample.labels }, sample.value);
-      },
+    gauge(name, help, Object.keys(labels ?? {}), function collect() {
+      this.reset();
+      for (const samples of bySource.values())
+        for (const sample of samples) if (sample.name === name) this.inc({ ...sample.labels }, sample.value);
     });
-    registry.registerMetric(gauge);
   };
   return (source, samples) => {
     if (samples.length === 0) bySource.delete(source);
@@ -146,11 +147,11 @@ function sampleGauges(registry: Registry): (source: string, samples: readonly Sa
   };
 }
 
-function queueMetrics(
-  counter: DefineCounter,
-  histogram: (name: string, help: string, labelNames: string[], buckets: number[]) => Histogram,
-  registry: Registry,
-): (name: string, depth: () => number) => QueueObserver & { end(): void } {
+function queueMetrics({
+  counter,
+  gauge,
+  histogram,
+}: Makers): (name: string, depth: () => number) => QueueObserver & { end(): void } {
   const label = ['name'];
   const adds = counter('workqueue_adds_total', 'Adds handled by workqueue', label);
   const retries = counter('workqueue_retries_total', 'Retries handled by workqueue', label);
@@ -167,17 +168,10 @@ function queueMetrics(
     QUEUE_BUCKETS,
   );
   const readers = new Map<() => number, string>();
-  const depth = new Gauge({
-    name: 'workqueue_depth',
-    help: 'Current depth of workqueue',
-    labelNames: label,
-    registers: [],
-    collect() {
-      this.reset();
-      for (const [read, name] of readers) this.inc({ name }, read());
-    },
+  gauge('workqueue_depth', 'Current depth of workqueue', label, function collect() {
+    this.reset();
+    for (const [read, name] of readers) this.inc({ name }, read());
   });
-  registry.registerMetric(depth);
   return (name, read) => {
     readers.set(read, name);
     return {
