@@ -19,6 +19,7 @@ import {
   resolveMirrors,
   withoutTagAndDigest,
 } from '../core/mirrors/resolve.ts';
+import { defined } from '../core/record.ts';
 import { someOf } from '../core/text.ts';
 import { ignitionText } from '../kube/ignition.ts';
 import { admit } from './machine-config/admission.ts';
@@ -103,10 +104,10 @@ export type PlaneResolver = (image: string, planes: readonly Plane[]) => readonl
 
 /** Reads the cluster once, for many images. */
 export function planeResolver(input: PlaneInput): PlaneResolver {
-  const { cluster, registryOverrides = new Map() } = input;
+  const { cluster, conf, registryOverrides = new Map() } = input;
   const hosted = cluster.hostedCluster !== undefined;
-  const own = nodesOf(cluster.objects, input, true);
-  const management = hosted ? nodesOf(cluster.management ?? [], input, false) : undefined;
+  const own = nodesOf(cluster.objects, conf);
+  const management = hosted ? nodesOf(cluster.management ?? []) : undefined;
   const lookUps = releasePlaces(input);
   const stream = readMirrorEntries(admit(cluster.objects).objects).entries;
   const answers: Readonly<Record<Plane, (image: string) => PlaneAnswer | undefined>> = {
@@ -127,8 +128,8 @@ export function releasePlaces({ cluster, registryOverrides = new Map() }: PlaneI
   return { mirrors: compileMirrors(rules, 'text'), overrides: registryOverrides };
 }
 
-function nodesOf(objects: readonly KubeObject[], { conf }: PlaneInput, own: boolean) {
-  const mirrors = nodeMirrors(objects, own ? conf : undefined);
+function nodesOf(objects: readonly KubeObject[], conf?: ConfInForce) {
+  const mirrors = nodeMirrors(objects, conf);
   const given = mirrors.state === 'kept' || mirrors.rendering.refused || mirrors.rendering.files.length > 0;
   return { given, mirrors, index: compileMirrors(mirrors.rules) };
 }
@@ -140,16 +141,9 @@ function byNodes(
   hosted: boolean,
 ): PlaneAnswer {
   const resolution = resolveOnNode(index, image, policyOf(mirrors));
-  const fix = mirrorFix(resolution, hosted);
   const { state, summary, problems } = mirrors;
-  return {
-    plane,
-    resolution,
-    given,
-    nodes: { state, summary },
-    problems,
-    ...(fix === undefined ? {} : { fix }),
-  };
+  const fix = defined({ fix: mirrorFix(resolution, hosted) });
+  return { plane, resolution, given, nodes: { state, summary }, problems, ...fix };
 }
 
 /** Mirrors of the longest source, for tags too, and the image itself regardless of the policy. */

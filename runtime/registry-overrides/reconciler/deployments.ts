@@ -41,7 +41,7 @@ export interface DeploymentPlan {
 const CONTEST_MS = 600_000;
 
 interface OperatorDeploymentInput {
-  readonly world: Reader;
+  readonly reader: Reader;
   readonly mode: OwnershipMode;
   /** Desired value. */
   readonly wanted: string;
@@ -76,7 +76,7 @@ function saying(verdict: EntryStatus, rest: Partial<DeploymentPlan> = {}): Deplo
 }
 
 function planOne(input: OperatorDeploymentInput, name: string): DeploymentPlan {
-  const { world: reader, mode } = input;
+  const { reader, mode } = input;
   const ref = deploymentRef(reader, name);
   const deployment = reader.get(ref);
   const { uid } = deployment?.metadata ?? {};
@@ -123,7 +123,7 @@ function own(
   present: string | undefined,
   uid: string,
 ): DeploymentPlan {
-  const { world: reader, mode, wanted, memory } = input;
+  const { reader, mode, wanted, memory } = input;
   const subject = `Deployment/${name}`;
   const set = (value: string): FieldPatch => ({
     part: { ...deploymentRef(reader, name), uid },
@@ -164,7 +164,7 @@ function own(
  * of ours is not missing.
  */
 function contested(
-  { world: reader, memory }: OperatorDeploymentInput,
+  { reader, memory }: OperatorDeploymentInput,
   name: string,
   uid: string,
   apply: readonly Apply[],

@@ -96,7 +96,7 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
   const { mode, problems } = modeOf(annotations[MODE_ANNOTATION], options.mode);
   const sets = readMirrorSets(reader, options, selection);
   const deployments = planDeployments({
-    world: reader,
+    reader,
     mode,
     wanted: formatImageOverrides(sets.overrides, 'given'),
     upstream: sets.upstreamText,
@@ -107,7 +107,7 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
     : NO_CATALOGS;
   const document = documentApply(reader, sets);
   const reported = reportOverrides({
-    world: reader,
+    reader,
     cluster,
     rules: sets.rules.length,
     hash: sets.hash,
@@ -117,10 +117,8 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
       ...deployments.verdicts,
       ...catalogs.verdicts,
     ],
-    observed: deployments.observed,
-    contested: deployments.contested,
+    deployments,
     catalogError: catalogs.error,
-    memory: deployments.memory,
   });
   return {
     apply: [...document.apply, ...deployments.apply, ...catalogs.apply, ...reported.apply],

@@ -8,21 +8,18 @@ import { counted } from '../../core/text.ts';
 import { seenRef } from '../../engine/changes.ts';
 import type { EventNote, Reader, Ref, Result, Sample } from '../../engine/contract.ts';
 import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
-import type { Memory } from './deployments.ts';
+import type { DeploymentPlan } from './deployments.ts';
 
-export interface OverridesReportInput {
-  readonly world: Reader;
+interface OverridesReportInput {
+  readonly reader: Reader;
   readonly cluster: KubeObject;
   readonly rules: number;
   /** Hash of the full document. */
   readonly hash: string;
   readonly verdicts: readonly EntryStatus[];
-  /** The manager of Deployments that we only observe. */
-  readonly observed?: string | undefined;
-  readonly contested: boolean;
+  readonly deployments: Pick<DeploymentPlan, 'observed' | 'contested' | 'memory'>;
   /** Why the catalogs' annotations are invalid. */
   readonly catalogError?: string | undefined;
-  readonly memory: Memory;
 }
 
 type OverridesReport = Required<Pick<Result, 'apply' | 'status' | 'events' | 'metrics'>>;
@@ -38,13 +35,13 @@ function aboutOf({ apiVersion, metadata }: KubeObject): PullStatusTarget {
 
 /** Builds the reporting part of the result. */
 export function reportOverrides(input: OverridesReportInput): OverridesReport {
-  const { world: reader, cluster } = input;
+  const { reader, cluster } = input;
   const said = reportPullStatus(reader, 'management', {
     reporter: 'registry-overrides',
     about: aboutOf(cluster),
     conditions: conditionsOf(input),
     verdicts: input.verdicts,
-    summary: { rules: input.rules, hash: input.hash, ...input.memory },
+    summary: { rules: input.rules, hash: input.hash, ...input.deployments.memory },
   });
   return {
     apply: [said.apply],
@@ -54,26 +51,25 @@ export function reportOverrides(input: OverridesReportInput): OverridesReport {
   };
 }
 
-function rejected({ verdicts }: OverridesReportInput): ConditionText | undefined {
-  const found = verdicts.filter(({ verdict }) => verdict === 'Rejected');
+/** The first reason among the verdicts of one kind; undefined without any. */
+function textOf(
+  { verdicts }: OverridesReportInput,
+  wanted: 'Rejected' | 'Pending',
+): ConditionText | undefined {
+  const found = verdicts.filter(({ verdict }) => verdict === wanted);
   const [first] = found;
   if (first === undefined) return undefined;
-  return { reason: first.reason, message: `cannot use ${subjectsOf(found)}: ${first.message}` };
-}
-
-function pending({ verdicts }: OverridesReportInput): ConditionText | undefined {
-  const found = verdicts.filter(({ verdict }) => verdict === 'Pending');
-  const [first] = found;
-  return first === undefined
-    ? undefined
-    : { reason: first.reason, message: `not applied yet: ${subjectsOf(found)}` };
+  const { reason, message } = first;
+  const subjects = subjectsOf(found);
+  const said = wanted === 'Rejected' ? `cannot use ${subjects}: ${message}` : `not applied yet: ${subjects}`;
+  return { reason, message: said };
 }
 
 function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
   return [
     ...readinessOf([
-      ['stalled', rejected(input)],
-      ['progressing', pending(input)],
+      ['stalled', textOf(input, 'Rejected')],
+      ['progressing', textOf(input, 'Pending')],
       [
         'ready',
         { reason: 'Reconciled', message: `${counted(input.rules, 'source has', 'sources have')} mirrors` },
@@ -86,7 +82,7 @@ function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
         : { status: 'False', reason: 'CatalogImagesInvalid', message: input.catalogError }),
     },
     ...managed(input),
-    ...(input.contested
+    ...(input.deployments.contested
       ? [
           {
             type: 'Contested',
@@ -99,7 +95,7 @@ function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
   ];
 }
 
-function managed({ observed, verdicts }: OverridesReportInput): readonly ConditionInput[] {
+function managed({ deployments: { observed }, verdicts }: OverridesReportInput): readonly ConditionInput[] {
   if (observed === undefined) return [];
   const drifted = verdicts.filter((verdict) => verdict.reason === 'Drifted');
   const drift =
@@ -141,13 +137,17 @@ function eventsOf({ cluster, verdicts, catalogError }: OverridesReportInput): re
 /** Limits the events for a thousand invalid entries. */
 const MAX_EVENTS = 20;
 
-function metricsOf({ world: reader, rules, verdicts, contested }: OverridesReportInput): readonly Sample[] {
+function metricsOf({ reader, rules, verdicts, deployments }: OverridesReportInput): readonly Sample[] {
   const labels = { scope: reader.scope.name };
   const rejected = verdicts.filter(({ verdict }) => verdict === 'Rejected').length;
   const samples: readonly (readonly [Sample['name'], help: string, value: number])[] = [
     ['pullwright_override_sources', 'Sources that have mirrors for the hosted cluster', rules],
     ['pullwright_override_problems', 'Entries and annotations that cannot be used', rejected],
-    ['pullwright_override_contested', 'Whether another writer removes the variable', contested ? 1 : 0],
+    [
+      'pullwright_override_contested',
+      'Whether another writer removes the variable',
+      deployments.contested ? 1 : 0,
+    ],
     [
       'pullwright_override_drifted',
       'Deployments of another operator that differ from the mirror sets',
