@@ -332,16 +332,10 @@ const COUNTER_OF: Readonly<Partial<Record<NodeEvent['event'], Counter>>> = {
   'rolled-back': 'rollbacks_total',
 };
 
-/** A gauge. */
-export interface Gauge {
-  /** Name and labels. */
-  readonly sample: string;
-  readonly help: string;
-  readonly value: number;
-}
+export type Gauge = Readonly<ReturnType<typeof gauge>>;
 
 /** @param sample name and labels */
-export function gauge(sample: string, help: string, value: number): Gauge {
+export function gauge(sample: string, help: string, value: number) {
   return { sample, help, value };
 }
 
@@ -384,11 +378,9 @@ export class NodeMetrics {
       gauge(`pullwright_build_info{version="${VERSION}"}`, 'Version of the agent', 1),
       ...more,
     ];
-    const counters = Object.entries(COUNTERS).map(([name, help]) => ({
-      sample: `${prefix}_${name}`,
-      help,
-      value: this.#counts.get(name as Counter) ?? 0,
-    }));
+    const counters = Object.entries(COUNTERS).map(([name, help]) =>
+      gauge(`${prefix}_${name}`, help, this.#counts.get(name as Counter) ?? 0),
+    );
     return [...linesOf('gauge', gauges), ...linesOf('counter', counters), ''].join('\n');
   }
 }

@@ -19,7 +19,7 @@ import {
   runLoop,
 } from '../../node/daemon.ts';
 import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
-import { type Gauge, type NodeWords, podClient } from '../../node/report.ts';
+import { type Gauge, gauge, type NodeWords, podClient } from '../../node/report.ts';
 import { BookedTurns, type Turns } from '../../node/restart-leases.ts';
 import type { Decision } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
@@ -215,7 +215,7 @@ function engineOptions(
 
 function heldGauge({ reason }: NodeState): Gauge {
   const help = 'Whether a removal is held until it is confirmed';
-  return { sample: 'pullwright_agent_removal_held', help, value: reason === NODE_HOLDS_REMOVAL ? 1 : 0 };
+  return gauge('pullwright_agent_removal_held', help, reason === NODE_HOLDS_REMOVAL ? 1 : 0);
 }
 
 // Reports about a node to the API server: a PullStatus, and Events on the Node. Pure.
