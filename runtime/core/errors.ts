@@ -52,9 +52,17 @@ export class UsageError extends Error {
   }
 }
 
+/** The message, and the hint if there is one: readers of a condition or an Event may not have access to logs. */
+export function withHint({
+  message,
+  hint,
+}: Pick<PullwrightError, 'message'> & Pick<ErrorOptions, 'hint'>): string {
+  return hint === undefined ? message : `${message}. ${hint}`;
+}
+
 /** The message, with the hint if there is one, for users. Never a stack trace. */
 export function describeError(error: unknown): string {
-  if (error instanceof PullwrightError && error.hint !== undefined) return `${error.message}. ${error.hint}`;
+  if (error instanceof PullwrightError) return withHint(error);
   if (error instanceof Error) return error.message;
   return 'Unknown failure';
 }

@@ -1,7 +1,7 @@
 /** Writes one change to its cluster. Rejections are returned as problems; the other changes of the result are still written. */
 
 import { isDeepStrictEqual } from 'node:util';
-import { PullwrightError } from '../core/errors.ts';
+import { PullwrightError, withHint } from '../core/errors.ts';
 import { conditionsIn, nextConditions } from '../core/kubernetes/conditions.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
 import { recordOf, remember } from '../core/record.ts';
@@ -349,14 +349,14 @@ export function isLasting({ retryPolicy, code }: ReconcileError): boolean {
 }
 
 /**
- * `status` with `Ready=False` and `Stalled=True` by `problem` in place of `Ready=True` and of `Reconciling=True`: waiting does
+ * `status` with `Ready=False` and `Stalled=True` by `failure` in place of `Ready=True` and of `Reconciling=True`: waiting does
  * not help. A status that is stalled, or has no condition `Ready`, is returned unchanged: it has its own reason.
  *
  * @param present the current object, for the transition times
  */
 export function failedStatus(
   status: Readonly<Record<string, unknown>>,
-  { code, message, hint }: ReconcileError,
+  failure: ReconcileError,
   present: Pick<KubeObject, 'status'> | undefined,
   now: Date,
 ): Readonly<Record<string, unknown>> {
@@ -364,7 +364,7 @@ export function failedStatus(
   const ready = wanted.find(({ type }) => type === 'Ready');
   const goesOn = wanted.some(({ type, status }) => type === 'Reconciling' && status === 'True');
   if (ready === undefined || (ready.status !== 'True' && !goesOn)) return status;
-  const text = { reason: code, message: hint === undefined ? message : `${message}. ${hint}` };
+  const text = { reason: failure.code, message: withHint(failure) };
   const failed = [
     { ...ready, ...text, status: 'False' as const },
     { ...ready, ...text, type: 'Stalled', status: 'True' as const },

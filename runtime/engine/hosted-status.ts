@@ -1,5 +1,6 @@
 /** Shards of hosted clusters, and the reported state of each cluster. */
 
+import { withHint } from '../core/errors.ts';
 import { readinessOf } from '../core/kubernetes/conditions.ts';
 import type { EntryStatus, PullStatusInput } from '../core/kubernetes/pull-status.ts';
 import { countedOf, someOf } from '../core/text.ts';
@@ -22,9 +23,8 @@ export interface SeenCluster {
   readonly trouble?: { readonly code: string; readonly message: string; readonly hint?: string | undefined };
 }
 
-/** Maximum lengths in the CRD. */
-const MOST_SUBJECT = 1024;
-const MOST_MESSAGE = 4096;
+/** Maximum length in the CRD. */
+const MOST_REASON = 1024;
 
 /**
  * Returns conditions, and a verdict for each cluster with a reported failure.
@@ -56,13 +56,7 @@ export function hostedClustersSaid(
 
 function verdictOf({ scope, state, trouble }: SeenCluster): readonly EntryStatus[] {
   if (trouble === undefined || (state !== 'failing' && state !== 'refused')) return [];
-  const { code, message, hint } = trouble;
-  return [
-    {
-      subject: scope.slice(0, MOST_SUBJECT),
-      verdict: state === 'refused' ? 'Rejected' : 'Pending',
-      reason: code.slice(0, MOST_SUBJECT),
-      message: (hint === undefined ? message : `${message}. ${hint}`).slice(0, MOST_MESSAGE),
-    },
-  ];
+  const verdict = state === 'refused' ? 'Rejected' : 'Pending';
+  const reason = trouble.code.slice(0, MOST_REASON);
+  return [{ subject: scope, verdict, reason, message: withHint(trouble) }];
 }

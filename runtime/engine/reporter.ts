@@ -1,5 +1,6 @@
 /** Turns the result of a reconcile into log lines, events, metrics and the time of the next reconcile. */
 
+import { withHint } from '../core/errors.ts';
 import { describeObject } from '../core/kubernetes/object.ts';
 import type { Logger } from '../core/logger.ts';
 import { type Committed, isLasting } from './apply.ts';
@@ -125,10 +126,9 @@ function resultOf(problems: readonly ReconcileError[], next: Next): ReconcileRes
 
 /** Problems that need a person are also Events of their object. */
 function eventOf(problem: ReconcileError): EventNote[] {
-  const { regarding, code, message, hint } = problem;
+  const { regarding, code } = problem;
   if (!isLasting(problem) || regarding === undefined) return [];
-  const note = hint === undefined ? message : `${message}. ${hint}`;
-  return [{ regarding, type: 'Warning', reason: code, action: 'Reconcile', note }];
+  return [{ regarding, type: 'Warning', reason: code, action: 'Reconcile', note: withHint(problem) }];
 }
 
 function identityOf({ code, message }: ReconcileError): string {

@@ -1,8 +1,9 @@
 /** Reports to the platform's owner and to the tenant, in a PullStatus beside each Secret, and as metrics. */
+import { withHint } from '../../core/errors.ts';
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { type EntryStatus, subjectsOf } from '../../core/kubernetes/pull-status.ts';
+import { type EntryStatus, type PullStatusInput, subjectsOf } from '../../core/kubernetes/pull-status.ts';
 import { valueAt } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import { seenRef } from '../../engine/changes.ts';
@@ -23,15 +24,10 @@ import type { PullSecretPlan, SystemSecrets } from './plan.ts';
 // For the platform's owner: a PullStatus about the copy of the platform's pull secret, with or without a tenant's secret, and
 // events on the object to fix.
 
-function platformStatus(
-  input: PullSecretReport,
-  managed: readonly ConditionInput[],
-): ReturnType<typeof reportPullStatus> {
-  const { reader, plan, nodes } = input;
-  return reportPullStatus(reader, 'hosted', {
-    reporter: 'global-pull-secret',
-    about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES.original },
-    conditions: [...platformConditions(input), ...managed],
+function platformStatus(input: PullSecretReport): StatusParts {
+  const { plan, nodes } = input;
+  return {
+    conditions: platformConditions(input),
     verdicts: [
       ...plan.platformVerdicts,
       ...nodes.verdicts,
@@ -41,8 +37,10 @@ function platformStatus(
       rejected: rejectedOf(plan.platformVerdicts).length,
       ...(plan.held === undefined ? {} : { heldRemoval: plan.held.hash, heldSince: plan.held.since }),
     },
-  });
+  };
 }
+
+type StatusParts = Pick<PullStatusInput, 'conditions' | 'verdicts' | 'summary'>;
 
 /** Entries that are unusable. */
 function rejectedOf(verdicts: readonly EntryStatus[]): readonly EntryStatus[] {
@@ -75,12 +73,7 @@ function platformConditions(input: PullSecretReport): readonly ConditionInput[] 
 
 /** Converts a problem to condition text. */
 function problemSaid(problem: ReconcileError): ConditionText {
-  return { reason: problem.code, message: problemText(problem) };
-}
-
-/** Appends the hint: readers of a condition may not have access to logs. */
-function problemText({ message, hint }: ReconcileError): string {
-  return hint === undefined ? message : `${message}. ${hint}`;
+  return { reason: problem.code, message: withHint(problem) };
 }
 
 function heldText(held: PendingRemoval): string {
@@ -132,7 +125,7 @@ function platformEvents(
   regarding: Ref,
 ): readonly EventNote[] {
   return [
-    ...problems.map((problem) => pullSecretEvent(regarding, 'Copy', problem.code, problemText(problem))),
+    ...problems.map((problem) => pullSecretEvent(regarding, 'Copy', problem.code, withHint(problem))),
     ...(held === undefined ? [] : [pullSecretEvent(regarding, 'Copy', 'RemovalHeld', heldText(held))]),
     ...entryEvents(platformVerdicts, regarding),
   ];
@@ -182,18 +175,29 @@ type Reported = Required<Pick<Result, 'apply' | 'status' | 'events' | 'metrics'>
 
 /** Builds the reporting part of the result. */
 export function reportPullSecret(input: PullSecretReport): Reported {
-  const { secrets, plan, nodes, problems, reader } = input;
+  const { plan, nodes, problems, reader, observed } = input;
+  const { additional } = input.secrets;
   const behind = nodes.truth === undefined ? [] : nodesBehind(nodes.truth);
   const trouble =
-    input.observed === undefined ? [...problems, ...noEligibleNodes(reader, nodes), ...behind] : problems;
-  const { additional } = secrets;
-  const managed = [
-    ...managedBy(input.observed),
+    observed === undefined ? [...problems, ...noEligibleNodes(reader, nodes), ...behind] : problems;
+  const both: readonly ConditionInput[] = [
+    ...(observed === undefined ? [] : [{ type: 'ManagedElsewhere', status: 'True' as const, ...observed }]),
     ...(nodes.truth === undefined ? [] : [inSyncCondition(nodes.truth)]),
   ];
+  const statusOf = (
+    name: string,
+    { conditions, ...parts }: StatusParts,
+  ): ReturnType<typeof reportPullStatus> =>
+    reportPullStatus(reader, 'hosted', {
+      reporter: 'global-pull-secret',
+      about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name },
+      conditions: [...conditions, ...both],
+      ...parts,
+    });
+  const said = { ...input, problems: trouble };
   const all = [
-    platformStatus({ ...input, problems: trouble }, managed),
-    ...(additional === undefined ? [] : [tenantStatus({ ...input, problems: trouble }, managed)]),
+    statusOf(NAMES.original, platformStatus(said)),
+    ...(additional === undefined ? [] : [statusOf(NAMES.additional, tenantStatus(said))]),
   ];
   return {
     apply: all.map(({ apply }) => apply),
@@ -206,22 +210,13 @@ export function reportPullSecret(input: PullSecretReport): Reported {
   };
 }
 
-function managedBy(elsewhere: ManagedExternally | undefined): readonly ConditionInput[] {
-  return elsewhere === undefined ? [] : [{ type: 'ManagedElsewhere', status: 'True', ...elsewhere }];
-}
-
-function tenantStatus(
-  input: PullSecretReport,
-  managed: readonly ConditionInput[],
-): ReturnType<typeof reportPullStatus> {
-  const { reader, plan, nodes } = input;
-  return reportPullStatus(reader, 'hosted', {
-    reporter: 'global-pull-secret',
-    about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name: NAMES.additional },
-    conditions: [...tenantConditions(input), ...managed],
+function tenantStatus(input: PullSecretReport): StatusParts {
+  const { plan, nodes } = input;
+  return {
+    conditions: tenantConditions(input),
     verdicts: nodes.truth === undefined ? plan.verdicts : onNodes(plan.verdicts, nodes.truth),
     summary: countsOf(plan.verdicts),
-  });
+  };
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Desired copies in one namespace: for each Secret of each profile that serves it, a decision, and a reason on failure. */
 
+import { withHint } from '../../core/errors.ts';
 import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { keyText } from '../../engine/changes.ts';
 import {
@@ -351,10 +352,11 @@ function refusal(
   return { reason: 'ForeignObject', message };
 }
 
-function refusedTrouble({ code, message, hint }: ReconcileError): Trouble {
-  const said = hint === undefined ? message : `${message}. ${hint}`;
-  if (CAUSES.some(({ reasons }) => reasons.includes(code))) return { reason: code, message: said };
-  return { reason: 'WriteRefused', message: `Cannot write the copy: ${said}` };
+function refusedTrouble(refusal: ReconcileError): Trouble {
+  const { code: reason } = refusal;
+  const message = withHint(refusal);
+  if (CAUSES.some(({ reasons }) => reasons.includes(reason))) return { reason, message };
+  return { reason: 'WriteRefused', message: `Cannot write the copy: ${message}` };
 }
 
 /** Neither changes nor recreates a copy that is being deleted and waits for foreign finalizers. */
