@@ -17,6 +17,7 @@ const byHand = specs.filter(({ name }) => GROUPS.run[name] === undefined || name
 /** The short form of a flag wherever a command has it. */
 const SHORT: Readonly<Record<string, string>> = {
   'all-namespaces': 'A',
+  container: 'c',
   from: 'f',
   namespace: 'n',
   output: 'o',

@@ -67,6 +67,15 @@ interface Answer {
 const asked = async (...args: readonly string[]): Promise<Answer> =>
   JSON.parse((await explain(...args, '--output', 'json')).stdout) as Answer;
 
+test('-c: only the image of one container, and an error that lists the containers', async () => {
+  const of = (...args: readonly string[]) => explain('deploy/web', '-n', 'shop', '-f', folder, ...args);
+  assert.match((await of('-c', 'b')).stdout, /^docker\.io\/library\/nginx/);
+  assert.doesNotMatch((await of('-c', 'b')).stdout, /quay\.io\/shop\/web:1/);
+  assert.match((await of('-c', 'x')).stderr, /^Cannot find container "x": must be one of a, b\n/);
+  const both = await explain('nginx', '--pod', 'deploy/web', '-c', 'b', '-f', folder);
+  assert.match(both.stderr, /^Cannot explain: --container and an image are mutually exclusive\n/);
+});
+
 test('a workload: the secrets of its ServiceAccount, the merge of the node, the mirror', async () => {
   const answer = await asked('quay.io/shop/web:1', '-n', 'shop', '--pod', 'deploy/web');
   assert.deepEqual(

@@ -12,6 +12,7 @@ import { areWarnings, paintFor, writeProblems } from '../../cli/terminal.ts';
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
+import { recordsIn, scalarText } from '../../core/record.ts';
 import { redact } from '../../core/redacted.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import { judgeImage, judgePod } from '../checks/chain.ts';
@@ -22,8 +23,10 @@ import {
   explainIn,
   findWorld,
   imageOf,
+  imagesOf,
   isPodName,
   joinedPodName,
+  type PlainPodSpec,
   type PodPuller,
   parsePodName,
 } from '../model/pull.ts';
@@ -46,6 +49,11 @@ const TABLE = {
       value: 'POD',
       completes: 'pods',
       help: 'a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME; without IMAGE, all its images',
+    }),
+    container: textFlag({
+      value: 'NAME',
+      short: 'c',
+      help: 'explain only the image of this container of the pod',
     }),
     namespace: namespaceFlag,
     'service-account': textFlag({
@@ -93,6 +101,8 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   const { values, images: positionals } = askedOf(given);
   // Validate names before any request.
   positionals.forEach(imageOf);
+  if (positionals.length > 0 && values.container !== undefined)
+    throw new UsageError('Cannot explain: --container and an image are mutually exclusive');
   needFolderForCluster(values);
   const namespace = await namespaceOf(values, io);
   const puller = pullerOf({ ...values, namespace, serviceAccount: values['service-account'] }, '--pod');
@@ -103,7 +113,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
     namespace,
   );
   const reader = findWorld(store, puller, { complete: problems.length === 0, hosted });
-  const names = positionals.length > 0 ? positionals : reader.images;
+  const names = positionals.length > 0 ? positionals : imagesFor(reader.spec, values.container);
   if (names.length === 0) throw new UsageError('Cannot explain: an image or --pod is required');
   const images = names.flatMap((written) => {
     const parsed = parseImageReference(written);
@@ -150,6 +160,17 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
       ) ||
       (values.from !== undefined && !areWarnings(problems)),
   });
+}
+
+/** Images of the pod, or of its container `name`. @throws UsageError that lists the containers */
+function imagesFor(spec: PlainPodSpec | undefined, name: string | undefined): readonly string[] {
+  if (name === undefined || spec === undefined) return imagesOf(spec);
+  const lists = ['initContainers', 'containers', 'ephemeralContainers'] as const;
+  const all = lists.flatMap((list) => recordsIn(spec[list]));
+  const containers = all.filter((one) => one['name'] === name);
+  if (containers.length > 0) return imagesOf({ containers });
+  const known = all.map((one) => scalarText(one['name']));
+  throw new UsageError(`Cannot find container "${name}": must be one of ${known.join(', ')}`);
 }
 
 /** Treats `deploy/api` as a workload, as other commands do; the image on Docker Hub is `docker.io/deploy/api`. */

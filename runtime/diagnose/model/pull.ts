@@ -451,8 +451,8 @@ export function findWorld(
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
   const order = names.map(({ name }) => name);
   return {
-    /** Empty without a pod. */
-    images: imagesOf(spec),
+    /** Undefined without a pod. */
+    spec,
     secrets: names.map((one) =>
       listedSecret(store, puller.namespace, { ...one, absent: complete ? 'missing' : 'unknown' }),
     ),
