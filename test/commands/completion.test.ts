@@ -12,112 +12,102 @@ const main = new URL('../../main.ts', import.meta.url).pathname;
 const completion = (shell: string) => runProcess([process.execPath, main, 'completion', shell]);
 
 interface Row extends Case {
-  readonly words: readonly string[];
+  readonly words: string;
   readonly wanted: readonly string[];
 }
 
 const rows: readonly Row[] = [
-  { name: 'a command', reason: 'the first word', words: ['pullwright', 'rec'], wanted: ['reconcile'] },
+  { name: 'a command', reason: 'the first word', words: 'pullwright rec', wanted: ['reconcile'] },
   {
     name: 'the plugin',
     reason: 'the same under the other name',
-    words: ['kubectl-pullwright', 'stat'],
+    words: 'kubectl-pullwright stat',
     wanted: ['status'],
   },
   {
     name: 'a flag',
     reason: 'of that command alone',
-    words: ['pullwright', 'reconcile', '--hosted'],
+    words: 'pullwright reconcile --hosted',
     wanted: ['--hosted-cluster'],
   },
   {
     name: 'a flag of another command',
     reason: 'would be refused',
-    words: ['pullwright', 'status', '--hosted'],
+    words: 'pullwright status --hosted',
     wanted: [],
   },
   {
     name: 'a value',
     reason: 'the choices are known',
-    words: ['pullwright', 'status', '--output', 'w'],
+    words: 'pullwright status --output w',
     wanted: ['wide'],
   },
   {
     name: 'a value of a letter',
     reason: '-o is --output',
-    words: ['pullwright', 'status', '-o', 'j'],
+    words: 'pullwright status -o j',
     wanted: ['json'],
   },
   {
     name: 'a value behind =',
     reason: 'bash cuts there',
-    words: ['pullwright', 'status', '--output', '=', 'na'],
+    words: 'pullwright status --output = na',
     wanted: ['name'],
   },
   {
     name: 'a pod, with its namespace behind =',
     reason: 'the sign is no word',
-    words: ['pullwright', 'doctor', '--namespace', '=', 'shop', 'd'],
+    words: 'pullwright doctor --namespace = shop d',
     wanted: ['db-1'],
   },
   {
     name: 'a program by a path that is not there',
     reason: 'an alias, or a word that the shell has not expanded',
-    words: ['$HOME/nowhere/pullwright', 'status', '-o', 'j'],
+    words: '$HOME/nowhere/pullwright status -o j',
     wanted: ['json'],
   },
   {
     name: 'a context',
     reason: 'kubectl knows them',
-    words: ['pullwright', 'status', '--context', 'prod-'],
+    words: 'pullwright status --context prod-',
     wanted: ['prod-east', 'prod-west'],
   },
   {
     name: 'all contexts',
     reason: 'with what stands before a slash, and without one that the shell would run',
-    words: ['pullwright', 'status', '--context', ''],
+    words: 'pullwright status --context ',
     wanted: ['prod-east', 'prod-west', 'test', 'arn:aws:eks:eu:1:cluster/prod'],
   },
-  {
-    name: 'a namespace',
-    reason: 'kubectl knows them',
-    words: ['pullwright', 'doctor', '-n', 'sh'],
-    wanted: ['shop'],
-  },
+  { name: 'a namespace', reason: 'kubectl knows them', words: 'pullwright doctor -n sh', wanted: ['shop'] },
   {
     name: 'a pod',
     reason: 'of the namespace that stands on the line',
-    words: ['pullwright', 'explain', '-n', 'shop', '--pod', 'w'],
+    words: 'pullwright explain -n shop --pod w',
     wanted: ['web-1'],
   },
   {
     name: 'a pod as an argument',
     reason: 'doctor takes it without a flag',
-    words: ['pullwright', 'doctor', '-n', 'shop', 'd'],
+    words: 'pullwright doctor -n shop d',
     wanted: ['db-1'],
   },
   {
     name: 'a pod without a namespace',
     reason: 'that of the context',
-    words: ['pullwright', 'explain', '--pod', ''],
+    words: 'pullwright explain --pod ',
     wanted: ['api-1'],
   },
-  {
-    name: 'a node',
-    reason: 'kubectl knows them',
-    words: ['pullwright', 'explain', '--node', ''],
-    wanted: ['worker-a'],
-  },
+  { name: 'a node', reason: 'kubectl knows them', words: 'pullwright explain --node ', wanted: ['worker-a'] },
   {
     name: 'a ServiceAccount',
     reason: 'kubectl knows them',
-    words: ['pullwright', 'explain', '--namespace', 'shop', '--service-account', ''],
+    words: 'pullwright explain --namespace shop --service-account ',
     wanted: ['default', 'robot'],
   },
   {
     name: 'behind a switch',
     reason: 'it takes no value',
-    words: ['pullwright', 'status', '--watch', '--al'],
+    words: 'pullwright status --watch --al',
     wanted: ['--all-namespaces', '--all'],
   },
 ];
@@ -139,7 +129,8 @@ program(
 esac`,
 );
 
-table(test, rows, async ({ words, wanted }) => {
+table(test, rows, async ({ words: line, wanted }) => {
+  const words = line.split(' ');
   const script = (await completion('bash')).stdout;
   const ask = `${script}\nCOMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _pullwright; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const ran = await runProcess(['bash', '-c', ask], {

@@ -70,6 +70,7 @@ test('the order: programs, custom resources, MachineConfigs, nodes, the rest, de
   assert.ok(at('CustomResourceDefinition') < at('Namespace'));
 });
 
+const OURS = { labels: { 'app.kubernetes.io/part-of': 'pullwright' } };
 const owned = (owner: string) => ({ 'pullwright.dev/owner': owner });
 
 function object(kind: string, name: string, metadata: object = {}, more: object = {}): KubeObject {
@@ -174,11 +175,7 @@ const rows: readonly Row[] = [
   {
     name: 'a definition of SidecarSets stays',
     reason: 'its objects are other people’s',
-    objects: [
-      object('CustomResourceDefinition', 'sidecarsets.apps.kruise.io', {
-        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
-      }),
-    ],
+    objects: [object('CustomResourceDefinition', 'sidecarsets.apps.kruise.io', OURS)],
     kept: [/have other owners/],
   },
   {
@@ -186,7 +183,7 @@ const rows: readonly Row[] = [
     reason: 'a fleet with crd: true was applied to a cluster that has it',
     objects: [
       object('CustomResourceDefinition', 'criocredentialproviderconfigs.config.openshift.io', {
-        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
+        ...OURS,
         managedFields: [{ manager: 'cluster-version-operator', operation: 'Update' }],
       }),
     ],
@@ -197,7 +194,7 @@ const rows: readonly Row[] = [
     reason: 'OpenShift has them under the same names, and its own provider needs them',
     objects: [
       object('ClusterRole', 'node-credential-providers', {
-        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
+        ...OURS,
         managedFields: [{ manager: 'machine-config-operator', operation: 'Update' }],
       }),
     ],
@@ -206,20 +203,13 @@ const rows: readonly Row[] = [
   {
     name: 'programs end before policies go',
     reason: 'a reconciler that is ending makes a missing policy again',
-    objects: [
-      object('ValidatingAdmissionPolicyBinding', 'b', {
-        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
-      }),
-      object('Deployment', 'd', { labels: { 'app.kubernetes.io/part-of': 'pullwright' } }),
-    ],
+    objects: [object('ValidatingAdmissionPolicyBinding', 'b', OURS), object('Deployment', 'd', OURS)],
     removed: ['delete Deployment/d', 'delete ValidatingAdmissionPolicyBinding/b'],
   },
   {
     name: 'a namespace that holds something of others stays',
     reason: 'it would take that with it',
-    objects: [
-      object('Namespace', 'openshift-config', { labels: { 'app.kubernetes.io/part-of': 'pullwright' } }),
-    ],
+    objects: [object('Namespace', 'openshift-config', OURS)],
     options: { inUse: new Map([['openshift-config', 'Secret/openshift-config/pull-secret']]) },
     kept: [/it contains "Secret\/openshift-config\/pull-secret"/],
   },
@@ -231,7 +221,7 @@ const rows: readonly Row[] = [
         labels: { 'app.kubernetes.io/part-of': 'pullwright', 'kustomize.toolkit.fluxcd.io/name': 'pw' },
       }),
       object('Role', 'r', {
-        labels: { 'app.kubernetes.io/part-of': 'pullwright' },
+        ...OURS,
         annotations: { 'argocd.argoproj.io/tracking-id': 'prod:/Role:x/r' },
       }),
     ],
