@@ -74,7 +74,11 @@ export function renderCluster(fleet: Fleet, cluster: FleetCluster): RenderedClus
 export function clusterChart(fleet: Fleet, cluster: FleetCluster): Chart {
   const chart = new Chart(new App(), cluster.context.name, { disableResourceNameHashes: true });
   for (const { name, objects } of [...systemGroups(fleet, cluster), ...commonGroups(fleet, cluster)])
-    new ObjectGroup(chart, name, objects);
+    new ObjectGroup(
+      chart,
+      name,
+      objects.map((object) => withImagePullSecrets(object, cluster.context.imagePullSecrets)),
+    );
   cluster.input.extend?.(chart, cluster.context);
   return chart;
 }
@@ -91,8 +95,7 @@ function systemGroups({ runbooks = RUNBOOKS }: Fleet, { context, sections }: Fle
     name: system.name,
     objects: system
       .objects(config, context)
-      .map((object) => withRunbooks(object, runbooks, () => runbookFile(system.name)))
-      .map((object) => withImagePullSecrets(object, context.imagePullSecrets)),
+      .map((object) => withRunbooks(object, runbooks, () => runbookFile(system.name))),
   }));
 }
 
@@ -103,7 +106,7 @@ function commonGroups(fleet: Fleet, cluster: FleetCluster): readonly Group[] {
   const reconciler = [
     ...reconcilerObjects(context, parts, cluster.input.reconciler ?? {}),
     ...hostedAccountObjects(context, hostedParts(cluster)),
-  ].map((object) => withImagePullSecrets(object, context.imagePullSecrets));
+  ];
   const monitoring =
     cluster.input.monitoring === true && parts.length > 0 ? [alertsOf(fleet, cluster, parts)] : [];
   const isRendered =

@@ -59,16 +59,15 @@ export function readFleetYaml(text: string): FleetYaml {
 function valueOf(document: Document, problems: readonly LocatedProblem[]): Omit<FleetYaml, 'locate'> {
   // The document is readable despite a duplicate key. Other syntax errors would only cause follow-up errors.
   if (document.errors.length > 0) return { value: undefined, problems };
-  const tooMany = {
+  try {
+    if (yamlExcesses(document).aliasTooMany === undefined) return { value: document.toJS(), problems };
+  } catch {
+    // Aliases of aliases: more than 100 when resolved.
+  }
+  return {
     value: undefined,
     problems: [...problems, { path: [], text: 'more than 100 aliases are not allowed' }],
   };
-  if (yamlExcesses(document).aliasTooMany !== undefined) return tooMany;
-  try {
-    return { value: document.toJS({ maxAliasCount: 100 }), problems };
-  } catch {
-    return tooMany;
-  }
 }
 
 function fleetMistake(error: { readonly code: string; readonly message: string }): string {

@@ -93,9 +93,7 @@ function fleetMistakes(clusters: Tops, gitops: GitOpsInput | undefined): Problem
       ({ path: [, index] }) => clusters[Number(index)]?.path !== undefined,
     ),
     ...twice(clusters, 'hostedCluster', hostedClusterOf),
-    ...(gitops === undefined
-      ? []
-      : twice(clusters, 'destination', (cluster) => destinationOf(cluster, gitops.tool))),
+    ...twice(clusters, 'destination', (cluster) => gitops && destinationOf(cluster, gitops.tool)),
     ...nested(clusters),
     ...clusters.flatMap((cluster, index) => referenceMistakes(clusters, cluster, index)),
   ];
@@ -121,9 +119,10 @@ function destinationOf({ kind, delivery, destination }: ClusterTop, tool: GitOps
 
 /** Reports each cluster that repeats the value of an earlier one. Non-string values are reported by the schema. */
 function twice(clusters: Tops, field: keyof ClusterTop, valueOf: (cluster: ClusterTop) => unknown): Problems {
-  const values = clusters.map(valueOf);
-  return values.flatMap((value, index) => {
-    const first = values.indexOf(value);
+  const values = clusters.map((cluster, index) => [valueOf(cluster), index] as const);
+  const firsts = new Map(values.toReversed());
+  return values.flatMap(([value, index]) => {
+    const first = firsts.get(value);
     if (typeof value !== 'string' || first === index) return [];
     const text = `${JSON.stringify(value)} is also the ${field} of clusters[${first}], expected another`;
     return [of(index, [field], text)];

@@ -133,14 +133,12 @@ function printMissing(result: SynthResult, io: CommandIo): void {
 
 /** Lists objects in overlays, whose kinds a cluster may not serve and which are applied separately. */
 function overlayLines(charts: Charts, clusters: readonly RenderedCluster[]): readonly string[] {
-  const kinds = new Map<string, Set<string>>();
-  for (const object of clusters.flatMap((cluster) => cluster.objects)) {
-    const [overlay] = /^overlays\/[^/]+/.exec(charts.pathOf(object)) ?? [];
-    if (overlay !== undefined) kinds.set(overlay, (kinds.get(overlay) ?? new Set()).add(object.kind));
-  }
-  return [...kinds].map(
-    ([path, of]) => `${path}: ${[...of].sort().join(', ')}; not in the base, applied separately`,
-  );
+  const objects = clusters.flatMap((cluster) => cluster.objects);
+  const byFolder = Map.groupBy(objects, (object) => /^overlays\/[^/]+/.exec(charts.pathOf(object))?.[0]);
+  return [...byFolder].flatMap(([path, found]) => {
+    const kinds = [...new Set(found.map(({ kind }) => kind))].sort().join(', ');
+    return path === undefined ? [] : [`${path}: ${kinds}; not in the base, applied separately`];
+  });
 }
 
 function dataOf({ overlays: _overlays, ...result }: SynthResult): object {

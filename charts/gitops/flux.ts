@@ -1,6 +1,7 @@
 /** Flux: a GitRepository, and a Kustomization per folder. */
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { labels, SYNCED_CLUSTER_LABEL } from '../../runtime/core/kubernetes/objects.ts';
+import { defined } from '../../runtime/core/record.ts';
 
 /** Metadata of every object that makes a tool sync a folder. */
 export interface SyncInput {
@@ -52,13 +53,11 @@ export function fluxKustomization(input: FluxKustomizationInput): KubeObject {
       path: input.path,
       prune: true,
       wait: true,
-      ...(input.dependsOn === undefined ? {} : { dependsOn: input.dependsOn.map((name) => ({ name })) }),
-      ...(input.kubeConfigSecret === undefined
-        ? {}
-        : { kubeConfig: { secretRef: { name: input.kubeConfigSecret } } }),
-      ...(input.sopsKeySecret === undefined
-        ? {}
-        : { decryption: { provider: 'sops', secretRef: { name: input.sopsKeySecret } } }),
+      ...defined({
+        dependsOn: input.dependsOn?.map((name) => ({ name })),
+        kubeConfig: input.kubeConfigSecret && { secretRef: { name: input.kubeConfigSecret } },
+        decryption: input.sopsKeySecret && { provider: 'sops', secretRef: { name: input.sopsKeySecret } },
+      }),
     },
   };
 }

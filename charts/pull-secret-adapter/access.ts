@@ -54,16 +54,6 @@ export interface JobBounds {
   readonly told: Pick<AdapterSettings, 'jobAuthorities' | 'federation'>;
 }
 
-/** Returns the admission bounds of the adapter's account. */
-export function adapterBounds(input: JobBounds): readonly AccountBound[] {
-  return [
-    ofClusters('data', 'secrets', 'Secrets'),
-    ofClusters('places', 'configmaps', 'ConfigMaps'),
-    jobs(input),
-    bindings(input),
-  ];
-}
-
 /** Only the objects that the adapter names after a cluster. */
 function ofClusters(name: string, resource: string, kinds: string): AccountBound {
   const expression = `request.name.startsWith('cluster-') && request.name.endsWith('-pullsecret-${name}')`;
@@ -229,7 +219,12 @@ export function adapterRights(input: Rights): readonly KubeObject[] {
     ...accountBounds(subject, {
       component: 'adapter',
       rules: OWN,
-      bounds: adapterBounds(input),
+      bounds: [
+        ofClusters('data', 'secrets', 'Secrets'),
+        ofClusters('places', 'configmaps', 'ConfigMaps'),
+        jobs(input),
+        bindings(input),
+      ],
       secretTypes: ['Opaque'],
     }),
   ];

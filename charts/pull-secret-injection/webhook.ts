@@ -62,7 +62,12 @@ export function webhookObjects(
   const { certificates = { kind: 'service-ca' } } = input;
   const shared = { name: WEBHOOK, labels: labels({ name: WEBHOOK, component: 'pull-secret-injection' }) };
   const metadata = { ...shared, namespace };
-  const { serving, injecting } = annotationsFor(certificates, namespace);
+  const serving = { 'service.beta.openshift.io/serving-cert-secret-name': TLS_SECRET };
+  const injecting = {
+    'service-ca': { 'service.beta.openshift.io/inject-cabundle': 'true' },
+    'cert-manager': { 'cert-manager.io/inject-ca-from': `${namespace}/${WEBHOOK}` },
+    manual: {},
+  };
   return [
     serviceAccount(metadata),
     ...grant(shared, ACCESS, metadata),
@@ -84,28 +89,18 @@ export function webhookObjects(
       egress: [{ ports: [443, 6443], to: 'apiServer' }],
       network,
     }),
-    service({ ...metadata, ...serving }, SELECTOR, [{ name: 'webhook', port: 443, targetPort: 'webhook' }]),
+    service(
+      { ...metadata, ...(certificates.kind === 'service-ca' ? { annotations: serving } : {}) },
+      SELECTOR,
+      [{ name: 'webhook', port: 443, targetPort: 'webhook' }],
+    ),
     ...certificateObjects(certificates, metadata),
     kubernetesObject(
       'MutatingWebhookConfiguration',
-      { ...shared, annotations: injecting },
+      { ...shared, annotations: injecting[certificates.kind] },
       { webhooks: [hook(namespace, certificates, input)] },
     ),
   ];
-}
-
-/** Annotations of the Service and of the webhook configuration for the certificate provider. */
-function annotationsFor(
-  { kind }: CertificateSource,
-  namespace: string,
-): { readonly serving: Partial<ObjectMeta>; readonly injecting: Readonly<Record<string, string>> } {
-  if (kind === 'service-ca')
-    return {
-      serving: { annotations: { 'service.beta.openshift.io/serving-cert-secret-name': TLS_SECRET } },
-      injecting: { 'service.beta.openshift.io/inject-cabundle': 'true' },
-    };
-  if (kind === 'manual') return { serving: {}, injecting: {} };
-  return { serving: {}, injecting: { 'cert-manager.io/inject-ca-from': `${namespace}/${WEBHOOK}` } };
 }
 
 /** Without Secrets: injection depends on profiles, labels and ServiceAccounts only. */
@@ -158,16 +153,12 @@ function certificateObjects(certificates: CertificateSource, metadata: ObjectMet
   ];
 }
 
-type MutatingWebhook = NonNullable<
-  Parameters<typeof kubernetesObject<'MutatingWebhookConfiguration'>>[2]['webhooks']
->[number];
-
 /** Renders a `caBundle` only for `manual`, so that GitOps tools keep the value of the CA injector. */
 function hook(
   namespace: string,
   certificates: CertificateSource,
   { namespaces, excludedNamespaces = [] }: WebhookInput,
-): MutatingWebhook {
+) {
   return {
     name: BASE_HOOK,
     clientConfig: {

@@ -37,14 +37,12 @@ import {
 export class ObjectGroup extends Construct {
   constructor(scope: Construct, id: string, objects: readonly KubeObject[]) {
     super(scope, id);
-    for (const object of objects) new ApiObject(this, objectId(object), object as unknown as ApiObjectProps);
+    for (const object of objects) {
+      const { namespace, name } = object.metadata;
+      const parts = [object.kind, namespace, name].filter((part) => part !== undefined);
+      new ApiObject(this, parts.join('-'), object as unknown as ApiObjectProps);
+    }
   }
-}
-
-/** `Role-kube-system-global-pull-secret-syncer` */
-export function objectId(object: KubeObject): string {
-  const { namespace, name } = object.metadata;
-  return [object.kind, namespace, name].filter((part) => part !== undefined).join('-');
 }
 
 export interface PullSecretProps extends SecretReference {

@@ -50,7 +50,7 @@ export function runbookFile(system: string): string {
 
 interface RuleGroups {
   readonly groups: readonly {
-    readonly rules: { readonly alert?: string; annotations?: Readonly<Record<string, string>> }[];
+    readonly rules: readonly { readonly alert: string; readonly annotations: Record<string, string> }[];
   }[];
 }
 
@@ -76,10 +76,7 @@ export function withRunbooks(
 ): KubeObject {
   if (object.kind !== 'PrometheusRule') return object;
   const linked = structuredClone(object);
-  for (const rule of (linked.spec as RuleGroups).groups.flatMap(({ rules }) => rules)) {
-    const { alert, annotations } = rule;
-    if (alert === undefined) continue;
-    rule.annotations = { ...annotations, runbook_url: `${base}/${fileOf(alert)}.md#${alert.toLowerCase()}` };
-  }
+  for (const { alert, annotations } of (linked.spec as RuleGroups).groups.flatMap(({ rules }) => rules))
+    annotations['runbook_url'] = `${base}/${fileOf(alert)}.md#${alert.toLowerCase()}`;
   return linked;
 }
