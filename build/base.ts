@@ -4,7 +4,7 @@
  * This machine's package is in `node_modules`. npm does not install another platform's, so it is fetched once into a cache
  * folder, and used only if its checksum matches `package-lock.json`.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -76,7 +76,7 @@ function fetchBase(folder: string, name: string, locked: Locked): void {
 }
 
 function checkArchive(archive: string, name: string, locked: Locked): void {
-  const sum = `sha512-${createHash('sha512').update(readFileSync(archive)).digest('base64')}`;
+  const sum = `sha512-${hash('sha512', readFileSync(archive), 'base64')}`;
   if (sum === locked.integrity) return;
   throw new PullwrightError(
     `Cannot use "${name}@${locked.version}": its archive has checksum ${sum}, package-lock.json wants ${locked.integrity ?? 'none'}`,

@@ -4,6 +4,7 @@
  * Builds `pullwright-linux-<arch>` into the folder (default `dist/bin`, both architectures), links the executable for this
  * machine as `pullwright` and `crio-credential-provider`, and writes `SHA256SUMS`.
  */
+import { hash } from 'node:crypto';
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,7 +12,6 @@ import { UsageError } from '../runtime/core/errors.ts';
 import { ARCHS, type Arch } from './base.ts';
 import { compile } from './compile.ts';
 import { runProgram } from './run-tool.ts';
-import { sha256 } from './sign.ts';
 
 const root = resolve(import.meta.dirname, '..');
 
@@ -58,7 +58,7 @@ function writeSums(folder: string): void {
   const lines = readdirSync(folder)
     .filter((name) => name.startsWith('pullwright-linux-'))
     .sort()
-    .map((name) => `${sha256(readFileSync(join(folder, name)))}  ${name}\n`);
+    .map((name) => `${hash('sha256', readFileSync(join(folder, name)))}  ${name}\n`);
   writeFileSync(join(folder, 'SHA256SUMS'), lines.join(''));
 }
 

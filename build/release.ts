@@ -4,6 +4,7 @@
  * random. Rejects a tree with changes, a version without a dated section in CHANGELOG.md, and a missing key. `--snapshot` skips
  * these checks, for a trial.
  */
+import { hash } from 'node:crypto';
 import {
   copyFileSync,
   mkdirSync,
@@ -23,12 +24,12 @@ import { DEFAULT_IMAGE, VERSION } from '../runtime/core/version.ts';
 import { ARCHS, type Arch } from './base.ts';
 import { compile } from './compile.ts';
 import { buildImage } from './image/build.ts';
-import { basePins } from './image/debian.ts';
+import { basePins, packageUrl } from './image/debian.ts';
 import { buildPackages } from './packages.ts';
 import { commandPages, manPage } from './reference/cli.ts';
 import { lockProblems, releaseProblems, versionBefore } from './release-problems.ts';
 import { archive, runProgram, runTool } from './run-tool.ts';
-import { type Artefact, envelope, provenance, sha256, signatureOf, signImage, signingKey } from './sign.ts';
+import { type Artefact, envelope, provenance, signatureOf, signImage, signingKey } from './sign.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
 
@@ -46,8 +47,8 @@ interface Signing {
 export interface ReleaseOptions {
   /** Output folder; replaced. */
   readonly to: string;
-  /** Prebuilt executables by architecture; missing ones are compiled. */
-  readonly executables?: Readonly<Partial<Record<Arch, string>>>;
+  /** Prebuilt executables by architecture. @default compiled */
+  readonly executables?: Readonly<Record<Arch, string>>;
   /** Without it nothing is signed. */
   readonly signing?: Signing;
   readonly say?: (line: string) => void;
@@ -64,17 +65,14 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-release-'));
   const work = temporary.path;
   const name = (what: string): string => join(to, `pullwright-${VERSION}-${what}`);
-  const built = Object.fromEntries(
-    ARCHS.map((arch) => {
-      const file = name(`linux-${arch}`);
-      const present = options.executables?.[arch];
-      if (present === undefined) compile({ root: ROOT, arch, outfile: file });
-      else copyFileSync(present, file);
-      say(file);
-      return [arch, file];
-    }),
-  );
-  const image = buildImage({ to: join(work, 'image'), executables: built });
+  const executables = { x64: name('linux-x64'), arm64: name('linux-arm64') };
+  for (const arch of ARCHS) {
+    const outfile = executables[arch];
+    if (options.executables === undefined) compile({ root: ROOT, arch, outfile });
+    else copyFileSync(options.executables[arch], outfile);
+    say(outfile);
+  }
+  const image = buildImage({ to: join(work, 'image'), executables });
   archive(join(work, 'image'), name('image.oci.tar'), []);
   say(name('image.oci.tar'));
   await buildPackages(to);
@@ -89,7 +87,7 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   copyFileSync(join(work, 'image/sbom.spdx.json'), name('sbom.spdx.json'));
   const files = readdirSync(to)
     .sort()
-    .map((file) => ({ name: file, sha256: sha256(readFileSync(join(to, file))) }));
+    .map((file) => ({ name: file, sha256: hash('sha256', readFileSync(join(to, file))) }));
   writeFileSync(join(to, 'SHA256SUMS'), files.map((file) => `${file.sha256}  ${file.name}\n`).join(''));
   if (signing !== undefined) signRelease(to, work, files, image.digest, signing);
   return readdirSync(to).sort();
@@ -166,11 +164,8 @@ function signRelease(
       })),
     ],
     materials: [
-      { name: 'package-lock.json', sha256: sha256(readFileSync(join(ROOT, 'package-lock.json'))) },
-      ...basePins().packages.map((pin) => ({
-        name: `pkg:deb/debian/${pin.name}@${encodeURIComponent(pin.version)}?arch=${pin.architecture}`,
-        sha256: pin.sha256,
-      })),
+      { name: 'package-lock.json', sha256: hash('sha256', readFileSync(join(ROOT, 'package-lock.json'))) },
+      ...basePins().packages.map((pin) => ({ name: packageUrl(pin), sha256: pin.sha256 })),
     ],
   });
   const attestation = envelope(key, statement);

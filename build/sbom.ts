@@ -4,12 +4,12 @@
  *
  * npm describes every package of the lock file; the bundler reports which of them are in the executable.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { VERSION } from '../runtime/core/version.ts';
 import { type Arch, readLock } from './base.ts';
 import { bundledModules } from './compile.ts';
-import { basePins, type PinnedPackage, packageAddresses } from './image/debian.ts';
+import { basePins, type PinnedPackage, packageAddresses, packageUrl } from './image/debian.ts';
 import { runTool } from './run-tool.ts';
 
 /** Runtimes of the executables: optional dependencies for npm, but part of each executable. */
@@ -25,14 +25,8 @@ interface SpdxPackage {
 
 interface Spdx {
   readonly packages: readonly SpdxPackage[];
-  readonly relationships: readonly Relationship[];
+  readonly relationships: readonly { readonly spdxElementId: string; readonly relatedSpdxElement: string }[];
   readonly [field: string]: unknown;
-}
-
-interface Relationship {
-  readonly spdxElementId: string;
-  readonly relatedSpdxElement: string;
-  readonly relationshipType: string;
 }
 
 /**
@@ -63,7 +57,7 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
   const placed = new Set([PROGRAM, ...between.map(({ spdxElementId }) => spdxElementId)]);
   // The package that depends on it may not be shipped, so the program contains it directly.
   const unplaced = fromNpm.filter(({ SPDXID }) => !placed.has(SPDXID));
-  const relationships: readonly Relationship[] = [
+  const relationships = [
     ...between,
     ...[...unplaced, ...base, ...files].map(({ SPDXID }) => ({
       spdxElementId: PROGRAM,
@@ -137,7 +131,7 @@ function basePackage(pin: PinnedPackage, snapshot: string): SpdxPackage {
       {
         referenceCategory: 'PACKAGE-MANAGER',
         referenceType: 'purl',
-        referenceLocator: `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${architecture}`,
+        referenceLocator: packageUrl(pin),
       },
     ],
     checksums: [{ algorithm: 'SHA256', checksumValue: sha256 }],
@@ -146,15 +140,14 @@ function basePackage(pin: PinnedPackage, snapshot: string): SpdxPackage {
 
 function executableFile([arch, path]: readonly [string, string]) {
   const bytes = readFileSync(path);
-  const sum = (algorithm: string): string => createHash(algorithm).update(bytes).digest('hex');
   return {
     SPDXID: `SPDXRef-File-pullwright-linux-${arch}`,
     fileName: './usr/bin/pullwright',
     comment: `linux-${arch}`,
     // SPDX requires SHA-1.
     checksums: [
-      { algorithm: 'SHA1', checksumValue: sum('sha1') },
-      { algorithm: 'SHA256', checksumValue: sum('sha256') },
+      { algorithm: 'SHA1', checksumValue: hash('sha1', bytes) },
+      { algorithm: 'SHA256', checksumValue: hash('sha256', bytes) },
     ],
   };
 }

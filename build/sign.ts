@@ -4,9 +4,9 @@
  *
  * Sources: cosign's signature specification (simple signing, storage by tag), DSSE v1, in-toto Statement v1, SLSA provenance v1.
  */
-import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import { PullwrightError } from '../runtime/core/errors.ts';
-import { type Descriptor, ImageLayout } from './image/layout.ts';
+import { ImageLayout, tagged } from './image/layout.ts';
 
 const SIMPLE_SIGNING = 'application/vnd.dev.cosign.simplesigning.v1+json';
 const DSSE = 'application/vnd.dsse.envelope.v1+json';
@@ -125,7 +125,7 @@ export interface ImageToSign {
 /** Writes an OCI layout with the signatures and attestations of an image, under the tags that cosign and nodes read. */
 export function signImage(key: KeyObject, image: ImageToSign, to: string): void {
   const layout = new ImageLayout(to);
-  const tagged = image.digests.flatMap((digest) => {
+  const manifests = image.digests.flatMap((digest) => {
     const payload = Buffer.from(
       JSON.stringify({
         critical: {
@@ -141,18 +141,9 @@ export function signImage(key: KeyObject, image: ImageToSign, to: string): void 
     const attestation = Buffer.from(image.attestation);
     const tag = digest.replace(':', '-');
     return [
-      named(layout.carrier(SIMPLE_SIGNING, payload, signed), `${tag}.sig`),
-      named(layout.carrier(DSSE, attestation, attested), `${tag}.att`),
+      tagged(layout.carrier(SIMPLE_SIGNING, payload, signed), `${tag}.sig`),
+      tagged(layout.carrier(DSSE, attestation, attested), `${tag}.att`),
     ];
   });
-  layout.index(tagged);
-}
-
-function named(descriptor: Descriptor, tag: string): Descriptor {
-  return { ...descriptor, annotations: { 'org.opencontainers.image.ref.name': tag } };
-}
-
-/** SHA-256 of bytes as hexadecimal digits. */
-export function sha256(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex');
+  layout.index(manifests);
 }

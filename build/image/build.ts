@@ -34,31 +34,17 @@ export const LABELS: Readonly<Record<string, string>> = {
 export interface ImageOptions {
   /** Folder of the layout; replaced. */
   readonly to: string;
-  /** Executables by architecture; missing ones are compiled. */
-  readonly executables?: Readonly<Partial<Record<Arch, string>>>;
+  readonly executables: Readonly<Record<Arch, string>>;
 }
 
 /** Builds the layout and returns the descriptor of the index. The same sources give the same digest. */
-export function buildImage(options: ImageOptions): Descriptor {
-  rmSync(options.to, { recursive: true, force: true });
-  const layout = new ImageLayout(options.to);
-  using work = workFolder();
-  const executables = executablesOf(work.path, options.executables ?? {});
+export function buildImage({ to, executables }: ImageOptions): Descriptor {
+  rmSync(to, { recursive: true, force: true });
+  const layout = new ImageLayout(to);
   const images = ARCHS.map((arch) => platformImage(layout, arch, executables[arch]));
   const sbom = billOfMaterials(root, executables);
-  writeFileSync(join(options.to, 'sbom.spdx.json'), sbom);
-  return layout.finish(VERSION, images, LABELS, (index) => [
-    layout.attach(index, 'application/spdx+json', sbom),
-  ]);
-}
-
-function executablesOf(work: string, given: Readonly<Partial<Record<Arch, string>>>): Record<Arch, string> {
-  const path = (arch: Arch): string => {
-    const outfile = join(work, arch, 'pullwright');
-    if (given[arch] === undefined) compile({ root, arch, outfile });
-    return given[arch] ?? outfile;
-  };
-  return { x64: path('x64'), arm64: path('arm64') };
+  writeFileSync(join(to, 'sbom.spdx.json'), sbom);
+  return layout.finish(VERSION, images, LABELS, sbom);
 }
 
 function platformImage(layout: ImageLayout, arch: Arch, executable: string): Descriptor {
@@ -96,6 +82,9 @@ function layerOf(rootfs: string, lay: (rootfs: string) => void): Uint8Array {
 }
 
 if (import.meta.main) {
-  const index = buildImage({ to: join(root, 'dist/image') });
+  using work = workFolder();
+  const executables = { x64: join(work.path, 'x64'), arm64: join(work.path, 'arm64') };
+  for (const arch of ARCHS) compile({ root, arch, outfile: executables[arch] });
+  const index = buildImage({ to: join(root, 'dist/image'), executables });
   process.stdout.write(`dist/image:${VERSION} ${index.digest}\n`);
 }

@@ -5,12 +5,12 @@
  * A mirror keeps only the newest version, so a replaced version is fetched from the archive's snapshot of the day it was pinned.
  * Source: https://snapshot.debian.org.
  */
+import { hash } from 'node:crypto';
 import { existsSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { describeError, PullwrightError } from '../../runtime/core/errors.ts';
 import { cacheFolder } from '../base.ts';
 import { runTool } from '../run-tool.ts';
-import { sha256 } from '../sign.ts';
 
 /** Architectures as Debian names them. */
 export type DebianArch = 'amd64' | 'arm64';
@@ -67,6 +67,11 @@ export function packageSources(): PackageSources {
   return { mirrors: [debianMirror()], cache: join(cacheFolder(), 'image-base') };
 }
 
+/** The package's identity in provenance and bills of materials. */
+export function packageUrl({ name, version, architecture }: PinnedPackage): string {
+  return `pkg:deb/debian/${name}@${encodeURIComponent(version)}?arch=${architecture}`;
+}
+
 /**
  * Returns the URLs of a package: below each mirror, then in the snapshot of the day it was pinned.
  *
@@ -100,13 +105,13 @@ export function packageAddresses(
  */
 export function pinnedPackage(pin: PinnedPackage, snapshot: string, sources: PackageSources): string {
   const kept = join(sources.cache, `${pin.sha256}.deb`);
-  if (existsSync(kept) && sha256(readFileSync(kept)) === pin.sha256) return kept;
+  if (existsSync(kept) && hash('sha256', readFileSync(kept)) === pin.sha256) return kept;
   mkdirSync(sources.cache, { recursive: true });
   using temporary = mkdtempDisposableSync(join(sources.cache, '.fetch-'));
   const work = temporary.path;
   const fetched = join(work, 'package.deb');
   const address = fetchFirst(pin, packageAddresses(pin, snapshot, sources.mirrors), fetched);
-  const found = sha256(readFileSync(fetched));
+  const found = hash('sha256', readFileSync(fetched));
   if (found !== pin.sha256) throw otherBytes(pin, address, found);
   renameSync(fetched, kept);
   return kept;

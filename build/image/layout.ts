@@ -4,7 +4,7 @@
  *
  * Source of the format: OCI Image Format Specification 1.1.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -26,7 +26,7 @@ const LAYER = 'application/vnd.oci.image.layer.v1.tar+gzip';
 const EMPTY = 'application/vnd.oci.empty.v1+json';
 
 /** Creation time of the image, fixed so that builds are reproducible. */
-export const EPOCH = '1970-01-01T00:00:00Z';
+const EPOCH = '1970-01-01T00:00:00Z';
 
 export class ImageLayout {
   readonly #dir: string;
@@ -39,9 +39,9 @@ export class ImageLayout {
 
   /** Stores a blob under its digest. */
   blob(mediaType: string, content: Uint8Array): Descriptor {
-    const hash = createHash('sha256').update(content).digest('hex');
-    writeFileSync(join(this.#dir, 'blobs/sha256', hash), content);
-    return { mediaType, digest: `sha256:${hash}`, size: content.length };
+    const sum = hash('sha256', content);
+    writeFileSync(join(this.#dir, 'blobs/sha256', sum), content);
+    return { mediaType, digest: `sha256:${sum}`, size: content.length };
   }
 
   json(mediaType: string, value: unknown): Descriptor {
@@ -60,7 +60,7 @@ export class ImageLayout {
     config: Readonly<Record<string, unknown>>,
   ): Descriptor {
     const described = layers.map((tar) => this.blob(LAYER, gzipSync(tar, { level: 6 })));
-    const diffs = layers.map((tar) => `sha256:${createHash('sha256').update(tar).digest('hex')}`);
+    const diffs = layers.map((tar) => `sha256:${hash('sha256', tar)}`);
     const configBlob = this.json(CONFIG, {
       created: EPOCH,
       architecture,
@@ -74,8 +74,8 @@ export class ImageLayout {
     };
   }
 
-  /** Stores a document about `subject`, such as its bill of materials. */
-  attach(subject: Descriptor, artifactType: string, content: Uint8Array): Descriptor {
+  /** Stores a document about `subject`. */
+  #attach(subject: Descriptor, artifactType: string, content: Uint8Array): Descriptor {
     const { mediaType, digest, size } = subject;
     const config = this.blob(EMPTY, Buffer.from('{}'));
     const layers = [this.blob(artifactType, content)];
@@ -83,16 +83,11 @@ export class ImageLayout {
     return { ...this.#manifest({ artifactType, config, layers, subject: subjectRef }), artifactType };
   }
 
-  /** Writes the multi-platform index under `tag`, and its attached documents. Call it last. */
-  finish(
-    tag: string,
-    images: readonly Descriptor[],
-    annotations: Readonly<Record<string, string>>,
-    attach: (index: Descriptor) => readonly Descriptor[],
-  ): Descriptor {
+  /** Writes the multi-platform index under `tag`, with its bill of materials. Call it last. */
+  finish(tag: string, images: readonly Descriptor[], annotations: object, sbom?: Uint8Array): Descriptor {
     const index = this.json(INDEX, { schemaVersion: 2, mediaType: INDEX, manifests: images, annotations });
-    const tagged = { ...index, annotations: { 'org.opencontainers.image.ref.name': tag } };
-    this.index([tagged, ...attach(index)]);
+    const attached = sbom === undefined ? [] : [this.#attach(index, 'application/spdx+json', sbom)];
+    this.index([tagged(index, tag), ...attached]);
     return index;
   }
 
@@ -119,4 +114,9 @@ export class ImageLayout {
       JSON.stringify({ schemaVersion: 2, mediaType: INDEX, manifests }),
     );
   }
+}
+
+/** A descriptor under the name of a tag. */
+export function tagged(descriptor: Descriptor, tag: string): Descriptor {
+  return { ...descriptor, annotations: { 'org.opencontainers.image.ref.name': tag } };
 }

@@ -109,7 +109,7 @@ for (const [what, pem] of [
 test('an image: index and platforms are signed where cosign and nodes look, for the name that nodes pull', async () => {
   const image = new ImageLayout(join(work, 'image'));
   const platforms = ['amd64', 'arm64'].map((arch) => image.image(arch, [Buffer.alloc(1024)], { User: '1' }));
-  const index = image.finish('1.0.0', platforms, {}, () => []);
+  const index = image.finish('1.0.0', platforms, {});
   const digests = [index, ...platforms].map(({ digest }) => digest);
   const attestation = envelope(key, STATEMENT);
   const repository = 'registry.example.com/pullwright/pullwright';

@@ -138,6 +138,6 @@ export function waiterImage(folder: string, waiter: string, mark: string): strin
   rmSync(root, { recursive: true });
   const image = new ImageLayout(layout);
   const architecture = process.arch === 'arm64' ? 'arm64' : 'amd64';
-  image.finish(mark, [image.image(architecture, [tar], { Entrypoint: ['/waiter'] })], {}, () => []);
+  image.finish(mark, [image.image(architecture, [tar], { Entrypoint: ['/waiter'] })], {});
   return `${layout}:${mark}`;
 }
