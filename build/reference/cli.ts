@@ -6,19 +6,17 @@ import { VERSION } from '../../runtime/core/version.ts';
 import { OUTCOMES } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { codeSpan, table } from './markdown.ts';
 
-/** Input of the reference for one command. */
-export interface CommandPage {
-  readonly spec: CommandSpec;
-  readonly permissions: Permissions;
-}
-
 /** Every command, sorted by name. */
-export async function commandPages(): Promise<readonly CommandPage[]> {
-  const commands = await Promise.all(Object.values(COMMANDS).map((entry): Promise<Command> => entry.load()));
+export function commandPages() {
   return Promise.all(
-    commands.map(async (command) => ({ spec: await command.spec(), permissions: command.permissions })),
+    Object.values(COMMANDS).map(async (entry) => {
+      const command: Command = await entry.load();
+      return { spec: await command.spec(), permissions: command.permissions };
+    }),
   );
 }
+
+type CommandPages = readonly { readonly spec: CommandSpec; readonly permissions: Permissions }[];
 
 /**
  * Returns Markdown with the help and the permissions of each command.
@@ -33,7 +31,7 @@ export async function commandPages(): Promise<readonly CommandPage[]> {
  * assert.match(markdownReference([{ spec, permissions }]), /^## demo\n\n```text\nShows it\.\n\nUsage: pullwright demo$/m);
  * ```
  */
-export function markdownReference(pages: readonly CommandPage[]): string {
+export function markdownReference(pages: CommandPages): string {
   return [
     '# Command line',
     '',
@@ -85,7 +83,7 @@ function prose(text: string): string {
 }
 
 /** Returns the page `pullwright.1`, in the macros of man(7). */
-export function manPage(pages: readonly CommandPage[]): string {
+export function manPage(pages: CommandPages): string {
   return [
     `.TH PULLWRIGHT 1 "" "pullwright ${VERSION}" "User Commands"`,
     '.SH NAME',

@@ -1,15 +1,12 @@
 /** Fields of a schema as table rows, for custom resources and the fleet file. */
+import type { z } from 'zod';
 import { codeSpan, prose, table } from './markdown.ts';
 
+type Keywords = 'description' | 'default' | 'enum' | 'const' | 'format' | 'required';
+
 /** The keywords of JSON Schema that a row shows. */
-interface Schema {
-  readonly description?: string;
-  readonly default?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly const?: unknown;
+interface Schema extends Pick<z.core.JSONSchema.BaseSchema, Keywords> {
   readonly type?: string | readonly string[];
-  readonly format?: string;
-  readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly additionalProperties?: Schema | boolean;
   readonly items?: Schema;

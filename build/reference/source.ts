@@ -57,14 +57,9 @@ function collect(value: unknown, nodes: AnyNode[], parent?: AnyNode): void {
     if (node.type === 'FunctionDeclaration') returned.set(node, []);
     if (node.type === 'CallExpression' && node.callee.type === 'Identifier')
       calls.set(node.callee.name, [...(calls.get(node.callee.name) ?? []), node]);
-    if (node.type === 'ReturnStatement') returnedAt(node)?.push(node.argument);
+    if (node.type === 'ReturnStatement') returned.get(functionAround(node) ?? node)?.push(node.argument);
     for (const child of Object.values(value)) collect(child, nodes, node);
   }
-}
-
-function returnedAt(node: AnyNode): (AnyNode | null | undefined)[] | undefined {
-  const around = functionAround(node);
-  return around && returned.get(around);
 }
 
 function functionAround(node: AnyNode): AnyNode | undefined {
@@ -102,14 +97,11 @@ function importOf(name: string, program: AnyNode & { readonly type: 'Program' })
   for (const { specifiers, source } of program.body.filter((one) => one.type === 'ImportDeclaration')) {
     const found = specifiers.find(({ local }) => local.name === name);
     if (found?.type !== 'ImportSpecifier' || found.imported.type !== 'Identifier') continue;
-    return exportOf(join(files.get(program) ?? '', '..', String(source.value)), found.imported.name);
+    const { name: exported } = found.imported;
+    const module = modules.get(join(files.get(program) ?? '', '..', String(source.value)));
+    return module && constantsIn(module).find(([own]) => own === exported)?.[1];
   }
   return undefined;
-}
-
-function exportOf(file: string, name: string): AnyNode | undefined {
-  const module = modules.get(file);
-  return module && constantsIn(module).find(([own]) => own === name)?.[1];
 }
 
 /** Name of a module's constant. */
