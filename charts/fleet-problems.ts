@@ -122,14 +122,11 @@ function fieldsOf(schema: unknown): readonly string[] {
 function textOf(issue: z.core.$ZodIssue, value: unknown): string {
   const wanted = wantedOf(issue, value);
   if (value === undefined) return `missing, ${wanted}`;
-  const isOwnText = issue.code === 'custom' || (typeof value === 'object' && !isWrongKind(issue));
+  const isWrongKind = issue.code === 'invalid_type' || issue.code === 'invalid_value';
+  const isOwnText = issue.code === 'custom' || (typeof value === 'object' && !isWrongKind);
   const near =
     issue.code === 'invalid_value' && typeof value === 'string' ? nearValue(value, issue.values) : '';
   return isOwnText ? wanted : `${wanted}, got ${shown(value, issue.path)}${near}`;
-}
-
-function isWrongKind(issue: z.core.$ZodIssue): boolean {
-  return issue.code === 'invalid_type' || issue.code === 'invalid_value';
 }
 
 function wantedOf(issue: z.core.$ZodIssue, value: unknown): string {

@@ -14,8 +14,6 @@ import {
   podMonitor,
   READ,
   serviceAccount,
-  type Volume,
-  type VolumeMount,
 } from '../../runtime/core/kubernetes/objects.ts';
 import { defined } from '../../runtime/core/record.ts';
 import type { CredentialProviderInput } from '../../runtime/credential-provider/options.ts';
@@ -76,6 +74,8 @@ interface HostFolder {
   readonly path: string;
   readonly type: 'Directory' | 'DirectoryOrCreate';
   readonly readOnly?: true;
+  /** @default the path below `/host` */
+  readonly mountPath?: string;
 }
 
 const FOLDERS: readonly HostFolder[] = [
@@ -87,24 +87,13 @@ const FOLDERS: readonly HostFolder[] = [
   { name: 'kubelet', path: '/var/lib/kubelet', type: 'Directory', readOnly: true },
 ];
 
-/** Folder of CRI-O's auth files; the installer removes stale ones. */
-function authFolder({ provider }: InstallerOptions): HostFolder {
-  return { name: 'auth-files', path: provider?.authDir ?? '/etc/crio/auth', type: 'DirectoryOrCreate' };
-}
-
 function workload(options: InstallerOptions, metadata: KubeObject['metadata']): KubeObject {
-  const folders = [...FOLDERS, authFolder(options)];
-  const volumes: readonly Volume[] = [
-    ...folders.map(({ name, path, type }) => ({ name, hostPath: { path, type } })),
-    { name: 'dbus', hostPath: { path: '/var/run/dbus', type: 'Directory' } },
-  ];
-  const volumeMounts: readonly VolumeMount[] = [
-    ...folders.map(({ name, path, readOnly }) => ({
-      name,
-      mountPath: `/host${path}`,
-      ...defined({ readOnly }),
-    })),
-    { name: 'dbus', mountPath: '/var/run/dbus' },
+  const authDir = options.provider?.authDir ?? '/etc/crio/auth';
+  const folders: readonly HostFolder[] = [
+    ...FOLDERS,
+    // CRI-O's auth files; the installer removes stale ones.
+    { name: 'auth-files', path: authDir, type: 'DirectoryOrCreate' },
+    { name: 'dbus', path: '/var/run/dbus', type: 'Directory', mountPath: '/var/run/dbus' },
   ];
   return daemonSet({
     metadata,
@@ -123,14 +112,14 @@ function workload(options: InstallerOptions, metadata: KubeObject['metadata']): 
         tolerations: [{ operator: 'Exists' }],
         nodeSelector: options.nodeSelector ?? { 'kubernetes.io/os': 'linux' },
         terminationGracePeriodSeconds: 60,
-        containers: [container(options, volumeMounts)],
-        volumes,
+        containers: [container(options, folders)],
+        volumes: folders.map(({ name, path, type }) => ({ name, hostPath: { path, type } })),
       },
     },
   });
 }
 
-function container(options: InstallerOptions, volumeMounts: readonly VolumeMount[]): Container {
+function container(options: InstallerOptions, folders: readonly HostFolder[]): Container {
   const isOpen = options.metrics === true;
   // Host network: without `host`, the kubelet probes the node's address.
   const httpGet = { path: '/readyz', port: HEALTH_PORT, ...(isOpen ? {} : { host: '127.0.0.1' }) };
@@ -162,6 +151,10 @@ function container(options: InstallerOptions, volumeMounts: readonly VolumeMount
     resources: { requests: { memory: '45Mi', cpu: '5m' } },
     // No liveness probe: the process exits by itself when its loop hangs.
     readinessProbe: { httpGet, periodSeconds: 10, failureThreshold: 1 },
-    volumeMounts,
+    volumeMounts: folders.map(({ name, path, mountPath = `/host${path}`, readOnly }) => ({
+      name,
+      mountPath,
+      ...defined({ readOnly }),
+    })),
   };
 }

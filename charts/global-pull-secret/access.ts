@@ -21,26 +21,22 @@ import {
   POLICY_NAME,
 } from '../../runtime/global-pull-secret/daemon-set.ts';
 import { type AgentOptions, booksTurns } from '../../runtime/global-pull-secret/options.ts';
-import { type Access, type Delivery, statusRules } from '../shared/system.ts';
+import { type Access, type Delivery, type HostedPlace, statusRules } from '../shared/system.ts';
 
 const MACHINES = may(READ, 'cluster.x-k8s.io', ['machines']);
 /** RBAC cannot grant the labels of a Machine separately. */
 const LABEL_MACHINES: PolicyRule = { ...MACHINES, verbs: [...READ, 'patch'] };
+const PLATFORM_SECRET = secretsByName([NAMES.platform], READ);
 const STATUS_NAMES = [NAMES.additional, NAMES.original].map((name) => pullStatusName('Secret', name));
 const POLICIES = [POLICY_NAME, `${POLICY_NAME}-deny`, AGENT_POLICY_NAME];
 
-/** Access in the cluster with the nodes. @param input `platformNamespace`: of the platform's pull secret, if in this cluster */
-export function hostedAccess(input: {
-  readonly delivery: Delivery;
-  readonly agent: AgentOptions;
-  readonly platformNamespace?: string;
-}): readonly Access[] {
-  const objects = input.delivery === 'reconciler' ? ownedAccess(input.agent) : OBSERVED;
+/** Access in the cluster with the nodes. @param platform to the platform's pull secret, if in this cluster */
+export function hostedAccess(
+  delivery: Delivery,
+  agent: AgentOptions,
+  platform: readonly Access[] = [],
+): readonly Access[] {
   const [applied, status] = statusRules(STATUS_NAMES);
-  // A stand-alone cluster has the management role too: many serve Machines, and the reconciler watches every served kind.
-  const { platformNamespace: namespace } = input;
-  const platform =
-    namespace === undefined ? [] : [controlPlaneSecrets(namespace), { namespace, rules: [MACHINES] }];
   return [
     {
       rules: [
@@ -66,20 +62,21 @@ export function hostedAccess(input: {
       ],
     },
     ...platform,
-    ...objects,
+    ...(delivery === 'reconciler' ? ownedAccess(agent) : agentAccess(named)),
   ];
 }
 
+/** A stand-alone cluster has the management role too: many serve Machines, and the reconciler watches every served kind. */
+export const PLATFORM_ACCESS: readonly Access[] = [
+  { namespace: NAMES.configNamespace, rules: [PLATFORM_SECRET, MACHINES] },
+];
+
 /** Access in the management cluster: for one hosted cluster, or without namespaces for all of them (discovery). */
-export function managementAccess(
-  hostedClusterNamespace?: string,
-  controlPlaneNamespace?: string,
-): readonly Access[] {
+export function managementAccess({ hostedCluster, controlPlaneNamespace }: HostedPlace): readonly Access[] {
   return [
-    controlPlaneSecrets(controlPlaneNamespace),
     {
       namespace: controlPlaneNamespace,
-      rules: [LABEL_MACHINES],
+      rules: [PLATFORM_SECRET, LABEL_MACHINES],
       bounds: [
         onlyLabel({
           name: 'machines',
@@ -90,16 +87,11 @@ export function managementAccess(
       ],
     },
     {
-      namespace: hostedClusterNamespace,
+      namespace: hostedCluster?.namespace,
       // Problems of the platform's pull secret are reported as Events on the HostedCluster.
       rules: [may(READ, 'hypershift.openshift.io', ['nodepools', 'hostedclusters']), EVENTS],
     },
   ];
-}
-
-/** Access to the platform's pull secret. */
-function controlPlaneSecrets(namespace: string | undefined): Access {
-  return { namespace, rules: [secretsByName([NAMES.platform], READ)] };
 }
 
 function named(apiGroup: string, resource: string, resourceNames: readonly string[]): PolicyRule {
@@ -108,7 +100,7 @@ function named(apiGroup: string, resource: string, resourceNames: readonly strin
 
 const POLICY_KINDS = ['validatingadmissionpolicies', 'validatingadmissionpolicybindings'];
 
-/** Access to the objects around the agent. */
+/** Access to the objects around the agent; with `delivery: gitops` read-only, to report missing ones. */
 function agentAccess(rule: typeof named): readonly Access[] {
   const own = (group: string, ...resources: readonly string[]): readonly PolicyRule[] =>
     resources.map((resource) => rule(group, resource, [NAMES.syncer]));
@@ -126,9 +118,6 @@ function agentAccess(rule: typeof named): readonly Access[] {
     { rules: [named('apiextensions.k8s.io', 'customresourcedefinitions', [PULL_STATUS_CRD_NAME])] },
   ];
 }
-
-/** `delivery: gitops`: read-only, to report missing objects. */
-const OBSERVED: readonly Access[] = agentAccess(named);
 
 /**
  * `delivery: reconciler`: write access to the agent's objects, except policies and CRDs, which git or an administrator

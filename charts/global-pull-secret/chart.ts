@@ -27,7 +27,7 @@ import {
   configNamespace,
   type Delivery,
 } from '../shared/system.ts';
-import { hostedAccess, managementAccess } from './access.ts';
+import { hostedAccess, managementAccess, PLATFORM_ACCESS } from './access.ts';
 
 const ADDITIONAL = { namespace: NAMES.namespace, name: NAMES.additional };
 
@@ -71,16 +71,11 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
   objects: (config, cluster) =>
     cluster.kind === 'management' ? [] : globalPullSecretObjects(config, cluster),
   files: (config) => (config.source === undefined ? [] : sourceFiles(ADDITIONAL, config.source)),
-  hostedAccess: (config, cluster) =>
-    hostedAccess({ delivery: 'reconciler', agent: agentAtRunTime(config, cluster) }),
+  hostedAccess: (config, cluster) => hostedAccess('reconciler', agentAtRunTime(config, cluster)),
   alerts: ALERTS,
   reconciler: (config, cluster) => ({
     options: reconcilerOptions(config, cluster, deliveryOf(cluster)),
-    access: hostedAccess({
-      delivery: deliveryOf(cluster),
-      agent: agentAtRunTime(config, cluster),
-      platformNamespace: NAMES.configNamespace,
-    }),
+    access: hostedAccess(deliveryOf(cluster), agentAtRunTime(config, cluster), PLATFORM_ACCESS),
   }),
   managementReconciler: (management, hosted, own) => ({
     options: {
@@ -90,10 +85,8 @@ export const globalPullSecretSystem: ChartSystem<GlobalPullSecretInput, GlobalPu
       ),
     },
     access: management.discovery
-      ? managementAccess()
-      : hosted.flatMap(({ cluster: { hostedCluster, controlPlaneNamespace } }) =>
-          managementAccess(hostedCluster.namespace, controlPlaneNamespace),
-        ),
+      ? managementAccess({})
+      : hosted.flatMap(({ cluster }) => managementAccess(cluster)),
   }),
 };
 

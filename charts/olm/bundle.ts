@@ -173,21 +173,19 @@ export function renderBundle(fleet: Fleet, replaces?: string): ManifestTree {
   const cluster = clusterOf(fleet);
   const { namespace } = cluster.context;
   const { objects } = renderCluster(fleet, cluster);
-  const { permissions, clusterPermissions, covered } = accountRights(objects, namespace);
+  const { covered, ...rights } = accountRights(objects, namespace);
   const definitions = objects.filter(({ kind }) => kind === 'CustomResourceDefinition');
   const deployments = objects.filter(({ kind }) => kind === 'Deployment');
-  const isOwn = ({ kind, metadata }: KubeObject): boolean =>
-    metadata.namespace === namespace && TAKEN.has(kind);
-  const inside = new Set([...definitions, ...deployments, ...covered, ...objects.filter(isOwn)]);
+  const own = objects.filter(({ kind, metadata }) => metadata.namespace === namespace && TAKEN.has(kind));
+  const inside = new Set([...definitions, ...deployments, ...covered, ...own]);
   const beside = objects.filter((object) => !inside.has(object));
-  const rights = { permissions, clusterPermissions };
   const service = serviceVersion(cluster, definitions, deployments, rights, replaces);
   const files = new Map([
     [`manifests/${PACKAGE}.clusterserviceversion.yaml`, yamlOf(service)],
     ...definitions.map(
       (object) => [`manifests/${pathPart('name', object.metadata.name)}.crd.yaml`, yamlOf(object)] as const,
     ),
-    ...objects.filter(isOwn).map((object) => [fileOf(object), yamlOf(withoutNamespace(object))] as const),
+    ...own.map((object) => [fileOf(object), yamlOf(withoutNamespace(object))] as const),
     ['metadata/annotations.yaml', yamlOf({ annotations: ANNOTATIONS })],
     ['bundle.Dockerfile', dockerfile()],
     ...renderTree(beside, { folder: 'beside' }),

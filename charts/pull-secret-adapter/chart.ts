@@ -302,13 +302,7 @@ function programObjects(input: Installation, program: Program): readonly KubeObj
     ...(file === undefined
       ? []
       : [configMap({ ...common, name: file.config }, { [basename(file.path)]: file.text })]),
-    deployment({
-      metadata,
-      selector,
-      replicas,
-      pod: pod(input, program),
-      ...(podAnnotations && { podAnnotations }),
-    }),
+    deployment({ metadata, selector, replicas, pod: pod(input, program), podAnnotations }),
     ...(replicas > 1 ? [podDisruptionBudget(metadata, selector)] : []),
     networkPolicy({
       metadata,

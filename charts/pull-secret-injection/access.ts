@@ -55,7 +55,7 @@ function podRules(input: InjectionAccessInput): readonly PolicyRule[] {
     // To find ServiceAccounts that enforce mountable secrets.
     may(READ, '', ['serviceaccounts']),
     // Pods only in dry runs, to observe the result of admission. A policy enforces the dry run.
-    ...(triesPods(input.admission) ? [may(['create'], '', ['pods'])] : []),
+    ...(input.admission === 'none' ? [] : [may(['create'], '', ['pods'])]),
   ];
 }
 
@@ -88,11 +88,6 @@ function clusterRules(input: InjectionAccessInput): readonly PolicyRule[] {
         ]
       : []),
   ];
-}
-
-/** Reports whether the account creates pods in dry runs. */
-export function triesPods(admission: InjectionAccessInput['admission']): boolean {
-  return admission !== 'none';
 }
 
 // Rights for our kinds, aggregated to the namespace roles admin, edit and view of Kubernetes.

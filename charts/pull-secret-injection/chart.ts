@@ -19,7 +19,7 @@ import { ObjectGroup } from '../shared/group.ts';
 import type { Alert } from '../shared/monitoring.ts';
 import { RECONCILER } from '../shared/reconciler.ts';
 import type { ChartSystem, ClusterContext, SystemPart } from '../shared/system.ts';
-import { aggregatedRoles, injectionAccess, triesPods } from './access.ts';
+import { aggregatedRoles, injectionAccess } from './access.ts';
 import {
   collisionPolicy,
   consentPolicy,
@@ -158,7 +158,7 @@ function pullSecretInjectionObjects(
     ...collisionPolicy(),
     ...sidecarSetConsentPolicy(),
     ...(account === undefined ? [] : guardPolicy(account, GUARD_NAMED)),
-    ...(account === undefined || !triesPods(admission) ? [] : dryRunPolicy(account)),
+    ...(account === undefined || admission === 'none' ? [] : dryRunPolicy(account)),
     ...(admission === 'webhook' ? webhookObjects(config, cluster) : []),
     ...profiles.map(({ name, spec }) => ({
       ...PROFILE,

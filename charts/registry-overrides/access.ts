@@ -28,21 +28,18 @@ import {
 import { NO_OVERRIDES, OVERRIDES_ENV } from '../../runtime/registry-overrides/overrides.ts';
 import { MAX_VALUE, TARGETS } from '../../runtime/registry-overrides/reconciler/deployments.ts';
 import { CONFIG_MAP, DOCUMENT_KEY } from '../../runtime/registry-overrides/reconciler/reconcile.ts';
-import { type Access } from '../shared/system.ts';
+import type { Access, HostedPlace } from '../shared/system.ts';
 
 const LISTS = ['containers', 'initContainers'];
 const CATALOGS: readonly string[] = ALL_CATALOGS.map(({ name }) => `${name}-catalog`);
 
-/** Scope of one hosted cluster; without namespaces: all hosted clusters of the management cluster. */
-export interface HostedPlace {
-  readonly hostedClusterNamespace?: string;
-  readonly controlPlaneNamespace?: string;
+interface OverridesPlace extends HostedPlace {
   /** Whether the account may read its pull secret, to query registries. @default {false} */
   readonly askRegistries?: boolean | undefined;
 }
 
 /** Access in the management cluster. */
-export function overridesAccess(places: readonly HostedPlace[]): readonly Access[] {
+export function overridesAccess(places: readonly OverridesPlace[]): readonly Access[] {
   return [{ rules: CLUSTER_RULES }, ...places.flatMap(placeAccess)];
 }
 
@@ -170,8 +167,8 @@ const CATALOG_IMAGES: readonly AccountBound[] = [
   },
 ];
 
-function placeAccess(place: HostedPlace): readonly Access[] {
-  const { hostedClusterNamespace, controlPlaneNamespace: namespace, askRegistries = false } = place;
+function placeAccess(place: OverridesPlace): readonly Access[] {
+  const { hostedCluster, controlPlaneNamespace: namespace, askRegistries = false } = place;
   const pullSecret = secretsByName([GLOBAL_PULL_SECRET.platform], ['get']);
   return [
     {
@@ -184,7 +181,7 @@ function placeAccess(place: HostedPlace): readonly Access[] {
       bounds: [DEPLOYMENT_FIELDS, DOCUMENT, ...CATALOG_IMAGES],
     },
     {
-      namespace: hostedClusterNamespace,
+      namespace: hostedCluster?.namespace,
       rules: [
         may(['get', 'create', 'patch', 'delete'], 'pullwright.dev', ['pullstatuses']),
         may(['get', 'patch'], 'pullwright.dev', ['pullstatuses/status']),

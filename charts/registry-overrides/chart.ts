@@ -141,11 +141,7 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
   ],
   alerts: ALERTS,
   managementReconciler(management, hosted, own) {
-    const places = hosted.map(({ cluster, config: { askRegistries } }) => ({
-      askRegistries,
-      hostedClusterNamespace: cluster.hostedCluster.namespace,
-      controlPlaneNamespace: cluster.controlPlaneNamespace,
-    }));
+    const places = hosted.map(({ cluster, config: { askRegistries } }) => ({ ...cluster, askRegistries }));
     const askRegistries = [own, ...places].some((one) => one?.askRegistries === true);
     return {
       options: {

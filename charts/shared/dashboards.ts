@@ -1,6 +1,6 @@
 /** Grafana dashboards, one per system, as ConfigMaps for Grafana's sidecar. */
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
-import { kubernetesObject, labels } from '../../runtime/core/kubernetes/objects.ts';
+import { configMap, labels } from '../../runtime/core/kubernetes/objects.ts';
 
 // Panels of each dashboard: a question and its query.
 
@@ -257,7 +257,7 @@ export function dashboardObjects(namespace: string, systems: readonly string[]):
       labels: { ...labels({ name: 'pullwright-dashboard', component: system }), ...FOUND_BY },
     };
     const text = `${JSON.stringify(dashboard(system, panels), null, 2)}\n`;
-    return [kubernetesObject('ConfigMap', metadata, { data: { [`pullwright-${system}.json`]: text } })];
+    return [configMap(metadata, { [`pullwright-${system}.json`]: text })];
   });
 }
 

@@ -35,6 +35,9 @@ export interface HostedCluster
   readonly controlPlaneNamespace: string;
 }
 
+/** Scope of one hosted cluster in its management cluster; without namespaces: all of them. */
+export type HostedPlace = Partial<Pick<HostedCluster, 'hostedCluster' | 'controlPlaneNamespace'>>;
+
 /** The cluster that objects are rendered for. */
 export interface ClusterContext {
   /** Name in the fleet. */

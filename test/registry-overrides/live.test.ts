@@ -38,8 +38,9 @@ const NAMESPACE = controlPlaneNamespace('prod');
 
 const plane = await controlPlane({ crds: MANAGEMENT_CRDS });
 await makeNamespaces(plane, CLUSTERS, NAMESPACE);
-const access = overridesAccess([{ hostedClusterNamespace: CLUSTERS, controlPlaneNamespace: NAMESPACE }]);
-const user = await plane.user({ name: 'overrides', ...rightsOf([...discovery([NAMESPACE]), ...access]) });
+const place = { hostedCluster: { namespace: CLUSTERS, name: 'prod' }, controlPlaneNamespace: NAMESPACE };
+const rights = rightsOf([...discovery([NAMESPACE]), ...overridesAccess([place])]);
+const user = await plane.user({ name: 'overrides', ...rights });
 const face = new FaultServer(plane, 'prod');
 await face.start('prod');
 await plane.apply(kubeconfigSecret('prod', face.kubeconfig));

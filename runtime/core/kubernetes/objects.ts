@@ -550,7 +550,7 @@ export interface DeploymentInput {
   readonly selector: Readonly<Record<string, string>>;
   readonly replicas: number;
   readonly pod: PodSpec;
-  readonly podAnnotations?: Readonly<Record<string, string>>;
+  readonly podAnnotations?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A Deployment with rolling updates, spread over nodes. */
