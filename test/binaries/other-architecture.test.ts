@@ -36,10 +36,8 @@ else {
 
   test('is in the index, and is for that machine', async () => {
     const layout = join(work, 'layout');
-    buildImage({
-      to: layout,
-      executables: { x64: await executable('x64'), arm64: await executable('arm64') },
-    });
+    const executables = { x64: await executable('x64'), arm64: await executable('arm64') };
+    buildImage({ to: layout, executables });
     const single = `oci:${join(work, 'single')}:one`;
     await ok(['skopeo', '--override-arch', 'arm64', 'copy', '--quiet', `oci:${layout}:${VERSION}`, single]);
     await ok(['umoci', 'unpack', '--image', `${join(work, 'single')}:one`, join(work, 'bundle')]);
