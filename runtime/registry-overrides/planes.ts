@@ -181,11 +181,6 @@ function byStream(image: string, entries: readonly SetEntry[]): PlaneAnswer {
   };
 }
 
-/** Warnings of {@link collectMirrors}: entries without effect or in conflict. */
-export function entryWarnings(objects: readonly KubeObject[]): readonly MirrorProblem[] {
-  return collectMirrors(objects).problems.filter(({ severity }) => severity === 'warning');
-}
-
 // The rules of a cluster's nodes: what the operator renders from its objects, or the file that they keep when it refuses them.
 //
 // Source of the rule: the Machine Config Operator (render.ts). The file in force is read from the MachineConfigs

@@ -29,9 +29,8 @@ import {
   disruptionOf,
   renderNodeFiles,
 } from '../../registry-overrides/machine-config/render.ts';
-import type { MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
+import { collectMirrors, type MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
 import {
-  entryWarnings,
   MACHINE_CONFIG,
   type NodeMirrors,
   type Plane,
@@ -305,7 +304,9 @@ export function mirrorReports(
   const groups = Map.groupBy(resolve(image, planes), ({ resolution }) =>
     JSON.stringify(resolution.candidates.map(({ reference }) => reference)),
   );
-  const warnings = entryWarnings(cluster.objects);
+  const { problems } = collectMirrors(cluster.objects);
+  // Entries without effect or in conflict.
+  const warnings = problems.filter(({ severity }) => severity === 'warning');
   return [...groups.values()].flatMap((group): MirrorReport[] => {
     const [first] = group;
     if (first === undefined) return [];

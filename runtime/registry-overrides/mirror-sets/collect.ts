@@ -20,7 +20,7 @@ import { recordOf, textOf } from '../../core/record.ts';
 export interface MergedOrder {
   /** Without a trailing source, which the runtime tries last anyway. */
   readonly order: readonly string[];
-  readonly conflict?: readonly [string, string];
+  readonly conflict: readonly [string, string] | undefined;
 }
 
 /**
@@ -31,8 +31,7 @@ export interface MergedOrder {
 export function mergeOrders(source: string, lists: readonly (readonly string[])[]): MergedOrder {
   const counting = lists.filter((list) => list.some((mirror) => mirror !== source));
   const { order, conflict } = sorted(graphOf(source, counting));
-  const mirrors = order.at(-1) === source ? order.slice(0, -1) : order;
-  return conflict === undefined ? { order: mirrors } : { order: mirrors, conflict };
+  return { order: order.at(-1) === source ? order.slice(0, -1) : order, conflict };
 }
 
 interface Node {
@@ -80,7 +79,7 @@ function sorted(graph: Graph): MergedOrder {
     used.add(name);
     queue.push(...released(graph, name, used));
   }
-  return conflict === undefined ? { order: queue } : { order: queue, conflict };
+  return { order: queue, conflict };
 }
 
 /** A remaining predecessor of `name`, which breaks a cycle; a mirror that is listed twice does not conflict. */

@@ -210,7 +210,8 @@ export function planCatalogs(
   if (catalogs.some(({ name }) => chosen.images[name] === undefined)) return { ...kept, needs, verdicts };
   const placing = { reader, mode, chosen, lookup };
   const brought = isGuest ? guestObjects(placing, off ? [] : catalogs) : managementObjects(placing, catalogs);
-  return { ...NO_CATALOGS, needs, ...brought, verdicts: [...verdicts, ...brought.verdicts] };
+  const apply = brought.apply.map((one) => ({ ...one, forceOwnership: mode === 'own' }));
+  return { ...NO_CATALOGS, needs, apply, verdicts: [...verdicts, ...brought.verdicts] };
 }
 
 type Brought = Pick<CatalogPlan, 'apply' | 'verdicts'>;
@@ -238,7 +239,7 @@ function keptObjects(reader: Reader): readonly Ref[] {
 }
 
 function managementObjects(placing: Placing, catalogs: readonly Catalog[]): Brought {
-  const { reader, mode, chosen } = placing;
+  const { reader, chosen } = placing;
   const { apiVersion, kind } = STREAM;
   const streamed = !chosen.annotated && reader.serves({ role: 'management', apiVersion, kind });
   const namespace = reader.scope.controlPlaneNamespace;
@@ -246,11 +247,7 @@ function managementObjects(placing: Placing, catalogs: readonly Catalog[]): Brou
   const apply: Apply[] = [];
   const verdicts: EntryStatus[] = [];
   if (streamed && isOurs(placing, `ImageStream/${CATALOG_STREAM}`, stream, verdicts))
-    apply.push({
-      role: 'management',
-      object: catalogImageStream(namespace, chosen.images),
-      forceOwnership: mode === 'own',
-    });
+    apply.push({ role: 'management', object: catalogImageStream(namespace, chosen.images) });
   for (const catalog of catalogs) {
     const ref = deploymentRef(reader, `${catalog.name}-catalog`);
     const deployment = reader.get(ref);
@@ -258,11 +255,7 @@ function managementObjects(placing: Placing, catalogs: readonly Catalog[]): Brou
     if (!isOurs(placing, `Deployment/${ref.name}`, deployment, verdicts)) continue;
     const part = { ...ref, uid: deployment.metadata.uid };
     const image = streamed ? undefined : pinned(placing, catalog.name);
-    apply.push({
-      part,
-      fields: catalogFields(deployment, catalog.name, image),
-      forceOwnership: mode === 'own',
-    });
+    apply.push({ part, fields: catalogFields(deployment, catalog.name, image) });
     if (image !== undefined && !hasImage(deployment, image)) verdicts.push(notInPlace(ref.name, image));
   }
   return { apply, verdicts };
@@ -305,14 +298,14 @@ function catalogFields(
 
 /** With guest placement: CatalogSources in the hosted cluster. */
 function guestObjects(placing: Placing, catalogs: readonly Catalog[]): Brought {
-  const { reader, mode, chosen } = placing;
+  const { reader, chosen } = placing;
   const verdicts: EntryStatus[] = [];
   const apply = catalogs.flatMap((catalog): Apply[] => {
     const image = chosen.images[catalog.name] ?? '';
     if (!reader.serves(CATALOG_SOURCES)) return [];
     const present = reader.get({ ...CATALOG_SOURCES, name: catalog.name });
     if (!isOurs(placing, `CatalogSource/${catalog.name}`, present, verdicts)) return [];
-    return [{ role: 'hosted', object: catalogSource(catalog, image), forceOwnership: mode === 'own' }];
+    return [{ role: 'hosted', object: catalogSource(catalog, image) }];
   });
   return { apply, verdicts };
 }
