@@ -2,6 +2,7 @@
  * Log lines: a constant message with fields, in JSON or logfmt, one line each. A `Redacted` value is logged as `[redacted]` at
  * any depth, and user info is removed from registries and URLs. Neither can be disabled.
  */
+import type { PullwrightError } from './errors.ts';
 import { printable, withoutUserInfo } from './text.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -26,6 +27,11 @@ export interface LoggerOptions {
   /** Called for every line: the level can change at run time. @default {() => 'info'} */
   readonly level?: () => LogLevel;
   readonly now?: () => Date;
+}
+
+/** The fields of an error. */
+export function problemFields({ code, message: problem, hint }: PullwrightError): Fields {
+  return { code, problem, hint };
 }
 
 /** Creates a logger that drops lines below the current level. */

@@ -25,6 +25,7 @@ import {
   isOurs,
   problemOf,
   type Removal,
+  refText,
 } from './changes.ts';
 import { type Cluster, REMEMBERED, withoutFight } from './cluster.ts';
 import { type Action, OWNER_LABEL, type ReconcileError, type Ref } from './contract.ts';
@@ -311,14 +312,14 @@ export class RefusedWrites {
   readonly #refused = new Map<string, ReconcileError>();
 
   get(ref: Ref): ReconcileError | undefined {
-    return this.#refused.get(textOf(ref));
+    return this.#refused.get(refText(ref));
   }
 
   /** Records the results of writes. Returns whether a refusal was added or removed. */
   learn(committed: readonly Committed[]): boolean {
     let isNew = false;
     for (const done of committed) {
-      const text = textOf(done.ref);
+      const text = refText(done.ref);
       if (done.verb !== 'failed') isNew = this.#refused.delete(text) || isNew;
       // Compare codes: a message with a number, such as that of a quota, would be new each time.
       else if (isLasting(done.problem) && this.#refused.get(text)?.code !== done.problem.code) {
@@ -328,10 +329,6 @@ export class RefusedWrites {
     }
     return isNew;
   }
-}
-
-function textOf({ role, apiVersion, kind, namespace, name }: Ref): string {
-  return `${role} ${apiVersion} ${describeObject({ kind, namespace, name })}`;
 }
 
 /** Rejections that last until a person acts, although they are retried. */

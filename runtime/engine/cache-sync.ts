@@ -1,7 +1,7 @@
 /** The watches of one reconciler in one scope: their sources, whether all are synced, and their errors. */
 import type { PullwrightError } from '../core/errors.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import type { Logger } from '../core/logger.ts';
+import { type Logger, problemFields } from '../core/logger.ts';
 import { isApiError } from '../kube/api-error.ts';
 import type { ClusterCache, Source } from './cache.ts';
 import type { Clusters } from './cluster.ts';
@@ -171,8 +171,7 @@ export class CacheSync {
       role: read.role,
       ...(name === undefined ? {} : { resource: namespace === undefined ? name : `${namespace}/${name}` }),
     };
-    if (error !== undefined)
-      log.warn('cannot watch', { ...fields, code: error.code, problem: error.message, hint: error.hint });
+    if (error !== undefined) log.warn('cannot watch', { ...fields, ...problemFields(error) });
     else if (is === 'missing')
       log[read.optional === true ? 'info' : 'warn']('kind is not served by the API server', fields);
     else log.debug('watching', fields);

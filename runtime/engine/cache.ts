@@ -160,7 +160,8 @@ export class CachedSource implements Source, InformerSink {
     this.drop(object);
     const { uid } = object.metadata;
     if (uid !== undefined) remember(this.#deletedUids, uid, true, REMEMBERED_DELETIONS);
-    this.#shared.release(object, !this.#narrowed);
+    const { labelSelector, fieldSelector } = this.selection;
+    this.#shared.release(object, labelSelector === undefined && fieldSelector === undefined);
   }
 
   drop(object: KubeObject): void {
@@ -230,10 +231,6 @@ export class CachedSource implements Source, InformerSink {
     const kept = this.#kept(object);
     this.#objects.set(idOf(object), kept);
     return kept;
-  }
-
-  get #narrowed(): boolean {
-    return this.selection.labelSelector !== undefined || this.selection.fieldSelector !== undefined;
   }
 }
 
@@ -362,7 +359,8 @@ export class ClusterCache {
   #storeNewer(object: KubeObject): boolean {
     const before = this.store.get(objectRef(object));
     if (before?.metadata.uid === object.metadata.uid && before !== undefined) {
-      const isMore = sameVersion(before, object) && isLightened(before) && !isLightened(object);
+      const isSame = before.metadata.resourceVersion === object.metadata.resourceVersion;
+      const isMore = isSame && isLightened(before) && !isLightened(object);
       if (!isMore && !isNewer(object, before)) return false;
     }
     this.store.set(object);
@@ -377,10 +375,6 @@ export class ClusterCache {
 function idOfSelection(selection: Selection): string {
   const { apiVersion, kind, namespace, name, labelSelector, fieldSelector, values } = selection;
   return JSON.stringify([apiVersion, kind, namespace, name, labelSelector, fieldSelector, values]);
-}
-
-function sameVersion(a: KubeObject, b: KubeObject): boolean {
-  return a.metadata.resourceVersion === b.metadata.resourceVersion;
 }
 
 /** Resource versions of one kind are ordered numbers (KEP-5504); otherwise, every different one counts as newer. */

@@ -67,17 +67,17 @@ export function authorText({ reconciler, key }: Author): string {
 /** The writes that turn the cached objects into `result`. Order: applies as listed, then removals. */
 export function changesOf(result: Result, author: Author, stores: Stores): readonly ChangeSet[] {
   const { apply = [], retain = [] } = result;
+  const isAlone = stores.hosted === stores.management;
+  const textOf = (ref: Ref): string => refText(isAlone ? { ...ref, role: 'hosted' } : ref);
   const applies = apply.map((one) =>
     'part' in one ? partChange(one, author, stores) : objectChange(one, author, stores),
   );
-  const kept = retain === 'all' ? undefined : new Set(retain.map((ref) => refText(ref, stores)));
+  const kept = retain === 'all' ? undefined : new Set(retain.map(textOf));
   const pruned =
-    kept === undefined
-      ? []
-      : prunable(author, stores).filter((change) => !kept.has(refText(change.ref, stores)));
-  const seen = new Set(applies.map((change) => refText(change.ref, stores)));
-  const removals = [...explicitRemovals(result, stores), ...pruned].filter((change) => {
-    const text = refText(change.ref, stores);
+    kept === undefined ? [] : prunable(author, stores).filter(({ ref }) => !kept.has(textOf(ref)));
+  const seen = new Set(applies.map(({ ref }) => textOf(ref)));
+  const removals = [...explicitRemovals(result, stores), ...pruned].filter(({ ref }) => {
+    const text = textOf(ref);
     return !seen.has(text) && seen.add(text);
   });
   return [...applies, ...removals];
@@ -211,9 +211,9 @@ export function seenRef(role: Role, object: KubeObject): Ref {
   return { ...refOf(role, object), ...(uid === undefined ? {} : { uid }) };
 }
 
-function refText(ref: Ref, stores: Stores): string {
-  const role = stores.hosted === stores.management ? 'hosted' : ref.role;
-  return `${role} ${ref.apiVersion} ${ref.kind} ${ref.namespace ?? ''} ${ref.name}`;
+/** Identifies an object of a pair of clusters, and sorts objects by role, namespace and kind. */
+export function refText({ role, apiVersion, kind, namespace = '', name }: Ref): string {
+  return `${role} ${namespace} ${kind} ${apiVersion} ${name}`;
 }
 
 /** The key that an object with our label belongs to; undefined when it is of another reconciler or scope. */

@@ -9,7 +9,7 @@ import { PullwrightError } from '../core/errors.ts';
 import { HOSTED_CLUSTER, PLANES } from '../core/kubernetes/hypershift.ts';
 import type { SecretObject } from '../core/kubernetes/object.ts';
 import { pullStatus } from '../core/kubernetes/pull-status.ts';
-import type { Logger } from '../core/logger.ts';
+import { type Logger, problemFields } from '../core/logger.ts';
 import { type Redacted, redact, reveal, sameSecret } from '../core/redacted.ts';
 import { pause } from '../http/client.ts';
 import { asPullwrightError, isApiError } from '../kube/api-error.ts';
@@ -109,10 +109,10 @@ export class HostedReport {
       await this.#put(lease, said);
       [this.#written, this.#problem, this.#rest] = [text, '', LOOK_AGAIN];
     } catch (error) {
-      const { code, message, hint } = asPullwrightError(error);
-      if (message !== this.#problem)
-        log.info('cannot report on hosted clusters', { code, problem: message, hint });
-      [this.#problem, this.#rest] = [message, PAUSE_AFTER_REFUSAL];
+      const problem = asPullwrightError(error);
+      if (problem.message !== this.#problem)
+        log.info('cannot report on hosted clusters', problemFields(problem));
+      [this.#problem, this.#rest] = [problem.message, PAUSE_AFTER_REFUSAL];
     } finally {
       this.#writing = false;
     }
@@ -197,12 +197,7 @@ export class Discovery {
 
   #say({ selection: { kind }, status: { is, error } }: Source): void {
     const { log } = this.#options;
-    if (error !== undefined)
-      log.warn('cannot list hosted clusters', {
-        code: error.code,
-        problem: error.message,
-        hint: error.hint,
-      });
+    if (error !== undefined) log.warn('cannot list hosted clusters', problemFields(error));
     else if (is === 'missing') log.warn('the API server does not serve a kind', { kind });
     else if (this.waitingFor === undefined) log.info('discovering hosted clusters');
   }
@@ -257,16 +252,10 @@ export class Discovery {
   }
 
   #failed(follower: Follower, error: unknown): void {
-    const { scope } = follower;
     const failure = asPullwrightError(error);
-    const { code, message, hint } = failure;
-    if (message !== follower.failure?.message)
-      this.#options.log.warn('cannot connect to hosted cluster', {
-        scope: scope.name,
-        code,
-        problem: message,
-        hint,
-      });
+    const fields = { scope: follower.scope.name, ...problemFields(failure) };
+    if (failure.message !== follower.failure?.message)
+      this.#options.log.warn('cannot connect to hosted cluster', fields);
     follower.failure = failure;
     follower.failures += 1;
   }

@@ -7,7 +7,7 @@ import type { CommandIo, ExitCode } from '../../cli/command.ts';
 import { DAY_MS } from '../../cli/flags.ts';
 import { PullwrightError } from '../../core/errors.ts';
 import type { SecretObject } from '../../core/kubernetes/object.ts';
-import { createLogger, type Logger, lineBuffer } from '../../core/logger.ts';
+import { createLogger, type Logger, lineBuffer, problemFields } from '../../core/logger.ts';
 import { redact } from '../../core/redacted.ts';
 import { VERSION } from '../../core/version.ts';
 import { ClusterCache } from '../../engine/cache.ts';
@@ -330,7 +330,7 @@ async function leadWhenElected(run: LiveRun): Promise<boolean> {
     identity: `${run.instance}_${randomUUID()}`,
     clock: systemClock,
     leaseSeconds: seconds,
-    onError: ({ code, message, hint }) => log.warn('lease not renewed', { code, problem: message, hint }),
+    onError: (error) => log.warn('lease not renewed', problemFields(error)),
   });
   leadership.election = election;
   metrics.leader(leaseName, false);

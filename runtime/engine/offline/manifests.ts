@@ -283,24 +283,19 @@ function withoutNulls(map: Readonly<Record<string, unknown>>): Readonly<Record<s
   return Object.fromEntries(Object.entries(map).filter(([, value]) => value !== null));
 }
 
-function faultOf(value: unknown): string | undefined {
-  if (!isRecord(value)) return 'not a Kubernetes object: expected a map with apiVersion, kind and metadata';
-  const object = value;
+function faultOf(object: unknown): string | undefined {
+  if (!isRecord(object)) return 'not a Kubernetes object: expected a map with apiVersion, kind and metadata';
   if (typeof object['apiVersion'] !== 'string' || object['apiVersion'] === '') return 'has no apiVersion';
   if (typeof object['kind'] !== 'string' || object['kind'] === '') return 'has no kind';
   if (object['kind'].endsWith('List') && Array.isArray(object['items'])) return undefined;
-  const kind = shownKind(object['kind']);
+  // Anything else than a valid kind is not shown, because a misplaced line may put a credential here.
+  const kind = /^[A-Z][A-Za-z]{0,49}$/.test(object['kind']) ? object['kind'] : 'an object';
   const { metadata } = object;
   if (!isRecord(metadata)) return `${kind} has no metadata`;
   const { name } = metadata;
   if (typeof name !== 'string' || name === '') return `${kind} has no metadata.name`;
   const shape = shapeFault(object);
   return shape === undefined ? undefined : `${kind} "${name}": ${shape}`;
-}
-
-/** A valid kind. Anything else is not shown, because a misplaced line may put a credential here. */
-function shownKind(kind: string): string {
-  return /^[A-Z][A-Za-z]{0,49}$/.test(kind) ? kind : 'an object';
 }
 
 // Folders of manifests on disk, or standard input, as object stores.

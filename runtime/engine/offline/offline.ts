@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { PullwrightError } from '../../core/errors.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { applied, withManager } from '../../kube/drift.ts';
-import { type Author, type ChangeSet, changesOf, fieldManager, keyText, refOf } from '../changes.ts';
+import { type Author, type ChangeSet, changesOf, fieldManager, keyText, refOf, refText } from '../changes.ts';
 import {
   type ClusterPair,
   type Lookup,
@@ -250,8 +250,4 @@ export function withoutBookkeeping(object: KubeObject, reconcilers: readonly str
   const { managedFields, ...metadata } = bare.metadata;
   const none = managedFields === undefined || managedFields.length === 0;
   return withoutSyntheticIdentity({ ...bare, metadata: none ? metadata : bare.metadata });
-}
-
-function refText(ref: Ref): string {
-  return `${ref.role} ${ref.namespace ?? ''} ${ref.kind} ${ref.apiVersion} ${ref.name}`;
 }
