@@ -19,10 +19,7 @@ import { type Clock, systemClock } from './clock.ts';
 import { NODE_HOLDS_REMOVAL, type NodeEvent, type NodeState } from './task.ts';
 
 /** Name and uid of the Node, for references. */
-export interface NodeIdentity {
-  readonly name: string;
-  readonly uid: string;
-}
+type NodeIdentity = Readonly<Record<'name' | 'uid', string>>;
 
 /** An Event; `regarding` is the Node unless set. */
 export type Said = Pick<EventInput, 'type' | 'reason' | 'action' | 'note'> &

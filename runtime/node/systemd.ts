@@ -138,14 +138,6 @@ function unreachable(path: string, text: string): PullwrightError {
 // A service as systemd has loaded it, from the properties of org.freedesktop.systemd1: its files in the order in which they
 // apply, its command, its variables, and the command lines of its processes.
 
-/** A command of systemd.service(5). */
-export interface UnitCommand {
-  /** Variables not expanded, without special prefixes of the program; empty when there is no command. */
-  readonly words: readonly string[];
-  /** Whether systemd does not expand variables. */
-  readonly isVerbatim: boolean;
-}
-
 export type LoadedService = Readonly<NonNullable<ReturnType<typeof loadedService>>>;
 
 /** The value of a property, by its name. */
@@ -177,11 +169,16 @@ export function loadedService(ofUnit: unknown, ofService: unknown, processes: un
   };
 }
 
-/** `ExecStartEx` has the flags of the command too; systemd before 243 has `ExecStart` alone. */
-function commandOf(service: Values): UnitCommand {
+/** By systemd.service(5). `ExecStartEx` has the flags of the command too; systemd before 243 has `ExecStart` alone. */
+function commandOf(service: Values) {
   const extended = listOf(listOf(service('ExecStartEx')).at(-1));
   const [, words, flags] = extended.length > 0 ? extended : listOf(listOf(service('ExecStart')).at(-1));
-  return { words: textsIn(words), isVerbatim: textsIn(flags).includes('no-env-expand') };
+  return {
+    /** Variables not expanded, without special prefixes of the program; empty when there is no command. */
+    words: textsIn(words),
+    /** Whether systemd does not expand variables. */
+    isVerbatim: textsIn(flags).includes('no-env-expand'),
+  };
 }
 
 /** Each process is control group, number, and command line. */

@@ -21,10 +21,9 @@ import {
 import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
 import { type Gauge, gauge, type NodeWords, podClient } from '../../node/report.ts';
 import { BookedTurns, type Turns } from '../../node/restart-leases.ts';
-import type { Decision } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
 import { SystemdOverBus } from '../../node/systemd.ts';
-import { NODE_HOLDS_REMOVAL, type NodeState, type Observation, stateConditions } from '../../node/task.ts';
+import { NODE_HOLDS_REMOVAL, type NodeState, stateConditions } from '../../node/task.ts';
 import { Wake } from '../../node/watch.ts';
 import { SecretWatch } from './sources.ts';
 import { type AgentTaskOptions, agentTask } from './task.ts';
@@ -59,11 +58,7 @@ async function openWatch(options: AgentSettings, { env, log }: Daemon, wake: Wak
 
 // Output of `agent --once`: the state, and with `--dry-run` the next step.
 
-interface Preview {
-  readonly state: NodeState;
-  readonly look?: Observation;
-  readonly decision?: Decision;
-}
+type Preview = Partial<ReturnType<typeof NodeEngine.preview>> & { readonly state: NodeState };
 
 const WOULD: Readonly<Record<string, string>> = {
   write: 'write the file',

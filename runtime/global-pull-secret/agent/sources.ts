@@ -192,7 +192,11 @@ export function readSource(path: string): MountedSecret {
   try {
     fd = openSync(path, 'r');
     const { size } = fstatSync(fd);
-    if (size > MAX_BYTES) throw tooLarge(path, size);
+    if (size > MAX_BYTES)
+      throw new PullwrightError(
+        `Cannot read "${path}": it has ${size} bytes, expected at most ${MAX_BYTES}`,
+        { code: 'SourceInvalid' },
+      );
     const bytes = redact(new Uint8Array(readFileSync(fd)));
     return { path, bytes, judged: fileBeside(path, NAMES.judgedKey) };
   } catch (error) {
@@ -210,12 +214,6 @@ function fileBeside(path: string, name: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-function tooLarge(path: string, size: number): PullwrightError {
-  return new PullwrightError(`Cannot read "${path}": it has ${size} bytes, expected at most ${MAX_BYTES}`, {
-    code: 'SourceInvalid',
-  });
 }
 
 // Selects the pull secret in effect and its content: from the watch while it is current, else from the mounts.

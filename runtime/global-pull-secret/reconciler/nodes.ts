@@ -118,14 +118,8 @@ export const NODE_READS: readonly Watch[] = [
   NODE_POOL_READ,
 ];
 
-/** The plan for the nodes. */
-export interface NodesPlan {
-  readonly apply: readonly FieldPatch[];
-  readonly decisions: readonly NodeDecision[];
-  readonly verdicts: readonly EntryStatus[];
-  /** Node states from agent reports; absent when agents do not report. */
-  readonly truth?: NodeTruth;
-}
+/** The plan for the nodes. `truth`: their states from agent reports; undefined when agents do not report. */
+export type NodesPlan = Readonly<ReturnType<typeof planNodes>> & { readonly truth: NodeTruth | undefined };
 
 const LINUX: readonly LabelRequirement[] = [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }];
 
@@ -133,7 +127,7 @@ const LINUX: readonly LabelRequirement[] = [{ key: 'kubernetes.io/os', operator:
 const MACHINE_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 
 /** Decides the label of every node of the scope. */
-export function planNodes(reader: Reader, manager: string, options: GlobalPullSecretOptions): NodesPlan {
+export function planNodes(reader: Reader, manager: string, options: GlobalPullSecretOptions) {
   const machines = machinesOf(reader);
   const standalone = reader.scope.hostedCluster === undefined;
   const requirements = options.nodes ?? (standalone ? LINUX : undefined);

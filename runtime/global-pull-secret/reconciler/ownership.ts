@@ -13,7 +13,7 @@ import {
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { type EntryStatus, PULL_STATUS_CRD_NAME } from '../../core/kubernetes/pull-status.ts';
 import { pullStatusCrd } from '../../core/kubernetes/pull-status-kind.ts';
-import { recordOf, textOf, valueAt } from '../../core/record.ts';
+import { defined, recordOf, textOf, valueAt } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { refOf } from '../../engine/changes.ts';
 import {
@@ -149,11 +149,10 @@ export const REMOVAL_READS: readonly Watch[] = [HOSTED_CLUSTER_READ, { ...CLUSTE
 
 /** Collects the inputs of a removal decision. */
 export function removalContext(reader: Reader, options: RemovalOptions = {}): RemovalContext {
-  const held = heldBefore(reader);
   return {
     release: releaseRepository(hostedClusterOf(reader), reader.get(CLUSTER_VERSION)),
     confirmed: confirmations(reader, CONFIRM_REMOVAL).flatMap(confirmedRemovals),
-    ...(held === undefined ? {} : { held }),
+    held: heldBefore(reader),
     options,
     now: reader.now,
   };
@@ -300,7 +299,7 @@ const NAMESPACES: readonly string[] = [NAMES.namespace, NAMES.configNamespace];
 
 /** Reference to an object of the hosted cluster. */
 function hosted(apiVersion: string, kind: string, name: string, namespace?: string): Ref {
-  return { role: 'hosted', apiVersion, kind, ...(namespace === undefined ? {} : { namespace }), name };
+  return { role: 'hosted', apiVersion, kind, ...defined({ namespace }), name };
 }
 
 /** Reference to a Secret of the system. */

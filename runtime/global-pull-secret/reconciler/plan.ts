@@ -24,7 +24,7 @@ import { compareBytes } from '../../core/go/text.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
-import { recordOf, valueAt } from '../../core/record.ts';
+import { defined, recordOf, valueAt } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { counted, withoutUserInfo } from '../../core/text.ts';
 import type { ReconcileError } from '../../engine/contract.ts';
@@ -232,17 +232,13 @@ function hasRoom(value: Redacted<string>): boolean {
  * with client-side apply, tools that own the object do not remove a key dropped from `stringData`.
  */
 export function pullSecretObject(input: PullSecretInput): SecretObject {
-  const { name, annotations, written } = input;
-  const mark = input.unjudged === true ? UNJUDGED : judgedMarkOf(written.registries);
+  const { name, annotations, written, type = NAMES.secretType, unjudged = false } = input;
+  const mark = unjudged ? UNJUDGED : judgedMarkOf(written.registries);
   return {
     apiVersion: 'v1',
     kind: 'Secret',
-    metadata: {
-      name,
-      namespace: NAMES.namespace,
-      ...(annotations === undefined ? {} : { annotations }),
-    },
-    type: input.type ?? 'kubernetes.io/dockerconfigjson',
+    metadata: { name, namespace: NAMES.namespace, ...defined({ annotations }) },
+    type,
     data: {
       [NAMES.dataKey]: written.value,
       ...(hasRoom(written.value) ? { [NAMES.judgedKey]: toBase64(redact(mark)) } : {}),

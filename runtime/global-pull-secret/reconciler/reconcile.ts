@@ -100,11 +100,7 @@ function reconcile(reader: Reader, options: GlobalPullSecretOptions): Result {
     observed === undefined
       ? truthOf(reader, options, daemonSet, labelled.decisions, sourceOfNodes(plan, secrets))
       : undefined;
-  const nodes = {
-    ...labelled,
-    verdicts: [...labelled.verdicts, ...left],
-    ...(truth === undefined ? {} : { truth }),
-  };
+  const nodes = { ...labelled, verdicts: [...labelled.verdicts, ...left], truth };
   const found = { reader, plan, nodes, secrets, daemonSet, observed };
   const writes = observed === undefined ? ownedWrites(found, options) : NO_WRITES;
   const errors = [...plan.problems, ...writes.errors];
