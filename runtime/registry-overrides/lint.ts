@@ -12,6 +12,7 @@ import {
   type RuleOrigin,
 } from '../core/mirrors/resolve.ts';
 import { schemaFaults, schemaProblem } from './machine-config/admission.ts';
+import { scopesAround } from './machine-config/input.ts';
 import { renderNodeFiles } from './machine-config/render.ts';
 import {
   collectMirrors,
@@ -107,16 +108,9 @@ function reachProblems(rule: MirrorRule, index: MirrorIndex, origin: RuleOrigin)
 /** The rule that would apply without one for `source`. */
 function widerRule(source: string, index: MirrorIndex): MirrorRule | undefined {
   const slash = source.lastIndexOf('/');
-  return slash === -1 ? wildcardOver(source, index) : findRule(index, source.slice(0, slash))?.rule;
-}
-
-function wildcardOver(host: string, index: MirrorIndex): MirrorRule | undefined {
-  const name = host.replace(/:\d+$/, '');
-  for (let dot = name.indexOf('.'); dot !== -1; dot = name.indexOf('.', dot + 1)) {
-    const rule = index.byDomain.get(name.slice(dot));
-    if (rule !== undefined) return rule;
-  }
-  return undefined;
+  if (slash !== -1) return findRule(index, source.slice(0, slash))?.rule;
+  const [, ...wildcards] = scopesAround(source);
+  return wildcards.map((scope) => index.bySource.get(scope)).find((rule) => rule !== undefined);
 }
 
 function mirrorProblems(

@@ -78,10 +78,7 @@ function handDown(
       const rank = sources.get(scope);
       return rank === undefined ? [] : [{ rank, scope }];
     });
-    const first = above.reduce<(typeof above)[number] | undefined>(
-      (best, other) => (best === undefined || other.rank < best.rank ? other : best),
-      undefined,
-    );
+    const [first] = above.toSorted((a, b) => a.rank - b.rank);
     const from = first === undefined ? undefined : drafts.get(first.scope);
     if (first === undefined || from === undefined) continue;
     const rest = draft.scope.slice(first.scope.length);
