@@ -49,27 +49,22 @@ function machinesOf(reader: Reader) {
     reader.scope.hostedCluster === undefined
       ? []
       : reader.list({ ...MACHINE, namespace: reader.scope.controlPlaneNamespace });
-  /** Keys: the node name, and `machine/<name>`. */
-  const byNode = new Map<string, KubeObject>();
-  const claims = new Map<string, readonly string[]>();
-  for (const machine of all) {
-    byNode.set(`machine/${machine.metadata.name}`, machine);
-    const node = textOf(valueAt(machine.status, 'nodeRef.name'));
-    if (node === '') continue;
-    byNode.set(node, machine);
-    claims.set(node, [...(claims.get(node) ?? []), machine.metadata.name]);
-  }
+  const nodeOf = ({ status }: KubeObject): string => textOf(valueAt(status, 'nodeRef.name'));
   /** Nodes claimed by more than one Machine: their pool is ambiguous. */
-  const twice = [...claims].filter(([, names]) => names.length > 1);
-  for (const [node, names] of twice) {
-    byNode.delete(node);
-    for (const name of names) byNode.delete(`machine/${name}`);
-  }
-  return { all, byNode, twice: twice.map(([node, names]) => claimedTwice(node, names)) };
+  const twice = [...Map.groupBy(all, nodeOf)].filter(([node, claims]) => node !== '' && claims.length > 1);
+  const ambiguous = new Set(twice.flatMap(([, claims]) => claims));
+  const clear = all.filter((machine) => !ambiguous.has(machine));
+  return {
+    all,
+    byNode: new Map(clear.map((machine) => [nodeOf(machine), machine])),
+    byName: new Map(clear.map((machine) => [machine.metadata.name, machine])),
+    twice: twice.map(([node, claims]) => claimedTwice(node, claims)),
+  };
 }
 
-function claimedTwice(node: string, names: readonly string[]): EntryStatus {
-  const message = `Machines ${[...names].sort().join(' and ')} both name it, so its NodePool is unknown and its label stays unchanged: delete the stale Machine`;
+function claimedTwice(node: string, machines: readonly KubeObject[]): EntryStatus {
+  const names = machines.map(({ metadata }) => metadata.name).sort();
+  const message = `Machines ${names.join(' and ')} both name it, so its NodePool is unknown and its label stays unchanged: delete the stale Machine`;
   return { subject: nodeSubject(node), verdict: 'Warning', reason: 'MachineAmbiguous', message };
 }
 
@@ -133,7 +128,7 @@ export function planNodes(reader: Reader, manager: string, options: GlobalPullSe
   const requirements = options.nodes ?? (standalone ? LINUX : undefined);
   const nodes = reader.list(NODE).map((node) => {
     const facts = {
-      ...factsOf(reader, node, machines.byNode, manager),
+      ...factsOf(reader, node, machines, manager),
       selected: requirements !== undefined && selects(requirements, node.metadata.labels ?? {}),
       poolless: standalone,
     };
@@ -168,13 +163,11 @@ function machineConfigVerdict(decisions: readonly NodeDecision[]): readonly Entr
 function factsOf(
   reader: Reader,
   node: KubeObject,
-  machines: ReadonlyMap<string, KubeObject>,
+  { byNode, byName }: ReturnType<typeof machinesOf>,
   manager: string,
 ): Omit<NodeFacts, 'selected' | 'poolless'> {
-  const annotation = node.metadata.annotations?.[MACHINE_ANNOTATION];
-  const machine =
-    machines.get(node.metadata.name) ??
-    (typeof annotation === 'string' ? machines.get(`machine/${annotation}`) : undefined);
+  const annotation = textOf(node.metadata.annotations?.[MACHINE_ANNOTATION]);
+  const machine = byNode.get(node.metadata.name) ?? byName.get(annotation);
   const owners = managersOf(node, ['metadata', 'labels', NAMES.nodeLabel]);
   return {
     name: node.metadata.name,
