@@ -196,54 +196,39 @@ export function covers(read: Watch, object: KubeObject, scope: ClusterPair): boo
   return matchesSelectors(read, object);
 }
 
-/** Whether the selectors of `read` select `object`. */
+/** Whether the selectors of `read` select `object`. Of the fields, only what reads use: `metadata.…` and `type`. */
 export function matchesSelectors(
-  read: Pick<Watch, 'labelSelector' | 'fieldSelector'>,
+  { labelSelector, fieldSelector }: Pick<Watch, 'labelSelector' | 'fieldSelector'>,
   object: KubeObject,
 ): boolean {
-  return matchesLabels(read.labelSelector, object) && matchesFields(read.fieldSelector, object);
-}
-
-function matchesLabels(selector: string | undefined, object: KubeObject): boolean {
-  if (selector === undefined) return true;
   const labels = object.metadata.labels ?? {};
-  return terms(selector).every(({ key, value, isNot }) =>
-    value === undefined ? key in labels : (labels[key] === value) !== isNot,
+  return (
+    terms(labelSelector).every(({ key, value, isNot }) =>
+      value === undefined ? key in labels : (labels[key] === value) !== isNot,
+    ) && terms(fieldSelector).every(({ key, value }) => valueAt(object, key) === value)
   );
-}
-
-/** Only what reads use: `metadata.name`, `metadata.namespace` and `type`. */
-function matchesFields(selector: string | undefined, object: KubeObject): boolean {
-  if (selector === undefined) return true;
-  return terms(selector).every(({ key, value }) => valueAt(object, key) === value);
-}
-
-interface Term {
-  readonly key: string;
-  /** Undefined: any. */
-  readonly value: string | undefined;
-  readonly isNot: boolean;
 }
 
 /** The fields of the object itself in `selector`: for metadata alone, the server has matched them and does not send them. */
 export function impliedFields(selector: string | undefined): Readonly<Record<string, string>> {
-  const known = selector === undefined ? [] : terms(selector);
   return Object.fromEntries(
-    known.flatMap(({ key, value }) => (key.includes('.') || value === undefined ? [] : [[key, value]])),
+    terms(selector).flatMap(({ key, value }) =>
+      key.includes('.') || value === undefined ? [] : [[key, value]],
+    ),
   );
 }
 
 /** Parsed selectors of the watches, which are few and used for every object. */
-const knownTerms = new Map<string, readonly Term[]>();
+const knownTerms = new Map<string, ReturnType<typeof readTerms>>();
 
-/** Terms `a=b,c,d!=e`, as reads use them; `c` alone means: exists. */
-function terms(selector: string): readonly Term[] {
+/** Terms `a=b,c,d!=e`, as reads use them; `c` alone means: exists, with any value. */
+function terms(selector = ''): ReturnType<typeof readTerms> {
   const known = knownTerms.get(selector) ?? readTerms(selector);
   knownTerms.set(selector, known);
   return known;
 }
 
-function readTerms(selector: string): readonly Term[] {
+function readTerms(selector: string) {
   return selector
     .split(',')
     .filter((term) => term !== '')
