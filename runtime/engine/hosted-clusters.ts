@@ -67,9 +67,8 @@ export class HostedReport {
     if (!management.mayWrite || follower.told === message) return;
     follower.told = message;
     const { controlPlaneNamespace } = follower.scope;
-    for (const { apiVersion, kind, metadata } of management.cache.store.list(PLANES, controlPlaneNamespace)) {
-      const { namespace = '', name: plane, uid } = metadata;
-      const regarding = { apiVersion, kind, namespace, name: plane, uid };
+    for (const plane of management.cache.store.list(PLANES, controlPlaneNamespace)) {
+      const regarding = { ...objectRef(plane), uid: plane.metadata.uid };
       management.events
         .record({ regarding, type: 'Warning', reason: code, action: 'Connect', note: `${message}. ${hint}` })
         .catch(() => {

@@ -96,13 +96,13 @@ export interface NodeState {
   readonly facts?: Readonly<Record<string, string>>;
 }
 
-const WAITING: Readonly<Record<string, string>> = {
+const WAITING: Readonly<Record<Extract<Step, { do: 'wait' }>['reason'], string>> = {
   Spread: 'The file is written; the restart is waiting for its turn in the window',
   BackOff: 'The last attempt failed; it is retried',
   RateLimit: 'The file is written; too many recent restarts of the unit, so the restart is delayed',
 };
 
-const ACTING: Readonly<Record<string, readonly [string, string]>> = {
+const ACTING: Readonly<Record<Exclude<Step['do'], 'wait' | 'rest'>, readonly [string, string]>> = {
   write: ['Writing', 'The file differs from the desired content'],
   restart: ['Restarting', 'The unit is being restarted'],
   'roll-back': [
@@ -120,9 +120,9 @@ export function stateOf(step: Step, look: Observation): NodeState {
 
 function bareState(step: Step, look: Observation): NodeState {
   if (step.do === 'wait')
-    return { ready: false, reason: step.reason, message: WAITING[step.reason] ?? '', busy: true };
+    return { ready: false, reason: step.reason, message: WAITING[step.reason], busy: true };
   if (step.do !== 'rest') {
-    const [reason, message] = ACTING[step.do] ?? ['Working', ''];
+    const [reason, message] = ACTING[step.do];
     return { ready: false, reason, message, busy: true };
   }
   if (step.reason === 'Settled') return settled(look);

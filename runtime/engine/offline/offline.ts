@@ -5,6 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { PullwrightError } from '../../core/errors.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { oncePer } from '../../core/record.ts';
 import { applied, withManager } from '../../kube/drift.ts';
 import { type Author, type ChangeSet, changesOf, fieldManager, keyText, refOf, refText } from '../changes.ts';
 import {
@@ -70,7 +71,6 @@ export function runOffline(input: OfflineInput): OfflineResult {
 
 class OfflineRun {
   readonly #input: OfflineInput;
-  readonly #worlds: Map<Reconciler, Reader>;
   /** The written objects, in their state before the run. */
   readonly #touched = new Map<string, { reconciler: string; ref: Ref; before: KubeObject | undefined }>();
   readonly #reports = new Map<string, KeyReport>();
@@ -79,7 +79,6 @@ class OfflineRun {
   constructor(input: OfflineInput) {
     const here = input.reconcilers.filter((reconciler) => reconciler.only?.has(input.scope.name) ?? true);
     this.#input = { ...input, reconcilers: here };
-    this.#worlds = new Map(here.map((reconciler) => [reconciler, this.#worldOf(reconciler)]));
   }
 
   run(): OfflineResult {
@@ -91,7 +90,7 @@ class OfflineRun {
     return { objects: this.#results(), reports: [...this.#reports.values()] };
   }
 
-  #worldOf(reconciler: Reconciler): Reader {
+  readonly #worldOf = oncePer((reconciler: Reconciler): Reader => {
     const { stores, scope, now, facts } = this.#input;
     const served = new Set([...stores.hosted, ...stores.management].map(kindKey));
     return worldView({
@@ -109,7 +108,7 @@ class OfflineRun {
         return isForeign ? { retryPolicy: 'terminal', code: 'ForeignObject', message } : undefined;
       },
     });
-  }
+  });
 
   #allRefs(): Ref[] {
     const { stores } = this.#input;
@@ -120,7 +119,7 @@ class OfflineRun {
   #keysOf(refs: readonly Ref[]): Pending[] {
     const found = new Map<string, Pending>();
     for (const reconciler of this.#input.reconcilers) {
-      const reader = this.#worlds.get(reconciler) as Reader;
+      const reader = this.#worldOf(reconciler);
       for (const ref of refs) {
         if (!this.#reads(reconciler, ref)) continue;
         for (const key of reconciler.requestsFor(ref, reader))
@@ -141,7 +140,7 @@ class OfflineRun {
   }
 
   #reconcile({ reconciler, key }: Pending): Ref[] {
-    const outcome = reconciler.reconcile(this.#worlds.get(reconciler) as Reader, key);
+    const outcome = reconciler.reconcile(this.#worldOf(reconciler), key);
     const author: Author = { reconciler: reconciler.name, key };
     const changes = changesOf(outcome, author, this.#input.stores);
     const refused = changes.flatMap((change) => (change.verb === 'refused' ? [change.problem] : []));

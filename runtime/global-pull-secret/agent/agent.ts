@@ -21,6 +21,7 @@ import {
 import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
 import { type Gauge, gauge, type NodeWords, podClient } from '../../node/report.ts';
 import { BookedTurns, type Turns } from '../../node/restart-leases.ts';
+import type { Step } from '../../node/rollout.ts';
 import { StateFolder } from '../../node/state.ts';
 import { SystemdOverBus } from '../../node/systemd.ts';
 import { NODE_HOLDS_REMOVAL, type NodeState, stateConditions } from '../../node/task.ts';
@@ -60,7 +61,7 @@ async function openWatch(options: AgentSettings, { env, log }: Daemon, wake: Wak
 
 type Preview = Partial<ReturnType<typeof NodeEngine.preview>> & { readonly state: NodeState };
 
-const WOULD: Readonly<Record<string, string>> = {
+const WOULD: Readonly<Record<Step['do'], string>> = {
   write: 'write the file',
   restart: 'restart the unit',
   'roll-back': 'restore the saved file',
@@ -84,7 +85,7 @@ function factsOf({ state, look, decision }: Preview) {
   const change = decision?.journal.change;
   return {
     /** The next step, with `--dry-run`. */
-    ...(decision === undefined ? {} : { would: WOULD[decision.step.do] ?? decision.step.do }),
+    ...(decision === undefined ? {} : { would: WOULD[decision.step.do] }),
     /** Whether the change in progress restarts the unit. */
     ...(change === undefined ? {} : { restart: change.restart }),
     /** The pull secret in use. */

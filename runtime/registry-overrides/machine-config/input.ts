@@ -33,18 +33,16 @@ export const NODE_KINDS = [...MIRROR_SET_KINDS, IMAGE_CONFIG, CLUSTER_VERSION] a
  * does not matter.
  */
 export function readNodeInput(objects: readonly KubeObject[]) {
+  const one = (wanted: typeof IMAGE_CONFIG | typeof CLUSTER_VERSION): KubeObject | undefined =>
+    objects.find((object) => isOf(object, wanted) && object.metadata.name === wanted.name);
   return {
     entries: setEntries(objects),
     /** Whether an object of the three kinds exists, with or without entries. */
     hasSets: objects.some((object) => MIRROR_SET_KINDS.some((set) => isOf(object, set))),
-    sources: sourcesOf(objects.find((object) => isOne(object, IMAGE_CONFIG))),
+    sources: sourcesOf(one(IMAGE_CONFIG)),
     /** Image of the release; undefined where no ClusterVersion is known. */
-    release: releaseOf(objects.find((object) => isOne(object, CLUSTER_VERSION))),
+    release: releaseOf(one(CLUSTER_VERSION)),
   };
-}
-
-function isOne(object: KubeObject, wanted: typeof IMAGE_CONFIG | typeof CLUSTER_VERSION): boolean {
-  return isOf(object, wanted) && object.metadata.name === wanted.name;
 }
 
 /** Lists of the Image object. Of two lists, an absent one differs from an empty one. */
