@@ -28,7 +28,7 @@ import {
   refText,
 } from './changes.ts';
 import { type Cluster, REMEMBERED, withoutFight } from './cluster.ts';
-import { type Action, OWNER_LABEL, type ReconcileError, type Ref } from './contract.ts';
+import { type Action, OWNER_LABEL, type ReconcileError, type Ref, type StatusPatch } from './contract.ts';
 
 // Immutable fields (type of a Secret, data of an immutable one, a selector, role of a binding) are changed by delete and
 // recreate. Only objects with our label or our fields are recreated, and never a CustomResourceDefinition, a Namespace or a
@@ -260,12 +260,10 @@ function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
   );
 }
 
-function conflict(error: unknown, ref: Ref): PullwrightError {
-  const fields = isApiError(error)
-    ? error.causes
-        .filter((cause) => cause.manager !== undefined)
-        .map((cause) => `${cause.field} is owned by "${cause.manager}"`)
-    : [];
+function conflict(error: ApiError, ref: Ref): PullwrightError {
+  const fields = error.causes
+    .filter(({ manager }) => manager !== undefined)
+    .map(({ field, manager }) => `${field} is owned by "${manager}"`);
   // A conflict without fields is about the uid: the object was recreated, which the watch reports.
   if (fields.length === 0) return asPullwrightError(error);
   return new PullwrightError(`Cannot set fields of "${describeObject(ref)}": ${fields.join(', ')}`, {
@@ -277,7 +275,7 @@ function conflict(error: unknown, ref: Ref): PullwrightError {
 
 /** Writes the status of an object by server-side apply. Returns false when it is current or the object does not exist. */
 export async function commitStatus(
-  { ref, status }: { readonly ref: Ref; readonly status: Readonly<Record<string, unknown>> },
+  { ref, status }: StatusPatch,
   author: Author,
   cluster: Cluster,
 ): Promise<boolean> {
