@@ -128,7 +128,7 @@ function agentPod(options: AgentOptions): PodSpec {
   return {
     ...basePod(),
     // Agents that need no API access get no token.
-    automountServiceAccountToken: asksApiServer(options),
+    automountServiceAccountToken: options.watch !== false || reports(options) || booksTurns(options),
     hostNetwork: true,
     enableServiceLinks: false,
     securityContext: {},
@@ -148,10 +148,6 @@ function agentPod(options: AgentOptions): PodSpec {
         : [{ name: TLS.name, secret: { secretName: options.metrics.tlsSecret, optional: true } }]),
     ],
   };
-}
-
-function asksApiServer(options: AgentOptions): boolean {
-  return options.watch !== false || reports(options) || booksTurns(options);
 }
 
 /** A nodeSelector when it suffices (upstream's form), else an affinity. */

@@ -79,10 +79,10 @@ export async function connectBus(path: string, deadlineMs: number): Promise<Bus>
     lost,
     call: async ({ member, body, ...to }, ms) => {
       const message = new dbus.Message({ ...to, member, body: [...body] });
+      const late = (): PullwrightError =>
+        new PullwrightError(`Cannot call ${member}: timed out after ${ms} ms`, { code: 'BusTimeout' });
       try {
-        const reply = await withDeadline(Promise.race([inner.call(message), lost]), ms, () =>
-          busTimeout(member, ms),
-        );
+        const reply = await withDeadline(Promise.race([inner.call(message), lost]), ms, late);
         return reply?.body ?? [];
       } catch (error) {
         throw refusal(member, error);
@@ -94,10 +94,6 @@ export async function connectBus(path: string, deadlineMs: number): Promise<Bus>
       }),
     close: () => disconnect(inner),
   };
-}
-
-function busTimeout(member: string, ms: number): PullwrightError {
-  return new PullwrightError(`Cannot call ${member}: timed out after ${ms} ms`, { code: 'BusTimeout' });
 }
 
 function disconnect(inner: MessageBus): void {

@@ -6,8 +6,8 @@
  */
 import { PullSecret } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { sameSecret } from '../../core/redacted.ts';
+import { refOf, refText } from '../../engine/changes.ts';
 import {
   type Apply,
   CONTROL_PLANE_NAMESPACE,
@@ -181,9 +181,10 @@ function ownedWrites(
   });
   const takes = options.mode === 'own';
   const remove = removals(global.act === 'remove' ? secrets.global?.secret : undefined, daemonSet, takes);
+  const removed = new Set(remove.map(refText));
   return {
     apply: [
-      ...agent.filter(({ object }) => !remove.some((ref) => isSame(ref, object))),
+      ...agent.filter(({ object }) => !removed.has(refText(refOf('hosted', object)))),
       ...secretWrites(plan, secrets, takes),
       ...nodes.apply,
     ],
@@ -225,8 +226,4 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
     });
   }
   return writes;
-}
-
-function isSame(ref: Ref, { kind, metadata }: KubeObject): boolean {
-  return ref.kind === kind && ref.namespace === metadata.namespace && ref.name === metadata.name;
 }

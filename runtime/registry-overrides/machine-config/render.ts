@@ -105,11 +105,6 @@ interface DerivedLists {
   readonly skipped?: string;
 }
 
-/** Repository of the release, without tag and digest; undefined for text that is not a full reference. */
-function payloadRepository(release: string): string | undefined {
-  return isCanonical(release) ? withoutTagAndDigest(release) : undefined;
-}
-
 /**
  * Derives the lists. Without a known release nothing is ignored.
  *
@@ -248,7 +243,7 @@ export type NodeRendering = NodeFiles | NodeRefusal;
 export function renderNodeFiles(objects: readonly KubeObject[]): NodeRendering {
   const input = readNodeInput(objects);
   const { sources, release } = input;
-  const payload = release === undefined ? undefined : payloadRepository(release);
+  const payload = release !== undefined && isCanonical(release) ? withoutTagAndDigest(release) : undefined;
   const lists = derivedLists(input, payload);
   if (release !== undefined && payload === undefined)
     return { refused: true, faults: [releaseFault(release)], lists };

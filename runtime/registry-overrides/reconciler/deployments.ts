@@ -84,7 +84,7 @@ function planOne(input: OperatorDeploymentInput, name: string): DeploymentPlan {
   const subject = `Deployment/${name}`;
   if (isOwnershipUnknown(mode, deployment))
     return saying({ subject, verdict: 'Pending', reason: 'OwnershipUnknown', message: OWNERSHIP_UNKNOWN });
-  const container = containerOf(deployment, name);
+  const container = named(valueAt(deployment.spec, 'template.spec.containers'), name);
   const operator = observedIn(mode, deployment);
   // An empty patch releases fields that we applied in mode own.
   if (operator !== undefined)
@@ -211,10 +211,6 @@ type Container = Readonly<Record<string, unknown>>;
 function variableOf({ env }: Container = {}): string | undefined {
   const variable = named(env, OVERRIDES_ENV);
   return variable === undefined ? undefined : textOf(variable['value']);
-}
-
-function containerOf({ spec }: KubeObject, container: string): Container | undefined {
-  return named(valueAt(spec, 'template.spec.containers'), container);
 }
 
 function named(list: unknown, name: string): Container | undefined {

@@ -102,8 +102,10 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
     upstream: sets.upstreamText,
     memory: memoryOf(reader, cluster),
   });
+  // The manager of the control plane's Deployments also manages its catalogs, even before it writes them.
+  const catalogMode = mode === 'auto' && deployments.observed !== undefined ? 'observe' : mode;
   const catalogs = options.catalogs
-    ? planCatalogs(reader, cluster, catalogMode(mode, deployments.observed), options.askRegistries)
+    ? planCatalogs(reader, cluster, catalogMode, options.askRegistries)
     : NO_CATALOGS;
   const document = documentApply(reader, sets);
   const reported = reportOverrides({
@@ -130,11 +132,6 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
     errors: [...document.errors, ...catalogProblem(catalogs.error, cluster)],
     ...(deployments.contested ? { requeueAfterMs: 60_000 } : {}),
   };
-}
-
-/** The manager of the control plane's Deployments also manages its catalogs, even before it writes them. */
-function catalogMode(mode: OwnershipMode, observed: string | undefined): OwnershipMode {
-  return mode === 'auto' && observed !== undefined ? 'observe' : mode;
 }
 
 function modeOf(
