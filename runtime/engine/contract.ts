@@ -156,9 +156,8 @@ export interface FieldPatch {
 
 export type Apply = ApplyObject | FieldPatch;
 
-/** A change of a list that has other writers too. */
+/** A JSON patch of a list that has other writers too. */
 export interface Action {
-  readonly action: 'json-patch';
   readonly ref: Ref;
   readonly operations: readonly JsonPatchOperation[];
 }

@@ -108,7 +108,6 @@ const { role: _role, name, ...kind } = ref;
 
 /** Replaces the list with the desired one, for an object read at `version`. */
 const replace = (version: number, wanted: readonly string[] = ['ours']): Action => ({
-  action: 'json-patch',
   ref,
   operations: [
     { op: 'test', path: '/metadata/resourceVersion', value: String(version) },

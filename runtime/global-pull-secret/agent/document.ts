@@ -25,15 +25,13 @@ import type { JsonNode } from '../../core/go/json.ts';
 import { decodeUtf8, goQuote } from '../../core/go/text.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { withoutUserInfo } from '../../core/text.ts';
+import type { OwnedEntries } from '../../node/task.ts';
 import { heldEntryRemoval, type PendingRemoval, type RemovalInput } from '../removal-guard.ts';
 
 // Three-way merge into a map with other writers: our entries are added and updated, entries that we wrote and that are no longer
 // desired are removed, and all other entries are kept.
 // A ledger records ownership: for each key, the digests of the values that we wrote. A key with any other value was changed by
 // another writer, which owns it from then on.
-
-/** For each key, the digests of the values that we wrote. */
-export type OwnedDigests = Readonly<Record<string, readonly string[]>>;
 
 /**
  * Returns the merged map and its foreign keys, both sorted by key. A key in `wanted` is ours.
@@ -43,7 +41,7 @@ export type OwnedDigests = Readonly<Record<string, readonly string[]>>;
 export function mergeThreeWays<V>(
   present: ReadonlyMap<string, V>,
   wanted: ReadonlyMap<string, V>,
-  owned: OwnedDigests,
+  owned: OwnedEntries,
   digest: (value: V) => string,
 ): { readonly entries: ReadonlyMap<string, V>; readonly foreign: readonly string[] } {
   const foreign = [...present].filter(([key, value]) => {
@@ -56,7 +54,7 @@ export function mergeThreeWays<V>(
 }
 
 /** Adds the digests of `entries` to the ledger `before`. */
-function ownedAlso(before: OwnedDigests, entries: Flat): OwnedDigests {
+function ownedAlso(before: OwnedEntries, entries: Flat): OwnedEntries {
   const after = new Map(Object.entries(before));
   for (const [key, value] of entries)
     after.set(key, [...new Set([...(after.get(key) ?? []), digestOfNode(value)])]);
@@ -136,7 +134,7 @@ export type RemovalGuard = Pick<RemovalInput, 'confirmed' | 'options' | 'now'>;
 /** Options of {@link wantedDocument}. */
 export interface WantedFileOptions {
   readonly foreign: Foreign;
-  readonly ledger: OwnedDigests;
+  readonly ledger: OwnedEntries;
   /** Absent: the writer of the source has checked its removals. */
   readonly guard?: RemovalGuard | undefined;
 }
@@ -214,7 +212,7 @@ function rememberFirst(
   { foreign, ledger }: WantedFileOptions,
   present: AgentDocument | undefined,
   ours: Flat,
-): OwnedDigests {
+): OwnedEntries {
   const { [BEFORE]: known } = ledger;
   if (known !== undefined) return { [BEFORE]: known };
   if (foreign === 'drop' || present === undefined || present.faults.length > 0 || ours.size === 0) return {};
@@ -257,7 +255,7 @@ function registriesOf(keys: Iterable<string>): RemovalInput['before'] {
     .map((key) => ({ key: registryKey(key.slice(AUTH.length)) }));
 }
 
-function withoutHeld(ledger: OwnedDigests): OwnedDigests {
+function withoutHeld(ledger: OwnedEntries): OwnedEntries {
   return Object.fromEntries(Object.entries(ledger).filter(([key]) => !key.startsWith(HELD)));
 }
 

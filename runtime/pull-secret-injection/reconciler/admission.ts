@@ -24,7 +24,6 @@ export function reconcileWebhook(reader: Reader, options: InjectionOptions): Res
   const wanted = wantedHooks(reader, options);
   if (wanted === undefined || resourceVersion === undefined) return {};
   const patch: Action = {
-    action: 'json-patch',
     ref: { ...WEBHOOK, ...(uid === undefined ? {} : { uid }) },
     operations: [
       // The CA injector writes the same list: the patch must fail if the object has changed since it was read.
