@@ -91,13 +91,11 @@ export function parseWrittenReference(text: string): ImageReferenceResult {
 
 /** `[domain, rest]` with the short names of Docker Hub expanded. */
 function splitDomain(image: string): readonly [string, string] {
+  const isShort = isShortName(image);
   const slash = image.indexOf('/');
-  if (slash < 0) return ['docker.io', `library/${image}`];
   const first = image.slice(0, slash);
-  const rest = image.slice(slash + 1);
-  const isDomain = first === 'localhost' || /[.:]/.test(first) || first.toLowerCase() !== first;
-  const domain = isDomain && first !== 'index.docker.io' ? first : 'docker.io';
-  const path = isDomain ? rest : image;
+  const domain = isShort || first === 'index.docker.io' ? 'docker.io' : first;
+  const path = isShort ? image : image.slice(slash + 1);
   return [domain, domain === 'docker.io' && !path.includes('/') ? `library/${path}` : path];
 }
 

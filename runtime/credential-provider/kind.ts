@@ -8,7 +8,6 @@
 import { z } from 'zod';
 import { crd } from '../core/kubernetes/kind.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
-import { labels } from '../core/kubernetes/objects.ts';
 import { mustBe, noDuplicates, readValue } from '../core/kubernetes/read-spec.ts';
 import { recordOf } from '../core/record.ts';
 import type { MatchImageVerdict } from './merge.ts';
@@ -130,7 +129,6 @@ export function credentialProviderCrd(): KubeObject {
     plural,
     scope: 'Cluster',
     versions: ['v1', 'v1alpha1'].map((name) => ({ name, schema, storage: name === 'v1' })),
-    labels: labels({ name: kind.toLowerCase(), component: 'crd' }),
     annotations: {
       'api-approved.openshift.io': 'https://github.com/openshift/api/pull/2725',
       'api.openshift.io/merged-by-featuregates': 'true',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PullSecret, toBase64 } from '../../runtime/core/docker-config/pull-secret.ts';
+import { pullSecretOf, readersDigest, toBase64 } from '../../runtime/core/docker-config/pull-secret.ts';
 import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { causeText } from '../../runtime/diagnose/model/types.ts';
@@ -220,7 +220,7 @@ const SECRET: SecretObject = {
   ...meta('v1 Secret', { name: 's' }),
   data: { '.dockerconfigjson': toBase64(redact(GLOBAL)) },
 };
-const DIGEST = PullSecret.of(SECRET).digest ?? '';
+const DIGEST = readersDigest(pullSecretOf(SECRET)) ?? '';
 const REFUSED = /^The last pull of an image failed: quay\.io requires a credential and accepted none$/;
 
 table(

@@ -3,8 +3,9 @@ import { describeSecretValue } from '../../runtime/commands/reconcile/report.ts'
 import { lookupForContainers } from '../../runtime/core/docker-config/containers-keyring.ts';
 import { kubeletKeyring, lookupForKubelet } from '../../runtime/core/docker-config/kubelet-keyring.ts';
 import {
-  PullSecret,
   parseDockerConfig,
+  pullSecretOf,
+  readersDigest,
   toBase64,
   upstreamAgentFault,
 } from '../../runtime/core/docker-config/pull-secret.ts';
@@ -108,7 +109,7 @@ export const PULL_SECRET_PARSERS: readonly Parser[] = readersOf(
       return unlessNamed(tried, [tried, found]);
     },
     'pull secret that is compared': (text) => {
-      const secret = PullSecret.of({ ...SECRET, data: { '.dockerconfigjson': toBase64(redact(text)) } });
+      const secret = pullSecretOf({ ...SECRET, data: { '.dockerconfigjson': toBase64(redact(text)) } });
       const digests = entryDigests(secret);
       return unlessNamed(
         [...digests.keys()],
@@ -119,7 +120,7 @@ export const PULL_SECRET_PARSERS: readonly Parser[] = readersOf(
           upstreamRefusal(secret),
           [...digests],
           configHash(secret.text),
-          secret.digest,
+          readersDigest(secret),
         ],
       );
     },

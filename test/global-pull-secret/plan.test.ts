@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { PullSecret } from '../../runtime/core/docker-config/pull-secret.ts';
+import { type PullSecret, pullSecretOf } from '../../runtime/core/docker-config/pull-secret.ts';
 import { reveal } from '../../runtime/core/redacted.ts';
 import {
   ADDED_ENTRIES_ANNOTATION,
@@ -14,7 +14,7 @@ import { TaskNode } from './support/task-node.ts';
 const ENTRIES = ['quay.io', 'tenant.example.com'];
 const MERGED = config({ 'quay.io': auth('platform'), 'tenant.example.com': auth('tenant') });
 
-const read = (text: string): PullSecret => PullSecret.of(platform(text));
+const read = (text: string): PullSecret => pullSecretOf(platform(text));
 
 /** A merge that is there already; with the annotation it is one of ours. */
 function merged(keys?: readonly string[]): PullSecret {
@@ -27,11 +27,11 @@ function merged(keys?: readonly string[]): PullSecret {
             ENTRIES.map((key) => ({ key, source: keys.includes(key) ? 'additional' : 'original' })),
           ),
         };
-  return PullSecret.of({ ...made, metadata: { ...made.metadata, annotations } });
+  return pullSecretOf({ ...made, metadata: { ...made.metadata, annotations } });
 }
 
 const act = (tenant: string, global: PullSecret | undefined): string =>
-  planPullSecrets({ platform: read(PLATFORM), additional: PullSecret.of(additional(tenant)), global }).global
+  planPullSecrets({ platform: read(PLATFORM), additional: pullSecretOf(additional(tenant)), global }).global
     .act;
 
 test("a merge that somebody else made stays while the tenant's secret cannot be read", () => {
@@ -59,7 +59,7 @@ const alone = (rest: Partial<Parameters<typeof planPullSecrets>[0]>) =>
     platformNamespace: 'openshift-config',
     ...rest,
   });
-const TENANT = PullSecret.of(additional(config({ 'tenant.example.com': auth('tenant') })));
+const TENANT = pullSecretOf(additional(config({ 'tenant.example.com': auth('tenant') })));
 
 test('a stand-alone cluster without a pull secret of its own: the tenant works alone', () => {
   const plan = alone({ additional: TENANT });
@@ -85,9 +85,7 @@ test('with neither, nothing is wrong', () => {
 });
 
 test('one that had a pull secret misses it, and so does a hosted cluster', () => {
-  const copy = PullSecret.of(
-    secret('original-pull-secret', 'kube-system', { '.dockerconfigjson': PLATFORM }),
-  );
+  const copy = pullSecretOf(secret('original-pull-secret', 'kube-system', { '.dockerconfigjson': PLATFORM }));
   for (const rest of [{ original: copy }, { platformNamespace: 'clusters-a' }]) {
     const plan = alone({ additional: TENANT, ...rest });
     assert.deepEqual(

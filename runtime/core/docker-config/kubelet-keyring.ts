@@ -9,7 +9,7 @@
  * Source of the rule: BasicDockerKeyring, UnionDockerKeyring and MakeDockerKeyring of k8s.io/kubernetes 1.36.
  */
 
-import { compareBytes, fromByteText, toByteText } from '../go/text.ts';
+import { compareBytes, toByteText } from '../go/text.ts';
 import { parseGoUrl } from '../go/url.ts';
 import { oncePer } from '../record.ts';
 import type { TextPosition } from '../text.ts';
@@ -26,15 +26,19 @@ export interface KubeletSources {
   readonly plugins?: readonly AuthSource[];
 }
 
-/** An entry of a keyring. */
+/** An entry of a keyring, with its parsed key. */
 export interface KeyringEntry {
   readonly source: string;
   /** Key as written. */
   readonly written: string;
   readonly position: TextPosition;
-  /** Key as compared with the image; undefined if the kubelet ignores the entry. */
-  readonly key: string | undefined;
   readonly credential: KubeletCredential;
+  /** Registry host of the key. */
+  readonly registry: string;
+  /** Undefined if no image can match. */
+  readonly url: SchemelessUrl | undefined;
+  /** Key as compared with the image, as byte text; empty if the kubelet ignores the entry. */
+  readonly bytes: string;
 }
 
 /** A credential that the kubelet tries. */
@@ -53,27 +57,17 @@ export type KubeletKeyring =
   | { readonly ok: false; readonly source: string; readonly goText: string };
 
 /** Entries in key order. */
-export type Ring = readonly IndexedEntry[];
-
-/** An entry with its parsed key. */
-export interface IndexedEntry {
-  readonly entry: KeyringEntry;
-  /** Registry host of the key. */
-  readonly registry: string;
-  /** Undefined if no image can match. */
-  readonly url: SchemelessUrl | undefined;
-  readonly bytes: string;
-}
+export type Ring = readonly KeyringEntry[];
 
 /** Reads all sources. Skips an unreadable node file or plugin response, like the kubelet. */
 export function kubeletKeyring(sources: KubeletSources): KubeletKeyring {
-  const ofSecrets: (readonly IndexedEntry[])[] = [];
+  const ofSecrets: Ring[] = [];
   for (const source of sources.secrets) {
     const entries = entriesOf(source);
     if (typeof entries === 'string') return { ok: false, source: source.name, goText: entries };
     ofSecrets.push(entries);
   }
-  const passedOver = (source: AuthSource): readonly IndexedEntry[] => {
+  const passedOver = (source: AuthSource): Ring => {
     const entries = entriesOf(source);
     return typeof entries === 'string' ? [] : entries;
   };
@@ -85,23 +79,22 @@ export function kubeletKeyring(sources: KubeletSources): KubeletKeyring {
 /** Entries in key order, or the kubelet's error. Parsed once per source and shared by all images. */
 const entriesOf = oncePer(indexEntries);
 
-function indexEntries(source: AuthSource): readonly IndexedEntry[] | string {
+function indexEntries(source: AuthSource): Ring | string {
   const parsed = readAuthSource(source);
   if (!parsed.ok) return parsed.problem.kubeletFault ?? [];
   if (parsed.config.kubeletFault !== undefined) return parsed.config.kubeletFault;
   return (
     parsed.config.entries
-      .flatMap(({ key: { written, meaning }, position, kubelet }): IndexedEntry[] => {
-        if (kubelet === undefined) return [];
+      .flatMap(({ key: { written, meaning }, position, kubelet: credential }): KeyringEntry[] => {
+        if (credential === undefined) return [];
         const bytes = kubeletKey(written);
-        const key = bytes === undefined ? undefined : fromByteText(bytes);
         const parsedKey = bytes === undefined ? undefined : parseSchemelessBytes(bytes);
-        const entry = { source: source.name, written, position, key, credential: kubelet };
+        const url = parsedKey?.ok ? parsedKey.value : undefined;
         const [registry = ''] = meaning.split('/', 1);
-        return [{ entry, registry, url: parsedKey?.ok ? parsedKey.value : undefined, bytes: bytes ?? '' }];
+        return [{ source: source.name, written, position, credential, registry, url, bytes: bytes ?? '' }];
       })
       // Go's order of equal keys is random; by spelling, it is stable.
-      .sort((a, b) => compareBytes(a.entry.written, b.entry.written))
+      .sort((a, b) => compareBytes(a.written, b.written))
       .sort(byKey)
   );
 }
@@ -118,13 +111,13 @@ export function kubeletKey(written: string): string | undefined {
 }
 
 /** Equal keys keep the order of the sources. */
-function makeRing(sources: readonly (readonly IndexedEntry[])[]): Ring {
+function makeRing(sources: readonly Ring[]): Ring {
   const [only = [], ...more] = sources;
   return more.length === 0 ? only : sources.flat().sort(byKey);
 }
 
 /** Descending. */
-function byKey(a: IndexedEntry, b: IndexedEntry): number {
+function byKey(a: KeyringEntry, b: KeyringEntry): number {
   if (a.bytes === b.bytes) return 0;
   return a.bytes < b.bytes ? 1 : -1;
 }
@@ -136,21 +129,13 @@ function byKey(a: IndexedEntry, b: IndexedEntry): number {
  */
 export function lookupForKubelet(rings: readonly Ring[], repository: string): readonly TriedCredential[] {
   const target = parseSchemelessUrl(repository);
-  return rings.flatMap((ring) => lookupInRing(ring, repository, target.ok ? target.value : undefined));
-}
-
-function lookupInRing(
-  ring: Ring,
-  repository: string,
-  target: SchemelessUrl | undefined,
-): readonly TriedCredential[] {
-  const matching = ring.filter(
-    ({ url }) => url !== undefined && target !== undefined && urlsMatch(url, target),
-  );
-  if (matching.length > 0) return matching.map(({ entry }) => ({ ...entry, by: 'match' }));
-  if (!isHubImage(repository)) return [];
-  const hub = ring.filter(({ bytes }) => bytes === 'index.docker.io');
-  return hub.map(({ entry }) => ({ ...entry, by: 'hub' }));
+  return rings.flatMap((ring): readonly TriedCredential[] => {
+    const matching = ring.filter(({ url }) => url !== undefined && target.ok && urlsMatch(url, target.value));
+    if (matching.length > 0) return matching.map((entry) => ({ ...entry, by: 'match' }));
+    if (!isHubImage(repository)) return [];
+    const hub = ring.filter(({ bytes }) => bytes === 'index.docker.io');
+    return hub.map((entry) => ({ ...entry, by: 'hub' }));
+  });
 }
 
 /** Whether the kubelet treats `repository` as an image of Docker Hub. */

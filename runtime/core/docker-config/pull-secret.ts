@@ -465,71 +465,47 @@ function isUsableField({ key, value }: JsonMember): boolean {
   return value.kind === 'object' && value.members.every((one) => ['string', 'null'].includes(one.value.kind));
 }
 
-/** Result of {@link usablePart}. */
-export interface UsablePart {
-  /** Whether the document may be written unchanged: nothing is omitted, and both consumers accept all of it. */
-  readonly whole: boolean;
-  readonly entries: readonly DockerConfigEntry[];
-  /** Entries that make a consumer reject the whole document. */
-  readonly broken: readonly DockerConfigEntry[];
-  /** Fields other than `auths`. */
-  readonly fields: readonly JsonMember[];
-  /** Names of the fields omitted for the same reason. */
-  readonly leftOut: readonly string[];
-}
-
 /** Splits a document into what may be written and what may not. */
-export function usablePart(config: DockerConfig): UsablePart {
+export function usablePart(config: DockerConfig) {
   const broken = config.entries.filter((entry) => !entry.readable);
-  const { fields, leftOut } = usableFields(config);
   return {
+    /** Whether the document may be written unchanged: nothing is omitted, and both consumers accept all of it. */
     // A fault without a broken entry: of a field, or of an earlier duplicate key.
     whole: broken.length === 0 && config.kubeletFault === undefined && config.containersFault === undefined,
     entries: config.entries.filter((entry) => entry.readable),
+    /** Entries that make a consumer reject the whole document. */
     broken,
-    fields,
-    leftOut,
+    ...usableFields(config),
   };
 }
 
 /** A parsed Secret with a docker config under `.dockerconfigjson`. */
-export class PullSecret {
-  static readonly #read = oncePer((secret: KubeObject) => new PullSecret(secret as SecretObject));
+export type PullSecret = ReturnType<typeof pullSecretOf>;
 
-  readonly secret: SecretObject;
-  /** Base64, the exact bytes of the Secret even if they are not UTF-8; undefined without the key. */
-  readonly value: Redacted<string> | undefined;
-  /** Empty without the key. */
-  readonly text: Redacted<string>;
-  /** Undefined if there is a problem. */
-  readonly config: DockerConfig | undefined;
-  readonly entries: readonly DockerConfigEntry[];
-  readonly problem: ConfigProblem | undefined;
-  readonly kubeletFault: string | undefined;
+/** Parses each `secret` object once. */
+export const pullSecretOf = oncePer((object: KubeObject) => {
+  const secret = object as SecretObject;
+  const value = secret.data?.[NAMES.dataKey];
+  const text = value === undefined ? redact('') : secretDataText(value);
+  const parsed = parseDockerConfig(text);
+  const config = parsed.ok ? parsed.config : undefined;
+  const problem = parsed.ok ? undefined : parsed.problem;
+  return {
+    secret,
+    /** Base64, the exact bytes of the Secret even if they are not UTF-8; undefined without the key. */
+    value,
+    /** Empty without the key. */
+    text,
+    /** Undefined if there is a problem. */
+    config,
+    entries: config?.entries ?? [],
+    problem,
+    kubeletFault: (config ?? problem)?.kubeletFault,
+  };
+});
 
-  private constructor(secret: SecretObject) {
-    this.secret = secret;
-    this.value = secret.data?.[NAMES.dataKey];
-    this.text = this.value === undefined ? redact('') : secretDataText(this.value);
-    const parsed = parseDockerConfig(this.text);
-    this.config = parsed.ok ? parsed.config : undefined;
-    this.entries = parsed.ok ? parsed.config.entries : [];
-    this.problem = parsed.ok ? undefined : parsed.problem;
-    this.kubeletFault = (parsed.ok ? parsed.config : parsed.problem).kubeletFault;
-  }
-
-  /** Parses each `secret` object once. */
-  static of(secret: KubeObject): PullSecret {
-    return PullSecret.#read(secret);
-  }
-
-  /** Digest of what the document means to its consumers, for comparing nodes; undefined if they can use none of it. */
-  get digest(): string | undefined {
-    return readersDigest(this);
-  }
-}
-
-const readersDigest = oncePer(({ config, text }: PullSecret): string | undefined => {
+/** Digest of what the document means to its consumers, for comparing nodes; undefined if they can use none of it. */
+export const readersDigest = oncePer(({ config, text }: PullSecret): string | undefined => {
   if (config?.spelled !== true) return undefined;
   const part = usablePart(config);
   if (part.entries.length === 0 && part.broken.length > 0) return undefined;

@@ -274,8 +274,6 @@ function arrayParts(items: readonly JsonNode[]): (JsonNode | string)[] {
 }
 
 function objectParts(members: readonly JsonMember[]): (JsonNode | string)[] {
-  const [only] = members;
-  if (only !== undefined && members.length === 1) return [`${encodeGoText(only.key)}:`, only.value];
   const unique = new Map(members.map((member) => [member.key, member.value]));
   return [...unique]
     .sort(([a], [b]) => compareBytes(a, b))

@@ -60,9 +60,7 @@ function parseAuthority(authority: string): string {
   if (at < 0) return host;
   const user = authority.slice(0, at);
   if (!/^[A-Za-z0-9\-._:~!$&'()*+,;=%@]*$/.test(user)) throw new UrlFault('net/url: invalid userinfo');
-  const colon = user.indexOf(':');
-  unescape(colon < 0 ? user : user.slice(0, colon), 'other');
-  unescape(colon < 0 ? '' : user.slice(colon + 1), 'other');
+  for (const part of user.split(/:(.*)/, 2)) unescape(part, 'other');
   return host;
 }
 
@@ -127,16 +125,7 @@ function checkEscape(escape: string, mode: Mode): void {
  * the kubelet (`[::1]` without a port keeps its brackets).
  */
 export function splitHostPort(hostPort: string): { readonly host: string; readonly port: string } {
-  const whole = { host: hostPort, port: '' };
-  const colon = hostPort.lastIndexOf(':');
-  if (colon < 0) return whole;
-  const port = hostPort.slice(colon + 1);
-  if (!hostPort.startsWith('[')) {
-    const host = hostPort.slice(0, colon);
-    return /[:[\]]/.test(host) || /[[\]]/.test(port) ? whole : { host, port };
-  }
-  const end = hostPort.indexOf(']');
-  if (end < 0 || end + 1 !== colon) return whole;
-  if (hostPort.indexOf('[', 1) >= 0 || hostPort.indexOf(']', end + 1) >= 0) return whole;
-  return { host: hostPort.slice(1, end), port };
+  const [, bracketed, plain = hostPort, port = ''] =
+    /^(?:\[([^[\]]*)\]|([^:[\]]*)):([^:[\]]*)$/.exec(hostPort) ?? [];
+  return { host: bracketed ?? plain, port };
 }

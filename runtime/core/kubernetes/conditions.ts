@@ -49,11 +49,10 @@ export function nextConditions(
   const before = new Map(present.map((condition) => [condition.type, condition]));
   const mine = wanted.map((condition): Condition => {
     const old = before.get(condition.type);
-    const same = old !== undefined && old.status === condition.status;
     return {
       ...condition,
       message: withoutUserInfo(condition.message).slice(0, 32768),
-      lastTransitionTime: same ? old.lastTransitionTime : timestamp(now),
+      lastTransitionTime: old?.status === condition.status ? old.lastTransitionTime : timestamp(now),
     };
   });
   return mine.sort((a, b) => (a.type < b.type ? -1 : 1));
@@ -90,12 +89,7 @@ export function readinessOf(
 }
 
 const READY = { stalled: 'False', unknown: 'Unknown', progressing: 'False', ready: 'True' } as const;
-const BESIDE = {
-  stalled: 'Stalled',
-  unknown: undefined,
-  progressing: 'Reconciling',
-  ready: undefined,
-} as const;
+const BESIDE: Partial<Record<ObjectState, string>> = { stalled: 'Stalled', progressing: 'Reconciling' };
 
 /** `Ready` for this state, with the conditions that kstatus expects beside it. */
 export function readiness(

@@ -42,7 +42,6 @@ export interface CrdInput {
   readonly categories?: readonly string[];
   readonly scope: 'Namespaced' | 'Cluster';
   readonly versions: readonly CrdVersion[];
-  readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
@@ -71,7 +70,7 @@ export function crd(input: CrdInput): KubeObject {
     'CustomResourceDefinition',
     {
       name: `${plural}.${input.group}`,
-      ...(input.labels === undefined ? {} : { labels: input.labels }),
+      labels: labels({ name: input.kind.toLowerCase(), component: 'crd' }),
       annotations: { ...NEVER_PRUNE, ...input.annotations },
     },
     {
@@ -231,7 +230,6 @@ export function defineKind<T>(input: KindInput<T>): Kind<T> {
         shortNames: [shortName],
         categories: [CATEGORY],
         scope,
-        labels: labels({ name: kind.toLowerCase(), component: 'crd' }),
         versions: [{ name: OWN_VERSION, schema, printerColumns }],
       });
     },

@@ -7,6 +7,8 @@ import { conditionsSchema, defineKind } from './kind.ts';
 import type { KubeObject } from './object.ts';
 import { MAX_VERDICTS, PULL_STATUS } from './pull-status.ts';
 
+const time = z.string().max(32).meta({ format: 'date-time' }).exactOptional();
+
 const verdict = z.strictObject({
   subject: z.string().max(1024).describe('Subject: a registry, an image, a node, a namespace'),
   verdict: z
@@ -14,18 +16,8 @@ const verdict = z.strictObject({
     .describe('The verdict: Rejected and Shadowed have no effect, Pending may have one later'),
   reason: z.string().max(1024).describe('CamelCase, stable'),
   message: z.string().max(4096).describe('State and remedy; never a credential'),
-  expiresAt: z
-    .string()
-    .max(32)
-    .meta({ format: 'date-time' })
-    .exactOptional()
-    .describe('Of a credential: when it expires'),
-  lastOk: z
-    .string()
-    .max(32)
-    .meta({ format: 'date-time' })
-    .exactOptional()
-    .describe('Of a credential: when a registry last accepted it'),
+  expiresAt: time.describe('Of a credential: when it expires'),
+  lastOk: time.describe('Of a credential: when a registry last accepted it'),
 });
 
 const status = z

@@ -249,16 +249,13 @@ function refuseContradictions(registries: readonly Registry[]): void {
   const first = new Map<string, Registry>();
   for (const registry of registries) {
     const place = registry.location || registry.prefix;
-    const other = first.get(place);
-    if (other === undefined) first.set(place, registry);
-    else if (other.insecure !== registry.insecure)
-      throw refuse(
-        `registry '${registry.location}' is defined multiple times with conflicting 'insecure' setting`,
-      );
-    else if (other.blocked !== registry.blocked)
-      throw refuse(
-        `registry '${registry.location}' is defined multiple times with conflicting 'blocked' setting`,
-      );
+    const other = first.get(place) ?? registry;
+    first.set(place, other);
+    for (const flag of ['insecure', 'blocked'] as const)
+      if (other[flag] !== registry[flag])
+        throw refuse(
+          `registry '${registry.location}' is defined multiple times with conflicting '${flag}' setting`,
+        );
   }
 }
 

@@ -142,10 +142,9 @@ export function compileMirrors(rules: readonly MirrorRule[], ports: Ports = 'run
   const byDomain = new Map<string, MirrorRule>();
   let hasBlocked = false;
   // Backwards, so that the first of several wins without a look-up before each.
-  for (let at = rules.length - 1; at >= 0; at -= 1) {
-    const rule = rules[at];
-    if (rule === undefined || rule.prefix === '') continue;
+  for (const rule of rules.toReversed()) {
     const { prefix } = rule;
+    if (prefix === '') continue;
     bySource.set(prefix, rule);
     if (prefix.startsWith('*.')) byDomain.set(prefix.slice(1), rule);
     hasBlocked ||= rule.blocked;

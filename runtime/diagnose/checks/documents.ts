@@ -3,7 +3,7 @@ import { isMap, isNode, isScalar, isSeq, LineCounter, type Node } from 'yaml';
 import { z } from 'zod';
 import { matchImageFault, matchImageHint } from '../../core/docker-config/match-images.ts';
 import { mergePullSecrets } from '../../core/docker-config/merge.ts';
-import { PullSecret } from '../../core/docker-config/pull-secret.ts';
+import { pullSecretOf } from '../../core/docker-config/pull-secret.ts';
 import { HOSTED_CLUSTER, GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { labelSelectorSchema } from '../../core/kubernetes/kind.ts';
 import {
@@ -377,7 +377,7 @@ function nearest(to: Manifest, among: readonly Manifest[]): Manifest | undefined
 }
 
 function mergeToldOf(additional: Manifest, original: Manifest): readonly Finding[] {
-  const [ofPlatform, ofTenant] = [PullSecret.of(original.object), PullSecret.of(additional.object)];
+  const [ofPlatform, ofTenant] = [pullSecretOf(original.object), pullSecretOf(additional.object)];
   const merged = mergePullSecrets({ original: ofPlatform.text, additional: ofTenant.text });
   return (merged.ok ? merged.verdicts : [])
     .filter(({ verdict }) => verdict === 'Shadowed')

@@ -210,12 +210,12 @@ function unusedEntries(
 ): Pick<KubeletView, 'unused' | 'others'> {
   const image = aboutImage(input.image.repository);
   const entries = rings.flatMap((ring) =>
-    used.size === 0 ? ring : ring.filter(({ entry }) => !used.has(`${entry.source}\n${entry.written}`)),
+    used.size === 0 ? ring : ring.filter(({ source, written }) => !used.has(`${source}\n${written}`)),
   );
   const unused = entries.flatMap((key): readonly UnusedEntry[] => {
     const near = isAbout(key, image);
     if (input.brief === true && !near) return [];
-    const { source, written, position } = key.entry;
+    const { source, written, position } = key;
     return [{ ...placeOf(input, source, written, position), why: difference(key, image, near), near }];
   });
   const ordered = [...unused.filter((one) => one.near), ...unused.filter((one) => !one.near)];

@@ -1,5 +1,5 @@
 /** State of a pod's node: whether an agent runs there, and whether it has delivered the current pull secret. */
-import { PullSecret } from '../../core/docker-config/pull-secret.ts';
+import { pullSecretOf, readersDigest } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, startsReporting } from '../../core/kubernetes/object.ts';
 import { nodeSubject, PULL_STATUS, pullStatusName, verdictsOf } from '../../core/kubernetes/pull-status.ts';
@@ -53,14 +53,14 @@ export function nodeFacts(
   const daemonSet = store.get(DAEMON_SET);
   const reports = daemonSet !== undefined && startsReporting(daemonSet);
   const secret = store.get(GLOBAL_SECRET);
-  const source = secret && PullSecret.of(secret);
+  const source = secret && pullSecretOf(secret);
   return {
     name: node,
     ...agentOn(store, node, daemonSet, complete),
     /** How the agent's report differs from the current Secret; `none` if in sync, undefined if agents do not report. */
     behind:
       reports && source?.value !== undefined
-        ? (lackOf(store.get(nodeReport(node)), source.digest) ?? ('none' as const))
+        ? (lackOf(store.get(nodeReport(node)), readersDigest(source)) ?? ('none' as const))
         : undefined,
   };
 }

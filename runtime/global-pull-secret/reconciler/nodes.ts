@@ -1,6 +1,6 @@
 /** Resolves the Machine and NodePool of each node, and turns the decisions into patches, verdicts and counts. */
 
-import type { PullSecret } from '../../core/docker-config/pull-secret.ts';
+import { type PullSecret, readersDigest } from '../../core/docker-config/pull-secret.ts';
 import { type ConditionInput, conditionIn } from '../../core/kubernetes/conditions.ts';
 import {
   GLOBAL_PULL_SECRET as NAMES,
@@ -233,7 +233,7 @@ export function truthOf(
   const found = reader.list({ ...REPORTS, labels: { [NODE_REPORT_LABEL]: NODE_REPORT } });
   const reports = new Map(found.map((report) => [report.metadata.name, report]));
   const behind = names.flatMap((node): readonly NodeBehind[] => {
-    const lack = lackOf(reports.get(pullStatusName('Node', node)), source.digest);
+    const lack = lackOf(reports.get(pullStatusName('Node', node)), readersDigest(source));
     return lack === undefined ? [] : [{ node, ...lack }];
   });
   return { nodes: names.length, behind };

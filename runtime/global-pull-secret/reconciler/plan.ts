@@ -17,7 +17,6 @@ import {
   type PullSecret,
   secretDataText,
   toBase64,
-  type UsablePart,
   usablePart,
 } from '../../core/docker-config/pull-secret.ts';
 import { compareBytes } from '../../core/go/text.ts';
@@ -157,7 +156,7 @@ function readPlatform(input: PlanInput) {
 
 /** Composes the copy: the usable entries, the last valid values of unusable entries, and the held entries. */
 function composed(
-  { entries, broken, fields }: UsablePart,
+  { entries, broken, fields }: ReturnType<typeof usablePart>,
   before: readonly DockerConfigEntry[],
   heldEntries: readonly DockerConfigEntry[],
 ): Written {

@@ -4,7 +4,7 @@
  *
  * Source of the rule: requirement 1. Objects that HyperShift's operator owns are not written.
  */
-import { PullSecret } from '../../core/docker-config/pull-secret.ts';
+import { type PullSecret, pullSecretOf } from '../../core/docker-config/pull-secret.ts';
 import { GLOBAL_PULL_SECRET as NAMES } from '../../core/kubernetes/hypershift.ts';
 import { sameSecret } from '../../core/redacted.ts';
 import { refOf, refText } from '../../engine/changes.ts';
@@ -141,7 +141,7 @@ function observedPlan(
 function readSecrets(reader: Reader): SystemSecrets {
   const read = (ref: Ref): PullSecret | undefined => {
     const secret = reader.get(ref);
-    return secret && PullSecret.of(secret);
+    return secret && pullSecretOf(secret);
   };
   return {
     platform: read(platformSecret(reader.scope.controlPlaneNamespace)),
@@ -159,7 +159,7 @@ function sourceOfNodes(plan: PullSecretPlan, secrets: SystemSecrets): PullSecret
     (known) => known?.value !== undefined && sameSecret(known.value, decided.value),
   );
   if (same !== undefined) return same;
-  return PullSecret.of(pullSecretObject({ name: NAMES.global, written: decided }));
+  return pullSecretOf(pullSecretObject({ name: NAMES.global, written: decided }));
 }
 
 type Writes = Required<Pick<Result, 'apply' | 'retain' | 'remove' | 'errors'>>;

@@ -19,7 +19,6 @@ import {
   selects,
 } from '../../core/kubernetes/label-selector.ts';
 import { type KubeObject, listedPullSecrets } from '../../core/kubernetes/object.ts';
-import { labels } from '../../core/kubernetes/objects.ts';
 import { recordOf, recordsIn, textOf } from '../../core/record.ts';
 
 export const SIDECAR_SET_API_VERSIONS: readonly string[] = [
@@ -244,7 +243,6 @@ export function sidecarSetCrd(): KubeObject {
     group: 'apps.kruise.io',
     kind: 'SidecarSet',
     scope: 'Cluster',
-    labels: labels({ name: 'sidecarset', component: 'crd' }),
     versions: [
       { name: 'v1beta1', schema, printerColumns },
       { name: 'v1alpha1', schema, printerColumns, storage: false },

@@ -6,7 +6,7 @@
  */
 
 import { MAX_SECRET_BYTES, mergePullSecrets } from '../../core/docker-config/merge.ts';
-import { type DockerConfigEntry, PullSecret, toBase64 } from '../../core/docker-config/pull-secret.ts';
+import { type DockerConfigEntry, pullSecretOf, toBase64 } from '../../core/docker-config/pull-secret.ts';
 import { timestamp } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { oncePer, recordOf, recordsIn, textOf } from '../../core/record.ts';
@@ -237,7 +237,7 @@ function readSource({ source, object }: SourceSecret) {
     message: `Secret "${name}" ${state}`,
   });
   if (object === undefined || object.type !== SECRET_TYPE) return missingSource(source);
-  const { value: body, text, entries, problem, kubeletFault } = PullSecret.of(object);
+  const { value: body, text, entries, problem, kubeletFault } = pullSecretOf(object);
   if (body === undefined)
     return isLightened(object)
       ? bad('SourceUnread', 'could not be read; retried in a few seconds')

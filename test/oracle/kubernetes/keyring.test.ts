@@ -14,6 +14,7 @@ import {
 } from '../../../runtime/core/docker-config/pull-secret.ts';
 import { decodeGoBase64 } from '../../../runtime/core/go/base64.ts';
 import { encodeGoJson, type JsonNode, parseGoJson } from '../../../runtime/core/go/json.ts';
+import { fromByteText } from '../../../runtime/core/go/text.ts';
 import { parseImageReference, pullTag } from '../../../runtime/core/image-reference.ts';
 import { redact, reveal } from '../../../runtime/core/redacted.ts';
 import { kubeletCredentialHash, kubeletImageError } from '../../support/kubelet-words.ts';
@@ -107,7 +108,7 @@ function lookup(question: Lookup): Answer {
   if (!keyring.ok) return { error: keyring.goText };
   const found = lookupForKubelet(keyring.rings, parsed.reference.repository);
   return {
-    groups: found.map(({ key, source: from }) => `${from} ${key}`),
+    groups: found.map(({ bytes, source: from }) => `${from} ${fromByteText(bytes)}`),
     credentials: found.map(({ credential, source: from }) => ({
       Username: credential.username,
       Password: reveal(credential.password),

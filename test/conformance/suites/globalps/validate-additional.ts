@@ -1,6 +1,6 @@
 /** Whether the reconciler's plan accepts the additional secret, and the message for its owner. */
 
-import { PullSecret } from '../../../../runtime/core/docker-config/pull-secret.ts';
+import { type PullSecret, pullSecretOf } from '../../../../runtime/core/docker-config/pull-secret.ts';
 import type { EntryStatus } from '../../../../runtime/core/kubernetes/pull-status.ts';
 import { planPullSecrets } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
@@ -39,7 +39,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
 
 function secret(name: string, data: Data): PullSecret {
   const encoded = Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]);
-  return PullSecret.of(
+  return pullSecretOf(
     decodeObject({
       apiVersion: 'v1',
       kind: 'Secret',
