@@ -2,7 +2,7 @@
  * Errors of the API server that are safe to show: HTTP status, reason, object and fields. They omit the server's message, which
  * may quote values, except for the name of the webhook, policy or quota that rejected the request.
  */
-import { type ErrorOptions, PullwrightError, type RetryPolicy } from '../core/errors.ts';
+import { type ErrorOptions, errnoOf, PullwrightError, type RetryPolicy } from '../core/errors.ts';
 import { describeObject, type KubeObject, kubectl } from '../core/kubernetes/object.ts';
 import { recordOf, textOf, valueAt } from '../core/record.ts';
 
@@ -22,11 +22,7 @@ export interface RefusalWords {
 const NAME = '[A-Za-z0-9][A-Za-z0-9.:_-]{0,252}';
 
 /** `$1` and `$2` are replaced by the groups of the pattern. */
-interface Rule extends RefusalWords {
-  readonly pattern: RegExp;
-}
-
-const RULES: readonly Rule[] = [
+const RULES: readonly (RefusalWords & { readonly pattern: RegExp })[] = [
   {
     pattern: new RegExp(`exceeded quota: (${NAME}(?:,${NAME})*)(?:,|$)`),
     code: 'QuotaExceeded',
@@ -80,17 +76,6 @@ function deniedWords(denied: Readonly<Record<string, string | undefined>>): Refu
   };
 }
 
-/** One cause of a Status object, without its message. */
-export interface ApiCause {
-  /** `FieldValueInvalid`, `FieldManagerConflict`, `NamespaceTerminating`... */
-  readonly reason: string;
-  readonly field: string;
-  /** Whether the field is immutable. */
-  readonly immutable: boolean;
-  /** The owner of the field, for a `FieldManagerConflict`. */
-  readonly manager?: string;
-}
-
 /** Input of {@link apiErrorOf}. */
 export interface Refusal {
   /** `get`, `list`, `apply`... */
@@ -105,7 +90,7 @@ export interface Refusal {
 
 export class ApiError extends PullwrightError {
   readonly status: number;
-  readonly causes: readonly ApiCause[];
+  readonly causes: readonly ReturnType<typeof causeOf>[];
 
   constructor(message: string, options: ErrorOptions & Pick<ApiError, 'status' | 'causes'>) {
     super(message, options);
@@ -151,7 +136,7 @@ export function apiErrorOf(refusal: Refusal): ApiError {
 
 function wordsOf(
   { status, verb }: Refusal,
-  { reason, message, causes }: StatusDetails,
+  { reason, message, causes }: ReturnType<typeof detailsOf>,
 ): Pick<RefusalWords, 'code' | 'state'> & { readonly hint: string | undefined } {
   const isTerminating = causes.some((cause) => cause.reason === TERMINATING.code);
   const words = isTerminating ? TERMINATING : refusalWords(message);
@@ -203,46 +188,43 @@ function hintOf(status: number, verb: string): string | undefined {
   return undefined;
 }
 
-function describeCause({ field, reason, manager }: ApiCause): string {
+function describeCause({ field, reason, manager }: ReturnType<typeof causeOf>): string {
   if (manager !== undefined) return `${field} is owned by "${manager}"`;
   return field === '' ? reason : `${field}: ${reason}`;
 }
 
-interface StatusDetails {
-  readonly reason: string;
-  /** Unfiltered: must not be shown. */
-  readonly message: unknown;
-  readonly causes: readonly ApiCause[];
-}
-
-function detailsOf(body: unknown): StatusDetails {
+function detailsOf(body: unknown) {
   const { reason, message, details } = recordOf(body);
   const { causes } = recordOf(details);
   return {
     // Accept only a word, so that it cannot quote a value.
     reason: /^\w{0,64}$/.test(textOf(reason)) ? textOf(reason) : '',
+    /** Unfiltered: must not be shown. */
     message,
     causes: Array.isArray(causes) ? causes.map(causeOf) : [],
   };
 }
 
-function causeOf(raw: unknown): ApiCause {
+/** One cause of a Status object, without its message. */
+function causeOf(raw: unknown) {
   const { reason, field, message } = recordOf(raw);
   const words = textOf(message);
-  const manager = /^conflict with "([^"]{1,128})"/.exec(words)?.[1];
   return {
+    /** `FieldValueInvalid`, `FieldManagerConflict`, `NamespaceTerminating`... */
     reason: textOf(reason).slice(0, 64),
     field: textOf(field).slice(0, 128),
+    /** Whether the field is immutable. */
     immutable: /immutable|may not be changed|cannot change/i.test(words),
-    ...(manager === undefined ? {} : { manager }),
+    /** The owner of the field, for a `FieldManagerConflict`. */
+    manager: /^conflict with "([^"]{1,128})"/.exec(words)?.[1],
   };
 }
 
 /** Converts an error to a PullwrightError. Keeps only the code of others, because their message may quote received data. */
 export function asPullwrightError(error: unknown): PullwrightError {
   if (error instanceof PullwrightError) return error;
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : undefined;
-  const name = typeof code === 'string' && /^\w{1,64}$/.test(code) ? ` (${code})` : '';
+  const code = errnoOf(error) ?? '';
+  const name = /^\w{1,64}$/.test(code) ? ` (${code})` : '';
   return new PullwrightError(`Cannot contact the API server: the connection was lost${name}`, {
     code: 'ConnectionLost',
   });

@@ -106,16 +106,14 @@ const STATUS_WRITERS_KEPT: ReadonlySet<string> = new Set(['CRIOCredentialProvide
  */
 export function leanObject(object: KubeObject): KubeObject {
   const { managedFields, ...rest } = object.metadata;
-  const { annotations } = rest;
+  const { [LAST_APPLIED]: _applied, ...annotations } = rest.annotations ?? {};
   const isKept = STATUS_WRITERS_KEPT.has(object.kind);
   const fields = managedFields
     ?.filter((entry) => isKept || (entry.subresource ?? '') === '')
     .map(withSharedFields);
   const metadata = {
     ...rest,
-    ...(annotations === undefined || LAST_APPLIED_KEPT.has(object.kind)
-      ? {}
-      : { annotations: without(annotations, LAST_APPLIED) }),
+    ...(rest.annotations === undefined || LAST_APPLIED_KEPT.has(object.kind) ? {} : { annotations }),
     ...(fields === undefined ? {} : { managedFields: fields }),
   };
   if (object.kind !== 'Node') return { ...object, metadata };
@@ -144,11 +142,6 @@ function withSharedFields(entry: ManagedFieldsEntry): ManagedFieldsEntry {
   if (knownFields.size >= MOST_KNOWN) knownFields.clear();
   knownFields.set(text, fieldsV1);
   return entry;
-}
-
-function without<V>(map: Readonly<Record<string, V>>, key: string): Readonly<Record<string, V>> {
-  if (!(key in map)) return map;
-  return Object.fromEntries(Object.entries(map).filter(([name]) => name !== key));
 }
 
 /** The own property `key`, never an inherited one: a label may be named `constructor`. */

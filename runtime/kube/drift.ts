@@ -86,9 +86,10 @@ function same(a: unknown, b: unknown): boolean {
   return a === b;
 }
 
-/** `.name` for plain names, `["a/b"]` for the rest. */
-export function pathStep(key: string): string {
-  return /^[A-Za-z_][\w-]*$/.test(key) ? `.${key}` : `["${key}"]`;
+/** The path of a field below `path`: `.name` for plain names, `["a/b"]` for the rest. */
+export function below(path: string, key: string): string {
+  if (path === '') return key;
+  return /^[A-Za-z_][\w-]*$/.test(key) ? `${path}.${key}` : `${path}["${key}"]`;
 }
 
 // Reads and writes `metadata.managedFields`: the fields of each manager. Source: the FieldsV1 format of the Kubernetes API
@@ -233,8 +234,6 @@ export function withManager(object: KubeObject, manager: string, fields: Fields)
   return { ...object, metadata: { ...object.metadata, managedFields } };
 }
 
-type Map = Readonly<Record<string, unknown>>;
-
 /**
  * The differences that an apply of `desired` by `manager` would make to `live`: fields that it sets to another value, and fields
  * that only this manager owns and `desired` no longer has. A field that only others set is not a difference.
@@ -300,7 +299,7 @@ function abandoned(
 }
 
 /** The fields that an apply sets, without the status, which is a subresource. */
-function contentOf(object: KubeObject): Map {
+function contentOf(object: KubeObject): Fields {
   const { status: _status, metadata, ...rest } = object;
   const { labels, annotations, ownerReferences } = metadata;
   return { ...rest, metadata: { labels, annotations, ownerReferences } };
@@ -325,14 +324,11 @@ function isNothing(value: unknown): boolean {
   return value === null || (Array.isArray(value) && value.length === 0);
 }
 
-function compareMaps(desired: Map, live: Map, { path, isWhole }: Comparison): readonly Difference[] {
+function compareMaps(desired: Fields, live: Fields, { path, isWhole }: Comparison): readonly Difference[] {
   const set = Object.keys(desired).filter((key) => isWhole || desired[key] !== undefined);
   const gone = isWhole ? Object.keys(live).filter((key) => !Object.hasOwn(desired, key)) : [];
   return [...set, ...gone].flatMap((key) =>
-    compareValue(key, own(desired, key), own(live, key), {
-      path: path === '' ? key : `${path}${pathStep(key)}`,
-      isWhole,
-    }),
+    compareValue(key, own(desired, key), own(live, key), { path: below(path, key), isWhole }),
   );
 }
 
@@ -379,7 +375,8 @@ function isOmittedZero({ path, before, after }: Difference): boolean {
   );
 }
 
-function isMap(value: unknown): value is Map {
+/** Whether a value is a map of fields. */
+export function isMap(value: unknown): value is Fields {
   return isRecord(value) && !(value instanceof Redacted);
 }
 
@@ -415,12 +412,10 @@ function without(node: unknown, [token = '', ...rest]: readonly string[]): unkno
 }
 
 function renderPath(path: readonly string[]): string {
-  return path
-    .map((token, index) => {
-      if (token.startsWith('k:')) return `[${Object.values(keysOf(token)).map(scalarText).join('/')}]`;
-      return index === 0 ? token.slice(2) : pathStep(token.slice(2));
-    })
-    .join('');
+  return path.reduce((text, token) => {
+    if (token.startsWith('f:')) return below(text, token.slice(2));
+    return `${text}[${Object.values(keysOf(token)).map(scalarText).join('/')}]`;
+  }, '');
 }
 
 /** One field in which two objects differ. `before` or `after` is undefined when absent; secrets stay wrapped. */

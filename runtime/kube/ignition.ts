@@ -35,10 +35,8 @@ export function ignitionText(machineConfig: KubeObject | undefined, path: string
   const [, type = '', body] = /^data:([^,]*),(.*)$/s.exec(source) ?? [];
   if (body === undefined || !['', 'gzip'].includes(compression)) return undefined;
   try {
-    const bytes = Buffer.from(
-      type.endsWith(';base64') ? body : decodeURIComponent(body),
-      type.endsWith(';base64') ? 'base64' : 'utf8',
-    );
+    const isBase64 = type.endsWith(';base64');
+    const bytes = isBase64 ? Buffer.from(body, 'base64') : Buffer.from(decodeURIComponent(body));
     const whole = compression === '' ? bytes : gunzipSync(bytes, { maxOutputLength: MAX_FILE });
     return new TextDecoder('utf-8', { fatal: true }).decode(whole);
   } catch {

@@ -71,14 +71,6 @@ export interface Call {
   readonly tries?: number;
 }
 
-/** A response. */
-export interface JsonAnswer {
-  readonly status: number;
-  readonly body: unknown;
-  /** Size of the body. */
-  readonly bytes: number;
-}
-
 const TEXT = new TextDecoder();
 const BACK_OFF: BackOff = { firstMs: 100, maxMs: 5000 };
 /** Longest Retry-After that is waited for here; a longer one is left to the caller's back-off. */
@@ -179,14 +171,9 @@ export class Requester {
     this.#options = options;
     this.#outage = new Outage(options.now);
     this.#server = trimEndOf(server, '/');
-    this.#client = new HttpClient(
-      new HttpsEngine({
-        ca,
-        serverName,
-        proxyFor: () => proxy,
-      }),
-      { addressesFor: addresses && ((url) => this.#addressesFor(url, addresses)) },
-    );
+    this.#client = new HttpClient(new HttpsEngine({ ca, serverName, proxyFor: () => proxy }), {
+      addressesFor: addresses && ((url) => this.#addressesFor(url, addresses)),
+    });
   }
 
   /** Behind a proxy, addresses are checked once: DNS often does not resolve there, and is slow to fail. */
@@ -205,7 +192,7 @@ export class Requester {
   }
 
   /** Sends `call` with retries and returns the parsed body. */
-  json(call: Call): Promise<JsonAnswer> {
+  json(call: Call) {
     return retry(() => this.#jsonOnce(call), {
       tries: call.tries ?? this.#options.tries ?? 5,
       waitMs: (round) => backOffMs(BACK_OFF, round, (this.#options.random ?? Math.random)()),
@@ -223,7 +210,7 @@ export class Requester {
     throw refusal(call, answer, jsonOf(TEXT.decode(await wordsOf(answer))));
   }
 
-  async #jsonOnce(call: Call): Promise<JsonAnswer> {
+  async #jsonOnce(call: Call) {
     const most = call.maxBytes ?? MOST_BYTES;
     const answer = await this.#answered(call, (request) =>
       this.#client.read(request, async (found) => ({
@@ -237,7 +224,7 @@ export class Requester {
       throw refusal(call, answer, body);
     if (answer.status < 400 && body === undefined)
       throw this.#readable(call, new HttpError('AnswerUnreadable', 'the response is not JSON'));
-    return { status: answer.status, body, bytes: answer.text.length };
+    return { status: answer.status, body, /** Size of the body. */ bytes: answer.text.length };
   }
 
   /** One response, with fresh credentials after a 401. */

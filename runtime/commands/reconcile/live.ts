@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandIo, ExitCode } from '../../cli/command.ts';
 import { DAY_MS } from '../../cli/flags.ts';
 import { PullwrightError } from '../../core/errors.ts';
+import { HOSTED_CLUSTER } from '../../core/kubernetes/hypershift.ts';
 import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { createLogger, type Logger, lineBuffer, problemFields } from '../../core/logger.ts';
 import { redact } from '../../core/redacted.ts';
@@ -203,8 +204,7 @@ function wantedScopes(store: ObjectStore, settings: LiveSettings, log: Logger): 
 }
 
 function isOfShard(store: ObjectStore, { hostedCluster }: ClusterPair, { shard }: LiveSettings): boolean {
-  const ref = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedCluster' };
-  const found = hostedCluster === undefined ? undefined : store.get({ ...ref, ...hostedCluster });
+  const found = hostedCluster && store.get({ ...HOSTED_CLUSTER, ...hostedCluster });
   return (found?.metadata.labels?.[SHARD_LABEL] ?? '') === (shard ?? '');
 }
 

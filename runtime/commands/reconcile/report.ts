@@ -4,17 +4,16 @@ import { capped, textTable } from '../../cli/terminal.ts';
 import { digestOfNode } from '../../core/docker-config/encode.ts';
 import { readEntryMembers } from '../../core/docker-config/fields.ts';
 import { secretDataText } from '../../core/docker-config/pull-secret.ts';
-import type { Condition } from '../../core/kubernetes/conditions.ts';
+import { conditionsIn } from '../../core/kubernetes/conditions.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
-import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
-import { isRecord } from '../../core/record.ts';
+import { verdictsOf } from '../../core/kubernetes/pull-status.ts';
 import { Redacted, reveal } from '../../core/redacted.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import { plannedNames } from '../../diagnose/model/admission.ts';
 import { effectiveNames, type PodPuller, podSpecIn, WORKLOAD_KINDS } from '../../diagnose/model/pull.ts';
 import type { ObjectResult, OfflineResult } from '../../engine/offline/offline.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import { type Difference, diff, pathStep } from '../../kube/drift.ts';
+import { below, type Difference, diff, isMap } from '../../kube/drift.ts';
 import { dataText } from '../../kube/yaml.ts';
 import type { ReconcileFlags } from './settings.ts';
 
@@ -164,26 +163,21 @@ export function reportOf(scope: string, result: OfflineResult, templates: readon
 
 function statusOf(result: OfflineResult) {
   const reported = new Set(result.reports.flatMap((report) => report.status.map(describeObject)));
-  const withStatus = result.objects.flatMap(({ ref, after }) => {
-    const status = after?.status as
-      | { conditions?: readonly Condition[]; verdicts?: readonly EntryStatus[] }
-      | undefined;
-    return status === undefined || !reported.has(describeObject(ref))
-      ? []
-      : [{ object: describeObject(ref), status }];
-  });
+  const objects = result.objects
+    .map(({ ref, after }) => ({ object: describeObject(ref), after }))
+    .filter(({ object }) => reported.has(object));
   return {
-    conditions: withStatus.flatMap(({ object, status }) =>
-      (status.conditions ?? []).map(({ type, status: value, reason, message }) => ({
+    conditions: objects.flatMap(({ object, after }) =>
+      conditionsIn(after).map(({ type, status, reason, message }) => ({
         object,
         type,
-        status: value,
+        status,
         reason,
         message,
       })),
     ),
-    verdicts: withStatus.flatMap(({ object, status }) =>
-      (status.verdicts ?? []).map((verdict) => ({ ...verdict, object })),
+    verdicts: objects.flatMap(({ object, after }) =>
+      verdictsOf(after).map((verdict) => ({ ...verdict, object })),
     ),
   };
 }
@@ -209,10 +203,8 @@ function leaves({ path, before, after }: Difference): readonly Difference[] {
   if ((before !== undefined && after !== undefined) || !isMap(present) || Object.keys(present).length === 0)
     return [{ path, before, after }];
   return Object.entries(present).flatMap(([key, value]) => {
-    const below = path === '' ? key : `${path}${pathStep(key)}`;
-    return leaves(
-      before === undefined ? { path: below, before, after: value } : { path: below, before: value, after },
-    );
+    const at = { path: below(path, key), before, after };
+    return leaves(before === undefined ? { ...at, after: value } : { ...at, before: value });
   });
 }
 
@@ -227,10 +219,6 @@ function changeOf(before: unknown, after: unknown): string {
     return describeSecretValue(before as Redacted<string> | undefined, after as Redacted<string> | undefined);
   if (before === undefined || after === undefined) return short(before ?? after);
   return `${short(before)} -> ${short(after)}`;
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return isRecord(value) && !(value instanceof Redacted);
 }
 
 function short(value: unknown): string {

@@ -1,6 +1,7 @@
 /** Finds the pairs of management and hosted cluster that two folders contain. */
 
 import { UsageError } from '../../core/errors.ts';
+import { HOSTED_CLUSTER, PLANES } from '../../core/kubernetes/hypershift.ts';
 import { type KubeObject, pathPart } from '../../core/kubernetes/object.ts';
 import { trimEndOf } from '../../core/text.ts';
 import type { ClusterPair } from '../../engine/contract.ts';
@@ -9,7 +10,6 @@ import type { ObjectStore } from '../../engine/store.ts';
 /** Kinds that list the hosted clusters. */
 export const SCOPE_KINDS: readonly string[] = ['HostedControlPlane', 'HostedCluster'];
 
-const VERSION = 'hypershift.openshift.io/v1beta1';
 const CLUSTER_ANNOTATION = 'hypershift.openshift.io/cluster';
 
 /** A stand-alone cluster: the platform pull secret is in OpenShift's own namespace. */
@@ -59,10 +59,10 @@ export function hostedPairs(
 
 /** Every hosted cluster of the management cluster, sorted by name. */
 export function allScopes(management: ObjectStore): readonly ClusterPair[] {
-  const planes = management.list({ apiVersion: VERSION, kind: 'HostedControlPlane' }).map(scopeOfPlane);
+  const planes = management.list(PLANES).map(scopeOfPlane);
   const known = new Set(planes.map((scope) => scope.name));
   const clusters = management
-    .list({ apiVersion: VERSION, kind: 'HostedCluster' })
+    .list(HOSTED_CLUSTER)
     .map(scopeOfCluster)
     .filter((scope) => !known.has(scope.name));
   return [...planes, ...clusters].sort((a, b) => (a.name < b.name ? -1 : 1));

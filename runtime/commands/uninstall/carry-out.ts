@@ -3,9 +3,9 @@
  */
 
 import { PullwrightError } from '../../core/errors.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { type KubeObject, templateContainers } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
-import { defined } from '../../core/record.ts';
+import { defined, textsIn } from '../../core/record.ts';
 import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
 import { OWNER_LABEL } from '../../engine/contract.ts';
 import { isApiError, unlessRefused } from '../../kube/api-error.ts';
@@ -68,10 +68,9 @@ export async function tellNodesToLeave(
   { client }: CarryOutOptions,
 ): Promise<void> {
   for (const { object, do: what } of removals) {
-    const container = containerOf(object);
-    if (what !== 'leave-nodes' || container?.command === undefined) continue;
-    const { command } = container;
-    if (command.includes(LEAVE_FLAG)) continue;
+    const [container = {}] = templateContainers(object);
+    const command = textsIn(container['command']);
+    if (what !== 'leave-nodes' || command.length === 0 || command.includes(LEAVE_FLAG)) continue;
     const pod = '/spec/template/spec';
     const path = `${pod}/containers/0/command`;
     await client.jsonPatch(
@@ -86,18 +85,8 @@ export async function tellNodesToLeave(
   }
 }
 
-interface Runs {
-  readonly command?: readonly string[];
-  readonly [field: string]: unknown;
-}
-
-function containerOf(object: KubeObject): Runs | undefined {
-  const spec = object.spec as { template?: { spec?: { containers?: readonly Runs[] } } } | undefined;
-  return spec?.template?.spec?.containers?.[0];
-}
-
 /** The node's program in the mode that cleans up and exits, without probes and ports, which only its daemon has. */
-function leavingContainer(container: Runs, command: readonly string[]): Readonly<Record<string, unknown>> {
+function leavingContainer(container: Readonly<Record<string, unknown>>, command: readonly string[]): object {
   const {
     livenessProbe: _alive,
     readinessProbe: _ready,

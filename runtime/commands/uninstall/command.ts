@@ -2,7 +2,7 @@
 
 import { createInterface } from 'node:readline';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
-import { CLUSTER_FLAGS, duration, type Given, outputFlag, toggle, type ValuesOf } from '../../cli/flags.ts';
+import { CLUSTER_FLAGS, duration, outputFlag, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { counted, onOneLine } from '../../core/text.ts';
 import { withClient } from '../../diagnose/model/objects.ts';
@@ -52,13 +52,11 @@ const TABLE = {
   },
 } as const;
 
-export const command: Command = defineCommand(TABLE, run);
+export const command: Command = defineCommand(TABLE, ({ flags }, io) =>
+  withClient({ ...flags, tries: 5 }, io, (client) => uninstall(client, flags, io)),
+);
 
 type Values = ValuesOf<typeof TABLE.flags>;
-
-async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
-  return withClient({ ...values, tries: 5 }, io, (client) => uninstall(client, values, io));
-}
 
 async function uninstall(client: KubeClient, flags: Values, io: CommandIo): Promise<ExitCode> {
   const plan = planUninstall(await findObjects(client), flags);

@@ -5,18 +5,16 @@
  * Source of the rule: encoding/base64 of Go 1.26, StdEncoding and RawStdEncoding.
  */
 
-import type { GoResult } from './text.ts';
+import { type GoResult, toByteText } from './text.ts';
 
 /** Decodes `text`, or returns the error text of Go. */
 export function decodeGoBase64(text: string, padding: 'padded' | 'raw'): GoResult<Uint8Array> {
   if (isPlain(text, padding)) return { ok: true, value: Buffer.from(text, 'base64') };
-  const input = Buffer.from(text, 'utf8');
-  const plain = input.toString('latin1');
+  const plain = toByteText(text);
   const found = plain.search(/[^A-Za-z0-9+/\r\n]/);
-  const end = found === -1 ? input.length : found;
+  const end = found === -1 ? plain.length : found;
   const rest = plain.slice(0, end).replaceAll(/[\r\n]/g, '').length % 4;
-  const fault =
-    found === -1 ? shortFault(rest, input.length, padding) : endFault(input, { end, rest, padding });
+  const fault = found === -1 ? shortFault(rest, plain.length, padding) : endFault(plain, end, rest, padding);
   if (fault !== undefined) return { ok: false, goText: `illegal base64 data at input byte ${fault}` };
   // Node skips line breaks.
   return { ok: true, value: Buffer.from(plain.slice(0, end), 'base64') };
@@ -28,28 +26,23 @@ function isPlain(text: string, padding: 'padded' | 'raw'): boolean {
   return text.length % 4 === 0 && /^(?:[A-Za-z0-9+/]*|[A-Za-z0-9+/]+={1,2})$/.test(text);
 }
 
-const PAD = 0x3d;
-
 /** Offset of the fault in a text of alphabet characters only, whose last group of four has `rest` characters. */
 function shortFault(rest: number, length: number, padding: 'padded' | 'raw'): number | undefined {
   return rest === 1 || (rest > 0 && padding === 'padded') ? length - rest : undefined;
 }
 
 /** Offset of the fault from the first character outside the alphabet on. Only line breaks may follow the padding. */
-function endFault(
-  input: Uint8Array,
-  { end, rest, padding }: { readonly end: number; readonly rest: number; readonly padding: 'padded' | 'raw' },
-): number | undefined {
-  if (input[end] !== PAD || padding === 'raw' || rest < 2) return end;
-  const second = nextIn(input, end);
+function endFault(plain: string, end: number, rest: number, padding: 'padded' | 'raw'): number | undefined {
+  if (plain[end] !== '=' || padding === 'raw' || rest < 2) return end;
+  const second = nextIn(plain, end);
   if (rest === 3) return second;
-  if (second === undefined) return input.length;
-  return input[second] === PAD ? nextIn(input, second) : second - 1;
+  if (second === undefined) return plain.length;
+  return plain[second] === '=' ? nextIn(plain, second) : second - 1;
 }
 
 /** Index of the next character that is not a line break. */
-function nextIn(input: Uint8Array, before: number): number | undefined {
+function nextIn(plain: string, before: number): number | undefined {
   let at = before + 1;
-  while (input[at] === 0x0a || input[at] === 0x0d) at += 1;
-  return at < input.length ? at : undefined;
+  while (plain[at] === '\n' || plain[at] === '\r') at += 1;
+  return at < plain.length ? at : undefined;
 }

@@ -11,7 +11,7 @@ import type { Frozen } from './fields.ts';
 import { readSelector } from './label-selector.ts';
 import type { KubeObject } from './object.ts';
 import { type CrdVersionObject, kubernetesObject, labels } from './objects.ts';
-import { atMost, noDuplicates, type ReadSpec, readSpec, refuse } from './read-spec.ts';
+import { atMost, noDuplicates, readSpec, refuse } from './read-spec.ts';
 
 /** A column of `kubectl get`. */
 export interface PrinterColumn {
@@ -195,15 +195,8 @@ export interface KindInput<T> {
   readonly status: () => z.ZodType;
 }
 
-/** A kind of Pullwright. */
-export interface Kind<T> {
-  crd(): KubeObject;
-  /** Reads an object. Never throws. */
-  read(object: KubeObject): ReadSpec<T>;
-}
-
 /** Defines a kind in group `pullwright.dev`; `kubectl get pullcreds` lists its objects. */
-export function defineKind<T>(input: KindInput<T>): Kind<T> {
+export function defineKind<T>(input: KindInput<T>) {
   const { kind, plural, shortName, scope, description, columns, spec, status } = input;
   const ready = (name: string, field: string): PrinterColumn => ({
     name,
@@ -233,7 +226,8 @@ export function defineKind<T>(input: KindInput<T>): Kind<T> {
         versions: [{ name: OWN_VERSION, schema, printerColumns }],
       });
     },
-    read: (object) => readSpec(object, specSchema()),
+    /** Reads an object. Never throws. */
+    read: (object: KubeObject) => readSpec(object, specSchema()),
   };
 }
 

@@ -8,16 +8,6 @@ import { isRecord, recordOf, recordsIn, textOf } from '../record.ts';
 import type { Redacted } from '../redacted.ts';
 import { shellWord } from '../text.ts';
 
-/** A JSON value with leaves that may be redacted. */
-export type Json =
-  | null
-  | boolean
-  | number
-  | string
-  | Redacted<string>
-  | readonly Json[]
-  | { readonly [key: string]: Json | undefined };
-
 /** Object metadata: the fields that Pullwright reads; others are preserved. */
 export interface ObjectMeta {
   readonly name: string;

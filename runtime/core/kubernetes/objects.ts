@@ -591,15 +591,12 @@ export interface DaemonSetInput {
 }
 
 /** A DaemonSet with only the given fields: the shape is a contract. */
-export function daemonSet(input: DaemonSetInput): KubeObject {
-  const updateStrategy =
-    input.maxUnavailable === undefined
-      ? {}
-      : {
-          updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: input.maxUnavailable } },
-        };
-  return kubernetesObject('DaemonSet', input.metadata, {
-    spec: { selector: { matchLabels: input.selector }, ...updateStrategy, template: input.template },
+export function daemonSet({ metadata, selector, template, maxUnavailable }: DaemonSetInput): KubeObject {
+  const strategy = maxUnavailable !== undefined && {
+    updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable } },
+  };
+  return kubernetesObject('DaemonSet', metadata, {
+    spec: { selector: { matchLabels: selector }, ...strategy, template },
   });
 }
 

@@ -210,14 +210,10 @@ function pathText(schema: z.ZodType, path: readonly PropertyKey[], root: string)
   let [text, at]: [string, unknown] = [root, schema];
   for (const step of path) {
     const here = unwrapped(at);
-    if (here instanceof z.ZodArray) [text, at] = [`${text}[${String(step)}]`, here.element];
-    else if (here instanceof z.ZodRecord)
-      [text, at] = [`${text}[${shownText(String(step))}]`, here.valueType];
-    else
-      [text, at] = [
-        fieldPath(text, String(step)),
-        here instanceof z.ZodObject ? here.shape[step as string] : undefined,
-      ];
+    const key = String(step);
+    if (here instanceof z.ZodArray) [text, at] = [`${text}[${key}]`, here.element];
+    else if (here instanceof z.ZodRecord) [text, at] = [`${text}[${shownText(key)}]`, here.valueType];
+    else [text, at] = [fieldPath(text, key), here instanceof z.ZodObject ? here.shape[key] : undefined];
   }
   return text;
 }

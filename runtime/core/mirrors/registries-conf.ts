@@ -285,6 +285,5 @@ function withoutSlash(place: string): string {
 
 /** Merges the registries of several files: a later entry replaces the whole entry of the same prefix. */
 export function mergeRegistries(files: readonly (readonly Registry[])[]): readonly Registry[] {
-  if (files.length === 1) return files[0] ?? [];
   return [...new Map(files.flat().map((registry) => [registry.prefix, registry])).values()];
 }
