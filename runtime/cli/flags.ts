@@ -14,9 +14,9 @@ import { isNetwork } from '../http/addresses.ts';
 // One grammar for each unit, as Kubernetes writes them.
 
 /** Bounds in the unit of the value, such as milliseconds. */
-export interface Bounds {
-  readonly least?: number;
-  readonly most?: number;
+interface Bounds {
+  readonly least?: number | undefined;
+  readonly most?: number | undefined;
 }
 
 /** An invalid value of a flag. */
@@ -36,33 +36,11 @@ export class FlagFault extends Error {
  *
  * @throws FlagFault
  */
-export function durationMs(text: string, bounds: Bounds = {}): number {
+function durationMs(text: string, bounds: Bounds): number {
   const nanoseconds = /^\d{1,9}$/.test(text) ? Number(text) * 1e9 : parseGoDuration(text);
   const ms = nanoseconds === undefined ? Number.NaN : nanoseconds / 1e6;
   if (within(ms, { least: 0, ...bounds })) return ms;
   throw new FlagFault(text, `a duration such as 30s or 5m${bounded(bounds, shortDuration)}`);
-}
-
-/** Whole seconds of a duration; the bounds are seconds too. @throws FlagFault */
-export function wholeSeconds(text: string, bounds: Bounds = {}): number {
-  const inMs = Object.fromEntries(Object.entries(bounds).map(([name, seconds]) => [name, seconds * 1000]));
-  const seconds = durationMs(text, inMs) / 1000;
-  if (Number.isInteger(seconds)) return seconds;
-  throw new FlagFault(text, 'a duration of whole seconds, such as 30s or 5m');
-}
-
-/** @throws FlagFault */
-export function wholeNumber(text: string, bounds: Bounds = {}): number {
-  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (within(number, bounds)) return number;
-  throw new FlagFault(text, `a whole number${bounded(bounds, String)}`);
-}
-
-/** The port, or undefined for `off`. @throws FlagFault */
-export function portNumber(text: string): number | undefined {
-  if (text === 'off') return undefined;
-  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
-  throw new FlagFault(text, 'a port from 0 to 65535, or off');
 }
 
 function within(value: number, { least = 0, most = Number.POSITIVE_INFINITY }: Bounds): boolean {
@@ -221,13 +199,25 @@ function measured<T, Limits = unknown>(usual: Partial<Flag<T>>, read: (text: str
 export const duration = measured({ value: 'DURATION' }, durationMs);
 
 /** A time as Kubernetes writes it, of whole seconds; in seconds. */
-export const seconds = measured({ value: 'DURATION' }, wholeSeconds);
+export const seconds = measured({ value: 'DURATION' }, (text, { least, most }: Bounds) => {
+  const found = durationMs(text, { least: least && least * 1000, most: most && most * 1000 }) / 1000;
+  if (Number.isInteger(found)) return found;
+  throw new FlagFault(text, 'a duration of whole seconds, such as 30s or 5m');
+});
 
 /** A whole number. */
-export const count = measured({ value: 'N' }, wholeNumber);
+export const count = measured({ value: 'N' }, (text, bounds: Bounds) => {
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (within(number, bounds)) return number;
+  throw new FlagFault(text, `a whole number${bounded(bounds, String)}`);
+});
 
 /** A port to listen on; undefined for `off`. */
-export const port = measured({ value: 'PORT|off' }, portNumber);
+export const port = measured({ value: 'PORT|off' }, (text): number | undefined => {
+  if (text === 'off') return undefined;
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw new FlagFault(text, 'a port from 0 to 65535, or off');
+});
 
 // Flags with the same meaning as in kubectl.
 

@@ -22,16 +22,10 @@ export async function runMain(args: readonly string[], given: CommandIo = proces
     io.stdout.write(`pullwright ${VERSION}\n`);
     return 0;
   }
-  return runNamed(name, rest, io);
-}
-
-async function runNamed(name: string, args: readonly string[], io: CommandIo): Promise<ExitCode> {
   const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (entry === undefined) {
-    io.stderr.write(`${unknownCommand(name)}\n`);
-    return 2;
-  }
-  return runCommand(await entry.load(), args, io);
+  if (entry !== undefined) return runCommand(await entry.load(), rest, io);
+  io.stderr.write(`${unknownCommand(name)}\n`);
+  return 2;
 }
 
 /** Opens each stream on first use: each costs a millisecond or more at start-up. */

@@ -66,7 +66,7 @@ export class HttpsEngine implements HttpEngine {
         const stale = call.reusedSocket && 'code' in error && error.code === 'ECONNRESET';
         reject(stale ? new StaleConnection('stale', { cause: error }) : error);
       });
-      call.once('response', (message) => resolve(new MessageAnswer(message, method)));
+      call.once('response', (message) => resolve(answerOf(message, method)));
       call.end(body);
     });
   }
@@ -130,27 +130,12 @@ function pathOf(url: string, origin: string): string {
 /** Unread bodies up to this size are drained, so that the connection can be reused. */
 const SMALL_REST = 64 * 1024;
 
-class MessageAnswer implements HttpAnswer {
-  readonly status: number;
-  readonly body: IncomingMessage;
-  readonly #method: string;
-
-  constructor(message: IncomingMessage, method: string) {
-    this.status = message.statusCode ?? 0;
-    this.body = message;
-    this.#method = method;
-    // An error of a body that has no reader must not end the process.
-    message.on('error', () => undefined);
-  }
-
-  header(name: string): string | undefined {
-    const value = this.body.headers[name.toLowerCase()];
-    return Array.isArray(value) ? value[0] : value;
-  }
-
-  bytes(limitBytes: number): Promise<Uint8Array> {
-    const message = this.body;
-    return new Promise((resolve, reject) => {
+function answerOf(message: IncomingMessage, method: string): HttpAnswer {
+  // An error of a body that has no reader must not end the process.
+  message.on('error', () => undefined);
+  const header = (name: string): string | undefined => [message.headers[name.toLowerCase()]].flat()[0];
+  const bytes = (limitBytes: number): Promise<Uint8Array> =>
+    new Promise((resolve, reject) => {
       const parts: Buffer[] = [];
       let size = 0;
       message.on('data', (chunk: Buffer) => {
@@ -167,11 +152,10 @@ class MessageAnswer implements HttpAnswer {
         if (!message.readableEnded) reject(torn(undefined));
       });
     });
-  }
-
-  discard(): void {
-    const length = Number(this.header('content-length') ?? Number.NaN);
-    if (this.#method === 'HEAD' || length <= SMALL_REST) this.body.resume();
-    else this.body.destroy();
-  }
+  const discard = (): void => {
+    const length = Number(header('content-length') ?? Number.NaN);
+    if (method === 'HEAD' || length <= SMALL_REST) message.resume();
+    else message.destroy();
+  };
+  return { status: message.statusCode ?? 0, header, body: message, bytes, discard };
 }

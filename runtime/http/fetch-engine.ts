@@ -3,6 +3,7 @@
  * adds half the time of a whole run. It allows at most 256 concurrent requests: enough for a run, too few for watches.
  */
 import { reveal } from '../core/redacted.ts';
+import { tooLarge, torn } from './http-error.ts';
 import type { EngineRequest, HttpAnswer, HttpEngine, Route } from './request.ts';
 
 /** Options of Bun's fetch in addition to the standard. */
@@ -20,15 +21,8 @@ interface BunRequestInit extends RequestInit {
 }
 
 /** See {@link HttpEngine}. Bun's fetch obeys proxy variables itself, so they must be removed from the environment. */
-export class FetchEngine implements HttpEngine {
-  readonly #route: Route;
-
-  constructor(route: Route) {
-    this.#route = route;
-  }
-
-  async send({ method, url, origin, headers, body, halts }: EngineRequest): Promise<HttpAnswer> {
-    const { ca, serverName, proxyFor } = this.#route;
+export function fetchEngine({ ca, serverName, proxyFor }: Route): HttpEngine {
+  const send = async ({ method, url, origin, headers, body, halts }: EngineRequest): Promise<HttpAnswer> => {
     const control = new AbortController();
     const abort = (): void => control.abort();
     for (const halt of halts) halt.addEventListener('abort', abort, { once: true });
@@ -53,64 +47,48 @@ export class FetchEngine implements HttpEngine {
       for (const halt of halts) halt.removeEventListener('abort', abort);
     };
     try {
-      return new FetchAnswer(await fetch(url, init), control, over);
+      return answerOf(await fetch(url, init), control, over);
     } catch (error) {
       over();
       throw error;
     }
-  }
-
-  close(): void {
-    // Connections belong to the runtime.
-  }
+  };
+  // Connections belong to the runtime.
+  return { send, close: () => undefined };
 }
 
-class FetchAnswer implements HttpAnswer {
-  readonly status: number;
-  readonly #response: Response;
-  readonly #control: AbortController;
-  readonly #over: () => void;
-
-  constructor(response: Response, control: AbortController, over: () => void) {
-    this.status = response.status;
-    this.#response = response;
-    this.#control = control;
-    this.#over = over;
-  }
-
-  get body(): AsyncIterable<Uint8Array> {
-    return this.#response.body ?? nothing();
-  }
-
-  header(name: string): string | undefined {
-    return this.#response.headers.get(name) ?? undefined;
-  }
-
-  async bytes(limitBytes: number): Promise<Uint8Array> {
+function answerOf(response: Response, control: AbortController, over: () => void): HttpAnswer {
+  const stream = (): AsyncIterable<Uint8Array> => response.body ?? nothing();
+  const discard = (): void => {
+    over();
+    control.abort();
+  };
+  const bytes = async (limitBytes: number): Promise<Uint8Array> => {
     const parts: Uint8Array[] = [];
     let size = 0;
     try {
-      for await (const part of this.body) {
+      for await (const part of stream()) {
         size += part.length;
-        if (size > limitBytes) break;
+        if (size > limitBytes) throw tooLarge(limitBytes);
         parts.push(part);
       }
     } catch (error) {
-      this.discard();
-      throw (await import('./http-error.ts')).torn(error);
+      discard();
+      throw torn(error);
     }
-    if (size > limitBytes) {
-      this.discard();
-      throw (await import('./http-error.ts')).tooLarge(limitBytes);
-    }
-    this.#over();
+    over();
     return Buffer.concat(parts, size);
-  }
-
-  discard(): void {
-    this.#over();
-    this.#control.abort();
-  }
+  };
+  const header = (name: string): string | undefined => response.headers.get(name) ?? undefined;
+  return {
+    status: response.status,
+    header,
+    get body() {
+      return stream();
+    },
+    bytes,
+    discard,
+  };
 }
 
 async function* nothing(): AsyncGenerator<Uint8Array> {

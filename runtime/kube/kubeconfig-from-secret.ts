@@ -5,7 +5,7 @@
 import { isIP } from 'node:net';
 import { YAMLParseError } from 'yaml';
 import { PullwrightError } from '../core/errors.ts';
-import { isRecord, scalarText } from '../core/record.ts';
+import { isRecord, scalarText, textOf } from '../core/record.ts';
 import { type Redacted, redact, reveal } from '../core/redacted.ts';
 import { type AddressPolicy, bareHost, type Networks, refusedAddress } from '../http/addresses.ts';
 import type { Connection } from './client.ts';
@@ -51,16 +51,16 @@ export function connectionFromSecret(input: SecretKubeconfig): Connection {
 
 function connectionOf(cluster: Map, user: Map): Connection {
   const key = base64Text(user['client-key-data']);
-  const token = text(user['token']);
+  const token = textOf(user['token']);
   const credentials = {
     certificate: base64Text(user['client-certificate-data']),
     key: key === undefined ? undefined : redact(key),
-    token: token === undefined ? undefined : redact(token),
+    token: token === '' ? undefined : redact(token),
   };
   return {
     server: scalarText(cluster['server']),
     ca: base64Text(cluster['certificate-authority-data']),
-    serverName: text(cluster['tls-server-name']),
+    serverName: textOf(cluster['tls-server-name']) || undefined,
     credentials: () => Promise.resolve(credentials),
   };
 }
@@ -134,11 +134,7 @@ function refused(input: SecretKubeconfig, problems: readonly string[]): Pullwrig
   });
 }
 
-function text(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
 function base64Text(value: unknown): string | undefined {
-  const encoded = text(value);
-  return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString('utf8');
+  const encoded = textOf(value);
+  return encoded === '' ? undefined : Buffer.from(encoded, 'base64').toString('utf8');
 }

@@ -140,12 +140,12 @@ interface LoadedUser {
   readonly name: string;
   token: unknown;
   authProvider: unknown;
-  readonly exec: { command?: string; env?: readonly object[] | null } & ExecConfig;
-}
-
-interface ExecConfig {
-  readonly apiVersion?: string;
-  readonly provideClusterInfo?: boolean;
+  readonly exec: {
+    command?: string;
+    env?: readonly object[] | null;
+    readonly apiVersion?: string;
+    readonly provideClusterInfo?: boolean;
+  };
 }
 
 function execOf(config: KubeConfig): LoadedUser['exec'] | undefined {
@@ -285,18 +285,11 @@ function pemText(value: unknown): string {
 }
 
 /** Source of the rule: client-go's exec plugin. client-node does not set this variable. */
-function execInfo(config: KubeConfig, { apiVersion, provideClusterInfo }: ExecConfig): object {
-  const cluster = config.getCurrentCluster();
-  const info = {
-    apiVersion,
-    kind: 'ExecCredential',
-    spec: {
-      interactive: false,
-      ...(provideClusterInfo === true && cluster !== null
-        ? { cluster: { server: cluster.server, 'certificate-authority-data': cluster.caData } }
-        : {}),
-    },
-  };
+function execInfo(config: KubeConfig, exec: LoadedUser['exec']): object {
+  const told = exec.provideClusterInfo === true ? config.getCurrentCluster() : null;
+  const cluster = told && { server: told.server, 'certificate-authority-data': told.caData };
+  const spec = { interactive: false, ...(cluster && { cluster }) };
+  const info = { apiVersion: exec.apiVersion, kind: 'ExecCredential', spec };
   return { name: 'KUBERNETES_EXEC_INFO', value: JSON.stringify(info) };
 }
 

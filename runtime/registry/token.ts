@@ -49,12 +49,6 @@ export interface TokenRequest {
   readonly signal: AbortSignal;
 }
 
-export interface Token {
-  readonly value: Redacted<string>;
-  /** Seconds until it expires. */
-  readonly seconds: number;
-}
-
 const MAX_TOKEN = 64 * 1024;
 
 /**
@@ -63,7 +57,7 @@ const MAX_TOKEN = 64 * 1024;
  *
  * @throws RegistryError
  */
-export async function fetchToken(transport: RegistryTransport, request: TokenRequest): Promise<Token> {
+export async function fetchToken(transport: RegistryTransport, request: TokenRequest) {
   const url = realmOf(request.challenge.realm, request.domain, transport);
   const response = await transport.send({
     ...formOf(url, request),
@@ -121,13 +115,15 @@ function formOf(
   };
 }
 
-async function readToken(response: Response, domain: string): Promise<Token> {
+async function readToken(response: Response, domain: string) {
   const text = new TextDecoder().decode(await readLimited(response, MAX_TOKEN));
   const { token, access_token: access, expires_in: seconds } = recordOf(jsonOf(text));
   const value = typeof token === 'string' && token !== '' ? token : access;
   if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value))
     throw new RegistryError('Damaged', `the token service of "${domain}" returned no token`);
-  return { value: redact(value), seconds: typeof seconds === 'number' && seconds > 0 ? seconds : 60 };
+  /** Seconds until it expires. */
+  const lasts = typeof seconds === 'number' && seconds > 0 ? seconds : 60;
+  return { value: redact(value), seconds: lasts };
 }
 
 // The `WWW-Authenticate` header of a registry. Source of the rule: RFC 9110, and the distribution token specification.

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { TLSSocket } from 'node:tls';
 import { HttpClient } from '../../runtime/http/client.ts';
 import { HttpsEngine } from '../../runtime/http/engine.ts';
-import { FetchEngine } from '../../runtime/http/fetch-engine.ts';
+import { fetchEngine } from '../../runtime/http/fetch-engine.ts';
 import { HttpError, type HttpFailure } from '../../runtime/http/http-error.ts';
 import type { HttpEngine, Route } from '../../runtime/http/request.ts';
 import { eventually } from '../control-plane/eventually.ts';
@@ -13,7 +13,7 @@ import { certificates, rawServer } from './raw-server.ts';
 
 const engines: Readonly<Record<string, (route: Route) => HttpEngine>> = {
   'node:https': (route) => new HttpsEngine(route),
-  ...(process.versions['bun'] === undefined ? {} : { fetch: (route: Route) => new FetchEngine(route) }),
+  ...(process.versions['bun'] === undefined ? {} : { fetch: (route: Route) => fetchEngine(route) }),
 };
 
 async function failureOf(asked: Promise<unknown>): Promise<HttpError> {

@@ -6,7 +6,7 @@ import { jsonOf, recordOf, recordsIn, textOf, valueAt } from '../../core/record.
 import { type Redacted, reveal } from '../../core/redacted.ts';
 import { trimEndOf } from '../../core/text.ts';
 import { HttpClient, isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../../http/client.ts';
-import { FetchEngine } from '../../http/fetch-engine.ts';
+import { fetchEngine } from '../../http/fetch-engine.ts';
 import { HttpError } from '../../http/http-error.ts';
 import type { HttpEngine, Route, WholeAnswer } from '../../http/request.ts';
 import type { ProviderOptions } from '../provider-flags.ts';
@@ -201,7 +201,7 @@ export async function httpClientFor(server: ApiServer, env: Environment): Promis
 }
 
 async function engineFor(route: Route): Promise<HttpEngine> {
-  if ('Bun' in globalThis) return new FetchEngine(route);
+  if ('Bun' in globalThis) return fetchEngine(route);
   return new (await import('../../http/engine.ts')).HttpsEngine(route);
 }
 
