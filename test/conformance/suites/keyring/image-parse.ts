@@ -22,7 +22,7 @@ export const suite: ConformanceSuite<string, Answer> = {
   },
   mutation: {
     file: 'runtime/core/image-reference.ts',
-    replace: "['docker.io', `library/${image}`]",
-    by: "['docker.io', image]",
+    replace: '? `library/${path}` : path',
+    by: '? path : path',
   },
 };
