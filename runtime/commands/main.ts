@@ -2,9 +2,10 @@
 import { writeSync } from 'node:fs';
 import type { CommandIo, ExitCode } from '../cli/command.ts';
 import { forPeople } from '../cli/terminal.ts';
+import { errnoOf } from '../core/errors.ts';
 import { nearWord, onOneLine } from '../core/text.ts';
 import { VERSION } from '../core/version.ts';
-import { isBrokenPipe, runCommand } from './run-command.ts';
+import { runCommand } from './run-command.ts';
 import { COMMANDS, GROUPS } from './table.ts';
 
 /** Runs `args` as the program `pullwright` and returns the exit code. */
@@ -39,7 +40,7 @@ function processIo(): CommandIo {
     },
     get stdout() {
       stdout ??= process.stdout.on('error', (error) => {
-        if (isBrokenPipe(error)) process.exit(0);
+        if (errnoOf(error) === 'EPIPE') process.exit(0);
       });
       return stdout;
     },

@@ -1,5 +1,5 @@
 import type { Command, CommandIo, ExitCode } from '../cli/command.ts';
-import { describeError, PullwrightError, UsageError } from '../core/errors.ts';
+import { describeError, errnoOf, PullwrightError, UsageError } from '../core/errors.ts';
 import { onOneLine } from '../core/text.ts';
 
 // Runs one command with its arguments: prints help, and converts errors to text and exit codes.
@@ -29,7 +29,8 @@ export function asksForHelp(args: readonly string[]): boolean {
 }
 
 async function reportFailure(error: unknown, command: Command, io: CommandIo): Promise<ExitCode> {
-  if (isBrokenPipe(error)) return 0;
+  // The reader closed the pipe, which is not a failure.
+  if (errnoOf(error) === 'EPIPE') return 0;
   const text = deniedAccess(error) ?? describeError(error);
   io.stderr.write(
     `${error instanceof PullwrightError && error.details !== undefined ? text : onOneLine(text)}\n`,
@@ -43,13 +44,8 @@ async function reportFailure(error: unknown, command: Command, io: CommandIo): P
 /** Node's permission model reports the denied access in fields, not in the message. */
 function deniedAccess(error: unknown): string | undefined {
   const denied = [error, error instanceof Error ? error.cause : undefined].find(
-    (one) => one instanceof Error && 'code' in one && one.code === 'ERR_ACCESS_DENIED',
+    (one) => errnoOf(one) === 'ERR_ACCESS_DENIED',
   ) as (Error & { readonly permission?: string; readonly resource?: string }) | undefined;
   if (denied === undefined) return undefined;
   return `Access to "${denied.resource ?? ''}" (${denied.permission ?? 'unknown'}) is not granted to this process: grant the permissions that docs/reference/cli.md lists`;
-}
-
-/** Whether the reader closed the pipe, which is not a failure. */
-export function isBrokenPipe(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
 }

@@ -9,7 +9,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import type { RequestOptions } from 'node:https';
 import { basename, delimiter, dirname, join, resolve } from 'node:path';
 import type { Cluster, KubeConfig, User } from '@kubernetes/client-node';
-import { PullwrightError, UsageError } from '../core/errors.ts';
+import { errnoOf, PullwrightError, UsageError } from '../core/errors.ts';
 import { redact } from '../core/redacted.ts';
 import { proxyFor } from '../http/proxy.ts';
 import type { Connection, Credentials } from './client.ts';
@@ -177,7 +177,7 @@ function readInto(config: KubeConfig, path: string): void {
     }
   } catch (error) {
     // Errors of the Node permission model have their own message.
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_ACCESS_DENIED') throw error;
+    if (errnoOf(error) === 'ERR_ACCESS_DENIED') throw error;
     throw new UsageError(
       `Cannot read kubeconfig "${path}": ${fileFailure(error, 'it is not a valid kubeconfig')}`,
     );

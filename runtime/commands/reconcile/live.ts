@@ -97,9 +97,12 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo) {
   const config = settings.config === undefined ? '' : await readText(settings.config, 'configuration ');
   const reconcilers = await loadReconcilers(parseReconcileConfig(config));
   // Set when the election starts. Without leadership nothing is written.
-  const leadership: Leadership = {};
+  const leadership: { election?: LeaderElection } = {};
+  const { 'lease-namespace': namespace, leaseName: name } = settings;
+  const isHeld = (): boolean => leadership.election?.isLeader() === true;
+  const mayWrite = (): boolean => !settings['dry-run'] && (namespace === undefined || isHeld());
   const instance = io.env['HOSTNAME'] ?? hostname();
-  const opener: ClusterOpener = { io, metrics, instance, mayWrite: () => mayWrite(settings, leadership) };
+  const opener: ClusterOpener = { io, metrics, instance, mayWrite };
   // The management cluster, or the only cluster.
   const main = await openKubeconfig(settings.mainKubeconfig, opener);
   const manager = new Manager({
@@ -109,8 +112,6 @@ export async function prepareRun(settings: LiveSettings, io: CommandIo) {
     metrics,
     clock: systemQueueClock,
   });
-  const { 'lease-namespace': namespace, leaseName: name } = settings;
-  const isHeld = (): boolean => leadership.election?.isLeader() === true;
   const discovery = settings.discover
     ? new Discovery({
         management: main,
@@ -160,15 +161,6 @@ export function startWatching(run: LiveRun): void {
 /** Why the caches are not filled; undefined when they are. A hosted cluster that is down is ignored. */
 export function runReadiness(run: LiveRun): string | undefined {
   return run.discovery === undefined ? run.manager.waitingFor(LOCAL_SCOPE.name) : run.discovery.waitingFor;
-}
-
-interface Leadership {
-  election?: LeaderElection;
-}
-
-function mayWrite(settings: LiveSettings, { election }: Leadership): boolean {
-  if (settings['dry-run']) return false;
-  return settings['lease-namespace'] === undefined || election?.isLeader() === true;
 }
 
 function hostedClusters(settings: LiveSettings, main: Cluster, opener: ClusterOpener): HostedClusters {

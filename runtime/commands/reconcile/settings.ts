@@ -76,16 +76,10 @@ export const FLAGS = {
 /** Parsed flags, offline and live. */
 export type ReconcileFlags = ValuesOf<typeof FLAGS>;
 
-export interface LiveSettings extends ReconcileFlags {
-  /** Kubeconfig of the management cluster or the only cluster; undefined: the default of kubectl or of the pod. */
-  readonly mainKubeconfig: string | undefined;
-  /** Kubeconfig of the only hosted cluster, if given as a file. */
-  readonly hostedKubeconfig: string | undefined;
-  readonly leaseName: string;
-}
+export type LiveSettings = Readonly<ReturnType<typeof liveSettings>>;
 
 /** @throws UsageError naming the invalid flag */
-export function liveSettings(flags: ReconcileFlags): LiveSettings {
+export function liveSettings(flags: ReconcileFlags) {
   const management = flags['management-kubeconfig'];
   if (management !== undefined && flags.discover)
     throw new UsageError(
@@ -97,7 +91,9 @@ export function liveSettings(flags: ReconcileFlags): LiveSettings {
     throw new UsageError('--management-kubeconfig requires --kubeconfig, which is the hosted cluster');
   return {
     ...flags,
+    /** Kubeconfig of the management cluster or the only cluster; undefined: the default of kubectl or of the pod. */
     mainKubeconfig: management ?? flags.kubeconfig,
+    /** Kubeconfig of the only hosted cluster, if given as a file. */
     hostedKubeconfig: management === undefined ? undefined : flags.kubeconfig,
     discover: flags.discover || management !== undefined,
     leaseName: reconcilerName(flags.shard),

@@ -5,7 +5,7 @@
 import { PullwrightError } from '../../core/errors.ts';
 import { type KubeObject, templateContainers } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
-import { defined, textsIn } from '../../core/record.ts';
+import { defined, recordOf, textsIn } from '../../core/record.ts';
 import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
 import { OWNER_LABEL } from '../../engine/contract.ts';
 import { isApiError, unlessRefused } from '../../kube/api-error.ts';
@@ -114,40 +114,26 @@ export async function waitForNodes(object: KubeObject, options: CarryOutOptions)
   });
 }
 
-interface DaemonSetStatus {
-  readonly observedGeneration?: number;
-  readonly desiredNumberScheduled?: number;
-  readonly updatedNumberScheduled?: number;
-  readonly numberReady?: number;
-}
-
 /** What the DaemonSet still waits for; empty if nothing. */
 export function nodesToGo({ metadata, status }: KubeObject): string {
-  const seen = (status ?? {}) as DaemonSetStatus;
-  if ((seen.observedGeneration ?? 0) < (metadata.generation ?? 0))
-    return 'not yet observed by its controller';
-  const wanted = seen.desiredNumberScheduled ?? 0;
-  const left = Math.min(seen.updatedNumberScheduled ?? 0, seen.numberReady ?? 0);
+  const number = (field: string): number => Number(recordOf(status)[field] ?? 0);
+  if (number('observedGeneration') < (metadata.generation ?? 0)) return 'not yet observed by its controller';
+  const wanted = number('desiredNumberScheduled');
+  const left = Math.min(number('updatedNumberScheduled'), number('numberReady'));
   return left >= wanted ? '' : `${left} of ${wanted} nodes cleaned up`;
 }
 
 // Carries out a removal plan, stage by stage. Progress is stored only in the cluster, so a second run continues a killed one.
-
-/** Result of {@link carryOut}. */
-export interface Done {
-  /** Number of objects that were removed or released. */
-  readonly removed: number;
-  /** Namespaces that were kept, each with an object that it contains. */
-  readonly inUse: ReadonlyMap<string, string>;
-}
 
 /**
  * Removes the objects of `plan`. Keeps namespaces that contain objects of other owners.
  *
  * @throws PullwrightError for the first object that cannot be removed; earlier removals are not undone
  */
-export async function carryOut(plan: Pick<UninstallPlan, 'stages'>, options: CarryOutOptions): Promise<Done> {
+export async function carryOut(plan: Pick<UninstallPlan, 'stages'>, options: CarryOutOptions) {
+  /** Number of objects that were removed or released. */
   let removed = 0;
+  /** Namespaces that were kept, each with an object that it contains. */
   const inUse = new Map<string, string>();
   for (const { name, removals } of plan.stages) {
     const head = `[${STAGES.indexOf(name) + 1}/${STAGES.length}] ${name}`;

@@ -9,7 +9,7 @@ import { withClient } from '../../diagnose/model/objects.ts';
 import { answer } from '../../diagnose/views/text.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { systemClock } from '../../node/clock.ts';
-import { type CarryOutOptions, carryOut, type Done, findObjects, isStillThere } from './carry-out.ts';
+import { type CarryOutOptions, carryOut, findObjects, isStillThere } from './carry-out.ts';
 import { delivererText, nameOf, planUninstall, type Stage, type UninstallPlan } from './plan.ts';
 
 const TABLE = {
@@ -83,12 +83,7 @@ async function uninstall(client: KubeClient, flags: Values, io: CommandIo): Prom
 }
 
 /** Removes the programs first, and plans the rest after they exit: until then they may create further objects. */
-async function carryOutAll(
-  plan: UninstallPlan,
-  client: KubeClient,
-  flags: Values,
-  io: CommandIo,
-): Promise<Done> {
+async function carryOutAll(plan: UninstallPlan, client: KubeClient, flags: Values, io: CommandIo) {
   const options: CarryOutOptions = {
     client,
     clock: systemClock,

@@ -227,7 +227,10 @@ export function judgeEntry(member: JsonMember, position: TextPosition): DockerCo
   const key = registryKey(member.key);
   const kubelet = kubeletEntry(member.value);
   const containers = containersCredential(member.value);
-  const fault = keyFault(key) ?? valueFault(member.value, kubelet);
+  const fault: EntryFault | undefined =
+    key.fault === undefined
+      ? valueFault(member.value, kubelet)
+      : { reason: 'KeyInvalid', message: key.fault };
   return {
     key,
     position,
@@ -237,10 +240,6 @@ export function judgeEntry(member: JsonMember, position: TextPosition): DockerCo
     ...(kubelet.ok ? { kubelet: kubelet.value } : {}),
     ...(containers.ok ? { containers: containers.value } : {}),
   };
-}
-
-function keyFault(key: RegistryKey): EntryFault | undefined {
-  return key.fault === undefined ? undefined : { reason: 'KeyInvalid', message: key.fault };
 }
 
 function valueFault(node: JsonNode, kubelet: ReturnType<typeof kubeletEntry>): EntryFault | undefined {

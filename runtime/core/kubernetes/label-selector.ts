@@ -34,7 +34,10 @@ const OPERATORS: readonly string[] = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
  */
 export function readSelector(input: unknown, options: { readonly strict?: boolean } = {}): ReadSelector {
   if (!isRecord(input)) return { ok: false, problem: 'selector must be an object' };
-  const read = [...readLabels(input['matchLabels']), ...readExpressions(input['matchExpressions'])];
+  const read = [
+    ...readLabels(input['matchLabels'] ?? {}),
+    ...readExpressions(input['matchExpressions'] ?? []),
+  ];
   const requirements = read.filter((one) => typeof one !== 'string');
   const problems = read.filter((one) => typeof one === 'string');
   if (options.strict !== false)
@@ -47,7 +50,6 @@ export function readSelector(input: unknown, options: { readonly strict?: boolea
 type ReadRequirement = LabelRequirement | string;
 
 function readLabels(labels: unknown): readonly ReadRequirement[] {
-  if (labels === undefined || labels === null) return [];
   if (!isRecord(labels)) return ['matchLabels must be an object'];
   return Object.keys(labels)
     .sort()
@@ -59,7 +61,6 @@ function readLabels(labels: unknown): readonly ReadRequirement[] {
 }
 
 function readExpressions(expressions: unknown): readonly ReadRequirement[] {
-  if (expressions === undefined || expressions === null) return [];
   if (!Array.isArray(expressions)) return ['matchExpressions must be a list'];
   return (expressions as readonly unknown[]).map(readRequirement);
 }

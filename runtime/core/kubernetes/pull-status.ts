@@ -101,11 +101,9 @@ export function nodeSubject(node: string): string {
 function limited(verdicts: readonly EntryStatus[]): readonly EntryStatus[] {
   if (verdicts.length <= MAX_VERDICTS) return verdicts;
   const rest = verdicts.length - MAX_VERDICTS + 1;
-  const [good = [], bad = []] = [true, false].map((accepted) =>
-    verdicts.filter(({ verdict }) => (verdict === 'Accepted') === accepted),
-  );
+  const rank = ({ verdict }: EntryStatus): number => (verdict === 'Accepted' ? 1 : 0);
   return [
-    ...[...bad, ...good].slice(0, MAX_VERDICTS - 1),
+    ...verdicts.toSorted((a, b) => rank(a) - rank(b)).slice(0, MAX_VERDICTS - 1),
     {
       subject: '(more)',
       verdict: 'Warning',

@@ -33,20 +33,8 @@ const METADATA = z
   })
   .partial();
 
-/** The spec of a Pullwright object with its defaults; undefined if there is a problem. */
-export interface ReadSpec<T> {
-  readonly spec: T | undefined;
-  /** Each with its path. */
-  readonly problems: readonly string[];
-  /**
-   * False if the API server dropped a field that kubectl applied: an unknown field, without strict validation or with an older
-   * CRD, or a null in a patch. The remaining spec may select more than intended.
-   */
-  readonly isWhole: boolean;
-}
-
 /** Reads an object of a Pullwright kind. Never throws. */
-export function readSpec<T>(object: KubeObject, spec: z.ZodType<T>): ReadSpec<T> {
+export function readSpec<T>(object: KubeObject, spec: z.ZodType<T>) {
   const whole = z.strictObject({
     apiVersion: z.string(),
     kind: z.string(),
@@ -56,9 +44,18 @@ export function readSpec<T>(object: KubeObject, spec: z.ZodType<T>): ReadSpec<T>
   });
   const read = readValue(withoutNulls(object, whole), whole, '');
   const dropped = droppedFieldProblems(object, spec);
-  const problems = [...read.problems, ...dropped];
-  const { spec: found } = read.value ?? {};
-  return { spec: dropped.length > 0 ? undefined : found, problems, isWhole: dropped.length === 0 };
+  const isWhole = dropped.length === 0;
+  return {
+    /** With its defaults; undefined if there is a problem. */
+    spec: isWhole ? read.value?.spec : undefined,
+    /** Each with its path. */
+    problems: [...read.problems, ...dropped],
+    /**
+     * False if the API server dropped a field that kubectl applied: an unknown field, without strict validation or with an older
+     * CRD, or a null in a patch. The remaining spec may select more than intended.
+     */
+    isWhole,
+  };
 }
 
 /** Validates a value in which null differs from an absent field; undefined if there is a problem. Never throws. */
