@@ -15,14 +15,11 @@ import { type Redacted, redact, reveal } from '../redacted.ts';
 import { decodedAuth, fieldOf, readTexts } from './fields.ts';
 
 /** An entry in canonical form. */
-export interface EncodedEntry {
-  readonly key: string;
-  readonly value: Redacted<JsonNode>;
-}
+export type EncodedEntry = Readonly<ReturnType<typeof encodeEntry>>;
 
-/** Encodes `entry` under `key`. The entry must be valid. */
-export function encodeEntry(entry: Pick<EncodedEntry, 'value'>, key: string): EncodedEntry {
-  return { key, value: redact(withPortableAuth(reveal(entry.value))) };
+/** Encodes an entry under `key`. It must be valid. */
+export function encodeEntry({ value }: { readonly value: Redacted<JsonNode> }, key: string) {
+  return { key, value: redact(withPortableAuth(reveal(value))) };
 }
 
 /** Size of the entry in a document in bytes, including the comma. */

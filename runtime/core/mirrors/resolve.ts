@@ -220,14 +220,8 @@ function comparedPart(index: MirrorIndex, reference: string): string {
   return index.ports === 'runtime' ? withoutTagAndDigest(reference) : reference;
 }
 
-/** The rule that matches a reference, and the number of characters that its source covers. */
-interface FoundRule {
-  readonly rule: MirrorRule;
-  readonly length: number;
-}
-
-/** The rule that matches `reference`. */
-export function findRule(index: MirrorIndex, reference: string): FoundRule | undefined {
+/** The rule that matches `reference`, and the number of characters that its source covers. */
+export function findRule(index: MirrorIndex, reference: string) {
   const exact = findExact(index, reference);
   if (index.byDomain.size === 0) return exact;
   const wildcard = findWildcard(index, reference);
@@ -236,7 +230,7 @@ export function findRule(index: MirrorIndex, reference: string): FoundRule | und
   return exact.rule.prefix.length > wildcard.rule.prefix.length ? exact : wildcard;
 }
 
-function findExact(index: MirrorIndex, reference: string): FoundRule | undefined {
+function findExact(index: MirrorIndex, reference: string) {
   for (let end = reference.length; end > 0; end -= 1) {
     if (end < reference.length && !isBoundary(index, reference, end)) continue;
     const rule = index.bySource.get(reference.slice(0, end));
@@ -245,7 +239,7 @@ function findExact(index: MirrorIndex, reference: string): FoundRule | undefined
   return undefined;
 }
 
-function findWildcard(index: MirrorIndex, reference: string): FoundRule | undefined {
+function findWildcard(index: MirrorIndex, reference: string) {
   const [host = ''] = reference.split(/[:/@]/, 1);
   const end = host.length;
   for (let dot = reference.indexOf('.'); dot !== -1 && dot < end; dot = reference.indexOf('.', dot + 1)) {
