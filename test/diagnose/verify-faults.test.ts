@@ -2,7 +2,7 @@
 /** What `pullwright verify` says of registries that misbehave. */
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
-import { type Seen, startServer } from '../registry/https-server.ts';
+import { answering, type Seen, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { test } from '../support/suite.ts';
 import { allow, asked, deployment, dump, LABEL, secret, tidy } from './verify-scene.ts';
@@ -23,22 +23,18 @@ interface Fault {
   readonly says: RegExp;
 }
 
-/** Asks for a credential. */
-const wants = (response: ServerResponse, challenge: string): void =>
-  void response.writeHead(401, { 'www-authenticate': challenge, 'content-length': '0' }).end();
-
 const faults: readonly Fault[] = [
   {
     name: '401 to the credential',
     reason: 'it is wrong',
-    handle: (_, response) => wants(response, 'Basic realm="x"'),
+    handle: answering(401, { 'www-authenticate': 'Basic realm="x"' }),
     verdict: 'Invalid',
     says: /rejects the credential/,
   },
   {
     name: '401 to a token that has ended',
     reason: 'it can be said why',
-    handle: (_, response) => wants(response, 'Basic realm="x"'),
+    handle: answering(401, { 'www-authenticate': 'Basic realm="x"' }),
     auth: endedToken(),
     verdict: 'Expired',
     says: /expired at 2020-09-13T12:26:40Z/,
@@ -46,35 +42,37 @@ const faults: readonly Fault[] = [
   {
     name: '403',
     reason: 'right, and not enough',
-    handle: (_, response) => response.writeHead(403).end(),
+    handle: answering(403),
     verdict: 'Forbidden',
     says: /denies pulling/,
   },
   {
     name: '404',
     reason: 'absent',
-    handle: (_, response) => response.writeHead(404).end(),
+    handle: answering(404),
     verdict: 'NotFound',
     says: /not found \(manifest unknown\)/,
   },
   {
     name: '429',
     reason: 'too many questions',
-    handle: (_, response) => response.writeHead(429, { 'retry-after': '7' }).end(),
+    handle: answering(429, { 'retry-after': '7' }),
     verdict: 'RateLimited',
     says: /limits the request rate/,
   },
   {
     name: 'a token service without TLS elsewhere',
     reason: 'a password would cross the network in clear',
-    handle: (_, response) => wants(response, 'Bearer realm="http://tokens.example.com/t",service="x"'),
+    handle: answering(401, { 'www-authenticate': 'Bearer realm="http://tokens.example.com/t",service="x"' }),
     verdict: 'Unreachable',
     says: /token service whose URL is not https/,
   },
   {
     name: 'a token service at the metadata address',
     reason: 'a tenant could reach it through us',
-    handle: (_, response) => wants(response, 'Bearer realm="https://169.254.169.254/latest",service="x"'),
+    handle: answering(401, {
+      'www-authenticate': 'Bearer realm="https://169.254.169.254/latest",service="x"',
+    }),
     verdict: 'NotAsked',
     says: /"169\.254\.169\.254" has an address that is .* a metadata service/,
   },

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { RegistryError } from '../../runtime/registry/transport.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { challenge, client, DIGEST, failure, give, image } from './asker.ts';
-import { type Seen, startServer, stopServers } from './https-server.ts';
+import { answering, type Seen, startServer, stopServers } from './https-server.ts';
 
 interface Fault extends Case {
   readonly handle: (request: Seen, response: ServerResponse) => void;
@@ -14,34 +14,34 @@ interface Fault extends Case {
 const FAULTS: readonly Fault[] = [
   {
     name: '401 without challenge',
-    handle: (_, response) => response.writeHead(401).end(),
+    handle: answering(401),
     failure: 'Invalid',
     says: /credential of unknown scheme/,
   },
   {
     name: '401 again',
     reason: 'the credential is wrong',
-    handle: (_, response) => challenge(response, 'Basic realm="x"'),
+    handle: answering(401, { 'www-authenticate': 'Basic realm="x"' }),
     failure: 'Invalid',
     says: /rejects the credential/,
   },
   {
     name: '403',
     reason: 'right, but not enough',
-    handle: (_, response) => response.writeHead(403).end('{"errors":[{"code":"DENIED","message":"secret"}]}'),
+    handle: answering(403, {}, '{"errors":[{"code":"DENIED","message":"secret"}]}'),
     failure: 'Forbidden',
     says: /403 DENIED$/,
   },
   {
     name: '404',
-    handle: (_, response) => response.writeHead(404).end('{"errors":[{"code":"MANIFEST_UNKNOWN"}]}'),
+    handle: answering(404, {}, '{"errors":[{"code":"MANIFEST_UNKNOWN"}]}'),
     failure: 'NotFound',
     says: /manifest unknown.*MANIFEST_UNKNOWN/,
   },
   {
     name: '429',
     reason: 'says when to come back',
-    handle: (_, response) => response.writeHead(429, { 'retry-after': '17' }).end(),
+    handle: answering(429, { 'retry-after': '17' }),
     failure: 'RateLimited',
     says: /limits the request rate, retry after 17 s: 429/,
   },
@@ -66,7 +66,7 @@ const FAULTS: readonly Fault[] = [
   {
     name: '500',
     reason: 'the registry is broken',
-    handle: (_, response) => response.writeHead(500).end('<html>stack trace</html>'),
+    handle: answering(500, {}, '<html>stack trace</html>'),
     failure: 'Unreachable',
     says: /returned 500$/,
   },
@@ -99,12 +99,7 @@ const FAULTS: readonly Fault[] = [
     failure: 'Damaged',
     says: /longer than/,
   },
-  {
-    name: 'silence',
-    handle: () => undefined,
-    failure: 'Unreachable',
-    says: /did not answer in time/,
-  },
+  { name: 'silence', handle: () => undefined, failure: 'Unreachable', says: /did not answer in time/ },
   {
     name: 'a hang-up',
     handle: (_, response) => response.destroy(),
@@ -120,27 +115,22 @@ const FAULTS: readonly Fault[] = [
   {
     name: 'a redirect to http',
     reason: 'TLS is not given up',
-    handle: (_, response) => response.writeHead(302, { location: 'http://example.com/' }).end(),
+    handle: answering(302, { location: 'http://example.com/' }),
     failure: 'Refused',
     says: /must use TLS/,
   },
-  {
-    name: 'a redirect to nothing',
-    handle: (_, response) => response.writeHead(302).end(),
-    failure: 'Refused',
-    says: /invalid URL/,
-  },
+  { name: 'a redirect to nothing', handle: answering(302), failure: 'Refused', says: /invalid URL/ },
   {
     name: 'a realm without TLS',
     reason: 'it would get the credential in clear',
-    handle: (_, response) => challenge(response, 'Bearer realm="http://example.com/token"'),
+    handle: answering(401, { 'www-authenticate': 'Bearer realm="http://example.com/token"' }),
     failure: 'Refused',
     says: /URL is not https/,
   },
   {
     name: 'a realm with a user',
     reason: 'invalid URL that is meant',
-    handle: (_, response) => challenge(response, 'Bearer realm="https://user:pw@example.com/token"'),
+    handle: answering(401, { 'www-authenticate': 'Bearer realm="https://user:pw@example.com/token"' }),
     failure: 'Refused',
     says: /URL is not https/,
   },

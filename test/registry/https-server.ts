@@ -1,5 +1,5 @@
 /** An HTTPS server on loopback that does as it is told and remembers what it got. */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { type Certificates, makeCertificates } from '../support/certificates.ts';
 
@@ -65,3 +65,9 @@ export async function startServer(
   started.push(one);
   return one;
 }
+
+/** A handler that answers every request alike. */
+export const answering =
+  (status: number, headers: OutgoingHttpHeaders = {}, body?: string) =>
+  (_: Seen, response: ServerResponse): void =>
+    void response.writeHead(status, headers).end(body);
