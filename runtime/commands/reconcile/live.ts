@@ -28,7 +28,6 @@ import { proxyFor } from '../../http/proxy.ts';
 import type { Connection } from '../../kube/client.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
-import type { InformerTiming } from '../../kube/informer.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';
 import { connectionFromSecret } from '../../kube/kubeconfig-from-secret.ts';
 import { LeaderElection } from '../../kube/lease.ts';
@@ -46,7 +45,6 @@ export interface ClusterOpener {
   /** Pod name, for events. */
   readonly instance: string;
   readonly mayWrite: () => boolean;
-  readonly timing?: Partial<InformerTiming>;
 }
 
 /** Replicas that do not lead write Leases too, to become leader. */
@@ -75,7 +73,7 @@ export async function openCluster(connection: Connection, opener: ClusterOpener)
   return new Cluster({
     server: connection.server,
     client,
-    cache: new ClusterCache(client, opener.timing),
+    cache: new ClusterCache(client),
     events: new EventRecorder({
       client,
       controller: 'pullwright.dev/reconciler',
@@ -318,7 +316,11 @@ async function leadWhenElected(run: LiveRun): Promise<boolean> {
     client: run.main.client,
     namespace: settings['lease-namespace'] ?? '',
     name: leaseName,
-    labels: labelsOf(leaseName),
+    labels: {
+      'app.kubernetes.io/managed-by': 'pullwright',
+      'app.kubernetes.io/name': leaseName,
+      'app.kubernetes.io/part-of': 'pullwright',
+    },
     identity: `${run.instance}_${randomUUID()}`,
     clock: systemClock,
     leaseSeconds: seconds,
@@ -334,14 +336,6 @@ async function leadWhenElected(run: LiveRun): Promise<boolean> {
   await kept;
   metrics.leader(leaseName, false);
   return !io.signal.aborted;
-}
-
-function labelsOf(name: string): Readonly<Record<string, string>> {
-  return {
-    'app.kubernetes.io/managed-by': 'pullwright',
-    'app.kubernetes.io/name': name,
-    'app.kubernetes.io/part-of': 'pullwright',
-  };
 }
 
 /** Called after the last write, so that the next leader does not wait for the Lease to expire. */
