@@ -37,9 +37,8 @@ export interface CrdInput {
   readonly kind: string;
   /** @default the kind in lower case with an `s` */
   readonly plural?: string;
-  readonly shortNames?: readonly string[];
-  /** `pullcreds` lists all kinds of Pullwright. */
-  readonly categories?: readonly string[];
+  /** Of a kind of Pullwright, which is in {@link CATEGORY} too. */
+  readonly shortName?: string;
   readonly scope: 'Namespaced' | 'Cluster';
   readonly versions: readonly CrdVersion[];
   readonly annotations?: Readonly<Record<string, string>>;
@@ -81,8 +80,7 @@ export function crd(input: CrdInput): KubeObject {
           listKind: `${input.kind}List`,
           plural,
           singular: input.kind.toLowerCase(),
-          ...(input.shortNames === undefined ? {} : { shortNames: input.shortNames }),
-          ...(input.categories === undefined ? {} : { categories: input.categories }),
+          ...(input.shortName && { shortNames: [input.shortName], categories: [CATEGORY] }),
         },
         scope: input.scope,
         versions: input.versions.map(crdVersion),
@@ -220,8 +218,7 @@ export function defineKind<T>(input: KindInput<T>) {
         group: OWN_GROUP,
         kind,
         ...(plural === undefined ? {} : { plural }),
-        shortNames: [shortName],
-        categories: [CATEGORY],
+        shortName,
         scope,
         versions: [{ name: OWN_VERSION, schema, printerColumns }],
       });
