@@ -6,7 +6,7 @@
 import { PullwrightError } from '../core/errors.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
 import { asPullwrightError } from '../kube/api-error.ts';
-import { applyEntry, type Difference, drift } from '../kube/drift.ts';
+import { applyEntry, drift } from '../kube/drift.ts';
 import { objectRef } from '../kube/resources.ts';
 import {
   type ApplyObject,
@@ -28,7 +28,6 @@ export type ChangeSet =
       readonly ref: Ref;
       readonly desired: KubeObject;
       readonly before?: KubeObject;
-      readonly differences: readonly Difference[];
       /** As in `ApplyObject`. */
       readonly plain?: boolean | undefined;
       /** As in `FieldPatch`. */
@@ -88,7 +87,7 @@ function objectChange(apply: ApplyObject, author: Author, stores: Stores): Chang
   const ref = refOf(role, object);
   const before = stores[role].get(ref);
   const desired = marked(object, author);
-  if (before === undefined) return { verb: 'created', ref, desired, differences: [], plain };
+  if (before === undefined) return { verb: 'created', ref, desired, plain };
   const seen = seenRef(role, before);
   if (before.metadata.deletionTimestamp !== undefined)
     return refused(
@@ -103,9 +102,8 @@ function objectChange(apply: ApplyObject, author: Author, stores: Stores): Chang
   if (apply.forceOwnership !== true && !isOurs(before, author)) return refused(seen, foreignObject(seen));
   const manager = fieldManager(author.reconciler);
   const ownership = plain === true ? 'written' : 'applied';
-  const differences = drift(desired, before, manager, ownership);
-  const verb = differences.length === 0 ? 'unchanged' : 'configured';
-  return { verb, ref: seen, desired, before, differences, plain };
+  const differs = drift(desired, before, manager, ownership).length > 0;
+  return { verb: differs ? 'configured' : 'unchanged', ref: seen, desired, before, plain };
 }
 
 function refused(ref: Ref, error: PullwrightError): ChangeSet {
@@ -144,9 +142,8 @@ function partChange(apply: FieldPatch, author: Author, stores: Stores): ChangeSe
     );
   }
   const desired = partObject(apply);
-  const differences = drift(desired, before, fieldManager(author.reconciler));
-  const verb = differences.length === 0 ? 'unchanged' : 'configured';
-  return { verb, ref, desired, before, differences, take: apply.forceOwnership };
+  const differs = drift(desired, before, fieldManager(author.reconciler)).length > 0;
+  return { verb: differs ? 'configured' : 'unchanged', ref, desired, before, take: apply.forceOwnership };
 }
 
 /** The body of the apply of a part: the fields, and the identity with the uid, so that it can never create an object. */

@@ -35,7 +35,6 @@ export interface Observation {
 }
 
 export interface NodeTask {
-  readonly name: string;
   /** Whether the file holds credentials and always gets mode 0600. @default {false} */
   readonly secret?: boolean;
   readonly file: string;

@@ -16,7 +16,6 @@ const change: ChangeSet = {
   ref: { role: 'hosted', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'web', name: 'a' },
   desired: { ...object, data: { key: 'wanted' } },
   before: { ...object, data: { key: 'other' } },
-  differences: [],
 };
 
 /** A cluster that answers each write with the next of these. */

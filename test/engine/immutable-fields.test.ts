@@ -148,7 +148,6 @@ const changing = (row: Row, before: KubeObject): ChangeSet & { readonly desired:
   ref: refOf(row.wanted),
   desired: marked(row.wanted, AUTHOR),
   before,
-  differences: [],
 });
 const empty = async (row: Row): Promise<void> => {
   const ref = refOf(row.there);
@@ -207,7 +206,7 @@ test('one that a finalizer holds is waited for, and made again when it has gone'
     'somebody',
   );
   const { ref, desired } = changing(row, before);
-  const made: ChangeSet = { verb: 'created', ref, desired, differences: [] };
+  const made: ChangeSet = { verb: 'created', ref, desired };
   assert.equal((await commit(made, AUTHOR, cluster)).verb, 'created');
   await empty(row);
 });

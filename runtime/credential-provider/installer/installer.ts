@@ -279,7 +279,6 @@ function newEngine(
   source.sweep();
   return new NodeEngine({
     task: {
-      name: 'credential-provider',
       file,
       unit: options.unit,
       // The drop-in is the whole state: the kubelet's file has its digest in its name and never changes, and is not used before

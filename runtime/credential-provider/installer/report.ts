@@ -181,7 +181,6 @@ export async function previewInstaller(
   const file = dropInFile(options);
   const stored = new StateFolder(options.root + options.stateDir).load();
   const task = {
-    name: 'credential-provider',
     file,
     unit: options.unit,
     look: (present: unknown) => lookAtNode(plan, present === undefined ? undefined : read('', file)?.text),

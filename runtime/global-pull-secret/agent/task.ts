@@ -117,7 +117,7 @@ export function agentTask(options: AgentTaskOptions): NodeTask {
       return { present, wanted: undefined, problem: asProblem(error, 'SourceInvalid') };
     }
   };
-  return { name: 'global-pull-secret', secret: true, file: options.file, unit: options.unit, look };
+  return { secret: true, file: options.file, unit: options.unit, look };
 }
 
 function lookFor(
