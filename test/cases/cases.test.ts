@@ -24,11 +24,7 @@ const ROBOT_IN_TEMPLATE = /kind: Deployment[\s\S]*imagePullSecrets:\n +- name: r
 
 const RUNS: Readonly<Record<string, readonly Run[]>> = {
   '01-empty-name': [
-    {
-      args: 'explain --pod deploy/web -n shop --from FOLDER/all.yaml',
-      says: ANONYMOUS,
-      never: /1\. robot/,
-    },
+    { args: 'explain --pod deploy/web -n shop --from FOLDER/all.yaml', says: ANONYMOUS, never: /1\. robot/ },
     {
       args: 'doctor deploy/web -n shop --from FOLDER/all.yaml',
       says: ROBOT_IN_TEMPLATE,
@@ -56,10 +52,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
       args: 'doctor web -n shop --from FOLDER/all.json',
       says: /broken +registry .*short name[\s\S]*docker\.io\/library\/alpine/,
     },
-    {
-      args: 'doctor --all -n shop --from FOLDER/all.json',
-      says: /^1 pod in namespace "shop" fails/,
-    },
+    { args: 'doctor --all -n shop --from FOLDER/all.json', says: /^1 pod in namespace "shop" fails/ },
   ],
   '07-plain-http': [
     {
@@ -67,10 +60,7 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
       says: /broken +registry .*registry\.lab\.example:5000 serves HTTP[\s\S]*insecure/,
       never: /does not trust/,
     },
-    {
-      args: 'doctor --all -n shop --from FOLDER/all.json',
-      says: /registry\.lab\.example:5000 serves HTTP/,
-    },
+    { args: 'doctor --all -n shop --from FOLDER/all.json', says: /registry\.lab\.example:5000 serves HTTP/ },
   ],
   '09-newline': [
     { args: 'validate FOLDER/config.json', code: 0, says: /warning: .*line feed/ },
@@ -220,19 +210,13 @@ const RUNS: Readonly<Record<string, readonly Run[]>> = {
     })),
   ],
   '54-ecr-expired': [
-    {
-      args: 'explain --pod train-0 -n ml --from FOLDER/all.yaml',
-      says: /expired at 2026-11-23T11:20:18Z/,
-    },
+    { args: 'explain --pod train-0 -n ml --from FOLDER/all.yaml', says: /expired at 2026-11-23T11:20:18Z/ },
     {
       args: 'doctor train-0 -n ml --from FOLDER/all.yaml',
       says: /broken +credential .*Secret\/ml\/ecr.*expired at 2026-11-23T11:20:18Z/,
     },
     { args: 'validate FOLDER/all.yaml', code: 0, says: /warning: .*expired at 2026-11-23T11:20:18Z/ },
-    {
-      args: 'report --from FOLDER/all.yaml --output json',
-      says: /expired at 2026-11-23T11:20:18Z/,
-    },
+    { args: 'report --from FOLDER/all.yaml --output json', says: /expired at 2026-11-23T11:20:18Z/ },
   ],
   '55-unreadable-secrets': [
     {

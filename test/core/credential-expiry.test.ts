@@ -115,12 +115,7 @@ const rows: readonly Row[] = [
     password: `${jwt({ exp: 1 }).split('.').slice(0, 2).join('.')}.not+this`,
     wanted: { kind: 'lasting' },
   },
-  {
-    name: 'an end before all time',
-    username: 'me',
-    password: jwt({ exp: -5 }),
-    wanted: { kind: 'jwt' },
-  },
+  { name: 'an end before all time', username: 'me', password: jwt({ exp: -5 }), wanted: { kind: 'jwt' } },
 ];
 
 table(test, rows, ({ username, password, identityToken, wanted }) => {

@@ -50,12 +50,7 @@ interface Row extends Case {
 }
 
 const ROWS: readonly Row[] = [
-  {
-    name: 'the same key',
-    reason: 'original wins',
-    tenant: 'quay.io',
-    verdict: 'Shadowed OriginalWins',
-  },
+  { name: 'the same key', reason: 'original wins', tenant: 'quay.io', verdict: 'Shadowed OriginalWins' },
   {
     name: 'a scheme',
     reason: 'the kubelet drops it',
@@ -66,36 +61,12 @@ const ROWS: readonly Row[] = [
     reason: 'a spelling all the same',
     tenant: 'HTTP://quay.io',
   },
-  {
-    name: 'a slash',
-    reason: 'the kubelet drops it',
-    tenant: 'quay.io/',
-  },
-  {
-    name: 'the API path',
-    reason: 'the kubelet drops it',
-    tenant: 'quay.io/v2/',
-  },
-  {
-    name: 'capitals',
-    reason: 'the same host',
-    tenant: 'Quay.IO',
-  },
-  {
-    name: 'the default port',
-    reason: 'the same host',
-    tenant: 'quay.io:443',
-  },
-  {
-    name: 'the default port at the platform',
-    platform: 'quay.io:443',
-    tenant: 'quay.io',
-  },
-  {
-    name: 'user info',
-    reason: 'the kubelet drops it',
-    tenant: 'x@quay.io',
-  },
+  { name: 'a slash', reason: 'the kubelet drops it', tenant: 'quay.io/' },
+  { name: 'the API path', reason: 'the kubelet drops it', tenant: 'quay.io/v2/' },
+  { name: 'capitals', reason: 'the same host', tenant: 'Quay.IO' },
+  { name: 'the default port', reason: 'the same host', tenant: 'quay.io:443' },
+  { name: 'the default port at the platform', platform: 'quay.io:443', tenant: 'quay.io' },
+  { name: 'user info', reason: 'the kubelet drops it', tenant: 'x@quay.io' },
   {
     name: 'an escape',
     reason: 'the kubelet unescapes it',

@@ -95,11 +95,7 @@ interface Hinted extends Case {
 
 const HINTED: readonly Hinted[] = [
   { name: 'a host', pattern: 'quay.io', hint: undefined },
-  {
-    name: 'a star per label',
-    pattern: '*.dkr.ecr.*.amazonaws.com',
-    hint: undefined,
-  },
+  { name: 'a star per label', pattern: '*.dkr.ecr.*.amazonaws.com', hint: undefined },
   { name: 'a host and a path', pattern: 'quay.io/team', hint: undefined },
   { name: 'a scheme', reason: 'it would be the host', pattern: 'https://quay.io', hint: /scheme/ },
   {

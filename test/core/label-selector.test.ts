@@ -94,11 +94,7 @@ table(
       input: { matchLabels: { a: 1 } },
       says: /matchLabels "a" must be a string/,
     },
-    {
-      name: 'a wrong key',
-      input: { matchLabels: { 'a b': 'c' } },
-      says: /"a b" is not a label key/,
-    },
+    { name: 'a wrong key', input: { matchLabels: { 'a b': 'c' } }, says: /"a b" is not a label key/ },
     {
       name: 'a value that is too long',
       input: { matchLabels: { a: 'x'.repeat(64) } },

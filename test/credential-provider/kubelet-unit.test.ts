@@ -55,11 +55,7 @@ test('the unit of kubeadm: the last command counts, and its files in order', () 
       ['# x\nKUBELET_EXTRA_ARGS=--v=1\n', "KUBELET_EXTRA_ARGS='--v=2'\n"],
       kubeletCommand(settings),
     ),
-    {
-      name: 'KUBELET_EXTRA_ARGS',
-      value: '--v=2',
-      isSetByFile: true,
-    },
+    { name: 'KUBELET_EXTRA_ARGS', value: '--v=2', isSetByFile: true },
   );
 });
 

@@ -61,12 +61,7 @@ const rows: readonly Row[] = [
     columns: 40,
     says: /\n {3}"registry\.example\.com" does not\n {3}answer\n/,
   },
-  {
-    name: 'a wide terminal',
-    reason: 'a table',
-    columns: 200,
-    says: /^VERDICT .* MESSAGE\n/,
-  },
+  { name: 'a wide terminal', reason: 'a table', columns: 200, says: /^VERDICT .* MESSAGE\n/ },
   {
     name: 'an end that has come',
     reason: 'it is not soon: it is over, though no registry has rejected it',

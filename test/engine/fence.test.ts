@@ -46,13 +46,7 @@ const rows: readonly Row[] = [
     act: apply,
     arrive: [],
   },
-  {
-    name: 'an event',
-    reason: 'a courtesy, and a write',
-    loses: 'at once',
-    act: event,
-    arrive: [],
-  },
+  { name: 'an event', reason: 'a courtesy, and a write', loses: 'at once', act: event, arrive: [] },
   {
     name: 'a removal',
     reason: 'of all writes the last one to be sent late',

@@ -62,17 +62,9 @@ interface BadRow extends Case {
 
 const rows: readonly BadRow[] = [
   { name: 'empty', reason: 'a failed kubectl create', text: '' },
-  {
-    name: 'truncated',
-    reason: 'a half-written file',
-    text: '{"auths":{"new.exa',
-  },
+  { name: 'truncated', reason: 'a half-written file', text: '{"auths":{"new.exa' },
   { name: 'not JSON', reason: 'YAML pasted in', text: 'auths:\n  a: b\n' },
-  {
-    name: 'auths an array',
-    reason: 'a wrong generator',
-    text: '{"auths":[]}',
-  },
+  { name: 'auths an array', reason: 'a wrong generator', text: '{"auths":[]}' },
   {
     name: 'one entry broken',
     reason: 'the good one goes on being followed',

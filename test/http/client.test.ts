@@ -39,11 +39,7 @@ const rows: readonly Row[] = [
     pieces: [`${OK}content-length: 2\r\n\r\n{}`],
     text: '{}',
   },
-  {
-    name: 'no body',
-    pieces: ['HTTP/1.1 304 Not Modified\r\n\r\n'],
-    text: '',
-  },
+  { name: 'no body', pieces: ['HTTP/1.1 304 Not Modified\r\n\r\n'], text: '' },
   {
     name: '103 before the answer',
     reason: 'a server may send hints first',

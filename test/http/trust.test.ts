@@ -60,13 +60,7 @@ const redirects: readonly Redirect[] = [
     location: '/b',
     next: undefined,
   },
-  {
-    name: 'of a PATCH, 308',
-    method: 'PATCH',
-    status: 308,
-    location: '/b',
-    next: undefined,
-  },
+  { name: 'of a PATCH, 308', method: 'PATCH', status: 308, location: '/b', next: undefined },
   {
     name: '304',
     reason: 'no redirect, whatever its headers say',

@@ -44,13 +44,7 @@ const ROWS: readonly Row[] = [
     ...CONFLICT,
     says: /belongs to another cluster/,
   },
-  {
-    name: 'a Secret of nobody',
-    reason: 'not ours',
-    present: OTHER,
-    ...CONFLICT,
-    says: /has no label/,
-  },
+  { name: 'a Secret of nobody', reason: 'not ours', present: OTHER, ...CONFLICT, says: /has no label/ },
   {
     name: 'a Secret of nobody, adopted',
     reason: 'said so',

@@ -127,11 +127,7 @@ const REVOKED: readonly KubeObject[] = [made(source('platform/quay', ['quay.io']
 table<RevokeCase>(
   test,
   [
-    {
-      name: 'the grant is deleted',
-      reason: 'that is how it is taken back',
-      change: REVOKED,
-    },
+    { name: 'the grant is deleted', reason: 'that is how it is taken back', change: REVOKED },
     {
       name: 'the grant names other namespaces',
       change: [made(source('platform/quay', ['quay.io'], 'elsewhere'), 'second')],

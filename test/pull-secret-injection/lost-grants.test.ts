@@ -90,12 +90,7 @@ table<LossCase>(
       left: 1,
       says: 'False NotGranted',
     },
-    {
-      name: 'only the grant is deleted',
-      change: [{ gone: byName }],
-      left: 0,
-      says: 'False NotGranted',
-    },
+    { name: 'only the grant is deleted', change: [{ gone: byName }], left: 0, says: 'False NotGranted' },
     {
       name: 'all namespaces lose the label that the grant asks for',
       reason: 'the owner does not grant to namespaces without it',

@@ -21,12 +21,7 @@ const byLabel = (matchLabels: Record<string, string>): object => ({ namespaceSel
 table(
   test,
   [
-    {
-      name: 'names',
-      spec: { namespaces: ['a', 'b', 'c'] },
-      yes: ['a', 'b', 'c'],
-      no: ['d', 'ab'],
-    },
+    { name: 'names', spec: { namespaces: ['a', 'b', 'c'] }, yes: ['a', 'b', 'c'], no: ['d', 'ab'] },
     {
       name: 'globs',
       reason: 'teams share a prefix',

@@ -63,11 +63,7 @@ const ROWS: readonly Row[] = [
     ],
     names: [],
   },
-  {
-    name: 'a suspended profile',
-    profiles: [profile('a', { suspend: true }), profile('b')],
-    names: ['b'],
-  },
+  { name: 'a suspended profile', profiles: [profile('a', { suspend: true }), profile('b')], names: ['b'] },
   {
     name: 'a profile that only distributes',
     profiles: [

@@ -227,21 +227,9 @@ interface OptionCase extends Case {
 table<OptionCase>(
   test,
   [
-    {
-      name: 'no map',
-      removals: 5,
-      text: /removals: invalid value 5: must be an object$/,
-    },
-    {
-      name: 'a list',
-      removals: [],
-      text: /removals: invalid value of type list: must be an object$/,
-    },
-    {
-      name: 'a share above one',
-      removals: { share: 2 },
-      text: /removals\.share: must be at most 1$/,
-    },
+    { name: 'no map', removals: 5, text: /removals: invalid value 5: must be an object$/ },
+    { name: 'a list', removals: [], text: /removals: invalid value of type list: must be an object$/ },
+    { name: 'a share above one', removals: { share: 2 }, text: /removals\.share: must be at most 1$/ },
     {
       name: 'a share that is a text',
       removals: { share: '0.5' },

@@ -70,11 +70,7 @@ const mistake = { namespaceSelector: { matchLabels: { team: 'x' } } };
 table<Slip>(
   test,
   [
-    {
-      name: 'a slip in namespaceSelector',
-      change: (seen) => [changed(seen, set(mistake))],
-      left: COUNT,
-    },
+    { name: 'a slip in namespaceSelector', change: (seen) => [changed(seen, set(mistake))], left: COUNT },
     {
       name: 'a namespaceSelector that cannot be read',
       reason: 'what it brought stays until it can',
@@ -91,11 +87,7 @@ table<Slip>(
       change: (seen) => [changed(seen, set({ imagePullSecrets: [{ name: 'other' }] }))],
       left: COUNT,
     },
-    {
-      name: 'the annotation is gone',
-      change: (seen) => [changed(seen, set({}, {}))],
-      left: COUNT,
-    },
+    { name: 'the annotation is gone', change: (seen) => [changed(seen, set({}, {}))], left: COUNT },
     {
       name: 'paused',
       change: (seen) => [changed(seen, set({ injectionStrategy: { paused: true } }))],
