@@ -134,10 +134,7 @@ export const registryOverridesSystem: ChartSystem<RegistryOverridesInput, Regist
   objects: (config, cluster) => (cluster.kind === 'hosted' ? [] : overridesObjects(config)),
   // For the catalogs of a hosted cluster with guest placement.
   hostedAccess: () => [
-    {
-      namespace: 'openshift-marketplace',
-      rules: [may(READ, 'operators.coreos.com', ['catalogsources'])],
-    },
+    { namespace: 'openshift-marketplace', rules: [may(READ, 'operators.coreos.com', ['catalogsources'])] },
   ],
   alerts: ALERTS,
   managementReconciler(management, hosted, own) {

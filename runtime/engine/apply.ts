@@ -252,11 +252,7 @@ function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
   if (cluster.cache.store.get(ref) === undefined) return foreignObject(ref);
   return new PullwrightError(
     `Cannot create "${describeObject(ref)}": another client created it in the meantime`,
-    {
-      code: 'MadeMeanwhile',
-      retryPolicy: 'waiting',
-      afterMs: 50,
-    },
+    { code: 'MadeMeanwhile', retryPolicy: 'waiting', afterMs: 50 },
   );
 }
 

@@ -297,10 +297,7 @@ function execInfo(config: KubeConfig, exec: LoadedUser['exec']): object {
 function pluginFailure(command = ''): PullwrightError {
   return new PullwrightError(
     `Cannot get credentials: the plugin "${command}" of the kubeconfig returned none`,
-    {
-      code: 'CredentialPluginFailed',
-      hint: 'Run kubectl with the same kubeconfig to see its error',
-    },
+    { code: 'CredentialPluginFailed', hint: 'Run kubectl with the same kubeconfig to see its error' },
   );
 }
 
@@ -308,8 +305,6 @@ function unreadable(error: unknown): PullwrightError {
   const path = error instanceof Error && 'path' in error ? ` ${JSON.stringify(error.path)}` : '';
   return new PullwrightError(
     `Cannot read the credentials${path} of the kubeconfig: ${fileFailure(error, 'not valid')}`,
-    {
-      code: 'CredentialFileUnreadable',
-    },
+    { code: 'CredentialFileUnreadable' },
   );
 }

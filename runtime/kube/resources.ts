@@ -113,11 +113,7 @@ function expectName(what: string, text: string): void {
   if (isPathSegment(text)) return;
   throw new PullwrightError(
     `Cannot request ${what} "${text.slice(0, 100)}": expected a non-empty name without "/" and "%" that is not "." or ".."`,
-    {
-      code: 'UnsafeName',
-      retryPolicy: 'terminal',
-      hint: 'Correct the name in its source object',
-    },
+    { code: 'UnsafeName', retryPolicy: 'terminal', hint: 'Correct the name in its source object' },
   );
 }
 

@@ -276,11 +276,7 @@ async function serve(run: LiveRun): Promise<ExitCode> {
   const { log, io, manager, discovery, settings } = run;
   const closeServers = await servePorts(
     { health: settings['health-port'], metrics: settings['metrics-port'] },
-    {
-      ready: () => runReadiness(run),
-      metrics: () => run.metrics.render(),
-      log,
-    },
+    { ready: () => runReadiness(run), metrics: () => run.metrics.render(), log },
   );
   log.info('started', {
     cluster: run.main.client.host,

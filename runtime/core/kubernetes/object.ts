@@ -97,11 +97,7 @@ export function pathPart(what: string, text: string): string {
   if (/^[A-Za-z0-9][A-Za-z0-9._:-]{0,252}$/.test(text)) return text.replaceAll(':', '_');
   throw new PullwrightError(
     `${what} "${text.slice(0, 100)}" cannot be part of a file name: expected at most 253 letters, digits, ".", "-" and "_", and a letter or digit first`,
-    {
-      code: 'UnsafeName',
-      retryPolicy: 'terminal',
-      hint: 'Correct the name in its source document',
-    },
+    { code: 'UnsafeName', retryPolicy: 'terminal', hint: 'Correct the name in its source document' },
   );
 }
 

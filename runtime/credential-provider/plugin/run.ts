@@ -221,10 +221,7 @@ async function readStdin(): Promise<string> {
 function unreadable(error: unknown): PullwrightError {
   return new PullwrightError(
     `unable to parse credential provider request from stdin: ${errnoOf(error) ?? 'unreadable'}`,
-    {
-      code: 'RequestUnreadable',
-      hint: 'The kubelet writes a CredentialProviderRequest on stdin',
-    },
+    { code: 'RequestUnreadable', hint: 'The kubelet writes a CredentialProviderRequest on stdin' },
   );
 }
 

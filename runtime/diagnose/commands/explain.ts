@@ -39,10 +39,7 @@ const TABLE = {
     'Explains why an image cannot be pulled: the credentials that the kubelet, CRI-O and containerd try at every mirror, in order, with Secret and key, why other credentials do not match, and how to fix it. Shows no password.',
   ],
   args: [
-    {
-      name: '[IMAGE...]',
-      help: 'images; if none, all of --pod. A workload such as deploy/NAME sets --pod',
-    },
+    { name: '[IMAGE...]', help: 'images; if none, all of --pod. A workload such as deploy/NAME sets --pod' },
   ],
   flags: {
     pod: textFlag({

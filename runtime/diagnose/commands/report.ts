@@ -324,11 +324,7 @@ async function writePage(path: string, report: Report): Promise<void> {
   await writeFile(path, reportHtml(report)).catch((error: unknown) => {
     throw new PullwrightError(
       `Cannot write "${path}": ${errnoOf(error) ?? 'unknown'}, expected a file in an existing folder`,
-      {
-        code: 'OutputNotWritten',
-        retryPolicy: 'terminal',
-        cause: error,
-      },
+      { code: 'OutputNotWritten', retryPolicy: 'terminal', cause: error },
     );
   });
 }

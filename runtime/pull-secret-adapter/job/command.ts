@@ -40,10 +40,7 @@ const TABLE = {
       help: 'delay until Google destroys a disabled version; 0: never (default 0)',
     },
     { name: 'REVOKE_PREVIOUS', help: 'a new value revokes all older versions' },
-    {
-      name: 'TENANT_CHALLENGE',
-      help: 'required value of the project label pullwright-tenant',
-    },
+    { name: 'TENANT_CHALLENGE', help: 'required value of the project label pullwright-tenant' },
     { name: 'ON_DELETION', help: 'delete or retain (default delete)' },
     { name: 'ADOPT', help: 'true adopts secrets without an owner label' },
     { name: 'GCP_SERVICE_ACCOUNT', help: 'service account to impersonate' },

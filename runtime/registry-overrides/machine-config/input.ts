@@ -132,11 +132,7 @@ function guestObjects(cluster: KubeObject): readonly KubeObject[] {
   const release = valueAt(cluster.spec, 'release.image');
   const objects: readonly KubeObject[] = [
     { ...IMAGE_CONFIG, metadata: { name: IMAGE_CONFIG.name }, spec: image },
-    {
-      ...CLUSTER_VERSION,
-      metadata: { name: CLUSTER_VERSION.name },
-      status: { desired: { image: release } },
-    },
+    { ...CLUSTER_VERSION, metadata: { name: CLUSTER_VERSION.name }, status: { desired: { image: release } } },
   ];
   if (!Array.isArray(sources) || sources.length === 0) return objects;
   const { apiVersion } = IMAGE_CONFIG;
