@@ -1,10 +1,9 @@
 /** Compiles `runtime/commands/executable.ts` with its imports into one executable. */
 import { chmodSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { SHORT_LIVED_JIT_POLICY } from '../runtime/commands/command-line.ts';
 import { type Arch, baseRuntime } from './base.ts';
-import { runTool } from './run-tool.ts';
+import { runTool, workFolder } from './run-tool.ts';
 
 /** Input of {@link compile}. */
 export interface CompileOptions {
@@ -67,7 +66,7 @@ export function compile(options: CompileOptions): void {
 
 /** Paths of all modules that are in every executable, relative to `root`. */
 export function bundledModules(root: string): readonly string[] {
-  using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-modules-'));
+  using temporary = workFolder('modules');
   const work = temporary.path;
   const says = join(work, 'modules.json');
   const flags = ['--target=bun', '--format=esm', '--splitting', ...EXTERNAL, `--metafile=${says}`];

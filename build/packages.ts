@@ -6,20 +6,19 @@
 import {
   copyFileSync,
   mkdirSync,
-  mkdtempDisposableSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, type Plugin } from 'esbuild';
 import { fleetSchemaText } from '../charts/fleet-schema.ts';
+import { jsonText } from '../runtime/core/text.ts';
 import { VERSION } from '../runtime/core/version.ts';
-import { runTool } from './run-tool.ts';
+import { runTool, workFolder } from './run-tool.ts';
 import { packagePath } from './sbom.ts';
 
 const root = realpathSync(join(import.meta.dirname, '..'));
@@ -197,15 +196,13 @@ type Fill = (folder: string, manifest: Manifest) => Promise<Readonly<Record<stri
 
 /** Packs a folder that `fill` writes. `fill` returns the manifest fields that differ between the packages. */
 async function packed(to: string, tarball: string, fill: Fill): Promise<string> {
-  using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-package-'));
+  using temporary = workFolder('package');
   const folder = temporary.path;
   const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
   const own = await fill(folder, manifest);
   const { description, license, engines } = manifest;
-  writeFileSync(
-    join(folder, 'package.json'),
-    `${JSON.stringify({ version: VERSION, description, license, engines, ...own }, null, 2)}\n`,
-  );
+  const text = jsonText({ version: VERSION, description, license, engines, ...own });
+  writeFileSync(join(folder, 'package.json'), text);
   for (const file of ['LICENSE', 'SECURITY.md', 'CHANGELOG.md'])
     copyFileSync(join(root, file), join(folder, file));
   mkdirSync(to, { recursive: true });

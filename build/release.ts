@@ -5,16 +5,7 @@
  * these checks, for a trial.
  */
 import { hash } from 'node:crypto';
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempDisposableSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { defaultFleet, readFleet, renderBundle, renderChart, writeTree } from '../charts/mod.ts';
@@ -28,7 +19,7 @@ import { basePins, packageUrl } from './image/debian.ts';
 import { buildPackages } from './packages.ts';
 import { commandPages, manPage } from './reference/cli.ts';
 import { lockProblems, releaseProblems, versionBefore } from './release-problems.ts';
-import { archive, runProgram, runTool } from './run-tool.ts';
+import { archive, runProgram, runTool, workFolder } from './run-tool.ts';
 import { type Artefact, envelope, provenance, signatureOf, signImage, signingKey } from './sign.ts';
 
 const ROOT = resolve(import.meta.dirname, '..');
@@ -62,7 +53,7 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   const { to, signing, say = () => undefined } = options;
   rmSync(to, { recursive: true, force: true });
   mkdirSync(to, { recursive: true });
-  using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-release-'));
+  using temporary = workFolder('release');
   const work = temporary.path;
   const name = (what: string): string => join(to, `pullwright-${VERSION}-${what}`);
   const executables = { x64: name('linux-x64'), arm64: name('linux-arm64') };

@@ -1,5 +1,8 @@
 /** Runs build tools. If one fails, the error contains its output. */
 import { spawnSync } from 'node:child_process';
+import { mkdtempDisposableSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describeError, PullwrightError, UsageError } from '../runtime/core/errors.ts';
 
 /** Runs a build program. An error becomes one line, and the exit code 2 for wrong usage, else `failed`. */
@@ -21,6 +24,11 @@ export function runTool([program = '', ...args]: readonly string[], cwd: string)
     code: 'ToolFailed',
     retryPolicy: 'terminal',
   });
+}
+
+/** A temporary folder, removed at the end of the scope. */
+export function workFolder(name: string): ReturnType<typeof mkdtempDisposableSync> {
+  return mkdtempDisposableSync(join(tmpdir(), `pullwright-${name}-`));
 }
 
 /** Packs `what` of a folder, sorted and without times and owners, so that the same files give the same bytes. */

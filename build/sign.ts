@@ -98,18 +98,14 @@ export function signatureOf(key: KeyObject, bytes: Uint8Array): string {
 /** Signs a statement and returns the DSSE envelope. */
 export function envelope(key: KeyObject, statement: object): string {
   const payload = Buffer.from(JSON.stringify(statement));
-  const sig = signatureOf(key, preAuthentication(IN_TOTO, payload));
+  // DSSE signs type and payload, each with its length.
+  const head = `DSSEv1 ${Buffer.byteLength(IN_TOTO)} ${IN_TOTO} ${payload.length} `;
+  const sig = signatureOf(key, Buffer.concat([Buffer.from(head), payload]));
   return JSON.stringify({
     payload: payload.toString('base64'),
     payloadType: IN_TOTO,
     signatures: [{ keyid: '', sig }],
   });
-}
-
-/** The bytes that DSSE signs: type and payload, each with its length. */
-function preAuthentication(type: string, payload: Uint8Array): Uint8Array {
-  const head = `DSSEv1 ${Buffer.byteLength(type)} ${type} ${payload.length} `;
-  return Buffer.concat([Buffer.from(head), payload]);
 }
 
 /** Input of {@link signImage}. */

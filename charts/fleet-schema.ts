@@ -13,6 +13,7 @@ import {
   optional,
 } from '../runtime/core/kubernetes/fields.ts';
 import type { NetworkSettings } from '../runtime/core/kubernetes/objects.ts';
+import { jsonText } from '../runtime/core/text.ts';
 import { reconcilerSettings } from './shared/reconciler.ts';
 import type { ClusterContext } from './shared/system.ts';
 import { SYSTEMS, type SystemInputs } from './systems.ts';
@@ -224,7 +225,7 @@ export function fleetJsonSchema(): Schema {
 
 /** The JSON Schema as printed and published. */
 export function fleetSchemaText(): string {
-  return `${JSON.stringify(fleetJsonSchema(), null, 2)}\n`;
+  return jsonText(fleetJsonSchema());
 }
 
 function sectionSchema(system: (typeof SYSTEMS)[number]): Schema {
@@ -233,8 +234,7 @@ function sectionSchema(system: (typeof SYSTEMS)[number]): Schema {
 }
 
 function schemaOf(schema: z.ZodType): Schema {
-  const { ...plain } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' });
-  return plain;
+  return { ...z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) };
 }
 
 function fieldsOf(schema: Schema): Schema {

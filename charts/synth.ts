@@ -316,9 +316,7 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'unknown failure';
-  const code = errnoOf(error) ?? '';
-  return REASONS[code] ?? error.message;
+  return REASONS[errnoOf(error) ?? ''] ?? (error instanceof Error ? error.message : 'unknown failure');
 }
 
 function keptFiles(clusters: SynthResult['clusters']): readonly string[] {

@@ -2,21 +2,12 @@
  * `npm run build:image`: the image for amd64 and arm64 as an OCI layout, `dist/image`, without a Docker daemon. Push it with
  * `skopeo copy --all oci:dist/image:<version> docker://...`.
  */
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempDisposableSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { VERSION } from '../../runtime/core/version.ts';
 import { ARCHS, type Arch } from '../base.ts';
 import { compile } from '../compile.ts';
-import { archive } from '../run-tool.ts';
+import { archive, workFolder } from '../run-tool.ts';
 import { billOfMaterials } from '../sbom.ts';
 import { DEBIAN_ARCH, layBase, NONROOT } from './base.ts';
 import { type Descriptor, ImageLayout } from './layout.ts';
@@ -48,7 +39,7 @@ export function buildImage({ to, executables }: ImageOptions): Descriptor {
 }
 
 function platformImage(layout: ImageLayout, arch: Arch, executable: string): Descriptor {
-  using work = workFolder();
+  using work = workFolder('image');
   const layers = [
     layerOf(join(work.path, 'base'), (rootfs) => layBase(rootfs, arch)),
     layerOf(join(work.path, 'program'), (rootfs) => layProgram(rootfs, executable)),
@@ -60,10 +51,6 @@ function platformImage(layout: ImageLayout, arch: Arch, executable: string): Des
     WorkingDir: '/',
     Labels: LABELS,
   });
-}
-
-function workFolder(): ReturnType<typeof mkdtempDisposableSync> {
-  return mkdtempDisposableSync(join(tmpdir(), 'pullwright-image-'));
 }
 
 /** One file under all its names, so that agent, provider and reconciler share one layer. */
@@ -82,7 +69,7 @@ function layerOf(rootfs: string, lay: (rootfs: string) => void): Uint8Array {
 }
 
 if (import.meta.main) {
-  using work = workFolder();
+  using work = workFolder('image');
   const executables = { x64: join(work.path, 'x64'), arm64: join(work.path, 'arm64') };
   for (const arch of ARCHS) compile({ root, arch, outfile: executables[arch] });
   const index = buildImage({ to: join(root, 'dist/image'), executables });

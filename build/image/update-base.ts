@@ -5,13 +5,12 @@
  *
  * apt verifies the signatures of Debian's package lists with the keys of `debian-archive-keyring`.
  */
-import { mkdirSync, mkdtempDisposableSync, readFileSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import { jsonText } from '../../runtime/core/text.ts';
-import { runProgram, runTool } from '../run-tool.ts';
+import { runProgram, runTool, workFolder } from '../run-tool.ts';
 import { type BasePins, type DebianArch, debianMirror, PINS, type PinnedPackage } from './debian.ts';
 
 /** Debian release of the base image. */
@@ -61,7 +60,7 @@ export function pinFrom(line: string): PinnedPackage | undefined {
 
 /** The newest packages in Debian's signed package lists. */
 function newest(): readonly PinnedPackage[] {
-  using temporary = mkdtempDisposableSync(join(tmpdir(), 'pullwright-base-'));
+  using temporary = workFolder('base');
   const work = temporary.path;
   const pins = ARCHITECTURES.flatMap((arch) =>
     listed(work, arch)

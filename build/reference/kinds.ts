@@ -65,6 +65,8 @@ export function fleetFields(): readonly FieldRow[] {
 
 /** `docs/reference/fleet.md` */
 export function fleetPage(): string {
+  // The sections of `defaults` are the same.
+  const isSection = ({ path }: FieldRow): boolean => path.startsWith('clusters[].systems.');
   const [systems, rest] = [fleetFields().filter(isSection), fleetFields().filter((row) => !isSection(row))];
   return [
     '# Fleet file',
@@ -83,9 +85,4 @@ export function fleetPage(): string {
     '',
     ...fieldTable(systems),
   ].join('\n');
-}
-
-/** Whether the field is in a section of `clusters[]`. The sections of `defaults` are the same. */
-function isSection({ path }: FieldRow): boolean {
-  return path.startsWith('clusters[].systems.');
 }

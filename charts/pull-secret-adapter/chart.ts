@@ -25,6 +25,7 @@ import {
   type Volume,
 } from '../../runtime/core/kubernetes/objects.ts';
 import { defined } from '../../runtime/core/record.ts';
+import { jsonText } from '../../runtime/core/text.ts';
 import {
   authoritiesOfPod,
   FEDERATION_CONFIG,
@@ -263,8 +264,10 @@ function accounts(input: Installation): readonly KubeObject[] {
 
 function credentials(input: Installation, provider: string): KubeObject {
   const { metadata } = namesOf(input, JOB_ACCOUNT, 'job');
-  const text = JSON.stringify(federationCredentials(provider), null, 2);
-  return configMap({ ...metadata, name: FEDERATION_CONFIG }, { [FEDERATION_KEY]: `${text}\n` });
+  return configMap(
+    { ...metadata, name: FEDERATION_CONFIG },
+    { [FEDERATION_KEY]: jsonText(federationCredentials(provider)) },
+  );
 }
 
 function brokerArgs(input: Installation): readonly string[] {

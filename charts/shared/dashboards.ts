@@ -1,6 +1,7 @@
 /** Grafana dashboards, one per system, as ConfigMaps for Grafana's sidecar. */
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { configMap, labels } from '../../runtime/core/kubernetes/objects.ts';
+import { jsonText } from '../../runtime/core/text.ts';
 
 // Panels of each dashboard: a question and its query.
 
@@ -256,8 +257,7 @@ export function dashboardObjects(namespace: string, systems: readonly string[]):
       namespace,
       labels: { ...labels({ name: 'pullwright-dashboard', component: system }), ...FOUND_BY },
     };
-    const text = `${JSON.stringify(dashboard(system, panels), null, 2)}\n`;
-    return [configMap(metadata, { [`pullwright-${system}.json`]: text })];
+    return [configMap(metadata, { [`pullwright-${system}.json`]: jsonText(dashboard(system, panels)) })];
   });
 }
 

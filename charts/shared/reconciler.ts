@@ -239,11 +239,10 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings, shard: strin
   );
 }
 
+type AccessPart = Pick<ReconcilerPart, 'name' | 'access'>;
+
 /** One Role per namespace, and one ClusterRole, named after the system. */
-function partAccess(
-  part: Pick<ReconcilerPart, 'name' | 'access'>,
-  cluster: ClusterContext,
-): readonly KubeObject[] {
+function partAccess(part: AccessPart, cluster: ClusterContext): readonly KubeObject[] {
   const byNamespace = Map.groupBy(part.access, (access) => access.namespace);
   return [...byNamespace].flatMap(([where, access]) => {
     const rules = access.flatMap((one) => one.rules);
@@ -253,7 +252,7 @@ function partAccess(
 
 /** Admission bounds of all parts, for their common account. */
 function boundsOf(
-  parts: readonly Pick<ReconcilerPart, 'access'>[],
+  parts: readonly AccessPart[],
   account: NonNullable<ClusterContext['account']>,
 ): readonly KubeObject[] {
   const access = parts.flatMap((part) => part.access);
@@ -270,7 +269,7 @@ function boundsOf(
  */
 export function hostedAccountObjects(
   cluster: ClusterContext,
-  parts: readonly Pick<ReconcilerPart, 'name' | 'access'>[],
+  parts: readonly AccessPart[],
 ): readonly KubeObject[] {
   const { account } = cluster;
   if (account === undefined || parts.length === 0) return [];

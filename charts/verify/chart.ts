@@ -122,18 +122,12 @@ export const verifySystem: ChartSystem<VerifyConfig, VerifyInput> = {
   config: schema,
   kinds: ['standalone', 'management'],
   check: ({ secretNames, namespaceSecrets }, { kind }) => {
-    if (!namespaceSecrets) return [];
-    const path = ['namespaceSecrets'];
-    if (kind === 'management')
-      return [
-        {
-          path,
-          text: 'lists all Secrets, which include administrator kubeconfigs of control planes: expected secretNames',
-        },
-      ];
-    return secretNames === undefined
-      ? []
-      : [{ path, text: 'lists all Secrets: expected either this or secretNames' }];
+    if (!namespaceSecrets || (kind !== 'management' && secretNames === undefined)) return [];
+    const text =
+      kind === 'management'
+        ? 'lists all Secrets, which include administrator kubeconfigs of control planes: expected secretNames'
+        : 'lists all Secrets: expected either this or secretNames';
+    return [{ path: ['namespaceSecrets'], text }];
   },
   objects: (config, cluster) => verifyObjects({ ...cluster, ...controlPlanes(cluster), ...config }),
   alerts: ALERTS,
