@@ -3,6 +3,7 @@
 import { parseGoDuration } from '../../core/go/duration.ts';
 import { defined } from '../../core/record.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
+import { gcpLabels } from '../names.ts';
 import { CLUSTER_ID, GCP_SECRET_NAME, LOCATION, type Place, placeText, readPlace } from '../places.ts';
 import { JobError } from './gcp-error.ts';
 import type { Encryption, Replication } from './secret-manager.ts';
@@ -65,10 +66,9 @@ export type RetirementPolicy = Readonly<ReturnType<typeof policyOf>>;
 
 /** Accepts only https, or http to localhost, because credentials are sent there. */
 function endpoint(env: JobEnvironment, name: string, otherwise: string): string {
-  const given = valueOf(env, name, otherwise);
-  const url = URL.canParse(given) ? new URL(given) : undefined;
-  const local = url !== undefined && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
-  if (url === undefined || (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))) {
+  const url = URL.parse(valueOf(env, name, otherwise));
+  const local = url !== null && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
+  if (url === null || (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))) {
     throw wrong(`${name} is not an https URL`);
   }
   return url.origin;
@@ -145,6 +145,7 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
   const gcpProjectId =
     env['GCP_PROJECT_ID'] ?? google?.project ?? (isDeletion && places.length > 0 ? 'none' : '');
   const clusterId = env['CLUSTER_ID'] ?? '';
+  const clusterName = valueOf(env, 'CLUSTER_NAME', '');
   const secretName = google?.secret ?? secretNameOf(env);
   const checks: readonly (readonly [holds: boolean, fault: string])[] = [
     [gcpProjectId !== '', 'missing required environment variable: GCP_PROJECT_ID'],
@@ -167,7 +168,7 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
     mode,
     gcpProjectId,
     clusterId,
-    clusterName: valueOf(env, 'CLUSTER_NAME', ''),
+    clusterName,
     secretName,
     pullSecret: file ?? redact(given),
     /** Locations to store to, one of them in Secret Manager; or locations to delete. */
@@ -177,7 +178,11 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
     challenge: valueOf(env, 'TENANT_CHALLENGE', ''),
     /** Undefined: the replication of an existing secret is not checked. */
     replication: replicationIn(env),
-    extraLabels: labelsOf(valueOf(env, 'SECRET_LABELS', '')),
+    /** Labels of the secret in Secret Manager. */
+    labels: {
+      ...labelsOf(valueOf(env, 'SECRET_LABELS', '')),
+      ...gcpLabels({ id: clusterId, name: clusterName }),
+    },
     policy: policyOf(env),
     /** A new value revokes all older versions; empty: no request. */
     revoke: valueOf(env, 'REVOKE_PREVIOUS', '').slice(0, 128),

@@ -1,5 +1,5 @@
 /** Maps errors of Google's APIs to outcomes of the Job. */
-import { OUTCOMES, type OutcomeReason } from '../outcome.ts';
+import type { OutcomeReason } from '../outcome.ts';
 
 // Outcome and remedy for each reason of google.rpc.ErrorInfo: all of `google.api.ErrorReason` that Secret Manager and Resource
 // Manager can return to a service account with an access token.
@@ -91,10 +91,6 @@ export class JobError extends Error {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'JobError';
     this.reason = reason;
-  }
-
-  get exitCode(): number {
-    return OUTCOMES[this.reason].exitCode;
   }
 }
 

@@ -9,7 +9,7 @@ import { Redacted, redact, reveal, sameSecret } from '../../core/redacted.ts';
 import { retry } from '../../http/client.ts';
 import { isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { CLUSTER_LABEL, clusterLabels, gcpLabels } from '../names.ts';
+import { CLUSTER_LABEL, clusterLabels } from '../names.ts';
 import { type JobResult, NOT_THERE, OUTCOMES, type OutcomeReason } from '../outcome.ts';
 import { CHALLENGE_LABEL, type GooglePlace, type KubernetesPlace, type Place, placeText } from '../places.ts';
 import { judgePullSecret } from '../pull-secret.ts';
@@ -46,10 +46,8 @@ export interface JobShell {
 /** Logs in the format of the existing job. `version`: full name of a secret version. */
 export type JobLog = (level: 'info' | 'error', operation: string, message: string, version?: string) => void;
 
-export interface JobExit {
-  readonly exitCode: number;
-  readonly result: JobResult;
-}
+/** The result of a run; its reason determines the exit code. */
+export type JobEnd = JobResult & { readonly reason: OutcomeReason };
 
 /** Converts any error to a JobError. */
 function explained(project: string, error: unknown): JobError {
@@ -68,8 +66,8 @@ function explained(project: string, error: unknown): JobError {
   );
 }
 
-function done(reason: JobResult['reason'], message: string, details: JobResult['details']): JobExit {
-  return { exitCode: 0, result: { status: 'success', reason, message, details } };
+function done(reason: OutcomeReason, message: string, details: JobResult['details']): JobEnd {
+  return { status: 'success', reason, message, details };
 }
 
 /** Retries the whole operation, which reads first and so detects a write whose response did not arrive. */
@@ -100,7 +98,7 @@ export function againAfter(error: unknown): { readonly afterMs?: number | undefi
 // only if a later read does not find it, or if it has another owner.
 
 /** Deletes from every location. The first failure becomes the result of the run. */
-async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobExit> {
+async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobEnd> {
   const receipt: Record<string, string> = {};
   let failure: JobError | undefined;
   for (const place of config.places) {
@@ -119,21 +117,17 @@ async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobExit
   shell.log('info', 'completed', 'Removed pull secret');
   const lines = Object.entries(receipt).map(([place, became]) => `${place}: ${became}`);
   const details = { secretName: config.secretName, gcpProject: config.gcpProjectId };
-  const end = done('SecretDeleted', lines.join('; ').slice(0, 1024), details);
-  return { ...end, result: { ...end.result, receipt } };
+  return { ...done('SecretDeleted', lines.join('; ').slice(0, 1024), details), receipt };
 }
 
 function failed(
   { secretName, gcpProjectId: gcpProject }: Pick<JobConfig, 'gcpProjectId' | 'secretName'>,
-  { reason, message, exitCode }: JobError,
+  { reason, message }: JobError,
   more: Pick<JobResult, 'receipt'> = {},
-): JobExit {
+): JobEnd {
   const retriable = OUTCOMES[reason].class !== 'terminal';
   const details = { secretName, gcpProject, retriable };
-  return {
-    exitCode,
-    result: { status: 'failure', reason, message: message.slice(0, 1024), details, ...more },
-  };
+  return { status: 'failure', reason, message: message.slice(0, 1024), details, ...more };
 }
 
 async function removePlace(place: Place, config: JobConfig, shell: JobShell): Promise<string> {
@@ -142,12 +136,11 @@ async function removePlace(place: Place, config: JobConfig, shell: JobShell): Pr
   return removeStored(place, config, shell);
 }
 
-async function removeStored(place: GooglePlace, { clusterId }: JobConfig, shell: JobShell): Promise<string> {
+async function removeStored(place: GooglePlace, { labels }: JobConfig, shell: JobShell): Promise<string> {
   const manager = shell.managerOf(place);
   const secret = await manager.get(place.secret);
   if (secret === undefined) return NOT_THERE;
-  const wanted = gcpLabels({ id: clusterId });
-  const ours = ['managed-by', 'cluster-id'].every((key) => secret.labels?.[key] === wanted[key]);
+  const ours = ['managed-by', 'cluster-id'].every((key) => secret.labels?.[key] === labels[key]);
   // A secret with another owner must not be deleted.
   if (!ours) return 'retained: has another owner';
   try {
@@ -163,7 +156,7 @@ async function removeStored(place: GooglePlace, { clusterId }: JobConfig, shell:
 }
 
 /** Runs the Job. Never throws. */
-export async function runJob(config: JobConfig, shell: JobShell): Promise<JobExit> {
+export async function runJob(config: JobConfig, shell: JobShell): Promise<JobEnd> {
   try {
     return config.mode === 'delete' ? await removePlaces(config, shell) : await storeAll(config, shell);
   } catch (error) {
@@ -176,7 +169,7 @@ export function failedEnd(
   config: Pick<JobConfig, 'gcpProjectId' | 'secretName'>,
   log: JobLog,
   error: unknown,
-): JobExit {
+): JobEnd {
   const known = explained(config.gcpProjectId, error);
   log(
     'error',
@@ -206,7 +199,7 @@ function targetsOf({ places, gcpProjectId: project, secretName: secret }: JobCon
   };
 }
 
-async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
+async function storeAll(config: JobConfig, shell: JobShell): Promise<JobEnd> {
   const { log } = shell;
   const { google, kubernetes } = targetsOf(config);
   assertPullSecret(config.pullSecret);
@@ -219,8 +212,6 @@ async function storeAll(config: JobConfig, shell: JobShell): Promise<JobExit> {
       ...config,
       ...shell,
       manager,
-      content: config.pullSecret,
-      labels: { ...config.extraLabels, ...gcpLabels({ id: config.clusterId, name: config.clusterName }) },
       location: google.location,
       log: (operation, message, version) => log('info', operation, message, version),
       leftOut: (call) => leftOut.add(permissionOf(call)),
@@ -282,7 +273,7 @@ const WANTED = [
 const TO_DELETE = ['secretmanager.secrets.get', 'secretmanager.secrets.delete'];
 
 /** Simulates a run. @throws JobError, GcpError with which a real run would fail */
-export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<JobExit> {
+export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<JobEnd> {
   const { log } = shell;
   const { google, kubernetes } = targetsOf(config);
   const manager = shell.managerOf(google);
@@ -348,8 +339,7 @@ async function planned(
       return { plan: 'create', permissions: 'not tested' };
     }
   }
-  const labels = gcpLabels({ id: config.clusterId, name: config.clusterName });
-  assertOurs({ ...config, labels }, secret);
+  assertOurs(config, secret);
   const permissions = await tested(NEEDED, WANTED);
   const present = await readNewest({ manager, secretName, pause });
   const same = present !== undefined && sameSecret(present.text, config.pullSecret);

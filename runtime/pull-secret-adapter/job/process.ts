@@ -8,11 +8,12 @@ import type { HttpClient } from '../../http/client.ts';
 import { openHttpClient } from '../../http/open.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { accountDomain, readTraceparent } from '../names.ts';
+import { OUTCOMES } from '../outcome.ts';
 import type { GooglePlace, KubernetesPlace } from '../places.ts';
 import { type JobConfig, type JobEnvironment, readJobConfig, secretNameOf } from './config.ts';
 import { JobError } from './gcp-error.ts';
 import { gcpIdentity } from './identity.ts';
-import { dryRunJob, failedEnd, type JobExit, type JobLog, type JobShell, runJob } from './job.ts';
+import { dryRunJob, failedEnd, type JobEnd, type JobLog, type JobShell, runJob } from './job.ts';
 import { SecretManager } from './secret-manager.ts';
 
 export interface JobProcess {
@@ -31,7 +32,7 @@ export interface JobProcess {
 export async function runJobProcess(options: JobProcess): Promise<number> {
   const { env } = options;
   const log = jobLog(env, options.write);
-  let end: JobExit;
+  let end: JobEnd;
   let config: JobConfig | undefined;
   try {
     config = readJobConfig(env, await pullSecretFile(env));
@@ -43,12 +44,12 @@ export async function runJobProcess(options: JobProcess): Promise<number> {
       error,
     );
   }
-  await handOver(env, traced(end, env));
-  return end.exitCode;
+  await handOver(env, end);
+  return OUTCOMES[end.reason].exitCode;
 }
 
 /** Opens the connections and runs. */
-async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): Promise<JobExit> {
+async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): Promise<JobEnd> {
   const limit = runLimit(config, options.signal);
   const { signal } = limit;
   const { places, clusterId, clusterName, adopt } = config;
@@ -148,13 +149,6 @@ async function pullSecretFile(env: JobEnvironment): Promise<Redacted<string> | u
   return redact(bytes.toString('utf8'));
 }
 
-/** Adds the trace context to the result. The report contains it, so that a trace can be followed to its report. */
-function traced(end: JobExit, env: JobEnvironment): JobExit {
-  const traceparent = readTraceparent(env['TRACEPARENT']);
-  if (traceparent === undefined) return end;
-  return { ...end, result: { ...end.result, details: { ...end.result.details, traceparent } } };
-}
-
 /** Logs like the existing job: one JSON object per line, with the same field names. */
 function jobLog(env: JobEnvironment, write: (line: string) => unknown): JobLog {
   const traceparent = readTraceparent(env['TRACEPARENT']);
@@ -166,16 +160,20 @@ function jobLog(env: JobEnvironment, write: (line: string) => unknown): JobLog {
       gcp_project: env['GCP_PROJECT_ID'] ?? '',
       operation,
       message,
-      ...(version === undefined ? {} : { version }),
-      ...(traceparent === undefined ? {} : { traceparent }),
+      version,
+      traceparent,
     };
     write(`${JSON.stringify(line)}\n`);
   };
 }
 
-/** Writes the result for the sibling adapters' sidecar, and as termination message for the adapter. Ignores write errors. */
-async function handOver(env: JobEnvironment, end: JobExit): Promise<void> {
-  const text = JSON.stringify(end.result);
+/**
+ * Writes the result for the sibling adapters' sidecar, and as termination message for the adapter. Ignores write errors. The report
+ * contains the trace context of the result, so that a trace can be followed to its report.
+ */
+async function handOver(env: JobEnvironment, end: JobEnd): Promise<void> {
+  const traceparent = readTraceparent(env['TRACEPARENT']);
+  const text = JSON.stringify({ ...end, details: { ...end.details, traceparent } });
   const files = [env['RESULT_FILE'] ?? '', env['TERMINATION_LOG'] ?? '/dev/termination-log'];
   for (const file of files.filter((name) => name !== '')) {
     await writeFile(file, text, { mode: 0o644 }).catch(() => undefined);

@@ -129,16 +129,6 @@ export interface GcpVersion {
   readonly scheduledDestroyTime?: string;
 }
 
-interface VersionsAnswer {
-  readonly versions?: readonly GcpVersion[];
-  readonly nextPageToken?: string;
-}
-
-interface AccessAnswer {
-  readonly name?: string;
-  readonly payload?: { readonly data?: string; readonly dataCrc32c?: string };
-}
-
 /** A payload. `intact`: it matches its checksum, if it has one. */
 export type GcpPayload = Readonly<NonNullable<Awaited<ReturnType<SecretManager['access']>>>>;
 
@@ -185,7 +175,10 @@ export class SecretManager {
   /** Returns the payload of a version (number or alias); undefined if it does not exist. */
   async access(secret: string, version: string) {
     const path = `${this.#version(secret, version)}:access`;
-    const call = this.#call<AccessAnswer>('AccessSecretVersion', 'GET', path);
+    const call = this.#call<{
+      readonly name?: string;
+      readonly payload?: { readonly data?: string; readonly dataCrc32c?: string };
+    }>('AccessSecretVersion', 'GET', path);
     const answer = await unlessStatus(call, 'NOT_FOUND');
     if (answer === undefined) return undefined;
     const { data = '', dataCrc32c: sum } = answer.payload ?? {};
@@ -200,8 +193,10 @@ export class SecretManager {
     const query = new URLSearchParams({ pageSize: '100', filter: `state:${state}` });
     for (;;) {
       const path = `${this.#path(secret)}/versions?${query.toString()}`;
-      const answer = await this.#call<VersionsAnswer>('ListSecretVersions', 'GET', path);
-      const { versions = [], nextPageToken = '' } = answer;
+      const { versions = [], nextPageToken = '' } = await this.#call<{
+        readonly versions?: readonly GcpVersion[];
+        readonly nextPageToken?: string;
+      }>('ListSecretVersions', 'GET', path);
       found.push(...versions);
       if (nextPageToken === '') return found;
       // A server that repeats a page token would cause an endless loop.
@@ -228,11 +223,8 @@ export class SecretManager {
   /** Returns the labels of the project. Requires `resourcemanager.projects.get`, part of `roles/secretmanager.admin`. */
   async projectLabels(): Promise<Readonly<Record<string, string>>> {
     const { resourceManagerEndpoint: endpoint, project } = this.#options;
-    const request = {
-      name: 'GetProject',
-      method: 'GET',
-      url: `${endpoint}/v3/projects/${encodeURIComponent(project)}`,
-    };
+    const url = `${endpoint}/v3/projects/${encodeURIComponent(project)}`;
+    const request = { name: 'GetProject', method: 'GET', url };
     const { labels = {} } = await callGoogleApi<Pick<GcpSecret, 'labels'>>(request, this.#options);
     return labels;
   }

@@ -10,7 +10,7 @@
  */
 
 import { hash } from 'node:crypto';
-import { type Redacted, sameSecret } from '../../core/redacted.ts';
+import { sameSecret } from '../../core/redacted.ts';
 import type { OutcomeReason } from '../outcome.ts';
 import { pullSecretHash } from '../pull-secret.ts';
 import type { JobConfig, RetirementPolicy } from './config.ts';
@@ -138,7 +138,7 @@ async function create(input: StoreInput): Promise<GcpSecret | undefined> {
 
 function hold(input: StoreInput): Readonly<Record<string, string>> {
   return {
-    [WRITER_ANNOTATION]: `${pullSecretHash(input.content)} ${input.runner} ${input.now()}`,
+    [WRITER_ANNOTATION]: `${pullSecretHash(input.pullSecret)} ${input.runner} ${input.now()}`,
     [GENERATION_KEY]: String(input.generation),
   };
 }
@@ -149,7 +149,7 @@ async function bringUpToDate(input: StoreInput, first: GcpSecret): Promise<Store
     assertOurs(input, secret);
     const { annotations = {} } = secret;
     const present = await readNewest(input);
-    if (present !== undefined && sameSecret(present.text, input.content))
+    if (present !== undefined && sameSecret(present.text, input.pullSecret))
       return unchanged(input, secret, present);
     const newest = Number(annotations[GENERATION_KEY] ?? 0);
     if (newest > input.generation) throw superseded(input, newest);
@@ -178,7 +178,7 @@ async function unchanged(input: StoreInput, secret: GcpSecret, present: GcpPaylo
   input.log('verify-secret', 'The secret already contains this content', present.version);
   const { annotations = {} } = repaired;
   const [writtenHash, , since] = (annotations[WRITER_ANNOTATION] ?? '').split(' ');
-  const ours = writtenHash === pullSecretHash(input.content);
+  const ours = writtenHash === pullSecretHash(input.pullSecret);
   const counted = annotations[ENABLED_ANNOTATION];
   // Finish the clean-up of an interrupted run.
   const left = annotations[CLEANUP_ANNOTATION] !== undefined || isRetirementDue(input, repaired);
@@ -261,13 +261,13 @@ async function repairDrift(input: StoreInput, secret: GcpSecret): Promise<GcpSec
 
 /** Adds a version, reads it back by its name and compares it. */
 async function addAndVerify(input: StoreInput, secret: GcpSecret): Promise<StoreResult> {
-  const { manager, secretName, content, log } = input;
+  const { manager, secretName, pullSecret, log } = input;
   log('add-secret-version', 'Adding secret version with pull secret data');
-  const added = await manager.addVersion(secretName, content);
+  const added = await manager.addVersion(secretName, pullSecret);
   log('add-secret-version', 'Successfully created secret version', added.name);
   const number = versionNumber(added.name);
   const stored = await accessIntact(input, number);
-  if (stored === undefined || !sameSecret(stored.text, content)) {
+  if (stored === undefined || !sameSecret(stored.text, pullSecret)) {
     // Readers of "latest" must not get corrupted content.
     await permitted(input, undefined, () => manager.disable(secretName, number));
     throw new JobError(
@@ -425,7 +425,7 @@ type IsOlder = (version: GcpVersion) => boolean;
 
 /** The enabled versions, newest first. Destroys duplicates of the current content among those that `keepVersions` would keep. */
 async function withoutRepetitions(
-  { manager, secretName, content, policy }: StoreInput,
+  { manager, secretName, pullSecret, policy }: StoreInput,
   enabled: readonly GcpVersion[],
   isOlder: IsOlder,
 ): Promise<readonly GcpVersion[]> {
@@ -435,7 +435,7 @@ async function withoutRepetitions(
     if (isOlder(version) && others < policy.keepVersions) {
       const number = versionNumber(version.name);
       const payload = await manager.access(secretName, number);
-      if (payload !== undefined && sameSecret(payload.text, content)) {
+      if (payload !== undefined && sameSecret(payload.text, pullSecret)) {
         await manager.destroy(secretName, number);
         continue;
       }
@@ -497,13 +497,14 @@ function delayOf({ policy }: Pick<StoreInput, 'policy'>): Pick<GcpSecret, 'versi
 }
 
 interface StoreInput
-  extends Pick<JobConfig, 'secretName' | 'replication' | 'generation' | 'policy' | 'revoke' | 'adopt'> {
+  extends Pick<
+    JobConfig,
+    'secretName' | 'pullSecret' | 'labels' | 'replication' | 'generation' | 'policy' | 'revoke' | 'adopt'
+  > {
   readonly manager: Pick<
     SecretManager,
     'get' | 'create' | 'update' | 'addVersion' | 'access' | 'versions' | 'disable' | 'destroy'
   >;
-  readonly content: Redacted<string>;
-  readonly labels: Readonly<Record<string, string>>;
   /** Location of a regional secret; undefined for a replicated one. */
   readonly location: string | undefined;
   /** Unique among runners. */
