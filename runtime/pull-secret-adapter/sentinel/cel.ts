@@ -53,16 +53,14 @@ function compile(environment: Environment, expression: string) {
   if (expression.length > MAX_TEXT)
     throw new CelError(`it has ${expression.length} characters: expected at most ${MAX_TEXT}`);
   const parsed = attempt(() => environment.parse(expression));
-  const bound = new Set<string>();
-  const names = new Set<string>();
-  examine(parsed.ast, { depth: 0, bound, names });
+  const names = freeNames(parsed.ast);
   const { valid, type = 'dyn', error } = parsed.check();
   if (!valid) throw new CelError(firstLine(error));
   return {
     /** `bool`, `string`, `dyn` and so on. */
     type,
     /** Free variables of the expression. */
-    names: new Set([...names].filter((name) => !bound.has(name))),
+    names,
     /** @throws CelError if the evaluation fails or its value is too large */
     evaluate: (variables: Variables) => {
       const value: unknown = attempt(() => parsed(variables) as unknown);
@@ -86,32 +84,31 @@ function firstLine(error: unknown): string {
   return onOneLine(scalarText(message).split('\n')[0] ?? '').slice(0, 200);
 }
 
-interface Examination {
-  /** Number of enclosing comprehensions. */
-  readonly depth: number;
-  readonly bound: Set<string>;
-  readonly names: Set<string>;
-}
-
 /** @throws CelError for an unsupported function or a nested comprehension */
-function examine(node: ASTNode, state: Examination): void {
-  if (node.op === 'id') state.names.add(node.args);
-  if (node.op === 'call') return examineCall(node.args[0], node.args[1], state);
-  if (node.op === 'rcall') {
-    const [name, receiver, given] = node.args;
-    examine(receiver, state);
-    return examineCall(name, given, state);
-  }
-  for (const child of nodesIn(node.args)) examine(child, state);
-}
-
-function examineCall(name: string, given: readonly ASTNode[], state: Examination): void {
-  if (!FUNCTIONS.has(name)) throw new CelError(`unsupported function "${onOneLine(name)}"`);
-  const depth = state.depth + (COMPREHENSIONS.has(name) ? 1 : 0);
-  if (depth > 1) throw new CelError(`"${name}" is nested in another comprehension: nesting is unsupported`);
-  const [first] = given;
-  if (COMPREHENSIONS.has(name) && first?.op === 'id') state.bound.add(first.args);
-  for (const child of given) examine(child, { ...state, depth });
+function freeNames(ast: ASTNode): ReadonlySet<string> {
+  const bound = new Set<string>();
+  const names = new Set<string>();
+  /** @param depth number of enclosing comprehensions */
+  const examine = (node: ASTNode, depth: number): void => {
+    if (node.op === 'id') names.add(node.args);
+    if (node.op === 'call') return examineCall(node.args[0], node.args[1], depth);
+    if (node.op === 'rcall') {
+      const [name, receiver, given] = node.args;
+      examine(receiver, depth);
+      return examineCall(name, given, depth);
+    }
+    for (const child of nodesIn(node.args)) examine(child, depth);
+  };
+  const examineCall = (name: string, given: readonly ASTNode[], outer: number): void => {
+    if (!FUNCTIONS.has(name)) throw new CelError(`unsupported function "${onOneLine(name)}"`);
+    const depth = outer + (COMPREHENSIONS.has(name) ? 1 : 0);
+    if (depth > 1) throw new CelError(`"${name}" is nested in another comprehension: nesting is unsupported`);
+    const [first] = given;
+    if (COMPREHENSIONS.has(name) && first?.op === 'id') bound.add(first.args);
+    for (const child of given) examine(child, depth);
+  };
+  examine(ast, 0);
+  return names.difference(bound);
 }
 
 function nodesIn(value: unknown): readonly ASTNode[] {

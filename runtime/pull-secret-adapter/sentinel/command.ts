@@ -40,7 +40,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   const publisher = await broker.publisher();
   const sentinel = new Sentinel(api, publisher, settings);
   try {
-    const code = await runSentinel({
+    return await runSentinel({
       ...program,
       sentinel,
       connected: () => publisher.connected(),
@@ -48,7 +48,6 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
       once: flags.once,
       ports: flags.once ? { health: undefined, metrics: undefined } : program.ports,
     });
-    return code === 0 ? 0 : 1;
   } finally {
     await publisher.close();
   }
