@@ -112,49 +112,40 @@ export function codeOf(error: unknown): number | string {
 const PAUSE_MS = 5000;
 
 /** Handles the messages of a consumer, and tracks those in progress for shutdown. */
-export class Deliveries {
-  readonly #handler: Handler;
-  readonly #note: BrokerNote;
-  readonly #closing = new AbortController();
-  readonly #running = new Set<Promise<unknown>>();
-
-  constructor(handler: Handler, note: BrokerNote) {
-    this.#handler = handler;
-    this.#note = note;
-  }
-
-  get closed(): boolean {
-    return this.#closing.signal.aborted;
-  }
-
-  /** Handles a message: `done` to acknowledge it, `again` to requeue it, as always after close. @param bury dead-letters it */
-  take(message: WireMessage, bury: (reason: string) => Promise<unknown>): Promise<'done' | 'again'> {
-    if (this.closed) return Promise.resolve('again');
-    const work = this.#settle(message, bury).finally(() => this.#running.delete(work));
-    this.#running.add(work);
-    return work;
-  }
-
-  async #settle(message: WireMessage, bury: (reason: string) => Promise<unknown>): Promise<'done' | 'again'> {
-    const handled = await this.#handler(message);
+export function deliveriesTo(handler: Handler, note: BrokerNote) {
+  const closing = new AbortController();
+  const { signal } = closing;
+  const running = new Set<Promise<unknown>>();
+  type Bury = (reason: string) => Promise<unknown>;
+  const settle = async (message: WireMessage, bury: Bury): Promise<'done' | 'again'> => {
+    const handled = await handler(message);
     if (handled.outcome !== 'dead') return handled.outcome;
     const { reason } = handled;
     try {
       await within(PUBLISH_MS, bury(reason));
     } catch (error) {
-      this.#note('warn', 'Cannot move a message to the dead letters', { reason, code: codeOf(error) });
-      await sleep(PAUSE_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+      note('warn', 'Cannot move a message to the dead letters', { reason, code: codeOf(error) });
+      await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
       return 'again';
     }
-    this.#note('warn', 'Moved a message to the dead letters', { reason, bytes: message.body.length });
+    note('warn', 'Moved a message to the dead letters', { reason, bytes: message.body.length });
     return 'done';
-  }
-
-  /** Accepts no more messages. Resolves when all accepted ones are handled. */
-  async close(): Promise<void> {
-    this.#closing.abort();
-    await Promise.allSettled(this.#running);
-  }
+  };
+  return {
+    isClosed: () => signal.aborted,
+    /** Handles a message: `done` to acknowledge it, `again` to requeue it, as always after close. @param bury dead-letters it */
+    take: (message: WireMessage, bury: Bury): Promise<'done' | 'again'> => {
+      if (signal.aborted) return Promise.resolve('again');
+      const work = settle(message, bury).finally(() => running.delete(work));
+      running.add(work);
+      return work;
+    },
+    /** Accepts no more messages. Resolves when all accepted ones are handled. */
+    close: async (): Promise<void> => {
+      closing.abort();
+      await Promise.allSettled(running);
+    },
+  };
 }
 
 // Names of queues, exchanges, topics and subscriptions, equal to those of the existing broker library, so that both can share a

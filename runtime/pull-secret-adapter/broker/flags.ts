@@ -65,12 +65,12 @@ function apiOf(
   { metrics, logger }: { readonly metrics: Metrics; readonly logger: Logger },
 ): HyperfleetApi {
   const { api = '', 'api-token-file': file } = flags;
-  if (!URL.canParse(api) || !/^https?:$/.test(new URL(api).protocol)) {
+  const url = URL.parse(api);
+  if (url === null || !/^https?:$/.test(url.protocol))
     throw new UsageError('Cannot reach the HyperFleet API: expected --api with an http or https URL');
-  }
-  const { host } = new URL(api);
+  const { host, href } = url;
   return new HyperfleetApi({
-    baseUrl: trimEndOf(new URL(api).href, '/'),
+    baseUrl: trimEndOf(href, '/'),
     ...(file === undefined ? {} : { token: () => secretFile(file, 'token') }),
     userAgent: `pullwright/${VERSION} (${name})`,
     onAnswer: ({ method: verb, status }) =>

@@ -6,7 +6,7 @@ import {
   checkPeriodically,
   codeOf,
   DELIVERY_ATTEMPTS,
-  Deliveries,
+  deliveriesTo,
   GOODBYE_MS,
   type Handler,
   MESSAGE_ID_HEADER,
@@ -53,7 +53,7 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
     flowControl: { maxMessages: options.prefetch ?? 20, allowExcessMessages: false },
   });
   const dead = client.topic(topology.deadLetterTopic);
-  const deliveries = new Deliveries(handler, note);
+  const deliveries = deliveriesTo(handler, note);
   let reopening: NodeJS.Timeout | undefined;
   const settle = async (message: Message): Promise<void> => {
     const { data, attributes } = message;
@@ -74,7 +74,7 @@ export async function consumePubSub(options: PubSubOptions, handler: Handler): P
   );
   subscription.on('debug', () => health.doubt());
   subscription.on('error', (error: unknown) => {
-    if (deliveries.closed) return;
+    if (deliveries.isClosed()) return;
     health.doubt();
     note('warn', 'The Pub/Sub subscription failed', { code: codeOf(error) });
     // The client stops for good on errors it treats as final, such as a missing permission or subscription.

@@ -9,7 +9,7 @@ import {
   type BrokerNote,
   type Consumer,
   codeOf,
-  Deliveries,
+  deliveriesTo,
   GOODBYE_MS,
   type Handler,
   MESSAGE_ID_HEADER,
@@ -41,7 +41,7 @@ export function consumeRabbitMq(options: RabbitMqOptions, handler: Handler): Con
     maxAttempts: 3,
     queues: [{ queue: topology.deadLetterQueue, durable: true }],
   });
-  const deliveries = new Deliveries(handler, note);
+  const deliveries = deliveriesTo(handler, note);
   let connected = false;
   const subscription = connection.createConsumer(
     {
