@@ -128,11 +128,8 @@ export const clusterDocument = z
 
 export type HyperfleetCluster = Readonly<z.output<typeof clusterDocument>>;
 
-function prefixed(
-  prefix: string,
-  values: Readonly<Record<string, string>>,
-): readonly (readonly [string, string])[] {
-  return Object.entries(values).map(([key, value]) => [`${prefix}.${key}`, value]);
+function prefixed(prefix: string, values: Readonly<Record<string, string>>) {
+  return Object.entries(values).map(([key, value]) => [`${prefix}.${key}`, value] as const);
 }
 
 function pullSecretOf(data: unknown): Redacted<string> | undefined {

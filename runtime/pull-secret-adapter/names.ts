@@ -3,16 +3,11 @@
 import type { HyperfleetCluster } from './cluster.ts';
 import type { AdapterSettings } from './options.ts';
 
-/** Values for the placeholders of a template. */
-export interface TemplateValues {
-  readonly id: string;
-  readonly name: string;
-  readonly project?: string | undefined;
-  readonly region?: string | undefined;
-}
-
 /** Replaces `{id}`, `{name}`, `{region}` and `{project}` in a template, without escaping. A missing value is empty. */
-export function fillTemplate(template: string, values: TemplateValues): string {
+export function fillTemplate(
+  template: string,
+  values: Pick<HyperfleetCluster, 'id' | 'name' | 'region'> & { readonly project?: string | undefined },
+): string {
   const known: Readonly<Record<string, string>> = {
     '{id}': values.id,
     '{name}': values.name,

@@ -19,20 +19,7 @@ export type Plan =
   { readonly verdict: 'ready' | 'deleting'; readonly preconditions: readonly Precondition[] } | PlanProblem;
 
 /** A plan that blocks work. */
-export interface PlanProblem {
-  /** `waiting`: may resolve by itself. `invalid`: the cluster document must change. */
-  readonly verdict: 'waiting' | 'invalid';
-  readonly reason:
-    | 'PreconditionNotMet'
-    | 'InvalidPullSecret'
-    | 'InvalidConfiguration'
-    | 'TenancyUnproven'
-    | 'ManagementNamespaceTerminating';
-  readonly message: string;
-  readonly preconditions: readonly Precondition[];
-  /** Requeue time, for changes without an event. */
-  readonly retryAfterMs?: number;
-}
+export type PlanProblem = Readonly<ReturnType<typeof problem>>;
 
 /**
  * Checks the preconditions of one cluster.
@@ -65,17 +52,28 @@ function reasonsOf(preconditions: readonly Precondition[]): readonly string[] {
   return preconditions.flatMap(({ reason }) => reason ?? []);
 }
 
-/** A plan that blocks work for these reasons. */
+/**
+ * A plan that blocks work for these reasons.
+ *
+ * @param verdict `waiting`: may resolve by itself; `invalid`: the cluster document must change
+ * @param retryAfterMs requeue time, for changes without an event
+ */
 export function problem(
-  verdict: PlanProblem['verdict'],
-  reason: PlanProblem['reason'],
+  verdict: 'waiting' | 'invalid',
+  reason:
+    | 'PreconditionNotMet'
+    | 'InvalidPullSecret'
+    | 'InvalidConfiguration'
+    | 'TenancyUnproven'
+    | 'ManagementNamespaceTerminating',
   reasons: readonly string[],
   preconditions: readonly Precondition[],
-): PlanProblem {
+  retryAfterMs?: number,
+) {
   const text = reasons.join('; ');
   // Bounds the status of a pull secret with many registries.
   const message = text.length <= 1024 ? text : `${text.slice(0, 1020)} ...`;
-  return { verdict, reason, message, preconditions };
+  return { verdict, reason, message, preconditions, retryAfterMs };
 }
 
 function specPreconditions(cluster: HyperfleetCluster): readonly Precondition[] {

@@ -3,13 +3,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AdapterStatus } from './cluster.ts';
 
 /** A report without `observed_time`, which the caller adds. */
-export interface StatusReport {
-  readonly adapter: string;
-  readonly observed_generation: number;
-  readonly conditions: readonly ReturnType<typeof condition>[];
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly metadata?: Readonly<Record<string, string | number>>;
-}
+export type StatusReport = Readonly<ReturnType<typeof statusReport>>;
+/** Of the Job and its attempt. */
+export type ReportMetadata = Readonly<Record<string, string | number>>;
 
 /** The body of a PUT (current API) or POST (API up to 1.0.2). */
 export type StatusBody = StatusReport & { readonly observed_time: string };
@@ -36,9 +32,9 @@ export function statusReport(
   adapter: string,
   generation: number,
   { available, applied, health = HEALTHY, finalized = IN_USE }: Verdicts,
-  data: StatusReport['data'],
-  metadata: NonNullable<StatusReport['metadata']>,
-): StatusReport {
+  data: Readonly<Record<string, unknown>>,
+  metadata: ReportMetadata,
+) {
   return {
     adapter,
     observed_generation: generation,

@@ -10,11 +10,12 @@ import { type BackOff, exponentialMs } from '../../core/back-off.ts';
 import { defined, recordOf, textOf } from '../../core/record.ts';
 import { type AdapterStatus, type HyperfleetCluster, map } from '../cluster.ts';
 import type { AdapterSettings } from '../options.ts';
-import { type OutcomeClass, type OutcomeReason, outcomeClass } from '../outcome.ts';
+import { type OutcomeReason, outcomeClass } from '../outcome.ts';
 import { uniquePlaces, wantedPlaces } from '../places.ts';
 import { pullSecretHash } from '../pull-secret.ts';
 import {
   type AvailabilityVerdict,
+  type ReportMetadata,
   type StatusReport,
   statusReport,
   type Verdicts,
@@ -136,17 +137,7 @@ export function removal(job: JobView): Effect {
 }
 
 /** An attempt to store or to delete. */
-export interface Attempt {
-  readonly number: number;
-  readonly failed: boolean;
-  readonly reason: string;
-  readonly message: string;
-  readonly kind: OutcomeClass;
-  /** The request that it handled. */
-  readonly verifyRequest: string;
-  /** Time since it finished. */
-  readonly ageMs: number;
-}
+export type Attempt = Readonly<NonNullable<ReturnType<typeof attemptOf>>>;
 
 /** The failed attempt of a Job, from its result, or from the Job controller if it has none. */
 export function failedAttempt(job: JobView, now: Date): Attempt {
@@ -210,7 +201,7 @@ export function currentStored(situation: DesiredState): StoredState | undefined 
  * The last attempt for the present generation, content and locations; undefined if there was none. A failure counts only for its
  * generation: a change of the cluster triggers a retry.
  */
-export function attemptOf(situation: DesiredState): Attempt | undefined {
+export function attemptOf(situation: DesiredState) {
   const own = ownStatus(situation);
   if (own?.observed_generation !== situation.cluster.generation || !isDesired(situation, own.data))
     return undefined;
@@ -223,7 +214,9 @@ export function attemptOf(situation: DesiredState): Attempt | undefined {
     reason: textOf(reason),
     message: textOf(message),
     kind: outcomeClass(textOf(reason), undefined),
+    /** The request that it handled. */
     verifyRequest: textOf(verifyRequest),
+    /** Time since it finished. */
     ageMs: situation.now.getTime() - (Date.parse(finished) || 0),
   };
 }
@@ -234,7 +227,7 @@ export function attemptOf(situation: DesiredState): Attempt | undefined {
 export interface Reported extends Verdicts {
   readonly stored?: StoredState | undefined;
   readonly data: Readonly<Record<string, unknown>>;
-  readonly metadata?: StatusReport['metadata'];
+  readonly metadata?: ReportMetadata;
   /** @default {removal of the temporary Secret} */
   readonly effects?: readonly Effect[];
   readonly afterReport?: readonly Effect[];
@@ -324,12 +317,8 @@ export function failureVerdicts(
 }
 
 /** Report metadata of the Job; the reported metadata if the Job no longer exists. */
-export function jobMetadata(
-  situation: DesiredState,
-  job: JobView | undefined,
-): NonNullable<StatusReport['metadata']> {
-  if (job === undefined)
-    return (ownStatus(situation)?.metadata ?? {}) as NonNullable<StatusReport['metadata']>;
+export function jobMetadata(situation: DesiredState, job: JobView | undefined): ReportMetadata {
+  if (job === undefined) return (ownStatus(situation)?.metadata ?? {}) as ReportMetadata;
   const { name, attempt } = job;
   return { job_name: name, job_namespace: situation.settings.namespace, attempt, ...times(job) };
 }

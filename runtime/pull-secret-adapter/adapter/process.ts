@@ -13,7 +13,7 @@ import { type Metrics, servePorts } from '../../engine/metrics.ts';
 import { type QueueObserver, systemQueueClock, WorkQueue } from '../../engine/queue.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { EventRecorder } from '../../kube/events.ts';
-import { Informer, type InformerSink } from '../../kube/informer.ts';
+import { Informer } from '../../kube/informer.ts';
 import { LeaderElection } from '../../kube/lease.ts';
 import { systemClock } from '../../node/clock.ts';
 import { type Consumer, codeOf, type Handler } from '../broker/broker.ts';
@@ -363,26 +363,21 @@ function watch(
   labelSelector: string,
   hint: (object: KubeObject) => void,
 ): Informer {
-  const sink: InformerSink = {
-    replace: (objects) => objects.forEach(hint),
-    set: hint,
-    delete: hint,
-    state: (state) => {
-      if (state.is === 'failing')
-        logger.warn('Cannot watch objects', { kind: kind.kind, error: describeError(state.error) });
-    },
-  };
   const informer = new Informer({
     client: kube,
     collection: { ...kind, namespace: settings.namespace },
     selector: { labelSelector },
-    sink,
+    sink: {
+      replace: (objects) => objects.forEach(hint),
+      set: hint,
+      delete: hint,
+      state: (state) => {
+        if (state.is === 'failing')
+          logger.warn('Cannot watch objects', { kind: kind.kind, error: describeError(state.error) });
+      },
+    },
   });
-  informer
-    .run()
-    .catch((error: unknown) =>
-      logger.error('The watch stopped', { kind: kind.kind, error: describeError(error) }),
-    );
+  void informer.run();
   return informer;
 }
 

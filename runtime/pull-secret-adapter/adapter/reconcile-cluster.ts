@@ -17,7 +17,13 @@ import { CLUSTER_LABEL, clusterSelector, dataSecretName, recordName } from '../n
 import type { AdapterSettings } from '../options.ts';
 import type { OutcomeReason } from '../outcome.ts';
 import { namespacesOf, wantedPlaces } from '../places.ts';
-import { type AvailabilityVerdict, type StatusReport, sameReport, statusReport } from '../status-report.ts';
+import {
+  type AvailabilityVerdict,
+  type ReportMetadata,
+  type StatusReport,
+  sameReport,
+  statusReport,
+} from '../status-report.ts';
 import {
   type ClusterOutcome,
   contentHash,
@@ -65,13 +71,22 @@ function faultReport(
     },
     // A report of an older generation still contains the recorded attempts and locations.
     current?.data ?? { ...own?.data, ...content, failed: false },
-    (current?.metadata ?? {}) as NonNullable<StatusReport['metadata']>,
+    (current?.metadata ?? {}) as ReportMetadata,
   );
 }
 
-export interface PassContext extends EffectContext {
+export interface PassContext {
   readonly api: Pick<HyperfleetApi, 'cluster' | 'statuses' | 'report'>;
+  readonly kube: Pick<KubeClient, 'get' | 'list' | 'apply' | 'create' | 'mergePatch' | 'remove'>;
+  readonly settings: AdapterSettings;
   readonly now: () => Date;
+  /** W3C Trace Context of the event, passed to the Job. */
+  readonly traceparent?: string;
+  /** Called after labels of a Job were restored. */
+  readonly onRepair?: (
+    job: { readonly name: string; readonly uid: string },
+    labels: readonly string[],
+  ) => void;
 }
 
 export interface PassResult {
@@ -258,18 +273,8 @@ async function readNamespaces(places: readonly string[], { kube }: PassContext) 
 // Effects of a pass in the Jobs' cluster.
 
 const FIELD_MANAGER = 'pullwright-pull-secret-adapter';
-
-interface EffectContext {
-  readonly kube: Pick<KubeClient, 'get' | 'list' | 'apply' | 'create' | 'mergePatch' | 'remove'>;
-  readonly settings: AdapterSettings;
-  /** W3C Trace Context of the event, passed to the Job. */
-  readonly traceparent?: string;
-  /** Called after labels of a Job were restored. */
-  readonly onRepair?: (
-    job: { readonly name: string; readonly uid: string },
-    labels: readonly string[],
-  ) => void;
-}
+/** The object is missing, or another one has its name by now. */
+const REPLACED = [404, 409];
 
 /** The observed state that the effects are based on. */
 type EffectTarget = Pick<DesiredState, 'cluster' | 'secret' | 'record'>;
@@ -282,7 +287,7 @@ class Overtaken extends PullwrightError {
 }
 
 /** Applies an effect. @throws Overtaken if another replica has written meanwhile; PullwrightError if the cluster fails */
-async function runEffect(effect: Effect, target: EffectTarget, context: EffectContext): Promise<void> {
+async function runEffect(effect: Effect, target: EffectTarget, context: PassContext): Promise<void> {
   const { cluster, secret, record } = target;
   const { settings } = context;
   switch (effect.do) {
@@ -314,7 +319,7 @@ async function runEffect(effect: Effect, target: EffectTarget, context: EffectCo
 async function start(
   effect: Extract<Effect, { do: 'start' }>,
   { cluster, secret, record }: EffectTarget,
-  context: EffectContext,
+  context: PassContext,
 ): Promise<void> {
   const subject = { cluster, settings: context.settings };
   for (const namespace of boundNamespaces(subject, effect))
@@ -341,7 +346,7 @@ async function start(
 }
 
 /** Applies the Job. A Job that exists, hidden by changed labels or of another adapter version, continues with repaired labels. */
-async function applyJob(wanted: KubeObject, context: EffectContext): Promise<KubeObject | undefined> {
+async function applyJob(wanted: KubeObject, context: PassContext): Promise<KubeObject | undefined> {
   try {
     return await apply(wanted, context);
   } catch (error) {
@@ -365,12 +370,12 @@ async function applyJob(wanted: KubeObject, context: EffectContext): Promise<Kub
 /** Patches the labels of the observed Job; its UID in the patch prevents changes of a new one. */
 async function repairLabels(
   { job, jobUid: uid, labels }: Pick<Extract<Effect, { do: 'repair-labels' }>, 'job' | 'jobUid' | 'labels'>,
-  { kube, settings, onRepair }: EffectContext,
+  { kube, settings, onRepair }: PassContext,
 ): Promise<void> {
   const ref = { apiVersion: 'batch/v1', kind: 'Job', namespace: settings.namespace, name: job };
   const patched = kube.mergePatch(ref, { metadata: { uid, labels } }, FIELD_MANAGER);
   // Undefined if the Job was deleted or replaced.
-  if ((await unlessRefused(patched, 404, 409)) !== undefined)
+  if ((await unlessRefused(patched, ...REPLACED)) !== undefined)
     onRepair?.({ name: job, uid }, Object.keys(labels).sort());
 }
 
@@ -383,7 +388,7 @@ async function repairLabels(
 async function writeExactly(
   object: KubeObject,
   seen: string | undefined,
-  { kube }: EffectContext,
+  { kube }: PassContext,
 ): Promise<KubeObject> {
   try {
     if (seen === undefined) return await kube.create(object, FIELD_MANAGER);
@@ -398,7 +403,7 @@ async function writeExactly(
 }
 
 /** Applies the RoleBinding. Ignores a missing namespace, which the Job reports if it does not exist by then. */
-async function bind(binding: KubeObject, context: EffectContext): Promise<void> {
+async function bind(binding: KubeObject, context: PassContext): Promise<void> {
   const present = await context.kube.get(objectRef(binding));
   // A RoleBinding with the same subjects is equivalent, even if it was created for another cluster.
   if (present !== undefined && JSON.stringify(present['subjects']) === JSON.stringify(binding['subjects']))
@@ -407,16 +412,16 @@ async function bind(binding: KubeObject, context: EffectContext): Promise<void> 
 }
 
 /** Applies an object; undefined on a conflict, when another replica has applied the same. */
-function apply(object: KubeObject, { kube }: EffectContext): Promise<KubeObject | undefined> {
+function apply(object: KubeObject, { kube }: PassContext): Promise<KubeObject | undefined> {
   return unlessRefused(kube.apply(object, { manager: FIELD_MANAGER, force: true }), 409);
 }
 
-async function removeBinding(binding: KubeObject, id: string, { kube }: EffectContext): Promise<void> {
+async function removeBinding(binding: KubeObject, id: string, { kube }: PassContext): Promise<void> {
   const ref = objectRef(binding);
   const present = await kube.get(ref);
   const uid = present?.metadata.uid;
   if (uid === undefined || present?.metadata.labels?.[CLUSTER_LABEL] !== id) return;
-  await unlessChanged(kube.remove(ref, { uid }));
+  await unlessRefused(kube.remove(ref, { uid }), ...REPLACED);
 }
 
 /** Removes the observed object in the namespace of the Jobs. */
@@ -424,13 +429,9 @@ function removeOwned(
   kind: 'Secret' | 'ConfigMap' | 'Job',
   name: string,
   seen: Parameters<KubeClient['remove']>[1],
-  { kube, settings }: Pick<EffectContext, 'kube' | 'settings'>,
+  { kube, settings }: PassContext,
 ): Promise<void> {
   const apiVersion = kind === 'Job' ? 'batch/v1' : 'v1';
-  return unlessChanged(kube.remove({ apiVersion, kind, namespace: settings.namespace, name }, seen));
-}
-
-/** Ignores a missing object, and a conflict, which means that another object has the name by now. */
-function unlessChanged(removal: Promise<void>): Promise<void> {
-  return unlessRefused(removal, 404, 409);
+  const removal = kube.remove({ apiVersion, kind, namespace: settings.namespace, name }, seen);
+  return unlessRefused(removal, ...REPLACED);
 }

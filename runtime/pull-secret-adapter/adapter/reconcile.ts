@@ -263,10 +263,8 @@ function storeGate({ cluster, namespaces, settings }: DesiredState, plan: Plan):
   const { preconditions } = plan;
   const faults = nameFaults(cluster, settings);
   if (faults.length > 0) return problem('invalid', 'InvalidConfiguration', faults, preconditions);
-  const waiting = (reason: PlanProblem['reason'], message: string): PlanProblem => ({
-    ...problem('waiting', reason, [message], preconditions),
-    retryAfterMs: LOOK_AGAIN_MS,
-  });
+  const waiting = (reason: PlanProblem['reason'], message: string): PlanProblem =>
+    problem('waiting', reason, [message], preconditions, LOOK_AGAIN_MS);
   const unproven = tenancyFault(cluster, settings);
   if (unproven !== undefined) return waiting('TenancyUnproven', unproven);
   const namespace = managementNamespace(cluster, settings);
