@@ -16,7 +16,6 @@ import { pullSecretHash } from '../pull-secret.ts';
 import {
   type AvailabilityVerdict,
   type ReportMetadata,
-  type StatusReport,
   statusReport,
   type Verdicts,
 } from '../status-report.ts';
@@ -63,24 +62,11 @@ export type Effect =
   | { readonly do: 'remove-binding'; readonly namespace: string }
   | { readonly do: 'remove-record'; readonly uid: string };
 
+/** For logs and metrics. */
+type Phase = 'waiting' | 'invalid' | 'started' | 'running' | 'stored' | 'failed' | 'deleting' | 'deleted';
+
 /** The result of a pass. */
-export interface ClusterOutcome {
-  readonly effects: readonly Effect[];
-  readonly report: StatusReport;
-  /** Applied only after the report is stored, because they remove the source of its data. */
-  readonly afterReport: readonly Effect[];
-  readonly requeueAfterMs?: number;
-  /** For logs and metrics. */
-  readonly phase:
-    | 'waiting'
-    | 'invalid'
-    | 'started'
-    | 'running'
-    | 'stored'
-    | 'failed'
-    | 'deleting'
-    | 'deleted';
-}
+export type ClusterOutcome = Readonly<ReturnType<typeof outcomeOf>>;
 
 /** Back-off before a failed Job is created again. */
 const RETRY: BackOff = { firstMs: 30_000, maxMs: 900_000 };
@@ -230,6 +216,7 @@ export interface Reported extends Verdicts {
   readonly metadata?: ReportMetadata;
   /** @default {removal of the temporary Secret} */
   readonly effects?: readonly Effect[];
+  /** Applied only after the report is stored, because they remove the source of its data. */
   readonly afterReport?: readonly Effect[];
   /** @default {the recorded locations} */
   readonly places?: readonly string[];
@@ -238,9 +225,9 @@ export interface Reported extends Verdicts {
 
 export function outcomeOf(
   situation: DesiredState,
-  phase: ClusterOutcome['phase'],
+  phase: Phase,
   { stored, data, metadata = {}, ...next }: Reported,
-): ClusterOutcome {
+) {
   const { cluster, settings } = situation;
   const {
     effects = secretRemoval(situation),

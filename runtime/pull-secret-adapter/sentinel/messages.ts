@@ -18,11 +18,8 @@ export interface DataNode {
   readonly [name: string]: string | number | boolean | DataNode;
 }
 
-/** Builds the data of an event. */
-export type MessageData = (cluster: HyperfleetCluster, reason: string) => Readonly<Record<string, unknown>>;
-
 /** The event data of the running system. */
-export const DEFAULT_MESSAGE_DATA: DataNode = {
+const DEFAULT_MESSAGE_DATA: DataNode = {
   id: 'resource.id',
   kind: 'resource.kind',
   href: 'resource.href',
@@ -37,11 +34,11 @@ type Variables = Readonly<Record<string, unknown>>;
 type ValueOf<T = unknown> = (variables: Variables) => T;
 
 /**
- * Compiles a definition. Events omit missing values and empty maps.
+ * Compiles a definition to a function that builds the data of an event. Events omit missing values and empty maps.
  *
  * @throws TypeError with the path of the field
  */
-export function messageData(definition: DataNode): MessageData {
+export function messageData(definition: DataNode) {
   const compile = celCompiler({ resource: 'map', reason: 'string' });
   let fields = 0;
   const node = (value: DataNode[string], path: string, depth: number): ValueOf => {
@@ -68,7 +65,7 @@ export function messageData(definition: DataNode): MessageData {
       );
   };
   const root = map(definition, 'message_data', 0);
-  return (cluster, reason) => root({ resource: resourceOf(cluster), reason });
+  return (cluster: HyperfleetCluster, reason: string) => root({ resource: resourceOf(cluster), reason });
 }
 
 function jsonValueOf(program: CelProgram): ValueOf {
@@ -135,15 +132,11 @@ export interface MessageVerdict {
   readonly failed?: boolean;
 }
 
-/** A compiled messages file. */
-export interface Messages {
-  /** @default {decides by generation and age} */
-  readonly decide?: (cluster: HyperfleetCluster, now: Date) => MessageVerdict;
-  readonly data: MessageData;
-}
+/** A compiled messages file. Without `decide`, generation and age decide. */
+export type Messages = Readonly<ReturnType<typeof readMessages>>;
 
 /** Used without a messages file. */
-export const DEFAULT_MESSAGES: Messages = { data: messageData(DEFAULT_MESSAGE_DATA) };
+export const DEFAULT_MESSAGES: Messages = readMessages({});
 
 const KEPT_NAME = 'message_decision.params has a name that CEL reserves: expected another';
 const NAME = /^(?!(?:resource|now|reason|condition)$)[A-Za-z_][A-Za-z0-9_]{0,62}$/;
@@ -190,7 +183,7 @@ export function readMessages({
 }: {
   readonly messageDecision?: z.output<typeof decisionSchema>;
   readonly messageData?: DataNode;
-}): Messages {
+}) {
   if (data !== undefined && !Object.hasOwn(data, 'id'))
     throw new TypeError('message_data: "id" is required: an event without a cluster is a dead letter');
   return {
@@ -199,10 +192,7 @@ export function readMessages({
   };
 }
 
-function readDecision({
-  params = {},
-  result,
-}: z.output<typeof decisionSchema>): NonNullable<Messages['decide']> {
+function readDecision({ params = {}, result }: z.output<typeof decisionSchema>) {
   const names = Object.keys(params);
   if (names.some((name) => RESERVED.has(name))) throw new TypeError(KEPT_NAME);
   let known: ReturnType<typeof conditionsOf> = [];
@@ -218,7 +208,7 @@ function readDecision({
   const outcome = compiled(compile, 'message_decision.result', result);
   if (!['bool', 'dyn'].includes(outcome.type))
     throw new TypeError(`message_decision.result is of type ${outcome.type}: expected bool`);
-  return (cluster, now) => {
+  return (cluster: HyperfleetCluster, now: Date) => {
     known = conditionsOf(cluster);
     return verdictOf(programs, outcome, { resource: resourceOf(cluster), now });
   };
