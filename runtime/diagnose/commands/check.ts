@@ -38,23 +38,8 @@ const WHOLE: readonly SourceKind[] = [
   { apiVersion: ADMISSION, kind: 'ValidatingWebhookConfiguration' },
 ];
 
-/** Kinds to read from a folder, including Secrets, whose annotations name the tool that manages them. */
-export function folderKinds(plan: readonly KubeObject[]): ReadonlySet<string> {
-  return new Set([
-    ...[...WHOLE, ...STATUS_KINDS].map(({ kind }) => kind),
-    ...plan.map(({ kind }) => kind),
-    'Secret',
-    'RoleBinding',
-    'EndpointSlice',
-    'SidecarSet',
-    'ExternalSecret',
-    'ImagePullSecret',
-    'ClusterPullSecret',
-  ]);
-}
-
 /** Kinds to read from a live cluster. */
-export function clusterRequests(plan: readonly KubeObject[]): readonly SourceKind[] {
+function clusterRequests(plan: readonly KubeObject[]): readonly SourceKind[] {
   const namespaces = [...new Set(plan.flatMap(({ metadata }) => metadata.namespace ?? []))];
   const whole = new Set(WHOLE.map(({ kind }) => kind));
   return [
@@ -81,10 +66,7 @@ export function clusterRequests(plan: readonly KubeObject[]): readonly SourceKin
 const CONCURRENCY = 8;
 
 /** Reviews the permissions for server-side apply: one request per verb, kind and namespace of the plan. */
-export async function askRights(
-  client: KubeClient,
-  plan: readonly KubeObject[],
-): Promise<readonly AskedRight[]> {
+async function askRights(client: KubeClient, plan: readonly KubeObject[]) {
   const rights = plan.flatMap(({ apiVersion, kind, metadata: { namespace } }) =>
     ['create', 'patch'].map((verb) => ({
       verb,
@@ -94,9 +76,8 @@ export async function askRights(
     })),
   );
   const asked = new Map(rights.map((right) => [JSON.stringify(right), right]));
-  const answers: AskedRight[] = [];
-  await inParallel([...asked.values()], CONCURRENCY, async (right) => {
-    answers.push({ ...right, allowed: await isAllowed(client, right) });
+  const answers = await inParallel([...asked.values()], CONCURRENCY, async (right) => {
+    return { ...right, allowed: await isAllowed(client, right) };
   });
   return answers.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 }
@@ -214,14 +195,16 @@ async function look(
   io: CommandIo,
 ) {
   if (flags.from !== undefined) {
-    const all = await readClusters(flags.from, [...folderKinds(plan)], io.stdin);
+    const kinds = [...WHOLE, ...STATUS_KINDS, ...plan].map(({ kind }) => kind);
+    const more = [...kinds, 'EndpointSlice', 'ImagePullSecret', 'ClusterPullSecret'];
+    const all = await readClusters(flags.from, more, io.stdin);
     const { given: store, problems } = folderOf(all, flags.cluster, cluster, isOnly).read();
     return { store, problems, input: { objects: [...store], live: false } };
   }
   return withClient(flags, io, async (client) => {
     const { store, problems } = await readSteps(client, [() => clusterRequests(plan)]);
     const serverVersion = await client.serverVersion();
-    const rights: readonly AskedRight[] = flags.pre ? await askRights(client, plan) : [];
+    const rights = flags.pre ? await askRights(client, plan) : [];
     return { store, problems, input: { objects: [...store], live: true, serverVersion, rights } };
   });
 }

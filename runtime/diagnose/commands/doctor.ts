@@ -81,10 +81,7 @@ function print(
 }
 
 /** Returns YAML that fixes `findings`, and notes on the rest. It never mixes cluster-scoped and namespaced objects. */
-function fixOf(findings: readonly Finding[]): {
-  readonly yaml: string;
-  readonly beside: ReadonlySet<string>;
-} {
+function fixOf(findings: readonly Finding[]) {
   const fixes = fixesOf(findings);
   const clusterWide = fixes.filter(({ metadata }) => metadata.namespace === undefined);
   const later = clusterWide.length < fixes.length ? clusterWide : [];

@@ -1,13 +1,6 @@
 /** `pullwright explain IMAGE`: the credentials tried for an image at each pull source, in order, and why others are not. */
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
-import {
-  file,
-  type Given,
-  namespaceFlag,
-  outputFlag,
-  text as textFlag,
-  type ValuesOf,
-} from '../../cli/flags.ts';
+import { file, type Given, namespaceFlag, outputFlag, text as textFlag } from '../../cli/flags.ts';
 import { areWarnings, paintFor, writeProblems } from '../../cli/terminal.ts';
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
@@ -92,8 +85,6 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
-type Values = ValuesOf<typeof TABLE.flags>;
-
 async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const { values, images: positionals } = askedOf(given);
   // Validate names before any request.
@@ -171,10 +162,7 @@ function imagesFor(spec: PlainPodSpec | undefined, name: string | undefined): re
 }
 
 /** Treats `deploy/api` as a workload, as other commands do; the image on Docker Hub is `docker.io/deploy/api`. */
-function askedOf({ flags, args: given }: Given<typeof TABLE.flags>): {
-  readonly values: Values;
-  readonly images: readonly string[];
-} {
+function askedOf({ flags, args: given }: Given<typeof TABLE.flags>) {
   const args = joinedPodName(given);
   const workload = args.find(isPodName);
   if (workload === undefined) return { values: flags, images: args };
@@ -219,18 +207,11 @@ function withFindings(explanation: Explanation, broken: Finding | undefined, unr
   return { ...explanation, findings: [broken ?? [], told].flat() };
 }
 
+type AskedPuller = { readonly [Field in keyof PodPuller]?: string | undefined };
+
 /** @throws UsageError for text that is neither a pod name nor a workload */
-export function pullerOf(
-  {
-    namespace = 'default',
-    serviceAccount = 'default',
-    node,
-    pod: written,
-  }: {
-    readonly [Field in 'namespace' | 'serviceAccount' | 'node' | 'pod']?: string | undefined;
-  },
-  field: string,
-): PodPuller {
+export function pullerOf(asked: AskedPuller, field: string): PodPuller {
+  const { namespace = 'default', serviceAccount = 'default', node, pod: written } = asked;
   const base = { namespace, serviceAccount, ...(node === undefined ? {} : { node }) };
   if (written === undefined) return base;
   const pod = parsePodName(written);
@@ -247,11 +228,8 @@ async function nodeConfig(path: string | undefined): Promise<AuthSource | undefi
 }
 
 /** File and line of each source in the explanation. */
-function filesOf(
-  explanation: Explanation,
-  places: ReadonlyMap<string, string>,
-): Readonly<Record<string, string>> {
-  const { tried, unused, blockedBy = [] } = explanation.kubelet;
+function filesOf({ kubelet }: Explanation, places: ReadonlyMap<string, string>) {
+  const { tried, unused, blockedBy = [] } = kubelet;
   const sources = new Set([tried, unused, blockedBy].flat().map(({ source }) => source));
   return Object.fromEntries([...places].filter(([source]) => sources.has(source)));
 }

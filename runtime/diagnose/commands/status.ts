@@ -125,11 +125,7 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
 type Values = Given<typeof TABLE.flags>['flags'];
 
 /** Reads the rows of each cluster; a folder may contain several. */
-async function look(
-  values: Values,
-  namespace: string | undefined,
-  io: CommandIo,
-): Promise<{ rows: readonly StatusRow[]; problems: readonly string[] }> {
+async function look(values: Values, namespace: string | undefined, io: CommandIo) {
   const clusters = await readEach(values, [() => kindsOf(namespace)], io);
   const found = clusters.map(({ read }) => read());
   const rows = found.flatMap(({ name, given }) =>

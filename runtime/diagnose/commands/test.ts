@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { dirname, resolve } from 'node:path';
 import { z } from 'zod';
-import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { type Command, type CommandIo, defineCommand } from '../../cli/command.ts';
 import { fromFlag, type Given, outputFlag } from '../../cli/flags.ts';
 import { writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
@@ -15,7 +15,14 @@ import type { ObjectStore } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { FOLDER_KINDS, locate, type ReadWorld, readWorld, worldIn } from '../model/look.ts';
 import { clusterFlag } from '../model/objects.ts';
-import { explainIn, findWorld, imageOf, parsePodName, WORKLOAD_KINDS } from '../model/pull.ts';
+import {
+  explainIn,
+  findWorld,
+  imageOf,
+  type PodPuller,
+  parsePodName,
+  WORKLOAD_KINDS,
+} from '../model/pull.ts';
 import type { EntryPlace, Explanation, Finding } from '../model/types.ts';
 import { FILE_FORMS, fixLines, inForm } from '../views/text.ts';
 import { pullerOf } from './explain.ts';
@@ -88,10 +95,9 @@ function foundAt({ kubelet, places }: Explanation, at: string | undefined): Foun
   if (at !== undefined && place === undefined)
     return { what: 'blocked', why: `no pull source starts with "${at}"` };
   const sent = place?.crio ?? { what: 'kubelet' };
-  if (sent.what === 'entry') return sent;
+  if (sent.what === 'entry' || sent.what === 'unknown') return sent;
   if (sent.what === 'nothing') return { what: 'anonymous', why: sent.why };
   if (sent.what === 'failure') return { what: 'blocked', why: sent.why };
-  if (sent.what === 'unknown') return sent;
   if (sent.what === 'helper')
     return { what: 'unknown', why: `but the credential helper "${sent.helper}" cannot run offline` };
   const { blockedBy, tried, unknown } = kubelet;
@@ -140,20 +146,7 @@ export const command: Command = defineCommand(TABLE, run);
 
 type Values = Given<typeof TABLE.flags>['flags'];
 
-/** Result of one expectation. */
-export interface TestOutcome {
-  readonly file: string;
-  readonly name: string;
-  /** Why the expectation is not met; absent if it is. */
-  readonly failure?: string;
-  /** Findings of `explain` for the image, if the expectation is not met. */
-  readonly findings?: readonly Finding[];
-}
-
-async function run(
-  { flags: values, args: positionals }: Given<typeof TABLE.flags>,
-  io: CommandIo,
-): Promise<ExitCode> {
+async function run({ flags: values, args: positionals }: Given<typeof TABLE.flags>, io: CommandIo) {
   if (positionals.length === 0) throw new UsageError('Cannot test: a file is required');
   const outcomes: TestOutcome[] = [];
   for (const file of positionals) outcomes.push(...(await judgeFile(file, values, io)));
@@ -173,11 +166,10 @@ async function run(
   return outcomes.some(({ failure }) => failure !== undefined) ? 1 : 0;
 }
 
-async function judgeFile(
-  file: string,
-  { from, cluster }: Values,
-  io: CommandIo,
-): Promise<readonly TestOutcome[]> {
+/** Result of one expectation. */
+type TestOutcome = Awaited<ReturnType<typeof judgeFile>>[number];
+
+async function judgeFile(file: string, { from, cluster }: Values, io: CommandIo) {
   const read = readExpectations(await parsed(file));
   if (read.value === undefined) throw invalid(file, '', read.problems);
   const { tests, from: own = [] } = read.value;
@@ -193,11 +185,12 @@ async function judgeFile(
   }));
 }
 
+/** Why the expectation is not met, with the findings of `explain` for the image; empty if it is. */
 function judgeOne(
   expectation: Expectation,
   store: ObjectStore,
   hosted: boolean,
-): Pick<TestOutcome, 'failure' | 'findings'> {
+): { readonly failure?: string; readonly findings?: readonly Finding[] } {
   try {
     const reader = findWorld(store, pullerOf(expectation, 'pod'), { hosted });
     const explanation = explainIn(reader, imageOf(expectation.image));
@@ -283,8 +276,8 @@ export function expectPull(...sources: readonly PullSources[]): ExpectedPulls {
   const reader = readSources(sources);
   return {
     pod: (name, namespace) => {
-      const pod = findNamed(reader, name, namespace);
-      return { pulls: (image) => expectedPull(image, explained(reader, pod, image)) };
+      const puller = findNamed(reader, name, namespace);
+      return { pulls: (image) => expectedPull(image, explained(reader, puller, image)) };
     },
   };
 }
@@ -327,13 +320,7 @@ function objectsOf(value: unknown, argument: string): readonly unknown[] {
   return typeof value['toJson'] === 'function' ? [value['toJson']()].flat() : [value];
 }
 
-interface NamedPod {
-  readonly kind: string;
-  readonly name: string;
-  readonly namespace: string;
-}
-
-function findNamed({ store }: ReadWorld, text: string, namespace: string | undefined): NamedPod {
+function findNamed({ store }: ReadWorld, text: string, namespace: string | undefined) {
   const asked = parsePodName(text);
   assert.ok(
     asked !== undefined,
@@ -342,18 +329,21 @@ function findNamed({ store }: ReadWorld, text: string, namespace: string | undef
   const found = WORKLOAD_KINDS.filter(({ kind }) => !text.includes('/') || kind === asked.kind)
     .flatMap((kind) => store.list(kind, namespace))
     .filter(({ metadata }) => metadata.name === asked.name)
-    .map(({ kind, metadata }) => ({ kind, name: asked.name, namespace: metadata.namespace ?? 'default' }));
+    .map(({ kind, metadata: { namespace: own = 'default' } }) => ({
+      namespace: own,
+      serviceAccount: 'default',
+      pod: { kind, name: asked.name },
+    }));
   const [only] = found;
-  const names = found.map((one) => `${one.kind}/${one.namespace}/${one.name}`).join(', ');
+  const names = found.map(({ namespace: own, pod }) => `${pod.kind}/${own}/${pod.name}`).join(', ');
   assert.ok(only !== undefined, `no pod or workload is named "${text}"`);
   assert.equal(found.length, 1, `"${text}" is ambiguous: ${names}`);
   return only;
 }
 
-function explained({ store, hosted }: ReadWorld, pod: NamedPod, image: string): Explanation {
+function explained({ store, hosted }: ReadWorld, puller: PodPuller, image: string): Explanation {
   const parsed = parseImageReference(image);
   assert.ok(parsed.ok, `invalid image "${image}"`);
-  const puller = { namespace: pod.namespace, serviceAccount: 'default', pod };
   return explainIn(findWorld(store, puller, { hosted }), parsed.reference);
 }
 

@@ -1,7 +1,7 @@
 /** Verifies pull credentials at registries. Reports the results as a PullStatus, Events on Secrets, and gauges. */
 import { hostname } from 'node:os';
 import { z } from 'zod';
-import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
+import { type Command, type CommandIo, defineCommand } from '../../cli/command.ts';
 import { count, type Given, outputFlag, several, text, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { paintFor, writeProblems } from '../../cli/terminal.ts';
 import { describeError, UsageError } from '../../core/errors.ts';
@@ -17,7 +17,7 @@ import {
 } from '../../core/kubernetes/pull-status.ts';
 import { readOptions } from '../../core/kubernetes/read-spec.ts';
 import { counted, oneLined } from '../../core/text.ts';
-import type { Reconciler, Ref, Sample, Watch } from '../../engine/contract.ts';
+import type { Reconciler, Ref, Sample } from '../../engine/contract.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import { firstBroken } from '../checks/findings.ts';
 import { type ClusterAccess, LOOK_FLAGS, needFolderForCluster, withClient } from '../model/objects.ts';
@@ -52,11 +52,7 @@ type VerifyEvent = Parameters<EventRecorder['record']>[0];
  * @param about the CronJob
  * @param present the current PullStatus, from which `lastOk` is kept
  */
-function verifyStatus(
-  input: Verification,
-  about: { readonly namespace: string; readonly name: string },
-  present: KubeObject | undefined,
-): ReturnType<typeof pullStatus> & { readonly events: readonly VerifyEvent[] } {
+function verifyStatus(input: Verification, about: CronJob, present: KubeObject | undefined) {
   const { report, soon } = input;
   const before = new Map(verdictsOf(present).map((verdict) => [verdict.subject, verdict]));
   const credentials = report.credentials.map((one) => {
@@ -174,12 +170,7 @@ function isNews(one: VerifiedCredential, now: EntryStatus, before: EntryStatus |
 const MANAGER = 'pullwright-verify';
 
 /** Writes status and Events; a failed Event is reported on stderr. @throws PullwrightError if the status cannot be written */
-async function publish(
-  verified: Verification,
-  about: { readonly namespace: string; readonly name: string },
-  cluster: ClusterAccess,
-  io: CommandIo,
-): Promise<void> {
+async function publish(verified: Verification, about: CronJob, cluster: ClusterAccess, io: CommandIo) {
   await withClient(cluster, io, async (client) => {
     const present = await client.get({
       ...PULL_STATUS,
@@ -275,10 +266,7 @@ export const command: Command = defineCommand(TABLE, run);
 
 type Values = ValuesOf<typeof TABLE.flags>;
 
-async function run(
-  { flags: values, args: images }: Given<typeof TABLE.flags>,
-  io: CommandIo,
-): Promise<ExitCode> {
+async function run({ flags: values, args: images }: Given<typeof TABLE.flags>, io: CommandIo) {
   needFolderForCluster(values);
   refuse(values, images);
   const cronJob = values.report === undefined ? undefined : cronJobOf(values.report);
@@ -311,7 +299,9 @@ function refuse(values: Values, images: readonly string[]): void {
     throw new UsageError('Cannot verify: --all-namespaces and --namespace are mutually exclusive');
 }
 
-function cronJobOf(text: string): { readonly namespace: string; readonly name: string } {
+type CronJob = ReturnType<typeof cronJobOf>;
+
+function cronJobOf(text: string) {
   const found = /^([^/]+)\/([^/]+)$/.exec(text);
   if (found === null)
     throw new UsageError(`Cannot read --report "${text}": expected NAMESPACE/NAME of a CronJob`);
@@ -327,27 +317,19 @@ const OPTIONS = z.strictObject({ namespace: z.string().min(1).default('pullwrigh
 
 /** Creates the reconciler; its only option is the namespace of the CronJob. */
 export function reconcilers(options: Readonly<Record<string, unknown>>): readonly Reconciler[] {
-  return [verifyReconciler(readOptions('verify', options, OPTIONS)('').namespace)];
-}
-
-function verifyReconciler(namespace: string): Reconciler {
-  const read: Watch = {
-    role: 'management',
-    ...PULL_STATUS,
-    namespace,
-    name: NAME,
-    optional: true,
-  };
-  const ref: Ref = { ...read, name: NAME };
-  return {
-    name: 'verify',
-    watches: [read],
-    requestsFor: (changed, reader) =>
-      changed.kind === PULL_STATUS.kind && changed.name === NAME
-        ? [{ scope: reader.scope.name, namespace, name: NAME }]
-        : [],
-    reconcile: (reader, { scope }) => ({ metrics: samplesOf(reader.get(ref), scope) }),
-  };
+  const { namespace } = readOptions('verify', options, OPTIONS)('');
+  const ref: Ref = { role: 'management', ...PULL_STATUS, namespace, name: NAME };
+  return [
+    {
+      name: 'verify',
+      watches: [{ ...ref, optional: true }],
+      requestsFor: (changed, reader) =>
+        changed.kind === PULL_STATUS.kind && changed.name === NAME
+          ? [{ scope: reader.scope.name, namespace, name: NAME }]
+          : [],
+      reconcile: (reader, { scope }) => ({ metrics: samplesOf(reader.get(ref), scope) }),
+    },
+  ];
 }
 
 function samplesOf(object: KubeObject | undefined, scope: string): readonly Sample[] {
@@ -361,10 +343,7 @@ function samplesOf(object: KubeObject | undefined, scope: string): readonly Samp
   ];
 }
 
-function credentialSamples(
-  { subject, verdict, reason, expiresAt, lastOk }: EntryStatus,
-  scope: string,
-): readonly Sample[] {
+function credentialSamples({ subject, verdict, reason, expiresAt, lastOk }: EntryStatus, scope: string) {
   const labels = { scope, credential: subject };
   const refused: Sample = {
     name: 'pullwright_credential_refused',
