@@ -43,10 +43,7 @@ import { type ClusterWorld, readEach, STATUS_KINDS, statusRows } from './status.
 // Selection of the workloads and pods to examine: each workload once, and one of several pods with the same failure.
 
 /** An object to examine, and the number of pods that it represents. */
-interface ChosenPod {
-  readonly object: KubeObject;
-  readonly pods: number;
-}
+type ChosenPod = ReturnType<typeof chosenPods>[number];
 
 /**
  * Selects the template of each workload, which represents its pods, and one of several pods with the same failure on the same
@@ -55,8 +52,17 @@ interface ChosenPod {
  * @param failing select only failing pods, and templates without the desired pods
  * @param namespace the only namespace to examine; undefined for all
  */
-export function chosenPods(store: ObjectStore, failing: boolean, namespace?: string): readonly ChosenPod[] {
-  return [...familiesIn(store, namespace).values()].flatMap(({ template, pods }): readonly ChosenPod[] => {
+export function chosenPods(store: ObjectStore, failing: boolean, namespace?: string) {
+  const objects = WORKLOAD_KINDS.flatMap((kind) => store.list(kind, namespace)).filter(
+    (object) => imagesOf(podSpecIn(object)).length > 0,
+  );
+  const families = Map.groupBy(objects, (object) => idIn(object, rootOf(store, object)));
+  return [...families].flatMap(([id, family]) => {
+    const pods = family.filter(({ kind }) => kind === 'Pod');
+    const template = family.find(
+      (object) =>
+        object.kind !== 'Pod' && idIn(object, { kind: object.kind, name: object.metadata.name }) === id,
+    );
     const alike = Map.groupBy(pods, (pod) => {
       const failure = failureIn(store, pod);
       if (failure === undefined) return '';
@@ -80,24 +86,9 @@ function isIdle({ kind, spec, status }: KubeObject): boolean {
   return recordOf(spec)['replicas'] === 0;
 }
 
-interface Family {
-  readonly template?: KubeObject;
-  readonly pods: KubeObject[];
-}
-
-function familiesIn(store: ObjectStore, namespace?: string): ReadonlyMap<string, Family> {
-  const families = new Map<string, Family>();
-  for (const kind of WORKLOAD_KINDS)
-    for (const object of store.list(kind, namespace)) {
-      if (imagesOf(podSpecIn(object)).length === 0) continue;
-      const root = rootOf(store, object);
-      const id = `${object.metadata.namespace ?? ''} ${root.kind}/${root.name}`;
-      const family = families.get(id) ?? { pods: [] };
-      if (object.kind === 'Pod') family.pods.push(object);
-      const isRoot = object.kind !== 'Pod' && object.kind === root.kind && object.metadata.name === root.name;
-      families.set(id, isRoot ? { ...family, template: object } : family);
-    }
-  return families;
+/** Identifies `owner` in the namespace of `object`. */
+function idIn({ metadata }: KubeObject, owner: ReturnType<typeof rootOf>): string {
+  return `${metadata.namespace ?? ''} ${owner.kind}/${owner.name}`;
 }
 
 /** Reports whether all pods are past their image pulls, according to the status. Without a status, returns false. */
@@ -161,10 +152,7 @@ function withoutUsers<T>(value: T): WithoutUsers<T> {
 const MOST_PULLS = 100;
 
 /** Builds the report of one cluster, and its problems. */
-function reportOn(
-  world: ClusterWorld,
-  now: Date,
-): { readonly cluster: ReportCluster; readonly problems: readonly FoundIn[] } {
+function reportOn(world: ClusterWorld, now: Date) {
   const { name, store, given, hostedCluster } = world;
   const onNodes = mirrorsOf(store);
   const pods = examine(store, chosenPods(store, false), { ...world, cluster: name, nodes: onNodes });
@@ -179,7 +167,7 @@ function reportOn(
   ];
   const systems = systemsOf({ problems, rows, pulls, keys: keys.keys, mirrors, nodes });
   const shown = pulls.filter(({ verdict }, at) => verdict !== 'ok' || at < MOST_PULLS);
-  const cluster = {
+  const cluster: ReportCluster = {
     name,
     verdict: systems.map(({ verdict }) => verdict).toSorted(byVerdict)[0] ?? 'unknown',
     systems,
