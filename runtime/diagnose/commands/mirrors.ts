@@ -76,7 +76,7 @@ const IN_USE_KINDS: readonly SourceKind[] = [
 /** @param given auth files in addition to the cluster's pull secret */
 function changesInUse({ cluster }: MirrorInput, supposed: WhatIf, given: readonly AuthSource[]): InUse {
   const own = pullSecretIn(cluster.management ?? cluster.objects, pullSecretPlace(cluster.hostedCluster));
-  const sources = [...(own === undefined ? [] : [own]), ...given];
+  const sources = [own ?? [], given].flat();
   // If the operator rejects the change, nodes keep their files: only components that read the objects are affected.
   const follows = (plane: Plane): boolean =>
     supposed.disruption !== undefined || (plane !== 'node' && plane !== 'control-plane');
@@ -84,7 +84,7 @@ function changesInUse({ cluster }: MirrorInput, supposed: WhatIf, given: readonl
   return inUseChanges(asked, {
     before: resolverOf(cluster),
     after: resolverOf(supposed.cluster),
-    ...(sources.length === 0 ? {} : { hasCredential: (place) => hasCredential(sources, place) }),
+    hasCredential: (place) => hasCredential(sources, place),
   });
 }
 
@@ -112,21 +112,21 @@ function asPulled(image: string): string | undefined {
   return parsed.ok ? fullImage(parsed.reference) : undefined;
 }
 
+/** Without any source, the pull secret is unknown, and is assumed to have a credential. */
 function hasCredential(sources: readonly AuthSource[], place: string): boolean {
+  if (sources.length === 0) return true;
   const parsed = parseImageReference(place);
   return parsed.ok && lookupForContainers(sources, parsed.reference.repository).found === 'credential';
 }
 
 /** Images of pods, templates, releases and catalogs, with their users and the components that pull them. */
 function usedImages(cluster: ClusterObjects): readonly UsedImage[] {
-  const { hostedCluster: hosted, inside: guest = [] } = cluster;
+  const { hostedCluster: hosted, inside: guest = [], management = [] } = cluster;
   if (hosted === undefined)
     return [...podImages(cluster.objects, ['node']), ...namedImages(cluster.objects, ['node'])];
   const { namespace = '', name } = hosted.metadata;
-  const beside = (cluster.management ?? []).filter(
-    ({ metadata }) => metadata.namespace === `${namespace}-${name}`,
-  );
-  const pools = (cluster.management ?? []).filter(
+  const beside = management.filter(({ metadata }) => metadata.namespace === `${namespace}-${name}`);
+  const pools = management.filter(
     ({ kind, metadata, spec }) =>
       kind === NODE_POOL.kind &&
       metadata.namespace === namespace &&
@@ -254,10 +254,7 @@ const TABLE = {
 export const command: Command = defineCommand(TABLE, run);
 type Values = Given<typeof TABLE.flags>['flags'];
 
-async function run(
-  { flags: values, args: images }: Given<typeof TABLE.flags>,
-  io: CommandIo,
-): Promise<ExitCode> {
+async function run({ flags: values, args: images }: Given<typeof TABLE.flags>, io: CommandIo) {
   const { probe, 'in-use': inUse, 'what-if': path } = values;
   if (inUse && (images.length > 0 || path === undefined))
     throw new UsageError('Cannot use --in-use: expected --what-if FILE, and no image');
@@ -326,12 +323,7 @@ async function showImages(
   });
 }
 
-async function showInUse(
-  values: Values,
-  input: MirrorInput,
-  supposed: WhatIf,
-  io: CommandIo,
-): Promise<ExitCode> {
+async function showInUse(values: Values, input: MirrorInput, supposed: WhatIf, io: CommandIo) {
   const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];
   const inUse = changesInUse(input, supposed, given);
   const isHarmful = inUse.changed.some((change) => change.lost || change.withoutCredential.length > 0);
@@ -380,17 +372,11 @@ function nowhere(image: string, conf: NodeConf | undefined): MirrorReport {
 }
 
 /** Credentials of the nodes: the synced pull secret, then the one that they booted with. */
-function nodeSecrets({
-  objects,
-  inside = [],
-  management,
-  hostedCluster,
-}: ClusterObjects): readonly AuthSource[] {
-  const sources = [
-    pullSecretIn([...inside, ...objects], GLOBAL_SECRET),
-    pullSecretIn(management ?? objects, pullSecretPlace(hostedCluster)),
-  ];
-  return sources.filter((source) => source !== undefined);
+function nodeSecrets({ objects, inside = [], management, hostedCluster }: ClusterObjects) {
+  return [
+    pullSecretIn([...inside, ...objects], GLOBAL_SECRET) ?? [],
+    pullSecretIn(management ?? objects, pullSecretPlace(hostedCluster)) ?? [],
+  ].flat();
 }
 
 /** Adds probe results for each allowed pull source, and for mirrors that serve only digests or only tags. */

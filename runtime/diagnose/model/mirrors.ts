@@ -192,8 +192,8 @@ export interface UsedImage {
 interface ChangeInput {
   readonly before: PlaneResolver;
   readonly after: PlaneResolver;
-  /** Reports whether a pull source has a credential. @default {always true, because the pull secret is unknown} */
-  readonly hasCredential?: (reference: string) => boolean;
+  /** Reports whether a pull source has a credential. */
+  readonly hasCredential: (reference: string) => boolean;
 }
 
 export type InUse = ReturnType<typeof inUseChanges>;
@@ -215,19 +215,13 @@ export function inUseChanges(used: readonly UsedImage[], input: ChangeInput) {
 }
 
 /** Groups the components that pull an image by identical change. */
-function changesOf(
-  image: string,
-  users: readonly UsedImage[],
-  { before: was, after: is, hasCredential = () => true }: ChangeInput,
-) {
+function changesOf(image: string, users: readonly UsedImage[], input: ChangeInput) {
   const planes = [...new Set(users.flatMap((user) => user.for))];
-  const [old, next] = [was, is].map((resolve) =>
-    resolve(image, planes).map(({ plane, resolution }) => {
-      return { plane, places: resolution.candidates.map(({ reference }) => reference) };
-    }),
-  );
+  const answers = [input.before(image, planes), input.after(image, planes)];
   const changes = planes.flatMap((plane) => {
-    const [before, after] = [old, next].map((one) => one?.find((answer) => answer.plane === plane)?.places);
+    const [before, after] = answers.map((all) =>
+      all.find((one) => one.plane === plane)?.resolution.candidates.map(({ reference }) => reference),
+    );
     const isSame = before === undefined || after === undefined || before.join() === after.join();
     return isSame ? [] : [{ plane, before, after }];
   });
@@ -247,7 +241,7 @@ function changesOf(
         /** True if no usable pull source is left. */
         lost: before.length > 0 && after.length === 0,
         /** New mirrors without an entry in the cluster's pull secret; empty if no pull secret is known. */
-        withoutCredential: after.filter((place) => !before.includes(place) && !hasCredential(place)),
+        withoutCredential: after.filter((place) => !before.includes(place) && !input.hasCredential(place)),
       };
     },
   );
