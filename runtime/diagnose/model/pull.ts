@@ -195,20 +195,17 @@ export function listedNames(
   puller: PodPuller,
   spec: PlainPodSpec | undefined,
 ): readonly { readonly name: string; readonly listedBy: string }[] {
-  const { namespace, serviceAccount, pod } = puller;
+  const { namespace, serviceAccount } = puller;
   const object = findPod(store, puller);
-  if (hasOwnList(spec) || (object !== undefined && isAdmitted(object))) {
-    return ownSecrets(spec).map((name) => ({
-      name,
-      listedBy: `${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''}`,
-    }));
-  }
+  if (hasOwnList(spec) || (object !== undefined && isAdmitted(object)))
+    return ownSecrets(spec).map((name) => ({ name, listedBy: podText(puller) }));
   const account = accountName(spec, serviceAccount);
   const found = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
-  return ownSecrets(found).map((name) => ({
-    name,
-    listedBy: `ServiceAccount/${namespace}/${account}`,
-  }));
+  return ownSecrets(found).map((name) => ({ name, listedBy: `ServiceAccount/${namespace}/${account}` }));
+}
+
+function podText({ namespace, pod }: PodPuller): string {
+  return `${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''}`;
 }
 
 /** Names in the imagePullSecrets of a pod spec or ServiceAccount. */
@@ -447,15 +444,19 @@ export function findWorld(
   const followed = nodes ?? mirrorsOf(store);
   const { rules: mirrors, problems, state, summary } = followed;
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
-  notes.push(...listNotes(puller, spec));
+  // Empty names name no Secret, and admission does not add the ServiceAccount's.
+  if (hasOwnList(spec) && ownSecrets(spec).length === 0)
+    notes.push(
+      `warning: imagePullSecrets of ${podText(puller)} names no Secret: the kubelet skips an entry without a name, and admission does not copy the list of the ServiceAccount`,
+    );
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
   const order = names.map(({ name }) => name);
   return {
     /** Undefined without a pod. */
     spec,
-    secrets: names.map((one) =>
-      listedSecret(store, puller.namespace, { ...one, absent: complete ? 'missing' : 'unknown' }),
-    ),
+    secrets: names.map((one): ListedSecret => {
+      return { ...one, ...stateOf(store, puller.namespace, one.name, complete) };
+    }),
     ...file,
     mirrors,
     policy: policyOf(followed),
@@ -478,14 +479,6 @@ function versionsOf(store: ObjectStore, puller: PodPuller): NodeVersions {
     ...(runtime.startsWith('containerd://') && { runtime: 'containerd' }),
     ...(kubelet !== '' && { kubelet }),
   };
-}
-
-/** Warns about imagePullSecrets with only empty names: they name no Secret, and admission does not add the ServiceAccount's. */
-function listNotes({ namespace, pod }: PodPuller, spec: PlainPodSpec | undefined): readonly string[] {
-  if (!hasOwnList(spec) || ownSecrets(spec).length > 0) return [];
-  return [
-    `warning: imagePullSecrets of ${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''} names no Secret: the kubelet skips an entry without a name, and admission does not copy the list of the ServiceAccount`,
-  ];
 }
 
 /** Pull secrets of the pod: its own or its ServiceAccount's, and the names that admission injects into a new pod. */
@@ -521,32 +514,30 @@ export function explainIn(
   return explainImage({ ...reader, ...file, ...rest, image, pullFile, now: new Date() });
 }
 
-function listedSecret(
+/** @param complete false if some objects could not be read */
+function stateOf(
   store: ObjectStore,
   namespace: string,
-  { name, listedBy, absent }: { name: string; listedBy: string; absent: 'missing' | 'unknown' },
-): ListedSecret {
+  name: string,
+  complete: boolean,
+): Omit<ListedSecret, 'name' | 'listedBy'> {
   const found = store.get({ ...SECRET, namespace, name });
   if (found === undefined) {
     const maker = secretMakers(store, namespace).find(
       ({ secret, object }) => secret === name && object['status'] === undefined,
     );
-    if (maker !== undefined)
-      return {
-        name,
-        listedBy,
-        state: 'pending',
-        why: `${describeObject({ ...maker.object, ...maker.object.metadata })} creates it`,
-      };
-    return { name, listedBy, state: absent, ...(absent === 'missing' && inAnother(store, name)) };
+    if (maker === undefined)
+      return complete ? { state: 'missing', ...inAnother(store, name) } : { state: 'unknown' };
+    const { object } = maker;
+    return { state: 'pending', why: `${describeObject({ ...object, ...object.metadata })} creates it` };
   }
   const { type, data = {} } = found as SecretObject;
   const value = data[pullSecretKey(type) ?? ''];
-  if (value !== undefined && isEncrypted(value)) return { name, listedBy, state: 'encrypted' };
+  if (value !== undefined && isEncrypted(value)) return { state: 'encrypted' };
   const source = podSource(found);
-  if (source !== undefined) return { name, listedBy, state: 'found', source };
+  if (source !== undefined) return { state: 'found', source };
   const why = secretFault(found as SecretObject) ?? 'is not a pull secret';
-  return { name, listedBy, state: 'ignored', why, ...retypeOf(found as SecretObject) };
+  return { state: 'ignored', why, ...retypeOf(found as SecretObject) };
 }
 
 /** Kinds of other tools that create Secrets. Read from folders and dumps only, so that no cluster permission is needed. */
