@@ -23,7 +23,7 @@ import type { NodeMirrors } from '../../registry-overrides/planes.ts';
 import { secretFault } from '../checks/docker-config.ts';
 import { injectionKinds } from './admission.ts';
 import { AGENT_PODS, DAEMON_SET, type ReportNodes } from './nodes.ts';
-import type { NextKinds, SourceKind } from './objects.ts';
+import type { SourceKind } from './objects.ts';
 import {
   CLUSTER_KINDS,
   GLOBAL_SECRET,
@@ -231,10 +231,7 @@ const AGENTS: readonly SourceKind[] = [
  * @param namespace the only namespace to read; undefined for all
  * @param more further kinds
  */
-export function clusterKinds(
-  namespace: string | undefined,
-  more: readonly SourceKind[] = [],
-): readonly NextKinds[] {
+export function clusterKinds(namespace: string | undefined, more: readonly SourceKind[] = []) {
   const inside = namespace === undefined ? {} : { namespace };
   const first: readonly SourceKind[] = [
     ...[

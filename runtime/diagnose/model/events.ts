@@ -85,10 +85,7 @@ const SPECS = ['initContainers', 'ephemeralContainers', 'containers'];
 const STATUSES = ['initContainerStatuses', 'ephemeralContainerStatuses', 'containerStatuses'];
 
 /** A null list counts as empty. */
-function allIn(
-  from: Readonly<Record<string, unknown>>,
-  fields: readonly string[],
-): readonly Readonly<Record<string, unknown>>[] {
+function allIn(from: Readonly<Record<string, unknown>>, fields: readonly string[]) {
   return fields.flatMap((field) => recordsIn(from[field]));
 }
 

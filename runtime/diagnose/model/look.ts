@@ -363,15 +363,10 @@ export async function readClusters(
 }
 
 /** The documents of `dirs` with these kinds. */
-export async function locateAll(
-  dirs: readonly string[],
-  kinds: Iterable<string>,
-  stdin: NodeJS.ReadableStream,
-): Promise<readonly LocatedFolder[]> {
-  const folders: LocatedFolder[] = [];
-  for (const dir of dirs)
-    folders.push(locate(dir, await readFolder(dir, new Set(kinds), stdin), dirs.length === 1));
-  return folders;
+export function locateAll(dirs: readonly string[], kinds: Iterable<string>, stdin: NodeJS.ReadableStream) {
+  return Array.fromAsync(dirs, async (dir) =>
+    locate(dir, await readFolder(dir, new Set(kinds), stdin), dirs.length === 1),
+  );
 }
 
 /** Namespaced kinds: they get a default if the file has no namespace. */

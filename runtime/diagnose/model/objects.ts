@@ -61,14 +61,8 @@ function stringsIn(value: unknown): Readonly<Record<string, string>> {
   );
 }
 
-/** Cluster, request timeout and identity: the values of CLUSTER_FLAGS in `runtime/cli/flags.ts`. */
-export interface ClusterAccess extends ClusterChoice {
-  /** Milliseconds; 0 for no timeout. @default {10_000} */
-  readonly 'request-timeout'?: number;
-  readonly as?: string | undefined;
-  /** Attempts per request. @default {2: enough for an interactive command} */
-  readonly tries?: number;
-}
+/** Cluster, request timeout and identity, and the attempts per request: by default 2, enough for an interactive command. */
+export type ClusterAccess = Partial<ValuesOf<typeof CLUSTER_FLAGS>> & { readonly tries?: number };
 
 /** Reads a file named by a flag. @throws UsageError */
 export async function readGiven(path: string, what: string): Promise<string> {
@@ -91,12 +85,6 @@ export async function namespaceOf(
   return (await KUBECONFIG()).contextNamespace(flags, io.env);
 }
 
-export interface SourceObjects {
-  readonly store: ObjectStore;
-  /** One sentence per read error. A kind that the cluster does not serve is not a problem. */
-  readonly problems: readonly string[];
-}
-
 /** Returns the kinds to read next, given the objects read so far. */
 export type NextKinds = (store: ObjectStore) => readonly SourceKind[];
 
@@ -105,12 +93,8 @@ export type NextKinds = (store: ObjectStore) => readonly SourceKind[];
  *
  * @throws UsageError, PullwrightError when no cluster is configured
  */
-export async function readObjects(
-  access: ClusterAccess,
-  steps: readonly NextKinds[],
-  io: CommandIo,
-): Promise<SourceObjects> {
-  return withClient(access, io, async (client) => readSteps(client, steps));
+export async function readObjects(access: ClusterAccess, steps: readonly NextKinds[], io: CommandIo) {
+  return withClient(access, io, (client) => readSteps(client, steps));
 }
 
 /** OpenShift kinds with known plural and scope, which need no discovery. Other clusters respond with 404. */
@@ -153,8 +137,12 @@ export async function withClient<T>(
   }
 }
 
-/** Reads the kinds of `steps` in turn, each kind once. A step sees the objects of the previous ones. */
-export async function readSteps(client: KubeClient, steps: readonly NextKinds[]): Promise<SourceObjects> {
+/**
+ * Reads the kinds of `steps` in turn, each kind once. A step sees the objects of the previous ones.
+ *
+ * @returns the objects, and one sentence per read error; a kind that the cluster does not serve is not an error
+ */
+export async function readSteps(client: KubeClient, steps: readonly NextKinds[]) {
   const store = new ObjectStore();
   const problems: string[] = [];
   const asked = new Set<string>();
@@ -187,11 +175,7 @@ const HOPELESS: readonly string[] = [
  *
  * @throws PullwrightError if the cluster is unreachable or rejects the identity
  */
-async function readKinds(
-  client: KubeClient,
-  kinds: readonly SourceKind[],
-  store: ObjectStore,
-): Promise<string[]> {
+async function readKinds(client: KubeClient, kinds: readonly SourceKind[], store: ObjectStore) {
   const problems: string[] = [];
   await inParallel(kinds, CONCURRENCY, async (kind) => {
     try {

@@ -17,7 +17,7 @@ import { proxyFor } from '../../http/proxy.ts';
 import { asPullwrightError } from '../../kube/api-error.ts';
 import { RegistryClient } from '../../registry/client.ts';
 import { probe, type Question, questionKey, verifyAll } from '../../registry/probe.ts';
-import { credentialsOf, type RegistryCredentials } from '../../registry/token.ts';
+import { credentialsOf } from '../../registry/token.ts';
 import { RegistryTransport } from '../../registry/transport.ts';
 import { type PullAttempt, pullAttempts } from './attempts.ts';
 import { readWorld } from './look.ts';
@@ -40,7 +40,7 @@ import {
   type WorldOptions,
 } from './pull.ts';
 import type { EntryPlace } from './types.ts';
-import type { ImageInUse, RegistryAnswer } from './verification.ts';
+import type { RegistryAnswer } from './verification.ts';
 
 /** Flags for connections to registries. */
 export const REACH_FLAGS = {
@@ -84,10 +84,7 @@ export async function registryClient(
 }
 
 /** Creates the transport from the flags, and returns it with the request timeout. */
-export async function registryTransport(
-  values: AccessValues,
-  env: CommandIo['env'],
-): Promise<{ readonly transport: RegistryTransport; readonly timeoutMs: number }> {
+async function registryTransport(values: AccessValues, env: CommandIo['env']) {
   const ca = values.ca === undefined ? undefined : [await readGiven(values.ca, 'file with certificates')];
   const transport = new RegistryTransport({
     proxyFor: (url) => proxyFor(url, env),
@@ -118,10 +115,8 @@ export function authFault(file: AuthSource): string | undefined {
 }
 
 /** Returns a lookup of credentials by repository; `files` are in order of precedence. */
-export function credentialsFrom(
-  files: readonly AuthSource[],
-): (repository: string) => RegistryCredentials | undefined {
-  return (repository) => {
+function credentialsFrom(files: readonly AuthSource[]) {
+  return (repository: string) => {
     const found = lookupForContainers(files, repository);
     return found.found === 'credential' ? credentialsOf(found.credential) : undefined;
   };
@@ -151,10 +146,7 @@ export async function registryLookUp(options: RegistryLookUpOptions): Promise<Lo
   const { authfile, readSecret, env, access = {} } = options;
   const { transport, timeoutMs } = await registryTransport(access, env);
   const file = authfile === undefined ? [] : [await readAuthFile(authfile)];
-  const clients = new Map<
-    string,
-    { readonly own: AuthSource | undefined; readonly client: RegistryClient }
-  >();
+  const clients = new Map<string, { own: AuthSource | undefined; client: RegistryClient }>();
   const clientFor = (place: string, own: AuthSource | undefined): RegistryClient => {
     const known = clients.get(place);
     if (known !== undefined && isSame(known.own, own)) return known.client;
@@ -408,10 +400,13 @@ function secretKinds(
 /** Checks of `explain` whose findings do not depend on registry responses. */
 const BEFORE_REGISTRIES = ['secrets-readable', 'pull-sources'];
 
+/** An image in use, with all attempts to pull it. */
+export type ImageInUse = ReturnType<typeof attemptsOf>['images'][number];
+
 function attemptsOf(store: ObjectStore, { puller, images, usedBy }: ImageUser, options: WorldOptions) {
   const reader = findWorld(store, puller, options);
   const notes: string[] = [];
-  const found = images.flatMap((image): readonly ImageInUse[] => {
+  const found = images.flatMap((image) => {
     const parsed = parseImageReference(image);
     if (!parsed.ok) {
       notes.push(`${usedBy}: image name "${image}" is invalid: ${parsed.goText}`);
@@ -421,8 +416,10 @@ function attemptsOf(store: ObjectStore, { puller, images, usedBy }: ImageUser, o
     return [
       {
         image: explanation.image,
+        /** One of its users, such as `Deployment/web/shop`. */
         usedBy,
         attempts: pullAttempts(explanation),
+        /** Findings of `explain` that do not depend on registry answers. */
         findings: explanation.findings.filter(({ check }) => BEFORE_REGISTRIES.includes(check)),
       },
     ];

@@ -10,6 +10,7 @@ import { shellWord } from '../../core/text.ts';
 import { firstBroken, judge } from '../checks/findings.ts';
 import { endingTold, renewing } from '../checks/status.ts';
 import type { PullAttempt } from './attempts.ts';
+import type { ImageInUse } from './registries.ts';
 import type { EntryPlace, Finding } from './types.ts';
 
 export const VERDICTS = [
@@ -31,16 +32,6 @@ export interface RegistryAnswer {
   readonly verdict: string;
   /** Never contains a credential value. */
   readonly message: string;
-}
-
-/** An image in use, with all attempts to pull it. */
-export interface ImageInUse {
-  readonly image: string;
-  /** One of its users, such as `Deployment/web/shop`. */
-  readonly usedBy: string;
-  readonly attempts: readonly PullAttempt[];
-  /** Findings of `explain` that do not depend on registry answers. */
-  readonly findings: readonly Finding[];
 }
 
 /** An attempt with its answer. */
@@ -183,10 +174,7 @@ export function wantsAttention({ images, credentials }: VerifyReport): boolean {
 }
 
 /** Credentials that expire within `days` of the report, or have expired. */
-export function endingSoon(
-  { credentials, checkedAt }: VerifyReport,
-  days: number,
-): readonly VerifiedCredential[] {
+export function endingSoon({ credentials, checkedAt }: VerifyReport, days: number) {
   const until = Date.parse(checkedAt) + days * 86_400_000;
   return credentials.filter(({ expiresAt }) => expiresAt !== undefined && Date.parse(expiresAt) <= until);
 }
