@@ -36,34 +36,25 @@ async function examineAll(flags: Values, args: readonly string[], io: CommandIo)
   const known = { cluster, unread: problems, hosted, nodes, live: flags.from === undefined };
   const causes = groupedByCause(examine(store, chosenPods(store, true, namespace), known).flatMap(brokenIn));
   const findings = causes.flatMap(({ cases }) => cases);
+  const where = namespace === undefined ? '' : ` in namespace ${JSON.stringify(namespace)}`;
+  const limit = problems.length === 0 ? '' : ' (some objects not read)';
+  const others = namespace === undefined ? '' : '; -A examines every namespace';
   return print(io, flags.output, findings, {
     data: { causes, unread: problems },
     names: findings.map(({ subject }) => subject),
-    text: (columns) => allText(causes, namespace, problems.length === 0, paintFor(io), columns),
+    text: (columns) =>
+      causes.length === 0
+        ? `No pod${where} fails to pull${limit}${others}\n`
+        : causesText(headOf(causes, where), causes, paintFor(io), columns).join('\n'),
     failed: causes.length + problems.length > 0,
   });
 }
 
-/** @param isComplete false if some objects could not be read */
-function allText(
-  causes: readonly Cause[],
-  namespace: string | undefined,
-  isComplete: boolean,
-  paint: Paint,
-  columns: number | undefined,
-): string {
-  const where = namespace === undefined ? '' : ` in namespace ${JSON.stringify(namespace)}`;
-  if (causes.length === 0) {
-    const limit = isComplete ? '' : ' (some objects not read)';
-    const others = namespace === undefined ? '' : '; -A examines every namespace';
-    return `No pod${where} fails to pull${limit}${others}\n`;
-  }
+function headOf(causes: readonly Cause[], where: string): string {
   const pods = causes.reduce((sum, one) => sum + one.pods, 0);
-  const head =
-    pods === 0
-      ? `No pod${where} fails to pull yet, ${counted(causes.length, 'cause')} found`
-      : `${counted(pods, 'pod')}${where} ${pods === 1 ? 'fails' : 'fail'} to pull, for ${counted(causes.length, 'cause')}`;
-  return causesText(head, causes, paint, columns).join('\n');
+  return pods === 0
+    ? `No pod${where} fails to pull yet, ${counted(causes.length, 'cause')} found`
+    : `${counted(pods, 'pod')}${where} ${pods === 1 ? 'fails' : 'fail'} to pull, for ${counted(causes.length, 'cause')}`;
 }
 
 /** Prints the answer; for `-o yaml`, only the objects that fix `findings`. */

@@ -302,10 +302,7 @@ function readSources(sources: readonly PullSources[]): ReadWorld {
   return reader;
 }
 
-function textsOf(
-  source: PullSources,
-  file: string,
-): readonly { readonly file: string; readonly text: string }[] {
+function textsOf(source: PullSources, file: string) {
   if (source instanceof Map)
     return [...source].map(([path, text]: [string, string]) => ({ file: path, text }));
   return [{ file, text: JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objectsOf(source, file) }) }];

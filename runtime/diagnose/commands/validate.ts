@@ -68,7 +68,10 @@ async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: Comma
     const input = await readInput(path, io);
     if (!values['ignore-others'] || isOfOurs(input)) inputs.push(input);
   }
-  const problems = judge(inputs);
+  const manifests = inputs.flatMap((input) => input.manifests);
+  const others = inputs.flatMap((input) => input.others);
+  const found = [...inputs.flatMap((input) => input.problems), ...judgeManifests(manifests, others)];
+  const problems = found.toSorted(compare);
   const errors = problems.filter(({ severity }) => severity === 'error').length;
   const judged = inputs.reduce((sum, input) => sum + judgedIn(input), 0);
   io.stdout.write(
@@ -80,11 +83,8 @@ async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: Comma
       text: () => asText(problems, judged, io.stdout.isTTY === true),
     }),
   );
-  const notes = selectionNotes(
-    inputs.flatMap((input) => input.manifests),
-    inputs.flatMap((input) => input.others).filter(({ kind }) => kind === 'Namespace'),
-  );
-  for (const note of notes) io.stderr.write(`${note}\n`);
+  const namespaces = others.filter(({ kind }) => kind === 'Namespace');
+  for (const note of selectionNotes(manifests, namespaces)) io.stderr.write(`${note}\n`);
   const isEmpty = judged + problems.length === 0 && !values['ignore-others'];
   if (isEmpty) io.stderr.write('The input has no objects of a supported kind\n');
   return errors > 0 || isEmpty || (values.strict && problems.length > 0) ? 1 : 0;
@@ -176,8 +176,8 @@ function isDockerConfig(text: string): boolean {
 /** The problem of a file that is not a manifest, or cannot be read. */
 function inFile(
   { code: check, position, ...told }: ValidationProblem,
-  where: Pick<Finding, 'file' | 'line' | 'column'>,
-): Finding {
+  where: Pick<Finding, 'file' | 'line'>,
+) {
   const at = position === undefined ? {} : { line: position.line, column: position.column };
   return { ...where, ...at, check, subject: '', ...told };
 }
@@ -185,17 +185,6 @@ function inFile(
 /** Converts a read error of manifests. */
 function unreadable({ message, first }: ManifestProblem): ValidationProblem {
   return { severity: 'error', code: first === undefined ? 'Unreadable' : 'GivenTwice', path: '', message };
-}
-
-function judge(inputs: readonly Input[]): readonly Finding[] {
-  const problems = [
-    ...inputs.flatMap((input) => input.problems),
-    ...judgeManifests(
-      inputs.flatMap((input) => input.manifests),
-      inputs.flatMap((input) => input.others),
-    ),
-  ];
-  return problems.toSorted(compare);
 }
 
 function compare(a: Finding, b: Finding): number {
@@ -227,11 +216,7 @@ async function judgeFleet(name: string, text: string): Promise<readonly Finding[
 }
 
 /** Returns a case for each problem, and one for each file without problems. Warnings fail if `strict`. */
-function casesOf(
-  problems: readonly Finding[],
-  inputs: readonly Input[],
-  strict: boolean,
-): readonly JunitCase[] {
+function casesOf(problems: readonly Finding[], inputs: readonly Input[], strict: boolean) {
   const wrong = problems.map((problem): JunitCase => {
     const { severity, file = '', line, check } = problem;
     const name = line === undefined ? check : `${check} at line ${line}`;
