@@ -183,11 +183,7 @@ function explainKubelet(input: ExplainInput): KubeletView {
 const NO_PASSWORD = redact('');
 
 /** Names the credential helper with the entry's password, if the document configures one. */
-function elsewhere(
-  sources: readonly (AuthSource | undefined)[],
-  name: string,
-  key: string,
-): string | undefined {
+function elsewhere(sources: readonly (AuthSource | undefined)[], name: string, key: string) {
   const source = sources.find((one) => one?.name === name);
   const parsed = source === undefined ? undefined : readAuthSource(source);
   return parsed?.ok === true ? helperOf(parsed.config, key) : undefined;
@@ -203,11 +199,7 @@ function placeOf(input: ExplainInput, source: string, key: string, position: Tex
 const MOST_UNUSED = 6;
 
 /** Lists unused entries, those for the same registry first. */
-function unusedEntries(
-  input: ExplainInput,
-  rings: readonly Ring[],
-  used: ReadonlySet<string>,
-): Pick<KubeletView, 'unused' | 'others'> {
+function unusedEntries(input: ExplainInput, rings: readonly Ring[], used: ReadonlySet<string>) {
   const image = aboutImage(input.image.repository);
   const entries = rings.flatMap((ring) =>
     used.size === 0 ? ring : ring.filter(({ source, written }) => !used.has(`${source}\n${written}`)),
@@ -220,7 +212,7 @@ function unusedEntries(
   });
   const ordered = [...unused.filter((one) => one.near), ...unused.filter((one) => !one.near)];
   const shown = input.brief === true ? ordered.slice(0, MOST_UNUSED) : ordered;
-  return { unused: shown, ...(input.brief === true ? { others: entries.length - shown.length } : {}) };
+  return { unused: shown, ...(input.brief && { others: entries.length - shown.length }) };
 }
 
 /** CRI-O sends the kubelet's credential to the image's own host. For other hosts or an empty user name it uses the auth file. */

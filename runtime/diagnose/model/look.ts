@@ -228,15 +228,12 @@ function giversOf(store: ObjectStore, pod: KubeObject) {
   const makers = secretMakers(store, pod.metadata.namespace ?? '').map(({ secret, object }) => {
     return { secret, by: `${object.kind}/${object.metadata.name}`, says: readyText(object) };
   });
-  return [...profilesOf(store, pod), ...makers];
-}
-
-function profilesOf(store: ObjectStore, pod: KubeObject) {
-  return plannedNames(store, pod, []).flatMap(({ name: secret, by }) => {
+  const profiles = plannedNames(store, pod, []).flatMap(({ name: secret, by }) => {
     const profile = profileOf(store, by);
     if (profile === undefined || !brings(profile, secret)) return [];
     return [{ secret, by: `${PROFILE.kind}/${profile.metadata.name}`, says: readyText(profile) }];
   });
+  return [...profiles, ...makers];
 }
 
 /** Reports whether the profile delivers the Secret: a name without sources is only injected. */

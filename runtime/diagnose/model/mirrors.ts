@@ -8,7 +8,7 @@ import type { CommandIo } from '../../cli/command.ts';
 import { file, fromFlag } from '../../cli/flags.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
 import { HOSTED_CLUSTER } from '../../core/kubernetes/hypershift.ts';
-import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
+import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import {
   aliasesOf,
   confTable,
@@ -443,8 +443,7 @@ function afterwards(cluster: ClusterObjects, applied: readonly KubeObject[]): Cl
 }
 
 function replaced(objects: readonly KubeObject[], applied: readonly KubeObject[]): readonly KubeObject[] {
-  const id = ({ kind, metadata }: KubeObject): string =>
-    `${kind}/${metadata.namespace ?? ''}/${metadata.name}`;
+  const id = ({ kind, metadata }: KubeObject): string => describeObject({ kind, ...metadata });
   const gone = new Set(applied.map(id));
   return [...objects.filter((object) => !gone.has(id(object))), ...applied];
 }

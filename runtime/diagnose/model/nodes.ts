@@ -142,25 +142,12 @@ export function reportsAbout(node: string): readonly ObjectRef[] {
   return [SYNC_REPORT, nodeReport(node), { ...SYNC_REPORT, name: installerStatusName(node) }];
 }
 
-/** An unhealthy report, and whether it is about the node. */
-export interface Trouble {
-  /** `PullStatus/web/...` */
-  readonly object: string;
-  readonly message: string;
-  readonly onNode: boolean;
-}
-
 /**
  * Unhealthy reports in the namespace (about synced Secrets and this ServiceAccount), and about the node.
  *
  * @param account name of the pod's ServiceAccount
  */
-export function troublesIn(
-  store: ObjectStore,
-  namespace: string,
-  account: string,
-  node: string | undefined,
-): readonly Trouble[] {
+export function troublesIn(store: ObjectStore, namespace: string, account: string, node: string | undefined) {
   const here = store.list(PULL_STATUS, namespace).filter(({ status }) => {
     const { reporter, about } = recordOf(status);
     const { kind, name } = recordOf(about);
@@ -175,7 +162,7 @@ export function troublesIn(
 }
 
 /** Reports a node that lacks the current version of the cluster's pull secret. */
-function behindIn(report: KubeObject | undefined, node: string): readonly Trouble[] {
+function behindIn(report: KubeObject | undefined, node: string) {
   return verdictsOf(report)
     .filter(({ subject, verdict }) => subject === nodeSubject(node) && verdict === 'Pending')
     .map(({ reason, message }) => ({
@@ -185,12 +172,11 @@ function behindIn(report: KubeObject | undefined, node: string): readonly Troubl
     }));
 }
 
-function troubleOf(object: KubeObject, onNode: boolean): readonly Trouble[] {
-  const ready = conditionOf(object, 'Ready');
+function troubleOf(report: KubeObject, onNode: boolean) {
+  const ready = conditionOf(report, 'Ready');
   if (ready?.status !== 'False') return [];
-  return [
-    { object: describeObject({ kind: object.kind, ...object.metadata }), message: ready.message, onNode },
-  ];
+  const { kind, metadata } = report;
+  return [{ object: describeObject({ kind, ...metadata }), message: ready.message, onNode }];
 }
 
 // Nodes of a cluster that have the global pull secret, as far as evidence shows.

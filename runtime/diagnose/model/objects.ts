@@ -217,18 +217,15 @@ export function chooseCluster<Cluster extends { readonly name: string }>(
   clusters: readonly Cluster[],
   name: string | undefined,
 ): Cluster {
-  const names = clusters.map((cluster) => cluster.name);
-  if (name === undefined) {
-    const [only] = clusters;
-    if (clusters.length === 1 && only !== undefined) return only;
-    throw new UsageError(
-      `Cannot tell which cluster is meant: ${names.length} are given, and their nodes use different mirrors; choose one with --cluster: ${names.join(', ')}`,
-    );
-  }
-  const found = clusters.find((cluster) => cluster.name === name);
-  if (found === undefined)
-    throw new UsageError(`Cannot find cluster "${name}": must be one of ${names.join(', ')}`);
-  return found;
+  const isOnly = name === undefined && clusters.length === 1;
+  const found = isOnly ? clusters[0] : clusters.find((cluster) => cluster.name === name);
+  if (found !== undefined) return found;
+  const names = clusters.map((cluster) => cluster.name).join(', ');
+  throw new UsageError(
+    name === undefined
+      ? `Cannot tell which cluster is meant: ${clusters.length} are given, and their nodes use different mirrors; choose one with --cluster: ${names}`
+      : `Cannot find cluster "${name}": must be one of ${names}`,
+  );
 }
 
 /** Rejects --cluster without --from, because a kubeconfig selects one cluster. @throws UsageError */

@@ -442,12 +442,7 @@ const ASKED =
   /(?:\b(?:Get|Head|Post|Put|request to|status code|last URL|content at|status from \w+ request to) "?)https?:\/\/([^/\s"?]+)([^\s"]*)/g;
 
 /** @param asked host of the last request */
-function hostFor(
-  cause: PullCause,
-  text: string,
-  image: string,
-  asked: string | undefined,
-): string | undefined {
+function hostFor(cause: PullCause, text: string, image: string, asked: string | undefined) {
   if (CAUSES[cause][0] === 'node') return undefined;
   if (isBelowHttp(cause) || cause === 'cancelled') return hostBelow(cause, text, image, asked);
   const isMirror = /https?:\/\/[^\s"]*[?&]ns=/.test(text);
@@ -462,12 +457,7 @@ const PROXY =
 const READ_IN = /\breading manifest \S+ in ([^\s/]+\/[^\s:]+)/;
 const PINGED = /pinging (?:container|docker) registry (\S+?):\s/;
 
-function hostBelow(
-  cause: PullCause,
-  text: string,
-  image: string,
-  asked: string | undefined,
-): string | undefined {
+function hostBelow(cause: PullCause, text: string, image: string, asked: string | undefined) {
   if (cause === 'proxy') return PROXY.exec(text)?.[1] ?? asked ?? registryOf(image);
   const name = cause === 'dns' ? /\blookup ([^\s:]+)/.exec(text)?.[1] : undefined;
   if (name !== undefined && asked?.startsWith(name) !== true) return name;

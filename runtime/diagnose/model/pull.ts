@@ -190,11 +190,7 @@ export function isStatic({ kind, metadata }: KubeObject): boolean {
 }
 
 /** The pod's imagePullSecrets, even if the only name is empty; otherwise those of the ServiceAccount, which admission copies. */
-export function listedNames(
-  store: ObjectStore,
-  puller: PodPuller,
-  spec: PlainPodSpec | undefined,
-): readonly { readonly name: string; readonly listedBy: string }[] {
+export function listedNames(store: ObjectStore, puller: PodPuller, spec: PlainPodSpec | undefined) {
   const { namespace, serviceAccount } = puller;
   const object = findPod(store, puller);
   if (hasOwnList(spec) || (object !== undefined && isAdmitted(object)))
@@ -482,11 +478,7 @@ function versionsOf(store: ObjectStore, puller: PodPuller): NodeVersions {
 }
 
 /** Pull secrets of the pod: its own or its ServiceAccount's, and the names that admission injects into a new pod. */
-export function effectiveNames(
-  store: ObjectStore,
-  puller: PodPuller,
-  spec: PlainPodSpec | undefined,
-): ReturnType<typeof listedNames> {
+export function effectiveNames(store: ObjectStore, puller: PodPuller, spec: PlainPodSpec | undefined) {
   const listed = listedNames(store, puller, spec);
   const found = findPod(store, puller);
   if (found === undefined || isAdmitted(found)) return listed;

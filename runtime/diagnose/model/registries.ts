@@ -381,11 +381,7 @@ function askedUser(store: ObjectStore, flags: Flags, images: readonly string[]):
 }
 
 /** The listed Secrets by name, or all Secrets of the namespace if the credential provider is configured. */
-function secretKinds(
-  store: ObjectStore,
-  users: readonly ImageUser[],
-  only: readonly string[] | undefined,
-): readonly SourceKind[] {
+function secretKinds(store: ObjectStore, users: readonly ImageUser[], only: readonly string[] | undefined) {
   const isProvided = providedImages(store).length > 0 && only === undefined;
   const kinds = users.flatMap(({ puller: { namespace }, secrets }): readonly SourceKind[] =>
     isProvided
