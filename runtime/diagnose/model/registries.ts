@@ -40,7 +40,7 @@ import {
   type WorldOptions,
 } from './pull.ts';
 import type { EntryPlace } from './types.ts';
-import type { RegistryAnswer } from './verification.ts';
+import type { ImageInUse, RegistryAnswer } from './verification.ts';
 
 /** Flags for connections to registries. */
 export const REACH_FLAGS = {
@@ -396,13 +396,10 @@ function secretKinds(store: ObjectStore, users: readonly ImageUser[], only: read
 /** Checks of `explain` whose findings do not depend on registry responses. */
 const BEFORE_REGISTRIES = ['secrets-readable', 'pull-sources'];
 
-/** An image in use, with all attempts to pull it. */
-export type ImageInUse = ReturnType<typeof attemptsOf>['images'][number];
-
 function attemptsOf(store: ObjectStore, { puller, images, usedBy }: ImageUser, options: WorldOptions) {
   const reader = findWorld(store, puller, options);
   const notes: string[] = [];
-  const found = images.flatMap((image) => {
+  const found = images.flatMap((image): readonly ImageInUse[] => {
     const parsed = parseImageReference(image);
     if (!parsed.ok) {
       notes.push(`${usedBy}: image name "${image}" is invalid: ${parsed.goText}`);
@@ -412,10 +409,8 @@ function attemptsOf(store: ObjectStore, { puller, images, usedBy }: ImageUser, o
     return [
       {
         image: explanation.image,
-        /** One of its users, such as `Deployment/web/shop`. */
         usedBy,
         attempts: pullAttempts(explanation),
-        /** Findings of `explain` that do not depend on registry answers. */
         findings: explanation.findings.filter(({ check }) => BEFORE_REGISTRIES.includes(check)),
       },
     ];

@@ -10,7 +10,6 @@ import { shellWord } from '../../core/text.ts';
 import { firstBroken, judge } from '../checks/findings.ts';
 import { endingTold, renewing } from '../checks/status.ts';
 import type { PullAttempt } from './attempts.ts';
-import type { ImageInUse } from './registries.ts';
 import type { EntryPlace, Finding } from './types.ts';
 
 export const VERDICTS = [
@@ -32,6 +31,16 @@ export interface RegistryAnswer {
   readonly verdict: string;
   /** Never contains a credential value. */
   readonly message: string;
+}
+
+/** An image in use, with all attempts to pull it. */
+export interface ImageInUse {
+  readonly image: string;
+  /** One of its users, such as `Deployment/web/shop`. */
+  readonly usedBy: string;
+  readonly attempts: readonly PullAttempt[];
+  /** Findings of `explain` that do not depend on registry answers. */
+  readonly findings: readonly Finding[];
 }
 
 /** An attempt with its answer. */
