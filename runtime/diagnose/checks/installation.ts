@@ -51,8 +51,10 @@ const nameOf = ({ metadata }: KubeObject): string => metadata.name;
 
 const groupOf = ({ apiVersion }: KubeObject): string => apiVersion.split('/')[0] ?? '';
 
-const shownName = ({ kind, metadata: { namespace, name } }: KubeObject): string =>
-  describeObject({ kind, namespace, name });
+const shownName = ({ kind, metadata }: KubeObject): string => describeObject({ ...metadata, kind });
+
+const lookAt = (words: readonly string[], ...names: readonly string[]): string =>
+  kubectl(words, names) ?? 'Look at it';
 
 const idOf = (object: KubeObject): string => `${groupOf(object)} ${shownName(object)}`;
 
@@ -65,11 +67,11 @@ function presentOf({ objects, plan }: CheckInput, ...kinds: readonly string[]): 
 /** The newest release that the tests cover. */
 const NEWEST_MINOR = 36;
 
-/** Minor release in which a kind of the plan became v1; the newest last. */
-const SINCE: Readonly<Record<string, number>> = {
-  ValidatingAdmissionPolicy: 30,
-  MutatingAdmissionPolicy: 36,
-};
+/** Minor release in which a kind of the plan became v1; the newest first. */
+const SINCE = [
+  ['MutatingAdmissionPolicy', 36],
+  ['ValidatingAdmissionPolicy', 30],
+] as const;
 
 /** The oldest supported release, unless a kind of the plan requires a newer one. */
 const OLDEST_MINOR = 25;
@@ -77,9 +79,7 @@ const OLDEST_MINOR = 25;
 /** Checks the version of the API server. */
 function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): Told {
   const minor = minorOf(serverVersion)?.minor;
-  const kinds = Object.keys(SINCE).filter((kind) => ofKind(plan, kind).length > 0);
-  const newest = kinds.at(-1) ?? '';
-  const since = SINCE[newest] ?? OLDEST_MINOR;
+  const [newest, since] = SINCE.find(([kind]) => ofKind(plan, kind).length > 0) ?? ['', OLDEST_MINOR];
   const wanted = `1.${since} or newer is required${newest === '' ? '' : ` for ${newest} v1`}`;
   const where = live ? '' : ' in a folder';
   if (minor === undefined) return warning(`the version of the API server is unknown${where}; ${wanted}`);
@@ -95,10 +95,7 @@ function kubernetesLine({ serverVersion = '', plan, live }: CheckInput): Told {
 function schemasOf({ spec }: KubeObject): ReadonlyMap<string, string> {
   const served = recordsIn(recordOf(spec)['versions']).filter((version) => version['served'] === true);
   return new Map(
-    served.map(({ name, schema }) => [
-      scalarText(name),
-      paths(recordOf(recordOf(schema)['openAPIV3Schema'])).join(),
-    ]),
+    served.map(({ name, schema }) => [scalarText(name), paths(recordOf(schema)['openAPIV3Schema']).join()]),
   );
 }
 
@@ -126,15 +123,14 @@ function crdLines({ objects, plan }: CheckInput): readonly Told[] {
   });
 }
 
-function paths(schema: Readonly<Record<string, unknown>>, at = ''): readonly string[] {
-  const properties = Object.entries(recordOf(schema['properties'])).flatMap(([name, child]) => [
+function paths(schema: unknown, at = ''): readonly string[] {
+  const { properties, items, additionalProperties } = recordOf(schema);
+  const named = Object.entries(recordOf(properties)).flatMap(([name, child]) => [
     `${at}.${name}`,
-    ...paths(recordOf(child), `${at}.${name}`),
+    ...paths(child, `${at}.${name}`),
   ]);
-  const inside = ['items', 'additionalProperties'].flatMap((key) =>
-    isRecord(schema[key]) ? paths(schema[key], `${at}[]`) : [],
-  );
-  return [...properties, ...inside].sort();
+  const inside = [items, additionalProperties].filter(isRecord).flatMap((one) => paths(one, `${at}[]`));
+  return [...named, ...inside].sort();
 }
 
 /** Kinds of the plan that another operator defines: without its CRD, the overlay cannot be applied. */
@@ -281,14 +277,13 @@ const TOOLS: readonly Tool[] = [
 
 /** Reports installed tools, found by their definitions, Deployments or annotations. */
 function ownerLines({ objects }: CheckInput): readonly Told[] {
-  const found = TOOLS.flatMap((tool): Told | [] => {
+  return TOOLS.flatMap((tool): Told | [] => {
     const seen = objects.find((object) => shows(tool, object));
     if (seen === undefined) return [];
     const { namespace, name } = seen.metadata;
     const where = `${seen.kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
     return warning(`${tool.name} is installed (${where}): it ${tool.does}`, tool.fix ?? STOP);
   });
-  return found.length > 0 ? found : [ok('no other tool that writes pull secrets found')];
 }
 
 /** Whether the object is a CRD or resource of the tool, its Deployment, or a Secret with its annotation. */
@@ -334,10 +329,7 @@ function servedLine(crd: KubeObject): Told {
   const established = conditionOf(crd, 'Established');
   if (established?.status === 'True') return ok(`${name} is served`);
   const why = established?.message || 'the API server reports no reason';
-  return error(
-    `${name} is not served: ${why}`,
-    kubectl(['get', 'crd', name, '-o', 'yaml'], [name]) ?? 'Look at it',
-  );
+  return error(`${name} is not served: ${why}`, lookAt(['get', 'crd', name, '-o', 'yaml'], name));
 }
 
 /** Whether all desired pods are ready. */
@@ -347,7 +339,7 @@ function workloadLine(workload: KubeObject): Told {
   const name = `${kind} ${namespace}/${metadata.name}`;
   const { ready, desired, observed } = readinessOf(workload);
   const words = ['describe', kind.toLowerCase(), '-n', namespace, metadata.name];
-  const look = kubectl(words, [namespace, metadata.name]) ?? 'Look at it';
+  const look = lookAt(words, namespace, metadata.name);
   const fix = `${look}; for a pod that fails to pull, pullwright doctor --all -n ${shellWord(namespace)}`;
   if (observed < Math.max(1, metadata.generation ?? 0))
     return error(`${name} has not been reconciled yet`, fix);
@@ -365,13 +357,12 @@ function workloadLine(workload: KubeObject): Told {
 /** Policies need a binding and expressions that the API server accepts; webhooks need a CA and a ready endpoint. */
 function admissionLines(input: CheckInput): readonly Told[] {
   const { objects } = input;
-  const hooks = ofKind(objects, 'MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration').filter(
-    ({ metadata }) => metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright',
-  );
   const policies = presentOf(input, 'ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy');
   return [
     ...policies.map((policy) => policyLine(policy, objects)),
-    ...hooks.map((hook) => webhookLine(hook, objects)),
+    ...ofKind(objects, 'MutatingWebhookConfiguration', 'ValidatingWebhookConfiguration')
+      .filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright')
+      .map((hook) => webhookLine(hook, objects)),
   ];
 }
 
@@ -387,8 +378,7 @@ function policyLine({ kind, metadata: { name }, status }: KubeObject, objects: r
   if (recordsIn(recordOf(typeChecking)['expressionWarnings']).length > 0)
     return error(
       `${policy} has expressions that the API server rejects`,
-      kubectl(['get', kind.toLowerCase(), name, '-o', 'jsonpath={.status.typeChecking}'], [name]) ??
-        'Look at it',
+      lookAt(['get', kind.toLowerCase(), name, '-o', 'jsonpath={.status.typeChecking}'], name),
     );
   if (kind !== 'MutatingAdmissionPolicy' && observedGeneration === undefined)
     return warning(`${policy} is bound, but the controller manager has not checked its expressions yet`);
@@ -522,8 +512,7 @@ function podSecurityLines({ objects, plan }: CheckInput): readonly Told[] {
         ? ok(`${subject} admits it`)
         : error(
             `${subject} enforces "${level}"`,
-            kubectl(['label', 'namespace', namespace, `${ENFORCE}=privileged`, '--overwrite'], [namespace]) ??
-              'Look at it',
+            lookAt(['label', 'namespace', namespace, `${ENFORCE}=privileged`, '--overwrite'], namespace),
           );
     return openshift ? [security, { ...sccLine(workload, labels, objects), check: 'scc' }] : [security];
   });
@@ -581,7 +570,7 @@ export const BEFORE_CHECKS: readonly Check<CheckInput>[] = [
   { id: 'runtime', run: runtimeLines },
   { id: 'machine-config-operator', run: mcoLine },
   { id: 'hypershift', run: hypershiftLine },
-  { id: 'other-operators', run: ownerLines },
+  { id: 'other-operators', run: ownerLines, ok: 'no other tool that writes pull secrets found' },
   { id: 'foreign-objects', run: foreignLine },
   { id: 'rights', run: rightsLine },
 ];
