@@ -527,9 +527,8 @@ const after: readonly Row[] = [
   row('a webhook that answers', { objects: [HOOK, slice(true)] }, ['admission', 'ok'], /has a CA/),
 ];
 
-const judgedBefore = (input: Partial<CheckInput>) =>
-  judge(BEFORE_CHECKS, { ...NOTHING, ...input }, { subject: '' });
-const judged = (input: Partial<CheckInput>) => judge(AFTER_CHECKS, { ...NOTHING, ...input }, { subject: '' });
+const judgedBefore = (input: Partial<CheckInput>) => judge(BEFORE_CHECKS, { ...NOTHING, ...input });
+const judged = (input: Partial<CheckInput>) => judge(AFTER_CHECKS, { ...NOTHING, ...input });
 
 for (const [rows, findings] of [
   [before, judgedBefore],
@@ -545,7 +544,7 @@ for (const [rows, findings] of [
 
 test('of a folder the version and the rights are not known, and that is said', () => {
   const { serverVersion: _version, rights: _rights, ...folder } = { ...NOTHING, live: false };
-  const lines = judge(BEFORE_CHECKS, folder, { subject: '' });
+  const lines = judge(BEFORE_CHECKS, folder);
   assert.match(lines.find(({ check }) => check === 'kubernetes')?.message ?? '', /unknown in a folder/);
   assert.match(lines.find(({ check }) => check === 'rights')?.message ?? '', /not checked/);
 });

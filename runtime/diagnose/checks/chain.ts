@@ -8,7 +8,7 @@ import type { PodFailure } from '../model/events.ts';
 import type { DoctorImage, DoctorInput } from '../model/look.ts';
 import type { NodeEvidence } from '../model/nodes.ts';
 import { isBelowHttp, isRefusal } from '../model/pull-failure.ts';
-import type { Explanation, Finding, FoundIn, ListedSecret, Severity } from '../model/types.ts';
+import type { Finding, FoundIn, ListedSecret, Severity } from '../model/types.ts';
 import { type Check, firstBroken, judge, type Told } from './findings.ts';
 import {
   explanations,
@@ -32,9 +32,9 @@ function unreadableImage({ images }: DoctorInput): Told | undefined {
 }
 
 /** The images whose pull failed; all images if no failed pull is known. */
-function failing({ failure, images }: Pick<DoctorInput, 'failure' | 'images'>): Pick<DoctorInput, 'images'> {
+function failing({ failure, images }: Pick<DoctorInput, 'failure' | 'images'>): readonly DoctorImage[] {
   const failed = images.filter((one) => failure !== undefined && isOf(failure, one));
-  return { images: failed.length === 0 ? images : failed };
+  return failed.length === 0 ? images : failed;
 }
 
 /** Matches the name in the template, or the full name that runtimes report. */
@@ -43,12 +43,8 @@ function isOf({ image }: PodFailure, { text, explanation }: DoctorImage): boolea
 }
 
 /** First finding for `check` with this severity in the explanations of the images. */
-function saidOf(
-  input: Pick<DoctorInput, 'images'>,
-  check: string,
-  severity: Severity = 'error',
-): Told | undefined {
-  return explanations(input)
+function saidOf(images: readonly DoctorImage[], check: string, severity: Severity = 'error') {
+  return explanations(images)
     .flatMap(({ findings, repository }) =>
       findings.map(({ subject: _subject, ...told }) => ({ about: hostOf(repository), ...told })),
     )
@@ -60,7 +56,7 @@ function noPlace(input: DoctorInput): Told | undefined {
   const cause = input.failure?.cause;
   const hasFailed = isBelowHttp(cause) || isRefusal(cause) || cause === 'not-found';
   const passed = hasFailed ? saidOf(failing(input), 'pull-sources', 'warning') : undefined;
-  return passed === undefined ? saidOf(input, 'pull-sources') : { ...passed, severity: 'error' };
+  return passed === undefined ? saidOf(input.images, 'pull-sources') : { ...passed, severity: 'error' };
 }
 
 function accountMissing({ account, namespace, isPod }: DoctorInput): Told | undefined {
@@ -95,11 +91,8 @@ function notInjected({ notInjected: missing, isPod, template }: DoctorInput): To
 }
 
 /** First Secret listed by the pod that is in this state. */
-function listedAs(
-  input: DoctorInput,
-  wanted: ListedSecret['state'],
-): Explanation['secrets'][number] | undefined {
-  return explanations(input)
+function listedAs({ images }: DoctorInput, wanted: ListedSecret['state']) {
+  return explanations(images)
     .flatMap(({ secrets }) => secrets)
     .find(({ state }) => state === wanted);
 }
@@ -107,7 +100,7 @@ function listedAs(
 /** The first Secret of the namespace that has a credential for the pod's image but is not listed; at most one name. */
 function betterFor(input: DoctorInput): readonly string[] {
   return failing(input)
-    .images.flatMap(({ elsewhere }) => elsewhere)
+    .flatMap(({ elsewhere }) => elsewhere)
     .slice(0, 1);
 }
 
@@ -146,14 +139,14 @@ function mayNeedCredential({ failure }: DoctorInput): boolean {
 }
 
 function secretUnreadable(input: DoctorInput): Told | undefined {
-  const blocked = saidOf(input, 'secrets-readable');
+  const blocked = saidOf(input.images, 'secrets-readable');
   const better = betterFor(input);
   if (blocked !== undefined) {
     const name = blocked.about ?? '';
     return { ...blocked, ...(madeAgain(input, name) ?? fixAccount(input, name, better)) };
   }
   const ignored = listedAs(input, 'ignored');
-  const said = saidOf(input, 'secrets-readable', 'warning');
+  const said = saidOf(input.images, 'secrets-readable', 'warning');
   if (ignored === undefined || said === undefined || !isNeeded(input))
     return unknownSecret(input, 'secrets-readable');
   const fix = better.length > 0 ? fixAccount(input, ignored.name, better) : retyped(input.namespace, ignored);
@@ -175,7 +168,7 @@ function noCredential(input: DoctorInput): Told | undefined {
     };
   const doubtful = doubtfulCredential(input);
   if (doubtful !== undefined) return doubtful;
-  for (const { explanation, elsewhere, leftOutNode } of failing(input).images) {
+  for (const { explanation, elsewhere, leftOutNode } of failing(input)) {
     if (explanation?.kubelet.anonymous !== true) continue;
     const about = `images of ${hostOf(explanation.repository)}`;
     const message = `no listed credential matches "${explanation.image}"`;
@@ -226,21 +219,20 @@ function withheld(
 
 /** Reports an entry that the registry will reject, for an image with such entries only. */
 function doubtfulCredential(input: DoctorInput): Told | undefined {
-  const doubtful = explanations(failing(input)).find(
-    ({ kubelet: { tried } }) => tried.length > 0 && tried.every(({ doubt }) => doubt !== undefined),
-  );
-  const [worst] = doubtful?.kubelet.tried ?? [];
-  if (doubtful !== undefined && worst?.doubt !== undefined)
+  for (const { image, kubelet } of explanations(failing(input))) {
+    const [first, ...others] = kubelet.tried;
+    if (first?.doubt === undefined || others.some(({ doubt }) => doubt === undefined)) continue;
     return {
-      about: worst.source,
-      message: `the credential for "${doubtful.image}", entry "${worst.key}" of ${worst.source}, ${worst.doubt}`,
-      advice: `Renew the entry in ${worst.source}`,
+      about: first.source,
+      message: `the credential for "${image}", entry "${first.key}" of ${first.source}, ${first.doubt}`,
+      advice: `Renew the entry in ${first.source}`,
     };
+  }
   return undefined;
 }
 
 function mirrorBare(input: DoctorInput): Told | undefined {
-  const failed = failing(input).images.flatMap(({ mirrors }) => mirrors);
+  const failed = failing(input).flatMap(({ mirrors }) => mirrors);
   const [mirror] = [...failed, ...input.images.flatMap(({ mirrors }) => mirrors)];
   const { mayRead, failure } = input.provider;
   if (failure !== undefined) return providerFailed(input, failure);
@@ -282,27 +274,24 @@ function nodeFault({ name, agent, agentSays = '', behind = 'none' }: NodeEvidenc
   const { namespace, syncer } = GLOBAL_PULL_SECRET;
   const daemonSet = `DaemonSet "${namespace}/${syncer}"`;
   const [agentPod = ''] = agentSays.split(' ', 1);
-  switch (agent) {
-    case 'no-daemon-set':
-      return {
-        about: daemonSet,
-        message: `node "${name}" has the label, and ${daemonSet} does not exist: nothing delivers the pull secret to it`,
-        advice: 'Apply the manifests of global-pull-secret, or check the reconciler: pullwright status',
-      };
-    case 'absent':
-      return {
-        about: name,
-        message: `${daemonSet} has no pod on node "${name}": nothing delivers the pull secret to it`,
-        advice: `Compare the taints of the node with the tolerations of the DaemonSet: ${kubectl(['describe', 'node', name], [name]) ?? 'describe the node'}`,
-      };
-    case 'not-ready':
-      return {
-        about: name,
-        message: `the agent of node "${name}" is not ready: ${agentSays}`,
-        advice: `Read its log: ${kubectl(['logs', '-n', namespace, agentPod], [agentPod]) ?? 'kubectl logs'}`,
-      };
-    default:
-  }
+  if (agent === 'no-daemon-set')
+    return {
+      about: daemonSet,
+      message: `node "${name}" has the label, and ${daemonSet} does not exist: nothing delivers the pull secret to it`,
+      advice: 'Apply the manifests of global-pull-secret, or check the reconciler: pullwright status',
+    };
+  if (agent === 'absent')
+    return {
+      about: name,
+      message: `${daemonSet} has no pod on node "${name}": nothing delivers the pull secret to it`,
+      advice: `Compare the taints of the node with the tolerations of the DaemonSet: ${kubectl(['describe', 'node', name], [name]) ?? 'describe the node'}`,
+    };
+  if (agent === 'not-ready')
+    return {
+      about: name,
+      message: `the agent of node "${name}" is not ready: ${agentSays}`,
+      advice: `Read its log: ${kubectl(['logs', '-n', namespace, agentPod], [agentPod]) ?? 'kubectl logs'}`,
+    };
   if (behind === 'none') return undefined;
   return {
     about: name,
@@ -367,13 +356,13 @@ export const POD_CHECKS: readonly Check<DoctorInput>[] = [
 
 /** Runs all {@link POD_CHECKS} on a pod or a template. Never throws. */
 export function judgePod(input: DoctorInput): readonly Finding[] {
-  return judge(POD_CHECKS, input, { subject: input.pod, unread: input.unread });
+  return judge(POD_CHECKS, input, input.pod, input.unread);
 }
 
 /** Findings for the pod's image `text`, regardless of its other images. Never throws. */
 export function judgeImage({ failure, ...input }: DoctorInput, text: string): readonly Finding[] {
   const images = input.images.filter((one) => one.text === text);
-  const isOfIt = failing({ failure, ...input }).images.some((one) => one.text === text);
+  const isOfIt = failing({ failure, ...input }).some((one) => one.text === text);
   return judgePod({ ...input, images, failure: isOfIt ? failure : undefined });
 }
 
@@ -393,7 +382,7 @@ export interface ExaminedPod {
 export function brokenIn({ cluster, input, findings, pods, runs }: ExaminedPod): readonly FoundIn[] {
   const broken = firstBroken(findings);
   if (broken === undefined) return [];
-  const [image] = failing(input).images;
+  const [image] = failing(input);
   const pull = image && pullId(cluster, input.pod, image.text);
   return [{ ...broken, severity: runs ? 'warning' : 'error', cluster, pods, pull }];
 }

@@ -46,17 +46,17 @@ export interface Check<Model> {
   readonly ok?: string | ((model: Model) => string);
 }
 
-/** The subject of a model, and the parts that could not be read. */
-export interface Judged {
-  readonly subject: string;
-  readonly unread?: readonly string[];
-}
-
-/** Runs all `checks` and returns their findings in order. Never throws. */
+/**
+ * Runs all `checks` and returns their findings in order. Never throws.
+ *
+ * @param subject of findings that name none
+ * @param unread parts of the model that could not be read
+ */
 export function judge<Model>(
   checks: readonly Check<Model>[],
   model: Model,
-  { subject, unread = [] }: Judged,
+  subject = '',
+  unread: readonly string[] = [],
 ): readonly Finding[] {
   return checks.flatMap(({ id: check, needs, run, ok }): readonly Finding[] => {
     const found = [run(model) ?? []].flat();
@@ -132,9 +132,7 @@ export function groupedByCause(findings: readonly FoundIn[]): readonly Cause[] {
     .toSorted((a, b) => byVerdict(a.verdict, b.verdict) || weightOf(b) - weightOf(a));
 }
 
-function weightOf({ pods, cases }: Cause): number {
-  return Math.max(pods, cases.length);
-}
+const weightOf = ({ pods, cases }: Cause): number => Math.max(pods, cases.length);
 
 function causeOf(cases: readonly FoundIn[]): Cause {
   const [first] = cases as readonly [FoundIn];

@@ -5,14 +5,7 @@ import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { isShortName } from '../../core/image-reference.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
 import { minorOf } from '../../registry-overrides/olm-catalogs.ts';
-import type {
-  ExplainInput,
-  Explanation,
-  Finding,
-  KubeletView,
-  ListedSecret,
-  NodeVersions,
-} from '../model/types.ts';
+import type { ExplainInput, Explanation, Finding, KubeletView, NodeVersions } from '../model/types.ts';
 import { documentFault } from './docker-config.ts';
 import { bySeverity, type Check, judge, type Told, warning } from './findings.ts';
 
@@ -49,12 +42,12 @@ const IMAGE_CHECKS: readonly Check<Explained>[] = [
 
 /** All findings of an image, the worst first. */
 export function judgeImage(explained: Explained): readonly Finding[] {
-  return judge(IMAGE_CHECKS, explained, { subject: explained.image }).toSorted(bySeverity);
+  return judge(IMAGE_CHECKS, explained, explained.image).toSorted(bySeverity);
 }
 
 /** Findings about the pull sources of an image, which apply to every consumer. */
 export function judgePlaces(places: Places): readonly Finding[] {
-  return judge([PLACES_CHECK], places, { subject: places.image });
+  return judge([PLACES_CHECK], places, places.image);
 }
 
 function blocked({ kubelet: { blockedBy } }: Explained): Told | undefined {
@@ -68,32 +61,22 @@ function blocked({ kubelet: { blockedBy } }: Explained): Told | undefined {
 }
 
 function listedSecrets({ input, kubelet: { unknown } }: Explained): readonly Told[] {
-  return input.secrets.flatMap((one) => listedSecret(one, unknown === undefined));
-}
-
-function listedSecret(
-  { name, listedBy, state, why, retype }: ListedSecret,
-  isKnown: boolean,
-): readonly Told[] {
-  if (state === 'found') return [];
-  const [said, advice] = NOT_FOUND[state];
-  const severity = isKnown || state === 'missing' || state === 'ignored' ? 'warning' : 'unknown';
-  const { type = 'kubernetes.io/dockerconfigjson', key = '.dockerconfigjson' } = retype ?? {};
-  const check = state === 'ignored' || state === 'encrypted' ? 'secrets-readable' : 'secrets-exist';
-  const message = `Secret "${name}", listed by ${listedBy}, ${said}${why === undefined ? '' : `: ${why}`}`;
-  return [
-    {
-      ...warning(message, advice.replace('NAME', name).replace('TYPE', type).replace('KEY', key)),
-      check,
-      severity,
+  return input.secrets.flatMap(({ name, listedBy, state, why, retype }): Told | [] => {
+    if (state === 'found') return [];
+    const [said, advice] = NOT_FOUND[state];
+    const isSure = unknown === undefined || state === 'missing' || state === 'ignored';
+    const { type = 'kubernetes.io/dockerconfigjson', key = '.dockerconfigjson' } = retype ?? {};
+    return {
+      severity: isSure ? 'warning' : 'unknown',
+      message: `Secret "${name}", listed by ${listedBy}, ${said}${why === undefined ? '' : `: ${why}`}`,
+      advice: advice.replace('NAME', name).replace('TYPE', type).replace('KEY', key),
+      check: state === 'ignored' || state === 'encrypted' ? 'secrets-readable' : 'secrets-exist',
       about: name,
-    },
-  ];
+    };
+  });
 }
 
-const NOT_FOUND: Readonly<
-  Record<Exclude<ListedSecret['state'], 'found'>, readonly [said: string, advice: string]>
-> = {
+const NOT_FOUND = {
   missing: ['does not exist', 'Create Secret "NAME", or remove it from the list'],
   encrypted: ['is encrypted with SOPS, so its content is unknown', 'Decrypt it first, or read the cluster'],
   pending: ['is not in the input, so its content is unknown', 'Read the cluster, or a dump of it'],
@@ -102,7 +85,7 @@ const NOT_FOUND: Readonly<
     'could not be read, so its content is unknown',
     'Grant the permission named above, or explain from a dump',
   ],
-};
+} as const;
 
 function unreadableNode({ input: { node } }: Explained): Told | undefined {
   if (node === undefined) return undefined;

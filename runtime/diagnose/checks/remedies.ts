@@ -9,7 +9,7 @@ import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import { recordsIn, textOf } from '../../core/record.ts';
 import { shellWord } from '../../core/text.ts';
 import type { PodFailure } from '../model/events.ts';
-import type { DoctorInput } from '../model/look.ts';
+import type { DoctorImage, DoctorInput } from '../model/look.ts';
 import { podSpecIn } from '../model/pull.ts';
 import { isRefusal, type PullCause } from '../model/pull-failure.ts';
 import type { EntryPlace, Explanation, ListedSecret } from '../model/types.ts';
@@ -185,11 +185,7 @@ function creation(host: string, namespace: string, secret: string): string | und
  *
  * @param sent entries that the kubelet offers for the image
  */
-export function pullRemedy(
-  failure: PodFailure,
-  namespace: string,
-  sent: readonly EntryPlace[],
-): { readonly said: string; readonly advice: string } {
+export function pullRemedy(failure: PodFailure, namespace: string, sent: readonly EntryPlace[]) {
   const { cause, host, image, missing = [], node, pod } = failure;
   const [said, general, command] = REMEDIES[cause];
   const advice = (sent.length === 0 ? undefined : WITH_CREDENTIAL[cause]) ?? general;
@@ -239,8 +235,10 @@ export function fixAccount(
   const { name } = metadata;
   const path = LIST_IN[kind] ?? ['spec', 'template', 'spec'];
   const own = (ownList ? podSpecIn(template) : account.object)?.['imagePullSecrets'];
+  // Applying a list to a ServiceAccount that is known to list no Secret replaces nothing.
+  const isEmpty = account.object === undefined ? account.known : recordsIn(own).length === 0;
   // Server-side apply merges a template's list but cannot remove other managers' names. A ServiceAccount's list is replaced.
-  if (ownList ? good.length > 0 : isEmptyList(account)) {
+  if (ownList ? good.length > 0 : isEmpty) {
     const spec = path.reduceRight<object>((inner, key) => ({ [key]: inner }), { imagePullSecrets });
     return { ...again, fix: [{ apiVersion, kind, metadata: { name, namespace }, ...spec }] };
   }
@@ -277,10 +275,6 @@ function listPatches(
   // The list is unknown: append, or create a missing list. A JSON patch `test` treats a missing value as null.
   return list === undefined ? [patch, made] : [patch];
 }
-
-/** Whether the ServiceAccount is known to list no Secret, so that applying a list replaces nothing. */
-const isEmptyList = ({ object, known }: DoctorInput['account']): boolean =>
-  object === undefined ? known : recordsIn(object['imagePullSecrets']).length === 0;
 
 function originOf({ kind, metadata: { ownerReferences = [] } }: KubeObject): string {
   return ownerReferences.length > 0 ? 'template of the pod' : `manifest of the ${kind}`;
@@ -322,11 +316,7 @@ export function fixProvider(input: DoctorInput): Pick<Told, 'fix' | 'commands'> 
 }
 
 /** Role and RoleBinding for the provider's requests, which use the token of the pod's ServiceAccount. */
-function providerAccess(
-  namespace: string,
-  account: string,
-  secrets: readonly string[],
-): readonly KubeObject[] {
+function providerAccess(namespace: string, account: string, secrets: readonly string[]) {
   // One Role per ServiceAccount: a Role with a shared name may have another owner and grant more.
   const name = `credential-provider-secret-access-${account}`.slice(0, 253);
   // Uninstall finds applied objects by this label.
@@ -340,7 +330,7 @@ export function hostOf(reference: string): string {
   return reference.split('/', 1)[0] ?? reference;
 }
 
-export function explanations({ images }: Pick<DoctorInput, 'images'>): readonly Explanation[] {
+export function explanations(images: readonly DoctorImage[]): readonly Explanation[] {
   return images.flatMap(({ explanation }) => explanation ?? []);
 }
 
@@ -348,7 +338,7 @@ export function explanations({ images }: Pick<DoctorInput, 'images'>): readonly 
 export function madeAgain(input: DoctorInput, name: string): Pick<Told, 'advice' | 'commands'> | undefined {
   const { failure, givers, images, namespace } = input;
   const needs = isRefusal(failure?.cause) || failure?.cause === 'secret-malformed';
-  const pulls = explanations(input);
+  const pulls = explanations(images);
   const [host, ...others] = new Set(pulls.map(({ repository }) => hostOf(repository)));
   const isOnly = others.length === 0 && pulls.every(({ secrets }) => secrets.length === 1);
   const isBrought = givers.some(({ secret }) => secret === name);

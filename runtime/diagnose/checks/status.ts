@@ -3,7 +3,7 @@
 import { textTable } from '../../cli/terminal.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, kubectl, startsReporting } from '../../core/kubernetes/object.ts';
-import { type EntryStatus, verdictsOf } from '../../core/kubernetes/pull-status.ts';
+import { verdictsOf } from '../../core/kubernetes/pull-status.ts';
 import { recordOf } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import type { ReportKey, ReportKeys, ReportMirrors } from '../model/cluster.ts';
@@ -73,7 +73,7 @@ const CLUSTER_CHECKS: readonly Check<ClusterModel>[] = [
 
 /** All findings for a cluster. Never throws. */
 export function judgeCluster(model: ClusterModel): readonly Finding[] {
-  return judge(CLUSTER_CHECKS, model, { subject: '' });
+  return judge(CLUSTER_CHECKS, model);
 }
 
 function leftOut({ key, source, state, why = '', winner }: ReportKey): readonly Told[] {
@@ -183,20 +183,13 @@ export function conditionRow(system: string, object: KubeObject): StatusRow {
   const by = typeof reporter === 'string' ? reporter : system;
   if (summary === undefined) return rowOf(by, object, ...NOT_REPORTED);
   const { status, reason, message } = summary;
-  return rowOf(by, object, stateOf(object, status), reason, withCounts(message, verdictsOf(object)));
-}
-
-function stateOf(object: KubeObject, status: string): StatusRow['state'] {
-  if (status === 'True') return 'Ready';
-  return conditionOf(object, 'Reconciling')?.status === 'True' ? 'Progressing' : 'Attention';
-}
-
-function withCounts(message: string, verdicts: readonly EntryStatus[]): string {
-  const parts = (['Accepted', 'Shadowed', 'Rejected'] as const).flatMap((kind) => {
-    const { length } = verdicts.filter(({ verdict }) => verdict === kind);
+  const counts = ['Accepted', 'Shadowed', 'Rejected'].flatMap((kind) => {
+    const { length } = verdictsOf(object).filter(({ verdict }) => verdict === kind);
     return length === 0 ? [] : `${length} ${kind.toLowerCase()}`;
   });
-  return parts.length === 0 ? message : `${message} (${parts.join(', ')})`;
+  const text = counts.length === 0 ? message : `${message} (${counts.join(', ')})`;
+  const waits = conditionOf(object, 'Reconciling')?.status === 'True' ? 'Progressing' : 'Attention';
+  return rowOf(by, object, status === 'True' ? 'Ready' : waits, reason, text);
 }
 
 /**
@@ -281,8 +274,6 @@ export function byUrgency(rows: readonly StatusRow[]): readonly StatusRow[] {
   return rows.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
 }
 
-const IN_ORDER = ['InOrder', '--all lists them'] as const;
-
 /** Folds more than `most` ready objects of one reporter and cluster into one row, so that they do not hide failing ones. */
 export function foldReady(rows: readonly StatusRow[], most: number): readonly StatusRow[] {
   const ready = Map.groupBy(
@@ -291,14 +282,13 @@ export function foldReady(rows: readonly StatusRow[], most: number): readonly St
   );
   const many = [...ready.values()].filter(({ length }) => length > most);
   const folded = new Set(many.flat());
-  const [check, message] = IN_ORDER;
   return [
     ...rows.filter((row) => !folded.has(row)),
     ...many.map(([first, ...rest]) => ({
       ...(first as StatusRow),
       subject: `${rest.length + 1} objects`,
-      check,
-      message,
+      check: 'InOrder',
+      message: '--all lists them',
     })),
   ];
 }
@@ -319,14 +309,9 @@ export function renderStatus(
     return namespace === undefined
       ? 'Nothing here is managed by Pullwright\n'
       : `No objects of Pullwright in namespace ${JSON.stringify(namespace)}\n`;
-  const cells = rows.map((row) => [
-    row.cluster ?? '',
-    row.state,
-    row.reporter,
-    row.subject,
-    row.check,
-    row.message,
-  ]);
+  const cells = rows.map(({ cluster = '', state, reporter, subject, check, message }) => {
+    return [cluster, state, reporter, subject, check, message];
+  });
   const table = [...(headers ? [HEADERS] : []), ...cells];
   const several = rows.some(({ cluster }) => cluster !== undefined);
   return textTable(several ? table : table.map((line) => line.slice(1)), columns);

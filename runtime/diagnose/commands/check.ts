@@ -152,7 +152,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   const seen = await look(flags, plan, cluster, fleet.clusters.length === 1, io);
   const input = { ...seen.input, plan, rows: statusRows(seen.store), ...askedOf(cluster) };
   const findings = [
-    ...judge(flags.pre ? BEFORE_CHECKS : AFTER_CHECKS, input, { subject: '' }),
+    ...judge(flags.pre ? BEFORE_CHECKS : AFTER_CHECKS, input),
     ...unreadFindings(seen.problems),
   ];
   return answer(io, flags.output, {

@@ -169,7 +169,7 @@ export function judgeCredentials(report: VerifyReport, warnDays: number): readon
   const ending = endingSoon(report, warnDays).map((one) =>
     endingTold(one, Date.parse(one.expiresAt ?? '') <= Date.parse(report.checkedAt) ? 'expired' : 'expiring'),
   );
-  return judge([{ id: 'credential', run: () => [...refused, ...ending] }], report, { subject: '' });
+  return judge([{ id: 'credential', run: () => [...refused, ...ending] }], report);
 }
 
 /** Reports whether a registry rejects the credential. */
