@@ -24,26 +24,23 @@ import { type Redacted, reveal } from '../../core/redacted.ts';
 import { type TextPosition, withoutUserInfo } from '../../core/text.ts';
 
 /** A problem of a pull secret. */
-export interface ValidationProblem {
-  readonly severity: 'error' | 'warning';
-  /** CamelCase, stable. */
-  readonly code: string;
-  /** Within the document, such as `auths["quay.io"]`; may be empty. */
-  readonly path: string;
-  /** In the decoded document; undefined if the problem has no position there. */
-  readonly position?: TextPosition | undefined;
-  /** Completes a sentence that starts with the path. */
-  readonly message: string;
-}
+export type ValidationProblem = ReturnType<typeof problem>;
 
-/** Creates a problem. */
+/**
+ * Creates a problem.
+ *
+ * @param code CamelCase, stable
+ * @param path within the document, such as `auths["quay.io"]`; may be empty
+ * @param message completes a sentence that starts with the path
+ * @param position in the decoded document; undefined if the problem has no position there
+ */
 export function problem(
-  severity: ValidationProblem['severity'],
+  severity: 'error' | 'warning',
   code: string,
   path: string,
   message: string,
   position?: TextPosition,
-): ValidationProblem {
+) {
   return { severity, code, path, message, position };
 }
 

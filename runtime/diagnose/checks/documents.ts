@@ -49,12 +49,14 @@ import { problem, type ValidationProblem, validateSecret } from './docker-config
 
 // Validates mirror sets and image configurations per cluster, as the API server, the operator and the runtime read them.
 
+const MIRROR_KINDS = [...NODE_KINDS, HOSTED_CLUSTER];
+
 /** Kinds that configure the pull sources of nodes. */
-export const NODE_MIRROR_KINDS: readonly string[] = [...NODE_KINDS, HOSTED_CLUSTER].map(({ kind }) => kind);
+export const NODE_MIRROR_KINDS: readonly string[] = MIRROR_KINDS.map(({ kind }) => kind);
 
 /** Whether the object has one of these kinds, and its API group: other groups have kinds with the same names. */
 export function isNodeMirrorKind(object: KubeObject): boolean {
-  return [...NODE_KINDS, HOSTED_CLUSTER].some((kind) => isOf(object, kind));
+  return MIRROR_KINDS.some((kind) => isOf(object, kind));
 }
 
 /** Validates mirror sets together, as the nodes of each cluster read them; shared findings are reported once. */
@@ -77,7 +79,7 @@ function toldIn(cluster: ClusterObjects, byObject: ReadonlyMap<KubeObject, Manif
     const own = `${origin.kind}/${origin.name} ${origin.path} `;
     const text = message.startsWith(own) ? message.slice(own.length) : message;
     const path = hosted === undefined ? origin.path : hostedPath(origin.path);
-    return [located(manifest, { severity, code, path, message: text })];
+    return [located(manifest, problem(severity, code, path, text))];
   });
 }
 
@@ -159,10 +161,12 @@ function wrongVersion(
   ];
 }
 
-/** Splits `path: message`. */
-function parted(text: string): readonly [path: string, message: string] {
-  const [path = '', ...rest] = text.split(': ');
-  return [path, rest.join(': ')];
+/** Errors, each from a text such as `path: message`. */
+function errorsIn(texts: readonly string[], code: string): readonly ValidationProblem[] {
+  return texts.map((text) => {
+    const [path = '', ...rest] = text.split(': ');
+    return problem('error', code, path, rest.join(': '));
+  });
 }
 
 /** The API server drops a misspelled field, and the selector then matches everything. */
@@ -170,8 +174,7 @@ function brokenSelector(spec: unknown, path: string): readonly ValidationProblem
   const value = valueAt(spec, path);
   const shape = shapeProblems(value, labelSelectorSchema(), `spec.${path}`);
   const read = shape.length === 0 ? readSelector(value ?? {}) : undefined;
-  const texts = read?.ok === false ? [`spec.${path}: ${read.problem}`] : shape;
-  return texts.map((text) => problem('error', 'SelectorInvalid', ...parted(text)));
+  return errorsIn(read?.ok === false ? [`spec.${path}: ${read.problem}`] : shape, 'SelectorInvalid');
 }
 
 function wrongName(entry: unknown, at: number): readonly ValidationProblem[] {
@@ -255,8 +258,7 @@ function secretProblems(secret: KubeObject, listed: ReadonlySet<string>): readon
 
 function profileProblems(object: KubeObject): readonly ValidationProblem[] {
   const read = readProfile(object);
-  if (read.ok) return [];
-  return read.problems.map((text) => problem('error', 'ProfileInvalid', ...parted(text)));
+  return read.ok ? [] : errorsIn(read.problems, 'ProfileInvalid');
 }
 
 /** Trusted label keys are configured per cluster, so a selector on other keys is only a warning here. */
@@ -265,7 +267,7 @@ function grantProblems(object: KubeObject): readonly ValidationProblem[] {
   const keys = read.ok ? selectorKeys(read.requirements) : [];
   const { problems, patterns } = readPullSecretGrant(object, [...DEFAULT_TRUSTED_KEYS, ...keys]);
   return [
-    ...problems.map((text) => problem('error', 'GrantInvalid', ...parted(text))),
+    ...errorsIn(problems, 'GrantInvalid'),
     ...keys.flatMap((key) =>
       warningIf(
         !DEFAULT_TRUSTED_KEYS.includes(key),
@@ -302,13 +304,12 @@ export function selectionNotes(
     const { length } = namespaces;
     if (namespaceSelector.length === 0)
       return `${subject} every namespace: ${length} among these files, and every future one${pods}`;
+    if (length === 0) return [];
     const selected = namespaces.filter(({ metadata }) =>
       selects(namespaceSelector, { ...metadata.labels, [NAMESPACE_NAME_LABEL]: metadata.name }),
     ).length;
     const all = counted(length, 'namespace');
-    return length === 0
-      ? []
-      : `${subject} ${selected} of ${all} among these files${selected > 0 ? pods : ''}`;
+    return `${subject} ${selected} of ${all} among these files${selected > 0 ? pods : ''}`;
   });
 }
 
@@ -319,8 +320,7 @@ function providerProblems(object: KubeObject): readonly ValidationProblem[] {
   const images = imageProblems(recordOf(object.spec)['matchImages']);
   const refused = readValue(object.spec ?? {}, PROVIDER, 'spec').problems;
   return [
-    ...refused
-      .map((text) => problem('error', 'RefusedByDefinition', ...parted(text)))
+    ...errorsIn(refused, 'RefusedByDefinition')
       // For these entries, the kubelet's own message is reported instead.
       .filter((one) => !images.some(({ severity, path }) => severity === 'error' && path === one.path)),
     ...(message === undefined ? [] : [problem('error', 'RefusedByDefinition', path, message)]),
@@ -342,8 +342,7 @@ function imageProblems(images: unknown): readonly ValidationProblem[] {
 
 function located(manifest: Manifest, { code: check, position, path, ...told }: ValidationProblem): Finding {
   const { object, file } = manifest;
-  const { name, namespace } = object.metadata;
-  const subject = describeObject({ kind: object.kind, namespace, name });
+  const subject = describeObject({ ...object.metadata, kind: object.kind });
   const inValue = position && ` (line ${position.line}, column ${position.column} of the value)`;
   return { ...told, check, file, line: lineOf(manifest, path), subject, path: `${path}${inValue ?? ''}` };
 }

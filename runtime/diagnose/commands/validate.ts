@@ -21,7 +21,7 @@ import {
   readFolder,
 } from '../../engine/offline/manifests.ts';
 import { parseYaml } from '../../kube/yaml.ts';
-import { type ValidationProblem, validateDockerConfig } from '../checks/docker-config.ts';
+import { problem, type ValidationProblem, validateDockerConfig } from '../checks/docker-config.ts';
 import {
   isNodeMirrorKind,
   judgeManifests,
@@ -159,7 +159,7 @@ async function documentProblems(file: string, text: string): Promise<readonly Fi
   if (!/^kind:\s*["']?CredentialProviderConfig\b/m.test(text)) return undefined;
   const message = kubeletRefusal(text, parseYaml);
   if (message === undefined) return [];
-  return [inFile({ severity: 'error', code: 'KubeletRefuses', path: '', message }, { file })];
+  return [inFile(problem('error', 'KubeletRefuses', '', message), { file })];
 }
 
 /** Detects a fleet by its kind, or by a list of clusters without a kind. */
@@ -184,7 +184,7 @@ function inFile(
 
 /** Converts a read error of manifests. */
 function unreadable({ message, first }: ManifestProblem): ValidationProblem {
-  return { severity: 'error', code: first === undefined ? 'Unreadable' : 'GivenTwice', path: '', message };
+  return problem('error', first === undefined ? 'Unreadable' : 'GivenTwice', '', message);
 }
 
 function compare(a: Finding, b: Finding): number {
