@@ -10,15 +10,7 @@ import { INJECT_LABEL } from '../../pull-secret-injection/plan/plan.ts';
 import { type PlannedFor, plannedFor, plannedNames, profileOf } from '../model/admission.ts';
 import { failureIn } from '../model/events.ts';
 import { conditionOf } from '../model/objects.ts';
-import {
-  hasOwnList,
-  isAdmitted,
-  isStatic,
-  ownSecrets,
-  type PlainPodSpec,
-  type PullModel,
-  podSpecIn,
-} from '../model/pull.ts';
+import { hasOwnList, isAdmitted, isStatic, ownSecrets, type PullModel, podSpecIn } from '../model/pull.ts';
 
 // Profiles and SidecarSets that add a Secret to pods of the namespace but skip this pod, and why.
 
@@ -37,13 +29,17 @@ export function notGivenIn(store: ObjectStore, template: KubeObject): readonly N
     // Secrets of a profile that only distributes must be listed manually.
     .filter(({ injects, namespaceSelector }) => injects && selects(namespaceSelector, labels))
     .flatMap((profile) =>
-      said(profile.secrets, `PullSecretProfile/${profile.name}`, optedOut(pod) ?? profileSays(profile, pod)),
+      said(
+        profile.secrets.map(({ name }) => name),
+        `PullSecretProfile/${profile.name}`,
+        optedOut(pod) ?? profileSays(profile, pod),
+      ),
     );
   const ofSets = sets
     .filter(({ namespaceSelector: of }) => of === undefined || (of.ok && selects(of.requirements, labels)))
     .flatMap((set) =>
       said(
-        set.imagePullSecrets.filter((name) => name !== '').map((name) => ({ name })),
+        set.imagePullSecrets.filter((name) => name !== ''),
         `SidecarSet/${set.name}`,
         setSays(set, pod) ?? optedOut(pod),
       ),
@@ -52,8 +48,8 @@ export function notGivenIn(store: ObjectStore, template: KubeObject): readonly N
   return [...ofProfiles, ...ofSets].filter(({ secret }) => !names.has(secret) && names.add(secret));
 }
 
-function said(secrets: readonly { readonly name: string }[], by: string, why?: string): readonly NotGiven[] {
-  return why === undefined ? [] : secrets.map(({ name: secret }) => ({ secret, by, why }));
+function said(secrets: readonly string[], by: string, why?: string): readonly NotGiven[] {
+  return why === undefined ? [] : secrets.map((secret) => ({ secret, by, why }));
 }
 
 const MISSES = 'its selector does not match the labels of the pod';
@@ -89,15 +85,10 @@ type NotInjected = readonly {
   readonly hindrance?: string;
 }[];
 
-interface Account {
-  readonly name: string;
-  readonly object: KubeObject | undefined;
-}
-
 interface Examined {
   readonly template: KubeObject;
   readonly world: PullModel;
-  readonly account: Account;
+  readonly account: { readonly name: string; readonly object: KubeObject | undefined };
   /** Pods of the template. */
   readonly pods: readonly KubeObject[];
   /** False for a folder: admission is computed as by the reconciler, because no conditions are observed. */
@@ -110,26 +101,26 @@ export function notInjectedIn(store: ObjectStore, examined: Examined): NotInject
   return examined.live ? lacking.map((one) => ({ ...one, ...hindranceOf(store, one.by) })) : lacking;
 }
 
-function namesLacking(store: ObjectStore, { template, world: reader, account, pods }: Examined): NotInjected {
+function namesLacking(store: ObjectStore, { template, world, account, pods }: Examined): NotInjected {
   if (isStatic(template)) return [];
   if (template.kind === 'Pod') return lackingOf(store, template, account);
   // These Secrets include those that admission adds. Others are missing if nothing injects, or the account forbids it.
-  const next = notInjectedInto(
-    store,
-    template,
-    reader.secrets.map(({ name }) => name),
-  );
+  const listed = world.secrets.map(({ name }) => name);
+  const next = notInjectedInto(store, template, listed);
   if (next.length > 0) return next;
   const failing = pods.find((pod) => failureIn(store, pod) !== undefined);
   if (failing === undefined) return [];
   return lackingOf(store, failing, account).map((one) => ({ ...one, pod: failing.metadata.name }));
 }
 
-function lackingOf(store: ObjectStore, pod: KubeObject, account: Account): NotInjected {
+function lackingOf(store: ObjectStore, pod: KubeObject, { name, object }: Examined['account']): NotInjected {
   const spec = podSpecIn(pod);
+  const by = `ServiceAccount/${object?.metadata.namespace ?? ''}/${name}`;
   const remedy = recreation(pod);
+  // Admission copies the list of the ServiceAccount when a pod is created, and never updates it.
+  const copied = isAdmitted(pod) && !hasOwnList(spec) ? ownSecrets(object) : [];
   const lacking = [
-    ...(isAdmitted(pod) ? notCopied(spec, account) : []),
+    ...copied.map((secret) => ({ secret, by })),
     ...notInjectedInto(store, pod, ownSecrets(spec)),
   ];
   return lacking.map((one) => ({ ...one, remedy }));
@@ -146,13 +137,4 @@ function hindranceOf(store: ObjectStore, by: string): { readonly hindrance?: str
   const said = profile && conditionOf(profile, 'Injecting');
   if (said?.status !== 'False' || said.reason === 'PolicyPending') return {};
   return { hindrance: `${said.reason}: ${said.message}` };
-}
-
-/** Admission copies the list of the ServiceAccount when a pod is created, and never updates it. */
-function notCopied(spec: PlainPodSpec, { name, object }: Account): NotInjected {
-  if (hasOwnList(spec)) return [];
-  return ownSecrets(object).map((secret) => ({
-    secret,
-    by: `ServiceAccount/${object?.metadata.namespace ?? ''}/${name}`,
-  }));
 }

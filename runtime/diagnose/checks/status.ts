@@ -9,7 +9,7 @@ import { counted } from '../../core/text.ts';
 import type { ReportKey, ReportKeys, ReportMirrors } from '../model/cluster.ts';
 import { type ReportNodes, rolledOut } from '../model/nodes.ts';
 import { conditionOf, readinessOf } from '../model/objects.ts';
-import { type Finding, REPORT_SYSTEMS, type ReportSystemName } from '../model/types.ts';
+import { type Finding, REPORT_SYSTEMS } from '../model/types.ts';
 import { type Check, judge, type Told } from './findings.ts';
 
 /** Facts about a cluster. */
@@ -140,11 +140,6 @@ function lookAtIt(object: string): string {
   return `See its status: ${kubectl(words, names) ?? 'kubectl get'}`;
 }
 
-/** The system that a reporter belongs to; `pulls` if none matches. */
-function systemFor(reporter: string): ReportSystemName {
-  return REPORT_SYSTEMS.find((system) => reporter === system || reporter.startsWith(`${system}-`)) ?? 'pulls';
-}
-
 // Rows of `pullwright status`: the state of every component in one cluster.
 
 const STATES = { Attention: 'warning', Progressing: 'unknown', Unknown: 'unknown', Ready: 'ok' } as const;
@@ -166,7 +161,7 @@ function rowOf(
   message: string,
 ): StatusRow {
   const subject = describeObject({ kind, namespace, name });
-  const system = systemFor(reporter);
+  const system = REPORT_SYSTEMS.find((one) => reporter === one || reporter.startsWith(`${one}-`)) ?? 'pulls';
   return { subject, system, reporter, check: reason, severity: STATES[state], message, state };
 }
 
