@@ -1,6 +1,6 @@
 /** Builds HTML as text, displays untrusted names safely, and draws parts of the page later. */
 import { onOneLine } from '../../runtime/core/text.ts';
-import { type ReportVerdict, VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
+import { type ReportVerdict, VERDICT_SIGNS, VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
 
 /** Created only by {@link html}. */
 export interface Markup {
@@ -73,8 +73,6 @@ export function section(id: string, title: string, content: Value, cluster?: str
 
 // A verdict has a sign, a colour and a word, so that a reader needs only one of them.
 
-const SIGNS: Readonly<Record<ReportVerdict, string>> = { broken: '✕', attention: '!', unknown: '?', ok: '✓' };
-
 /** The sign with a word. */
 export function badge(verdict: ReportVerdict, text: string = VERDICT_WORDS[verdict]): Markup {
   return html`<span class="badge ${verdict}">${sign(verdict)}${text}</span>`;
@@ -82,7 +80,7 @@ export function badge(verdict: ReportVerdict, text: string = VERDICT_WORDS[verdi
 
 /** The sign alone, hidden from screen readers: the caller must show its meaning beside it. */
 export function sign(verdict: ReportVerdict): Markup {
-  return html`<span class="sign ${verdict}" aria-hidden="true">${SIGNS[verdict]}</span>`;
+  return html`<span class="sign ${verdict}" aria-hidden="true">${VERDICT_SIGNS[verdict]}</span>`;
 }
 
 /** The sign with a word for screen readers. */

@@ -163,7 +163,7 @@ test('the text shows no password', () => {
     secrets: [listed('pull', { 'quay.io': 'a"b]' })],
     mirrors: MIRRORS,
   });
-  const text = explanationText(explained, { locate: () => 'file.yaml:3' });
+  const text = explanationText(explained, () => 'file.yaml:3');
   assert.match(text, /^quay\.io\/team\/app:latest\n├─ credentials from/);
   assert.match(text, /file\.yaml:3/);
   assert.match(text, /kubelet {2}one credential, no anonymous attempt\n/);

@@ -137,8 +137,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
       explanations
         .map(
           (one) =>
-            explanationText(oneLined(one), { paint: paintFor(io), locate, columns }) +
-            documentsText(one.findings),
+            explanationText(oneLined(one), locate, paintFor(io), columns) + documentsText(one.findings),
         )
         .join('\n'),
     nothing: 'No credential is tried',

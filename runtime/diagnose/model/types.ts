@@ -275,6 +275,9 @@ export function headline({
     : `No problem found in ${all}, but ${unsure} not confirmed healthy`;
 }
 
+/** Always shown with the color, for readers who cannot see it. */
+export const VERDICT_SIGNS = { broken: '✕', attention: '!', unknown: '?', ok: '✓' } as const;
+
 /** Display names of verdicts. */
 export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
   broken: 'Broken',

@@ -17,6 +17,7 @@ import {
   headline,
   type Sent,
   type Severity,
+  VERDICT_SIGNS,
 } from '../model/types.ts';
 import {
   endingSoon,
@@ -60,29 +61,28 @@ export function answer(
 // An explanation as a tree.
 
 type Branch = readonly [text: string, below?: readonly Branch[]];
+type Place = (entry: EntryPlace) => string;
 
 /** Maximum number of keys of other registries in the text. The JSON has all, with reasons. */
 const MAX_NAMES = 8;
 
-export interface TextLook {
-  /** @default plain text */
-  readonly paint?: Paint;
-  /** Returns the file and line of a Secret or file, such as `secrets.yaml:12`; undefined if unknown. */
-  readonly locate?: (source: string) => string | undefined;
-  /** Width at which lines wrap. @default {no wrapping} */
-  readonly columns?: number | undefined;
-}
-
-/** Formats the explanation as a tree, with a final newline. */
+/**
+ * Formats the explanation as a tree, with a final newline.
+ *
+ * @param locate returns the file and line of a Secret or file, such as `secrets.yaml:12`; undefined if unknown
+ * @param columns width at which lines wrap; undefined for no limit
+ */
 export function explanationText(
   explanation: Explanation,
-  { paint = plain, locate = () => undefined, columns }: TextLook = {},
+  locate: (source: string) => string | undefined,
+  paint: Paint = plain,
+  columns?: number,
 ): string {
   const file = (source: string): string => {
     const found = locate(source);
     return found === undefined ? '' : paint('dim', ` (${found})`);
   };
-  const place = ({ key, source, origin }: EntryPlace): string =>
+  const place: Place = ({ key, source, origin }) =>
     `"${key}" in ${source}${origin === undefined ? '' : `, from ${origin}`}${file(origin ?? source)}`;
   const { secrets, node, runtime, verification, findings } = explanation;
   const [worst] = findings;
@@ -128,12 +128,8 @@ function drawn(branches: readonly Branch[], indent: string, columns: number | un
   });
 }
 
-function kubelet(
-  head: string,
-  { kubelet: { blockedBy, tried, unused, anonymous, unknown } }: Explanation,
-  paint: Paint,
-  place: (entry: EntryPlace) => string,
-): Branch {
+function kubelet(head: string, { kubelet: view }: Explanation, paint: Paint, place: Place): Branch {
+  const { blockedBy, tried, unused, anonymous, unknown } = view;
   if (blockedBy !== undefined)
     return [`${head}${paint('red', `fails: ${blockedBy.source} ${blockedBy.why}`)}`];
   const used = tried.map((one, index): Branch => {
@@ -153,12 +149,7 @@ function kubelet(
   return [`${head}${what}`, [...used, ...not, ...(others.length === 0 ? [] : [[rest] as const])]];
 }
 
-function crio(
-  head: string,
-  { places, skipped }: Explanation,
-  paint: Paint,
-  place: (entry: EntryPlace) => string,
-): Branch {
+function crio(head: string, { places, skipped }: Explanation, paint: Paint, place: Place): Branch {
   const tried = places.map(({ reference, kind, from, crio: sent }, index): Branch => {
     const said = from === undefined ? '' : paint('dim', `  ${from}`);
     return [`${index + 1}. ${reference}  ${kind}${said}`, [[sentText(sent, paint, place)]]];
@@ -169,7 +160,7 @@ function crio(
   return [`${head}pull sources, in order`, [...tried, ...others]];
 }
 
-function sentText(sent: Sent, paint: Paint, place: (entry: EntryPlace) => string): string {
+function sentText(sent: Sent, paint: Paint, place: Place): string {
   if (sent.what === 'kubelet') return "with the kubelet's credentials, one after the other";
   if (sent.what === 'entry') return `with ${paint('green', sent.username)}  ${place(sent.entry)}`;
   if (sent.what === 'helper') return `with the credential helper "${sent.helper}" of ${sent.source}`;
@@ -291,9 +282,6 @@ function sums({ images, credentials }: VerifyReport): string {
 
 // Causes with their cases and fixes, alone or with the clusters of a report.
 
-/** Always shown with the color, for readers who cannot see it. */
-const SIGNS = { broken: '✕', attention: '!', unknown: '?', ok: '✓' } as const;
-
 const TEXT_COLOURS = { broken: 'red', attention: 'yellow', unknown: 'dim', ok: 'green' } as const;
 
 /** Maximum number of cases listed per cause. */
@@ -353,7 +341,7 @@ function causeLines(
   const title = paint('bold', onOneLine(causeText(cause)));
   const lines = [
     ...wrapped(
-      `${paint(TEXT_COLOURS[verdict], `${SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${title} (${cases.length} in ${where}${cause.pods === 0 ? '' : `, ${counted(cause.pods, 'pod')}`})`,
+      `${paint(TEXT_COLOURS[verdict], `${VERDICT_SIGNS[verdict]} ${verdict.padEnd(9)}`)} ${title} (${cases.length} in ${where}${cause.pods === 0 ? '' : `, ${counted(cause.pods, 'pod')}`})`,
       columns,
     ),
     ...shown.flatMap(({ cluster, subject, message }) => [
