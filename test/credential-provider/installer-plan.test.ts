@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { kubeletRefusal } from '../../runtime/credential-provider/config.ts';
-import { type InstallerSettings, prover } from '../../runtime/credential-provider/installer/installer.ts';
+import type { InstallerSettings } from '../../runtime/credential-provider/installer/command.ts';
+import { prover } from '../../runtime/credential-provider/installer/installer.ts';
 import {
   type InstallInput,
   isOwnDropIn,

@@ -88,12 +88,22 @@ const TABLE = {
 export const command: Command = defineCommand(TABLE, run);
 
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
+  const options = settingsOf(flags, io.env);
+  const installer = await import('./installer.ts');
+  return flags['dry-run'] ? installer.dryRunInstaller(options, io) : installer.runInstaller(options, io);
+}
+
+/** Settings of the installer. Paths are those of the host, `root` is prepended to each; times are milliseconds. */
+export type InstallerSettings = Readonly<ReturnType<typeof settingsOf>>;
+
+function settingsOf(flags: Given<typeof TABLE.flags>['flags'], env: CommandIo['env']) {
   const providerArgs = flags['provider-arg'] ?? [];
   // Validate now what the kubelet would pass to the executable at each pull.
   parseArguments(providerArgs, undefined, () => '{}');
-  const options = {
-    ...nodeSettings(flags, io.env),
+  return {
+    ...nodeSettings(flags, env),
     root: flags.root,
+    // In systemd's order of precedence.
     unitPath: flags['unit-path'].split(':'),
     configDir: flags['config-dir'],
     dropInDir: flags['drop-in-dir'] ?? `/etc/systemd/system/${flags.unit}.d`,
@@ -106,6 +116,4 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
     authDir: flags['auth-dir'],
     takeOver: flags['take-over'],
   };
-  const installer = await import('./installer.ts');
-  return flags['dry-run'] ? installer.dryRunInstaller(options, io) : installer.runInstaller(options, io);
 }

@@ -10,7 +10,6 @@ import { systemClock as clock } from '../../node/clock.ts';
 import {
   type Daemon,
   type DaemonIo,
-  type DaemonSettings,
   healthOf,
   type LoopOptions,
   leaveNode,
@@ -24,6 +23,7 @@ import { StateFolder } from '../../node/state.ts';
 import { SystemdOverBus } from '../../node/systemd.ts';
 import type { NodeState } from '../../node/task.ts';
 import { AUTH_FILE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
+import type { InstallerSettings } from './command.ts';
 import { executablePath, type InstallPlan, NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './plan.ts';
 import {
   accountOf,
@@ -39,7 +39,6 @@ import {
   CONFIGS,
   digestOf,
   dropInFile,
-  type HostPlaces,
   type InstalledExecutable,
   makeFolder,
   NodeSource,
@@ -48,7 +47,6 @@ import {
   readRecord,
   recordFile,
   removeConfigs,
-  type SourceOptions,
   tryOut,
 } from './source.ts';
 
@@ -56,7 +54,7 @@ import {
 
 /** Gauges besides those of every node program. `reason`: of the node's state. */
 export function installerGauges(
-  places: Pick<HostPlaces, 'root' | 'stateDir'> & { readonly authDir: string },
+  places: Pick<InstallerSettings, 'root' | 'stateDir' | 'authDir'>,
   plan: InstallPlan | undefined,
   reason: string,
 ): readonly Gauge[] {
@@ -93,7 +91,7 @@ export function installerGauges(
  * paths on the host.
  */
 function removeAll(
-  places: HostPlaces & { readonly authDir: string },
+  places: InstallerSettings,
   record: InstalledExecutable | undefined,
   log: Logger,
 ): readonly string[] {
@@ -115,12 +113,6 @@ function removeExecutable(path: string, sha256: string, log: Logger): void {
   if (!existsSync(path)) return;
   if (digestOf(path) === sha256) removeFile(path);
   else log.warn('Executable not removed: another program replaced it', { file: path });
-}
-
-/** Settings of the installer. Times are milliseconds. */
-export interface InstallerSettings extends SourceOptions, DaemonSettings {
-  readonly authDir: string;
-  readonly windowMs: number;
 }
 
 const UNINSTALLED: NodeState = {

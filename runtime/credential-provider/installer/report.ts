@@ -16,6 +16,7 @@ import { decodeCredentialProviderConfig } from '../config.ts';
 import type { MatchImageVerdict } from '../merge.ts';
 import { installerStatusName, PROVIDER_FAILED } from '../platform.ts';
 import { type FailureNote, MOST_NOTES } from '../plugin/journal.ts';
+import type { InstallerSettings } from './command.ts';
 import {
   executablePath,
   type GoodPlan,
@@ -25,16 +26,7 @@ import {
   OWN_FILE,
   ownPointers,
 } from './plan.ts';
-import {
-  askWanted,
-  digestOf,
-  dropInFile,
-  type Env,
-  lookAtNode,
-  PROGRAM,
-  read,
-  type SourceOptions,
-} from './source.ts';
+import { askWanted, digestOf, dropInFile, type Env, lookAtNode, PROGRAM, read } from './source.ts';
 
 // Recent failures of the provider's runs on this node, read from its notes.
 
@@ -173,7 +165,7 @@ export interface InstallerReport {
 
 /** Returns the report. Rejects with the error of the failed request. */
 export async function previewInstaller(
-  options: SourceOptions,
+  options: InstallerSettings,
   policy: Policy,
   env: Env,
 ): Promise<InstallerReport> {
@@ -213,7 +205,7 @@ export interface HostChange {
 }
 
 /** Changes in order; none when the node is in sync. */
-function nodeChanges(plan: GoodPlan, options: SourceOptions): readonly HostChange[] {
+function nodeChanges(plan: GoodPlan, options: InstallerSettings): readonly HostChange[] {
   const { root, configDir } = options;
   const kept = [plan.config?.path, plan.environment?.path];
   const paths = namesIn(root + configDir)
@@ -231,7 +223,7 @@ function nodeChanges(plan: GoodPlan, options: SourceOptions): readonly HostChang
 /** Changes of the executable and the kubelet's file. */
 function fileChanges(
   plan: GoodPlan,
-  { root, executable }: SourceOptions,
+  { root, executable }: InstallerSettings,
   dropIn: string | undefined,
 ): readonly HostChange[] {
   const { config } = plan;
@@ -256,7 +248,7 @@ function put(what: string, isThere: boolean, details: readonly string[]): HostCh
 /** Changes of the drop-in, with the reload and restart that apply it. */
 function dropInChanges(
   plan: GoodPlan,
-  options: SourceOptions,
+  options: InstallerSettings,
   dropIn: string | undefined,
 ): readonly HostChange[] {
   const isForeign = dropIn !== undefined && !isOwnDropIn(dropIn);

@@ -27,6 +27,7 @@ import { CREDENTIAL_PROVIDER } from '../platform.ts';
 import type { CheckReport } from '../plugin/check.ts';
 import { dropInPaths, sha256Hex } from '../plugin/conf-files.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
+import type { InstallerSettings } from './command.ts';
 import {
   executablePath,
   type GoodPlan,
@@ -61,21 +62,16 @@ export function readRecord(file: string) {
   }
 }
 
-export interface SourceOptions extends WantedOptions {
-  /** The executable to copy to the node. */
-  readonly executable: string;
-}
-
 /** The desired state, from the API server and the host. Keeps the last good plan on errors. */
 export class NodeSource {
-  readonly #options: SourceOptions;
+  readonly #options: InstallerSettings;
   readonly #env: Env;
   readonly #log: Logger;
   #plan: InstallPlan | PullwrightError | undefined;
   #copiedTo = '';
   #said = '';
 
-  constructor(options: SourceOptions, env: Env, log: Logger) {
+  constructor(options: InstallerSettings, env: Env, log: Logger) {
     this.#options = options;
     this.#env = env;
     this.#log = log;
@@ -239,22 +235,10 @@ function isExecutable(path: string): boolean {
 
 // The plan for a node, from the API server and the host. Writes nothing.
 
-interface WantedOptions extends HostPlaces {
-  readonly secretAnnotation: boolean;
-  /** Arguments of the executable in the kubelet's file. */
-  readonly providerArgs: readonly string[];
-  readonly nodeName: string;
-  readonly serviceAccountDir: string;
-  /** Also install where another system manages the node, or wrote the drop-in. */
-  readonly takeOver: boolean;
-  /** Uninstall; sends no request to the API server. */
-  readonly uninstall: boolean;
-}
-
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /** Reads everything and plans. Rejects with the error of the failed request. */
-export async function askWanted(options: WantedOptions, env: Env): Promise<InstallPlan> {
+export async function askWanted(options: InstallerSettings, env: Env): Promise<InstallPlan> {
   const { root, configDir, takeOver } = options;
   const dropIn = (): string | undefined => read('', dropInFile(options))?.text;
   if (options.uninstall)
@@ -286,7 +270,7 @@ export async function askWanted(options: WantedOptions, env: Env): Promise<Insta
 }
 
 /** The kubelet's service; undefined when systemd has no service of this name, or without a bus. */
-async function loadedKubelet({ busSocket, unit }: HostPlaces): Promise<LoadedService | undefined> {
+async function loadedKubelet({ busSocket, unit }: InstallerSettings): Promise<LoadedService | undefined> {
   try {
     return await new SystemdOverBus({ socket: busSocket }).service(unit);
   } catch (error) {
@@ -297,7 +281,7 @@ async function loadedKubelet({ busSocket, unit }: HostPlaces): Promise<LoadedSer
 
 /** The unit as systemd has loaded it; from its files while they are newer. */
 function readKubelet(
-  places: HostPlaces,
+  places: InstallerSettings,
   kubelet: LoadedService | undefined,
   hasDropIn: boolean,
 ): PlaceInput & Pick<InstallInput, 'pointers'> & { readonly words: string } {
@@ -339,27 +323,13 @@ export const CONFIGS: readonly NamedWatch['object'][] = ['v1', 'v1alpha1'].map((
 
 // Files of the host: the kubelet's unit with its drop-ins, and its EnvironmentFiles.
 
-/** Paths on the host; `root` is prepended to each. */
-export interface HostPlaces {
-  readonly root: string;
-  readonly unit: string;
-  /** Folders of units, in systemd's order of precedence. */
-  readonly unitPath: readonly string[];
-  readonly configDir: string;
-  readonly dropInDir: string;
-  readonly stateDir: string;
-  readonly binDir: string | undefined;
-  /** Socket of the host's system bus. */
-  readonly busSocket: string;
-}
-
 /** Path of the drop-in, including the root. */
-export function dropInFile({ root, dropInDir }: HostPlaces): string {
+export function dropInFile({ root, dropInDir }: InstallerSettings): string {
   return `${root}${dropInDir}/${OWN_DROP_IN}`;
 }
 
 /** Path of the record of the copied executable, including the root. */
-export function recordFile({ root, stateDir }: Pick<HostPlaces, 'root' | 'stateDir'>): string {
+export function recordFile({ root, stateDir }: Pick<InstallerSettings, 'root' | 'stateDir'>): string {
   return `${root}${stateDir}/installed.json`;
 }
 
@@ -371,7 +341,7 @@ function isOther(path: string): boolean {
 }
 
 /** The unit file and its drop-ins in the order in which they apply; empty when there is no unit. */
-function readUnit({ root, unit, unitPath }: HostPlaces): readonly NodeFile[] {
+function readUnit({ root, unit, unitPath }: InstallerSettings): readonly NodeFile[] {
   const main = unitPath.map((folder) => read(root, `${folder}/${unit}`)).find((file) => file !== undefined);
   if (main === undefined) return [];
   const folders = unitPath.map((folder) => `${folder}/${unit}.d`);
@@ -440,7 +410,7 @@ export async function tryOut(...given: Parameters<typeof attempt>): Promise<Tria
 
 async function attempt(
   systemd: SystemdOverBus,
-  places: HostPlaces,
+  places: InstallerSettings,
   plan: GoodPlan,
   signal: AbortSignal,
 ): Promise<TrialFailure | undefined> {
@@ -453,7 +423,7 @@ async function attempt(
     // systemd does not truncate an existing file.
     removeFile(places.root + answer);
     const result = await systemd.run(UNIT, trialService(plan, answer, kubelet), signal);
-    return judged(textOf(places.root + answer), result);
+    return judged(places.root + answer, result);
   } finally {
     removeFile(places.root + answer);
   }
@@ -517,9 +487,9 @@ function argsIn(text: string): readonly string[] {
   return providers.find(({ name }) => name === CREDENTIAL_PROVIDER.name)?.args ?? [];
 }
 
-function judged(answer: string, result: string): TrialFailure | undefined {
+function judged(file: string, result: string): TrialFailure | undefined {
   try {
-    const { ok, message } = JSON.parse(answer) as CheckReport;
+    const { ok, message } = JSON.parse(readFileSync(file, 'utf8')) as CheckReport;
     return ok
       ? undefined
       : { reason: 'ProviderFails', message: `The executable was run on the node: ${message}` };
@@ -528,13 +498,5 @@ function judged(answer: string, result: string): TrialFailure | undefined {
       reason: 'ProviderNotTried',
       message: `The executable returned no result on the node (systemd: ${result}): it cannot start, or is not Pullwright. Run it with --version on the node`,
     };
-  }
-}
-
-function textOf(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch (error) {
-    return describeError(error);
   }
 }
