@@ -61,18 +61,11 @@ export interface CredentialProviderConfig {
   readonly providers?: readonly ProviderEntry[];
 }
 
-export type DecodedConfig =
-  | { readonly ok: true; readonly config: CredentialProviderConfig }
-  /** Error with which the kubelet exits. */
-  | { readonly ok: false; readonly problem: string };
-
 /** Throws for invalid YAML, including duplicate keys. */
 export type YamlParser = (text: string) => unknown;
 
-/**
- * Reads one file.
- */
-export function decodeCredentialProviderConfig(text: string, parseYaml: YamlParser): DecodedConfig {
+/** Reads one file. `problem`: the error with which the kubelet exits. */
+export function decodeCredentialProviderConfig(text: string, parseYaml: YamlParser) {
   let value: unknown;
   try {
     value = parseYaml(text) ?? {};
@@ -82,7 +75,7 @@ export function decodeCredentialProviderConfig(text: string, parseYaml: YamlPars
   return isRecord(value) ? decodeObject(value, text) : fails('it is not an object');
 }
 
-function decodeObject(value: Record<string, unknown>, text: string): DecodedConfig {
+function decodeObject(value: Record<string, unknown>, text: string) {
   // Names of kind and apiVersion match in any case, all others exactly.
   const [kind, apiVersion] = ['kind', 'apiversion'].map((name) => fieldInAnyCase(value, name));
   if (typeof kind !== 'string' || kind === '')
@@ -96,9 +89,8 @@ function decodeObject(value: Record<string, unknown>, text: string): DecodedConf
   if (fault !== undefined) return fails(fault);
   const config = withoutNulls(value) as CredentialProviderConfig;
   const twice = duplicateName(config);
-  return twice === undefined
-    ? { ok: true, config }
-    : { ok: false, problem: `duplicate provider name "${twice}" found in configuration file(s)` };
+  if (twice === undefined) return { ok: true, config } as const;
+  return { ok: false, problem: `duplicate provider name "${twice}" found in configuration file(s)` } as const;
 }
 
 /** The first wrong type ends decoding; unknown fields are reported together at the end. */
@@ -109,8 +101,8 @@ function contentFault(value: Record<string, unknown>, provider: Shape, text: str
   return faults.unknown.length > 0 ? `strict decoding error: ${faults.unknown.join(', ')}` : undefined;
 }
 
-function fails(problem: string): DecodedConfig {
-  return { ok: false, problem: `error decoding config "<path>": ${problem}` };
+function fails(problem: string) {
+  return { ok: false, problem: `error decoding config "<path>": ${problem}` } as const;
 }
 
 function duplicateName({ providers = [] }: CredentialProviderConfig): string | undefined {

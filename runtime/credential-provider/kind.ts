@@ -181,9 +181,7 @@ export function readMatchImages({ spec }: KubeObject) {
 // name, but only when a folder is applied.
 
 /** Why the API server would reject the name; undefined when it is valid. */
-export function nameFault({
-  metadata,
-}: Pick<KubeObject, 'metadata'>): { readonly path: string; readonly message: string } | undefined {
+export function nameFault({ metadata }: Pick<KubeObject, 'metadata'>) {
   const wanted = CREDENTIAL_PROVIDER.objectName;
   if (metadata.name === wanted) return undefined;
   return {

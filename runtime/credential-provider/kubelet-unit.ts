@@ -194,15 +194,11 @@ export function fileLine({ name, value }: FlagVariable, flags: string): string {
   return `${name}="${text.replace(/["\\$`]/g, '\\$&')}"`;
 }
 
-/** Provider flags of the kubelet's current command line. */
-export interface KubeletPointers {
-  /** Absent: no providers. */
-  readonly config?: string | undefined;
-  readonly binDir?: string | undefined;
-}
+/** Provider flags of the kubelet's current command line; without `config` there are no providers. */
+export type KubeletPointers = Readonly<Partial<ReturnType<typeof kubeletPointers>>>;
 
 /** The last value of each flag in a command line or a unit. */
-export function kubeletPointers(text: string): KubeletPointers {
+export function kubeletPointers(text: string) {
   return {
     config: lastFlag(text, '--image-credential-provider-config'),
     binDir: lastFlag(text, '--image-credential-provider-bin-dir'),

@@ -9,6 +9,7 @@
  */
 import { matchesGlob, matchImageFault, parseSchemelessUrl } from '../core/docker-config/match-images.ts';
 import { formatGoDuration, parseGoDuration } from '../core/go/duration.ts';
+import type { EntryStatus } from '../core/kubernetes/pull-status.ts';
 import {
   CONFIG_API_VERSION,
   CONFIG_KIND,
@@ -44,6 +45,13 @@ export interface MatchImageVerdict {
   readonly verdict: 'Rendered' | 'Conflict' | 'Unusable';
   /** Why it is not rendered; empty for a rendered entry. */
   readonly message: string;
+}
+
+/** The verdict for a PullStatus. `well`: message for a rendered entry. */
+export function entryVerdict({ pattern, verdict, message }: MatchImageVerdict, well: string): EntryStatus {
+  return verdict === 'Rendered'
+    ? { subject: pattern, verdict: 'Accepted', reason: verdict, message: well }
+    : { subject: pattern, verdict: 'Rejected', reason: verdict, message };
 }
 
 export interface MergeOptions {

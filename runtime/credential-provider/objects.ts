@@ -117,10 +117,7 @@ export function executableMachineConfigs({
 }
 
 /** Files and unit alone, for a MachineConfig with others. */
-function executableParts({ image, settings = {} }: HostedExecutable): {
-  readonly files: readonly NodeFile[];
-  readonly units: readonly NodeUnit[];
-} {
+function executableParts({ image, settings = {} }: HostedExecutable) {
   return {
     files: [
       { path: SCRIPT, text: script(image), mode: 0o755 },

@@ -146,14 +146,7 @@ const OPTIONS: ReadonlyMap<string, keyof ProviderSettings> = new Map(
 );
 
 /** Parsed flags and config file. */
-export interface ParsedArguments {
-  readonly options: ProviderOptions;
-  readonly dryRun: boolean;
-  readonly check: boolean;
-  readonly version: 'text' | 'json' | undefined;
-  /** Output format of the dry run and the check. */
-  readonly output: 'text' | 'json';
-}
+export type ParsedArguments = ReturnType<typeof parseArguments>;
 
 /**
  * Reads `--name value`, `--name=value` and the config file (a flat JSON object with the same names): that of `--config` over the
@@ -164,7 +157,7 @@ export function parseArguments(
   home: string | undefined,
   readConfig: (path: string) => string,
   beside?: string,
-): ParsedArguments {
+) {
   let options = defaultOptions(home);
   const text = beside === undefined ? undefined : textIfThere(beside, readConfig);
   if (text !== undefined && beside !== undefined) options = withSettings(options, configOf(beside, text));
@@ -180,8 +173,9 @@ export function parseArguments(
     dryRun: given.has('dry-run'),
     check: given.has('check'),
     version: given.has('version-json') ? 'json' : given.has('version') ? 'text' : undefined,
+    /** Output format of the dry run and the check. */
     output: outputOf(given.get('output') ?? 'text'),
-  };
+  } as const;
 }
 
 /**

@@ -4,12 +4,11 @@
  * The file has its digest in its name and never changes, so restoring the old drop-in restores the whole old state.
  */
 
-import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import type { LoadedService } from '../../node/systemd.ts';
-import { type CredentialProviderConfig, decodeCredentialProviderConfig, kubeletRefusal } from '../config.ts';
+import { decodeCredentialProviderConfig, kubeletRefusal } from '../config.ts';
 import {
   type FlagVariable,
   fileLine,
@@ -24,6 +23,7 @@ import {
 import { type MatchImageVerdict, mergeCredentialProviderConfig } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import { CREDENTIAL_PROVIDER, kubeletFlags } from '../platform.ts';
+import { sha256Hex } from '../plugin/conf-files.ts';
 import { configText, tooOld } from '../pools.ts';
 import { defaultOptions, PROVIDER_PATH } from '../provider-flags.ts';
 
@@ -269,7 +269,7 @@ function planEntries(input: InstallInput): InstallPlan {
 
 /** Path with the digest of the content: such a file never changes. */
 function ownFile({ configDir }: InstallInput, text: string, ending: 'yaml' | 'env'): string {
-  return `${configDir}/pullwright-${createHash('sha256').update(text).digest('hex').slice(0, 16)}.${ending}`;
+  return `${configDir}/pullwright-${sha256Hex(text).slice(0, 16)}.${ending}`;
 }
 
 /** Provider flags in a drop-in of ours. */
@@ -281,13 +281,8 @@ function binDirOf({ pointers }: InstallInput): string {
   return pointers.binDir ?? CREDENTIAL_PROVIDER.binDir;
 }
 
-function presentConfig({
-  pointers,
-  present,
-}: InstallInput):
-  | { readonly ok: true; readonly config: CredentialProviderConfig | undefined }
-  | PlaceRefusal {
-  if (pointers.config === undefined) return { ok: true, config: undefined };
+function presentConfig({ pointers, present }: InstallInput) {
+  if (pointers.config === undefined) return { ok: true, config: undefined } as const;
   const hint = 'Nothing is changed until this kubelet accepts the file';
   if (present === undefined)
     return refusedPlace(
@@ -297,7 +292,7 @@ function presentConfig({
     );
   const refusal = kubeletRefusal(present, parseYaml);
   const decoded = decodeCredentialProviderConfig(present, parseYaml);
-  if (refusal === undefined && decoded.ok) return { ok: true, config: decoded.config };
+  if (refusal === undefined && decoded.ok) return decoded;
   return refusedPlace(
     'ConfigInvalid',
     `the kubelet would reject its current file "${pointers.config}": ${refusal ?? ''}`,

@@ -13,7 +13,7 @@ import { StateFolder } from '../../node/state.ts';
 import { type NodeState, stateConditions } from '../../node/task.ts';
 import { NOTES } from '../../node/watch.ts';
 import { decodeCredentialProviderConfig } from '../config.ts';
-import type { MatchImageVerdict } from '../merge.ts';
+import { entryVerdict, type MatchImageVerdict } from '../merge.ts';
 import { installerStatusName, PROVIDER_FAILED } from '../platform.ts';
 import { type FailureNote, MOST_NOTES } from '../plugin/journal.ts';
 import type { InstallerSettings } from './command.ts';
@@ -118,7 +118,9 @@ export function installerWords(
         conditions: stateConditions(state),
         verdicts: [
           ...failures().map(failureVerdict),
-          ...(known?.ok === true ? known.verdicts.map(entryVerdict) : []),
+          ...(known?.ok === true ? known.verdicts : []).map((entry) =>
+            entryVerdict(entry, "the kubelet's file contains it"),
+          ),
         ],
       };
     },
@@ -140,12 +142,6 @@ export function installerWords(
         ? undefined
         : { type: 'Warning', reason, action: 'Install', note: message },
   };
-}
-
-function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): EntryStatus {
-  return verdict === 'Rendered'
-    ? { subject: pattern, verdict: 'Accepted', reason: verdict, message: "the kubelet's file contains it" }
-    : { subject: pattern, verdict: 'Rejected', reason: verdict, message };
 }
 
 // `install-provider --dry-run`: what a run would do on this node. Writes nothing.

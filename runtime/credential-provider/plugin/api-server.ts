@@ -8,7 +8,7 @@ import { trimEndOf } from '../../core/text.ts';
 import { HttpClient, isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../../http/client.ts';
 import { fetchEngine } from '../../http/fetch-engine.ts';
 import { HttpError } from '../../http/http-error.ts';
-import type { HttpEngine, Route, WholeAnswer } from '../../http/request.ts';
+import type { WholeAnswer } from '../../http/request.ts';
 import type { ProviderOptions } from '../provider-flags.ts';
 
 export interface ApiServer {
@@ -197,12 +197,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export async function httpClientFor(server: ApiServer, env: Environment): Promise<HttpClient> {
   const proxy = await proxyOf(server.url, env);
   const { ca, serverName } = server;
-  return new HttpClient(await engineFor({ ca, serverName, proxyFor: () => proxy }));
-}
-
-async function engineFor(route: Route): Promise<HttpEngine> {
-  if ('Bun' in globalThis) return fetchEngine(route);
-  return new (await import('../../http/engine.ts')).HttpsEngine(route);
+  const route = { ca, serverName, proxyFor: () => proxy };
+  if ('Bun' in globalThis) return new HttpClient(fetchEngine(route));
+  return new HttpClient(new (await import('../../http/engine.ts')).HttpsEngine(route));
 }
 
 async function proxyOf(url: string, env: Environment): Promise<Redacted<string> | undefined> {

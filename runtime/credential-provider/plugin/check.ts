@@ -18,11 +18,7 @@ import { MOST_REQUEST_BYTES, parseRequest, requestTooLarge } from './request.ts'
 import { authFilePath, nodeView } from './run.ts';
 
 /** What `--check --output json` prints. */
-export interface CheckReport {
-  readonly ok: boolean;
-  /** For a person: what was found, or what is wrong and what to do. */
-  readonly message: string;
-}
+export type CheckReport = Awaited<ReturnType<typeof checked>>;
 
 /** Permitted for every client; any response proves that the server works. */
 const PATH = '/version';
@@ -37,7 +33,8 @@ export async function checkNode({ options, output }: ParsedArguments, io: Comman
   return report.ok ? 0 : 1;
 }
 
-async function checked(options: ProviderOptions, io: CommandIo): Promise<CheckReport> {
+/** `message`: for a person, what was found, or what is wrong and what to do. */
+async function checked(options: ProviderOptions, io: CommandIo) {
   const log = collectingLog(false, ({ text }) => io.stderr.write(`${text}\n`));
   const budget = AbortSignal.any([io.signal, AbortSignal.timeout(options.budgetMs)]);
   const view = nodeView(options, { env: io.env, signal: budget }, log);

@@ -1,6 +1,7 @@
 /**
  * Reads the node's mirror configuration (the main file, the drop-ins, and the override file) and the registries in it.
  */
+import type { Hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { errnoOf, PullwrightError } from '../../core/errors.ts';
 import { mergeRegistries, parseRegistriesConf, type Registry } from '../../core/mirrors/registries-conf.ts';
@@ -96,19 +97,14 @@ function registriesIn({ path, text }: ConfFile): readonly Registry[] {
 
 // SHA-256 of a short text. Bun's own hasher in the compiled executable, because loading `node:crypto` takes a tenth of a run.
 
-interface Hasher {
-  update(text: string): Hasher;
-  digest(encoding: 'hex'): string;
-}
-
 interface BunGlobal {
-  readonly CryptoHasher: new (algorithm: 'sha256') => Hasher;
+  readonly CryptoHasher: new (algorithm: 'sha256') => Hash;
 }
 
 /** Lower-case hexadecimal digest of the UTF-8 bytes of `text`. */
 export function sha256Hex(text: string): string {
   const bun = (globalThis as { Bun?: BunGlobal }).Bun;
-  const hasher: Hasher =
+  const hasher =
     bun === undefined
       ? process.getBuiltinModule('node:crypto').createHash('sha256')
       : new bun.CryptoHasher('sha256');

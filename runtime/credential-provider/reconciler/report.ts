@@ -18,7 +18,7 @@ import type {
 } from '../../engine/contract.ts';
 import { reportPullStatus, statusPatch } from '../../engine/pull-status.ts';
 import type { MatchImagesInput } from '../kind.ts';
-import type { MatchImageVerdict } from '../merge.ts';
+import { entryVerdict, type MatchImageVerdict } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import type { ReconcilerOptions } from '../options.ts';
 import { howToRefer, type NodePool, type Rollout, type Target } from '../pools.ts';
@@ -46,7 +46,7 @@ function pullReport(
         .map(({ pool, hold }) => contestedCondition(object, `pool ${pool.name}: ${hold?.message}`)),
     ],
     verdicts: [
-      ...entries.map(entryVerdict),
+      ...entries.map((entry) => entryVerdict(entry, 'the kubelet calls the provider for matching images')),
       ...states.map(poolVerdict),
       ...states.flatMap((state) => state.nodePools.map((pool) => nodePoolVerdict(pool, state))),
       ...states.flatMap(({ pool, warning: message }): readonly EntryStatus[] =>
@@ -108,15 +108,6 @@ function named(states: readonly PoolState[]): string {
 
 function listed(items: readonly string[]): string {
   return someOf(items, 5);
-}
-
-function entryVerdict({ pattern, verdict, message }: MatchImageVerdict): EntryStatus {
-  return {
-    subject: pattern,
-    verdict: verdict === 'Rendered' ? 'Accepted' : 'Rejected',
-    reason: verdict,
-    message: verdict === 'Rendered' ? 'the kubelet calls the provider for matching images' : message,
-  };
 }
 
 const ROLLOUT: Readonly<Record<Rollout, string>> = {
