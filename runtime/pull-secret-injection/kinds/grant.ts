@@ -118,9 +118,7 @@ const kind = defineKind({
 });
 
 /** The CustomResourceDefinition of `PullSecretGrant`. */
-export function pullSecretGrantCrd(): KubeObject {
-  return kind.crd();
-}
+export const pullSecretGrantCrd = kind.crd;
 
 /** Reads a grant. Never throws: invalid parts grant nothing and are listed in `problems`. */
 export function readPullSecretGrant(

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { parseGoDuration } from '../../core/go/duration.ts';
+import type { Frozen } from '../../core/kubernetes/fields.ts';
 import {
   defineKind,
   labelSelectorSchema,
@@ -26,17 +27,6 @@ import { atMost, mustBe, refuse } from '../../core/kubernetes/read-spec.ts';
 
 // `spec.copies`: labels and annotations of the copies, and the policy for a deleted source.
 
-/** Parsed `spec.copies`. */
-export interface ProfileCopies {
-  readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
-  /** Delay between deletion of a source and removal of its entries from the copies; undefined: entries stay. */
-  readonly removeAfterMs: number | undefined;
-}
-
-/** Used for a profile without `spec.copies`. */
-export const PLAIN_COPIES: ProfileCopies = { labels: {}, annotations: {}, removeAfterMs: undefined };
-
 const DEFAULT_REMOVE_AFTER = '24h';
 /** Applies to labels and annotations separately. */
 const MAX_COPY_MARKS = 16;
@@ -53,40 +43,14 @@ export const MAX_SOURCES = 8;
 /** Limit across all secrets of a profile: each source uses one of the 28 checks in the cost budget of the consent policy. */
 export const MAX_SOURCES_IN_ALL = 16;
 
-/** Reference to a source Secret, of type kubernetes.io/dockerconfigjson. */
-export interface ProfileSource {
-  readonly namespace: string;
-  readonly name: string;
-}
+/** A parsed profile. */
+export type PullSecretProfile = Frozen<Extract<ReadProfile, { ok: true }>['profile']>;
 
 /** A Secret that a profile injects, distributes, or both. */
-export interface ProfileSecret {
-  /** Name of the Secret in the pod's namespace. */
-  readonly name: string;
-  /** Merged in this order, the first one wins; empty: another tool delivers the Secret. */
-  readonly sources: readonly ProfileSource[];
-  /** If two sources have different credentials for one registry: use the first, or write nothing. */
-  readonly onCollision: 'FirstWins' | 'Fail';
-}
+export type ProfileSecret = PullSecretProfile['secrets'][number];
 
-/** A parsed profile. */
-export interface PullSecretProfile {
-  readonly name: string;
-  readonly order: number;
-  /** Pod selector; empty: every pod of the selected namespaces. Optional and without effect in mode `Distribute`. */
-  readonly selector: readonly LabelRequirement[];
-  /** Namespace selector; empty: every namespace. */
-  readonly namespaceSelector: readonly LabelRequirement[];
-  readonly secrets: readonly ProfileSecret[];
-  readonly injects: boolean;
-  readonly distributes: boolean;
-  readonly suspended: boolean;
-  /** Name of the profile that takes over this profile's Secret names. */
-  readonly successor?: string | undefined;
-  readonly copies: ProfileCopies;
-  /** On a collision, the oldest profile gets the name. Absent in folders. */
-  readonly createdAt?: string | undefined;
-}
+/** Reference to a source Secret, of type kubernetes.io/dockerconfigjson. */
+export type ProfileSource = ProfileSecret['sources'][number];
 
 /** Sorts by `order`, then name: the sequence in which secrets are appended to a pod. */
 export function compareProfiles(
@@ -253,30 +217,33 @@ function specSchema() {
   );
 }
 
-export type ReadProfile =
-  | { readonly ok: true; readonly profile: PullSecretProfile }
-  | { readonly ok: false; readonly problems: readonly string[] };
+export type ReadProfile = ReturnType<typeof readProfile>;
 
 /** Reads a profile. Never throws; returns all problems at once, each with its path. */
-export function readProfile(object: KubeObject): ReadProfile {
+export function readProfile(object: KubeObject) {
   const { spec: read, problems } = kind.read(object);
-  if (read === undefined) return { ok: false, problems };
+  if (read === undefined) return { ok: false, problems } as const;
   const { order, mode, secrets, suspend, successor } = read;
   const { name, creationTimestamp } = object.metadata;
-  const profile: PullSecretProfile = {
+  const profile = {
     name,
     order,
+    /** Pod selector; empty: every pod of the selected namespaces. Optional and without effect in mode `Distribute`. */
     selector: requirementsOf(read.selector),
+    /** Namespace selector; empty: every namespace. */
     namespaceSelector: requirementsOf(read.namespaceSelector),
+    /** Without sources, another tool delivers the Secret. */
     secrets: secrets.map(({ sources = [], ...one }) => ({ ...one, sources })),
     injects: mode !== 'Distribute',
     distributes: mode !== 'Inject',
     suspended: suspend === true,
     copies: copiesOf(read.copies),
+    /** Name of the profile that takes over this profile's Secret names. */
     successor,
+    /** On a collision, the oldest profile gets the name. Absent in folders. */
     createdAt: creationTimestamp,
   };
-  return { ok: true, profile };
+  return { ok: true, profile } as const;
 }
 
 function requirementsOf(selector: SelectorInput | undefined): readonly LabelRequirement[] {
@@ -284,11 +251,13 @@ function requirementsOf(selector: SelectorInput | undefined): readonly LabelRequ
   return read.ok ? read.requirements : [];
 }
 
-function copiesOf(value: z.infer<ReturnType<typeof copiesSchema>> | undefined): ProfileCopies {
-  if (value === undefined) return PLAIN_COPIES;
+/** Parsed `spec.copies`. */
+export function copiesOf(value: z.input<ReturnType<typeof copiesSchema>> = {}) {
   const { labels = {}, annotations = {}, onSourceDeleted, removeAfter = DEFAULT_REMOVE_AFTER } = value;
   const nanoseconds = parseGoDuration(removeAfter) ?? 0;
-  return { labels, annotations, removeAfterMs: onSourceDeleted === 'Remove' ? nanoseconds / 1e6 : undefined };
+  /** Delay between deletion of a source and removal of its entries from the copies; undefined: entries stay. */
+  const removeAfterMs = onSourceDeleted === 'Remove' ? nanoseconds / 1e6 : undefined;
+  return { labels, annotations, removeAfterMs };
 }
 
 function profileStatus() {
@@ -338,6 +307,4 @@ const kind = defineKind({
 });
 
 /** The CustomResourceDefinition of `PullSecretProfile`. */
-export function pullSecretProfileCrd(): KubeObject {
-  return kind.crd();
-}
+export const pullSecretProfileCrd = kind.crd;

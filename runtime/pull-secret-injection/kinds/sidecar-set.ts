@@ -29,41 +29,17 @@ export const SIDECAR_SET_API_VERSIONS: readonly string[] = [
 /** Annotation with the namespace of a SidecarSet's source Secrets; the spec has no field for it. */
 export const SOURCE_NAMESPACE_ANNOTATION = 'pullwright.dev/source-namespace';
 
-/** Fields taken from a pinned revision; selectors and strategy are always the current ones. */
-type SidecarSetContent = Readonly<ReturnType<typeof readContent>>;
-
 /** A parsed SidecarSet. */
-export interface SidecarSet extends SidecarSetContent {
-  readonly name: string;
-  readonly paused: boolean;
-  readonly selector: ReadSelector;
-  /** Undefined: every namespace. */
-  readonly namespaceSelector?: ReadSelector | undefined;
-  /** The name of the set that this canary replaces. */
-  readonly canaryOf?: string | undefined;
-  /** `injectionStrategy.revision`. */
-  readonly pin?:
-    | {
-        readonly revisionName: string | undefined;
-        readonly customVersion: string | undefined;
-        readonly policy: unknown;
-      }
-    | undefined;
+export interface SidecarSet extends Readonly<ReturnType<typeof readSidecarSet>> {
   /** Set on both variants of a partially pinned set: one selects pods that meet the requirements, one all other pods. */
   readonly only?: { readonly requirements: readonly LabelRequirement[]; readonly meeting: boolean };
-  readonly update: {
-    readonly paused: boolean;
-    readonly selector?: ReadSelector | undefined;
-    /** Percentage of pods that get the pinned revision; an absolute number counts as 0, as upstream does. */
-    readonly partitionPercent: number;
-  };
 }
 
 /** A ControllerRevision of a SidecarSet. */
 export type SidecarSetRevision = Readonly<NonNullable<ReturnType<typeof readRevision>>>;
 
 /** Reads a SidecarSet. Never throws: fields of the wrong shape count as absent. */
-export function readSidecarSet(object: Pick<KubeObject, 'metadata' | 'spec'>): SidecarSet {
+export function readSidecarSet(object: Pick<KubeObject, 'metadata' | 'spec'>) {
   const spec = recordOf(object.spec);
   const strategy = recordOf(spec['injectionStrategy']);
   const update = recordOf(spec['updateStrategy']);
@@ -74,19 +50,25 @@ export function readSidecarSet(object: Pick<KubeObject, 'metadata' | 'spec'>): S
   const isPinned = revisionName !== undefined || customVersion !== undefined;
   // v1alpha1 `namespace` becomes a selector on the name and overrides `namespaceSelector`.
   const namespace = textOf(spec['namespace']);
-  const byName: LabelRequirement = { key: NAMESPACE_NAME_LABEL, operator: 'In', values: [namespace] };
+  const byName: ReadSelector = {
+    ok: true,
+    requirements: [{ key: NAMESPACE_NAME_LABEL, operator: 'In', values: [namespace] }],
+  };
   const [, percent = 0] = /^(\d+)%$/.exec(textOf(update['partition'])) ?? [];
   return {
     name: object.metadata.name,
     paused: strategy['paused'] === true,
     selector: readSelector(spec['selector'] ?? {}, { strict: false }),
-    namespaceSelector:
-      namespace === '' ? selectorOf(spec['namespaceSelector']) : { ok: true, requirements: [byName] },
+    /** Undefined: every namespace. */
+    namespaceSelector: namespace === '' ? selectorOf(spec['namespaceSelector']) : byName,
+    /** The name of the set that this canary replaces. */
     canaryOf: isCanary ? text(annotations['apps.kruise.io/sidecarset-base']) : undefined,
+    /** `injectionStrategy.revision`. */
     pin: isPinned ? { revisionName, customVersion, policy: revision['policy'] } : undefined,
     update: {
       paused: update['paused'] === true,
       selector: selectorOf(update['selector']),
+      /** Percentage of pods that get the pinned revision; an absolute number counts as 0, as upstream does. */
       partitionPercent: Math.min(100, Number(percent)),
     },
     ...readContent(spec),
@@ -97,7 +79,7 @@ function selectorOf(selector: unknown): ReadSelector | undefined {
   return selector === undefined || selector === null ? undefined : readSelector(selector, { strict: false });
 }
 
-/** Reads the injected content of a revision or a spec. */
+/** Reads the injected content of a revision or a spec; selectors and strategy are always the current ones. */
 export function readContent(spec: unknown) {
   const { containers, initContainers } = recordOf(spec);
   return {

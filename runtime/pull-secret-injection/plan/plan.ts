@@ -251,11 +251,6 @@ interface PolicyOptions {
   readonly enforcing?: readonly EnforcingAccount[];
 }
 
-/** The policy and its binding, and the number of CEL characters. */
-type CompiledPolicy =
-  | { readonly ok: true; readonly policy: KubeObject; readonly binding: KubeObject; readonly size: number }
-  | { readonly ok: false; readonly problem: string };
-
 /** The CEL parser of the API server rejects an expression above 100000 code points. */
 export const MAX_EXPRESSION = 60_000;
 /** etcd rejects objects of 1.5 MiB, and the policy is stored with its managed fields. */
@@ -263,8 +258,11 @@ const MAX_POLICY = 512_000;
 /** The policy is evaluated at every pod creation: 500 profiles took 20 ms on a busy machine. */
 const MAX_PLAN_ENTRIES = 1000;
 
-/** Compiles the plan. Returns a problem with a remedy if the policy would exceed a limit of the API server. */
-export function compileInjectionPolicy(plan: InjectionPlan, options: PolicyOptions): CompiledPolicy {
+/**
+ * Compiles the plan: the policy and its binding, and the number of CEL characters. Returns a problem with a remedy if the policy
+ * would exceed a limit of the API server.
+ */
+export function compileInjectionPolicy(plan: InjectionPlan, options: PolicyOptions) {
   const entries = plan.profiles.length + plan.sidecarSets.length;
   if (entries > MAX_PLAN_ENTRIES) {
     return tooLarge(
@@ -289,14 +287,14 @@ export function compileInjectionPolicy(plan: InjectionPlan, options: PolicyOptio
     metadata: { name: INJECTION_POLICY_NAME },
     spec: { policyName: INJECTION_POLICY_NAME },
   };
-  return { ok: true, size, policy: policyOf(wants, options), binding };
+  return { ok: true, size, policy: policyOf(wants, options), binding } as const;
 }
 
-function tooLarge(what: string): CompiledPolicy {
+function tooLarge(what: string) {
   return {
     ok: false,
     problem: `Cannot compile the injection policy: ${what}. Merge profiles with the same selectors, or use the webhook`,
-  };
+  } as const;
 }
 
 interface Variable {

@@ -10,7 +10,7 @@ import { type DockerConfigEntry, pullSecretOf, toBase64 } from '../../core/docke
 import { timestamp } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject, SecretObject } from '../../core/kubernetes/object.ts';
 import { oncePer, recordOf, recordsIn, textOf } from '../../core/record.ts';
-import { type Redacted, redact, reveal, sameSecret } from '../../core/redacted.ts';
+import { reveal, sameSecret } from '../../core/redacted.ts';
 import { withoutUserInfo } from '../../core/text.ts';
 import { isLightened } from '../../engine/cache.ts';
 import type { Reader } from '../../engine/contract.ts';
@@ -177,10 +177,10 @@ function composeNow(sources: readonly SourceSecret[], onCollision: 'FirstWins' |
   const good = read.filter((one) => 'body' in one);
   const bad = read.filter((one) => 'reason' in one);
   const names = good.map(({ name }) => name);
-  const [first] = good;
+  const [first, ...others] = good;
   // One source is copied byte for byte, in its owner's format.
-  if (first === undefined || good.length === 1) return { body: first?.body, good: names, bad };
-  const { text, collision } = merge(good);
+  if (first === undefined || others.length === 0) return { body: first?.body, good: names, bad };
+  const { text, collision } = merge(first, others);
   if (collision !== undefined && onCollision === 'Fail')
     return { body: undefined, good: [], bad: [...bad, collision] };
   const { length } = Buffer.from(reveal(text), 'utf8');
@@ -190,12 +190,9 @@ function composeNow(sources: readonly SourceSecret[], onCollision: 'FirstWins' |
 }
 
 /** Merges the sources: the first one with an entry for a registry wins. Also returns the first collision. */
-function merge([first, ...others]: readonly GoodSource[]): {
-  readonly text: Redacted<string>;
-  readonly collision: BadSource | undefined;
-} {
-  let text = first?.text ?? redact('{"auths":{}}');
-  const before = first === undefined ? [] : [first];
+function merge(first: GoodSource, others: readonly GoodSource[]) {
+  let { text } = first;
+  const before = [first];
   const collisions: BadSource[] = [];
   for (const source of others) {
     const merged = mergePullSecrets({

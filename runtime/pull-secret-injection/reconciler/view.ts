@@ -14,7 +14,7 @@ import type { Reader, Ref, Result } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import {
   compareProfiles,
-  PLAIN_COPIES,
+  copiesOf,
   PROFILE,
   type ProfileSource,
   type PullSecretProfile,
@@ -157,7 +157,9 @@ function distributorWith(
       injects: false,
       distributes: true,
       suspended: set.paused,
-      copies: PLAIN_COPIES,
+      copies: copiesOf(),
+      successor: undefined,
+      createdAt: undefined,
     },
   ];
 }
