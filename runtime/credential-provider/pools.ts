@@ -248,7 +248,7 @@ export function unreachable(reader: Reader, { platform, nodePools }: Target): st
 // rendering.
 
 /** Label of a hosted cluster's nodes with the name of the NodePool. */
-const NODE_POOL_LABEL = 'hypershift.openshift.io/nodePool';
+export const NODE_POOL_LABEL = 'hypershift.openshift.io/nodePool';
 /** Maximum length of `spec.config` by the definition. */
 const MAX_CONFIGS = 10;
 

@@ -28,7 +28,7 @@ import { AUTHS, jsonOf } from './corpus.ts';
 import { answering, holds, type Parser, unlessNamed, valueOf } from './parser.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'pullwright-fuzz-'));
-const PULLER = { namespace: 'n', pod: 'p', serviceAccount: 's' };
+const PULLER = { namespace: 'n', podUid: 'u', pod: 'p', serviceAccount: 's' };
 const SERVER = { url: 'https://api.example.com', ca: '' };
 const SOURCES = [{ repository: 'quay.io/a', kind: 'primary' }] as const;
 

@@ -24,7 +24,7 @@ import { type MatchImageVerdict, mergeCredentialProviderConfig } from '../merge.
 import type { NodeFile } from '../objects.ts';
 import { CREDENTIAL_PROVIDER, kubeletFlags } from '../platform.ts';
 import { sha256Hex } from '../plugin/conf-files.ts';
-import { configText, tooOld } from '../pools.ts';
+import { configText, NODE_POOL_LABEL, tooOld } from '../pools.ts';
 import { defaultOptions, PROVIDER_PATH } from '../provider-flags.ts';
 
 export interface InstallInput extends PlaceInput {
@@ -77,7 +77,6 @@ export const MANAGED_MARKS: readonly string[] = [
 
 const CURRENT = 'machineconfiguration.openshift.io/currentConfig';
 const DESIRED = 'machineconfiguration.openshift.io/desiredConfig';
-const NODE_POOL = 'hypershift.openshift.io/nodePool';
 
 /**
  * The system that manages the node's kubelet and the evidence, as a clause; undefined for none. `marks`: those of
@@ -87,8 +86,8 @@ const NODE_POOL = 'hypershift.openshift.io/nodePool';
  * NodePool.
  */
 export function managedBy({ metadata }: KubeObject, marks: readonly string[]): string | undefined {
-  const pool = metadata.labels?.[NODE_POOL];
-  if (pool !== undefined) return `NodePool "${pool}" manages this node (label ${NODE_POOL})`;
+  const pool = metadata.labels?.[NODE_POOL_LABEL];
+  if (pool !== undefined) return `NodePool "${pool}" manages this node (label ${NODE_POOL_LABEL})`;
   const operator = 'the Machine Config Operator manages this node';
   for (const key of [CURRENT, DESIRED]) {
     const value = metadata.annotations?.[key];

@@ -178,8 +178,7 @@ export async function previewInstaller(
   const resumes = change === undefined ? {} : { resumes: change.phase };
   const { ready, reason, message } = state;
   const node = options.nodeName;
-  if (!plan.ok) return { node, ready, reason, message, would: [], ...resumes };
-  const would = nodeChanges(plan, options);
+  const would = plan.ok ? nodeChanges(plan, options) : [];
   return {
     node,
     ready: ready && would.length === 0,
@@ -187,7 +186,7 @@ export async function previewInstaller(
     message,
     would: reason === 'BreakerOpen' ? [] : would,
     ...resumes,
-    entries: plan.verdicts,
+    ...(plan.ok ? { entries: plan.verdicts } : {}),
   };
 }
 

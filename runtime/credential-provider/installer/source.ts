@@ -31,13 +31,11 @@ import type { InstallerSettings } from './command.ts';
 import {
   executablePath,
   type GoodPlan,
-  type InstallInput,
   type InstallPlan,
   MANAGED_MARKS,
   NEUTRAL,
   OWN_FILE,
   OWN_LEFTOVER,
-  type PlaceInput,
   planInstall,
   planNodeUninstall,
   withKubeconfig,
@@ -280,11 +278,7 @@ async function loadedKubelet({ busSocket, unit }: InstallerSettings): Promise<Lo
 }
 
 /** The unit as systemd has loaded it; from its files while they are newer. */
-function readKubelet(
-  places: InstallerSettings,
-  kubelet: LoadedService | undefined,
-  hasDropIn: boolean,
-): PlaceInput & Pick<InstallInput, 'pointers'> & { readonly words: string } {
+function readKubelet(places: InstallerSettings, kubelet: LoadedService | undefined, hasDropIn: boolean) {
   // systemd before 257 does not count the first drop-in of a new folder as a change (systemd issue 31752).
   const isLoaded = kubelet?.isStale === false && kubelet.files.every(isOther) !== hasDropIn;
   const loaded = isLoaded ? kubelet : undefined;

@@ -28,8 +28,8 @@ export interface NodeView {
   /** Text of stdin. */
   readonly stdin: () => Promise<string>;
   readonly confFiles: () => readonly ConfFile[];
-  /** Text of the node's own auth file, if it exists. Throws when it is unreadable. */
-  readonly globalAuth: () => Redacted<string> | undefined;
+  /** Text of the node's own auth file. Throws when it is missing or unreadable. */
+  readonly globalAuth: () => Redacted<string>;
   /** Throws without a CA. */
   readonly connect: (token: Redacted<string>) => Promise<ApiClient>;
 }
@@ -161,16 +161,15 @@ function quoted(names: readonly string[]): string {
 /** The node's own file. An unusable one must not prevent the use of the namespace's credentials. */
 function readGlobal({ view, options: { globalAuthFile }, log }: Pull): GlobalAuth {
   try {
-    const text = view.globalAuth();
-    if (text === undefined) return NO_GLOBAL_AUTH;
-    const global = parseGlobalAuth(text);
+    const global = parseGlobalAuth(view.globalAuth());
     if (global !== undefined) return global;
     log.warn(
       `Cannot use the node's auth file "${globalAuthFile}": it is not a JSON object with "auths", ignoring it`,
     );
   } catch (error) {
     const state = errnoOf(error) ?? 'unreadable';
-    log.warn(`Cannot read the node's auth file "${globalAuthFile}": ${state}, ignoring it`);
+    if (state !== 'ENOENT')
+      log.warn(`Cannot read the node's auth file "${globalAuthFile}": ${state}, ignoring it`);
   }
   return NO_GLOBAL_AUTH;
 }

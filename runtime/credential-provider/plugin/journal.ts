@@ -9,6 +9,7 @@ import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { replaceFile } from '../../node/atomic-file.ts';
 import { NOTES } from '../../node/watch.ts';
 import { sha256Hex } from './conf-files.ts';
+import type { Puller } from './secrets.ts';
 
 // Log lines to stderr, which the kubelet shows only when a run fails, and to the journal. At most twenty unless `verbose` is set.
 // No line holds a token or a credential.
@@ -25,11 +26,7 @@ export interface LogLine {
 const CONTROL = /[^ -~\u00a0-\uffff]/g;
 
 /** Subject of the lines of a run. */
-export interface LogSubject {
-  readonly namespace?: string;
-  readonly serviceAccount?: string | undefined;
-  readonly pod?: string | undefined;
-  readonly podUid?: string | undefined;
+export interface LogSubject extends Partial<Puller> {
   readonly image?: string;
 }
 

@@ -189,7 +189,7 @@ export function nodeView(
   return {
     stdin: readStdin,
     confFiles: () => readConfFiles(options, context.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']),
-    globalAuth: () => textIfThere(options.globalAuthFile),
+    globalAuth: () => redact(readFileSync(options.globalAuthFile, 'utf8')),
     connect: async (token) => {
       const server = await findApiServer(options);
       log.info(`Using API server host: ${server.url.slice('https://'.length)}`);
@@ -223,13 +223,4 @@ function unreadable(error: unknown): PullwrightError {
     `unable to parse credential provider request from stdin: ${errnoOf(error) ?? 'unreadable'}`,
     { code: 'RequestUnreadable', hint: 'The kubelet writes a CredentialProviderRequest on stdin' },
   );
-}
-
-function textIfThere(path: string): ReturnType<NodeView['globalAuth']> {
-  try {
-    return redact(readFileSync(path, 'utf8'));
-  } catch (error) {
-    if (errnoOf(error) === 'ENOENT') return undefined;
-    throw error;
-  }
 }

@@ -197,17 +197,12 @@ function needsRole(
 // The pod that pulls, from the claims of its ServiceAccount token. The API server verifies the signature when the token is used;
 // nothing depends on the claims before.
 
-export interface Puller {
-  readonly namespace: string;
-  readonly pod: string | undefined;
-  readonly podUid?: string | undefined;
-  readonly serviceAccount: string | undefined;
-}
+export type Puller = Readonly<ReturnType<typeof pullerOf>>;
 
 /**
  * Reads the claim `kubernetes.io`. Rejects an invalid namespace before it becomes part of a path or a URL.
  */
-export function pullerOf(token: Redacted<string>): Puller {
+export function pullerOf(token: Redacted<string>) {
   const claims = objectOr(claimsOf(reveal(token)), 'token is malformed: its claims are not a JSON object');
   if (claims['kubernetes.io'] === undefined) throw refused('no kubernetes.io claim name in JWT claims found');
   const own = objectOr(claims['kubernetes.io'], 'kubernetes.io claim does not contain a map');

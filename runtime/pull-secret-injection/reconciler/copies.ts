@@ -1,6 +1,7 @@
 /** Desired copies in one namespace: for each Secret of each profile that serves it, a decision, and a reason on failure. */
 
 import { withHint } from '../../core/errors.ts';
+import type { ConditionText } from '../../core/kubernetes/conditions.ts';
 import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { keyText } from '../../engine/changes.ts';
 import {
@@ -51,17 +52,11 @@ export interface CopyContext extends ConsentContext {
   readonly distribution: Distribution;
 }
 
-/** Why the copy differs from what the profile requests: a CamelCase reason and a message. */
-export interface Trouble {
-  readonly reason: string;
-  readonly message: string;
-}
-
 /** `write`: apply `object`; `keep`: retain the current copy; `drop`: delete our copy. */
 interface CopyDecision {
   readonly action: 'write' | 'keep' | 'drop';
   readonly object?: SecretObject | undefined;
-  readonly trouble?: Trouble | undefined;
+  readonly trouble?: ConditionText | undefined;
 }
 
 /** A profile that requests a Secret name. */
@@ -131,7 +126,7 @@ function troubleOf(
     readonly unused: readonly ProfileSource[];
     readonly held: readonly string[];
   },
-): Trouble | undefined {
+): ConditionText | undefined {
   const { composed, consents, unused, held } = found;
   const [unread] = sources.flatMap((source) => unreadText(reader, source, options) ?? []);
   if (unread !== undefined) return { reason: 'SourceUnread', message: unread };
@@ -255,7 +250,7 @@ export interface Copy {
   readonly object?: SecretObject | undefined;
   readonly adopt?: boolean;
   /** Set if the copy differs from what the profile requests. */
-  readonly trouble?: Trouble | undefined;
+  readonly trouble?: ConditionText | undefined;
 }
 
 /** All copies for one namespace. */
@@ -325,7 +320,7 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
 }
 
 /** Returns why the foreign Secret is left unchanged; undefined if not found, or its owner allows adoption. */
-function foreignObject(ref: Ref, standing: SecretObject | undefined): Trouble | undefined {
+function foreignObject(ref: Ref, standing: SecretObject | undefined): ConditionText | undefined {
   if (standing === undefined || standing.metadata.annotations?.[ADOPT_ANNOTATION] === 'true')
     return undefined;
   const message = `Secret "${ref.namespace}/${ref.name}" was not created by Pullwright and is left unchanged; rename or delete it, or annotate it with ${ADOPT_ANNOTATION}=true to adopt it`;
@@ -341,7 +336,7 @@ function refusal(
   ref: Ref,
   standing: SecretObject | undefined,
   { action }: CopyDecision,
-): Trouble | undefined {
+): ConditionText | undefined {
   const isOpen = action === 'write' || (action === 'drop' && standing !== undefined);
   const refused = isOpen ? reader.refusal(ref) : undefined;
   if (refused === undefined) return undefined;
@@ -352,7 +347,7 @@ function refusal(
   return { reason: 'ForeignObject', message };
 }
 
-function refusedTrouble(refusal: ReconcileError): Trouble {
+function refusedTrouble(refusal: ReconcileError): ConditionText {
   const { code: reason } = refusal;
   const message = withHint(refusal);
   if (CAUSES.some(({ reasons }) => reasons.includes(reason))) return { reason, message };
@@ -360,7 +355,7 @@ function refusedTrouble(refusal: ReconcileError): Trouble {
 }
 
 /** Neither changes nor recreates a copy that is being deleted and waits for foreign finalizers. */
-function terminating(ref: Ref, present: SecretObject | undefined): Trouble | undefined {
+function terminating(ref: Ref, present: SecretObject | undefined): ConditionText | undefined {
   const { deletionTimestamp, finalizers = [] } = present?.metadata ?? {};
   if (deletionTimestamp === undefined) return undefined;
   const message = `Secret "${ref.namespace}/${ref.name}" is being deleted and waits for finalizers: ${finalizers.slice(0, 5).join(', ')}; remove them, then it is recreated`;

@@ -27,7 +27,6 @@ import {
   keptUnread,
   ownCopies,
   revokedIn,
-  type Trouble,
   writerOf,
 } from './copies.ts';
 import { consentTo, expiryOf } from './sources.ts';
@@ -101,7 +100,7 @@ function applyOf({ action, object, adopt }: Copy): readonly Apply[] {
 function reportOf(
   reader: Reader,
   name: string,
-  troubled: readonly (Copy & { readonly trouble: Trouble })[],
+  troubled: readonly (Copy & { readonly trouble: ConditionText })[],
 ): Pick<Result, 'apply' | 'status' | 'events'> {
   const [first] = troubled;
   if (first === undefined) return {};

@@ -17,7 +17,7 @@ import { CAUSES, type Cause, isTenants, TENANTS_CAUSE } from '../causes.ts';
 import { GRANT } from '../kinds/grant.ts';
 import type { ProfileSecret, PullSecretProfile } from '../kinds/profile.ts';
 import { type InjectionOptions, isOutside } from '../options.ts';
-import { type Copy, type CopyContext, copyOf, type Trouble } from './copies.ts';
+import { type Copy, type CopyContext, copyOf } from './copies.ts';
 import { heldCondition, heldRemoval, heldText, REMOVAL_HELD } from './namespace.ts';
 import { type InjectionState, injectionState, type TriedPod, tryPods } from './pods.ts';
 import { missingSources } from './sources.ts';
@@ -205,7 +205,7 @@ export type Count = Readonly<ReturnType<typeof countNamespaces>>;
 interface Standing {
   readonly selected: boolean;
   readonly current: boolean;
-  readonly troubles: readonly Trouble[];
+  readonly troubles: readonly ConditionText[];
   /** The first Secret that another tool must deliver and that is not found. */
   readonly absent?: string | undefined;
 }

@@ -155,20 +155,20 @@ export type Composed = Readonly<ReturnType<typeof composeNow>>;
 
 type GoodSource = Exclude<ReturnType<typeof readSource>, BadSource>;
 
-const composed = new WeakMap<
-  SecretObject,
-  Map<string, { sources: readonly SourceSecret[]; result: Composed }>
->();
+const composedFrom = oncePer(
+  (_first: SecretObject) => new Map<string, { sources: readonly SourceSecret[]; result: Composed }>(),
+);
 
 /** Merges once per set of source objects: the same sources for 5,000 namespaces are merged once. */
 export function compose(sources: readonly SourceSecret[], onCollision: 'FirstWins' | 'Fail'): Composed {
   const anchor = sources.find(({ object }) => object !== undefined)?.object;
   if (anchor === undefined) return composeNow(sources, onCollision);
   const id = `${onCollision} ${sources.map(({ source }) => sourceName(source)).join(' ')}`;
-  const known = composed.get(anchor)?.get(id);
+  const composed = composedFrom(anchor);
+  const known = composed.get(id);
   if (known?.sources.every(({ object }, at) => object === sources[at]?.object) === true) return known.result;
   const result = composeNow(sources, onCollision);
-  composed.set(anchor, (composed.get(anchor) ?? new Map()).set(id, { sources, result }));
+  composed.set(id, { sources, result });
   return result;
 }
 

@@ -150,7 +150,7 @@ async function secretCount(row: Row): Promise<number> {
         ? Promise.reject(new Error('down'))
         : Promise.resolve({ code: 200 as const, body: { items: secrets } }),
   };
-  const puller = { namespace: text(row, 'namespace'), pod: undefined, serviceAccount: undefined };
+  const puller = { namespace: text(row, 'namespace'), pod: 'p', podUid: 'u', serviceAccount: 's' };
   return (await readSecrets(client, puller, { annotations: {} }, 'list')).secrets.length;
 }
 
