@@ -124,12 +124,7 @@ function sameCredential(a: RegistryCredential, b: RegistryCredential): boolean {
 type Texts = Readonly<Record<string, string>>;
 
 /** Parts of the node's own auth file that may be copied. */
-export interface GlobalAuth {
-  /** Credential helpers by host; redacted, because a broken file may hold anything there. */
-  readonly helpers: Redacted<ReadonlyMap<string, string>>;
-  /** String fields of the entries, by key: the runtime reads no others. */
-  readonly auths: Redacted<ReadonlyMap<string, Texts>>;
-}
+export type GlobalAuth = Readonly<NonNullable<ReturnType<typeof parseGlobalAuth>>>;
 
 /** For a missing or unusable file. */
 export const NO_GLOBAL_AUTH: GlobalAuth = { helpers: redact(new Map()), auths: redact(new Map()) };
@@ -138,12 +133,14 @@ export const NO_GLOBAL_AUTH: GlobalAuth = { helpers: redact(new Map()), auths: r
  * Reads the node's auth file; undefined when it is not a JSON object with an `auths` object. Ignores entries and
  * helpers of a wrong type, for which the runtime would reject the whole file.
  */
-export function parseGlobalAuth(text: Redacted<string>): GlobalAuth | undefined {
+export function parseGlobalAuth(text: Redacted<string>) {
   const found = readEntryMembers(reveal(text), 'config.json');
   if (found === undefined) return undefined;
   const helpers = found.fields.filter(({ key }) => fieldOf(key, ['credHelpers']) !== undefined);
   return {
+    /** Credential helpers by host; redacted, because a broken file may hold anything there. */
     helpers: redact(new Map(helpers.flatMap(({ value }) => Object.entries(textsOf(value))))),
+    /** String fields of the entries, by key: the runtime reads no others. */
     auths: redact(new Map([...found.entries.values()].flatMap(usableEntry))),
   };
 }

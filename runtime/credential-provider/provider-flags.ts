@@ -81,9 +81,7 @@ const KINDS: {
 };
 
 /** The settings by flag, in the order of the table. */
-function flagsIn(
-  settings: ProviderSettings,
-): readonly (readonly [flag: string, value: NonNullable<ProviderSettings[keyof ProviderSettings]>])[] {
+function flagsIn(settings: ProviderSettings) {
   return Object.entries(PROVIDER_FLAGS).flatMap(([field, { flag }]) => {
     const value = settings[field as keyof ProviderSettings];
     return value === undefined ? [] : [[flag, value] as const];

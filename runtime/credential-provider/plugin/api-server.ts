@@ -179,9 +179,8 @@ export type ApiAnswer =
   | { readonly code: 200; readonly body: unknown }
   | { readonly code: number; readonly message: string };
 
-export interface ApiClient {
-  get(path: string): Promise<ApiAnswer>;
-}
+/** One GET request. */
+export type ApiGet = (path: string) => Promise<ApiAnswer>;
 
 /** Bounds the memory of a run; the Secrets of a namespace have a few megabytes at most. */
 const MOST_BYTES = 64 * 2 ** 20;
@@ -208,38 +207,36 @@ async function proxyOf(url: string, env: Environment): Promise<Redacted<string> 
   return (await import('../../http/proxy.ts')).proxyFor(url, env);
 }
 
-/** Sends the request to `server`, until `signal` is aborted. */
+/** Sends requests to `server`, until `signal` is aborted. */
 export function apiClient(
   server: ApiServer,
   token: Redacted<string>,
   signal: AbortSignal,
   client: Promise<HttpClient>,
-): ApiClient {
+): ApiGet {
   const headers = {
     authorization: `Bearer ${reveal(token)}`,
     accept: 'application/json',
     'user-agent': 'crio-credential-provider',
   };
-  return {
-    async get(path) {
-      try {
-        return read(
-          await retry(
-            async () =>
-              (await client).ask({ method: 'GET', url: server.url + path, headers, signal }, MOST_BYTES),
-            {
-              tries: TRIES,
-              waitMs: () => RETRY_DELAY_MS * (1 + Math.random()),
-              longestWaitMs: LONGEST_WAIT_MS,
-              again: (tried) => (signal.aborted ? undefined : again(tried)),
-              pause: (ms) => pause(ms, signal),
-            },
-          ),
-        );
-      } catch (error) {
-        throw unreachable(server, error, signal);
-      }
-    },
+  return async (path) => {
+    try {
+      return read(
+        await retry(
+          async () =>
+            (await client).ask({ method: 'GET', url: server.url + path, headers, signal }, MOST_BYTES),
+          {
+            tries: TRIES,
+            waitMs: () => RETRY_DELAY_MS * (1 + Math.random()),
+            longestWaitMs: LONGEST_WAIT_MS,
+            again: (tried) => (signal.aborted ? undefined : again(tried)),
+            pause: (ms) => pause(ms, signal),
+          },
+        ),
+      );
+    } catch (error) {
+      throw unreachable(server, error, signal);
+    }
   };
 }
 

@@ -10,7 +10,7 @@ import { redact, reveal } from '../../core/redacted.ts';
 import { jsonText } from '../../core/text.ts';
 import { fileError } from '../../node/atomic-file.ts';
 import type { ParsedArguments, ProviderOptions } from '../provider-flags.ts';
-import type { ApiAnswer, ApiClient } from './api-server.ts';
+import type { ApiAnswer, ApiGet } from './api-server.ts';
 import { readConfFiles, registriesFor } from './conf-files.ts';
 import { answerPull, type NodeView, type PullAnswer } from './decide.ts';
 import { collectingLog } from './journal.ts';
@@ -41,8 +41,8 @@ async function checked(options: ProviderOptions, io: CommandIo) {
   parseRequest(await view.stdin());
   registriesFor(readConfFiles(options, io.env['CONTAINERS_REGISTRIES_CONF_OVERRIDE']));
   writable(options.authDir);
-  const client = await view.connect(redact(''));
-  const { code } = await client.get(PATH);
+  const get = await view.connect(redact(''));
+  const { code } = await get(PATH);
   if (code >= 500)
     throw new PullwrightError(`the API server returned ${code} for GET ${PATH}`, {
       code: 'ApiError',
@@ -129,21 +129,19 @@ function standOf(text: string): Stand {
 }
 
 /** Responds like the API server to the provider's requests. */
-function paperClient(stand: Stand, secrets: readonly Named[]): ApiClient {
+function paperClient(stand: Stand, secrets: readonly Named[]): ApiGet {
   const references = (names: readonly string[] = []) => names.map((name) => ({ name }));
-  return {
-    get: (path) => {
-      // A namespace may be called "pods".
-      const [, resource, named] = /^\/api\/v1\/namespaces\/[^/]+\/(\w+)(?:\/([^/?]+))?/.exec(path) ?? [];
-      if (resource === 'pods') return answer({ spec: { imagePullSecrets: references(stand.podSecrets) } });
-      if (resource === 'serviceaccounts')
-        return answer({ imagePullSecrets: references(stand.serviceAccountSecrets) });
-      if (named === undefined) return answer({ items: secrets.filter(({ type }) => isListed(path, type)) });
-      const secret = secrets.find(({ metadata }) => metadata?.name === named);
-      return secret === undefined
-        ? Promise.resolve({ code: 404, message: `secrets "${named}" not found` })
-        : answer(secret);
-    },
+  return (path) => {
+    // A namespace may be called "pods".
+    const [, resource, named] = /^\/api\/v1\/namespaces\/[^/]+\/(\w+)(?:\/([^/?]+))?/.exec(path) ?? [];
+    if (resource === 'pods') return answer({ spec: { imagePullSecrets: references(stand.podSecrets) } });
+    if (resource === 'serviceaccounts')
+      return answer({ imagePullSecrets: references(stand.serviceAccountSecrets) });
+    if (named === undefined) return answer({ items: secrets.filter(({ type }) => isListed(path, type)) });
+    const secret = secrets.find(({ metadata }) => metadata?.name === named);
+    return secret === undefined
+      ? Promise.resolve({ code: 404, message: `secrets "${named}" not found` })
+      : answer(secret);
   };
 }
 

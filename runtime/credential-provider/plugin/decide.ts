@@ -17,7 +17,7 @@ import {
   pullSources,
 } from '../auth-file.ts';
 import type { ProviderOptions } from '../provider-flags.ts';
-import type { ApiClient } from './api-server.ts';
+import type { ApiGet } from './api-server.ts';
 import { type ConfFile, registriesFor } from './conf-files.ts';
 import type { Log } from './journal.ts';
 import { type ProviderRequest, parseRequest } from './request.ts';
@@ -31,7 +31,7 @@ export interface NodeView {
   /** Text of the node's own auth file. Throws when it is missing or unreadable. */
   readonly globalAuth: () => Redacted<string>;
   /** Throws without a CA. */
-  readonly connect: (token: Redacted<string>) => Promise<ApiClient>;
+  readonly connect: (token: Redacted<string>) => Promise<ApiGet>;
 }
 
 /** Identifies the account in its auth files. */
@@ -111,19 +111,19 @@ async function fromSecrets(pull: Pull): Promise<Pick<PullAnswer, 'choice' | 'fil
 }
 
 async function choose({ view, options, request, puller, sources, log }: Pull): Promise<Choice> {
-  const client = await view.connect(request.token as Redacted<string>);
-  const found = await readSecrets(client, puller, request, options.secrets);
+  const get = await view.connect(request.token as Redacted<string>);
+  const found = await readSecrets(get, puller, request, options.secrets);
   log.info(`Got ${found.secrets.length} secret(s) of namespace ${puller.namespace}`);
   const byList = found.order === undefined;
   const choice = await ordered(collectOffers(found.secrets), found.order);
   if (choice.entries.length > 0 || !byList) return choice;
-  return ordered(collectOffers(await readOtherTypes(client, puller)), undefined);
+  return ordered(collectOffers(await readOtherTypes(get, puller)), undefined);
 
   /** The choice; reads pod and ServiceAccount only when Secrets contradict each other. */
   async function ordered(offers: Offers, known: readonly string[] | undefined): Promise<Choice> {
     let picked = chooseCredentials(offers, sources, known ?? []);
     if (known === undefined && picked.entries.some(({ passedOver }) => passedOver.length > 0)) {
-      const order = await referencedSecrets(client, puller);
+      const order = await referencedSecrets(get, puller);
       if (order === undefined)
         log.warn('Cannot read the pod or its service account, ordering the secrets by name');
       picked = chooseCredentials(offers, sources, order ?? []);

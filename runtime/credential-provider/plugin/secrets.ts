@@ -11,7 +11,7 @@ import { isRecord, recordOf, recordsIn, textOf, valueAt } from '../../core/recor
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { shellWord } from '../../core/text.ts';
 import { BODY_KEY, type NamespacePullSecret } from '../auth-file.ts';
-import type { ApiAnswer, ApiClient } from './api-server.ts';
+import type { ApiAnswer, ApiGet } from './api-server.ts';
 import type { ProviderRequest } from './request.ts';
 
 /** Annotation of a ServiceAccount with names of Secrets, separated by commas or spaces; passed by the kubelet if configured. */
@@ -37,24 +37,21 @@ const OTHER_TYPES = [
  * read by name; undefined after a list.
  */
 export async function readSecrets(
-  client: ApiClient,
+  get: ApiGet,
   puller: Puller,
   request: Pick<ProviderRequest, 'annotations'>,
   mode: 'list' | 'named',
 ) {
-  if (mode === 'named') return readNamed(client, puller, request, undefined);
-  const answer = await client.get(listPath(puller.namespace, `type=${DOCKER_CONFIG_TYPE}`));
-  if (answer.code === 403) return readNamed(client, puller, request, answer);
+  if (mode === 'named') return readNamed(get, puller, request, undefined);
+  const answer = await get(listPath(puller.namespace, `type=${DOCKER_CONFIG_TYPE}`));
+  if (answer.code === 403) return readNamed(get, puller, request, answer);
   if (!('body' in answer)) throw notRead(answer);
   return { secrets: secretsOf(answer.body), order: undefined };
 }
 
 /** Lists the Secrets of the older types, which {@link readSecrets} does not list. */
-export async function readOtherTypes(
-  client: ApiClient,
-  puller: Puller,
-): Promise<readonly NamespacePullSecret[]> {
-  const answer = await client.get(listPath(puller.namespace, OTHER_TYPES));
+export async function readOtherTypes(get: ApiGet, puller: Puller): Promise<readonly NamespacePullSecret[]> {
+  const answer = await get(listPath(puller.namespace, OTHER_TYPES));
   if (!('body' in answer)) throw notRead(answer);
   return secretsOf(answer.body).filter(({ type }) => Object.hasOwn(BODY_KEY, type));
 }
@@ -64,15 +61,12 @@ function listPath(namespace: string, selector: string): string {
 }
 
 /** Names in the imagePullSecrets of pod and ServiceAccount, in that order; undefined when neither is readable. */
-export async function referencedSecrets(
-  client: ApiClient,
-  puller: Puller,
-): Promise<readonly string[] | undefined> {
+export async function referencedSecrets(get: ApiGet, puller: Puller): Promise<readonly string[] | undefined> {
   const base = `/api/v1/namespaces/${puller.namespace}`;
   const [pod, account] = await Promise.all([
-    referencesOf(client, puller.pod && `${base}/pods/${puller.pod}`, 'spec.imagePullSecrets'),
+    referencesOf(get, puller.pod && `${base}/pods/${puller.pod}`, 'spec.imagePullSecrets'),
     referencesOf(
-      client,
+      get,
       puller.serviceAccount && `${base}/serviceaccounts/${puller.serviceAccount}`,
       'imagePullSecrets',
     ),
@@ -83,12 +77,12 @@ export async function referencedSecrets(
 }
 
 async function referencesOf(
-  client: ApiClient,
+  get: ApiGet,
   path: string | undefined,
   at: string,
 ): Promise<readonly string[] | undefined> {
   if (path === undefined) return undefined;
-  const answer = await client.get(path);
+  const answer = await get(path);
   if (!('body' in answer)) return undefined;
   return recordsIn(valueAt(answer.body, at))
     .map(({ name }) => name)
@@ -96,17 +90,17 @@ async function referencesOf(
 }
 
 async function readNamed(
-  client: ApiClient,
+  get: ApiGet,
   puller: Puller,
   request: Pick<ProviderRequest, 'annotations'>,
   forbidden: Extract<ApiAnswer, { message: string }> | undefined,
 ) {
   const listed = (request.annotations[SECRETS_ANNOTATION] ?? '').split(/[\s,]+/).filter(isObjectName);
-  const names = listed.length > 0 ? unique(listed) : await referencedSecrets(client, puller);
+  const names = listed.length > 0 ? unique(listed) : await referencedSecrets(get, puller);
   if (names === undefined || (names.length === 0 && forbidden !== undefined))
     throw needsRole(puller, names ?? [], forbidden);
   const answers = await Promise.all(
-    names.map((name) => client.get(`/api/v1/namespaces/${puller.namespace}/secrets/${name}`)),
+    names.map((name) => get(`/api/v1/namespaces/${puller.namespace}/secrets/${name}`)),
   );
   const refused = answers.filter((answer) => answer.code === 403);
   if (names.length > 0 && refused.length === names.length)

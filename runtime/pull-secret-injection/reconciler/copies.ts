@@ -56,6 +56,7 @@ export interface CopyContext extends ConsentContext {
 interface CopyDecision {
   readonly action: 'write' | 'keep' | 'drop';
   readonly object?: SecretObject | undefined;
+  /** Set if the copy differs from what the profile requests. */
   readonly trouble?: ConditionText | undefined;
 }
 
@@ -237,7 +238,7 @@ function compareClaims({ one: a }: Claim, { one: b }: Claim): number {
 }
 
 /** Decision for one Secret in one namespace. */
-export interface Copy {
+export interface Copy extends Pick<CopyDecision, 'trouble'> {
   readonly name: string;
   readonly distributor: string;
   readonly ref: Ref;
@@ -249,8 +250,6 @@ export interface Copy {
   /** The desired object; with `yield`, the object of an owner that requests the same content. */
   readonly object?: SecretObject | undefined;
   readonly adopt?: boolean;
-  /** Set if the copy differs from what the profile requests. */
-  readonly trouble?: ConditionText | undefined;
 }
 
 /** All copies for one namespace. */

@@ -174,28 +174,18 @@ async function answer(
   const started = performance.now();
   const review = readReview(body);
   if (review === undefined) return end(response, 400, 'expected an AdmissionReview of admission.k8s.io/v1');
-  const given = await safely(handler, review, options.log);
+  const given = await Promise.try(handler, review).catch((error: unknown): AdmissionAnswer => {
+    // An internal error must not reject a pod.
+    options.log.error('handler failed', {
+      problem: error instanceof Error ? error.name : 'unknown',
+      uid: review.uid,
+    });
+    return { outcome: 'failed', warnings: ['Pullwright failed to process this object; it is unchanged'] };
+  });
   const text = answerText(review.uid, given);
   options.metrics.admitted(path.slice(1), given.outcome, (performance.now() - started) / 1000);
   response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
   response.end(text);
-}
-
-/** An internal error must not reject a pod. */
-async function safely(
-  handler: AdmissionHandler,
-  request: AdmissionRequest,
-  log: Logger,
-): Promise<AdmissionAnswer> {
-  try {
-    return await handler(request);
-  } catch (error) {
-    log.error('handler failed', {
-      problem: error instanceof Error ? error.name : 'unknown',
-      uid: request.uid,
-    });
-    return { outcome: 'failed', warnings: ['Pullwright failed to process this object; it is unchanged'] };
-  }
 }
 
 /** The whole body; undefined if it is too large. Rejects when the request is aborted. */

@@ -144,14 +144,12 @@ function namespaceOf(row: Row): string {
 
 async function secretCount(row: Row): Promise<number> {
   const secrets = Array.from({ length: Number(row['have'] ?? 0) }, (_, index) => pullSecret(`s${index}`, {}));
-  const client = {
-    get: () =>
-      'error' in row
-        ? Promise.reject(new Error('down'))
-        : Promise.resolve({ code: 200 as const, body: { items: secrets } }),
-  };
+  const get = () =>
+    'error' in row
+      ? Promise.reject(new Error('down'))
+      : Promise.resolve({ code: 200 as const, body: { items: secrets } });
   const puller = { namespace: text(row, 'namespace'), pod: 'p', podUid: 'u', serviceAccount: 's' };
-  return (await readSecrets(client, puller, { annotations: {} }, 'list')).secrets.length;
+  return (await readSecrets(get, puller, { annotations: {} }, 'list')).secrets.length;
 }
 
 function globalKeys(row: Row): readonly string[] {
