@@ -76,7 +76,8 @@ export function namespaceRole({
   secrets,
   readReferences,
 }: FollowedNamespace & { namespace: string; secrets: readonly string[] | undefined }): KubeObject {
-  const rules = [...secretRules(secrets), ...(readReferences ? referenceRules(serviceAccounts) : [])];
+  const references = [may(['get'], '', ['pods']), may(['get'], '', ['serviceaccounts'], serviceAccounts)];
+  const rules = [...secretRules(secrets), ...(readReferences ? references : [])];
   return kubernetesObject('Role', { name: ROLE, namespace, labels: ours(ROLE) }, { rules });
 }
 
@@ -84,8 +85,4 @@ function secretRules(secrets: readonly string[] | undefined): readonly PolicyRul
   if (secrets === undefined) return [may(['get', 'list'], '', ['secrets'])];
   // A rule without names would grant every Secret.
   return secrets.length === 0 ? [] : [secretsByName(secrets, ['get'])];
-}
-
-function referenceRules(serviceAccounts: readonly string[]): readonly PolicyRule[] {
-  return [may(['get'], '', ['pods']), may(['get'], '', ['serviceaccounts'], serviceAccounts)];
 }

@@ -77,7 +77,9 @@ export function decodeCredentialProviderConfig(text: string, parseYaml: YamlPars
 
 function decodeObject(value: Record<string, unknown>, text: string) {
   // Names of kind and apiVersion match in any case, all others exactly.
-  const [kind, apiVersion] = ['kind', 'apiversion'].map((name) => fieldInAnyCase(value, name));
+  const [kind, apiVersion] = ['kind', 'apiversion'].map(
+    (name) => Object.entries(value).findLast(([key]) => key.toLowerCase() === name)?.[1],
+  );
   if (typeof kind !== 'string' || kind === '')
     return fails(`Object 'Kind' is missing in '${text.slice(0, 200)}'`);
   if ((apiVersion ?? '') === '') return fails(`Object 'apiVersion' is missing in '${text.slice(0, 200)}'`);
@@ -108,10 +110,6 @@ function fails(problem: string) {
 function duplicateName({ providers = [] }: CredentialProviderConfig): string | undefined {
   const names = providers.map(({ name }) => name ?? '');
   return names.find((name, index) => names.indexOf(name) !== index);
-}
-
-function fieldInAnyCase(value: Readonly<Record<string, unknown>>, name: string): unknown {
-  return Object.entries(value).findLast(([key]) => key.toLowerCase() === name)?.[1];
 }
 
 interface Faults {

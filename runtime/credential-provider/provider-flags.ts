@@ -37,34 +37,26 @@ export const PROVIDER_FLAGS = {
   verbose: { flag: 'verbose', kind: 'boolean', help: 'true or false: log every pull source' },
 } as const;
 
-/** Type of the value of each kind of flag. */
-interface ValueOfKind {
-  readonly path: string;
-  readonly paths: readonly string[];
-  readonly secrets: 'list' | 'named';
-  readonly boolean: boolean;
-  readonly milliseconds: number;
-}
-
 /** How the text of a flag is parsed. */
-export type ProviderFlagKind = keyof ValueOfKind;
+export type ProviderFlagKind = keyof typeof KINDS;
+
+/** Type of the value of each kind of flag. */
+type ValueOfKind<K extends ProviderFlagKind> = NonNullable<ReturnType<(typeof KINDS)[K][1]>>;
 
 /** Options as configured; absent ones keep their defaults. */
 export type ProviderSettings = {
-  readonly [Field in keyof typeof PROVIDER_FLAGS]?: ValueOfKind[(typeof PROVIDER_FLAGS)[Field]['kind']];
+  readonly [Field in keyof typeof PROVIDER_FLAGS]?: ValueOfKind<(typeof PROVIDER_FLAGS)[Field]['kind']>;
 };
 
 /** Paths without special characters of lists, shells, units or a pod's command. */
 export const PROVIDER_PATH: RegExp = /^\/[A-Za-z0-9._/@+:=-]*$/;
 
 /** What is expected, and the value of a text; undefined for a wrong one. */
-const KINDS: {
-  readonly [Kind in ProviderFlagKind]: readonly [string, (text: string) => ValueOfKind[Kind] | undefined];
-} = {
+const KINDS = {
   path: ['an absolute path', (text) => (text.startsWith('/') ? text : undefined)],
   paths: [
     'a list of absolute paths',
-    (text) => {
+    (text): readonly string[] | undefined => {
       const paths = text === '' ? [] : text.split(',');
       return paths.every((path) => path.startsWith('/')) ? paths : undefined;
     },
@@ -78,7 +70,7 @@ const KINDS: {
       return Number.isInteger(ms) && ms >= 100 && ms <= 55_000 ? ms : undefined;
     },
   ],
-};
+} as const satisfies Readonly<Record<string, readonly [string, (text: string) => unknown]>>;
 
 /** The settings by flag, in the order of the table. */
 function flagsIn(settings: ProviderSettings) {

@@ -90,23 +90,17 @@ function pathsOf(machineConfig: KubeObject): readonly string[] {
 
 const TYPE = 'Contested';
 
-/** The generation for which the PullStatus records a contested object. */
-function contestedIn(reader: Reader, object: KubeObject): number | undefined {
-  const { kind, metadata } = object;
-  const about = { kind, namespace: reader.scope.controlPlaneNamespace, name: metadata.name };
-  const found = conditionIn(reader.get(pullStatusRef('management', about)), TYPE);
-  return found?.status === 'True' ? (found.observedGeneration ?? 0) : undefined;
-}
-
 /** The program whose files we leave in place; undefined when we may write. Newer entries are tried once. */
 export function contestedOf(
   reader: Reader,
-  object: KubeObject,
+  { kind, metadata }: KubeObject,
   present: KubeObject | undefined,
   wanted: KubeObject,
 ): string | undefined {
-  const contested = contestedIn(reader, object);
-  const isNewer = contested !== undefined && (object.metadata.generation ?? 0) > contested;
+  const about = { kind, namespace: reader.scope.controlPlaneNamespace, name: metadata.name };
+  const contested = conditionIn(reader.get(pullStatusRef('management', about)), TYPE);
+  const isNewer =
+    contested?.status === 'True' && (metadata.generation ?? 0) > (contested.observedGeneration ?? 0);
   return isNewer ? undefined : takenBy(present, wanted);
 }
 

@@ -5,7 +5,7 @@
 
 import { type KubeObject, listedPullSecrets } from '../../core/kubernetes/object.ts';
 import { textOf, valueAt } from '../../core/record.ts';
-import type { Reader, Reconciler, Result, Watch } from '../../engine/contract.ts';
+import type { Reader, Reconciler, Watch } from '../../engine/contract.ts';
 import { namespaceRole } from '../access.ts';
 import type { FollowedNamespace } from '../options.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
@@ -30,17 +30,14 @@ export function namespaceRolesReconciler(followed: ReadonlyMap<string, FollowedN
     watches: [...followed.keys()].flatMap(kindsOf),
     requestsFor: ({ namespace = '' }, reader) =>
       followed.has(namespace) ? [{ scope: reader.scope.name, name: namespace }] : [],
-    reconcile: (reader, { name }) => {
-      const one = followed.get(name);
-      return one === undefined ? {} : reconcile(reader, name, one);
+    reconcile: (reader, { name: namespace }) => {
+      const one = followed.get(namespace);
+      if (one === undefined) return {};
+      const secrets = namesInUse(reader, namespace, one);
+      const object = namespaceRole({ namespace, ...one, secrets });
+      return { apply: [{ role: 'hosted', object, forceOwnership: true }] };
     },
   };
-}
-
-function reconcile(reader: Reader, namespace: string, followed: FollowedNamespace): Result {
-  const secrets = namesInUse(reader, namespace, followed);
-  const object = namespaceRole({ namespace, ...followed, secrets });
-  return { apply: [{ role: 'hosted', object, forceOwnership: true }] };
 }
 
 /** Secrets that the ServiceAccounts and their running pods reference. */
