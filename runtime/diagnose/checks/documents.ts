@@ -161,12 +161,10 @@ function wrongVersion(
   ];
 }
 
-/** Errors, each from a text such as `path: message`. */
-function errorsIn(texts: readonly string[], code: string): readonly ValidationProblem[] {
-  return texts.map((text) => {
-    const [path = '', ...rest] = text.split(': ');
-    return problem('error', code, path, rest.join(': '));
-  });
+/** Splits `path: message`. */
+function parted(text: string): readonly [path: string, message: string] {
+  const [path = '', ...rest] = text.split(': ');
+  return [path, rest.join(': ')];
 }
 
 /** The API server drops a misspelled field, and the selector then matches everything. */
@@ -174,7 +172,8 @@ function brokenSelector(spec: unknown, path: string): readonly ValidationProblem
   const value = valueAt(spec, path);
   const shape = shapeProblems(value, labelSelectorSchema(), `spec.${path}`);
   const read = shape.length === 0 ? readSelector(value ?? {}) : undefined;
-  return errorsIn(read?.ok === false ? [`spec.${path}: ${read.problem}`] : shape, 'SelectorInvalid');
+  const texts = read?.ok === false ? [`spec.${path}: ${read.problem}`] : shape;
+  return texts.map((text) => problem('error', 'SelectorInvalid', ...parted(text)));
 }
 
 function wrongName(entry: unknown, at: number): readonly ValidationProblem[] {
@@ -258,7 +257,7 @@ function secretProblems(secret: KubeObject, listed: ReadonlySet<string>): readon
 
 function profileProblems(object: KubeObject): readonly ValidationProblem[] {
   const read = readProfile(object);
-  return read.ok ? [] : errorsIn(read.problems, 'ProfileInvalid');
+  return read.ok ? [] : read.problems.map((text) => problem('error', 'ProfileInvalid', ...parted(text)));
 }
 
 /** Trusted label keys are configured per cluster, so a selector on other keys is only a warning here. */
@@ -267,7 +266,7 @@ function grantProblems(object: KubeObject): readonly ValidationProblem[] {
   const keys = read.ok ? selectorKeys(read.requirements) : [];
   const { problems, patterns } = readPullSecretGrant(object, [...DEFAULT_TRUSTED_KEYS, ...keys]);
   return [
-    ...errorsIn(problems, 'GrantInvalid'),
+    ...problems.map((text) => problem('error', 'GrantInvalid', ...parted(text))),
     ...keys.flatMap((key) =>
       warningIf(
         !DEFAULT_TRUSTED_KEYS.includes(key),
@@ -320,7 +319,8 @@ function providerProblems(object: KubeObject): readonly ValidationProblem[] {
   const images = imageProblems(recordOf(object.spec)['matchImages']);
   const refused = readValue(object.spec ?? {}, PROVIDER, 'spec').problems;
   return [
-    ...errorsIn(refused, 'RefusedByDefinition')
+    ...refused
+      .map((text) => problem('error', 'RefusedByDefinition', ...parted(text)))
       // For these entries, the kubelet's own message is reported instead.
       .filter((one) => !images.some(({ severity, path }) => severity === 'error' && path === one.path)),
     ...(message === undefined ? [] : [problem('error', 'RefusedByDefinition', path, message)]),
