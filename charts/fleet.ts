@@ -58,7 +58,12 @@ function hostedWarnings(tops: Tops, { defaults }: FleetTop): Problems {
 }
 
 /** Reports hosted clusters with different values of options that one reconciler shares. */
-function rivals(tops: Tops, sections: Sections, { kind, management }: ClusterTop, index: number): Problems {
+function sharedMistakes(
+  tops: Tops,
+  sections: Sections,
+  { kind, management }: ClusterTop,
+  index: number,
+): Problems {
   if (kind !== 'hosted') return [];
   return (sections[index] ?? []).flatMap(({ system, config }): Problems => {
     const wanted = system.shared?.(config);
@@ -340,7 +345,10 @@ function resolve(input: unknown, source: string, from: Omit<FleetYaml, 'value'>)
   const clusters = places.map((place) => {
     const { cluster, index } = place;
     const own = sections[index] ?? [];
-    found.push(...accountMistakes(tops, raw, cluster, index), ...rivals(tops, sections, cluster, index));
+    found.push(
+      ...accountMistakes(tops, raw, cluster, index),
+      ...sharedMistakes(tops, sections, cluster, index),
+    );
     const context = contextOf(raw, tops, cluster);
     found.push(...sectionMistakes('check', own, context, place));
     warnings.push(...sectionMistakes('warnings', own, context, place));

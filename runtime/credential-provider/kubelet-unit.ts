@@ -8,7 +8,6 @@
  * Source of the rule: systemd.syntax(7), systemd.exec(5), and the command lines of systemd.service(5).
  */
 import { basename } from 'node:path';
-import type { LoadedService } from '../node/systemd.ts';
 import { CREDENTIAL_PROVIDER } from './platform.ts';
 
 /** `name=value` of the section `[Service]`. */
@@ -55,9 +54,13 @@ export function environmentFiles(settings: readonly Setting[]): readonly string[
 }
 
 /** A command of systemd.service(5). */
-type UnitCommand = NonNullable<LoadedService['command']>;
+interface UnitCommand {
+  readonly words: readonly string[];
+  /** Whether systemd does not expand variables. */
+  readonly isVerbatim: boolean;
+}
 
-/** The effective command; undefined when the unit has none. `isVerbatim`: systemd does not expand variables. */
+/** The effective command; undefined when the unit has none. */
 export function kubeletCommand(settings: readonly Setting[]): UnitCommand | undefined {
   const command = valuesOf(settings, 'ExecStart').at(-1);
   if (command === undefined) return undefined;

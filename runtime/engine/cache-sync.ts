@@ -17,7 +17,7 @@ import {
 } from './contract.ts';
 import { kindKey, readName, readNamespace } from './store.ts';
 
-export interface ReadingsOptions {
+export interface CacheSyncOptions {
   readonly reads: readonly Watch[];
   readonly scope: ClusterPair;
   readonly clusters: Clusters;
@@ -37,7 +37,7 @@ interface Reading {
 const NONE: ReadonlySet<string> = new Set();
 
 export class CacheSync {
-  readonly #options: ReadingsOptions;
+  readonly #options: CacheSyncOptions;
   readonly #readings: Reading[] = [];
   readonly #ends: (() => unknown)[] = [];
   readonly #said = new Map<Source, string>();
@@ -45,7 +45,7 @@ export class CacheSync {
   #values: ReadonlySet<string> = NONE;
   #reading: Promise<void> | undefined;
 
-  constructor(options: ReadingsOptions) {
+  constructor(options: CacheSyncOptions) {
     this.#options = options;
   }
 

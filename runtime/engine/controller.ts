@@ -25,7 +25,7 @@ import {
 } from './changes.ts';
 import type { Clusters } from './cluster.ts';
 import type { ClusterPair, Reader, ReconcileError, Reconciler, Request, Result, Role } from './contract.ts';
-import { type FactCache, PodTrials } from './lookups.ts';
+import { AdmissionDryRuns, type FactCache } from './lookups.ts';
 import type { Metrics } from './metrics.ts';
 import { type QueueClock, WorkQueue } from './queue.ts';
 import { Reporter } from './reporter.ts';
@@ -53,7 +53,7 @@ export class Controller {
   readonly #options: ControllerOptions;
   readonly #queue: WorkQueue;
   readonly #reporter: Reporter;
-  readonly #trials: PodTrials;
+  readonly #trials: AdmissionDryRuns;
   readonly #refused = new RefusedWrites();
   readonly #log: Logger;
   readonly #readings: CacheSync;
@@ -81,7 +81,7 @@ export class Controller {
     });
     const { hosted, management } = options.clusters;
     this.#stores = { hosted: hosted.cache.store, management: management.cache.store };
-    this.#trials = new PodTrials(options.clusters, () => options.clock.now());
+    this.#trials = new AdmissionDryRuns(options.clusters, () => options.clock.now());
   }
 
   /** State of the watches: whether all are synced, and which one is not. */

@@ -51,7 +51,7 @@ class Answers<A> {
   }
 }
 
-export class PodTrials {
+export class AdmissionDryRuns {
   readonly #clusters: Clusters;
   readonly #wait: (ms: number) => Promise<unknown>;
   readonly #answers: Answers<AdmissionDryRunResult>;

@@ -128,7 +128,7 @@ export function apiErrorOf(refusal: Refusal): ApiError {
     code,
     status,
     causes: details.causes,
-    retryPolicy: dispositionOf(status, code),
+    retryPolicy: retryPolicyOf(status, code),
     hint,
     afterMs,
   });
@@ -176,7 +176,7 @@ function waitOf(status: number, code: string): number | undefined {
   return status === 403 || ADMISSION.includes(code) ? 10_000 : undefined;
 }
 
-function dispositionOf(status: number, code: string): RetryPolicy {
+function retryPolicyOf(status: number, code: string): RetryPolicy {
   if (status === 429 || status === 403 || ADMISSION.includes(code)) return 'waiting';
   return status === 400 || status === 413 || status === 422 ? 'terminal' : 'retry';
 }

@@ -188,7 +188,7 @@ export function profileProblems({
       ...broughtBy(input)
         .filter(({ name }) => secretNames?.includes(name) === false)
         .map(({ name }) => `delivers Secret "${name}", which is not in secretNames: add it there`),
-      ...profiles.slice(0, index).flatMap((earlier) => rivalry(input, earlier)),
+      ...profiles.slice(0, index).flatMap((earlier) => nameConflicts(input, earlier)),
       ...[...homes]
         .filter((home) => namespaces?.includes(home) === false)
         .map((home) => `has a source in namespace "${home}", which is not in namespaces: add it there`),
@@ -201,7 +201,7 @@ export function profileProblems({
  * Reports two profiles that deliver different Secrets under one name to the same namespaces. Selectors overlap if the
  * requirements of one are a subset of the other's, as in the collision policy.
  */
-function rivalry(later: ProfileInput, earlier: ProfileInput): readonly string[] {
+function nameConflicts(later: ProfileInput, earlier: ProfileInput): readonly string[] {
   const [a, b] = [readInput(later), readInput(earlier)];
   if (!a.ok || !b.ok || a.profile.successor === earlier.name || b.profile.successor === later.name) return [];
   const [mine, theirs] = [a.profile.namespaceSelector, b.profile.namespaceSelector].map(

@@ -114,7 +114,9 @@ export const NODE_READS: readonly Watch[] = [
 ];
 
 /** The plan for the nodes. `truth`: their states from agent reports; undefined when agents do not report. */
-export type NodesPlan = Readonly<ReturnType<typeof planNodes>> & { readonly truth: NodeTruth | undefined };
+export type NodesPlan = Readonly<ReturnType<typeof planNodes>> & {
+  readonly truth: NodeSyncStatus | undefined;
+};
 
 const LINUX: readonly LabelRequirement[] = [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }];
 
@@ -210,14 +212,14 @@ export interface NodeBehind {
 }
 
 /** Sync state of the participating nodes: their number, and those behind, sorted by name. */
-export type NodeTruth = NonNullable<ReturnType<typeof truthOf>>;
+export type NodeSyncStatus = NonNullable<ReturnType<typeof syncStatusOf>>;
 
 /**
  * Evaluates the agent reports. Returns undefined without a source, without participating nodes, or when agents do not report.
  *
  * @param source the desired content of nodes
  */
-export function truthOf(
+export function syncStatusOf(
   reader: Reader,
   options: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>,
   daemonSet: KubeObject | undefined,
@@ -275,14 +277,14 @@ const NAMED = 3;
 const MAX_NODE_VERDICTS = 20;
 
 /** `297 of 300 nodes; a (Spread), b (Spread) and 1 more lack it`. */
-function countText({ nodes, behind }: NodeTruth, nameOf: (node: NodeBehind) => string): string {
+function countText({ nodes, behind }: NodeSyncStatus, nameOf: (node: NodeBehind) => string): string {
   const count = `${nodes - behind.length} of ${counted(nodes, 'node')}`;
   if (behind.length === 0) return count;
   return `${count}; ${someOf(behind.map(nameOf), NAMED)} ${behind.length === 1 ? 'lacks' : 'lack'} it`;
 }
 
 /** Adds the node counts to the accepted verdicts. */
-export function onNodes(verdicts: readonly EntryStatus[], truth: NodeTruth): readonly EntryStatus[] {
+export function onNodes(verdicts: readonly EntryStatus[], truth: NodeSyncStatus): readonly EntryStatus[] {
   const text = countText(truth, ({ node, reason }) => `${node} (${reason})`);
   return verdicts.map((verdict) =>
     verdict.verdict === 'Accepted' ? { ...verdict, message: `${verdict.message}; used on ${text}` } : verdict,
@@ -290,7 +292,7 @@ export function onNodes(verdicts: readonly EntryStatus[], truth: NodeTruth): rea
 }
 
 /** One verdict per node behind, up to the limit, and one with the count of the rest. */
-export function behindVerdicts({ behind }: NodeTruth): readonly EntryStatus[] {
+export function behindVerdicts({ behind }: NodeSyncStatus): readonly EntryStatus[] {
   const verdict = 'Pending';
   const shown = behind
     .slice(0, MAX_NODE_VERDICTS)
@@ -306,7 +308,7 @@ export function behindVerdicts({ behind }: NodeTruth): readonly EntryStatus[] {
 }
 
 /** Builds the condition `NodesInSync`. */
-export function inSyncCondition(truth: NodeTruth): ConditionInput {
+export function inSyncCondition(truth: NodeSyncStatus): ConditionInput {
   const isBehind = truth.behind.length > 0;
   return {
     type: 'NodesInSync',
@@ -317,11 +319,11 @@ export function inSyncCondition(truth: NodeTruth): ConditionInput {
 }
 
 /** Returns a waiting error while a node is behind. */
-export function nodesBehind(truth: NodeTruth): readonly ReconcileError[] {
+export function nodesBehind(truth: NodeSyncStatus): readonly ReconcileError[] {
   if (truth.behind.length === 0) return [];
   return [{ retryPolicy: 'waiting', code: 'NodesBehind', message: usedText(truth) }];
 }
 
-function usedText(truth: NodeTruth): string {
+function usedText(truth: NodeSyncStatus): string {
   return `used on ${countText(truth, ({ node, why }) => `${node} (${why})`)}`;
 }

@@ -19,7 +19,7 @@ import {
   type Watch,
 } from '../../engine/contract.ts';
 import { type GlobalPullSecretOptions, parseOptions } from '../options.ts';
-import { NODE_READS, planNodes, REPORT_READS, truthOf } from './nodes.ts';
+import { NODE_READS, planNodes, REPORT_READS, syncStatusOf } from './nodes.ts';
 import {
   AGENT_KEPT,
   AGENT_READS,
@@ -98,7 +98,7 @@ function reconcile(reader: Reader, options: GlobalPullSecretOptions): Result {
   ];
   const truth =
     observed === undefined
-      ? truthOf(reader, options, daemonSet, labelled.decisions, sourceOfNodes(plan, secrets))
+      ? syncStatusOf(reader, options, daemonSet, labelled.decisions, sourceOfNodes(plan, secrets))
       : undefined;
   const nodes = { ...labelled, verdicts: [...labelled.verdicts, ...left], truth };
   const found = { reader, plan, nodes, secrets, daemonSet, observed };

@@ -122,7 +122,7 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
     workers: WORKERS,
     debounceMs: ({ name }) => (/^(profile|sidecarset)\//.test(name) ? COUNT_DEBOUNCE_MS : 0),
     secretsToRead: (reader) => distributionIn(reader).sources,
-    requestsFor: (changed, reader) => keysFor(changed, reader, options),
+    requestsFor: (changed, reader) => requestsFor(changed, reader, options),
     reconcile: (reader, key) => {
       const [sort, ...rest] = key.name.split('/');
       const name = rest.join('/');
@@ -150,7 +150,7 @@ export function reconcilers(input: Readonly<Record<string, unknown>>): readonly 
 // that changes during a distribution supersedes pending writes.
 
 /** Keys to reconcile after `changed` was created, updated or deleted. */
-function keysFor(changed: Ref, reader: Reader, options: InjectionOptions): readonly Request[] {
+function requestsFor(changed: Ref, reader: Reader, options: InjectionOptions): readonly Request[] {
   const keys = new Keys(reader, options);
   switch (changed.kind) {
     case 'Namespace':

@@ -4,7 +4,7 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { RefusedWrites } from '../../runtime/engine/apply.ts';
 import type { Cluster } from '../../runtime/engine/cluster.ts';
 import type { AdmissionDryRun } from '../../runtime/engine/contract.ts';
-import { PodTrials } from '../../runtime/engine/lookups.ts';
+import { AdmissionDryRuns } from '../../runtime/engine/lookups.ts';
 import { test } from '../support/suite.ts';
 
 const TRIAL: AdmissionDryRun = {
@@ -16,7 +16,7 @@ const TRIAL: AdmissionDryRun = {
 
 /** A cluster whose API server answers as `answers` say, one after the other, and that counts what it was asked. */
 interface Scene {
-  readonly trials: PodTrials;
+  readonly trials: AdmissionDryRuns;
   readonly asked: { dryRun?: boolean }[];
   readonly waited: number[];
   now: number;
@@ -40,12 +40,12 @@ function cluster(...answers: readonly (readonly string[] | Error)[]): Scene {
     asked,
     waited,
     now: 0,
-    trials: new PodTrials({ hosted: one, management: one }, () => scene.now, wait),
+    trials: new AdmissionDryRuns({ hosted: one, management: one }, () => scene.now, wait),
   };
   return scene;
 }
 
-function answered(trials: PodTrials, trial: AdmissionDryRun): Promise<void> {
+function answered(trials: AdmissionDryRuns, trial: AdmissionDryRun): Promise<void> {
   return new Promise((resolve) => trials.request([trial], 'pull-secret-injection', resolve));
 }
 
