@@ -151,7 +151,7 @@ inBrowsers(test, (browser, title) => {
     await page.getByRole('tab', { name: 'Report' }).press('ArrowRight');
     await page.locator('.out', { hasText: 'secrets-exist' }).waitFor();
     for (const [tab, wanted] of [
-      ['All that fail', 'fail to pull'],
+      ['All that fail', 'fails to pull yet, 1 cause found'],
       ['Explain', 'CRI-O'],
       ['Mirrors', 'source'],
       ['Validate', 'checked'],
