@@ -6,13 +6,14 @@ import type { AdapterSettings } from './options.ts';
 /** Replaces `{id}`, `{name}`, `{region}` and `{project}` in a template, without escaping. A missing value is empty. */
 export function fillTemplate(
   template: string,
-  values: Pick<HyperfleetCluster, 'id' | 'name' | 'region'> & { readonly project?: string | undefined },
+  { id, name, projectId, region }: HyperfleetCluster,
+  project = projectId,
 ): string {
   const known: Readonly<Record<string, string>> = {
-    '{id}': values.id,
-    '{name}': values.name,
-    '{project}': values.project ?? '',
-    '{region}': values.region ?? '',
+    '{id}': id,
+    '{name}': name,
+    '{project}': project ?? '',
+    '{region}': region ?? '',
   };
   return template.replaceAll(/\{(?:id|name|project|region)\}/g, (found) => known[found] ?? found);
 }

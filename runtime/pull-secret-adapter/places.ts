@@ -91,7 +91,7 @@ export function managementNamespace(cluster: HyperfleetCluster, settings: Adapte
 
 /** Location of a regional secret; empty for a replicated one. */
 export function secretLocation(cluster: HyperfleetCluster, settings: AdapterSettings): string {
-  return fillTemplate(settings.location, { ...cluster, project: cluster.projectId });
+  return fillTemplate(settings.location, cluster);
 }
 
 /** Namespaces that are never used for a cluster's pull secret, whatever its name or ID. */
@@ -102,7 +102,7 @@ export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings
   const namespace = managementNamespace(cluster, settings);
   const secret = gcpSecretName(settings, cluster);
   const location = secretLocation(cluster, settings);
-  const replication = fillTemplate(settings.replication, { ...cluster, project: cluster.projectId });
+  const replication = fillTemplate(settings.replication, cluster);
   const missing = cluster.region === undefined ? '; spec.gcp.region is missing' : '';
   const faults: readonly (readonly [isThere: boolean, fault: string])[] = [
     [

@@ -3,6 +3,7 @@
 import { recordOf } from '../../runtime/core/record.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { readReceipt } from '../../runtime/pull-secret-adapter/adapter/observe.ts';
+import { clusterDocument } from '../../runtime/pull-secret-adapter/cluster.ts';
 import { readJobConfig } from '../../runtime/pull-secret-adapter/job/config.ts';
 import { JobError } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
 import { accountDomain, fillTemplate, readTraceparent } from '../../runtime/pull-secret-adapter/names.ts';
@@ -80,7 +81,7 @@ export const ADAPTER_PARSERS: readonly Parser[] = [
     corpus: ['hyperfleet-{id}-pull-secret', 'example.com:{project}', '{nothing}'],
     unit: '{id}',
     run: (text) => [
-      fillTemplate(text, { id: 'cls-1', name: 'a', project: 'p', region: 'r' }),
+      fillTemplate(text, clusterDocument.parse({ id: 'cls-1', name: 'a', generation: 1 })),
       accountDomain(text),
     ],
   },

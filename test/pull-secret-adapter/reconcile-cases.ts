@@ -298,6 +298,13 @@ export const RECONCILE_CASES: readonly ReconcileCase[] = [
     is: 'invalid, False InvalidConfiguration',
   },
   {
+    name: 'a project that makes a reserved namespace',
+    reason: 'every template takes the same fields',
+    of: cluster({}, { gcp: { projectId: 'openshift-config' } }),
+    settings: { managementNamespace: '{project}' },
+    is: 'invalid, False InvalidConfiguration',
+  },
+  {
     name: 'a project of another tenant',
     reason: 'not touched',
     of: cluster({ created_by: 'b@example.com' }),

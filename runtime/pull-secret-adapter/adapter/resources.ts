@@ -123,9 +123,7 @@ function environmentOf(
   { cluster, settings }: Subject,
   { purpose, places, revokeRequest = '', traceparent }: JobRequest,
 ): Readonly<Record<string, string>> {
-  const { projectId: project = '', region = '' } = cluster;
-  const filled = (template: string, named = project): string =>
-    fillTemplate(template, { ...cluster, project: named, region });
+  const project = cluster.projectId ?? '';
   return {
     LOG_FORMAT: 'json',
     GCP_API_TIMEOUT: '30s',
@@ -140,19 +138,19 @@ function environmentOf(
       ? {
           PLACES: places.join(' '),
           // Keep the placeholder: the Job uses the project of each location.
-          GCP_SERVICE_ACCOUNT: filled(settings.impersonate, '{project}'),
+          GCP_SERVICE_ACCOUNT: fillTemplate(settings.impersonate, cluster, '{project}'),
         }
       : {
           GCP_PROJECT_ID: project,
           SECRET_NAME: gcpSecretName(settings, cluster),
           SECRET_LOCATION: secretLocation(cluster, settings),
-          REPLICATION_POLICY: settings.location === '' ? filled(settings.replication) : '',
-          KMS_KEY_NAME: filled(settings.kmsKey),
+          REPLICATION_POLICY: settings.location === '' ? fillTemplate(settings.replication, cluster) : '',
+          KMS_KEY_NAME: fillTemplate(settings.kmsKey, cluster),
           KEEP_VERSIONS: String(settings.keepVersions),
           PREVIOUS_FOR_SECONDS: String(settings.previousForSeconds ?? ''),
           DESTROY_AFTER_SECONDS: String(settings.destroyAfterSeconds),
           TENANT_CHALLENGE: settings.challenge === 'none' ? '' : challengeOf(cluster, settings),
-          GCP_SERVICE_ACCOUNT: filled(settings.impersonate, accountDomain(project)),
+          GCP_SERVICE_ACCOUNT: fillTemplate(settings.impersonate, cluster, accountDomain(project)),
           MANAGEMENT_NAMESPACE: managementNamespace(cluster, settings),
           MANAGEMENT_SECRET_NAME: settings.pullSecretName,
           ADOPT: String(settings.adopt),
