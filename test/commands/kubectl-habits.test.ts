@@ -1,6 +1,6 @@
 /** Habits of kubectl users: the same flags, forms and names in every command that has a use for them. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import type { Flag } from '../../runtime/cli/flags.ts';
 import { helpText } from '../../runtime/cli/help.ts';
@@ -156,6 +156,16 @@ test('-f - reads standard input in every command that reads manifests', async ()
     const ran = await runInProcess([name, ...words, '-f', '-'], { stdin: Readable.from([text]) });
     assert.ok(ran.code < 2, `${name}: ${ran.stderr}`);
     assert.match(ran.stdout, stdout, name);
+    // As after a command that failed before the pipe.
+    const empty = await runInProcess([name, ...words, '-f', '-'], {
+      stdin: Readable.from(['---\n# nothing\n']),
+    });
+    assert.equal(empty.code, 1, name);
+    assert.match(
+      empty.stdout + empty.stderr,
+      /standard input: it is empty|no objects of a supported kind/,
+      name,
+    );
   }
 });
 
@@ -190,6 +200,8 @@ const UNFIXED = put('unfixed.yaml', {
 });
 const BROKEN = nowhere('broken.yaml');
 writeFileSync(BROKEN, 'kind: [');
+const VOID = nowhere('void');
+mkdirSync(VOID);
 const ended = (name: string, code: number, args: readonly string[], says: RegExp) => ({
   name,
   reason: 'a script goes by it',
@@ -235,6 +247,12 @@ table(
         ['doctor', '--all', '-A', '-f', EMPTY, '-o', form],
         form === 'yaml' ? /^No problems found: nothing to fix$/m : /^No pod fails to pull$/m,
       ),
+    ),
+    ended(
+      'report of an empty folder',
+      1,
+      ['report', '-f', VOID],
+      /^Cannot read ".*void": it has no manifests \(\*\.yaml, \*\.yml or \*\.json\)$/m,
     ),
     ended(
       'report -o name of nothing',

@@ -88,9 +88,9 @@ const ROWS: readonly MirrorsRow[] = [
     ],
   },
   {
-    name: 'nothing given says so',
+    name: 'no mirror set given says so',
     reason: 'nothing can be concluded from it',
-    objects: [],
+    objects: [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } }],
     args: ['quay.io/a/x:1'],
     code: 0,
     says: [/no mirror set is given/],

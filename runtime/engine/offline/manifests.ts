@@ -309,24 +309,32 @@ export interface Folder extends Manifests {
  * Reads every `*.yaml`, `*.yml` and `*.json` below `dir`, in name order. Hidden folders and links are skipped.
  *
  * @param stdin read for `-`
- * @throws PullwrightError if the path does not exist, is neither folder nor file, or cannot be read
+ * @throws PullwrightError if the path does not exist, is neither folder nor file, cannot be read, or holds no manifest at all:
+ *   a command that failed before the pipe must not look like a cluster without problems
  */
 export async function readFolder(
   dir: string,
   kinds?: ReadonlySet<string>,
   stdin?: NodeJS.ReadableStream,
 ): Promise<Folder> {
-  if (dir === '-' && stdin !== undefined)
-    return folderOf([{ file: 'standard input', text: await textOf(stdin) }], kinds);
-  const files = await manifestFiles(dir);
+  const piped = dir === '-' && stdin !== undefined;
+  const texts = piped ? [{ file: 'standard input', text: await textOf(stdin) }] : await folderTexts(dir);
+  if (texts.every(({ text }) => splitDocuments(text).length === 0))
+    throw new PullwrightError(
+      piped
+        ? 'Cannot read standard input: it is empty (see the error of the command before the pipe)'
+        : `Cannot read "${dir}": it has no manifests (*.yaml, *.yml or *.json)`,
+      { code: 'InputUnreadable', retryPolicy: 'terminal' },
+    );
+  return folderOf(texts, kinds);
+}
+
+async function folderTexts(dir: string): Promise<{ file: string; text: string }[]> {
   const texts: { file: string; text: string }[] = [];
   // Use slashes on Windows too, because file names are compared, sorted and printed for other tools.
-  for (const file of files)
-    texts.push({
-      file: relative(dir, file).replaceAll(sep, '/') || file,
-      text: await readText(file),
-    });
-  return folderOf(texts, kinds);
+  for (const file of await manifestFiles(dir))
+    texts.push({ file: relative(dir, file).replaceAll(sep, '/') || file, text: await readText(file) });
+  return texts;
 }
 
 /** Like {@link readFolder}, for texts in memory. */
