@@ -1,8 +1,8 @@
 // deadline: 600 s
 /** The playground in real browsers: it answers like the command line, sends no requests, shows no value, and lists bad files. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { installPackages } from '../../site/build.ts';
 import { serve } from '../../site/serve.ts';
@@ -73,12 +73,18 @@ const QUESTIONS: readonly (readonly string[])[] = [
   ['validate', 'examples/no-such-folder'],
 ];
 
+// The program reads what the page offers: rendered manifests may lie beside the examples.
+for (const { path, text } of examples().flatMap((one) => one.files)) {
+  mkdirSync(join(folder, dirname(path)), { recursive: true });
+  writeFileSync(join(folder, path), text);
+}
 const said = new Map<string, ReturnType<typeof runProcess>>();
 
 /** Output of the program, shared by all browsers. */
 function programSays(args: readonly string[]): ReturnType<typeof runProcess> {
   const key = args.join(' ');
-  const known = said.get(key) ?? runProcess([process.execPath, 'main.ts', ...args], { cwd: root });
+  const known =
+    said.get(key) ?? runProcess([process.execPath, join(root, 'main.ts'), ...args], { cwd: folder });
   said.set(key, known);
   return known;
 }

@@ -166,6 +166,9 @@ test('-f - reads standard input in every command that reads manifests', async ()
       /standard input: it is empty|no objects of a supported kind/,
       name,
     );
+    const broken = await runInProcess([name, ...words, '-f', '-'], { stdin: Readable.from(['\nkind: [\n']) });
+    assert.equal(broken.code, 1, name);
+    assert.match(broken.stdout + broken.stderr, /standard input:\d: /, name);
   }
 });
 

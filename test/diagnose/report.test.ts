@@ -39,6 +39,14 @@ test('says of every cluster what is wrong, the worst first', async () => {
   ]);
 });
 
+test('reports one cluster with --cluster', async () => {
+  const report = await reportOf('--from', 'examples/troubled', '--cluster', 'clusters/lab');
+  assert.deepEqual(
+    report.clusters.map(({ name, verdict }) => `${name} ${verdict}`),
+    ['clusters/lab broken'],
+  );
+});
+
 test('counts nodes: eligible, in sync, out of sync, not known', async () => {
   const report = await reportOf('--from', 'examples/troubled');
   const { list: _list, ...counts } = clusterOf(report, 'clusters/shop-eu').nodes;

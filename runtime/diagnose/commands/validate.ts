@@ -131,7 +131,7 @@ function judgedIn({ manifests, file }: Input): number {
 
 async function readInput(path: string, io: CommandIo): Promise<Input> {
   const text = path === '-' ? await textOf(io.stdin) : await readFile(path, 'utf8').catch(() => undefined);
-  if (text !== undefined) return inputOf(path, text);
+  if (text !== undefined) return inputOf(path === '-' ? 'standard input' : path, text);
   // A folder, or a path whose error `readFolder` reports. Folders of several clusters may repeat objects.
   const folder = await readFolder(path, VALIDATED_KINDS);
   const manifests = validated(folder).map((manifest) => ({ ...manifest, file: `${path}/${manifest.file}` }));
