@@ -100,6 +100,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
     io,
     namespace,
   );
+  writeProblems(io, [...problems, ...notes]);
   const reader = findWorld(store, puller, { complete: problems.length === 0, hosted });
   const names = positionals.length > 0 ? positionals : imagesFor(reader.spec, values.container);
   if (names.length === 0) throw new UsageError('Cannot explain: an image or --pod is required');
@@ -127,7 +128,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
       unread,
     ),
   );
-  writeProblems(io, [...problems, ...notes, ...reader.notes]);
+  writeProblems(io, reader.notes);
   const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
   const locate = (source: string): string | undefined => places.get(source);
   return answer(io, values.output, {
