@@ -30,6 +30,7 @@ import {
   nextNodeKinds,
   nodeDocuments,
   PLATFORM_SECRET,
+  SERVICE_ACCOUNT,
   WORKLOAD_KINDS,
 } from './pull.ts';
 import { type Cause, type Explanation, type ReportSystemName, type ReportVerdict, worstOf } from './types.ts';
@@ -220,6 +221,7 @@ const RBAC = 'rbac.authorization.k8s.io/v1';
 const AGENTS: readonly SourceKind[] = [
   GLOBAL_SECRET,
   PLATFORM_SECRET,
+  SERVICE_ACCOUNT,
   AGENT_PODS,
   DAEMON_SET,
   { ...PULL_STATUS, namespace: DAEMON_SET.namespace },
@@ -237,7 +239,7 @@ export function clusterKinds(namespace: string | undefined, more: readonly Sourc
     ...[
       ...WORKLOAD_KINDS,
       { apiVersion: 'v1', kind: 'Secret' },
-      { apiVersion: 'v1', kind: 'ServiceAccount' },
+      SERVICE_ACCOUNT,
       PULL_STATUS,
       { apiVersion: RBAC, kind: 'Role' },
       { apiVersion: RBAC, kind: 'RoleBinding' },

@@ -62,6 +62,7 @@ import {
   providedImages,
   SECRET,
   SECRET_MAKERS,
+  SERVICE_ACCOUNT,
   secretMakers,
   WORKLOAD_KINDS,
 } from './pull.ts';
@@ -94,7 +95,6 @@ function readsSecrets(rule: Readonly<Record<string, unknown>>): boolean {
 
 const ROLE = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' } as const;
 const ROLE_BINDING = { ...ROLE, kind: 'RoleBinding' } as const;
-const SERVICE_ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
 /**
  * Kinds to read for the pulls of `puller`, in three steps: ten requests for an image if no registry is blocked and the mirrors

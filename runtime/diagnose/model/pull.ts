@@ -196,7 +196,7 @@ export function listedNames(store: ObjectStore, puller: PodPuller, spec: PlainPo
   if (hasOwnList(spec) || (object !== undefined && isAdmitted(object)))
     return ownSecrets(spec).map((name) => ({ name, listedBy: podText(puller) }));
   const account = accountName(spec, serviceAccount);
-  const found = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name: account });
+  const found = store.get({ ...SERVICE_ACCOUNT, namespace, name: account });
   return ownSecrets(found).map((name) => ({ name, listedBy: `ServiceAccount/${namespace}/${account}` }));
 }
 
@@ -243,6 +243,7 @@ export const nodeSource: (secret: KubeObject) => AuthSource | undefined = oncePe
 // The docker config of the pulling node: which node it is, whether the pull secret is synced to it, and the content of its file.
 
 export const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
+export const SERVICE_ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount' } as const;
 
 /** The Secret with the content of the node's file. */
 export const GLOBAL_SECRET: ObjectRef = {
@@ -484,7 +485,7 @@ export function effectiveNames(store: ObjectStore, puller: PodPuller, spec: Plai
   if (found === undefined || isAdmitted(found)) return listed;
   const { namespace } = puller;
   const name = accountName(spec, puller.serviceAccount);
-  const account = store.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name });
+  const account = store.get({ ...SERVICE_ACCOUNT, namespace, name });
   const names = listed.map((one) => one.name);
   const injected = injectedNames(store, found, names, account);
   return [...listed, ...injected.map((one) => ({ name: one.name, listedBy: one.by }))];
@@ -518,8 +519,13 @@ function stateOf(
     const maker = secretMakers(store, namespace).find(
       ({ secret, object }) => secret === name && object['status'] === undefined,
     );
-    if (maker === undefined)
-      return complete ? { state: 'missing', ...inAnother(store, name) } : { state: 'unknown' };
+    if (maker === undefined) {
+      if (!complete) return { state: 'unknown' };
+      // As from `kubectl get pods`, which has none of these kinds; every cluster has ServiceAccounts.
+      const given = [SECRET, SERVICE_ACCOUNT, ...SECRET_MAKERS].some((kind) => store.list(kind).length > 0);
+      if (!given) return { state: 'pending' };
+      return { state: 'missing', ...inAnother(store, name) };
+    }
     const { object } = maker;
     return { state: 'pending', why: `${describeObject({ ...object, ...object.metadata })} creates it` };
   }

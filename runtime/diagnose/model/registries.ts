@@ -36,6 +36,7 @@ import {
   podSpecIn,
   providedImages,
   SECRET,
+  SERVICE_ACCOUNT,
   WORKLOAD_KINDS,
   type WorldOptions,
 } from './pull.ts';
@@ -352,7 +353,7 @@ export async function readWorldOfUse(flags: Flags, images: readonly string[], io
       ? [askedUser(store, flags, images)]
       : imageUsers(store).filter(({ puller }) => namespaces?.includes(puller.namespace) ?? true);
   const within = images.length > 0 ? [namespaces?.[0] ?? 'default'] : namespaces;
-  const using = [...(images.length > 0 ? [] : USING_KINDS), { apiVersion: 'v1', kind: 'ServiceAccount' }];
+  const using = [...(images.length > 0 ? [] : USING_KINDS), SERVICE_ACCOUNT];
   const kinds: readonly SourceKind[] = [
     ...(within?.flatMap((namespace) => using.map((kind) => ({ ...kind, namespace }))) ?? using),
     GLOBAL_SECRET,
