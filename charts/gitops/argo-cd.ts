@@ -1,4 +1,5 @@
 /** Argo CD: an Application per cluster, sync waves, and health checks for our kinds. */
+import { customObject } from '../../runtime/core/kubernetes/custom-kinds.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { configMap } from '../../runtime/core/kubernetes/objects.ts';
 import { gitopsMetadata, type SyncInput } from './flux.ts';
@@ -35,21 +36,16 @@ export function argoApplication(input: ArgoApplicationInput): KubeObject {
     path,
   }));
   const { name, server = 'https://kubernetes.default.svc' } = input.destination ?? {};
-  return {
-    apiVersion: 'argoproj.io/v1alpha1',
-    kind: 'Application',
-    metadata: gitopsMetadata(input, 'argocd'),
-    spec: {
-      project: input.project ?? 'default',
-      ...(rest.length === 0 ? { source: first } : { sources: [first, ...rest] }),
-      destination: name === undefined ? { server } : { name },
-      syncPolicy: {
-        automated: { prune: true, selfHeal: true },
-        syncOptions: ['ServerSideApply=true', 'PruneLast=true', 'RespectIgnoreDifferences=true'],
-        retry: { limit: 5, backoff: { duration: '10s', factor: 2, maxDuration: '5m' } },
-      },
+  return customObject('Application', gitopsMetadata(input, 'argocd'), {
+    project: input.project ?? 'default',
+    ...(rest.length === 0 ? { source: first } : { sources: [first, ...rest] }),
+    destination: name === undefined ? { server } : { name },
+    syncPolicy: {
+      automated: { prune: true, selfHeal: true },
+      syncOptions: ['ServerSideApply=true', 'PruneLast=true', 'RespectIgnoreDifferences=true'],
+      retry: { limit: 5, backoff: { duration: '10s', factor: 2, maxDuration: '5m' } },
     },
-  };
+  });
 }
 
 /**

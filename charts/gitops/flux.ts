@@ -1,4 +1,5 @@
 /** Flux: a GitRepository, and a Kustomization per folder. */
+import { customObject } from '../../runtime/core/kubernetes/custom-kinds.ts';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { labels, SYNCED_CLUSTER_LABEL } from '../../runtime/core/kubernetes/objects.ts';
 import { defined } from '../../runtime/core/record.ts';
@@ -41,25 +42,20 @@ export interface FluxKustomizationInput extends SyncInput {
  * ```
  */
 export function fluxKustomization(input: FluxKustomizationInput): KubeObject {
-  return {
-    apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
-    kind: 'Kustomization',
-    metadata: gitopsMetadata(input, 'flux-system'),
-    spec: {
-      interval: input.interval ?? '10m',
-      retryInterval: '2m',
-      timeout: '5m',
-      sourceRef: { kind: 'GitRepository', name: input.source },
-      path: input.path,
-      prune: true,
-      wait: true,
-      ...defined({
-        dependsOn: input.dependsOn?.map((name) => ({ name })),
-        kubeConfig: input.kubeConfigSecret && { secretRef: { name: input.kubeConfigSecret } },
-        decryption: input.sopsKeySecret && { provider: 'sops', secretRef: { name: input.sopsKeySecret } },
-      }),
-    },
-  };
+  return customObject('Kustomization', gitopsMetadata(input, 'flux-system'), {
+    interval: input.interval ?? '10m',
+    retryInterval: '2m',
+    timeout: '5m',
+    sourceRef: { kind: 'GitRepository', name: input.source },
+    path: input.path,
+    prune: true,
+    wait: true,
+    ...defined({
+      dependsOn: input.dependsOn?.map((name) => ({ name })),
+      kubeConfig: input.kubeConfigSecret && { secretRef: { name: input.kubeConfigSecret } },
+      decryption: input.sopsKeySecret && { provider: 'sops', secretRef: { name: input.sopsKeySecret } },
+    }),
+  });
 }
 
 export interface FluxSourceInput extends Omit<SyncInput, 'cluster'> {
@@ -88,16 +84,11 @@ export interface FluxSourceInput extends Omit<SyncInput, 'cluster'> {
  * ```
  */
 export function fluxSource(input: FluxSourceInput): KubeObject {
-  return {
-    apiVersion: 'source.toolkit.fluxcd.io/v1',
-    kind: 'GitRepository',
-    metadata: gitopsMetadata(input, 'flux-system'),
-    spec: {
-      interval: input.interval ?? '10m',
-      url: input.repository.replace(/^(git@[^:/]+):\/?/, 'ssh://$1/'),
-      ref: sourceReference(input.revision ?? 'main'),
-    },
-  };
+  return customObject('GitRepository', gitopsMetadata(input, 'flux-system'), {
+    interval: input.interval ?? '10m',
+    url: input.repository.replace(/^(git@[^:/]+):\/?/, 'ssh://$1/'),
+    ref: sourceReference(input.revision ?? 'main'),
+  });
 }
 
 function sourceReference(revision: string): Readonly<Record<string, string>> {

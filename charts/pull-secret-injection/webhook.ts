@@ -1,5 +1,6 @@
 /** The webhook for clusters without MutatingAdmissionPolicy: two replicas, minimal RBAC, certificates from a provider. */
 
+import { customObject } from '../../runtime/core/kubernetes/custom-kinds.ts';
 import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
 import {
   deployment,
@@ -139,17 +140,12 @@ function certificateObjects(certificates: CertificateSource, metadata: ObjectMet
   if (certificates.kind !== 'cert-manager') return [];
   const host = `${WEBHOOK}.${metadata.namespace}.svc`;
   return [
-    {
-      apiVersion: 'cert-manager.io/v1',
-      kind: 'Certificate',
-      metadata,
-      spec: {
-        secretName: TLS_SECRET,
-        dnsNames: [host, `${host}.cluster.local`],
-        issuerRef: { group: 'cert-manager.io', ...certificates.issuer },
-        privateKey: { algorithm: 'ECDSA', size: 256, rotationPolicy: 'Always' },
-      },
-    },
+    customObject('Certificate', metadata, {
+      secretName: TLS_SECRET,
+      dnsNames: [host, `${host}.cluster.local`],
+      issuerRef: { group: 'cert-manager.io', ...certificates.issuer },
+      privateKey: { algorithm: 'ECDSA', size: 256, rotationPolicy: 'Always' },
+    }),
   ];
 }
 

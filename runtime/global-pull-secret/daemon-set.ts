@@ -397,11 +397,7 @@ function grantAgents(metadata: ObjectMeta, rules: readonly PolicyRule[]): readon
 
 /** Rendered empty, so that the agents' writes to `spec` are not drift. */
 function lease(): KubeObject {
-  return {
-    apiVersion: 'coordination.k8s.io/v1',
-    kind: 'Lease',
-    metadata: { ...metadata(NAMES.namespace), name: NAMES.turns },
-  };
+  return kubernetesObject('Lease', { ...metadata(NAMES.namespace), name: NAMES.turns }, {});
 }
 
 function metadata(namespace: string): ObjectMeta {

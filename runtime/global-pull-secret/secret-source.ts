@@ -3,6 +3,7 @@
  * resolves to the Secret.
  */
 import { z } from 'zod';
+import { customObject } from '../core/kubernetes/custom-kinds.ts';
 import { dnsName, durationField } from '../core/kubernetes/fields.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { labels } from '../core/kubernetes/objects.ts';
@@ -39,23 +40,18 @@ function externalSecret(
     ...remoteRef
   }: NonNullable<SecretSource['externalSecret']>,
 ): KubeObject {
-  return {
-    apiVersion: 'external-secrets.io/v1',
-    kind: 'ExternalSecret',
-    metadata: metadata(target),
-    spec: {
-      refreshInterval,
-      secretStoreRef: { kind: storeKind, name: store },
-      // Retain: a failed or accidentally emptied store must not remove the credentials of running nodes.
-      target: {
-        name: target.name,
-        creationPolicy: 'Owner',
-        deletionPolicy: 'Retain',
-        template: { type: SECRET_TYPE },
-      },
-      data: [{ secretKey: DATA_KEY, remoteRef }],
+  return customObject('ExternalSecret', metadata(target), {
+    refreshInterval,
+    secretStoreRef: { kind: storeKind, name: store },
+    // Retain: a failed or accidentally emptied store must not remove the credentials of running nodes.
+    target: {
+      name: target.name,
+      creationPolicy: 'Owner',
+      deletionPolicy: 'Retain',
+      template: { type: SECRET_TYPE },
     },
-  };
+    data: [{ secretKey: DATA_KEY, remoteRef }],
+  });
 }
 
 function sealedSecret(
@@ -65,15 +61,14 @@ function sealedSecret(
   const scope = source.scope ?? 'strict';
   const annotations =
     scope === 'strict' ? {} : { annotations: { [`sealedsecrets.bitnami.com/${scope}`]: 'true' } };
-  return {
-    apiVersion: 'bitnami.com/v1alpha1',
-    kind: 'SealedSecret',
-    metadata: { ...metadata(target), ...annotations },
-    spec: {
+  return customObject(
+    'SealedSecret',
+    { ...metadata(target), ...annotations },
+    {
       encryptedData: { [DATA_KEY]: source.encrypted },
       template: { type: SECRET_TYPE, metadata: { ...target, ...annotations } },
     },
-  };
+  );
 }
 
 function metadata(target: SecretReference): SecretReference & { labels: Readonly<Record<string, string>> } {

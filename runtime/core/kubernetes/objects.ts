@@ -96,6 +96,7 @@ const API_VERSION = {
   DaemonSet: 'apps/v1',
   Deployment: 'apps/v1',
   Job: 'batch/v1',
+  Lease: 'coordination.k8s.io/v1',
   MutatingAdmissionPolicy: ADMISSION,
   MutatingAdmissionPolicyBinding: ADMISSION,
   MutatingWebhookConfiguration: ADMISSION,

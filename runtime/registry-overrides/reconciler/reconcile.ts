@@ -8,6 +8,7 @@
 
 import type { OwnershipMode } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { configMap } from '../../core/kubernetes/objects.ts';
 import { type EntryStatus, PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
 import {
   type Apply,
@@ -184,12 +185,8 @@ function documentApply(
     } as const;
     return { apply: [], keep: [ref], errors: [error] };
   }
-  const object: KubeObject = {
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name: CONFIG_MAP, namespace, annotations: { [DOCUMENT_HASH_ANNOTATION]: sets.hash } },
-    data: { [DOCUMENT_KEY]: sets.document },
-  };
+  const metadata = { name: CONFIG_MAP, namespace, annotations: { [DOCUMENT_HASH_ANNOTATION]: sets.hash } };
+  const object = configMap(metadata, { [DOCUMENT_KEY]: sets.document });
   return { apply: [{ role: 'management', object }], keep: [], errors: [] };
 }
 
