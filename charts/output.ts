@@ -12,7 +12,7 @@
  * Output is deterministic: the same object gives the same bytes on every machine.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import {
   closeSync,
   existsSync,
@@ -147,14 +147,12 @@ function overlayOf(object: KubeObject): string {
 function fileName(name: string): string {
   const safe = name.toWellFormed().replace(/[^a-z0-9._-]/gu, escaped);
   if (safe.length <= MAX_FILE_NAME) return safe;
-  return `${safe.slice(0, MAX_FILE_NAME - 9)}~${createHash('sha256').update(name).digest('hex').slice(0, 8)}`;
+  return `${safe.slice(0, MAX_FILE_NAME - 9)}~${hash('sha256', name).slice(0, 8)}`;
 }
 
 /** The bytes of a character as `%3A`. */
 function escaped(character: string): string {
-  return [...Buffer.from(character)]
-    .map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`)
-    .join('');
+  return Buffer.from(character).toString('hex').toUpperCase().replaceAll(/../g, '%$&');
 }
 
 /** File systems allow 255 bytes; reserves space for `.yaml`. */

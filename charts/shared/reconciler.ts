@@ -5,7 +5,7 @@
  * Two replicas with leader election; in a management cluster also per shard. Non-root, read-only root, no credentials in env.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { accountBounds } from '../../runtime/core/kubernetes/account-bounds.ts';
 import { dnsName, type Frozen, networkField, optional } from '../../runtime/core/kubernetes/fields.ts';
@@ -170,9 +170,7 @@ function shardObjects(
       selector,
       replicas: settings.replicas ?? 2,
       // The pods read the configuration at startup, so a change must replace them.
-      podAnnotations: {
-        'pullwright.dev/config': createHash('sha256').update(config).digest('hex').slice(0, 16),
-      },
+      podAnnotations: { 'pullwright.dev/config': hash('sha256', config).slice(0, 16) },
       pod: pod(cluster, settings, shard),
     }),
     podDisruptionBudget(own, selector),
