@@ -9,6 +9,8 @@ import { choice, file, folder, type Given, outputFlag, toggle } from '../runtime
 import { writeProblems } from '../runtime/cli/terminal.ts';
 import { errnoOf, PullwrightError, UsageError } from '../runtime/core/errors.ts';
 import { counted, shellWord } from '../runtime/core/text.ts';
+import { dataText } from '../runtime/kube/yaml.ts';
+import { describeProblem } from './fleet-problems.ts';
 import type * as ChartsModule from './mod.ts';
 import type { Fleet, ManifestTree, RenderedCluster, TreeDifference } from './mod.ts';
 
@@ -29,14 +31,11 @@ interface SynthResult {
 type Values = Given<typeof TABLE.flags>['flags'];
 
 /** Prints the result. Returns exit code 1 when `--check` found differences. */
-async function report(result: SynthResult, { output, check }: Values, io: CommandIo): Promise<ExitCode> {
+function report(result: SynthResult, { output, check }: Values, io: CommandIo): ExitCode {
   const { unchanged: _, ...different } = result.difference;
   printMissing(result, io);
-  if (output === 'json' || output === 'yaml') {
-    // Loaded when used: "synth --help" reads and writes no YAML.
-    const { dataText } = await import('../runtime/kube/yaml.ts');
-    io.stdout.write(dataText(output, dataOf(result)));
-  } else if (output === 'sarif') io.stdout.write(sarifText(findingsOf(result)));
+  if (output === 'json' || output === 'yaml') io.stdout.write(dataText(output, dataOf(result)));
+  else if (output === 'sarif') io.stdout.write(sarifText(findingsOf(result)));
   else if (output === 'junit') io.stdout.write(junitOf(result));
   else io.stdout.write(`${(check ? differenceLines(result) : writtenLines(result)).join('\n')}\n`);
   return check && Object.values(different).flat().length > 0 ? 1 : 0;
@@ -194,7 +193,8 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   const to = values.to ?? io.env['CDK8S_OUTDIR'] ?? 'dist/manifests';
   assertUsage(values, to);
   const { fleet, name } = await loadFleet(charts, values.fleet, io.cwd);
-  await tellWarnings(fleet, name, io);
+  const warnings = fleet.warnings.map((problem) => `warning: ${describeProblem(name, problem)}`);
+  writeProblems(io, warnings);
   const { tree, clusters } = rendered(charts, fleet, values.format);
   if (to === '-') return print(tree, io);
   warnOfSops(fleet, clusters, io);
@@ -225,15 +225,6 @@ function assertUsage(values: Values, to: string): void {
     throw new UsageError(
       `Cannot write a ${values.format === 'helm' ? 'chart' : 'bundle'}: expected --to with a separate folder`,
     );
-}
-
-async function tellWarnings({ warnings }: Fleet, name: string, io: CommandIo): Promise<void> {
-  if (warnings.length === 0) return;
-  const { describeProblem } = await import('./fleet-problems.ts');
-  writeProblems(
-    io,
-    warnings.map((problem) => `warning: ${describeProblem(name, problem)}`),
-  );
 }
 
 function print(tree: ManifestTree, io: CommandIo): ExitCode {
