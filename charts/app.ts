@@ -73,7 +73,7 @@ export function renderCluster(fleet: Fleet, cluster: FleetCluster): RenderedClus
  */
 export function clusterChart(fleet: Fleet, cluster: FleetCluster): Chart {
   const chart = new Chart(new App(), cluster.context.name, { disableResourceNameHashes: true });
-  for (const { name, objects } of [...systemGroups(fleet, cluster), ...commonGroups(fleet, cluster)])
+  for (const [name, objects] of [...systemGroups(fleet, cluster), ...commonGroups(fleet, cluster)])
     new ObjectGroup(
       chart,
       name,
@@ -83,20 +83,16 @@ export function clusterChart(fleet: Fleet, cluster: FleetCluster): Chart {
   return chart;
 }
 
-/** Objects grouped by the system that renders them. */
-interface Group {
-  readonly name: string;
-  readonly objects: readonly KubeObject[];
-}
+/** Objects by the system that renders them. */
+type Group = readonly [name: string, objects: readonly KubeObject[]];
 
 /** Objects of each system, rendered independently. */
 function systemGroups({ runbooks = RUNBOOKS }: Fleet, { context, sections }: FleetCluster): readonly Group[] {
-  return sections.map(({ system, config }) => ({
-    name: system.name,
-    objects: system
-      .objects(config, context)
-      .map((object) => withRunbooks(object, runbooks, () => runbookFile(system.name))),
-  }));
+  return sections.map(({ system, config }) => {
+    const { name } = system;
+    const objects = system.objects(config, context);
+    return [name, objects.map((object) => withRunbooks(object, runbooks, () => runbookFile(name)))];
+  });
 }
 
 /** Objects shared by all systems: `reconciler`, `monitoring` and `crds`. */
@@ -111,12 +107,10 @@ function commonGroups(fleet: Fleet, cluster: FleetCluster): readonly Group[] {
     cluster.input.monitoring === true && parts.length > 0 ? [alertsOf(fleet, cluster, parts)] : [];
   const isRendered =
     context.kind !== 'hosted' || context.delivery === 'gitops' || context.account !== undefined;
-  const crds =
-    cluster.sections.length + parts.length > 0 && isRendered
-      ? [{ name: 'crds', objects: [pullStatusCrd()] }]
-      : [];
+  const hasCrds = cluster.sections.length + parts.length > 0 && isRendered;
+  const crds: readonly Group[] = hasCrds ? [['crds', [pullStatusCrd()]]] : [];
   const boards = cluster.input.dashboards === true ? [dashboardsOf(cluster, parts)] : [];
-  return [{ name: 'reconciler', objects: reconciler }, ...monitoring, ...boards, ...crds];
+  return [['reconciler', reconciler], ...monitoring, ...boards, ...crds];
 }
 
 /** Dashboards of the systems in this cluster, and of the reconciler if it runs here. */
@@ -126,7 +120,7 @@ function dashboardsOf({ context, sections }: FleetCluster, parts: readonly Recon
     ...sections.map(({ system }) => system.name),
     ...parts.map(({ name }) => name),
   ];
-  return { name: 'dashboards', objects: dashboardObjects(context.namespace, [...new Set(names)]) };
+  return ['dashboards', dashboardObjects(context.namespace, [...new Set(names)])];
 }
 
 function alertsOf(
@@ -138,7 +132,7 @@ function alertsOf(
   const fileOf = (alert: string): string =>
     runbookFile(parts.find((part) => part.alerts?.some(({ name }) => name === alert))?.name ?? 'reconciler');
   const objects = reconcilerMonitoring(context, alerts);
-  return { name: 'monitoring', objects: objects.map((object) => withRunbooks(object, runbooks, fileOf)) };
+  return ['monitoring', objects.map((object) => withRunbooks(object, runbooks, fileOf))];
 }
 
 function hostedParts({ context, sections }: FleetCluster) {
