@@ -6,6 +6,7 @@
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import {
   type EnvVar,
+  HARDENED_POD,
   imagePullSecretsOf,
   kubernetesObject,
   type PodSpec,
@@ -177,7 +178,7 @@ function podSpec(input: PullSecretJobInput): PodSpec {
     automountServiceAccountToken: input.needsApiServer,
     enableServiceLinks: false,
     ...imagePullSecretsOf(input.imagePullSecrets),
-    securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+    securityContext: HARDENED_POD,
     containers: [
       {
         name: JOB_CONTAINER,

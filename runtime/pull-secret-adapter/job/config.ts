@@ -4,7 +4,15 @@ import { parseGoDuration } from '../../core/go/duration.ts';
 import { defined } from '../../core/record.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
 import { gcpLabels } from '../names.ts';
-import { CLUSTER_ID, GCP_SECRET_NAME, LOCATION, type Place, placeText, readPlace } from '../places.ts';
+import {
+  CLUSTER_ID,
+  GCP_SECRET_NAME,
+  type GooglePlace,
+  LOCATION,
+  type Place,
+  placeText,
+  readPlace,
+} from '../places.ts';
 import { JobError } from './gcp-error.ts';
 import type { Encryption, Replication } from './secret-manager.ts';
 
@@ -64,9 +72,9 @@ function policyOf(env: JobEnvironment) {
 
 export type RetirementPolicy = Readonly<ReturnType<typeof policyOf>>;
 
-/** Accepts only https, or http to localhost, because credentials are sent there. */
-function endpoint(env: JobEnvironment, name: string, otherwise: string): string {
-  const url = URL.parse(valueOf(env, name, otherwise));
+/** The endpoint of one of Google's APIs. Accepts only https, or http to localhost, because credentials are sent there. */
+function endpoint(env: JobEnvironment, name: string, api: string): string {
+  const url = URL.parse(valueOf(env, name, `https://${api}.googleapis.com`));
   const local = url !== null && ['127.0.0.1', '[::1]', 'localhost'].includes(url.hostname);
   if (url === null || (url.protocol !== 'https:' && !(local && url.protocol === 'http:'))) {
     throw wrong(`${name} is not an https URL`);
@@ -140,13 +148,14 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
   const isDeletion = mode === 'delete';
   const given = valueOf(env, 'PULL_SECRET_DATA', '');
   const places = placesOf(env, mode);
-  const google = places.find((place) => place.kind === 'google');
+  const named = places.find((place) => place.kind === 'google');
   // A deletion may set only PLACES.
   const gcpProjectId =
-    env['GCP_PROJECT_ID'] ?? google?.project ?? (isDeletion && places.length > 0 ? 'none' : '');
+    env['GCP_PROJECT_ID'] ?? named?.project ?? (isDeletion && places.length > 0 ? 'none' : '');
   const clusterId = env['CLUSTER_ID'] ?? '';
   const clusterName = valueOf(env, 'CLUSTER_NAME', '');
-  const secretName = google?.secret ?? secretNameOf(env);
+  const secretName = named?.secret ?? secretNameOf(env);
+  const google: GooglePlace = named ?? { kind: 'google', project: gcpProjectId, secret: secretName };
   const checks: readonly (readonly [holds: boolean, fault: string])[] = [
     [gcpProjectId !== '', 'missing required environment variable: GCP_PROJECT_ID'],
     [clusterId !== '', 'missing required environment variable: CLUSTER_ID'],
@@ -173,6 +182,8 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
     pullSecret: file ?? redact(given),
     /** Locations to store to, one of them in Secret Manager; or locations to delete. */
     places,
+    google,
+    kubernetes: places.find((place) => place.kind === 'kubernetes'),
     generation: numberOf(env, 'CLUSTER_GENERATION', 0),
     /** Expected value of the project's tenant label; empty: not checked. */
     challenge: valueOf(env, 'TENANT_CHALLENGE', ''),
@@ -191,20 +202,12 @@ export function readJobConfig(env: JobEnvironment, file: Redacted<string> | unde
     adopt: env['ADOPT'] === 'true',
     /** Service account to impersonate; empty: none. */
     impersonate: valueOf(env, 'GCP_SERVICE_ACCOUNT', ''),
-    secretManagerEndpoint: endpoint(env, 'SECRET_MANAGER_ENDPOINT', 'https://secretmanager.googleapis.com'),
+    secretManagerEndpoint: endpoint(env, 'SECRET_MANAGER_ENDPOINT', 'secretmanager'),
     /** Endpoint of regional secrets, with the placeholder `{location}`. */
     regionalEndpoint: regionalEndpoint(env),
-    iamCredentialsEndpoint: endpoint(
-      env,
-      'IAM_CREDENTIALS_ENDPOINT',
-      'https://iamcredentials.googleapis.com',
-    ),
+    iamCredentialsEndpoint: endpoint(env, 'IAM_CREDENTIALS_ENDPOINT', 'iamcredentials'),
     /** Cloud Resource Manager, for the tenant label and the permission test of a dry run. */
-    resourceManagerEndpoint: endpoint(
-      env,
-      'RESOURCE_MANAGER_ENDPOINT',
-      'https://cloudresourcemanager.googleapis.com',
-    ),
+    resourceManagerEndpoint: endpoint(env, 'RESOURCE_MANAGER_ENDPOINT', 'cloudresourcemanager'),
     /** Timeout of one request. */
     timeoutMs: durationMsOf(env, 'GCP_API_TIMEOUT', '30s'),
     /** Timeout of the run. Four runs fit into the Job's deadline, at which the Job controller deletes the pod and its result. */

@@ -16,7 +16,14 @@ import { judgePullSecret } from '../pull-secret.ts';
 import type { JobConfig } from './config.ts';
 import { explainGcpError, GcpError, JobError, permissionOf, retryableStatus } from './gcp-error.ts';
 import type { Replication, SecretManager } from './secret-manager.ts';
-import { assertOurs, readNewest, type StoreResult, storeSecret, versionNumber } from './store-secret.ts';
+import {
+  assertOurs,
+  readNewest,
+  type StoreInput,
+  type StoreResult,
+  storeSecret,
+  versionNumber,
+} from './store-secret.ts';
 
 /** Checks the tenant label of the project before any request to its Secret Manager. @throws JobError TenancyUnproven; GcpError */
 async function assertTenant(
@@ -33,13 +40,9 @@ async function assertTenant(
   );
 }
 
-export interface JobShell {
+export interface JobShell extends Pick<StoreInput, 'runner' | 'now' | 'pause'> {
   readonly managerOf: (place: GooglePlace) => SecretManager;
   readonly managementOf: (place: KubernetesPlace) => ManagementSecretInput;
-  readonly runner: string;
-  readonly now: () => number;
-  /** Rejects when the run is interrupted. */
-  readonly pause: (ms: number) => Promise<void>;
   readonly log: JobLog;
 }
 
@@ -155,13 +158,9 @@ async function removeStored(place: GooglePlace, { labels }: JobConfig, shell: Jo
   return 'removed';
 }
 
-/** Runs the Job. Never throws. */
-export async function runJob(config: JobConfig, shell: JobShell): Promise<JobEnd> {
-  try {
-    return config.mode === 'delete' ? await removePlaces(config, shell) : await storeAll(config, shell);
-  } catch (error) {
-    return failedEnd(config, shell.log, error);
-  }
+/** Runs the Job. @throws JobError, GcpError */
+export function runJob(config: JobConfig, shell: JobShell): Promise<JobEnd> {
+  return config.mode === 'delete' ? removePlaces(config, shell) : storeAll(config, shell);
 }
 
 /** The result of a failed run, also one that failed during setup. */
@@ -171,11 +170,8 @@ export function failedEnd(
   error: unknown,
 ): JobEnd {
   const known = explained(config.gcpProjectId, error);
-  log(
-    'error',
-    known.reason === 'InvalidPullSecret' ? 'validate-pull-secret' : 'create-update-secret',
-    known.message,
-  );
+  const operation = known.reason === 'InvalidPullSecret' ? 'validate-pull-secret' : 'create-update-secret';
+  log('error', operation, known.message);
   return failed(config, known);
 }
 
@@ -190,18 +186,9 @@ export function assertPullSecret(secret: Redacted<string>): void {
   }
 }
 
-/** The location in Secret Manager, and the Secret for HyperShift, if any. */
-function targetsOf({ places, gcpProjectId: project, secretName: secret }: JobConfig) {
-  const named: GooglePlace = { kind: 'google', project, secret };
-  return {
-    google: places.find((place) => place.kind === 'google') ?? named,
-    kubernetes: places.find((place) => place.kind === 'kubernetes'),
-  };
-}
-
 async function storeAll(config: JobConfig, shell: JobShell): Promise<JobEnd> {
   const { log } = shell;
-  const { google, kubernetes } = targetsOf(config);
+  const { google, kubernetes } = config;
   assertPullSecret(config.pullSecret);
   log('info', 'start', 'Starting pull secret storage operation');
   const manager = shell.managerOf(google);
@@ -275,7 +262,7 @@ const TO_DELETE = ['secretmanager.secrets.get', 'secretmanager.secrets.delete'];
 /** Simulates a run. @throws JobError, GcpError with which a real run would fail */
 export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<JobEnd> {
   const { log } = shell;
-  const { google, kubernetes } = targetsOf(config);
+  const { google, kubernetes } = config;
   const manager = shell.managerOf(google);
   const stores = config.mode === 'store';
   if (stores) assertPullSecret(config.pullSecret);

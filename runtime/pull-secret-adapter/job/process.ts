@@ -52,14 +52,13 @@ export async function runJobProcess(options: JobProcess): Promise<number> {
 async function runOpened(config: JobConfig, options: JobProcess, log: JobLog): Promise<JobEnd> {
   const limit = runLimit(config, options.signal);
   const { signal } = limit;
-  const { places, clusterId, clusterName, adopt } = config;
+  const { places, kubernetes, clusterId, clusterName, adopt } = config;
   const http = openHttpClient(options.env, [
     config.secretManagerEndpoint,
     ...places.map((place) => endpointOf(config, place.kind === 'google' ? place.location : undefined)),
     config.resourceManagerEndpoint,
     config.iamCredentialsEndpoint,
   ]);
-  const kubernetes = places.find((place) => place.kind === 'kubernetes');
   const client = kubernetes === undefined ? undefined : await openCluster(kubernetes, options);
   const shell: JobShell = {
     managerOf: (place) => openManager(config, place, { signal, http }),

@@ -496,7 +496,7 @@ function delayOf({ policy }: Pick<StoreInput, 'policy'>): Pick<GcpSecret, 'versi
   return policy.destroyAfterSeconds === 0 ? {} : { versionDestroyTtl: `${policy.destroyAfterSeconds}s` };
 }
 
-interface StoreInput
+export interface StoreInput
   extends Pick<
     JobConfig,
     'secretName' | 'pullSecret' | 'labels' | 'replication' | 'generation' | 'policy' | 'revoke' | 'adopt'
@@ -510,6 +510,7 @@ interface StoreInput
   /** Unique among runners. */
   readonly runner: string;
   readonly now: () => number;
+  /** Rejects when the run is interrupted. */
   readonly pause: (ms: number) => Promise<void>;
   readonly log: (operation: string, message: string, version?: string) => void;
   /** Called for a step that was skipped because of a missing permission. */
