@@ -303,17 +303,20 @@ export function failureVerdicts(
   };
 }
 
-/** Report metadata of the Job; the reported metadata if the Job no longer exists. */
-export function jobMetadata(situation: DesiredState, job: JobView | undefined): ReportMetadata {
-  if (job === undefined) return (ownStatus(situation)?.metadata ?? {}) as ReportMetadata;
-  const { name, attempt } = job;
-  return { job_name: name, job_namespace: situation.settings.namespace, attempt, ...times(job) };
-}
+/** What a report has of a Job. */
+export type ReportedJob = Pick<JobView, 'name' | 'attempt'> &
+  Partial<Pick<JobView, 'startedAt' | 'finishedAt'>>;
 
-export function times(job: JobView | undefined): Readonly<Record<string, string>> {
-  const started = job?.startedAt;
-  const completed = job?.finishedAt;
-  const seconds = (Date.parse(completed ?? '') - Date.parse(started ?? '')) / 1000;
+/** Report metadata of the Job; the reported metadata if the Job no longer exists. */
+export function jobMetadata(situation: DesiredState, job: ReportedJob | undefined): ReportMetadata {
+  if (job === undefined) return (ownStatus(situation)?.metadata ?? {}) as ReportMetadata;
+  const { name, attempt, startedAt, finishedAt } = job;
+  const seconds = (Date.parse(finishedAt ?? '') - Date.parse(startedAt ?? '')) / 1000;
   const duration = Number.isFinite(seconds) ? `${seconds}s` : undefined;
-  return defined({ started_time: started, completed_time: completed, duration });
+  return {
+    job_name: name,
+    job_namespace: situation.settings.namespace,
+    attempt,
+    ...defined({ started_time: startedAt, completed_time: finishedAt, duration }),
+  };
 }

@@ -120,9 +120,7 @@ export class ClusterQueue {
   }
 
   async #work(): Promise<void> {
-    for (;;) {
-      const id = await this.#queue.next();
-      if (id === undefined) return;
+    for (let id = await this.#queue.next(); id !== undefined; id = await this.#queue.next()) {
       await this.#run(id);
       this.#queue.done(id);
     }
@@ -186,6 +184,12 @@ interface AdapterProcess extends Readonly<Omit<Program, 'broker'>> {
   readonly instance: string;
 }
 
+/** The process with its state. */
+interface Running extends AdapterProcess {
+  readonly clusters: ClusterQueue;
+  readonly secrets: SecretMetrics;
+}
+
 const NAME = 'pull-secret-adapter';
 
 /** Runs until the signal. @returns the exit code */
@@ -194,7 +198,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
   const secrets = new SecretMetrics();
   const onRepair = labelReporter(process);
   const clusters: ClusterQueue = new ClusterQueue({
-    reconcile: (id, why) => measured(process, { secrets, onRepair }, id, why),
+    reconcile: (id, why) => measured({ ...process, secrets, onRepair }, id, why),
     concurrency: process.settings.concurrency,
     observer: metrics.queue(NAME, () => clusters.depth),
     onError: (id, error, failures, traceparent) =>
@@ -220,7 +224,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
     },
   });
   logger.info('started', { adapter: process.settings.adapterName });
-  const lost = await leadWhenElected(process, clusters, secrets);
+  const lost = await leadWhenElected({ ...process, clusters, secrets });
   logger.info('stopping', { reason: lost ? 'leader election lost' : 'signal' });
   // In parallel: messages in progress wait for their passes, and new messages must not start any.
   await Promise.all([consumer.close(), clusters.close()]);
@@ -229,21 +233,16 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
 }
 
 async function measured(
-  process: AdapterProcess,
-  { secrets, onRepair }: Required<Pick<PassContext, 'onRepair'>> & { readonly secrets: SecretMetrics },
+  process: Omit<Running, 'clusters'> & Pick<PassContext, 'onRepair'>,
   id: string,
   { by, traceparent }: PassReason,
 ): Promise<PassResult> {
-  const { logger, metrics } = process;
-  const trace = traceparent === undefined ? {} : { traceparent };
+  const { logger, metrics, secrets } = process;
   const began = performance.now();
   const took = (): number => (performance.now() - began) / 1000;
   try {
-    const result = await reconcileCluster(
-      id,
-      { ...process, ...trace, now: () => new Date(), onRepair },
-      by === 'event',
-    );
+    const context = { ...process, traceparent, now: () => new Date() };
+    const result = await reconcileCluster(id, context, by === 'event');
     secrets.reconciled(id, result);
     const plain = result.requeueAfterMs === undefined ? 'success' : 'requeue_after';
     metrics.reconciled(NAME, result.fault === undefined ? plain : 'error', took());
@@ -252,7 +251,7 @@ async function measured(
       phase: result.phase,
       reason: result.reason,
       by,
-      ...trace,
+      traceparent,
     });
     return result;
   } catch (error) {
@@ -309,12 +308,8 @@ function eventCounter(metrics: Metrics): (outcome: EventOutcome) => void {
 }
 
 /** Leads once elected, until the signal. Returns true if the Lease was lost. */
-async function leadWhenElected(
-  process: AdapterProcess,
-  clusters: ClusterQueue,
-  secrets: SecretMetrics,
-): Promise<boolean> {
-  const { signal, settings, logger } = process;
+async function leadWhenElected(process: Running): Promise<boolean> {
+  const { signal, settings, logger, secrets } = process;
   const election = new LeaderElection({
     client: process.kube,
     namespace: settings.namespace,
@@ -329,8 +324,8 @@ async function leadWhenElected(
   const stop = new AbortController();
   // Only the leader reconciles every cluster, so only it exports their metrics.
   secrets.isLeading = true;
-  const informers = [watchJobs(process, clusters), watchRecords(process, clusters)];
-  const sweeping = sweep(process, clusters, secrets, AbortSignal.any([signal, stop.signal]));
+  const informers = [watchJobs(process), watchRecords(process)];
+  const sweeping = sweep(process, AbortSignal.any([signal, stop.signal]));
   await election.keep(signal);
   stop.abort();
   secrets.isLeading = false;
@@ -341,19 +336,19 @@ async function leadWhenElected(
 }
 
 /** Queues the cluster of a changed Job. A relist queues all, so that no change between watches is missed. */
-function watchJobs(process: AdapterProcess, clusters: ClusterQueue): Informer {
+function watchJobs(process: Running): Informer {
   return watch(process, { apiVersion: 'batch/v1', kind: 'Job' }, `${ADAPTER_LABEL}=${ADAPTER}`, (job) => {
     const { clusterId } = jobIdentity(job);
-    if (clusterId !== '') clusters.hint(clusterId, 'job');
+    if (clusterId !== '') process.clusters.hint(clusterId, 'job');
   });
 }
 
 /** Queues the cluster of a changed record, which may have a new request for a check or a revocation. */
-function watchRecords(process: AdapterProcess, clusters: ClusterQueue): Informer {
+function watchRecords(process: Running): Informer {
   const selector = `${ADAPTER_LABEL}=${ADAPTER},hyperfleet.io/resource-type=record`;
   return watch(process, { apiVersion: 'v1', kind: 'ConfigMap' }, selector, (record) => {
     const id = record.metadata.labels?.[CLUSTER_LABEL] ?? '';
-    if (CLUSTER_ID.test(id)) clusters.hint(id, 'record');
+    if (CLUSTER_ID.test(id)) process.clusters.hint(id, 'record');
   });
 }
 
@@ -382,17 +377,12 @@ function watch(
 }
 
 /** Periodically lists all clusters and queues those that need a pass. */
-async function sweep(
-  process: AdapterProcess,
-  clusters: ClusterQueue,
-  secrets: SecretMetrics,
-  signal: AbortSignal,
-): Promise<void> {
+async function sweep(process: Running, signal: AbortSignal): Promise<void> {
   // Every cluster gets one pass under this leader, which schedules the next one.
   const known = new Set<string>();
   while (!signal.aborted) {
     try {
-      await goOver(process, clusters, secrets, known);
+      await goOver(process, known);
     } catch (error) {
       process.logger.warn('The clusters could not be listed', { error: describeError(error) });
     }
@@ -400,12 +390,7 @@ async function sweep(
   }
 }
 
-async function goOver(
-  { api, settings }: Pick<AdapterProcess, 'api' | 'settings'>,
-  clusters: ClusterQueue,
-  secrets: SecretMetrics,
-  known: Set<string>,
-): Promise<void> {
+async function goOver({ api, settings, clusters, secrets }: Running, known: Set<string>): Promise<void> {
   const before = secrets.clusters;
   const seen = new Map<string, string | undefined>();
   for await (const page of api.clusters(''))

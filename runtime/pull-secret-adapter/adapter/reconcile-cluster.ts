@@ -81,7 +81,7 @@ export interface PassContext {
   readonly settings: AdapterSettings;
   readonly now: () => Date;
   /** W3C Trace Context of the event, passed to the Job. */
-  readonly traceparent?: string;
+  readonly traceparent?: string | undefined;
   /** Called after labels of a Job were restored. */
   readonly onRepair?: (
     job: { readonly name: string; readonly uid: string },
@@ -153,7 +153,13 @@ async function pass(id: string, context: PassContext, asked: boolean): Promise<P
     result = await work(cluster, told.value, seen.value, { ...context, now: () => lookedAt });
   } catch (error) {
     if (error instanceof Overtaken) throw error;
-    return fault(error, faultReport(cluster, own, settings, error), report);
+    const body = faultReport(cluster, own, settings, error);
+    const answer = await report(body).catch(() => {
+      // The first error is the relevant one.
+      throw error;
+    });
+    const { reason = '' } = body.conditions.find(({ type }) => type === 'Health') ?? {};
+    return { phase: 'fault', reported: answer === 'stored', reason, data: body.data, fault: error };
   }
   const answer = await report(result.report);
   if (answer === 'stored' || answer === 'same') {
@@ -177,28 +183,6 @@ async function work(
   const target = { cluster, secret: seen.secret, record: seen.record };
   for (const effect of result.effects) await runEffect(effect, target, context);
   return result;
-}
-
-/** Reports an error of the Jobs' cluster. Rethrows it if the report fails. */
-async function fault(
-  error: unknown,
-  body: StatusReport,
-  report: (body: StatusReport) => Promise<Reported>,
-): Promise<PassResult> {
-  let answer: Reported;
-  try {
-    answer = await report(body);
-  } catch {
-    // The first error is the relevant one.
-    throw error;
-  }
-  return {
-    phase: 'fault',
-    reported: answer === 'stored',
-    reason: body.conditions.find((one) => one.type === 'Health')?.reason ?? '',
-    data: body.data,
-    fault: error,
-  };
 }
 
 function resultOf(result: ClusterOutcome, answer: Reported): PassResult {
@@ -328,13 +312,8 @@ async function start(
   const written = withSecret
     ? await writeExactly(dataSecret(subject, undefined), secret?.resourceVersion, context)
     : undefined;
-  const { traceparent } = context;
-  const task = {
-    ...effect,
-    verifyRequest: record?.verifyRequest ?? '',
-    revokeRequest: record?.revokeRequest ?? '',
-    ...(traceparent === undefined ? {} : { traceparent }),
-  };
+  const { verifyRequest, revokeRequest } = record ?? {};
+  const task = { ...effect, verifyRequest, revokeRequest, traceparent: context.traceparent };
   const job = await applyJob(jobObject(subject, task), context);
   const uid = job?.metadata.uid;
   if (written !== undefined && uid !== undefined)

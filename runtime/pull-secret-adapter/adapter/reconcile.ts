@@ -35,13 +35,13 @@ import {
   ownStatus,
   pauseLeftMs,
   type Reported,
+  type ReportedJob,
   recordedPlaces,
   removal,
   type StoredState,
   secretRemoval,
   storedOf,
   targetHash,
-  times,
   work,
 } from './desired-state.ts';
 import { type JobView, type Receipt, readReceipt } from './observe.ts';
@@ -62,12 +62,11 @@ function reconcileWork(situation: DesiredState): ClusterOutcome {
     // A new Job will use the temporary Secret.
     const orphan = plan.verdict === 'ready' ? [] : secretRemoval(situation);
     const effects = [...stale.filter((job) => !job.removing).map(removal), ...orphan];
-    return inProgress(situation, 1, { effects, requeueAfterMs: 1000 }, plan);
+    return inProgress(situation, nextJob(situation, 1), { effects, requeueAfterMs: 1000 }, plan);
   }
   const job = situation.jobs.find((candidate) => candidate.purpose === 'store');
   if (job === undefined) return withoutJob(situation, plan);
-  if (job.removing)
-    return inProgress(situation, job.attempt, { effects: [], requeueAfterMs: 1000, job }, plan);
+  if (job.removing) return inProgress(situation, job, { effects: [], requeueAfterMs: 1000 }, plan);
   if (job.phase !== 'running') {
     const stored = job.phase === 'succeeded' ? provedBy(situation, job) : undefined;
     return stored === undefined
@@ -77,7 +76,7 @@ function reconcileWork(situation: DesiredState): ClusterOutcome {
   const { secret } = situation;
   const isIntact = secret?.hash === contentHash(cluster) && secret.ownerUids.includes(job.uid);
   const repair = { do: 'repair-secret', jobUid: job.uid, job: job.name } as const;
-  return inProgress(situation, job.attempt, { effects: isIntact ? [] : [repair], job }, plan);
+  return inProgress(situation, job, { effects: isIntact ? [] : [repair] }, plan);
 }
 
 /** Whether the Job stores the desired content in the desired locations. */
@@ -129,13 +128,13 @@ function retirementDueAt({ details }: StoredState, provedAt: number): number {
 
 function start(situation: DesiredState, attempt: number, plan: Plan): ClusterOutcome {
   const { cluster, settings, record } = situation;
-  const job = jobName(cluster.id, cluster.generation);
+  const job = nextJob(situation, attempt);
   const places = [...new Set([...recordedPlaces(situation), ...wantedPlaces(cluster, settings)])].sort();
   const effects: readonly Effect[] = [
     ...recording(record, places),
-    { do: 'start', purpose: 'store', job, attempt, places: [] },
+    { do: 'start', purpose: 'store', job: job.name, attempt, places: [] },
   ];
-  return { ...inProgress(situation, attempt, { effects, places }, plan), phase: 'started' };
+  return { ...inProgress(situation, job, { effects, places }, plan), phase: 'started' };
 }
 
 /** Adds missing locations to the record. */
@@ -145,25 +144,25 @@ function recording(record: DesiredState['record'], places: readonly string[]): r
   return [{ do: 'record', places: [...new Set([...recorded, ...places])].sort() }];
 }
 
+/** A Job that does not exist yet. */
+function nextJob({ cluster }: DesiredState, attempt: number): ReportedJob {
+  return { name: jobName(cluster.id, cluster.generation), attempt };
+}
+
 function inProgress(
   situation: DesiredState,
-  attempt: number,
-  {
-    job,
-    ...next
-  }: Pick<Partial<Reported>, 'effects' | 'places' | 'requeueAfterMs'> & { readonly job?: JobView },
+  job: ReportedJob,
+  next: Pick<Partial<Reported>, 'effects' | 'places' | 'requeueAfterMs'>,
   plan: Plan,
 ): ClusterOutcome {
-  const { cluster, settings } = situation;
-  const name = job?.name ?? jobName(cluster.id, cluster.generation);
-  const message = `Job "${name}" stores the pull secret, attempt ${attempt}`;
+  const message = `Job "${job.name}" stores the pull secret, attempt ${job.attempt}`;
   const isReady = plan.verdict === 'ready';
   return outcomeOf(situation, 'running', {
     available: availability(currentStored(situation), [false, 'JobInProgress', message]),
     applied: [true, 'JobInProgress', message],
     stored: storedOf(situation),
     data: { ...work(situation), ...(isReady ? {} : { preconditions: plan.preconditions }) },
-    metadata: { job_name: name, job_namespace: settings.namespace, attempt, ...times(job) },
+    metadata: jobMetadata(situation, job),
     ...next,
   });
 }

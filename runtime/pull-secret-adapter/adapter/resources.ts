@@ -21,7 +21,6 @@ import {
 import { PULL_SECRET_KEY, pullSecretBinding, pullSecretJob, RESULTS_MOUNT } from '../objects.ts';
 import { challengeOf, managementNamespace, namespacesOf, secretLocation } from '../places.ts';
 import { contentHash, type DesiredState, type Effect, targetHash } from './desired-state.ts';
-import type { RecordView } from './observe.ts';
 
 /** The cluster that the objects are for, and the settings. */
 type Subject = Pick<DesiredState, 'cluster' | 'settings'>;
@@ -60,16 +59,18 @@ export function recordObject({ cluster, settings }: Subject, places: readonly st
 }
 
 /** The task of a Job. */
-export interface JobRequest
-  extends Omit<Extract<Effect, { do: 'start' }>, 'do'>,
-    Partial<Pick<RecordView, 'verifyRequest' | 'revokeRequest'>> {
+export interface JobRequest extends Omit<Extract<Effect, { do: 'start' }>, 'do'> {
+  /** Of the record. */
+  readonly verifyRequest?: string | undefined;
+  readonly revokeRequest?: string | undefined;
   /** W3C Trace Context. */
-  readonly traceparent?: string;
+  readonly traceparent?: string | undefined;
 }
 
 /** The Job of one generation. */
 export function jobObject(subject: Subject, step: JobRequest): KubeObject {
   const { cluster, settings } = subject;
+  const { verifyRequest = '' } = step;
   const job = pullSecretJob({
     ...settings,
     name: step.job,
@@ -87,7 +88,7 @@ export function jobObject(subject: Subject, step: JobRequest): KubeObject {
         ...job.metadata.annotations,
         [ATTEMPT_ANNOTATION]: String(step.attempt),
         [TARGET_ANNOTATION]: targetHash(cluster, settings),
-        ...((step.verifyRequest ?? '') === '' ? {} : { [VERIFY_ANNOTATION]: step.verifyRequest ?? '' }),
+        ...(verifyRequest === '' ? {} : { [VERIFY_ANNOTATION]: verifyRequest }),
       },
     },
   };
