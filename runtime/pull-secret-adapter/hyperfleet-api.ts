@@ -249,10 +249,22 @@ export class HyperfleetApi {
   ): AsyncGenerator<readonly unknown[], void, undefined> {
     const fault = (code: string): PullwrightError =>
       refused(verb, subject, { status: 0, code, body: undefined });
+    const read = async (page: number, size: number): Promise<Answer | undefined> => {
+      // Parameter names of both API versions; each ignores those of the other.
+      const [number, length] = [String(page), String(size)];
+      const search = new URLSearchParams({ page: number, pageSize: length, ...query, size: length });
+      search.sort();
+      try {
+        return await callHyperfleet(this.#options, 'GET', `${path}?${search.toString()}`);
+      } catch (error) {
+        if (error instanceof PullwrightError && error.code === 'AnswerTooLarge') return undefined;
+        throw error;
+      }
+    };
     let [count, before] = [0, ''];
     for (let page = 1; page <= MOST_PAGES; page += 1) {
-      for await (const { answer, size } of this.#parts(path, query, page, fault)) {
-        if (answer === 'too large') {
+      for await (const { answer, size } of partsOf(read, page, fault)) {
+        if (answer === undefined) {
           this.#options.onLeftOut?.({ subject, position: count });
           count += 1;
           continue;
@@ -273,42 +285,25 @@ export class HyperfleetApi {
     }
     throw fault('list without a last page');
   }
+}
 
-  /** Yields the page, or each of its documents if the page is too large. */
-  async *#parts(
-    path: string,
-    query: Readonly<Record<string, string>>,
-    page: number,
-    fault: (code: string) => PullwrightError,
-  ): AsyncGenerator<{ readonly answer: Answer | 'too large'; readonly size: number }, void, undefined> {
-    const whole = await this.#page(path, query, page, PAGE_SIZE);
-    if (whole !== 'too large') {
-      yield { answer: whole, size: PAGE_SIZE };
-      return;
-    }
-    let leftOut = 0;
-    for (let at = 1; at <= PAGE_SIZE; at += 1) {
-      const answer = await this.#page(path, query, (page - 1) * PAGE_SIZE + at, 1);
-      leftOut = answer === 'too large' ? leftOut + 1 : 0;
-      if (leftOut > MOST_LEFT_OUT) throw fault('documents that are too large');
-      yield { answer, size: 1 };
-    }
+/** Yields the page, or each of its documents if the page is too large. @param read undefined if the page is too large */
+async function* partsOf(
+  read: (page: number, size: number) => Promise<Answer | undefined>,
+  page: number,
+  fault: (code: string) => PullwrightError,
+) {
+  const whole = await read(page, PAGE_SIZE);
+  if (whole !== undefined) {
+    yield { answer: whole, size: PAGE_SIZE };
+    return;
   }
-
-  async #page(
-    path: string,
-    query: Readonly<Record<string, string>>,
-    page: number,
-    size: number,
-  ): Promise<Answer | 'too large'> {
-    // Parameter names of both API versions; each ignores those of the other.
-    const [number, length] = [String(page), String(size)];
-    const search = new URLSearchParams({ page: number, pageSize: length, ...query, size: length });
-    search.sort();
-    return callHyperfleet(this.#options, 'GET', `${path}?${search.toString()}`).catch((error: unknown) => {
-      if (error instanceof PullwrightError && error.code === 'AnswerTooLarge') return 'too large' as const;
-      throw error;
-    });
+  let leftOut = 0;
+  for (let at = 1; at <= PAGE_SIZE; at += 1) {
+    const answer = await read((page - 1) * PAGE_SIZE + at, 1);
+    leftOut = answer === undefined ? leftOut + 1 : 0;
+    if (leftOut > MOST_LEFT_OUT) throw fault('documents that are too large');
+    yield { answer, size: 1 };
   }
 }
 
