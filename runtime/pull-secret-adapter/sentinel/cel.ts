@@ -12,10 +12,7 @@ export type CelProgram = Readonly<ReturnType<typeof compile>>;
 
 /** An invalid expression or a failed evaluation. The message contains no value of a document. */
 export class CelError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'CelError';
-  }
+  override readonly name = 'CelError';
 }
 
 const LIMITS = {

@@ -140,12 +140,8 @@ export const DEFAULT_MESSAGES: Messages = readMessages({});
 
 const KEPT_NAME = 'message_decision.params has a name that CEL reserves: expected another';
 const NAME = /^(?!(?:resource|now|reason|condition)$)[A-Za-z_][A-Za-z0-9_]{0,62}$/;
-/** Reserved words. Source: the definition of CEL. */
-const RESERVED: ReadonlySet<string> = new Set(
-  'as break const continue else false for function if import in let loop namespace null package return true var void while'.split(
-    ' ',
-  ),
-);
+/** Reserved words that the library accepts as names of variables; it rejects the others. */
+const RESERVED: readonly string[] = ['false', 'in', 'null', 'true'];
 const NO_CONDITION = { status: '', observed_generation: 0n, last_updated_time: '', last_transition_time: '' };
 
 const expression = z.string().min(1).max(4096);
@@ -194,7 +190,7 @@ export function readMessages({
 
 function readDecision({ params = {}, result }: z.output<typeof decisionSchema>) {
   const names = Object.keys(params);
-  if (names.some((name) => RESERVED.has(name))) throw new TypeError(KEPT_NAME);
+  if (names.some((name) => RESERVED.includes(name))) throw new TypeError(KEPT_NAME);
   let known: ReturnType<typeof conditionsOf> = [];
   const compile = decisionCompiler(
     names,

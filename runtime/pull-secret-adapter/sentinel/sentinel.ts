@@ -102,7 +102,6 @@ export class Sentinel {
   async poll(now: Date) {
     const seen = new Map<string, Memory>();
     const ends: End[] = [];
-    const all = (is: End['is']): readonly End[] => ends.filter((end) => end.is === is);
     for await (const group of groups(this.#api.clusters(searchByLabels(this.#settings.labels)))) {
       const work = (cluster: HyperfleetCluster): Promise<End> => {
         const memory = this.#memories.get(cluster.id) ?? {};
@@ -110,17 +109,17 @@ export class Sentinel {
         return this.#handle(cluster, memory, now);
       };
       ends.push(...(await inParallel(group, PARALLEL, work)));
-      if (all('failed').length > 0) break;
+      if (ends.some(({ is }) => is === 'failed')) break;
     }
-    const [failed, undecided] = [all('failed'), all('undecided')];
+    const { published = [], held = [], failed = [], undecided = [] } = Object.groupBy(ends, ({ is }) => is);
     // Forget deleted clusters, unless the poll was incomplete.
     if (failed.length === 0) this.#memories = seen;
     const since = [...seen.values()].map(({ waiting }) => waiting?.since ?? Number.NEGATIVE_INFINITY);
     return {
       clusters: ends.length,
-      published: all('published').length,
+      published: published.length,
       /** Due, but published recently. */
-      held: all('held').length,
+      held: held.length,
       failed: failed.length,
       /** Clusters for which an expression failed, so that no event is published. */
       undecided: undecided.length,
