@@ -109,13 +109,10 @@ function build(fields: Readonly<Record<string, unknown>>, data: unknown): CloudE
 }
 
 function extensionsOf(fields: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
-  const extensions: Record<string, string> = {};
-  for (const [name, value] of Object.entries(fields)) {
-    const key = name.toLowerCase();
-    const plain = ['string', 'number', 'boolean'].includes(typeof value);
-    if (!CONTEXT.includes(key) && plain) extensions[key] = scalarText(value);
-  }
-  return extensions;
+  const extensions = Object.entries(fields)
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([key, value]) => !CONTEXT.includes(key) && typeof value !== 'object' && value !== undefined);
+  return Object.fromEntries(extensions.map(([key, value]) => [key, scalarText(value)]));
 }
 
 /** Undefined if the bytes are not JSON in UTF-8. */

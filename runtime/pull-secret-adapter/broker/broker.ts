@@ -69,8 +69,7 @@ export function checkPeriodically(
 
 /** `done`: acknowledge. `again`: requeue. `dead`: move to the dead letters, with a reason. */
 export type Handled =
-  | { readonly outcome: 'done' }
-  | { readonly outcome: 'again' }
+  | { readonly outcome: 'done' | 'again' }
   | { readonly outcome: 'dead'; readonly reason: string };
 
 /** Never throws; returns `again` to retry later. */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandIo } from '../../cli/command.ts';
 import { choice, file, type LOG_FLAGS, port, text, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
-import type { Logger } from '../../core/logger.ts';
+import { createLogger, type Logger } from '../../core/logger.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
 import { trimEndOf } from '../../core/text.ts';
 import { VERSION } from '../../core/version.ts';
@@ -41,7 +41,6 @@ type Given = ValuesOf<typeof BROKER_FLAGS & typeof LOG_FLAGS>;
 /** Opens logger, metrics, API client and broker. @throws UsageError */
 export async function openProgram(flags: Given, io: CommandIo, name: string) {
   const { createMetrics } = await import('../../engine/metrics.ts');
-  const { createLogger } = await import('../../core/logger.ts');
   const metrics = createMetrics();
   const logger = createLogger({
     write: (line) => io.stderr.write(line),
