@@ -150,7 +150,7 @@ async function measure(
   };
   const path = join(folder, 'config.json');
   writeFileSync(path, JSON.stringify(config));
-  const ran = await runProcess([baseRuntime(root, arch), join(root, 'bench/provider-runs.ts'), path], {
+  const ran = await runProcess([baseRuntime(arch), join(root, 'bench/provider-runs.ts'), path], {
     deadlineMs: 300_000,
   });
   if (ran.code !== 0) throw new Error(ran.stderr);
@@ -188,9 +188,9 @@ function leastCpu({ cpuMs }: ProgramRuns): number {
 
 writeFileSync(join(folder, 'empty.ts'), 'export {};\n');
 const empty = join(folder, 'empty');
-compile({ root, arch, outfile: empty, entry: join(folder, 'empty.ts') });
+compile({ arch, outfile: empty, entry: join(folder, 'empty.ts') });
 const built = join(folder, 'pullwright');
-compile({ root, arch, outfile: built });
+compile({ arch, outfile: built });
 const provider = join(folder, 'crio-credential-provider');
 symlinkSync(built, provider);
 const original = await builtOriginal();

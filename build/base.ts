@@ -9,7 +9,7 @@ import { existsSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync,
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { PullwrightError } from '../runtime/core/errors.ts';
-import { runTool } from './run-tool.ts';
+import { ROOT, runTool } from './run-tool.ts';
 
 /** Architectures as Node names them. */
 export type Arch = 'x64' | 'arm64';
@@ -28,20 +28,20 @@ interface Locked {
 }
 
 /** The parts of `package-lock.json` that a build reads. */
-export function readLock(root: string) {
-  return JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+export function readLock() {
+  return JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8')) as {
     readonly name: string;
     readonly packages: Readonly<Record<string, Locked | undefined>>;
   };
 }
 
-/** Path of the Bun executable for Linux on `arch`. Needs the network at most once per version and architecture. */
-export function baseRuntime(root: string, arch: Arch): string {
+/** Path of the Bun executable for Linux, by default of this machine. Needs the network at most once per version and architecture. */
+export function baseRuntime(arch: Arch = process.arch === 'arm64' ? 'arm64' : 'x64'): string {
   const name = `@oven/bun-linux-${ARCH_OF_PACKAGE[arch]}`;
   const program = 'bin/bun';
-  const own = join(root, 'node_modules', name, program);
+  const own = join(ROOT, 'node_modules', name, program);
   if (existsSync(own)) return own;
-  const locked = lockedPackage(root, name);
+  const locked = lockedPackage(name);
   const folder = join(cacheFolder(), `bun-${locked.version}-linux-${arch}`);
   const cached = join(folder, 'package', program);
   if (!existsSync(cached)) fetchBase(folder, name, locked);
@@ -53,8 +53,8 @@ export function cacheFolder(): string {
   return join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'pullwright');
 }
 
-function lockedPackage(root: string, name: string): Locked {
-  const found = readLock(root).packages[`node_modules/${name}`];
+function lockedPackage(name: string): Locked {
+  const found = readLock().packages[`node_modules/${name}`];
   if (found !== undefined) return found;
   throw new PullwrightError(
     `Cannot build: package-lock.json has no "${name}", expected its version and checksum`,

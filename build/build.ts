@@ -6,25 +6,23 @@
  */
 import { hash } from 'node:crypto';
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { UsageError } from '../runtime/core/errors.ts';
 import { ARCHS, type Arch } from './base.ts';
 import { compile } from './compile.ts';
-import { runProgram } from './run-tool.ts';
-
-const root = resolve(import.meta.dirname, '..');
+import { ROOT, runProgram } from './run-tool.ts';
 
 function main(): void {
   const { values } = parseArgs({
     options: {
       arch: { type: 'string', default: 'all' },
-      to: { type: 'string', default: join(root, 'dist/bin') },
+      to: { type: 'string', default: join(ROOT, 'dist/bin') },
     },
   });
   for (const arch of wantedArchs(values.arch)) {
     const outfile = join(values.to, `pullwright-linux-${arch}`);
-    compile({ root, arch, outfile });
+    compile({ arch, outfile });
     process.stderr.write(`built ${outfile}\n`);
   }
   linkOwn(values.to);

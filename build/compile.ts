@@ -3,14 +3,12 @@ import { chmodSync, mkdirSync, mkdtempDisposableSync, readFileSync, renameSync }
 import { dirname, join } from 'node:path';
 import { SHORT_LIVED_JIT_POLICY } from '../runtime/commands/command-line.ts';
 import { type Arch, baseRuntime } from './base.ts';
-import { runTool, workFolder } from './run-tool.ts';
+import { ROOT, runTool, workFolder } from './run-tool.ts';
 
 /** Input of {@link compile}. */
 export interface CompileOptions {
-  /** Folder that holds `package.json`. */
-  readonly root: string;
   readonly arch: Arch;
-  /** The program. @default {'runtime/commands/executable.ts' of the root} */
+  /** The program. @default {'runtime/commands/executable.ts'} */
   readonly entry?: string;
   /** Path of the executable; replaced by a rename, so that a running copy is not disturbed. */
   readonly outfile: string;
@@ -40,8 +38,7 @@ const EXTERNAL: readonly string[] = ['--external=x11', '--external=usocket'];
 const ENTRY = 'runtime/commands/executable.ts';
 
 /** Builds one executable. Needs the network only for another architecture's runtime, once. */
-export function compile(options: CompileOptions): void {
-  const { root, arch, outfile } = options;
+export function compile({ arch, outfile, entry = join(ROOT, ENTRY) }: CompileOptions): void {
   mkdirSync(dirname(outfile), { recursive: true });
   using temporary = mkdtempDisposableSync(join(dirname(outfile), '.build-'));
   const work = temporary.path;
@@ -49,35 +46,30 @@ export function compile(options: CompileOptions): void {
   const built = join(work, 'pullwright');
   runTool(
     [
-      ownRuntime(root),
+      baseRuntime(),
       'build',
       ...FLAGS,
       ...EXTERNAL,
       `--target=bun-linux-${arch}`,
-      `--compile-executable-path=${baseRuntime(root, arch)}`,
+      `--compile-executable-path=${baseRuntime(arch)}`,
       `--outfile=${built}`,
-      options.entry ?? join(root, ENTRY),
+      entry,
     ],
-    root,
+    ROOT,
   );
   chmodSync(built, 0o755);
   renameSync(built, outfile);
 }
 
-/** Paths of all modules that are in every executable, relative to `root`. */
-export function bundledModules(root: string): readonly string[] {
+/** Paths of all modules that are in every executable, relative to the repository. */
+export function bundledModules(): readonly string[] {
   using temporary = workFolder('modules');
   const work = temporary.path;
   const says = join(work, 'modules.json');
   const flags = ['--target=bun', '--format=esm', '--splitting', ...EXTERNAL, `--metafile=${says}`];
-  runTool([ownRuntime(root), 'build', ...flags, `--outdir=${join(work, 'out')}`, ENTRY], root);
+  runTool([baseRuntime(), 'build', ...flags, `--outdir=${join(work, 'out')}`, ENTRY], ROOT);
   const { inputs } = JSON.parse(readFileSync(says, 'utf8')) as {
     inputs: Readonly<Record<string, unknown>>;
   };
   return Object.keys(inputs).sort();
-}
-
-/** The runtime for the architecture of this machine. */
-function ownRuntime(root: string): string {
-  return baseRuntime(root, process.arch === 'arm64' ? 'arm64' : 'x64');
 }

@@ -3,25 +3,15 @@
  * line for laptops: one bundle without dependencies. `@pullwright/charts` is the library: constructs, the fleet with its schema,
  * and test helpers. It is JavaScript with types, because Node strips no types inside `node_modules`.
  */
-import {
-  copyFileSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, type Plugin } from 'esbuild';
 import { fleetSchemaText } from '../charts/fleet-schema.ts';
 import { jsonText } from '../runtime/core/text.ts';
 import { VERSION } from '../runtime/core/version.ts';
-import { runTool, workFolder } from './run-tool.ts';
+import { ROOT, runTool, workFolder } from './run-tool.ts';
 import { packagePath } from './sbom.ts';
-
-const root = realpathSync(join(import.meta.dirname, '..'));
 
 /** Fields of `package.json` that the packages use. */
 interface Manifest {
@@ -41,9 +31,9 @@ export function buildCommandLine(to: string): Promise<string> {
   return packed(to, `pullwright-${VERSION}.tgz`, async (folder) => {
     const modules = await bundle(folder);
     writeFileSync(join(folder, 'LICENSES-of-dependencies.txt'), licencesOf(modules));
-    copyFileSync(join(root, 'build/needs-node.cjs'), join(folder, 'needs-node.cjs'));
+    copyFileSync(join(ROOT, 'build/needs-node.cjs'), join(folder, 'needs-node.cjs'));
     writeFileSync(join(folder, 'pullwright.cjs'), ENTRY);
-    copyFileSync(join(root, 'README.md'), join(folder, 'README.md'));
+    copyFileSync(join(ROOT, 'README.md'), join(folder, 'README.md'));
     return {
       name: 'pullwright',
       type: 'module',
@@ -60,7 +50,7 @@ require('./lib/main.js').runMain(process.argv.slice(2)).then(function (code) { p
 /** Bundles the command line into `folder`: one chunk per command, loaded on demand. Returns the paths of the bundled modules. */
 async function bundle(folder: string): Promise<readonly string[]> {
   const { metafile } = await build({
-    absWorkingDir: root,
+    absWorkingDir: ROOT,
     entryPoints: ['runtime/commands/main.ts'],
     outdir: join(folder, 'lib'),
     bundle: true,
@@ -100,7 +90,7 @@ const imageOnly: Plugin = {
       }));
     }
     bundler.onLoad({ filter: /.*/, namespace: 'image-only' }, ({ path }) => ({
-      resolveDir: root,
+      resolveDir: ROOT,
       loader: 'ts',
       contents: `import { NOTHING } from './runtime/cli/command.ts';
         import { PullwrightError } from './runtime/core/errors.ts';
@@ -118,10 +108,10 @@ function licencesOf(modules: readonly string[]): string {
   return [...packages]
     .sort()
     .flatMap((path) => {
-      const files = readdirSync(join(root, path)).filter((file) =>
+      const files = readdirSync(join(ROOT, path)).filter((file) =>
         /^(licen[cs]e|notice|copying)/i.test(file),
       );
-      return files.map((file) => `${path}/${file}\n\n${readFileSync(join(root, path, file), 'utf8')}\n`);
+      return files.map((file) => `${path}/${file}\n\n${readFileSync(join(ROOT, path, file), 'utf8')}\n`);
     })
     .join('\n');
 }
@@ -137,7 +127,7 @@ export function buildCharts(to: string): Promise<string> {
     compileInto(folder, ['charts/mod.ts', 'runtime/diagnose/commands/test.ts']);
     addTypes(folder);
     writeFileSync(join(folder, 'fleet.schema.json'), fleetSchemaText());
-    copyFileSync(join(root, 'docs/library.md'), join(folder, 'README.md'));
+    copyFileSync(join(ROOT, 'docs/library.md'), join(folder, 'README.md'));
     const versions = (names: readonly string[], range = ''): object =>
       Object.fromEntries(names.map((name) => [name, `${range}${dependencies[name] ?? ''}`]));
     return {
@@ -166,16 +156,16 @@ function compileInto(out: string, include: readonly string[]): void {
   const compilerOptions = {
     noEmit: false,
     outDir: out,
-    rootDir: root,
+    rootDir: ROOT,
     rewriteRelativeImportExtensions: true,
-    typeRoots: [join(root, 'node_modules/@types')],
+    typeRoots: [join(ROOT, 'node_modules/@types')],
   };
-  const files = include.map((path) => join(root, path));
+  const files = include.map((path) => join(ROOT, path));
   writeFileSync(
     config,
-    JSON.stringify({ extends: join(root, 'tsconfig.json'), compilerOptions, include: files, exclude: [] }),
+    JSON.stringify({ extends: join(ROOT, 'tsconfig.json'), compilerOptions, include: files, exclude: [] }),
   );
-  runTool([join(root, 'node_modules/.bin/tsc'), '-p', config], root);
+  runTool([join(ROOT, 'node_modules/.bin/tsc'), '-p', config], ROOT);
   rmSync(config);
 }
 
@@ -198,19 +188,19 @@ type Fill = (folder: string, manifest: Manifest) => Promise<Readonly<Record<stri
 async function packed(to: string, tarball: string, fill: Fill): Promise<string> {
   using temporary = workFolder('package');
   const folder = temporary.path;
-  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest;
+  const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as Manifest;
   const own = await fill(folder, manifest);
   const { description, license, engines } = manifest;
   const text = jsonText({ version: VERSION, description, license, engines, ...own });
   writeFileSync(join(folder, 'package.json'), text);
   for (const file of ['LICENSE', 'SECURITY.md', 'CHANGELOG.md'])
-    copyFileSync(join(root, file), join(folder, file));
+    copyFileSync(join(ROOT, file), join(folder, file));
   mkdirSync(to, { recursive: true });
   runTool(['npm', 'pack', folder, '--pack-destination', resolve(to), '--silent'], folder);
   return join(to, tarball);
 }
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { to: { type: 'string', default: join(root, 'dist') } } });
+  const { values } = parseArgs({ options: { to: { type: 'string', default: join(ROOT, 'dist') } } });
   process.stdout.write(`${(await buildPackages(resolve(values.to))).join('\n')}\n`);
 }

@@ -19,10 +19,8 @@ import { basePins, packageUrl } from './image/debian.ts';
 import { buildPackages } from './packages.ts';
 import { commandPages, manPage } from './reference/cli.ts';
 import { lockProblems, releaseProblems, versionBefore } from './release-problems.ts';
-import { archive, runProgram, runTool, workFolder } from './run-tool.ts';
+import { archive, ROOT, runProgram, runTool, workFolder } from './run-tool.ts';
 import { type Artefact, envelope, provenance, signatureOf, signImage, signingKey } from './sign.ts';
-
-const ROOT = resolve(import.meta.dirname, '..');
 
 /** The signing key, and what it signs for. */
 interface Signing {
@@ -59,7 +57,7 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   const executables = { x64: name('linux-x64'), arm64: name('linux-arm64') };
   for (const arch of ARCHS) {
     const outfile = executables[arch];
-    if (options.executables === undefined) compile({ root: ROOT, arch, outfile });
+    if (options.executables === undefined) compile({ arch, outfile });
     else copyFileSync(options.executables[arch], outfile);
     say(outfile);
   }
@@ -112,13 +110,13 @@ function bundle(repository: string = DEFAULT_REPOSITORY, digest: string): Return
 }
 
 /** @throws PullwrightError `NotReleasable`, with all problems that block the release */
-export function assertReleasable(root: string = ROOT): void {
-  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
-  const lock: unknown = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+export function assertReleasable(): void {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
+  const lock: unknown = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
   const problems = [
     ...releaseProblems({
-      status: runTool(['git', 'status', '--porcelain'], root),
-      changelog: readFileSync(join(root, 'CHANGELOG.md'), 'utf8'),
+      status: runTool(['git', 'status', '--porcelain'], ROOT),
+      changelog: readFileSync(join(ROOT, 'CHANGELOG.md'), 'utf8'),
       version: VERSION,
       packageVersion: version,
     }),

@@ -1,8 +1,8 @@
 /** Bundles script and style of the HTML report into one source file, so that running from source needs no build. */
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { build } from 'esbuild';
-
-const root = new URL('..', import.meta.url).pathname;
+import { ROOT } from './run-tool.ts';
 
 /** The generated source file. */
 export const PAGE_FILE = 'runtime/diagnose/views/page.ts';
@@ -22,7 +22,7 @@ export async function pageSource(): Promise<string> {
 
 async function bundle(entry: string): Promise<string> {
   const { outputFiles } = await build({
-    entryPoints: [`${root}build/report-page/${entry}`],
+    entryPoints: [join(ROOT, 'build/report-page', entry)],
     bundle: true,
     minify: true,
     write: false,
@@ -31,9 +31,9 @@ async function bundle(entry: string): Promise<string> {
     target: ['chrome109', 'firefox115', 'safari16'],
     charset: 'ascii',
     legalComments: 'none',
-    tsconfig: `${root}build/report-page/tsconfig.json`,
+    tsconfig: join(ROOT, 'build/report-page/tsconfig.json'),
   });
   return (outputFiles[0]?.text ?? '').trimEnd();
 }
 
-if (import.meta.main) writeFileSync(`${root}${PAGE_FILE}`, await pageSource());
+if (import.meta.main) writeFileSync(join(ROOT, PAGE_FILE), await pageSource());

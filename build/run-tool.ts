@@ -1,9 +1,12 @@
 /** Runs build tools. If one fails, the error contains its output. */
 import { spawnSync } from 'node:child_process';
-import { mkdtempDisposableSync } from 'node:fs';
+import { mkdtempDisposableSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeError, PullwrightError, UsageError } from '../runtime/core/errors.ts';
+
+/** The folder of this repository. */
+export const ROOT: string = realpathSync(join(import.meta.dirname, '..'));
 
 /** Runs a build program. An error becomes one line, and the exit code 2 for wrong usage, else `failed`. */
 export async function runProgram(main: () => unknown, failed = 1): Promise<void> {

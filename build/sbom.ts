@@ -10,7 +10,7 @@ import { VERSION } from '../runtime/core/version.ts';
 import { type Arch, readLock } from './base.ts';
 import { bundledModules } from './compile.ts';
 import { basePins, type PinnedPackage, packageAddresses, packageUrl } from './image/debian.ts';
-import { runTool } from './run-tool.ts';
+import { ROOT, runTool } from './run-tool.ts';
 
 /** Runtimes of the executables: optional dependencies for npm, but part of each executable. */
 const RUNTIMES: readonly string[] = ['@oven/bun-linux-x64', '@oven/bun-linux-aarch64'];
@@ -32,15 +32,14 @@ interface Spdx {
 /**
  * Returns an SPDX 2.3 document that is the same in every run.
  *
- * @param root folder of `package-lock.json`
  * @param executables paths of the executables that are shipped
  */
-export function billOfMaterials(root: string, executables: Readonly<Record<Arch, string>>): Uint8Array {
+export function billOfMaterials(executables: Readonly<Record<Arch, string>>): Uint8Array {
   const document = JSON.parse(
-    runTool(['npm', 'sbom', '--sbom-format', 'spdx', '--package-lock-only'], root),
+    runTool(['npm', 'sbom', '--sbom-format', 'spdx', '--package-lock-only'], ROOT),
   ) as Spdx;
-  const lock = readLock(root);
-  const shipped = shippedPackages(root, lock);
+  const lock = readLock();
+  const shipped = shippedPackages(lock);
   const fromNpm = document.packages.flatMap((one) => {
     const key = `${one.name}@${one.versionInfo ?? ''}`;
     if (!shipped.has(key)) return one.name === lock.name ? [one] : [];
@@ -77,9 +76,9 @@ export function billOfMaterials(root: string, executables: Readonly<Record<Arch,
  * Shipped packages (`zod@4.6.7`) with their checksum in the lock file: those with a module in the executable, and the runtimes. A
  * copy inside another package's archive has no checksum, so another copy's is used.
  */
-function shippedPackages(root: string, { packages }: ReturnType<typeof readLock>) {
+function shippedPackages({ packages }: ReturnType<typeof readLock>) {
   const found = new Map<string, string | undefined>();
-  const bundled = bundledModules(root).flatMap((module) => packagePath(module) ?? []);
+  const bundled = bundledModules().flatMap((module) => packagePath(module) ?? []);
   for (const path of [...bundled, ...RUNTIMES.map((name) => `node_modules/${name}`)]) {
     const { name, version, integrity } = packages[path] ?? { version: 'not in the lock file' };
     const key = `${name ?? path.slice(path.lastIndexOf('node_modules/') + 13)}@${version}`;

@@ -1,7 +1,7 @@
 /** `pullwright synth`: renders a fleet into files for a GitOps repository, or reports how the files differ. */
 
 import { existsSync, readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { posix, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../runtime/cli/command.ts';
 import { type FileFinding, junitXml, sarifText } from '../runtime/cli/findings.ts';
@@ -204,7 +204,8 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
       ? charts.compareTree(folder, tree)
       : charts.writeTree(folder, tree, { overwrite: values.overwrite }),
   );
-  const missing = keptFiles(clusters).filter((path) => !existsSync(resolve(folder, path)));
+  const kept = clusters.flatMap((cluster) => cluster.kept.map((path) => posix.join(cluster.path, path)));
+  const missing = kept.filter((path) => !existsSync(resolve(folder, path)));
   const overlays = overlayLines(charts, clusters);
   const result: SynthResult = { fleet: name, to, clusters, difference, missing, overlays };
   return report(result, values, io);
@@ -308,10 +309,4 @@ const REASONS: Readonly<Record<string, string>> = {
 
 function reasonOf(error: unknown): string {
   return REASONS[errnoOf(error) ?? ''] ?? (error instanceof Error ? error.message : 'unknown failure');
-}
-
-function keptFiles(clusters: SynthResult['clusters']): readonly string[] {
-  return clusters.flatMap((cluster) =>
-    cluster.kept.map((path) => (cluster.path === '.' ? path : `${cluster.path}/${path}`)),
-  );
 }

@@ -7,12 +7,10 @@ import { join } from 'node:path';
 import { VERSION } from '../../runtime/core/version.ts';
 import { ARCHS, type Arch } from '../base.ts';
 import { compile } from '../compile.ts';
-import { archive, workFolder } from '../run-tool.ts';
+import { archive, ROOT, workFolder } from '../run-tool.ts';
 import { billOfMaterials } from '../sbom.ts';
 import { DEBIAN_ARCH, layBase, NONROOT } from './base.ts';
 import { type Descriptor, ImageLayout } from './layout.ts';
-
-const root = new URL('../..', import.meta.url).pathname;
 
 export const LABELS: Readonly<Record<string, string>> = {
   'org.opencontainers.image.title': 'pullwright',
@@ -33,7 +31,7 @@ export function buildImage({ to, executables }: ImageOptions): Descriptor {
   rmSync(to, { recursive: true, force: true });
   const layout = new ImageLayout(to);
   const images = ARCHS.map((arch) => platformImage(layout, arch, executables[arch]));
-  const sbom = billOfMaterials(root, executables);
+  const sbom = billOfMaterials(executables);
   writeFileSync(join(to, 'sbom.spdx.json'), sbom);
   return layout.finish(VERSION, images, LABELS, sbom);
 }
@@ -71,7 +69,7 @@ function layerOf(rootfs: string, lay: (rootfs: string) => void): Uint8Array {
 if (import.meta.main) {
   using work = workFolder('image');
   const executables = { x64: join(work.path, 'x64'), arm64: join(work.path, 'arm64') };
-  for (const arch of ARCHS) compile({ root, arch, outfile: executables[arch] });
-  const index = buildImage({ to: join(root, 'dist/image'), executables });
+  for (const arch of ARCHS) compile({ arch, outfile: executables[arch] });
+  const index = buildImage({ to: join(ROOT, 'dist/image'), executables });
   process.stdout.write(`dist/image:${VERSION} ${index.digest}\n`);
 }

@@ -28,7 +28,7 @@ interface Bill {
 
 const executables = { x64: join(work, 'x64'), arm64: join(work, 'arm64') };
 for (const [arch, path] of Object.entries(executables)) writeFileSync(path, `executable ${arch}`);
-const bill = JSON.parse(Buffer.from(billOfMaterials(root, executables)).toString()) as Bill;
+const bill = JSON.parse(Buffer.from(billOfMaterials(executables)).toString()) as Bill;
 
 const sumsOf = ({ checksums = [] }: Billed): readonly string[] =>
   checksums.map(({ algorithm, checksumValue }) => `${algorithm} ${checksumValue}`);
@@ -40,7 +40,7 @@ function expected(): Set<string> {
       Record<string, { readonly name?: string; readonly version: string; readonly integrity?: string }>
     >;
   };
-  const bundled = bundledModules(root).flatMap((module) => packagePath(module) ?? []);
+  const bundled = bundledModules().flatMap((module) => packagePath(module) ?? []);
   const runtimes = ['node_modules/@oven/bun-linux-x64', 'node_modules/@oven/bun-linux-aarch64'];
   const parts = [
     `pullwright@${VERSION} `,

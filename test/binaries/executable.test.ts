@@ -11,7 +11,6 @@ import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const root = new URL('../..', import.meta.url).pathname;
 const folder = tempFolder();
 const arch = process.arch === 'arm64' ? 'arm64' : 'x64';
 
@@ -63,7 +62,7 @@ test('flags of the executable are the command’s, not the runtime’s', async (
 
 test('a .env, a bunfig.toml, a tsconfig.json and a package.json in the working folder change nothing', async () => {
   writeFileSync(join(folder, 'probe.ts'), PROBE);
-  compile({ root, arch, entry: join(folder, 'probe.ts'), outfile: join(folder, 'probe') });
+  compile({ arch, entry: join(folder, 'probe.ts'), outfile: join(folder, 'probe') });
   writeFileSync(join(folder, '.env'), 'PULLWRIGHT_PROBE=from-file\n');
   writeFileSync(join(folder, 'preload.ts'), 'globalThis.preloaded = true;\n');
   writeFileSync(join(folder, 'bunfig.toml'), 'preload = ["./preload.ts"]\n');
@@ -91,7 +90,7 @@ test('whoever sets its environment runs code in it: shown here, because docs/glo
 test('two builds of the same sources are the same file', () => {
   const sums = ['first', 'second'].map((name) => {
     const outfile = join(folder, name);
-    compile({ root, arch, outfile });
+    compile({ arch, outfile });
     const sum = createHash('sha256').update(readFileSync(outfile)).digest('hex');
     rmSync(outfile);
     return sum;

@@ -11,8 +11,7 @@ import { tempFolder } from '../support/temp-folder.ts';
 import { call, IMAGE, leave, MEMBER, place } from './support/compiled-run.ts';
 import { pullSecret, requestFor, tokenFor } from './support/node-double.ts';
 
-const root = new URL('../..', import.meta.url).pathname;
-const bun = baseRuntime(root, process.arch === 'arm64' ? 'arm64' : 'x64');
+const bun = baseRuntime();
 
 interface JournalDouble {
   readonly flag: string;
