@@ -40,10 +40,9 @@ const ENTRY = 'runtime/commands/executable.ts';
 /** Builds one executable. Needs the network only for another architecture's runtime, once. */
 export function compile({ arch, outfile, entry = join(ROOT, ENTRY) }: CompileOptions): void {
   mkdirSync(dirname(outfile), { recursive: true });
-  using temporary = mkdtempDisposableSync(join(dirname(outfile), '.build-'));
-  const work = temporary.path;
+  using work = mkdtempDisposableSync(join(dirname(outfile), '.build-'));
   // The executable contains the file name it was built with, so all builds use the same name.
-  const built = join(work, 'pullwright');
+  const built = join(work.path, 'pullwright');
   runTool(
     [
       baseRuntime(),
@@ -63,11 +62,10 @@ export function compile({ arch, outfile, entry = join(ROOT, ENTRY) }: CompileOpt
 
 /** Paths of all modules that are in every executable, relative to the repository. */
 export function bundledModules(): readonly string[] {
-  using temporary = workFolder('modules');
-  const work = temporary.path;
-  const says = join(work, 'modules.json');
+  using work = workFolder('modules');
+  const says = join(work.path, 'modules.json');
   const flags = ['--target=bun', '--format=esm', '--splitting', ...EXTERNAL, `--metafile=${says}`];
-  runTool([baseRuntime(), 'build', ...flags, `--outdir=${join(work, 'out')}`, ENTRY], ROOT);
+  runTool([baseRuntime(), 'build', ...flags, `--outdir=${join(work.path, 'out')}`, ENTRY], ROOT);
   const { inputs } = JSON.parse(readFileSync(says, 'utf8')) as {
     inputs: Readonly<Record<string, unknown>>;
   };

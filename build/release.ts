@@ -62,15 +62,15 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
     say(outfile);
   }
   const image = buildImage({ to: join(work, 'image'), executables });
-  archive(join(work, 'image'), name('image.oci.tar'), []);
+  archive(join(work, 'image'), name('image.oci.tar'));
   say(name('image.oci.tar'));
   await buildPackages(to);
-  archive(join(ROOT, 'dist/manifests'), name('manifests.tar.gz'), ['--use-compress-program=gzip -n']);
+  archive(join(ROOT, 'dist/manifests'), name('manifests.tar.gz'));
   writeTree(join(work, 'helm/pullwright'), chart());
   // Helm strips the first folder of each path, and rejects "." as that folder.
-  archive(join(work, 'helm'), name('chart.tgz'), ['--use-compress-program=gzip -n'], 'pullwright');
+  archive(join(work, 'helm'), name('chart.tgz'), 'pullwright');
   writeTree(join(work, 'bundle'), bundle(signing?.image, image.digest));
-  archive(join(work, 'bundle'), name('bundle.tar.gz'), ['--use-compress-program=gzip -n']);
+  archive(join(work, 'bundle'), name('bundle.tar.gz'));
   say(name('bundle.tar.gz'));
   writeFileSync(join(to, 'pullwright.1'), manPage(await commandPages()));
   copyFileSync(join(work, 'image/sbom.spdx.json'), name('sbom.spdx.json'));
@@ -161,7 +161,7 @@ function signRelease(
   writeFileSync(name('provenance.intoto.jsonl'), `${attestation}\n`);
   const signatures = join(work, 'signatures');
   signImage(key, { repository: signing.image, digests: [image, ...platforms], attestation }, signatures);
-  archive(signatures, name('image-signatures.oci.tar'), []);
+  archive(signatures, name('image-signatures.oci.tar'));
 }
 
 function platformDigests(layout: string, index: string): readonly string[] {

@@ -34,8 +34,12 @@ export function workFolder(name: string): ReturnType<typeof mkdtempDisposableSyn
   return mkdtempDisposableSync(join(tmpdir(), `pullwright-${name}-`));
 }
 
-/** Packs `what` of a folder, sorted and without times and owners, so that the same files give the same bytes. */
-export function archive(folder: string, file: string, more: readonly string[], what = '.'): void {
+/**
+ * Packs `what` of a folder, sorted and without times and owners, so that the same files give the same bytes. Compresses a file
+ * with a name in `gz`.
+ */
+export function archive(folder: string, file: string, what = '.'): void {
+  const more = file.endsWith('gz') ? ['--use-compress-program=gzip -n'] : [];
   const flags = ['--sort=name', '--format=ustar', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];
   runTool(['tar', ...flags, '--mode=u+rw,go-w,a+rX', ...more, '-cf', file, '-C', folder, what], folder);
 }

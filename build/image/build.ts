@@ -62,7 +62,7 @@ function layProgram(rootfs: string, executable: string): void {
 function layerOf(rootfs: string, lay: (rootfs: string) => void): Uint8Array {
   mkdirSync(rootfs);
   lay(rootfs);
-  archive(rootfs, `${rootfs}.tar`, []);
+  archive(rootfs, `${rootfs}.tar`);
   return readFileSync(`${rootfs}.tar`);
 }
 

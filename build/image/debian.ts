@@ -107,9 +107,8 @@ export function pinnedPackage(pin: PinnedPackage, snapshot: string, sources: Pac
   const kept = join(sources.cache, `${pin.sha256}.deb`);
   if (existsSync(kept) && hash('sha256', readFileSync(kept)) === pin.sha256) return kept;
   mkdirSync(sources.cache, { recursive: true });
-  using temporary = mkdtempDisposableSync(join(sources.cache, '.fetch-'));
-  const work = temporary.path;
-  const fetched = join(work, 'package.deb');
+  using work = mkdtempDisposableSync(join(sources.cache, '.fetch-'));
+  const fetched = join(work.path, 'package.deb');
   const address = fetchFirst(pin, packageAddresses(pin, snapshot, sources.mirrors), fetched);
   const found = hash('sha256', readFileSync(fetched));
   if (found !== pin.sha256) throw otherBytes(pin, address, found);

@@ -74,19 +74,18 @@ export class ImageLayout {
     };
   }
 
-  /** Stores a document about `subject`. */
-  #attach(subject: Descriptor, artifactType: string, content: Uint8Array): Descriptor {
-    const { mediaType, digest, size } = subject;
+  /** Stores the bill of materials of `subject`. */
+  #attach(subject: Descriptor, sbom: Uint8Array): Descriptor {
+    const artifactType = 'application/spdx+json';
     const config = this.blob(EMPTY, Buffer.from('{}'));
-    const layers = [this.blob(artifactType, content)];
-    const subjectRef = { mediaType, digest, size };
-    return { ...this.#manifest({ artifactType, config, layers, subject: subjectRef }), artifactType };
+    const layers = [this.blob(artifactType, sbom)];
+    return { ...this.#manifest({ artifactType, config, layers, subject }), artifactType };
   }
 
   /** Writes the multi-platform index under `tag`, with its bill of materials. Call it last. */
   finish(tag: string, images: readonly Descriptor[], annotations: object, sbom?: Uint8Array): Descriptor {
     const index = this.json(INDEX, { schemaVersion: 2, mediaType: INDEX, manifests: images, annotations });
-    const attached = sbom === undefined ? [] : [this.#attach(index, 'application/spdx+json', sbom)];
+    const attached = sbom === undefined ? [] : [this.#attach(index, sbom)];
     this.index([tagged(index, tag), ...attached]);
     return index;
   }

@@ -60,10 +60,9 @@ export function pinFrom(line: string): PinnedPackage | undefined {
 
 /** The newest packages in Debian's signed package lists. */
 function newest(): readonly PinnedPackage[] {
-  using temporary = workFolder('base');
-  const work = temporary.path;
+  using work = workFolder('base');
   const pins = ARCHITECTURES.flatMap((arch) =>
-    listed(work, arch)
+    listed(work.path, arch)
       .split('\n')
       .flatMap((line) => pinFrom(line) ?? []),
   );
