@@ -154,15 +154,12 @@ function syncObjectsIn(config: GlobalPullSecretInput, cluster: Place): readonly 
   const isBound = cluster.kind === 'standalone' || cluster.account !== undefined;
   if (config.mode === 'observe' || (cluster.delivery === 'reconciler' && !isBound)) return [];
   const enforce = config.enforce ?? 'warn';
-  const agent = agentOf(config, cluster.image);
+  const { agent: given, removals } = config;
+  const agent = { ...given, image: given?.image ?? cluster.image, ...defined({ removals }) };
   // These policies bind the reconciler's account too, so it must not deliver them. No other component uses their names.
   if (deliveryOf(cluster) === 'reconciler')
     return [...agentBounds(agent), ...additionalSecretPolicies(enforce)];
   return syncObjects({ ...STANDALONE_AGENT, ...agent }, enforce);
-}
-
-function agentOf({ agent, removals }: GlobalPullSecretInput, image: string): AgentOptions {
-  return { ...agent, image: agent?.image ?? image, ...defined({ removals }) };
 }
 
 /** Rendered into git whenever the agent is ours, because not every cluster serves the kind. */

@@ -208,16 +208,20 @@ export function collisionPolicy(): readonly KubeObject[] {
         expression:
           'params.metadata.name == object.metadata.name || has(params.metadata.deletionTimestamp) || (has(params.spec.successor) && params.spec.successor == object.metadata.name) || !variables.collides || variables.did',
         message: 'another profile delivers a different Secret of the same name to the same namespaces',
-        messageExpression: `'profile "' + params.metadata.name + '" delivers a different Secret "' + object.spec.secrets.filter(s, ${nameConflict('s', 'params')})[0].name + '" to namespaces that this one selects too: use another name, or set in that profile spec.successor: ' + object.metadata.name`,
+        messageExpression: `'profile "' + params.metadata.name + '" delivers a different Secret "' + object.spec.secrets.filter(s, ${NAME_CONFLICT})[0].name + '" to namespaces that this one selects too: use another name, or set in that profile spec.successor: ' + object.metadata.name`,
       },
     ],
   });
 }
 
+/** CEL: whether the other profile delivers another Secret under the name of `s`. */
+const NAME_CONFLICT =
+  'has(s.sources) && size(s.sources) > 0 && params.spec.secrets.exists(t, t.name == s.name && has(t.sources) && size(t.sources) > 0 && t.sources != s.sources)';
+
 function collides(object: string): string {
   const [a, b] = [`${object}.spec.namespaceSelector`, 'params.spec.namespaceSelector'];
   const meet = `(${a} == ${b} || ${asksNoMore(a, b)} || ${asksNoMore(b, a)})`;
-  return `${brings(object)} && ${brings('params')} && ${meet} && ${object}.spec.secrets.exists(s, ${nameConflict('s', 'params')})`;
+  return `${brings(object)} && ${brings('params')} && ${meet} && ${object}.spec.secrets.exists(s, ${NAME_CONFLICT})`;
 }
 
 function brings(object: string): string {
@@ -228,8 +232,4 @@ function brings(object: string): string {
 function asksNoMore(a: string, b: string): string {
   const labels = `${a}.matchLabels.all(k, has(${b}.matchLabels) && k in ${b}.matchLabels && ${b}.matchLabels[k] == ${a}.matchLabels[k])`;
   return `((!has(${a}.matchExpressions) || size(${a}.matchExpressions) == 0) && (!has(${a}.matchLabels) || ${labels}))`;
-}
-
-function nameConflict(secret: string, other: string): string {
-  return `has(${secret}.sources) && size(${secret}.sources) > 0 && ${other}.spec.secrets.exists(t, t.name == ${secret}.name && has(t.sources) && size(t.sources) > 0 && t.sources != ${secret}.sources)`;
 }
