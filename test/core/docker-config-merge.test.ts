@@ -51,16 +51,8 @@ interface Row extends Case {
 
 const ROWS: readonly Row[] = [
   { name: 'the same key', reason: 'original wins', tenant: 'quay.io', verdict: 'Shadowed OriginalWins' },
-  {
-    name: 'a scheme',
-    reason: 'the kubelet drops it',
-    tenant: 'https://quay.io',
-  },
-  {
-    name: 'a scheme in capitals',
-    reason: 'a spelling all the same',
-    tenant: 'HTTP://quay.io',
-  },
+  { name: 'a scheme', reason: 'the kubelet drops it', tenant: 'https://quay.io' },
+  { name: 'a scheme in capitals', reason: 'a spelling all the same', tenant: 'HTTP://quay.io' },
   { name: 'a slash', reason: 'the kubelet drops it', tenant: 'quay.io/' },
   { name: 'the API path', reason: 'the kubelet drops it', tenant: 'quay.io/v2/' },
   { name: 'capitals', reason: 'the same host', tenant: 'Quay.IO' },

@@ -42,12 +42,7 @@ const ROWS: readonly Row[] = [
     text: entry('{"identitytoken":"t"}'),
     found: 'NoCredential',
   },
-  {
-    name: 'entry text',
-    text: entry(`"${AUTH}"`),
-    found: 'EntryNotObject',
-    says: /is a string/,
-  },
+  { name: 'entry text', text: entry(`"${AUTH}"`), found: 'EntryNotObject', says: /is a string/ },
   {
     name: 'auth a number',
     reason: 'poisons the whole document',

@@ -71,19 +71,20 @@ test('looks at the pods that a template has made, and at no others', async () =>
 });
 
 test('calls no Secret missing in an input that has neither Secrets nor ServiceAccounts', async () => {
-  const pods = join(folder, 'pods.json');
-  const pod = {
-    ...meta('v1 Pod', { name: 'web-1', namespace: 'bare' }),
-    spec: { imagePullSecrets: [{ name: 'pull' }], containers: [{ name: 'a', image: 'quay.io/shop/web:1' }] },
+  const listing = {
+    imagePullSecrets: [{ name: 'pull' }],
+    containers: [{ name: 'a', image: 'quay.io/a/b:1' }],
   };
-  writeFileSync(pods, JSON.stringify(pod));
-  const ran = await runInProcess(['doctor', 'web-1', '-n', 'bare', '--from', pods]);
-  assert.match(ran.stdout, /unknown +secrets-exist +Secret "pull", .* is not in the input/);
+  const pod = { ...meta('v1 Pod', { name: 'web-1', namespace: 'bare' }), spec: listing };
   const account = meta('v1 ServiceAccount', { name: 'default', namespace: 'bare' });
-  writeFileSync(pods, `${JSON.stringify(pod)}\n---\n${JSON.stringify(account)}`);
-  const missed = await runInProcess(['doctor', 'web-1', '-n', 'bare', '--from', pods]);
-  assert.match(missed.stdout, /broken +secrets-exist +Secret "pull", .* does not exist/);
-  rmSync(pods);
+  const path = join(tempFolder(), 'pods.json');
+  for (const [items, says] of [
+    [[pod], /unknown +secrets-exist +Secret "pull", .* is not in the input/],
+    [[pod, account], /broken +secrets-exist +Secret "pull", .* does not exist/],
+  ] as const) {
+    writeFileSync(path, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+    assert.match((await runInProcess(['doctor', 'web-1', '-n', 'bare', '--from', path])).stdout, says);
+  }
 });
 
 test('misses one that somebody has to make', async () => {

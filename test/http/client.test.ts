@@ -34,11 +34,7 @@ interface Row extends Case {
 }
 
 const rows: readonly Row[] = [
-  {
-    name: 'by length',
-    pieces: [`${OK}content-length: 2\r\n\r\n{}`],
-    text: '{}',
-  },
+  { name: 'by length', pieces: [`${OK}content-length: 2\r\n\r\n{}`], text: '{}' },
   { name: 'no body', pieces: ['HTTP/1.1 304 Not Modified\r\n\r\n'], text: '' },
   {
     name: '103 before the answer',

@@ -42,12 +42,7 @@ const ROWS: readonly Row[] = [
     without: '172.30.0.0/16',
     proxy: undefined,
   },
-  {
-    name: 'outside the range',
-    url: 'https://172.31.0.1',
-    without: '172.30.0.0/16',
-    proxy: P,
-  },
+  { name: 'outside the range', url: 'https://172.31.0.1', without: '172.30.0.0/16', proxy: P },
   {
     name: 'an IPv6 range',
     reason: 'dual stack',

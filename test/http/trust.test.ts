@@ -21,12 +21,7 @@ interface Redirect extends Case {
 
 const ALL = ['authorization', 'Cookie', 'Proxy-Authorization', 'accept'];
 const redirects: readonly Redirect[] = [
-  {
-    name: 'a path',
-    reason: 'the same origin',
-    location: '/b',
-    next: ['https://r.example.com/b', ALL],
-  },
+  { name: 'a path', reason: 'the same origin', location: '/b', next: ['https://r.example.com/b', ALL] },
   {
     name: 'another port',
     reason: 'another origin: another program answers there',
