@@ -8,7 +8,7 @@
  */
 import { PullwrightError } from '../core/errors.ts';
 import { recordOf, textOf, valueAt } from '../core/record.ts';
-import { asPullwrightError, isApiError } from '../kube/api-error.ts';
+import { asPullwrightError, unlessRefused } from '../kube/api-error.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { microTime } from '../kube/events.ts';
 import type { ObjectRef } from '../kube/resources.ts';
@@ -115,14 +115,9 @@ export class BookedTurns {
       acquireTime: microTime(turn.at),
       renewTime: microTime(turn.next),
     };
-    try {
-      await client.replace({ ...lease, spec }, MANAGER);
-      // Monotonic: a wall clock that is set during the request would change the wait.
-      return Math.max(0, turn.at - now - (clock.monotonic() - asked));
-    } catch (error) {
-      if (isApiError(error, 409)) return undefined;
-      throw error;
-    }
+    const booked = await unlessRefused(client.replace({ ...lease, spec }, MANAGER), 409);
+    // Monotonic: a wall clock that is set during the request would change the wait.
+    return booked && Math.max(0, turn.at - now - (clock.monotonic() - asked));
   }
 }
 
