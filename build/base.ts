@@ -58,7 +58,7 @@ function lockedPackage(name: string): Locked {
   if (found !== undefined) return found;
   throw new PullwrightError(
     `Cannot build: package-lock.json has no "${name}", expected its version and checksum`,
-    { code: 'BaseNotLocked', retryPolicy: 'terminal' },
+    { code: 'BaseNotLocked' },
   );
 }
 
@@ -82,7 +82,6 @@ function checkArchive(archive: string, name: string, locked: Locked): void {
     `Cannot use "${name}@${locked.version}": its archive has checksum ${sum}, package-lock.json wants ${locked.integrity ?? 'none'}`,
     {
       code: 'BaseChecksum',
-      retryPolicy: 'terminal',
       hint: 'The archive was changed in transit: do not build with it',
     },
   );

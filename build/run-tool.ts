@@ -25,7 +25,6 @@ export function runTool([program = '', ...args]: readonly string[], cwd: string)
   const said = ran.error?.message ?? `${ran.stdout}${ran.stderr}`.trim();
   throw new PullwrightError(`Cannot run "${[program, ...args].join(' ')}": ${said}`, {
     code: 'ToolFailed',
-    retryPolicy: 'terminal',
   });
 }
 

@@ -134,7 +134,6 @@ function fetchFirst(pin: PinnedPackage, addresses: readonly string[], to: string
     `Cannot get package "${pin.name}" ${pin.version} (${pin.architecture}) for the base of the image: ${refusals.join('; ')}`,
     {
       code: 'BaseGone',
-      retryPolicy: 'terminal',
       hint: `Mirrors drop a version that was replaced: run "npm run base:update" and commit build/image/base-packages.json; or let PULLWRIGHT_DEBIAN_MIRROR name a mirror that has it, or put the file there as ${pin.sha256}.deb in the cache folder`,
     },
   );
@@ -145,7 +144,6 @@ function otherBytes(pin: PinnedPackage, address: string, found: string): Pullwri
     `Cannot use package "${pin.name}" ${pin.version} from ${address}: its SHA-256 is ${found}, build/image/base-packages.json wants ${pin.sha256}`,
     {
       code: 'BaseChecksum',
-      retryPolicy: 'terminal',
       hint: 'The package was changed in transit: do not build with it',
     },
   );
