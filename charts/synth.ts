@@ -94,11 +94,8 @@ function junitOf(result: SynthResult): string {
     name: check,
     failure: message,
   }));
-  const well = {
-    classname: result.fleet,
-    name: `${result.to}: ${result.difference.unchanged} files are as rendered`,
-  };
-  return junitXml('rendered manifests', [...cases, well]);
+  const name = `${result.to}: ${result.difference.unchanged} files are as rendered`;
+  return junitXml('rendered manifests', [...cases, { classname: result.fleet, name }]);
 }
 
 const SHOWN = 12;
