@@ -11,11 +11,12 @@ import {
   celOf,
   GOES,
 } from '../../runtime/core/kubernetes/account-bounds.ts';
-import type { KubeObject, ObjectMeta } from '../../runtime/core/kubernetes/object.ts';
+import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import {
   EVENTS,
   grant,
   kubernetesObject,
+  labels,
   may,
   type PodSpec,
   type PolicyRule,
@@ -38,20 +39,19 @@ import {
   pullSecretBinding,
   pullSecretJob,
 } from '../../runtime/pull-secret-adapter/objects.ts';
-import { type AdapterSettings, OWN_JOB_VARIABLES } from '../../runtime/pull-secret-adapter/options.ts';
+import { type JobSettings, OWN_JOB_VARIABLES } from '../../runtime/pull-secret-adapter/options.ts';
 
 /** Variables of every Job, with any value. None of them names a program, library or address. */
 const VARIABLES = [...OWN_JOB_VARIABLES, 'GCP_API_TIMEOUT', 'LOG_FORMAT'];
 
-/** Inputs of the rendered Jobs. */
-export interface JobBounds {
-  readonly namespace: string;
-  readonly image: string;
-  readonly jobAccount: string;
+export const ADAPTER_ACCOUNT = 'pull-secret-adapter';
+export const JOB_ACCOUNT = 'pullsecret-adapter-job';
+
+/** Inputs of the rendered Jobs: with the ConfigMap of additional CAs, and the workload identity pool; empty: none. */
+export interface JobBounds
+  extends Pick<JobSettings, 'namespace' | 'image' | 'jobAuthorities' | 'federation'> {
   /** Additional variables. */
   readonly environment: Readonly<Record<string, string>>;
-  /** ConfigMap with additional CAs, and the workload identity pool; empty: none. */
-  readonly told: Pick<AdapterSettings, 'jobAuthorities' | 'federation'>;
 }
 
 /** Only the objects that the adapter names after a cluster. */
@@ -93,7 +93,7 @@ function jobs(bounds: JobBounds): AccountBound {
       },
       {
         expression: `${GOES}(object.spec in [${[true, false].map((stores) => celOf(jobOf(bounds, stores), 'job')).join(', ')}] && !object.spec.?manualSelector.orValue(false) && !has(object.metadata.ownerReferences) && !has(object.metadata.finalizers))`,
-        message: `the pull secret adapter runs only its own Jobs, with the image ${bounds.image}, as the service account ${bounds.jobAccount}`,
+        message: `the pull secret adapter runs only its own Jobs, with the image ${bounds.image}, as the service account ${JOB_ACCOUNT}`,
       },
     ],
   };
@@ -118,18 +118,16 @@ const LABELS = {
 };
 
 /** The rendered Job, with CEL references to the request for fields that vary by cluster. */
-function jobOf({ image, namespace, jobAccount, told }: JobBounds, stores: boolean): object {
+function jobOf(bounds: JobBounds, stores: boolean): object {
   const job = pullSecretJob({
-    ...told,
+    ...bounds,
     name: '',
-    namespace,
     labels: cel<never>('variables.labels'),
     annotations: Object.fromEntries(
       [...GIVEN, HASH_ANNOTATION].map((key) => [key, cel(`variables.annotations['${key}']`)]),
     ),
-    image,
     imagePullSecrets: [],
-    serviceAccount: jobAccount,
+    serviceAccount: JOB_ACCOUNT,
     needsApiServer: cel<boolean>(`${SPEC}.automountServiceAccountToken`),
     env: {},
     ...(stores ? { dataSecret: cel(DATA) } : {}),
@@ -154,8 +152,8 @@ function variableIs({ environment }: JobBounds): string {
 }
 
 /** The rendered RoleBinding, outside of platform namespaces: RBAC restricts its name, but not its subjects. */
-function bindings({ namespace, jobAccount: serviceAccount }: JobBounds): AccountBound {
-  const binding = pullSecretBinding('', {}, { namespace, serviceAccount });
+function bindings({ namespace }: JobBounds): AccountBound {
+  const binding = pullSecretBinding('', {}, { namespace, serviceAccount: JOB_ACCOUNT });
   return {
     name: 'bindings',
     apiGroup: 'rbac.authorization.k8s.io',
@@ -163,7 +161,7 @@ function bindings({ namespace, jobAccount: serviceAccount }: JobBounds): Account
     validations: [
       {
         expression: `request.name == '${JOB_BINDING}' && (${GOES}(object.roleRef == ${celOf(binding['roleRef'])} && object.?subjects.orValue([]) == ${celOf(binding['subjects'])}))`,
-        message: `the pull secret adapter binds the ClusterRole ${JOB_CLUSTER_ROLE} for the ServiceAccount ${namespace}/${serviceAccount}, by the name ${JOB_BINDING}, and nothing else`,
+        message: `the pull secret adapter binds the ClusterRole ${JOB_CLUSTER_ROLE} for the ServiceAccount ${namespace}/${JOB_ACCOUNT}, by the name ${JOB_BINDING}, and nothing else`,
       },
       {
         expression:
@@ -198,22 +196,17 @@ const EVERYWHERE: readonly PolicyRule[] = [
   may(['bind'], RBAC_GROUP, ['clusterroles'], [JOB_CLUSTER_ROLE]),
 ];
 
-/** Input of {@link adapterRights}. */
-export interface Rights extends JobBounds {
-  readonly account: string;
-  readonly pullSecretName: string;
-  readonly labels: NonNullable<ObjectMeta['labels']>;
-  readonly jobLabels: NonNullable<ObjectMeta['labels']>;
-}
-
-export function adapterRights(input: Rights): readonly KubeObject[] {
-  const { namespace, account, labels } = input;
-  const subject = { name: account, namespace };
-  const meta = { name: 'pullwright-pull-secret-adapter', labels };
+/** @param pullSecretName the Secret that the Jobs write */
+export function adapterRights(input: JobBounds, pullSecretName: string): readonly KubeObject[] {
+  const { namespace } = input;
+  const subject = { name: ADAPTER_ACCOUNT, namespace };
+  const own = labels({ name: ADAPTER_ACCOUNT, component: 'adapter' });
+  const meta = { name: 'pullwright-pull-secret-adapter', labels: own };
+  const ofJobs = labels({ name: JOB_ACCOUNT, component: 'job' });
   // Server-side apply names the object it creates, so one resource name suffices.
-  const job = secretsByName([input.pullSecretName], ['get', ...WRITE]);
+  const job = secretsByName([pullSecretName], ['get', ...WRITE]);
   return [
-    kubernetesObject('ClusterRole', { name: JOB_CLUSTER_ROLE, labels: input.jobLabels }, { rules: [job] }),
+    kubernetesObject('ClusterRole', { name: JOB_CLUSTER_ROLE, labels: ofJobs }, { rules: [job] }),
     ...grant(meta, EVERYWHERE, subject),
     ...grant({ ...meta, namespace }, OWN, subject),
     ...accountBounds(subject, {

@@ -54,7 +54,7 @@ import { ObjectGroup } from '../shared/group.ts';
 import { prometheusRule, serviceMonitor } from '../shared/monitoring.ts';
 import { ownPod } from '../shared/pod.ts';
 import type { ChartSystem, ClusterContext } from '../shared/system.ts';
-import { adapterRights } from './access.ts';
+import { ADAPTER_ACCOUNT, adapterRights, JOB_ACCOUNT } from './access.ts';
 import { adapterAlerts } from './alerts.ts';
 
 const name = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/);
@@ -187,8 +187,6 @@ function configFile(account: string, volume: string, path: string, content: unkn
   return { config: `${account}-${volume}`, volume, path, text };
 }
 
-export const ADAPTER_ACCOUNT = 'pull-secret-adapter';
-export const JOB_ACCOUNT = 'pullsecret-adapter-job';
 const SENTINEL_ACCOUNT = 'pull-secret-sentinel';
 /** AMQP with and without TLS. */
 const BROKER_PORTS = [5671, 5672];
@@ -216,18 +214,16 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
     // Usually exists: HyperFleet's other adapters run in it.
     namespaceReference(namespace),
     ...accounts(input),
-    ...adapterRights({
-      namespace,
-      account: ADAPTER_ACCOUNT,
-      image: input.image,
-      jobAccount: JOB_ACCOUNT,
-      environment: input.adapterOptions.jobEnv ?? {},
-      told: { jobAuthorities: input.caConfigMap ?? '', federation: input.jobFederation ?? '' },
-      // The rules name the Secret that the Jobs write.
-      pullSecretName: input.adapterOptions.pullSecretName ?? DEFAULT_SETTINGS.pullSecretName,
-      labels: adapter.metadata.labels,
-      jobLabels: labels({ name: JOB_ACCOUNT, component: 'job' }),
-    }),
+    ...adapterRights(
+      {
+        namespace,
+        image: input.image,
+        environment: input.adapterOptions.jobEnv ?? {},
+        jobAuthorities: input.caConfigMap ?? '',
+        federation: input.jobFederation ?? '',
+      },
+      input.adapterOptions.pullSecretName ?? DEFAULT_SETTINGS.pullSecretName,
+    ),
     ...(input.jobFederation === undefined ? [] : [credentials(input, input.jobFederation)]),
     ...programObjects(input, adapter),
     ...(withSentinel ? programObjects(input, sentinel) : []),

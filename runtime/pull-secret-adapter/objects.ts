@@ -13,7 +13,7 @@ import {
   type Volume,
   type VolumeMount,
 } from '../core/kubernetes/objects.ts';
-import type { AdapterSettings } from './options.ts';
+import type { AdapterSettings, JobSettings } from './options.ts';
 import { FAIL_JOB_EXIT_CODES } from './outcome.ts';
 
 /** Additions to a container and its pod. */
@@ -110,18 +110,8 @@ export const JOB_CONTAINER = 'job';
 
 /** Input of {@link pullSecretJob}: settings of all Jobs, and values of the cluster. */
 export interface PullSecretJobInput
-  extends Pick<
-    AdapterSettings,
-    | 'namespace'
-    | 'image'
-    | 'imagePullSecrets'
-    | 'serviceAccount'
-    | 'passAs'
-    | 'federation'
-    | 'jobAuthorities'
-    | 'jobTtlSeconds'
-    | 'jobDeadlineSeconds'
-  > {
+  extends JobSettings,
+    Pick<AdapterSettings, 'passAs' | 'jobTtlSeconds' | 'jobDeadlineSeconds'> {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -222,7 +212,7 @@ export const JOB_BINDING = 'pullsecret-adapter-job';
 export function pullSecretBinding(
   namespace: string,
   labels: Readonly<Record<string, string>>,
-  account: Pick<AdapterSettings, 'namespace' | 'serviceAccount'>,
+  account: Pick<JobSettings, 'namespace' | 'serviceAccount'>,
 ): KubeObject {
   return kubernetesObject(
     'RoleBinding',

@@ -267,10 +267,8 @@ export function fieldValues<T>(fields: Fields, schema: z.ZodType<T>, flags: obje
 /** Other adapters that must be available first, by name. */
 export const DEFAULT_DEPENDENCIES: readonly string[] = ['validation', 'dns', 'placement'];
 
-/** The options with their defaults, and settings of the Jobs that have their own fields in the fleet. */
-export interface AdapterSettings
-  extends Required<Omit<AdapterOptions, 'previousForSeconds' | 'tenants'>>,
-    Pick<AdapterOptions, 'previousForSeconds' | 'tenants'> {
+/** Settings of the Jobs that have their own fields in the fleet. */
+export interface JobSettings {
   /** Namespace of Jobs and their temporary Secrets. @default {'hyperfleet-system'} */
   readonly namespace: string;
   readonly image: string;
@@ -282,6 +280,11 @@ export interface AdapterSettings
   /** ConfigMap in `namespace` with certificates (`ca.crt`) that the Jobs trust in addition to those of the image; empty: none. */
   readonly jobAuthorities: string;
 }
+
+/** The options with their defaults, and the settings of the Jobs. */
+export type AdapterSettings = Required<Omit<AdapterOptions, 'previousForSeconds' | 'tenants'>> &
+  Pick<AdapterOptions, 'previousForSeconds' | 'tenants'> &
+  JobSettings;
 
 export const DEFAULT_SETTINGS: AdapterSettings = {
   adapterName: 'pullsecret',
@@ -321,11 +324,7 @@ export const DEFAULT_SETTINGS: AdapterSettings = {
 export const OPTION_FLAGS: Flags = fieldFlags(optionFields.shape, DEFAULT_SETTINGS);
 
 /** The settings from the flags and the tenants file. @throws UsageError */
-export function settingsOf(
-  flags: object,
-  tenants: unknown,
-  jobs: Omit<AdapterSettings, keyof AdapterOptions>,
-): AdapterSettings {
+export function settingsOf(flags: object, tenants: unknown, jobs: JobSettings): AdapterSettings {
   const given = fieldValues(optionFields.shape, optionsSchema, flags, { tenants });
   return { ...DEFAULT_SETTINGS, ...given, ...jobs };
 }

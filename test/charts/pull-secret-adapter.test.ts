@@ -66,15 +66,13 @@ const PUBSUB: AdapterInstallation = {
 };
 
 const JOB: PullSecretJobInput = {
+  ...JOBS,
   name: 'pullsecret-cls-123-gen1',
   namespace: 'hyperfleet-system',
   labels: { 'hyperfleet.io/cluster-id': 'cls-123' },
   annotations: { 'hyperfleet.io/generation': '1' },
   image: IMAGE,
-  imagePullSecrets: [],
   serviceAccount: 'pullsecret-adapter-job',
-  federation: '',
-  jobAuthorities: '',
   needsApiServer: true,
   env: { CLUSTER_ID: 'cls-123', GCP_PROJECT_ID: 'cust-proj' },
   dataSecret: 'cluster-cls-123-pullsecret-data',

@@ -2,7 +2,8 @@
 // needs: control plane
 /** Manual changes of a running Job's labels, on a real API server and with the adapter's own rights. */
 import assert from 'node:assert/strict';
-import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/chart.ts';
+import { ADAPTER_ACCOUNT } from '../../charts/pull-secret-adapter/access.ts';
+import { adapterInstallation } from '../../charts/pull-secret-adapter/chart.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';

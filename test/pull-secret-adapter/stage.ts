@@ -2,7 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Connection } from 'rabbitmq-client';
-import { ADAPTER_ACCOUNT, adapterInstallation } from '../../charts/pull-secret-adapter/chart.ts';
+import { ADAPTER_ACCOUNT } from '../../charts/pull-secret-adapter/access.ts';
+import { adapterInstallation } from '../../charts/pull-secret-adapter/chart.ts';
 import { type RabbitMqNode, startRabbitMq } from '../brokers/rabbitmq-node.ts';
 import { type ControlPlane, startControlPlane } from '../control-plane/control-plane.ts';
 import { meta } from '../support/meta.ts';

@@ -289,11 +289,7 @@ export async function dryRunJob(config: JobConfig, shell: JobShell): Promise<Job
 }
 
 /** The planned action for the log, and the result of the permission test. */
-async function planned(
-  config: JobConfig,
-  manager: SecretManager,
-  { log, pause }: Pick<JobShell, 'log' | 'pause'>,
-): Promise<{ readonly plan: string; readonly permissions: string }> {
+async function planned(config: JobConfig, manager: SecretManager, { log, pause }: JobShell) {
   const { secretName, gcpProjectId, mode, onDeletion } = config;
   const secret = await manager.get(secretName);
   /** @throws JobError IamPermissionDenied if a required permission is missing */

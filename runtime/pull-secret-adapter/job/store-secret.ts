@@ -307,9 +307,7 @@ async function cleanUp(input: StoreInput, held: GcpSecret, current: string): Pro
   return retired;
 }
 
-type ReadInput = Pick<StoreInput, 'secretName' | 'pause'> & {
-  readonly manager: Pick<SecretManager, 'access'>;
-};
+type ReadInput = Pick<StoreInput, 'manager' | 'secretName' | 'pause'>;
 
 const ATTEMPTS = 3;
 
@@ -496,15 +494,8 @@ function delayOf({ policy }: Pick<StoreInput, 'policy'>): Pick<GcpSecret, 'versi
   return policy.destroyAfterSeconds === 0 ? {} : { versionDestroyTtl: `${policy.destroyAfterSeconds}s` };
 }
 
-export interface StoreInput
-  extends Pick<
-    JobConfig,
-    'secretName' | 'pullSecret' | 'labels' | 'replication' | 'generation' | 'policy' | 'revoke' | 'adopt'
-  > {
-  readonly manager: Pick<
-    SecretManager,
-    'get' | 'create' | 'update' | 'addVersion' | 'access' | 'versions' | 'disable' | 'destroy'
-  >;
+export interface StoreInput extends JobConfig {
+  readonly manager: SecretManager;
   /** Location of a regional secret; undefined for a replicated one. */
   readonly location: string | undefined;
   /** Unique among runners. */
