@@ -147,6 +147,9 @@ const READS: Readonly<Record<string, readonly [args: string, stdout: RegExp]>> =
   verify: ['127.0.0.1:1/shop/web:1 -n shop', /127\.0\.0\.1:2\/shop\/web:1/],
 };
 
+const VOID = nowhere('void');
+mkdirSync(VOID);
+
 test('-f - reads standard input in every command that reads manifests', async () => {
   const text = INPUT.map((one) => `${JSON.stringify(one)}\n`).join('---\n');
   const reading = specs.filter(({ flags }) => 'from' in flags).map(({ name }) => name);
@@ -157,11 +160,12 @@ test('-f - reads standard input in every command that reads manifests', async ()
     assert.ok(ran.code < 2, `${name}: ${ran.stderr}`);
     assert.match(ran.stdout, stdout, name);
     // The first as after a command that failed before the pipe.
-    for (const [input, says] of [
-      ['---\n# nothing\n', /standard input: it is empty|no objects of a supported kind/],
-      ['\nkind: [\n', /standard input:\d: /],
+    for (const [from, input, says] of [
+      ['-', '---\n# nothing\n', /standard input: it is empty|no objects of a supported kind/],
+      ['-', '\nkind: [\n', /standard input:\d: /],
+      [VOID, '', /^Cannot read ".*void": it has no manifests \(\*\.yaml, \*\.yml or \*\.json\)$/m],
     ] as const) {
-      const bad = await runInProcess([name, ...words, '-f', '-'], { stdin: Readable.from([input]) });
+      const bad = await runInProcess([name, ...words, '-f', from], { stdin: Readable.from([input]) });
       assert.equal(bad.code, 1, name);
       assert.match(bad.stdout + bad.stderr, says, name);
     }
@@ -199,8 +203,6 @@ const UNFIXED = put('unfixed.yaml', {
 });
 const BROKEN = nowhere('broken.yaml');
 writeFileSync(BROKEN, 'kind: [');
-const VOID = nowhere('void');
-mkdirSync(VOID);
 const ended = (name: string, code: number, args: readonly string[], says: RegExp) => ({
   name,
   reason: 'a script goes by it',
@@ -246,12 +248,6 @@ table(
         ['doctor', '--all', '-A', '-f', EMPTY, '-o', form],
         form === 'yaml' ? /^No problems found: nothing to fix$/m : /^No pod fails to pull$/m,
       ),
-    ),
-    ended(
-      'report of an empty folder',
-      1,
-      ['report', '-f', VOID],
-      /^Cannot read ".*void": it has no manifests \(\*\.yaml, \*\.yml or \*\.json\)$/m,
     ),
     ended(
       'report -o name of nothing',

@@ -7,6 +7,7 @@ import {
 } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import {
+  changedTo,
   conditionOf,
   grant,
   namespace,
@@ -28,16 +29,9 @@ const quay = source('platform/quay', ['quay.io']);
 const copies = (seen: Scene, count: number): number => teamsWith(seen, 'reg', count);
 const statusOf = (seen: Scene): (ReportedStatus & { heldRemoval?: string }) | undefined =>
   seen.status('PullSecretProfile', 'team');
-/** The object with its new spec, as an API server keeps uid and status. */
 const changed = (seen: Scene, spec: Record<string, unknown>, annotations = {}): KubeObject => {
-  const stored = seen.store.get({ ...team, name: 'team' });
-  assert.ok(stored !== undefined);
-  const { metadata, ...rest } = stored;
-  return {
-    ...rest,
-    metadata: { ...metadata, annotations },
-    spec: { namespaceSelector: { matchLabels: { team: 'a' } }, selector: {}, secrets, ...spec },
-  };
+  const next = profile('team', { secrets, ...spec });
+  return changedTo(seen, { ...next, metadata: { ...next.metadata, annotations } });
 };
 
 interface LimitCase extends Case {

@@ -116,6 +116,13 @@ export interface ReportedStatus {
 
 const NOW = new Date('2026-11-21T00:00:00Z');
 
+/** The stored object with the spec and the annotations of `next`, as an API server keeps uid and status. */
+export function changedTo(seen: Scene, next: KubeObject): KubeObject {
+  const stored = seen.store.get({ ...next, ...next.metadata }) as KubeObject;
+  const { annotations = {} } = next.metadata;
+  return { ...stored, spec: next.spec, metadata: { ...stored.metadata, annotations } };
+}
+
 /** Reconciles `objects` to a fixed point. The cluster serves the policy kind when `policies` is not false. */
 export function scene(objects: readonly KubeObject[], options: Partial<InjectionOptions> = {}): Scene {
   const store = new ObjectStore();

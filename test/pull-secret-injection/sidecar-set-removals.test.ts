@@ -5,6 +5,7 @@ import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconci
 import { meta, refOf } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import {
+  changedTo,
   conditionOf,
   KRUISE,
   namespace,
@@ -37,17 +38,6 @@ function set(spec: object = {}, annotations: Record<string, string> = { [FROM]: 
   };
 }
 
-/** The set anew, as an API server keeps uid and status. */
-function changed(seen: Scene, next: KubeObject): KubeObject {
-  const stored = seen.store.get({ ...next, name: 'side' });
-  assert.ok(stored !== undefined);
-  return {
-    ...stored,
-    spec: next.spec,
-    metadata: { ...stored.metadata, annotations: next.metadata.annotations ?? {} },
-  };
-}
-
 const copies = (seen: Scene): number => teamsWith(seen, 'quay', COUNT);
 
 /** Status of the set: its own, or, where Kruise injects, the PullStatus of the same name. */
@@ -70,12 +60,12 @@ const mistake = { namespaceSelector: { matchLabels: { team: 'x' } } };
 table<Slip>(
   test,
   [
-    { name: 'a slip in namespaceSelector', change: (seen) => [changed(seen, set(mistake))], left: COUNT },
+    { name: 'a slip in namespaceSelector', change: (seen) => [changedTo(seen, set(mistake))], left: COUNT },
     {
       name: 'a namespaceSelector that cannot be read',
       reason: 'what it brought stays until it can',
       change: (seen) => [
-        changed(
+        changedTo(
           seen,
           set({ namespaceSelector: { matchExpressions: [{ key: 'team', operator: 'Inn', values: ['a'] }] } }),
         ),
@@ -84,13 +74,13 @@ table<Slip>(
     },
     {
       name: 'a Secret that is named otherwise',
-      change: (seen) => [changed(seen, set({ imagePullSecrets: [{ name: 'other' }] }))],
+      change: (seen) => [changedTo(seen, set({ imagePullSecrets: [{ name: 'other' }] }))],
       left: COUNT,
     },
-    { name: 'the annotation is gone', change: (seen) => [changed(seen, set({}, {}))], left: COUNT },
+    { name: 'the annotation is gone', change: (seen) => [changedTo(seen, set({}, {}))], left: COUNT },
     {
       name: 'paused',
-      change: (seen) => [changed(seen, set({ injectionStrategy: { paused: true } }))],
+      change: (seen) => [changedTo(seen, set({ injectionStrategy: { paused: true } }))],
       left: COUNT,
     },
     { name: 'the set is deleted', reason: 'that is meant', change: () => [{ gone: set() }], left: 0 },
@@ -113,7 +103,7 @@ for (const by of ['own', 'kruise'] as const) {
 
   test(`it is said by ${by === 'own' ? 'its own status' : 'a PullStatus, where Kruise injects'}, with what confirms it`, () => {
     const before = start();
-    const held = before.after([changed(before, set(mistake))]);
+    const held = before.after([changedTo(before, set(mistake))]);
     const status = saidOf(held, by);
     assert.equal(ready(status), 'False RemovalHeld');
     assert.equal(conditionOf(status, 'RemovalHeld'), 'True Share');
@@ -131,42 +121,44 @@ for (const by of ['own', 'kruise'] as const) {
         .map(({ type, regarding }) => [type, regarding.kind, regarding.name]),
       [['Warning', 'SidecarSet', 'side']],
     );
-    const back = held.after([changed(held, set())]);
+    const back = held.after([changedTo(held, set())]);
     assert.equal(conditionOf(saidOf(back, by), 'RemovalHeld'), undefined);
     assert.equal(ready(saidOf(back, by))?.startsWith('True'), true);
   });
 
   test(`only its own annotation confirms it (${by})`, () => {
     const before = start();
-    const held = before.after([changed(before, set(mistake))]);
+    const held = before.after([changedTo(before, set(mistake))]);
     const hash = hashIn(saidOf(held, by));
     const annotated = (value: string): KubeObject =>
-      changed(held, set(mistake, { [FROM]: 'platform', [CONFIRM]: value }));
+      changedTo(held, set(mistake, { [FROM]: 'platform', [CONFIRM]: value }));
     assert.equal(copies(held.later(60, [annotated('0123456789ab')])), COUNT);
     const confirmed = held.later(120, [annotated(hash)]);
     assert.equal(copies(confirmed), 0);
     assert.equal(conditionOf(saidOf(confirmed, by), 'RemovalHeld'), undefined);
     // The next slip is another one, with the annotation still there.
     const again = confirmed.later(180, [
-      changed(confirmed, set({}, { [FROM]: 'platform', [CONFIRM]: hash })),
+      changedTo(confirmed, set({}, { [FROM]: 'platform', [CONFIRM]: hash })),
     ]);
     assert.equal(copies(again), COUNT);
-    const second = again.later(240, [changed(again, set(mistake, { [FROM]: 'platform', [CONFIRM]: hash }))]);
+    const second = again.later(240, [
+      changedTo(again, set(mistake, { [FROM]: 'platform', [CONFIRM]: hash })),
+    ]);
     assert.equal(copies(second), COUNT);
   });
 
   test(`without the annotation that says from where, it is still said (${by})`, () => {
     const before = start();
-    const held = before.after([changed(before, set({}, {}))]);
+    const held = before.after([changedTo(before, set({}, {}))]);
     assert.equal(ready(saidOf(held, by)), 'False RemovalHeld');
     const hash = hashIn(saidOf(held, by));
-    assert.equal(copies(held.later(60, [changed(held, set({}, { [CONFIRM]: hash }))])), 0);
+    assert.equal(copies(held.later(60, [changedTo(held, set({}, { [CONFIRM]: hash }))])), 0);
   });
 }
 
 test('deleting a PullStatus deletes the old confirmation, and no copy', () => {
   const before = scene([...teams(COUNT), set(), quay, KRUISE, namespace('pullwright-system')]);
-  const held = before.after([changed(before, set(mistake))]);
+  const held = before.after([changedTo(before, set(mistake))]);
   const hash = hashIn(saidOf(held, 'kruise'));
   const status = held.store.get(
     refOf('pullwright.dev/v1alpha1 PullStatus', 'sidecarset-side', 'pullwright-system'),
@@ -180,9 +172,9 @@ test('deleting a PullStatus deletes the old confirmation, and no copy', () => {
 
 test('a restart in the middle of a confirmed removal lets the rest go', () => {
   const before = scene([...teams(COUNT), set(), quay]);
-  const held = before.after([changed(before, set(mistake))]);
+  const held = before.after([changedTo(before, set(mistake))]);
   const hash = hashIn(saidOf(held, 'own'));
-  held.store.set(changed(held, set(mistake, { [FROM]: 'platform', [CONFIRM]: hash })));
+  held.store.set(changedTo(held, set(mistake, { [FROM]: 'platform', [CONFIRM]: hash })));
   // The key of the set comes first, that of the copies only after a restart.
   const confirmed = pullSecretInjection().reconcile(worldOf(held.store), {
     scope: 'local',
