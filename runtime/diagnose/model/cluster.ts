@@ -221,7 +221,6 @@ const RBAC = 'rbac.authorization.k8s.io/v1';
 const AGENTS: readonly SourceKind[] = [
   GLOBAL_SECRET,
   PLATFORM_SECRET,
-  SERVICE_ACCOUNT,
   AGENT_PODS,
   DAEMON_SET,
   { ...PULL_STATUS, namespace: DAEMON_SET.namespace },
