@@ -34,6 +34,12 @@ export function textsIn(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
 }
 
+/** The string values of a map; empty if not a map. */
+export function stringsIn(value: unknown): Readonly<Record<string, string>> {
+  const texts = Object.entries(recordOf(value)).filter((entry) => typeof entry[1] === 'string');
+  return Object.fromEntries(texts) as Record<string, string>;
+}
+
 /** The value as a string; empty for any other type. */
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';

@@ -1,6 +1,6 @@
 /** The kubelet's request on stdin, and the response on stdout. */
 import { PullwrightError } from '../../core/errors.ts';
-import { isRecord } from '../../core/record.ts';
+import { isRecord, stringsIn } from '../../core/record.ts';
 import { redact } from '../../core/redacted.ts';
 
 /** A `CredentialProviderRequest`. */
@@ -38,7 +38,7 @@ export function parseRequest(text: string) {
     image,
     /** Absent for static pods. */
     token: token === '' ? undefined : redact(token),
-    annotations: annotationsOf(fields.get('serviceaccountannotations')),
+    annotations: stringsIn(fields.get('serviceaccountannotations')),
   };
 }
 
@@ -46,13 +46,6 @@ function textField(fields: ReadonlyMap<string, unknown>, name: string): string {
   const value = fields.get(name.toLowerCase()) ?? '';
   if (typeof value !== 'string') throw unreadable(`"${name}" is ${typeof value}, expected a string`);
   return value;
-}
-
-function annotationsOf(value: unknown): Readonly<Record<string, string>> {
-  if (typeof value !== 'object' || value === null) return {};
-  return Object.fromEntries(
-    Object.entries(value).filter((pair): pair is [string, string] => typeof pair[1] === 'string'),
-  );
 }
 
 function firstValue(text: string): unknown {

@@ -3,7 +3,7 @@
  * dead-letter queue. Without the latter, which that library lacks, one message of invalid JSON blocks its queue.
  */
 import { type AsyncMessage, Connection, ConsumerStatus, type Envelope } from 'rabbitmq-client';
-import { defined } from '../../core/record.ts';
+import { defined, stringsIn } from '../../core/record.ts';
 import { type Redacted, reveal } from '../../core/redacted.ts';
 import {
   type BrokerNote,
@@ -148,10 +148,6 @@ function bytesOf(message: AsyncMessage): Uint8Array {
 }
 
 function attributesOf(message: AsyncMessage): Readonly<Record<string, string>> {
-  const headers: Readonly<Record<string, unknown>> = message.headers ?? {};
-  const texts = Object.entries(headers).filter(
-    (entry): entry is [string, string] => typeof entry[1] === 'string',
-  );
   const type = message.contentType;
-  return { ...Object.fromEntries(texts), ...(type === undefined ? {} : { 'content-type': type }) };
+  return { ...stringsIn(message.headers), ...(type === undefined ? {} : { 'content-type': type }) };
 }
