@@ -53,13 +53,12 @@ export function collectOverrideMap(objects: readonly KubeObject[]): OverrideMap 
   const icsp = objects
     .filter((object) => object.kind === 'ImageContentSourcePolicy')
     .sort((a, b) => (a.metadata.name < b.metadata.name ? 1 : -1));
-  const map = new Map<string, string[]>();
-  for (const object of [...idms, ...icsp])
-    for (const { source, mirrors } of setEntries([object])) {
-      const named = mirrors.filter((mirror) => mirror !== '');
-      if (source !== '' && named.length > 0) map.set(source, [...(map.get(source) ?? []), ...named]);
-    }
-  return map;
+  const entries = [...idms, ...icsp]
+    .flatMap((object) => setEntries([object]))
+    .flatMap(({ source, mirrors }) => mirrors.map((mirror) => ({ source, mirror })))
+    .filter(({ source, mirror }) => source !== '' && mirror !== '');
+  const bySource = Map.groupBy(entries, ({ source }) => source);
+  return new Map([...bySource].map(([source, own]) => [source, own.map(({ mirror }) => mirror)]));
 }
 
 /**
@@ -334,10 +333,7 @@ function allowsReleaseOnly({ lists, policy }: Exclude<NodeRendering, { refused: 
 }
 
 /** Files of the generated MachineConfigs, worker first, whose files custom pools have too. */
-function confsIn(objects: readonly KubeObject[]): {
-  readonly found: readonly ConfInForce[];
-  readonly problems: readonly MirrorProblem[];
-} {
+function confsIn(objects: readonly KubeObject[]) {
   const problems: MirrorProblem[] = [];
   const found = objects
     .filter(({ kind, metadata }) => kind === MACHINE_CONFIG.kind && GENERATED.test(metadata.name))
