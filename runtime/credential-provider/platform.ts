@@ -31,6 +31,15 @@ export const CREDENTIAL_PROVIDER = {
   minimumMinor: 34,
 } as const;
 
+/** The kind in each served version, in order of preference: OpenShift's technology preview serves v1alpha1 only. */
+export const CONFIG_KINDS = ['v1', 'v1alpha1'].map((version) => ({
+  apiVersion: `${CREDENTIAL_PROVIDER.group}/${version}`,
+  kind: CREDENTIAL_PROVIDER.kind,
+}));
+
+/** The singleton in each version. */
+export const CONFIGS = CONFIG_KINDS.map((kind) => ({ ...kind, name: CREDENTIAL_PROVIDER.objectName }));
+
 export type PlatformFile = Readonly<ReturnType<typeof platformFile>>;
 
 const CLOUDS: Readonly<Record<string, CloudProvider>> = {

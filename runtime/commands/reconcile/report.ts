@@ -10,7 +10,7 @@ import { verdictsOf } from '../../core/kubernetes/pull-status.ts';
 import { Redacted, reveal } from '../../core/redacted.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import { plannedNames } from '../../diagnose/model/admission.ts';
-import { effectiveNames, type PodPuller, podSpecIn, WORKLOAD_KINDS } from '../../diagnose/model/pull.ts';
+import { effectiveNames, type PodPuller, SECRET, WORKLOAD_KINDS } from '../../diagnose/model/pull.ts';
 import type { ObjectResult, OfflineResult } from '../../engine/offline/offline.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { below, type Difference, diff, isMap } from '../../kube/drift.ts';
@@ -86,7 +86,7 @@ function isMade({ metadata }: KubeObject): boolean {
 function pullOf(store: ObjectStore, object: KubeObject, isOff: boolean) {
   const { namespace = 'default', name } = object.metadata;
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
-  const names = effectiveNames(store, puller, podSpecIn(object));
+  const names = effectiveNames(store, puller);
   const given = names.filter(({ listedBy }) => /^(PullSecretProfile|SidecarSet)\//.test(listedBy));
   const listed = names.map((one) => one.name);
   const planned = plannedNames(store, object, listed);
@@ -101,7 +101,7 @@ function pullOf(store: ObjectStore, object: KubeObject, isOff: boolean) {
         /** `Deployment/shop/web`, `ServiceAccount/shop/default`, `PullSecretProfile/team`. */
         by: one.listedBy,
         /** Whether the Secret is in the namespace or will be copied there. */
-        present: store.get({ apiVersion: 'v1', kind: 'Secret', namespace, name: one.name }) !== undefined,
+        present: store.get({ ...SECRET, namespace, name: one.name }) !== undefined,
       })),
     /** Names that profiles or SidecarSets list, but nothing injects into these pods. */
     notInjected: [...(isOff ? given : []), ...planned].map((one) => one.name),

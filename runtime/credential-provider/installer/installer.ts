@@ -23,6 +23,7 @@ import { StateFolder } from '../../node/state.ts';
 import { SystemdOverBus } from '../../node/systemd.ts';
 import type { NodeState } from '../../node/task.ts';
 import { AUTH_FILE_LIFE_MS, NOTES, removeStaleAuthFiles, Wake } from '../../node/watch.ts';
+import { CONFIGS } from '../platform.ts';
 import type { InstallerSettings } from './command.ts';
 import { executablePath, type InstallPlan, NEUTRAL, OWN_FILE, OWN_LEFTOVER } from './plan.ts';
 import {
@@ -36,7 +37,6 @@ import {
   withFailures,
 } from './report.ts';
 import {
-  CONFIGS,
   digestOf,
   dropInFile,
   type InstalledExecutable,

@@ -10,7 +10,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { fileError, namesIn, removeFile, replaceFile, sweepLeftovers } from '../../node/atomic-file.ts';
 import { ABSENT } from '../../node/checkpoint.ts';
-import { type NamedWatch, podClient } from '../../node/report.ts';
+import { podClient } from '../../node/report.ts';
 import { asProblem } from '../../node/restart.ts';
 import { type LoadedService, type ServiceProperties, SystemdOverBus } from '../../node/systemd.ts';
 import type { Observation } from '../../node/task.ts';
@@ -23,7 +23,7 @@ import {
   serviceSettings,
 } from '../kubelet-unit.ts';
 import type { NodeFile } from '../objects.ts';
-import { CREDENTIAL_PROVIDER } from '../platform.ts';
+import { CONFIGS, CREDENTIAL_PROVIDER } from '../platform.ts';
 import type { CheckReport } from '../plugin/check.ts';
 import { dropInPaths, sha256Hex } from '../plugin/conf-files.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
@@ -307,13 +307,6 @@ async function asked(client: KubeClient, name: string) {
 
 /** User agent and field manager of the installer. */
 export const PROGRAM = 'pullwright-installer';
-
-/** The singleton in each version, in order of preference. */
-export const CONFIGS: readonly NamedWatch['object'][] = ['v1', 'v1alpha1'].map((version) => ({
-  apiVersion: `${CREDENTIAL_PROVIDER.group}/${version}`,
-  kind: CREDENTIAL_PROVIDER.kind,
-  name: CREDENTIAL_PROVIDER.objectName,
-}));
 
 // Files of the host: the kubelet's unit with its drop-ins, and its EnvironmentFiles.
 

@@ -26,7 +26,7 @@ import { readMatchImages } from '../kind.ts';
 import { mergeCredentialProviderConfig } from '../merge.ts';
 import type { NodeFile } from '../objects.ts';
 import { parseReconcilerOptions, type ReconcilerOptions } from '../options.ts';
-import { CREDENTIAL_PROVIDER } from '../platform.ts';
+import { CONFIGS, CREDENTIAL_PROVIDER } from '../platform.ts';
 import { SECRETS_ANNOTATION } from '../plugin/secrets.ts';
 import {
   HOSTED_CONFIG,
@@ -46,15 +46,11 @@ import { namespaceRolesReconciler } from './namespace-roles.ts';
 import { type NodeHold, type PoolState, reportNodes } from './report.ts';
 
 const NAME = 'credential-provider';
-const OBJECT = {
-  role: 'hosted',
-  kind: CREDENTIAL_PROVIDER.kind,
-  name: CREDENTIAL_PROVIDER.objectName,
-} as const;
-const VERSIONS = ['v1', 'v1alpha1'].map((version) => `${CREDENTIAL_PROVIDER.group}/${version}`);
+const OBJECTS = CONFIGS.map((config) => ({ role: 'hosted' as const, ...config }));
+const { kind: KIND, objectName: SINGLETON } = CREDENTIAL_PROVIDER;
 
 const READS: readonly Watch[] = [
-  ...VERSIONS.map((apiVersion): Watch => ({ ...OBJECT, apiVersion, optional: true })),
+  ...OBJECTS.map((object): Watch => ({ ...object, optional: true })),
   { ...INFRASTRUCTURE, optional: true },
   NODE,
   { ...POOL, optional: true },
@@ -65,7 +61,10 @@ const READS: readonly Watch[] = [
     namespace: HOSTED_CLUSTER_NAMESPACE,
     labelSelector: `pullwright.dev/owner=${NAME}`,
   },
-  { ...pullStatusRef('management', { ...OBJECT, namespace: CONTROL_PLANE_NAMESPACE }), optional: true },
+  {
+    ...pullStatusRef('management', { kind: KIND, name: SINGLETON, namespace: CONTROL_PLANE_NAMESPACE }),
+    optional: true,
+  },
 ];
 
 /** Builds the reconcilers from their part of the configuration. */
@@ -84,15 +83,13 @@ export function credentialProviderReconciler(options: (scope: string) => Reconci
   return {
     name: NAME,
     watches: READS,
-    requestsFor: (_changed, reader) => [{ scope: reader.scope.name, name: CREDENTIAL_PROVIDER.objectName }],
+    requestsFor: (_changed, reader) => [{ scope: reader.scope.name, name: SINGLETON }],
     reconcile: (reader) => reconcile(reader, options(reader.scope.name)),
   };
 }
 
 function reconcile(reader: Reader, options: ReconcilerOptions): Result {
-  const object = VERSIONS.map((apiVersion) => reader.get({ ...OBJECT, apiVersion })).find(
-    (one) => one !== undefined,
-  );
+  const object = OBJECTS.map((one) => reader.get(one)).find((one) => one !== undefined);
   // Deleted: garbage collection by owner references and pruning by the engine remove what was rendered.
   if (object === undefined || object.metadata.deletionTimestamp !== undefined) return {};
   const targets = targetsOf(reader, options.platform, options.executable);

@@ -15,7 +15,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { firstBroken, judge } from '../checks/findings.ts';
 import { AFTER_CHECKS, type AskedRight, BEFORE_CHECKS, type CheckInput } from '../checks/installation.ts';
 import { type FoundCluster, readClusters } from '../model/look.ts';
-import { readSteps, type SourceKind, withClient } from '../model/objects.ts';
+import { pluralOf, readSteps, type SourceKind, withClient } from '../model/objects.ts';
 import type { Finding } from '../model/types.ts';
 import { answer, COLOUR_OF } from '../views/text.ts';
 import { STATUS_KINDS, statusRows } from './status.ts';
@@ -80,13 +80,6 @@ async function askRights(client: KubeClient, plan: readonly KubeObject[]) {
     return { ...right, allowed: await isAllowed(client, right) };
   });
   return answers.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-}
-
-/** Plural of a kind, by rules that hold for all rendered kinds. */
-function pluralOf(kind: string): string {
-  const name = kind.toLowerCase();
-  if (name.endsWith('y')) return `${name.slice(0, -1)}ies`;
-  return name.endsWith('s') ? `${name}es` : `${name}s`;
 }
 
 async function isAllowed(client: KubeClient, right: Omit<AskedRight, 'allowed'>): Promise<boolean> {

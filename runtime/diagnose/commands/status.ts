@@ -8,6 +8,7 @@ import { describeError, PullwrightError } from '../../core/errors.ts';
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { PULL_STATUS, pullStatusName } from '../../core/kubernetes/pull-status.ts';
+import { CONFIG_KINDS } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { GRANT } from '../../pull-secret-injection/kinds/grant.ts';
 import { PROFILE } from '../../pull-secret-injection/kinds/profile.ts';
@@ -23,7 +24,7 @@ import {
 } from '../checks/status.ts';
 import { SIDECAR_SETS } from '../model/admission.ts';
 import { type Known, type ReadWorld, readClusters, readWorld } from '../model/look.ts';
-import { DAEMON_SET, NODE, SYNC_REPORT } from '../model/nodes.ts';
+import { DAEMON_SET, SYNC_REPORT } from '../model/nodes.ts';
 import {
   chooseCluster,
   conditionOf,
@@ -33,7 +34,7 @@ import {
   needFolderForCluster,
   type SourceKind,
 } from '../model/objects.ts';
-import { PROVIDER_CONFIGS } from '../model/pull.ts';
+import { NODE } from '../model/pull.ts';
 import { answer, OUTPUT_FORMS } from '../views/text.ts';
 
 const ADDITIONAL_REPORT = { ...SYNC_REPORT, name: pullStatusName('Secret', GLOBAL_PULL_SECRET.additional) };
@@ -56,7 +57,7 @@ const JOB: SourceKind = { apiVersion: 'batch/v1', kind: 'Job', namespace: 'hyper
 const REPORTING: readonly (SourceKind & { readonly system: string })[] = [
   { ...PULL_STATUS, system: 'pullwright' },
   ...[PROFILE, GRANT, ...SIDECAR_SETS].map((kind) => ({ ...kind, system: 'pull-secret-injection' })),
-  ...PROVIDER_CONFIGS.map((kind) => ({ ...kind, system: 'credential-provider' })),
+  ...CONFIG_KINDS.map((kind) => ({ ...kind, system: 'credential-provider' })),
 ];
 
 const NAMESPACED: ReadonlySet<string> = new Set([PULL_STATUS.kind, GRANT.kind]);

@@ -22,6 +22,7 @@ import { SOURCES_ANNOTATION } from '../../pull-secret-injection/reconciler/view.
 import type { NodeMirrors } from '../../registry-overrides/planes.ts';
 import { secretFault } from '../checks/docker-config.ts';
 import { injectionKinds } from './admission.ts';
+import { eventsAbout } from './events.ts';
 import { AGENT_PODS, DAEMON_SET, type ReportNodes } from './nodes.ts';
 import type { SourceKind } from './objects.ts';
 import {
@@ -30,8 +31,7 @@ import {
   nextNodeKinds,
   nodeDocuments,
   PLATFORM_SECRET,
-  SERVICE_ACCOUNT,
-  WORKLOAD_KINDS,
+  POD_KINDS,
 } from './pull.ts';
 import { type Cause, type Explanation, type ReportSystemName, type ReportVerdict, worstOf } from './types.ts';
 
@@ -121,15 +121,8 @@ interface Entry {
   readonly why?: string;
 }
 
-export interface ReportKey extends Entry {
-  /** RFC 3339. */
-  readonly expiresAt?: string;
-  readonly ends?: 'expired' | 'expiring';
-  /** Number of nodes known to have the entry. */
-  readonly onNodes: number;
-}
-
 export type ReportKeys = ReturnType<typeof reportKeys>;
+export type ReportKey = ReportKeys['keys'][number];
 
 /**
  * Merges the two documents as the reconciler does, and reports the outcome of every entry.
@@ -151,13 +144,12 @@ export function reportKeys(store: ObjectStore, nodes: ReportNodes, now: Date) {
     };
   if (!merged.ok) return { keys: [], faults: faults(original, merged.problem.message) };
   const ends = new Map([original, additional].flatMap((source) => (source ? endsOf(source, now) : [])));
-  const keys = entriesOf(merged, original?.name ?? '', additional?.name ?? '').map(
-    (one): ReportKey => ({
-      ...one,
-      ...ends.get(`${one.source}\n${one.key}`),
-      onNodes: one.state === 'used' ? nodes.inSync : 0,
-    }),
-  );
+  const keys = entriesOf(merged, original?.name ?? '', additional?.name ?? '').map((one) => ({
+    ...one,
+    ...ends.get(`${one.source}\n${one.key}`),
+    /** Number of nodes known to have the entry. */
+    onNodes: one.state === 'used' ? nodes.inSync : 0,
+  }));
   return {
     keys: keys.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0)),
     faults: faults(additional, merged.additionalProblem?.message),
@@ -171,26 +163,18 @@ function entriesOf(
   tenant: string,
 ): readonly Entry[] {
   const used = entries.filter(({ source }) => source === 'original');
-  const rejected = originalVerdicts.filter(({ verdict }) => verdict === 'Rejected');
+  const told = (source: string) => (status: EntryStatus) => {
+    const { verdict, subject: key, message } = status;
+    const state = STATES[verdict];
+    if (state === undefined) return [];
+    const conflict = state === 'shadowed' ? conflicts.find(({ registry }) => registry === key) : undefined;
+    const winner = conflict && { winner: { key: conflict.original, source: platform } };
+    return { key, source, state, ...winner, ...(state === 'used' ? {} : { why: message }) };
+  };
   return [
     ...used.map(({ key }): Entry => ({ key, source: platform, state: 'used' })),
-    ...rejected.map(
-      ({ subject, message }): Entry => ({ key: subject, source: platform, state: 'rejected', why: message }),
-    ),
-    ...verdicts.flatMap(({ verdict, subject, message }): readonly Entry[] => {
-      const state = STATES[verdict];
-      if (state === undefined) return [];
-      const winner = conflicts.find(({ registry }) => registry === subject)?.original;
-      return [
-        {
-          key: subject,
-          source: tenant,
-          state,
-          ...(winner === undefined ? {} : { winner: { key: winner, source: platform } }),
-          ...(state === 'used' ? {} : { why: message }),
-        },
-      ];
-    }),
+    ...originalVerdicts.flatMap(told(platform)),
+    ...verdicts.flatMap(told(tenant)),
   ];
 }
 
@@ -209,13 +193,12 @@ function endsOf(source: AuthSource, now: Date) {
     const left = Date.parse(expiresAt) - now.getTime();
     const ends =
       left <= 0 ? ('expired' as const) : left <= SOON_DAYS * DAY_MS ? ('expiring' as const) : undefined;
+    /** `expiresAt`: RFC 3339. */
     return [[`${source.name}\n${key.written}`, { expiresAt, ...(ends && { ends }) }] as const];
   });
 }
 
 // Kinds to read for examining many pods, in one namespace or in all.
-
-const RBAC = 'rbac.authorization.k8s.io/v1';
 
 /** Objects of the agents' namespace, if only one other namespace is read. */
 const AGENTS: readonly SourceKind[] = [
@@ -235,15 +218,8 @@ const AGENTS: readonly SourceKind[] = [
 export function clusterKinds(namespace: string | undefined, more: readonly SourceKind[] = []) {
   const inside = namespace === undefined ? {} : { namespace };
   const first: readonly SourceKind[] = [
-    ...[
-      ...WORKLOAD_KINDS,
-      { apiVersion: 'v1', kind: 'Secret' },
-      SERVICE_ACCOUNT,
-      PULL_STATUS,
-      { apiVersion: RBAC, kind: 'Role' },
-      { apiVersion: RBAC, kind: 'RoleBinding' },
-      { apiVersion: 'v1', kind: 'Event', fieldSelector: 'involvedObject.kind=Pod,type=Warning' },
-    ].map((kind) => ({ ...kind, ...inside })),
+    ...POD_KINDS.map((kind) => ({ ...kind, ...inside })),
+    { apiVersion: 'v1', kind: 'Event', fieldSelector: eventsAbout(undefined), ...inside },
     GRANT,
     ...['Namespace', 'Node'].map((kind) => ({ apiVersion: 'v1', kind })),
     ...injectionKinds('').filter(({ kind }) => kind !== 'Namespace'),

@@ -6,7 +6,7 @@ import { maskedUserInfo } from '../../core/text.ts';
 import { PROVIDER_FAILED } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { podMetadataIn, type SourceKind } from './objects.ts';
-import { imagesOf, type PlainPodSpec, type PodPuller, podSpecIn, rootOf } from './pull.ts';
+import { imagesOf, ownNode, type PlainPodSpec, type PodPuller, podSpecIn, rootOf } from './pull.ts';
 import { type ContainerWait, type PodEvent, pullFailure } from './pull-failure.ts';
 
 interface Said extends PodEvent {
@@ -50,7 +50,6 @@ export function failureIn(store: ObjectStore, pod: KubeObject) {
   const { phase } = recordOf(pod.status);
   if (pod.kind !== 'Pod' || runs(pod) || phase === 'Succeeded' || phase === 'Failed') return undefined;
   const spec = podSpecIn(pod);
-  const { nodeName } = spec;
   const events = eventsOf(store, pod).toReversed();
   for (const wait of waitsOf(pod)) {
     const failure = pullFailure(wait, events.filter(isAbout(spec, wait)));
@@ -59,7 +58,7 @@ export function failureIn(store: ObjectStore, pod: KubeObject) {
         ...failure,
         container: wait.name,
         pod: pod.metadata.name,
-        node: typeof nodeName === 'string' && nodeName !== '' ? nodeName : undefined,
+        node: ownNode(pod),
       };
   }
   return undefined;

@@ -11,6 +11,7 @@ import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts
 import { PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
 import { withoutTagAndDigest } from '../../core/mirrors/resolve.ts';
 import { recordOf, recordsIn, textOf, textsIn } from '../../core/record.ts';
+import { CONFIG_KINDS } from '../../credential-provider/platform.ts';
 import { withIdentity } from '../../engine/contract.ts';
 import { type Folder, readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
@@ -26,7 +27,7 @@ import { MACHINE_CONFIG, type NodeMirrors } from '../../registry-overrides/plane
 import { notGivenIn, notInjectedIn } from '../checks/injection.ts';
 import { bringCopies, injectionKinds, plannedNames, profileOf } from './admission.ts';
 import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
-import { agentKinds, NODE, nodeFacts, reportsAbout, troublesIn } from './nodes.ts';
+import { agentKinds, nodeFacts, reportsAbout, troublesIn } from './nodes.ts';
 import {
   chooseCluster,
   conditionOf,
@@ -46,25 +47,27 @@ import {
   imagesOf,
   isStatic,
   isSynced,
+  NODE,
   nextNodeKinds,
   nodeFile,
   nodeNameOf,
   ownSecrets,
   PLATFORM_SECRET,
   type PlainPodSpec,
+  POD_KINDS,
   type PodPuller,
-  PROVIDER_CONFIGS,
   type PullModel,
   podRef,
   podSource,
   podSpecIn,
   podSpecOf,
   providedImages,
+  ROLE,
+  ROLE_BINDING,
   SECRET,
   SECRET_MAKERS,
   SERVICE_ACCOUNT,
   secretMakers,
-  WORKLOAD_KINDS,
 } from './pull.ts';
 import type { Explanation } from './types.ts';
 
@@ -92,9 +95,6 @@ function readsSecrets(rule: Readonly<Record<string, unknown>>): boolean {
     textsIn(rule[field]).some((text) => text === one || text === '*');
   return has('apiGroups', '') && has('resources', 'secrets') && has('verbs', 'get');
 }
-
-const ROLE = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' } as const;
-const ROLE_BINDING = { ...ROLE, kind: 'RoleBinding' } as const;
 
 /**
  * Kinds to read for the pulls of `puller`, in three steps: ten requests for an image if no registry is blocked and the mirrors
@@ -368,8 +368,7 @@ export function locateAll(dirs: readonly string[], kinds: Iterable<string>, stdi
 
 /** Namespaced kinds: they get a default if the file has no namespace. */
 const NAMESPACED: ReadonlySet<string> = new Set([
-  ...[...WORKLOAD_KINDS, SECRET, SERVICE_ACCOUNT, PULL_STATUS, ROLE, ROLE_BINDING].map(({ kind }) => kind),
-  ...SECRET_MAKERS.map(({ kind }) => kind),
+  ...[...POD_KINDS, ...SECRET_MAKERS].map(({ kind }) => kind),
   'Event',
   'PullSecretGrant',
 ]);
@@ -377,7 +376,7 @@ const NAMESPACED: ReadonlySet<string> = new Set([
 /** Kinds that are relevant for pulls. */
 export const FOLDER_KINDS: ReadonlySet<string> = new Set([
   ...NAMESPACED,
-  ...[...PROVIDER_CONFIGS, ...NODE_KINDS, MACHINE_CONFIG, HOSTED_CLUSTER, NODE, ...injectionKinds('')].map(
+  ...[...CONFIG_KINDS, ...NODE_KINDS, MACHINE_CONFIG, HOSTED_CLUSTER, NODE, ...injectionKinds('')].map(
     ({ kind }) => kind,
   ),
   'ConfigMap',

@@ -9,7 +9,7 @@ import type { ObjectStore } from '../../engine/store.ts';
 import { lackOf } from '../../global-pull-secret/reconciler/nodes.ts';
 import type { ObjectRef } from '../../kube/resources.ts';
 import { conditionOf, nodeInfoOf, readinessOf, type SourceKind } from './objects.ts';
-import { GLOBAL_SECRET, podSpecIn } from './pull.ts';
+import { GLOBAL_SECRET, NODE, ownNode } from './pull.ts';
 import type { Explanation } from './types.ts';
 
 /** The DaemonSet of the agents. */
@@ -25,7 +25,6 @@ export const AGENT_PODS = {
   namespace: NAMES.namespace,
   labelSelector: `name=${NAMES.syncer}`,
 } as const;
-export const NODE = { apiVersion: 'v1', kind: 'Node' } as const;
 
 /** Kinds to read about the agent of a node; none if the node gets no global pull secret. */
 export function agentKinds(store: ObjectStore, node: string): readonly SourceKind[] {
@@ -70,7 +69,7 @@ export type NodeEvidence = NonNullable<ReturnType<typeof nodeFacts>>;
 
 /** Reports whether the kubelet or CRI-O uses an entry of the file that the agent writes. */
 function usesGlobal({ kubelet, places }: Explanation): boolean {
-  const name = describeObject({ kind: 'Secret', namespace: NAMES.namespace, name: NAMES.global });
+  const name = describeObject(GLOBAL_SECRET);
   return (
     kubelet.tried.some(({ source }) => source === name) ||
     places.some(({ crio }) => crio.what === 'entry' && crio.entry.source === name)
@@ -88,7 +87,7 @@ function agentOn(
   /** For `not-ready`: the pod of the agent, and what it waits for. */
   readonly agentSays?: string;
 } {
-  const agents = agentsIn(store).filter((pod) => nodeOf(pod) === node);
+  const agents = agentsIn(store).filter((pod) => ownNode(pod) === node);
   const waits = agents.filter((pod) => !isReady(pod));
   if (agents.length > waits.length) return { agent: 'ready' };
   const [first] = waits;
@@ -102,10 +101,6 @@ function agentsIn(store: ObjectStore): readonly KubeObject[] {
   return store
     .list(AGENT_PODS, NAMES.namespace)
     .filter(({ metadata }) => metadata.labels?.['name'] === NAMES.syncer);
-}
-
-function nodeOf(pod: KubeObject): unknown {
-  return podSpecIn(pod)['nodeName'];
 }
 
 function isReady(object: KubeObject): boolean {
@@ -188,7 +183,7 @@ function troubleOf(report: KubeObject, onNode: boolean) {
 export function nodeCoverage(store: ObjectStore) {
   const daemonSet = store.get(DAEMON_SET);
   const isWhole = daemonSet !== undefined && rolledOut(daemonSet) === 'ready';
-  const ready = new Set(agentsIn(store).filter(isReady).map(nodeOf));
+  const ready = new Set(agentsIn(store).filter(isReady).map(ownNode));
   const list = store.list(NODE).map(({ metadata: { name } }): NodeState => {
     if (!takesPart(store, name)) return { name, state: 'ineligible' };
     const report = store.get(nodeReport(name));

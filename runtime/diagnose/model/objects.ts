@@ -6,8 +6,9 @@ import { CLUSTER_FLAGS, fromFlag, text, type ValuesOf } from '../../cli/flags.ts
 import { describeError, PullwrightError, UsageError } from '../../core/errors.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
-import { recordOf, recordsIn, textOf } from '../../core/record.ts';
+import { recordOf, recordsIn, stringsIn, textOf } from '../../core/record.ts';
 import { VERSION } from '../../core/version.ts';
+import { CONFIG_KINDS } from '../../credential-provider/platform.ts';
 import { ObjectStore } from '../../engine/store.ts';
 import { isApiError } from '../../kube/api-error.ts';
 import type { KubeClient, Selector } from '../../kube/client.ts';
@@ -15,6 +16,8 @@ import type { HttpKubeClient } from '../../kube/http-client.ts';
 import { pagesOf } from '../../kube/informer.ts';
 import type { ClusterChoice } from '../../kube/kubeconfig.ts';
 import type { Collection } from '../../kube/resources.ts';
+import { NODE_KINDS } from '../../registry-overrides/machine-config/input.ts';
+import { MACHINE_CONFIG } from '../../registry-overrides/planes.ts';
 
 /** A kind to read, or a single object with `name`. */
 export interface SourceKind extends Collection, Omit<Selector, 'metadataOnly'> {
@@ -51,14 +54,6 @@ export function podMetadataIn(object: KubeObject) {
   const template = podTemplateIn(object);
   const { labels, annotations } = template === undefined ? object.metadata : recordOf(template['metadata']);
   return { labels: stringsIn(labels), annotations: stringsIn(annotations) };
-}
-
-function stringsIn(value: unknown): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(recordOf(value)).filter(
-      (entry): entry is [string, string] => typeof entry[1] === 'string',
-    ),
-  );
 }
 
 /** Cluster, request timeout and identity, and the attempts per request: by default 2, enough for an interactive command. */
@@ -98,19 +93,19 @@ export async function readObjects(access: ClusterAccess, steps: readonly NextKin
 }
 
 /** OpenShift kinds with known plural and scope, which need no discovery. Other clusters respond with 404. */
-const NO_DISCOVERY: Readonly<Record<string, { readonly plural: string; readonly namespaced: boolean }>> =
-  Object.fromEntries(
-    Object.entries({
-      'config.openshift.io/v1 ImageDigestMirrorSet': 'imagedigestmirrorsets',
-      'config.openshift.io/v1 ImageTagMirrorSet': 'imagetagmirrorsets',
-      'config.openshift.io/v1 CRIOCredentialProviderConfig': 'criocredentialproviderconfigs',
-      'config.openshift.io/v1alpha1 CRIOCredentialProviderConfig': 'criocredentialproviderconfigs',
-      'config.openshift.io/v1 Image': 'images',
-      'config.openshift.io/v1 ClusterVersion': 'clusterversions',
-      'machineconfiguration.openshift.io/v1 MachineConfig': 'machineconfigs',
-      'operator.openshift.io/v1alpha1 ImageContentSourcePolicy': 'imagecontentsourcepolicies',
-    }).map(([kind, plural]) => [kind, { plural, namespaced: false }]),
-  );
+const NO_DISCOVERY = Object.fromEntries(
+  [...CONFIG_KINDS, ...NODE_KINDS, MACHINE_CONFIG].map(({ apiVersion, kind }) => [
+    `${apiVersion} ${kind}`,
+    { plural: pluralOf(kind), namespaced: false },
+  ]),
+);
+
+/** Plural of a kind, by rules that hold for these and all rendered kinds. */
+export function pluralOf(kind: string): string {
+  const name = kind.toLowerCase();
+  if (name.endsWith('y')) return `${name.slice(0, -1)}ies`;
+  return name.endsWith('s') ? `${name}es` : `${name}s`;
+}
 
 /** Maximum delay of a JavaScript timer. */
 const FOR_EVER_MS = 2 ** 31 - 1;

@@ -18,7 +18,8 @@ import {
   listedPullSecrets,
   type SecretObject,
 } from '../../core/kubernetes/object.ts';
-import { oncePer, recordOf, recordsIn, scalarText, textsIn } from '../../core/record.ts';
+import { PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
+import { oncePer, recordOf, recordsIn, scalarText, textOf, textsIn } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import {
   authFile,
@@ -30,6 +31,7 @@ import {
   parseGlobalAuth,
   pullSources,
 } from '../../credential-provider/auth-file.ts';
+import { CONFIG_KINDS, CONFIGS } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import type { ObjectRef } from '../../kube/resources.ts';
 import {
@@ -67,6 +69,22 @@ export const WORKLOAD_KINDS: readonly WorkloadKind[] = [
     kind,
   })),
   ...['Job', 'CronJob'].map((kind) => ({ apiVersion: 'batch/v1', kind })),
+];
+
+export const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
+export const SERVICE_ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount' } as const;
+export const NODE = { apiVersion: 'v1', kind: 'Node' } as const;
+export const ROLE = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' } as const;
+export const ROLE_BINDING = { ...ROLE, kind: 'RoleBinding' } as const;
+
+/** Kinds of a namespace that affect pulls of its pods. */
+export const POD_KINDS: readonly SourceKind[] = [
+  ...WORKLOAD_KINDS,
+  SECRET,
+  SERVICE_ACCOUNT,
+  PULL_STATUS,
+  ROLE,
+  ROLE_BINDING,
 ];
 
 /** Short names from kubectl. */
@@ -123,11 +141,6 @@ export function imageOf(text: string): ImageReference {
 /** An unvalidated pod spec: any field may have any type. */
 export type PlainPodSpec = Readonly<Record<string, unknown>>;
 
-/** Non-empty strings under `field` in a list of objects. */
-function texts(list: unknown, field: string): readonly string[] {
-  return textsIn(recordsIn(list).map((item) => item[field])).filter((text) => text !== '');
-}
-
 /** Reference to the pod or workload of `puller`; undefined if `puller` has none. */
 export function podRef({ namespace, pod }: PodPuller): ObjectRef | undefined {
   const kind = WORKLOAD_KINDS.find((one) => one.kind === pod?.kind);
@@ -168,15 +181,12 @@ export function podSpecIn(object: KubeObject): PlainPodSpec {
  */
 export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
   const images = [
-    ...texts(spec?.['initContainers'], 'image'),
-    ...texts(
-      recordsIn(spec?.['volumes']).map(({ image }) => image),
-      'reference',
-    ),
-    ...texts(spec?.['containers'], 'image'),
-    ...texts(spec?.['ephemeralContainers'], 'image'),
-  ];
-  return [...new Set(images.map(maskedUserInfo))];
+    ...recordsIn(spec?.['initContainers']),
+    ...recordsIn(spec?.['volumes']).map(({ image }) => ({ image: recordOf(image)['reference'] })),
+    ...recordsIn(spec?.['containers']),
+    ...recordsIn(spec?.['ephemeralContainers']),
+  ].map(({ image }) => maskedUserInfo(textOf(image)));
+  return [...new Set(images)].filter((image) => image !== '');
 }
 
 /** Reports whether the pod has passed admission, so that its imagePullSecrets are final. Admission skips static pods. */
@@ -190,14 +200,13 @@ export function isStatic({ kind, metadata }: KubeObject): boolean {
 }
 
 /** The pod's imagePullSecrets, even if the only name is empty; otherwise those of the ServiceAccount, which admission copies. */
-export function listedNames(store: ObjectStore, puller: PodPuller, spec: PlainPodSpec | undefined) {
-  const { namespace, serviceAccount } = puller;
-  const object = findPod(store, puller);
-  if (hasOwnList(spec) || (object !== undefined && isAdmitted(object)))
+export function listedNames(store: ObjectStore, puller: PodPuller) {
+  const found = findPod(store, puller);
+  const spec = found && podSpecIn(found);
+  if (found !== undefined && (hasOwnList(spec) || isAdmitted(found)))
     return ownSecrets(spec).map((name) => ({ name, listedBy: podText(puller) }));
-  const account = accountName(spec, serviceAccount);
-  const found = store.get({ ...SERVICE_ACCOUNT, namespace, name: account });
-  return ownSecrets(found).map((name) => ({ name, listedBy: `ServiceAccount/${namespace}/${account}` }));
+  const account = accountRef(puller, spec);
+  return ownSecrets(store.get(account)).map((name) => ({ name, listedBy: describeObject(account) }));
 }
 
 function podText({ namespace, pod }: PodPuller): string {
@@ -215,10 +224,13 @@ export function hasOwnList(spec: PlainPodSpec | undefined): boolean {
   return Array.isArray(list) && list.length > 0;
 }
 
+function accountRef({ namespace, serviceAccount }: PodPuller, spec: PlainPodSpec | undefined) {
+  return { ...SERVICE_ACCOUNT, namespace, name: accountName(spec, serviceAccount) };
+}
+
 /** The ServiceAccount of a pod, from `serviceAccountName` or its deprecated alias. */
 export function accountName(spec: PlainPodSpec | undefined, otherwise: string): string {
-  const named = [spec?.['serviceAccountName'], spec?.['serviceAccount']];
-  return named.find((name): name is string => typeof name === 'string' && name !== '') ?? otherwise;
+  return textOf(spec?.['serviceAccountName']) || textOf(spec?.['serviceAccount']) || otherwise;
 }
 
 // Decodes each Secret once, because a thousand pods may use the same one. Results are kept as long as the object.
@@ -242,9 +254,6 @@ export const nodeSource: (secret: KubeObject) => AuthSource | undefined = oncePe
 
 // The docker config of the pulling node: which node it is, whether the pull secret is synced to it, and the content of its file.
 
-export const SECRET = { apiVersion: 'v1', kind: 'Secret' } as const;
-export const SERVICE_ACCOUNT = { apiVersion: 'v1', kind: 'ServiceAccount' } as const;
-
 /** The Secret with the content of the node's file. */
 export const GLOBAL_SECRET: ObjectRef = {
   ...SECRET,
@@ -263,8 +272,12 @@ export const PLATFORM_SECRET: ObjectRef = {
 export function nodeNameOf(store: ObjectStore, puller: PodPuller): string | undefined {
   if (puller.node !== undefined) return puller.node;
   const found = findPod(store, puller);
-  const name = found?.kind === 'Pod' ? podSpecIn(found)['nodeName'] : undefined;
-  return typeof name === 'string' && name !== '' ? name : undefined;
+  return found?.kind === 'Pod' ? ownNode(found) : undefined;
+}
+
+/** The node that the pod runs on, if any. */
+export function ownNode(pod: KubeObject): string | undefined {
+  return textOf(podSpecIn(pod)['nodeName']) || undefined;
 }
 
 /** Content of the node's docker config: the synced Secret, or else the pull secret that the node booted with. */
@@ -322,7 +335,7 @@ export function nodeDocuments(store: ObjectStore) {
 export function isSynced(store: ObjectStore, puller: PodPuller, notes: string[]): boolean {
   const node = nodeNameOf(store, puller);
   if (node === undefined) return true;
-  const found: KubeObject | undefined = store.get({ apiVersion: 'v1', kind: 'Node', name: node });
+  const found: KubeObject | undefined = store.get({ ...NODE, name: node });
   if (found === undefined && puller.node === undefined) return true;
   if (found?.metadata.labels?.[NAMES.nodeLabel] === 'true') return true;
   // If no node gets the pull secret, the label is irrelevant.
@@ -334,21 +347,11 @@ export function isSynced(store: ObjectStore, puller: PodPuller, notes: string[])
 
 // The mirror configuration of a cluster's nodes, and the kinds that are read for it.
 
-/** One per served version: OpenShift's technology preview serves v1alpha1 only. */
-export const PROVIDER_CONFIGS: readonly SourceKind[] = ['v1', 'v1alpha1'].map((version) => ({
-  apiVersion: `config.openshift.io/${version}`,
-  kind: 'CRIOCredentialProviderConfig',
-}));
-
 /** Custom pools inherit the registries.conf of the worker pool. */
 const WORKER_CONFIG: SourceKind = { ...MACHINE_CONFIG, name: '99-worker-generated-registries' };
 
 /** Kinds that affect every pull of a cluster: six requests. */
-export const CLUSTER_KINDS: readonly SourceKind[] = [
-  ...PROVIDER_CONFIGS.map((kind) => ({ ...kind, name: 'cluster' })),
-  ...MIRROR_SET_KINDS,
-  IMAGE_CONFIG,
-];
+export const CLUSTER_KINDS: readonly SourceKind[] = [...CONFIGS, ...MIRROR_SET_KINDS, IMAGE_CONFIG];
 
 /** Mirrors of a cluster's nodes. */
 export function mirrorsOf(store: ObjectStore): NodeMirrors {
@@ -412,7 +415,7 @@ const offersOf = oncePer(
 
 /** Image patterns for which CRIOCredentialProviderConfigs make the kubelet run the provider. */
 export function providedImages(store: ObjectStore): readonly string[] {
-  const configs = PROVIDER_CONFIGS.flatMap((kind) => store.list(kind));
+  const configs = CONFIG_KINDS.flatMap((kind) => store.list(kind));
   return [...new Set(configs.flatMap(({ spec }) => textsIn(recordOf(spec)['matchImages'])))];
 }
 
@@ -436,7 +439,7 @@ export function findWorld(
 ) {
   const spec = podSpecOf(store, puller);
   const notes: string[] = [];
-  const names = effectiveNames(store, puller, spec);
+  const names = effectiveNames(store, puller);
   const file = nodeFile(store, puller, notes);
   const followed = nodes ?? mirrorsOf(store);
   const { rules: mirrors, problems, state, summary } = followed;
@@ -468,7 +471,7 @@ export function findWorld(
 
 function versionsOf(store: ObjectStore, puller: PodPuller): NodeVersions {
   const name = nodeNameOf(store, puller);
-  const node = name === undefined ? undefined : store.get({ apiVersion: 'v1', kind: 'Node', name });
+  const node = name === undefined ? undefined : store.get({ ...NODE, name });
   const { runtime, kubelet } = nodeInfoOf(node);
   const [, crio] = /^cri-o:\/\/(.{1,40})$/.exec(runtime) ?? [];
   return {
@@ -479,14 +482,12 @@ function versionsOf(store: ObjectStore, puller: PodPuller): NodeVersions {
 }
 
 /** Pull secrets of the pod: its own or its ServiceAccount's, and the names that admission injects into a new pod. */
-export function effectiveNames(store: ObjectStore, puller: PodPuller, spec: PlainPodSpec | undefined) {
-  const listed = listedNames(store, puller, spec);
+export function effectiveNames(store: ObjectStore, puller: PodPuller) {
+  const listed = listedNames(store, puller);
   const found = findPod(store, puller);
   if (found === undefined || isAdmitted(found)) return listed;
-  const { namespace } = puller;
-  const name = accountName(spec, puller.serviceAccount);
-  const account = store.get({ ...SERVICE_ACCOUNT, namespace, name });
   const names = listed.map((one) => one.name);
+  const account = store.get(accountRef(puller, podSpecIn(found)));
   const injected = injectedNames(store, found, names, account);
   return [...listed, ...injected.map((one) => ({ name: one.name, listedBy: one.by }))];
 }

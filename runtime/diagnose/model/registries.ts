@@ -41,7 +41,7 @@ import {
   type WorldOptions,
 } from './pull.ts';
 import type { EntryPlace } from './types.ts';
-import type { ImageInUse, RegistryAnswer } from './verification.ts';
+import type { ImageInUse, RegistryAnswers } from './verification.ts';
 
 /** Flags for connections to registries. */
 export const REACH_FLAGS = {
@@ -217,7 +217,7 @@ export async function askRegistries(
   users: readonly ImageInUse[],
   flags: AccessValues & { readonly 'all-in-use': boolean; readonly concurrency: number },
   io: CommandIo,
-): Promise<ReadonlyMap<PullAttempt, RegistryAnswer>> {
+): Promise<RegistryAnswers> {
   const { transport, timeoutMs } = await registryTransport(flags, io.env);
   const asked = users.flatMap(({ attempts }) =>
     attempts.flatMap((attempt) => {
@@ -238,12 +238,7 @@ export async function askRegistries(
     },
   );
   transport.close();
-  return new Map(
-    asked.flatMap(({ attempt, key }) => {
-      const answer = answers.get(key);
-      return answer === undefined ? [] : [[attempt, answer]];
-    }),
-  );
+  return new Map(asked.map(({ attempt, key }) => [attempt, answers.get(key)]));
 }
 
 /** Hosts that the platform configures: mirrors, and pull sources with one of its credentials. */
@@ -313,14 +308,13 @@ type ImageUser = ReturnType<typeof userOf>;
 function userOf(store: ObjectStore, object: KubeObject) {
   const { name, namespace = 'default' } = object.metadata;
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
-  const spec = podSpecIn(object);
   return {
     puller,
-    images: imagesOf(spec),
+    images: imagesOf(podSpecIn(object)),
     /** `Deployment/web/shop` */
     usedBy: describeObject({ kind: object.kind, namespace, name }),
     /** Names in its imagePullSecrets, in order. */
-    secrets: listedNames(store, puller, spec).map((secret) => secret.name),
+    secrets: listedNames(store, puller).map((secret) => secret.name),
   };
 }
 
@@ -377,7 +371,7 @@ function askedUser(store: ObjectStore, flags: Flags, images: readonly string[]):
   const namespace = flags.namespace?.[0] ?? 'default';
   const serviceAccount = flags['service-account'];
   const puller = { namespace, serviceAccount };
-  const secrets = listedNames(store, puller, undefined).map(({ name }) => name);
+  const secrets = listedNames(store, puller).map(({ name }) => name);
   return { puller, images, usedBy: `ServiceAccount/${namespace}/${serviceAccount}`, secrets };
 }
 

@@ -7,6 +7,7 @@
 
 import { credentialExpiry } from '../../core/docker-config/expiry.ts';
 import { shellWord } from '../../core/text.ts';
+import type { ProbeResult } from '../../registry/probe.ts';
 import { firstBroken, judge } from '../checks/findings.ts';
 import { endingTold, renewing } from '../checks/status.ts';
 import type { PullAttempt } from './attempts.ts';
@@ -26,12 +27,8 @@ export const VERDICTS = [
 /** Worst first. */
 export type PullVerdict = (typeof VERDICTS)[number];
 
-/** A registry's answer, or the error that prevented one. */
-export interface RegistryAnswer {
-  readonly verdict: string;
-  /** Never contains a credential value. */
-  readonly message: string;
-}
+/** The registry's answer to each attempt; without one it was not asked. */
+export type RegistryAnswers = ReadonlyMap<PullAttempt, ProbeResult | undefined>;
 
 /** An image in use, with all attempts to pull it. */
 export interface ImageInUse {
@@ -56,11 +53,7 @@ export type VerifiedImage = VerifyReport['images'][number];
 export type VerifiedCredential = VerifyReport['credentials'][number];
 
 /** Evaluates all answers as of `now`. Never throws. */
-export function verifyReport(
-  users: readonly ImageInUse[],
-  answers: ReadonlyMap<PullAttempt, RegistryAnswer>,
-  now: Date,
-) {
+export function verifyReport(users: readonly ImageInUse[], answers: RegistryAnswers, now: Date) {
   const attempts = users.flatMap((user) => user.attempts);
   const verified = new Map(attempts.map((one) => [one, verifiedAttempt(one, answers.get(one), now)]));
   const byCredential = Map.groupBy(verified, ([, { credential }]) => credential && key(credential));
@@ -79,7 +72,7 @@ export function verifyReport(
 
 function verifiedAttempt(
   { reference, kind, entry, credential, notAsked }: PullAttempt,
-  answer: RegistryAnswer | undefined,
+  answer: ProbeResult | undefined,
   now: Date,
 ): VerifiedAttempt {
   const place = entry && { source: entry.origin ?? entry.source, key: entry.key };
