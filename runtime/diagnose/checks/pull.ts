@@ -3,23 +3,18 @@
 import { readAuthSource } from '../../core/docker-config/pull-secret.ts';
 import { registryKey } from '../../core/docker-config/registry-key.ts';
 import { isShortName } from '../../core/image-reference.ts';
-import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
 import { minorOf } from '../../registry-overrides/olm-catalogs.ts';
 import type { ExplainInput, Explanation, Finding, KubeletView, NodeVersions } from '../model/types.ts';
 import { documentFault } from './docker-config.ts';
 import { bySeverity, type Check, judge, type Told, warning } from './findings.ts';
 
-/** The pull sources of an image, and the skipped ones. */
-interface Places extends Pick<Explanation, 'image' | 'skipped'> {
-  readonly places: readonly unknown[];
-  /** Why configured mirrors are not tried, with the fix. */
-  readonly mirrorFix: MirrorFix | undefined;
-}
-
 /** Input of the checks of an explanation. */
-interface Explained extends Omit<Places, 'places'>, Pick<Explanation, 'places' | 'kubelet'> {
+interface Explained extends Omit<Explanation, 'findings'> {
   readonly input: ExplainInput;
 }
+
+/** The pull sources of an image, and the skipped ones. */
+type Places = Pick<Explained, 'image' | 'skipped' | 'mirrorFix'> & { readonly places: readonly unknown[] };
 
 const PLACES_CHECK = { id: 'pull-sources', run: noPlace };
 

@@ -122,7 +122,7 @@ export function explainImage(input: ExplainInput): Explanation {
   const skipped = resolution.skipped.map((one): SkippedPlace => ({ ...named(one), why: one.message }));
   const none: Sent = { what: 'nothing', why: 'the kubelet has no credential for the image' };
   const containerd: Sent = kubelet.tried.length > 0 ? { what: 'kubelet' } : (unknownIn(kubelet) ?? none);
-  return {
+  const explained = {
     image,
     repository,
     secrets: input.secrets.map(({ source: _source, ...rest }) => rest),
@@ -134,8 +134,8 @@ export function explainImage(input: ExplainInput): Explanation {
     containerd,
     verification: verificationOf(kubelet, input.node?.name, input.versions),
     ...(fix === undefined ? {} : { mirrorFix: fix }),
-    findings: judgeImage({ input, image, kubelet, places, skipped, mirrorFix: fix }),
   };
+  return { ...explained, findings: judgeImage({ ...explained, input }) };
 }
 
 /** Cached, because thousands of images share the rules of a cluster. */

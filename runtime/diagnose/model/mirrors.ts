@@ -30,12 +30,7 @@ import {
   renderNodeFiles,
 } from '../../registry-overrides/machine-config/render.ts';
 import { collectMirrors, type MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
-import {
-  MACHINE_CONFIG,
-  type NodeMirrors,
-  type Plane,
-  type PlaneResolver,
-} from '../../registry-overrides/planes.ts';
+import { MACHINE_CONFIG, type Plane, type PlaneResolver } from '../../registry-overrides/planes.ts';
 import { judgePlaces } from '../checks/pull.ts';
 import { locateAll } from './look.ts';
 import {
@@ -47,7 +42,6 @@ import {
   readObjects,
   type SourceKind,
 } from './objects.ts';
-import type { Finding } from './types.ts';
 
 export const INPUT_FLAGS = {
   ...LOOK_FLAGS,
@@ -261,24 +255,9 @@ export interface MirrorLine {
   readonly probe?: { readonly verdict: string; readonly message: string; readonly digest?: string };
 }
 
-export interface MirrorReport {
-  readonly image: string;
+export type MirrorReport = ReturnType<typeof mirrorReports>[number] & {
   /** The requested short name; absent for a full reference. */
   readonly written?: string;
-  /** Components that pull the image from these sources. */
-  readonly for: readonly Plane[];
-  /** True if a mirror set or a node's file was supplied. */
-  readonly given: boolean;
-  /** State of the nodes' mirror configuration; absent if no nodes pull. */
-  readonly nodes?: Pick<NodeMirrors, 'state' | 'summary'>;
-  /** The matching rule's source, and the objects and fields that define it. */
-  readonly rule?: { readonly source: string; readonly from: readonly string[] };
-  /** Pull sources in the order tried, then those that are not tried. */
-  readonly candidates: readonly MirrorLine[];
-  /** The runtime's error if there is no usable pull source. */
-  readonly refusal?: string;
-  readonly findings: readonly Finding[];
-  readonly problems: readonly string[];
   /** Results of the lookups of the control plane operator and the ignition server; only with a probe. */
   readonly lookUp?: {
     /** For a release image: the first pull source that has it. Absent if none has it. */
@@ -286,7 +265,7 @@ export interface MirrorReport {
     /** For a component of a release: the first mirror, even if it lacks the image. */
     readonly component: string;
   };
-}
+};
 
 /** Resolves `image` for each plane; planes with the same pull sources share a report. */
 export function mirrorReports(
@@ -294,17 +273,17 @@ export function mirrorReports(
   planes: readonly Plane[],
   cluster: ClusterObjects,
   resolve: PlaneResolver,
-): readonly MirrorReport[] {
+) {
   const groups = Map.groupBy(resolve(image, planes), ({ resolution }) =>
     JSON.stringify(resolution.candidates.map(({ reference }) => reference)),
   );
   const { problems } = collectMirrors(cluster.objects);
   // Entries without effect or in conflict.
   const warnings = problems.filter(({ severity }) => severity === 'warning');
-  return [...groups.values()].flatMap((group): MirrorReport[] => {
+  return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];
-    const { resolution, nodes, fix: mirrorFix } = first;
+    const { resolution, nodes, fix } = first;
     const place = placesOf(
       first.plane === 'node' || first.plane === 'image-stream' ? cluster.hostedCluster : undefined,
     );
@@ -312,14 +291,20 @@ export function mirrorReports(
     return [
       {
         image,
+        /** Components that pull the image from these sources. */
         for: group.map(({ plane }) => plane),
+        /** True if a mirror set or a node's file was supplied. */
         given: first.given,
+        /** State of the nodes' mirror configuration; absent if no nodes pull. */
         ...(nodes && { nodes }),
+        /** The matching rule's source, and the objects and fields that define it. */
         ...(rule && { rule: { source: rule.prefix, from: (rule.origins ?? []).map(place) } }),
+        /** Pull sources in the order tried, then those that are not tried. */
         candidates: linesOf(resolution, place),
+        /** The runtime's error if there is no usable pull source. */
         ...(refusal !== undefined && { refusal }),
         // The candidates already have the reason why each is skipped.
-        findings: judgePlaces({ image, places, skipped: [], mirrorFix }),
+        findings: judgePlaces({ image, places, skipped: [], ...(fix && { mirrorFix: fix }) }),
         problems: [...first.problems, ...warnings].map((problem) => problemText(problem, place)),
       },
     ];

@@ -289,9 +289,7 @@ function tellsOfPull({ reason, message }: PodEvent): boolean {
 
 function missingSecrets(events: readonly PodEvent[]): readonly string[] {
   const event = events.find(({ reason }) => reason === 'FailedToRetrieveImagePullSecret');
-  if (event === undefined) return [];
-  const [, list = ''] = event.message.split('(', 2);
-  const [names = ''] = list.split(')', 1);
+  const [, names = ''] = /\(([^()]*)/.exec(event?.message ?? '') ?? [];
   return names
     .split(',')
     .map((name) => name.trim())
@@ -420,15 +418,11 @@ function rankOf(cause: PullCause): number {
 function plainReading(text: string, image: string): Reading {
   const words = withoutNames(text, image);
   const cause = causeIn(words);
-  const asked = [...text.matchAll(ASKED)].at(-1);
-  const host = hostFor(cause, text, image, asked?.[1]);
+  const [, asked, path = ''] = [...text.matchAll(ASKED)].at(-1) ?? [];
+  const host = hostFor(cause, text, image, asked);
   // containerd adds `ns=`, the image's registry, to requests to a mirror.
-  if (asked?.[2]?.includes('ns=') !== true || asked[1] === undefined) return { cause, host };
-  return {
-    cause,
-    host: CAUSES[cause][0] === 'node' ? undefined : host,
-    places: [{ place: asked[1], cause }],
-  };
+  if (asked === undefined || !path.includes('ns=')) return { cause, host };
+  return { cause, host, places: [{ place: asked, cause }] };
 }
 
 function causeIn(words: string): PullCause {
