@@ -103,22 +103,26 @@ export type PlaneResolver = (image: string, planes: readonly Plane[]) => readonl
 
 /** Reads the cluster once, for many images. */
 export function planeResolver(input: PlaneInput): PlaneResolver {
-  const { cluster, conf, registryOverrides = new Map() } = input;
+  const { cluster, conf } = input;
   const hosted = cluster.hostedCluster !== undefined;
   const own = nodesOf(cluster.objects, conf);
   const management = hosted ? nodesOf(cluster.management ?? []) : undefined;
   const lookUps = releasePlaces(input);
   const stream = readMirrorEntries(admit(cluster.objects).objects).entries;
-  const answers: Readonly<Record<Plane, (image: string) => PlaneAnswer | undefined>> = {
-    node: (image) => byNodes('node', own, image, hosted),
+  const operators = (image: string) => (hosted ? byLookUp(image, lookUps) : undefined);
+  const answers: Readonly<Record<Plane, (image: string) => Omit<PlaneAnswer, 'plane'> | undefined>> = {
+    node: (image) => byNodes(own, image, hosted),
     'control-plane': (image) =>
-      management && byNodes('control-plane', management, replaceRegistry(image, registryOverrides), false),
-    'control-plane-operator': (image) =>
-      hosted ? byLookUp('control-plane-operator', image, lookUps) : undefined,
-    'ignition-server': (image) => (hosted ? byLookUp('ignition-server', image, lookUps) : undefined),
+      management && byNodes(management, replaceRegistry(image, lookUps.overrides), false),
+    'control-plane-operator': operators,
+    'ignition-server': operators,
     'image-stream': (image) => byStream(image, stream),
   };
-  return (image, planes) => planes.flatMap((plane) => answers[plane](image) ?? []);
+  return (image, planes) =>
+    planes.flatMap((plane) => {
+      const answer = answers[plane](image);
+      return answer === undefined ? [] : { plane, ...answer };
+    });
 }
 
 /** Rules of the control plane operator and the ignition server. */
@@ -133,27 +137,21 @@ function nodesOf(objects: readonly KubeObject[], conf?: ConfInForce) {
   return { given, mirrors, index: compileMirrors(mirrors.rules) };
 }
 
-function byNodes(
-  plane: Plane,
-  { given, mirrors, index }: ReturnType<typeof nodesOf>,
-  image: string,
-  hosted: boolean,
-): PlaneAnswer {
+function byNodes({ given, mirrors, index }: ReturnType<typeof nodesOf>, image: string, hosted: boolean) {
   const resolution = resolveOnNode(index, image, policyOf(mirrors));
   const { state, summary, problems } = mirrors;
   const fix = defined({ fix: mirrorFix(resolution, hosted) });
-  return { plane, resolution, given, nodes: { state, summary }, problems, ...fix };
+  return { resolution, given, nodes: { state, summary }, problems, ...fix };
 }
 
 /** Mirrors of the longest source, for tags too, and the image itself regardless of the policy. */
-function byLookUp(plane: Plane, image: string, { mirrors, overrides }: ReleasePlaces): PlaneAnswer {
+function byLookUp(image: string, { mirrors, overrides }: ReleasePlaces) {
   const resolution = resolveMirrors(mirrors, image);
   const candidates = resolution.candidates.map((candidate) => ({
     ...candidate,
     reference: replaceRegistry(candidate.reference, overrides),
   }));
   return {
-    plane,
     resolution: { ...resolution, candidates },
     given: mirrors.rules.length + overrides.size > 0,
     problems: [],
@@ -161,7 +159,7 @@ function byLookUp(plane: Plane, image: string, { mirrors, overrides }: ReleasePl
 }
 
 /** Mirrors of every source that covers the repository, in the order of the objects; ignores tags, digests and policies. */
-function byStream(image: string, entries: readonly SetEntry[]): PlaneAnswer {
+function byStream(image: string, entries: readonly SetEntry[]) {
   const repository = withoutTagAndDigest(image);
   const found = new Map<string, Candidate>();
   for (const { source, mirrors, origin } of entries) {
@@ -173,7 +171,6 @@ function byStream(image: string, entries: readonly SetEntry[]): PlaneAnswer {
   }
   const candidates = [...found.values(), { reference: image, kind: 'source' as const, location: image }];
   return {
-    plane: 'image-stream',
     resolution: { image, byDigest: image.includes('@'), candidates, skipped: [] },
     given: entries.length > 0,
     problems: [],
