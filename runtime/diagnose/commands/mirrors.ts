@@ -1,6 +1,6 @@
 /** `pullwright mirrors IMAGE`: the actual pull sources of an image, in order, and why. */
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
-import { choice, file, type Given, outputFlag, several, text, toggle } from '../../cli/flags.ts';
+import { choice, file, fromFlag, type Given, outputFlag, several, text, toggle } from '../../cli/flags.ts';
 import { areWarnings, writeProblems } from '../../cli/terminal.ts';
 import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
@@ -28,8 +28,6 @@ import {
 import { fullImage } from '../model/attempts.ts';
 import {
   hostedSecrets,
-  INPUT_API,
-  INPUT_FLAGS,
   type InUse,
   type InUseChange,
   inUseChanges,
@@ -49,7 +47,7 @@ import {
   type WhatIf,
   whatIf,
 } from '../model/mirrors.ts';
-import type { SourceKind } from '../model/objects.ts';
+import { LOOK_FLAGS, type SourceKind } from '../model/objects.ts';
 import { GLOBAL_SECRET, imageOf, PLATFORM_SECRET } from '../model/pull.ts';
 import {
   ACCESS_FLAGS,
@@ -203,7 +201,12 @@ const TABLE = {
   ],
   args: [{ name: 'IMAGE...', help: 'images' }],
   flags: {
-    ...INPUT_FLAGS,
+    ...LOOK_FLAGS,
+    from: {
+      ...fromFlag,
+      help: 'a folder of manifests, a file, or - for standard input, with mirror sets, image.config.openshift.io/cluster and HostedClusters',
+    },
+    kubeconfig: file({ help: 'read them from a cluster instead' }),
     for: several(
       choice(PLANES, {
         value: 'WHO',
@@ -244,7 +247,9 @@ const TABLE = {
       'none; with --kubeconfig or --context the API server; with --probe the registries of the image and its mirrors, and their token services',
     ],
     api: [
-      ...INPUT_API,
+      'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, hostedclusters',
+      'get images.config.openshift.io/cluster, clusterversions/version',
+      'get machineconfigs/99-worker-generated-registries, machineconfigs/99-master-generated-registries',
       'with --in-use: list pods, deployments, statefulsets, daemonsets, jobs, cronjobs, catalogsources, nodepools, get the pull secret of the cluster',
       'with --probe: get secrets/global-pull-secret (kube-system), secrets/pull-secret (openshift-config), and the one that the HostedCluster names',
     ],

@@ -5,7 +5,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { CommandIo } from '../../cli/command.ts';
-import { file, fromFlag } from '../../cli/flags.ts';
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
 import { HOSTED_CLUSTER } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
@@ -35,29 +34,12 @@ import { judgePlaces } from '../checks/pull.ts';
 import { locateAll } from './look.ts';
 import {
   chooseCluster,
-  LOOK_FLAGS,
   type LookValues,
   type NextKinds,
   readGiven,
   readObjects,
   type SourceKind,
 } from './objects.ts';
-
-export const INPUT_FLAGS = {
-  ...LOOK_FLAGS,
-  from: {
-    ...fromFlag,
-    help: 'a folder of manifests, a file, or - for standard input, with mirror sets, image.config.openshift.io/cluster and HostedClusters',
-  },
-  kubeconfig: file({ help: 'read them from a cluster instead' }),
-};
-
-/** Required permissions on a cluster, for the help of commands. */
-export const INPUT_API: readonly string[] = [
-  'list imagedigestmirrorsets, imagetagmirrorsets, imagecontentsourcepolicies, hostedclusters',
-  'get images.config.openshift.io/cluster, clusterversions/version',
-  'get machineconfigs/99-worker-generated-registries, machineconfigs/99-master-generated-registries',
-];
 
 const KINDS: readonly SourceKind[] = [
   ...NODE_KINDS,
