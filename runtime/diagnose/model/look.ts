@@ -252,21 +252,20 @@ function sameList(spec: PlainPodSpec, account: KubeObject | undefined): boolean 
   return JSON.stringify(ownSecrets(account)) === JSON.stringify(ownSecrets(spec));
 }
 
-/** Entries for other registries are only counted. */
-const BRIEF = { brief: true } as const;
-
 /** An image of the pod, with the Secrets and nodes that have a credential for it. */
 export type DoctorImage = DoctorInput['images'][number];
 
 function imageIn(store: ObjectStore, world: PullModel, puller: PodPuller, image: string, mayRead: boolean) {
   const parsed = parseImageReference(image);
   if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [], mirrorSecrets: [] };
-  const explanation = explainIn(world, parsed.reference, BRIEF);
+  const explanation = explainIn(world, parsed.reference, { brief: true });
   const listed = new Set(explanation.secrets.map(({ name }) => name));
   const sources = store.list(SECRET, puller.namespace).flatMap((object) => {
     const source = podSource(object);
     return source === undefined ? [] : [{ name: object.metadata.name, source }];
   });
+  const namesOf = (has: (source: AuthSource) => boolean) =>
+    sources.filter(({ source }) => has(source)).map(({ name }) => name);
   const pod = findPod(store, puller);
   const listsNone = pod !== undefined && isStatic(pod);
   const bare = bareMirrors(explanation, mayRead);
@@ -274,7 +273,7 @@ function imageIn(store: ObjectStore, world: PullModel, puller: PodPuller, image:
     lookupForContainers([source], withoutTagAndDigest(mirror)).found === 'credential';
   const node = nodeNameOf(store, puller);
   const synced = (): Explanation =>
-    explainIn({ ...world, ...nodeFile(store, puller, [], true) }, parsed.reference, BRIEF);
+    explainIn({ ...world, ...nodeFile(store, puller, [], true) }, parsed.reference, { brief: true });
   return {
     text: image,
     explanation,
@@ -282,20 +281,15 @@ function imageIn(store: ObjectStore, world: PullModel, puller: PodPuller, image:
      * Secrets of the namespace with a credential for the image that the pod does not list. Empty for a static pod, which cannot
      * list any.
      */
-    elsewhere: sources
-      .filter(
-        ({ name, source }) =>
-          !listsNone && !listed.has(name) && matchesFor(source, parsed.reference.repository),
-      )
-      .map(({ name }) => name),
+    elsewhere: listsNone
+      ? []
+      : namesOf((source) => matchesFor(source, explanation.repository)).filter((name) => !listed.has(name)),
     /** Mirrors without a credential, for which a Secret of the namespace has one. */
     mirrors: bare.filter((mirror) => sources.some(({ source }) => holds(source, mirror))),
     /** Names of those Secrets. If no mirror is known, all readable pull secrets of the namespace, as any of them may match. */
-    mirrorSecrets: sources
-      .filter(({ source }) =>
-        world.mirrors.length === 0 ? readAuthSource(source).ok : bare.some((mirror) => holds(source, mirror)),
-      )
-      .map(({ name }) => name),
+    mirrorSecrets: namesOf((source) =>
+      world.mirrors.length === 0 ? readAuthSource(source).ok : bare.some((mirror) => holds(source, mirror)),
+    ),
     /** The pod's node, if only its missing label withholds a global pull secret with a credential for the image. */
     leftOutNode: isBare(explanation) && node !== undefined && !isBare(synced()) ? node : undefined,
   };

@@ -6,7 +6,6 @@ import { lookupForContainers } from '../../core/docker-config/containers-keyring
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
-import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
 import { redact, sameSecret } from '../../core/redacted.ts';
 import type { Lookup, LookupResult } from '../../engine/contract.ts';
@@ -250,13 +249,11 @@ function platformHosts(users: readonly ImageInUse[]): ReadonlySet<string> {
   return new Set(own.map(({ reference }) => reference.split('/')[0] ?? ''));
 }
 
+/** Reports whether the entry is from the nodes' docker config, or from a Secret that it may be generated from. */
 function isOfPlatform({ source }: EntryPlace): boolean {
-  const [kind, namespace = ''] = source.split('/');
-  return kind !== 'Secret' || PLATFORM_NAMESPACES.includes(namespace);
+  const [kind, namespace] = source.split('/');
+  return kind !== 'Secret' || [GLOBAL_SECRET, PLATFORM_SECRET].some((one) => one.namespace === namespace);
 }
-
-/** Namespaces of the Secrets from which the nodes' docker config is generated. */
-const PLATFORM_NAMESPACES: readonly string[] = [GLOBAL_PULL_SECRET.namespace, 'openshift-config'];
 
 function questionOf({ reference, credential, notAsked }: PullAttempt): Question | undefined {
   if (notAsked !== undefined) return undefined;
