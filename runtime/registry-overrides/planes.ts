@@ -125,8 +125,10 @@ export function planeResolver(input: PlaneInput): PlaneResolver {
     });
 }
 
-/** Rules of the control plane operator and the ignition server. */
-export function releasePlaces({ cluster, registryOverrides = new Map() }: PlaneInput): ReleasePlaces {
+/** Rules by which the control plane operator and the ignition server look images up. */
+export type ReleasePlaces = ReturnType<typeof releasePlaces>;
+
+export function releasePlaces({ cluster, registryOverrides = new Map() }: PlaneInput) {
   const rules = lookUpRules(admit(cluster.management ?? []).objects);
   return { mirrors: compileMirrors(rules, 'text'), overrides: registryOverrides };
 }
@@ -382,13 +384,6 @@ function meaningOf({ location, blocked, insecure, mirrors }: Registry): string {
 
 // Image references of HyperShift's operators, which have no container runtime: a release image is looked up at each mirror in
 // turn, its components are renamed to the first one. `--registry-overrides` rewrites both.
-
-/** Rules of a look-up. */
-export interface ReleasePlaces {
-  readonly mirrors: MirrorIndex;
-  /** Targets of `--registry-overrides`. */
-  readonly overrides: ReadonlyMap<string, string>;
-}
 
 /** A failed pull source and its error. */
 export interface PlaceFailure {

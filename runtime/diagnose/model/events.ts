@@ -7,13 +7,7 @@ import { PROVIDER_FAILED } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { podMetadataIn, type SourceKind } from './objects.ts';
 import { imagesOf, ownNode, type PlainPodSpec, type PodPuller, podSpecIn, rootOf } from './pull.ts';
-import { type ContainerWait, type PodEvent, pullFailure } from './pull-failure.ts';
-
-interface Said extends PodEvent {
-  readonly at: string;
-  /** Undefined for events about an image volume or the sandbox. */
-  readonly container: string | undefined;
-}
+import { type ContainerWait, pullFailure } from './pull-failure.ts';
 
 /** Field selector for events of a pod. For a template, whose pod names are unknown, selects warnings of all pods. */
 export function eventsAbout(pod: PodPuller['pod']): string {
@@ -88,12 +82,9 @@ function allIn(from: Readonly<Record<string, unknown>>, fields: readonly string[
   return fields.flatMap((field) => recordsIn(from[field]));
 }
 
-interface Container {
-  readonly name: string;
-  readonly image: string;
-}
+type Container = ReturnType<typeof containersOf>[number];
 
-function containersOf(spec: PlainPodSpec): readonly Container[] {
+function containersOf(spec: PlainPodSpec) {
   return allIn(spec, SPECS).map((one) => ({
     name: textOf(one['name']),
     image: maskedUserInfo(textOf(one['image'])),
@@ -148,7 +139,9 @@ const byPod = oncePer((events: readonly KubeObject[]) =>
   }),
 );
 
-function saidBy(event: KubeObject): Said {
+type Said = ReturnType<typeof saidBy>;
+
+function saidBy(event: KubeObject) {
   const text = (...fields: readonly string[]): string => {
     return fields.map((field) => textOf(event[field])).find((value) => value !== '') ?? '';
   };
@@ -160,6 +153,7 @@ function saidBy(event: KubeObject): Said {
     reason: text('reason'),
     message: maskedUserInfo(text('message', 'note')),
     at: seen > at ? seen : at,
+    /** Undefined for events about an image volume or the sandbox. */
     container,
   };
 }
