@@ -10,7 +10,7 @@ import { verdictsOf } from '../../core/kubernetes/pull-status.ts';
 import { Redacted, reveal } from '../../core/redacted.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import { plannedNames } from '../../diagnose/model/admission.ts';
-import { effectiveNames, type PodPuller, SECRET, WORKLOAD_KINDS } from '../../diagnose/model/pull.ts';
+import { effectiveNames, pullBy, SECRET, WORKLOAD_KINDS } from '../../diagnose/model/pull.ts';
 import type { ObjectResult, OfflineResult } from '../../engine/offline/offline.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { below, type Difference, diff, isMap } from '../../kube/drift.ts';
@@ -85,8 +85,7 @@ function isMade({ metadata }: KubeObject): boolean {
 
 function pullOf(store: ObjectStore, object: KubeObject, isOff: boolean) {
   const { namespace = 'default', name } = object.metadata;
-  const puller: PodPuller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
-  const names = effectiveNames(store, puller);
+  const names = effectiveNames(store, pullBy(object));
   const given = names.filter(({ listedBy }) => /^(PullSecretProfile|SidecarSet)\//.test(listedBy));
   const listed = names.map((one) => one.name);
   const planned = plannedNames(store, object, listed);

@@ -28,7 +28,7 @@ import { type Known, lookAt } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
 import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
 import { LOOK_FLAGS, type NextKinds, readinessOf } from '../model/objects.ts';
-import { imagesOf, mirrorsOf, podSpecIn, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
+import { imagesOf, mirrorsOf, podSpecIn, pullBy, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
 import {
   byVerdict,
   type FoundIn,
@@ -111,9 +111,7 @@ export function examine(
   { cluster, ...known }: Known & { readonly cluster: string },
 ): readonly ExaminedPod[] {
   return chosen.map(({ object, pods }) => {
-    const { name, namespace = '' } = object.metadata;
-    const puller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
-    const input = lookAt(store, puller, known);
+    const input = lookAt(store, pullBy(object), known);
     return { cluster, input, findings: judgePod(input), pods, runs: isRunning(object) };
   });
 }

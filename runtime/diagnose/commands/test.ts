@@ -21,6 +21,7 @@ import {
   imageOf,
   type PodPuller,
   parsePodName,
+  pullBy,
   WORKLOAD_KINDS,
 } from '../model/pull.ts';
 import type { EntryPlace, Explanation, Finding } from '../model/types.ts';
@@ -326,11 +327,7 @@ function findNamed({ store }: ReadWorld, text: string, namespace: string | undef
   const found = WORKLOAD_KINDS.filter(({ kind }) => !text.includes('/') || kind === asked.kind)
     .flatMap((kind) => store.list(kind, namespace))
     .filter(({ metadata }) => metadata.name === asked.name)
-    .map(({ kind, metadata: { namespace: own = 'default' } }) => ({
-      namespace: own,
-      serviceAccount: 'default',
-      pod: { kind, name: asked.name },
-    }));
+    .map(pullBy);
   const [only] = found;
   const names = found.map(({ namespace: own, pod }) => `${pod.kind}/${own}/${pod.name}`).join(', ');
   assert.ok(only !== undefined, `no pod or workload is named "${text}"`);

@@ -27,7 +27,6 @@ import {
   chooseCredentials,
   collectOffers,
   NO_GLOBAL_AUTH,
-  type Offers,
   parseGlobalAuth,
   pullSources,
 } from '../../credential-provider/auth-file.ts';
@@ -140,6 +139,11 @@ export function imageOf(text: string): ImageReference {
 
 /** An unvalidated pod spec: any field may have any type. */
 export type PlainPodSpec = Readonly<Record<string, unknown>>;
+
+/** The pull of a pod or workload, with the default ServiceAccount unless its spec names one. */
+export function pullBy({ kind, metadata: { name, namespace = 'default' } }: KubeObject) {
+  return { namespace, serviceAccount: 'default', pod: { kind, name } };
+}
 
 /** Reference to the pod or workload of `puller`; undefined if `puller` has none. */
 export function podRef({ namespace, pod }: PodPuller): ObjectRef | undefined {
@@ -402,15 +406,13 @@ function pullFile(
 }
 
 /** Cached by the namespace's list of Secrets, which is the same object until a Secret changes. */
-const offersOf = oncePer(
-  (objects: readonly KubeObject[]): Offers =>
-    collectOffers(
-      objects.flatMap((object) => {
-        const { type = 'Opaque', data, metadata } = object as SecretObject;
-        const key = Object.hasOwn(BODY_KEY, type) ? BODY_KEY[type] : undefined;
-        return key === undefined ? [] : [{ name: metadata.name, type, body: data?.[key] }];
-      }),
-    ),
+const offersOf = oncePer((objects: readonly KubeObject[]) =>
+  collectOffers(
+    objects.map((object) => {
+      const { type = 'Opaque', data, metadata } = object as SecretObject;
+      return { name: metadata.name, type, body: data?.[BODY_KEY[type] ?? ''] };
+    }),
+  ),
 );
 
 /** Image patterns for which CRIOCredentialProviderConfigs make the kubelet run the provider. */

@@ -34,6 +34,7 @@ import {
   type PodPuller,
   podSpecIn,
   providedImages,
+  pullBy,
   SECRET,
   SERVICE_ACCOUNT,
   WORKLOAD_KINDS,
@@ -304,7 +305,7 @@ type ImageUser = ReturnType<typeof userOf>;
 
 function userOf(store: ObjectStore, object: KubeObject) {
   const { name, namespace = 'default' } = object.metadata;
-  const puller: PodPuller = { namespace, serviceAccount: 'default', pod: { kind: object.kind, name } };
+  const puller: PodPuller = pullBy(object);
   return {
     puller,
     images: imagesOf(podSpecIn(object)),
