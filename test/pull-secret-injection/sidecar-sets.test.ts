@@ -144,7 +144,7 @@ table(test, ROWS, ({ pin, update = {}, options, says }) => {
 test('Partial with a selector: pods outside of it get the pinned content, by plan and by policy', () => {
   const pin = { injectionStrategy: { revision: { revisionName: 'side-1', policy: 'Partial' } } };
   const seen = scene([shop, set({ ...pin, updateStrategy: NEXT }), ...REVISIONS]);
-  const plan = planIn(worldOf(seen.store), DEFAULT_OPTIONS);
+  const plan = planIn({ reader: worldOf(seen.store), options: DEFAULT_OPTIONS });
   const names = (labels: Record<string, string>) =>
     planInjection(plan, { labels: { app: 'web', ...labels }, namespaceLabels: { team: 'a' } }).names;
   assert.deepEqual([names({ ring: 'next' }), names({})], [['new'], ['old']]);

@@ -4,10 +4,10 @@ import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { Action, Reader, Ref, Result } from '../../engine/contract.ts';
 import { PROFILE } from '../kinds/profile.ts';
-import { excludedNamespaces, type InjectionOptions } from '../options.ts';
+import { excludedNamespaces } from '../options.ts';
 import { compileInjectionPolicy, INJECTION_POLICY_NAME, WEBHOOK_NAME } from '../plan/plan.ts';
 import { baseHook, type Hook, mirroredHooks } from '../plan/webhook-entries.ts';
-import { enforcingIn, planIn } from './view.ts';
+import { type Context, enforcingIn, planIn } from './view.ts';
 
 // Keeps the webhook's configuration in sync with the plan, so that the API server sends only pods that injection changes.
 
@@ -19,9 +19,9 @@ export const WEBHOOK: Ref = {
 };
 
 /** Reconciles the configuration. Never creates one: without the rendered configuration no webhook is installed. */
-export function reconcileWebhook(reader: Reader, options: InjectionOptions): Result {
-  const { resourceVersion, uid } = reader.get(WEBHOOK)?.metadata ?? {};
-  const wanted = wantedHooks(reader, options);
+export function reconcileWebhook(context: Context): Result {
+  const { resourceVersion, uid } = context.reader.get(WEBHOOK)?.metadata ?? {};
+  const wanted = wantedHooks(context);
   if (wanted === undefined || resourceVersion === undefined) return {};
   const patch: Action = {
     ref: { ...WEBHOOK, ...(uid === undefined ? {} : { uid }) },
@@ -35,8 +35,8 @@ export function reconcileWebhook(reader: Reader, options: InjectionOptions): Res
 }
 
 /** Reports whether the webhook's entries match the current plan. */
-export function isMirrored(reader: Reader, options: InjectionOptions): boolean {
-  return wantedHooks(reader, options) === undefined;
+export function isMirrored(context: Context): boolean {
+  return wantedHooks(context) === undefined;
 }
 
 /** Cache key of a dry run: the configuration's UID and its rendered entry. */
@@ -51,9 +51,9 @@ export function hooksIn(reader: Reader): readonly Hook[] {
 }
 
 /** Returns the desired `webhooks`; undefined if they are current, or the rendered entry is missing. */
-function wantedHooks(reader: Reader, options: InjectionOptions): readonly Hook[] | undefined {
-  const present = hooksIn(reader);
-  const wanted = mirroredHooks(planIn(reader, options), present);
+function wantedHooks(context: Context): readonly Hook[] | undefined {
+  const present = hooksIn(context.reader);
+  const wanted = mirroredHooks(planIn(context), present);
   return isDeepStrictEqual(wanted, present) ? undefined : wanted;
 }
 
@@ -88,11 +88,12 @@ export function policyVersion(reader: Reader): string | undefined {
 }
 
 /** Reconciles the policy, or the webhook's configuration. */
-export function reconcilePolicy(reader: Reader, options: InjectionOptions): Result {
-  if (options.admission === 'webhook') return reconcileWebhook(reader, options);
+export function reconcilePolicy(context: Context): Result {
+  const { reader, options } = context;
+  if (options.admission === 'webhook') return reconcileWebhook(context);
   const apiVersion = policyVersion(reader);
   if (options.admission !== 'policy' || apiVersion === undefined) return {};
-  const plan = planIn(reader, options);
+  const plan = planIn(context);
   if (plan.profiles.length + plan.sidecarSets.length === 0) return {};
   const compiled = compileInjectionPolicy(plan, {
     apiVersion,

@@ -72,7 +72,7 @@ interface Claim {
  * @param present current copy of this profile; undefined if missing or owned by another profile
  */
 function decide(context: CopyContext, claim: Claim, present: SecretObject | undefined): CopyDecision {
-  const { reader, options } = context;
+  const { reader } = context;
   const { one, secret } = claim;
   const held = heldSources(present);
   // Consent is needed for the sources in the spec, and for former sources whose entries the copy still holds.
@@ -82,7 +82,7 @@ function decide(context: CopyContext, claim: Claim, present: SecretObject | unde
       consentTo(context, one.name, source),
     ]),
   );
-  const expired = expiryOf(reader, one, options).sources;
+  const expired = expiryOf(context, one).sources;
   // Revoked copies are deleted even if the profile is suspended, a source is invalid or missing, or sources collide.
   const isTainted = held.some((name) => consents.get(name) === 'denied');
   if (one.suspended && !isTainted) return { action: 'keep' };
@@ -119,7 +119,7 @@ function sourceObject(reader: Reader, source: ProfileSource): SecretObject | und
 }
 
 function troubleOf(
-  { reader, namespace, options }: CopyContext,
+  context: CopyContext,
   { sources }: ProfileSecret,
   found: {
     readonly composed: Composed;
@@ -129,9 +129,9 @@ function troubleOf(
   },
 ): ConditionText | undefined {
   const { composed, consents, unused, held } = found;
-  const [unread] = sources.flatMap((source) => unreadText(reader, source, options) ?? []);
+  const [unread] = sources.flatMap((source) => unreadText(context, source) ?? []);
   if (unread !== undefined) return { reason: 'SourceUnread', message: unread };
-  const missing = unused.find((source) => sourceObject(reader, source) === undefined);
+  const missing = unused.find((source) => sourceObject(context.reader, source) === undefined);
   const bad = composed.bad[0] ?? (missing === undefined ? undefined : missingSource(missing));
   if (bad !== undefined) return { reason: bad.reason, message: bad.message };
   const named = sources.map(sourceName).filter((name) => consents.get(name) !== 'granted');
@@ -141,7 +141,7 @@ function troubleOf(
     return { reason: 'GrantUnclear', message };
   }
   if (named[0] === undefined) return undefined;
-  const message = `Secret "${named[0]}" is not granted to namespace "${namespace.metadata.name}": its owner must create a PullSecretGrant in its namespace`;
+  const message = `Secret "${named[0]}" is not granted to namespace "${context.namespace.metadata.name}": its owner must create a PullSecretGrant in its namespace`;
   return { reason: 'NotGranted', message };
 }
 

@@ -32,6 +32,7 @@ import {
 import { consentTo, expiryOf } from './sources.ts';
 import {
   bringerName,
+  type Context,
   type Distribution,
   distributionIn,
   isTerminating,
@@ -52,7 +53,7 @@ const HELD_AGAIN_MS = 30_000;
 const TAKEN_AGAIN_MS = 60_000;
 
 /** Reconciles one namespace. */
-export function reconcileNamespace(reader: Reader, name: string, options: InjectionOptions): Result {
+export function reconcileNamespace({ reader, options }: Context, name: string): Result {
   const namespace = reader.get(namespaceRef(name));
   if (namespace === undefined) return { retain: 'all' };
   // A terminating namespace accepts no new objects and deletes its content eventually; revoked copies are deleted at once.
@@ -85,11 +86,11 @@ export function reconcileNamespace(reader: Reader, name: string, options: Inject
 }
 
 /** Delays until the next source of each profile expires. */
-function waitsOf({ reader, distribution, namespace, options }: CopyContext): number[] {
-  const labels = namespaceLabels(namespace);
-  return distribution.distributors
-    .filter((one) => one.copies.removeAfterMs !== undefined && serves(one, labels, options))
-    .flatMap((one) => expiryOf(reader, one, options).nextMs ?? []);
+function waitsOf(context: CopyContext): number[] {
+  const labels = namespaceLabels(context.namespace);
+  return context.distribution.distributors
+    .filter((one) => one.copies.removeAfterMs !== undefined && serves(one, labels, context.options))
+    .flatMap((one) => expiryOf(context, one).nextMs ?? []);
 }
 
 function applyOf({ action, object, adopt }: Copy): readonly Apply[] {
@@ -139,7 +140,7 @@ const CONFIRM_ANNOTATION = 'pullwright.dev/confirm-removal';
 export const REMOVAL_HELD = 'RemovalHeld';
 
 /** Start of the hold: lastTransitionTime of the condition, which therefore stays until the last copy is removed. */
-function heldSince(reader: Reader, object: KubeObject, options: InjectionOptions): string | undefined {
+function heldSince({ reader, options }: Context, object: KubeObject): string | undefined {
   const { kind, metadata } = object;
   // If Kruise injects, Kruise owns the status of a SidecarSet, and the PullStatus has the condition.
   const about = { kind, namespace: options.ownNamespace, name: metadata.name };
@@ -175,22 +176,23 @@ export function heldText(held: readonly ConditionInput[]): ConditionText | undef
  * @param planned decisions for the Secrets of the namespace
  */
 function heldIn(context: CopyContext, planned: readonly Copy[]): readonly SecretObject[] {
-  const { reader, options } = context;
+  const { reader } = context;
   return goingIn(context, planned).filter((copy) => {
     const bringer = bringerOf(reader, copy);
     if (bringer === undefined) return false;
-    const removal = heldRemoval(reader, bringer, options);
-    if (removal === undefined) goneLately(reader, bringer, options).set(idOf(copy), reader.now.getTime());
+    const removal = heldRemoval(context, bringer);
+    if (removal === undefined) goneLately(context, bringer).set(idOf(copy), reader.now.getTime());
     return removal?.confirmed === false;
   });
 }
 
 /** The held or confirmed removal of one profile or SidecarSet; undefined if nothing is held. */
-export function heldRemoval(reader: Reader, bringer: KubeObject, options: InjectionOptions) {
-  const removal = removalsIn(reader, options).get(bringerName(bringer));
+export function heldRemoval(context: Context, bringer: KubeObject) {
+  const { reader, options } = context;
+  const removal = removalsIn(context).get(bringerName(bringer));
   if (removal === undefined || removal.gone.length === 0) return undefined;
-  const before = heldSince(reader, bringer, options);
-  const lately = goneLately(reader, bringer, options);
+  const before = heldSince(context, bringer);
+  const lately = goneLately(context, bringer);
   for (const one of removal.gone) lately.delete(one);
   // A change is held when it exceeds both limits. Copies that were removed in the last minute count too.
   const isMany = (more: number): boolean => {
@@ -233,7 +235,7 @@ const memoryOf = oncePer((_options: InjectionOptions) =>
   oncePer((_scope: Reader['scope']): Memory => ({ lately: new Map() })),
 );
 
-function goneLately(reader: Reader, bringer: KubeObject, options: InjectionOptions): Map<string, number> {
+function goneLately({ reader, options }: Context, bringer: KubeObject): Map<string, number> {
   const { lately } = memoryOf(options)(reader.scope);
   const now = reader.now.getTime();
   for (const [one, gone] of lately) {
@@ -251,7 +253,7 @@ function idOf({ metadata }: SecretObject): string {
 }
 
 /** Pending removals by profile. Every removed copy needs them, so they are cached briefly, and until profiles change. */
-function removalsIn(reader: Reader, options: InjectionOptions) {
+function removalsIn({ reader, options }: Context) {
   const memory = memoryOf(options)(reader.scope);
   const distribution = distributionIn(reader);
   const at = reader.now.getTime();
@@ -333,10 +335,10 @@ function goingIn(context: CopyContext, planned: readonly Copy[]): readonly Secre
 }
 
 /** Reports whether `onSourceDeleted: Remove` applies: all sources are deleted and the delay has passed. */
-function isExpired({ reader, distribution, options }: CopyContext, copy: SecretObject): boolean {
-  const one = distribution.distributors.find(({ name }) => name === writerOf(copy));
+function isExpired(context: CopyContext, copy: SecretObject): boolean {
+  const one = context.distribution.distributors.find(({ name }) => name === writerOf(copy));
   if (one === undefined) return false;
-  const { sources } = expiryOf(reader, one, options);
+  const { sources } = expiryOf(context, one);
   return heldSources(copy).every((name) => sources.has(name));
 }
 

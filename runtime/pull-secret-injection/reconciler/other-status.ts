@@ -6,7 +6,7 @@
 import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { counted, countedOf } from '../../core/text.ts';
-import type { Reader, Ref, Result } from '../../engine/contract.ts';
+import type { Ref, Result } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import { ANY_PROFILE, GRANT, readPullSecretGrant } from '../kinds/grant.ts';
 import {
@@ -17,7 +17,7 @@ import {
   type SidecarSet,
   type SidecarSetRevision,
 } from '../kinds/sidecar-set.ts';
-import { type InjectionOptions, RECONCILER_NAME } from '../options.ts';
+import { RECONCILER_NAME } from '../options.ts';
 import { heldCondition, heldRemoval, heldText } from './namespace.ts';
 import { injectionState, trySet } from './pods.ts';
 import {
@@ -35,6 +35,7 @@ import {
 } from './profile-status.ts';
 import {
   bringerName,
+  type Context,
   distributionIn,
   KRUISE_NAMESPACE,
   kruiseInjects,
@@ -50,16 +51,17 @@ import {
 } from './view.ts';
 
 /** Reconciles the status of a SidecarSet, or its PullStatus. */
-export function reconcileSidecarSet(reader: Reader, name: string, options: InjectionOptions): Result {
+export function reconcileSidecarSet(context: Context, name: string): Result {
+  const { reader } = context;
   const object = sidecarSetObjects(reader).find((candidate) => candidate.metadata.name === name);
   const isKruises = kruiseInjects(reader);
-  const { ownNamespace: namespace } = options;
+  const { ownNamespace: namespace } = context.options;
   if (object === undefined || (isKruises && reader.get(namespaceRef(namespace)) === undefined)) return {};
   // A set with a source namespace also distributes its Secrets.
   const one = distributionIn(reader).distributors.find((candidate) => candidate.name === bringerName(object));
   const isBringing = one !== undefined && !one.suspended && one.secrets.length > 0;
-  const count = isBringing ? countNamespaces(reader, one, options) : undefined;
-  const held = heldCondition(object, heldRemoval(reader, object, options));
+  const count = isBringing ? countNamespaces(context, one) : undefined;
+  const held = heldCondition(object, heldRemoval(context, object));
   const causes = count === undefined ? [] : causeConditions(count);
   const { apiVersion, kind } = object;
   // As for a profile: an event for each cause, the counts as metrics, and a requeue.
@@ -80,7 +82,7 @@ export function reconcileSidecarSet(reader: Reader, name: string, options: Injec
     });
     return { apply: [said.apply], status: [said.status], ...told };
   }
-  const facts = injectionFacts(reader, object, options);
+  const facts = injectionFacts(context, object);
   return {
     ...statusOf(reader, object, [...injected(facts, held, count), ...held, CONTAINERS, ...causes]),
     dryRuns: facts.trials,
@@ -135,32 +137,29 @@ interface Subject {
 }
 
 /** State of the injection of a set: problems, unknowns, and the dry run. */
-function injectionFacts(reader: Reader, object: KubeObject, options: InjectionOptions) {
+function injectionFacts(context: Context, object: KubeObject) {
   const set = sidecarSetOf(object);
-  const variants = planIn(reader, options).sidecarSets.filter(({ name }) => name === set.name);
-  const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(reader, set)) };
-  const trouble = troubleOf(reader, subject, options);
-  const unknown = trouble === undefined ? unknownOf(reader, subject, options) : undefined;
+  const variants = planIn(context).sidecarSets.filter(({ name }) => name === set.name);
+  const subject: Subject = { set, variants, pinned: pinnedRevision(set, revisionsOf(context.reader, set)) };
+  const trouble = troubleOf(context, subject);
+  const unknown = trouble === undefined ? unknownOf(context, subject) : undefined;
   const [first] = variants;
   // A dry run needs an API server that has stored the set, and at least one name.
   const isTried =
     trouble === undefined && unknown === undefined && object.metadata.creationTimestamp !== undefined;
   const { tried, trials } =
     isTried && first?.imagePullSecrets.some((one) => one !== '') === true
-      ? trySet(reader, first, object, options)
+      ? trySet(context, first, object)
       : NOT_TRIED;
   return { subject, trouble, unknown, tried, trials };
 }
 
 /** Returns why it is unknown, or depends on the pod, whether names are injected; undefined if known. */
-function unknownOf(
-  reader: Reader,
-  { variants }: Subject,
-  options: InjectionOptions,
-): ConditionText | undefined {
-  const { status, reason, message } = injectionState(reader, options);
+function unknownOf(context: Context, { variants }: Subject): ConditionText | undefined {
+  const { status, reason, message } = injectionState(context);
   if (status === 'Unknown') return { reason, message };
-  if (variants.some(({ containers }) => containers > 0) || options.withoutContainers) return undefined;
+  if (variants.some(({ containers }) => containers > 0) || context.options.withoutContainers)
+    return undefined;
   return {
     reason: 'DependsOnOthers',
     message:
@@ -168,17 +167,17 @@ function unknownOf(
   };
 }
 
-function troubleOf(reader: Reader, subject: Subject, options: InjectionOptions): ConditionText | undefined {
+function troubleOf(context: Context, subject: Subject): ConditionText | undefined {
   const own = specTrouble(subject);
   if (own !== undefined) return own;
-  const bringing = planIn(reader, options).sidecarSets.filter((other) => other.containers > 0);
-  if (bringing.length === 0 && !options.withoutContainers)
+  const bringing = planIn(context).sidecarSets.filter((other) => other.containers > 0);
+  if (bringing.length === 0 && !context.options.withoutContainers)
     return {
       reason: 'NoContainers',
       message:
         'No SidecarSet has a container, so nothing is injected, as in Kruise; add one, set withoutContainers, or use a PullSecretProfile',
     };
-  const state = injectionState(reader, options);
+  const state = injectionState(context);
   if (state.status === 'False') return { reason: state.reason, message: state.message };
   return isDrawn(subject.set) ? notDrawn(subject) : undefined;
 }
@@ -220,20 +219,14 @@ function notDrawn({ set, variants, pinned }: Subject): ConditionText {
 // The status of one PullSecretGrant: whether it is valid, and whether its Secrets and profiles exist.
 
 /** Reconciles the status of a grant. A grant may be created before its Secrets and profiles; the status lists missing ones. */
-export function reconcileGrant(
-  reader: Reader,
-  namespace: string,
-  name: string,
-  options: InjectionOptions,
-): Result {
+export function reconcileGrant(context: Context, namespace: string, name: string): Result {
+  const { reader, options } = context;
   const ref: Ref = { role: 'hosted', ...GRANT, namespace, name };
   const object = reader.get(ref);
   if (object === undefined) return {};
   const { problems, secrets, profiles } = readPullSecretGrant(object, options.trustedLabelKeys);
   const known = new Set(distributionIn(reader).distributors.map((one) => one.name));
-  const [unread] = secrets.flatMap(
-    (secret) => unreadText(reader, { namespace, name: secret }, options) ?? [],
-  );
+  const [unread] = secrets.flatMap((secret) => unreadText(context, { namespace, name: secret }) ?? []);
   const absent = secrets.filter((secret) => reader.get(secretRef(namespace, secret)) === undefined);
   const strange = profiles.filter(
     (one) => one !== ANY_PROFILE && !known.has(one) && reader.get(profileRef(one)) === undefined,

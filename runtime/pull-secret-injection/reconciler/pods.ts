@@ -14,10 +14,11 @@ import type { AdmissionDryRun, Apply, Reader, Result, Sample } from '../../engin
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import type { PullSecretProfile } from '../kinds/profile.ts';
 import type { SidecarSet } from '../kinds/sidecar-set.ts';
-import { type InjectionOptions, isSkipped, RECONCILER_NAME } from '../options.ts';
-import { type InjectionPlan, planInjection, WEBHOOK_NAME } from '../plan/plan.ts';
+import { isSkipped, RECONCILER_NAME } from '../options.ts';
+import { planInjection, WEBHOOK_NAME } from '../plan/plan.ts';
 import { hooksIn, isMirrored, policyObjects, policyVersion, renderedHook, WEBHOOK } from './admission.ts';
 import {
+  type Context,
   isTerminating,
   namespaceLabels,
   namespaceRef,
@@ -40,7 +41,7 @@ export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';
 export type InjectionState = Pick<ConditionInput, 'status' | 'reason' | 'message'>;
 
 /** Determines the state of admission. */
-export function injectionState(reader: Reader, options: InjectionOptions): InjectionState {
+export function injectionState({ reader, options }: Context): InjectionState {
   if (options.admission === 'webhook') return webhookState(reader);
   if (options.admission === 'policy') return policyState(reader);
   return no(
@@ -100,15 +101,16 @@ function webhookState(reader: Reader): InjectionState {
 }
 
 /** Reconciles the pods of one namespace. */
-export function reconcilePods(reader: Reader, name: string, options: InjectionOptions): Result {
+export function reconcilePods(context: Context, name: string): Result {
+  const { reader } = context;
   const namespace = reader.get(namespaceRef(name));
   if (namespace === undefined || isTerminating(namespace)) return { retain: 'all' };
-  const found = uninjectedPods(reader, namespace, planIn(reader, options), options);
+  const found = uninjectedPods(context, namespace);
   const previews = found.filter(({ pod }) => isPlanned(pod)).flatMap((one) => previewOf(reader, one));
   const created = found.filter(({ pod }) => !isPlanned(pod));
   if (created.length === 0) return { apply: previews };
   const stuck = created.filter((one) => one.stuck).length;
-  const hindrance = hindranceIn(reader, options);
+  const hindrance = hindranceIn(context);
   const said = reportPullStatus(reader, 'hosted', {
     reporter: RECONCILER_NAME,
     about: { apiVersion: 'v1', kind: 'PodList', namespace: name, name },
@@ -143,20 +145,17 @@ function summary(pods: number, stuck: number, hindrance: string | undefined): re
 }
 
 /** Returns why a new pod would lack the names too. Ignores a pending policy, which will exist shortly. */
-function hindranceIn(reader: Reader, options: InjectionOptions): string | undefined {
-  const { status, reason, message } = injectionState(reader, options);
+function hindranceIn(context: Context): string | undefined {
+  const { status, reason, message } = injectionState(context);
   return status === 'False' && reason !== 'PolicyPending' ? message : undefined;
 }
 
 type UninjectedPod = ReturnType<typeof uninjectedPods>[number];
 
 /** Active pods of the namespace that lack names of the plan. */
-function uninjectedPods(
-  reader: Reader,
-  namespace: KubeObject,
-  plan: InjectionPlan,
-  options: InjectionOptions,
-) {
+function uninjectedPods(context: Context, namespace: KubeObject) {
+  const { reader, options } = context;
+  const plan = planIn(context);
   const labels = namespaceLabels(namespace);
   const { name } = namespace.metadata;
   if (plan.profiles.length + plan.sidecarSets.length === 0) return [];
@@ -271,31 +270,23 @@ interface Attempt {
 }
 
 /** Dry-runs a pod of a profile, unless the observed state already shows that names are not injected. */
-export function tryPods(
-  reader: Reader,
-  { selector, namespaceSelector, secrets }: PullSecretProfile,
-  object: KubeObject,
-  options: InjectionOptions,
-): TriedPod {
+export function tryPods(context: Context, profile: PullSecretProfile, object: KubeObject): TriedPod {
+  const { selector, namespaceSelector, secrets } = profile;
   const attempt = {
     labels: exampleLabels(selector),
     wants: secrets.map((secret) => secret.name),
     isMeant: (labels: Labels) => selects(namespaceSelector, labels),
   };
-  return tryAttempt(reader, attempt, before(object, 'Injecting'), options);
+  return tryAttempt(context, attempt, before(object, 'Injecting'));
 }
 
 /**
  * The same for a SidecarSet with its pin applied, reported in its `Ready`. No dry run if another set replaces this one, or no set
  * has a container.
  */
-export function trySet(
-  reader: Reader,
-  { name, imagePullSecrets, selector, only }: SidecarSet,
-  object: KubeObject,
-  options: InjectionOptions,
-): TriedPod {
-  const plan = planIn(reader, options);
+export function trySet(context: Context, set: SidecarSet, object: KubeObject): TriedPod {
+  const { name, imagePullSecrets, selector, only } = set;
+  const plan = planIn(context);
   const requirements = [
     ...(selector.ok ? selector.requirements : []),
     ...(only?.meeting === true ? only.requirements : []),
@@ -309,23 +300,19 @@ export function trySet(
         ({ source }) => source === `sidecarset/${name}`,
       ),
   };
-  return tryAttempt(reader, attempt, before(object, 'Ready'), options);
+  return tryAttempt(context, attempt, before(object, 'Ready'));
 }
 
 /** @param earlier result of an earlier process, valid until this process has one */
-function tryAttempt(
-  reader: Reader,
-  attempt: Attempt,
-  earlier: InjectionState | undefined,
-  options: InjectionOptions,
-): TriedPod {
-  const state = injectionState(reader, options);
+function tryAttempt(context: Context, attempt: Attempt, earlier: InjectionState | undefined): TriedPod {
+  const { reader, options } = context;
+  const state = injectionState(context);
   if (state.status !== 'True') return { tried: undefined, trials: [] };
   const pending = earlier ?? unknown('NotTriedYet', 'A dry run is pending');
   // Until the webhook's entries are up to date, a dry run proves nothing.
   const isWebhook = options.admission === 'webhook';
-  if (isWebhook && !isMirrored(reader, options)) return { tried: pending, trials: [] };
-  const trial = trialOf(reader, attempt, options);
+  if (isWebhook && !isMirrored(context)) return { tried: pending, trials: [] };
+  const trial = trialOf(context, attempt);
   if (trial === undefined)
     return {
       tried: unknown('NothingToTry', 'No selected namespace allows injection: no dry run is possible'),
@@ -351,9 +338,8 @@ const WEBHOOK_LASTS_MS = 600_000;
 
 /** A dry run in the first suitable namespace; undefined if there is none, or no labels match the selector. */
 function trialOf(
-  reader: Reader,
+  { reader, options }: Context,
   { labels, wants, isMeant }: Attempt,
-  options: InjectionOptions,
 ): AdmissionDryRun | undefined {
   if (labels === undefined) return undefined;
   const found = reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).find((object) => {

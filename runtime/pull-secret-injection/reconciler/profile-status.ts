@@ -23,6 +23,7 @@ import { type InjectionState, injectionState, type TriedPod, tryPods } from './p
 import { missingSources } from './sources.ts';
 import {
   accountConditions,
+  type Context,
   type Distribution,
   type Distributor,
   distributionIn,
@@ -90,9 +91,8 @@ const NOTHING_SELECTED: ConditionText = {
 
 /** Reports whether new pods get the names. @param tried the result of the dry run; undefined if there is none */
 function injectingOf(
-  reader: Reader,
+  context: Context,
   profile: PullSecretProfile,
-  options: InjectionOptions,
   tried: InjectionState | undefined,
 ): ConditionInput {
   const type = 'Injecting';
@@ -100,7 +100,7 @@ function injectingOf(
     return { type, status: 'False', reason: 'NotWanted', message: 'spec.mode is Distribute' };
   if (profile.suspended)
     return { type, status: 'False', reason: 'Suspended', message: 'spec.suspend is set' };
-  const state = injectionState(reader, options);
+  const state = injectionState(context);
   return { type, ...(state.status === 'True' ? (tried ?? state) : state) };
 }
 
@@ -128,9 +128,8 @@ function all(selected: number, [one, many]: readonly [one: string, many: string]
 
 /** Condition on selected namespaces outside `options.namespaces`. The restriction is intended: `Ready` ignores it. */
 function servedCondition(
-  reader: Reader,
+  { reader, options }: Context,
   profile: PullSecretProfile,
-  options: InjectionOptions,
 ): readonly ConditionInput[] {
   const { namespaces } = options;
   const outside = reader
@@ -223,8 +222,8 @@ const known = oncePer((_distribution: Distribution) =>
 const UNSELECTED: Standing = { selected: false, current: false, troubles: [] };
 
 /** Counts the namespaces of `profile`. */
-export function countNamespaces(reader: Reader, profile: PullSecretProfile, options: InjectionOptions) {
-  const standings = standingsOf(reader, profile, options);
+export function countNamespaces(context: Context, profile: PullSecretProfile) {
+  const standings = standingsOf(context, profile);
   const selected = standings.filter(([, standing]) => standing.selected);
   const current = selected.filter(([, standing]) => standing.current).length;
   /** Not current, and only the namespace owner can fix it. */
@@ -251,9 +250,8 @@ function isBlocked({ current, troubles }: Standing): boolean {
 }
 
 function standingsOf(
-  reader: Reader,
+  { reader, options }: Context,
   profile: PullSecretProfile,
-  options: InjectionOptions,
 ): readonly (readonly [namespace: string, Standing])[] {
   const distribution = distributionIn(reader);
   const sources = profile.secrets.flatMap((secret) => secret.sources);
@@ -313,7 +311,8 @@ export const COUNT_AGAIN_MS = 1000;
 export const RECOUNT_MS = 10_000;
 
 /** Reconciles the status of a profile. */
-export function reconcileProfile(reader: Reader, name: string, options: InjectionOptions): Result {
+export function reconcileProfile(context: Context, name: string): Result {
+  const { reader } = context;
   const object = reader.get(profileRef(name));
   if (object === undefined) return {};
   const read = profileOf(object);
@@ -323,15 +322,15 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
     return statusOf(reader, object, readiness('stalled', invalid, generation));
   }
   const { profile } = read;
-  const count = countNamespaces(reader, profile, options);
-  const removal = heldRemoval(reader, object, options);
+  const count = countNamespaces(context, profile);
+  const removal = heldRemoval(context, object);
   // An object from a folder has no API server for a dry run.
   const isTried = creationTimestamp !== undefined && profile.injects && !profile.suspended;
-  const { tried, trials } = isTried ? tryPods(reader, profile, object, options) : NOT_TRIED;
+  const { tried, trials } = isTried ? tryPods(context, profile, object) : NOT_TRIED;
   const held = heldCondition(object, removal);
-  const injecting = injectingOf(reader, profile, options, tried);
+  const injecting = injectingOf(context, profile, tried);
   const present = presentCondition(profile, count);
-  const accounts = accountConditions(reader, profile, options);
+  const accounts = accountConditions(context, profile);
   const summary = summaryOf(profile, count, generation, { held, injecting, present, accounts });
   const conditions = [
     ...summary,
@@ -339,13 +338,13 @@ export function reconcileProfile(reader: Reader, name: string, options: Injectio
     injecting,
     ...(profile.distributes ? causeConditions(count) : []),
     ...present,
-    ...servedCondition(reader, profile, options),
+    ...servedCondition(context, profile),
     ...accounts,
   ];
   return {
     ...statusOf(reader, object, conditions, {
       ...countsOf(profile, count),
-      ...rememberedOf(reader, object, profile, options),
+      ...rememberedOf(context, object, profile),
       // Status patches are merged: an omitted field would keep its value.
       ...(removal === undefined && recordOf(object.status)['heldRemoval'] === undefined
         ? {}
@@ -374,13 +373,12 @@ function countsOf(
 
 /** `missingSources` of the status; set only if the profile removes entries of deleted sources. */
 function rememberedOf(
-  reader: Reader,
+  context: Context,
   object: KubeObject,
   profile: PullSecretProfile,
-  options: InjectionOptions,
 ): Readonly<Record<string, unknown>> {
   const keeps = profile.copies.removeAfterMs === undefined;
-  const missing = keeps ? [] : missingSources(reader, profile, object, options);
+  const missing = keeps ? [] : missingSources(context, profile, object);
   const isSaid = missing.length > 0 || recordOf(object.status)['missingSources'] !== undefined;
   return isSaid ? { missingSources: missing } : {};
 }

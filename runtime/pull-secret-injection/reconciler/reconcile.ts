@@ -127,13 +127,14 @@ export function pullSecretInjection(input: Partial<InjectionOptions> = {}): Reco
       const [sort, ...rest] = key.name.split('/');
       const name = rest.join('/');
       const { namespace = '' } = key;
-      if (sort === 'namespace') return reconcileNamespace(reader, namespace, options);
-      if (sort === 'accounts') return reconcileAccounts(reader, namespace, options);
-      if (sort === 'pods') return reconcilePods(reader, namespace, options);
-      if (sort === 'profile') return reconcileProfile(reader, name, options);
-      if (sort === 'grant') return reconcileGrant(reader, namespace, name, options);
-      if (sort === 'sidecarset') return reconcileSidecarSet(reader, name, options);
-      return reconcilePolicy(reader, options);
+      const context = { reader, options };
+      if (sort === 'namespace') return reconcileNamespace(context, namespace);
+      if (sort === 'accounts') return reconcileAccounts(context, namespace);
+      if (sort === 'pods') return reconcilePods(context, namespace);
+      if (sort === 'profile') return reconcileProfile(context, name);
+      if (sort === 'grant') return reconcileGrant(context, namespace, name);
+      if (sort === 'sidecarset') return reconcileSidecarSet(context, name);
+      return reconcilePolicy(context);
     },
   };
 }

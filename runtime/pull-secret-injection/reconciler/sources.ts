@@ -13,11 +13,10 @@ import { oncePer, recordOf, recordsIn, textOf } from '../../core/record.ts';
 import { reveal, sameSecret } from '../../core/redacted.ts';
 import { withoutUserInfo } from '../../core/text.ts';
 import { isLightened } from '../../engine/cache.ts';
-import type { Reader } from '../../engine/contract.ts';
 import { GRANT, grantsTo, readPullSecretGrant } from '../kinds/grant.ts';
 import type { ProfileSource } from '../kinds/profile.ts';
-import type { InjectionOptions } from '../options.ts';
 import {
+  type Context,
   type Distributor,
   isTerminating,
   namespaceLabels,
@@ -37,10 +36,8 @@ import {
 export type Consent = 'granted' | 'denied' | 'unknown';
 
 /** Context for a consent check: the target namespace. */
-export interface ConsentContext {
-  readonly reader: Reader;
+export interface ConsentContext extends Context {
   readonly namespace: KubeObject;
-  readonly options: InjectionOptions;
 }
 
 /** Checks the consent to one source. */
@@ -88,18 +85,14 @@ const grantIndex = oncePer((trustedKeys: readonly string[]) =>
  * Returns the missing sources of a profile for `status.missingSources`: name, and time from the status of `object`, else the
  * current time.
  */
-export function missingSources(
-  reader: Reader,
-  { secrets }: Pick<Distributor, 'secrets'>,
-  object: KubeObject | undefined,
-  options: InjectionOptions,
-) {
+export function missingSources(context: Context, { secrets }: Distributor, object: KubeObject | undefined) {
+  const { reader } = context;
   const remembered = recordsIn(recordOf(object?.status)['missingSources']);
   const before = new Map(remembered.map(({ source, since }) => [source, textOf(since)]));
   const missing = secrets
     .flatMap(({ sources }) => sources)
     .filter(({ namespace, name }) => reader.get(secretRef(namespace, name)) === undefined)
-    .filter((source) => unreadText(reader, source, options) === undefined);
+    .filter((source) => unreadText(context, source) === undefined);
   return [...new Set(missing.map(sourceName))].map((source) => ({
     source,
     since: before.get(source) ?? timestamp(reader.now),
@@ -110,12 +103,14 @@ export function missingSources(
  * The sources of a profile whose entries expire from the copies now, and the delay until the next one expires. None if the
  * profile keeps its copies.
  */
-export function expiryOf(reader: Reader, one: Distributor, options: InjectionOptions) {
+export function expiryOf(context: Context, one: Distributor) {
+  const { reader } = context;
   const { removeAfterMs } = one.copies;
   if (removeAfterMs === undefined) return { sources: new Set<string>(), nextMs: undefined };
-  const left = missingSources(reader, one, reader.get(profileRef(one.name)), options).map(
-    ({ source, since }) => ({ source, ms: Date.parse(since) + removeAfterMs - reader.now.getTime() }),
-  );
+  const left = missingSources(context, one, reader.get(profileRef(one.name))).map(({ source, since }) => ({
+    source,
+    ms: Date.parse(since) + removeAfterMs - reader.now.getTime(),
+  }));
   const waits = left.filter(({ ms }) => ms > 0).map(({ ms }) => ms);
   return {
     sources: new Set(left.filter(({ ms }) => ms <= 0).map(({ source }) => source)),

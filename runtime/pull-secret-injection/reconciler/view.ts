@@ -45,6 +45,12 @@ import {
   injectionPlan,
 } from '../plan/plan.ts';
 
+/** A cluster, and the options of the reconciler. */
+export interface Context {
+  readonly reader: Reader;
+  readonly options: InjectionOptions;
+}
+
 /** Namespace of Kruise's SidecarSet revisions. Others are ignored: a tenant could label its own ControllerRevision. */
 export const KRUISE_NAMESPACE = 'kruise-system';
 
@@ -170,7 +176,7 @@ export function kruiseInjects(reader: Reader): boolean {
 }
 
 /** The injection plan of the cluster. A pinned set without its revision is ignored: upstream rejects its pods. */
-export function planIn(reader: Reader, options: InjectionOptions): InjectionPlan {
+export function planIn({ reader, options }: Context): InjectionPlan {
   const sets = kruiseInjects(reader) ? [] : pinnedSetsIn(reader);
   return injectionPlan(profilesIn(reader), sets, { withoutContainers: options.withoutContainers });
 }
@@ -277,9 +283,8 @@ export function namespaceLabels(namespace: KubeObject): Labels {
 
 /** Returns why the Secret is not read, and the remedy; undefined if it is read. */
 export function unreadText(
-  reader: Reader,
+  { reader, options }: Context,
   { namespace, name }: ProfileSource,
-  options: InjectionOptions,
 ): string | undefined {
   const id = sourceName({ namespace, name });
   const { namespaces, secretNames, sources } = options;
@@ -370,7 +375,7 @@ function withheld({ listed }: EnforcingAccount, { secrets }: PullSecretProfile):
 }
 
 /** Reconciles the accounts of one namespace: each one whose pods are skipped gets a PullStatus. */
-export function reconcileAccounts(reader: Reader, name: string, options: InjectionOptions): Result {
+export function reconcileAccounts({ reader, options }: Context, name: string): Result {
   const namespace = reader.get(namespaceRef(name));
   if (namespace === undefined || isTerminating(namespace)) return { retain: 'all' };
   const profiles = profilesIn(reader).filter((profile) => reaches(profile, namespace, options));
@@ -401,9 +406,8 @@ export function reconcileAccounts(reader: Reader, name: string, options: Injecti
 
 /** Condition of a profile on accounts whose pods are skipped. The platform cannot fix them: their owners get a PullStatus. */
 export function accountConditions(
-  reader: Reader,
+  { reader, options }: Context,
   profile: PullSecretProfile,
-  options: InjectionOptions,
 ): readonly ConditionInput[] {
   const names = enforcingIn(reader)
     .filter(

@@ -331,7 +331,7 @@ function injectionWebhook(client: KubeClient, options: InjectionOptions) {
     /** Answers one request. */
     admit: async (request: AdmissionRequest): Promise<AdmissionAnswer> => {
       if (!isNewPod(request) || policyInjects(world)) return { outcome: 'skipped' };
-      plan ??= planIn(world, options);
+      plan ??= planIn({ reader: world, options });
       const { object: pod, namespace = 'default' } = request;
       const used = { pod, namespace, plan, options };
       return admitPod(world, { ...used, namespaceLabels: await labelsOf(namespace) });

@@ -77,7 +77,7 @@ function admit(input: AdmissionCase): Expected {
   const store = storeOf(input);
   const reader = worldOf(store);
   const options = { ...DEFAULT_OPTIONS, excludedNamespaces: [] };
-  const plan = planIn(reader, options);
+  const plan = planIn({ reader, options });
   const name = pod.metadata.namespace ?? requestNamespace;
   const found = store.get({ apiVersion: 'v1', kind: 'Namespace', name });
   const labels = found === undefined ? undefined : namespaceLabels(found);
