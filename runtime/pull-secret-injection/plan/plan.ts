@@ -147,8 +147,9 @@ export interface PlannedPod extends PodIdentity {
   readonly annotations: Readonly<Record<string, unknown>>;
 }
 
-/** Label of Kruise's own namespace. Kruise's webhook skips it as well, because otherwise Kruise could not start. */
-const KRUISE_PLANE = { key: 'control-plane', value: 'openkruise' } as const;
+/** Not Kruise's own namespace. Kruise's webhook skips it as well, because otherwise Kruise could not start. */
+const NOT_KRUISE: LabelRequirement = { key: 'control-plane', operator: 'NotIn', values: ['openkruise'] };
+const NOT_OFF: LabelRequirement = { key: INJECT_LABEL, operator: 'NotIn', values: ['false'] };
 
 // Match rules of the policy and the webhook: {@link isExempt}, as far as selectors and conditions can express it.
 
@@ -176,14 +177,13 @@ export function podSelectors(
   only: readonly string[] = [],
   more: readonly LabelRequirement[] = [],
 ) {
-  const notFalse: LabelRequirement = { key: INJECT_LABEL, operator: 'NotIn', values: ['false'] };
   const byName = (operator: 'In' | 'NotIn', names: readonly string[]): readonly LabelRequirement[] =>
     names.length === 0 ? [] : [{ key: NAMESPACE_NAME_LABEL, operator, values: names.toSorted() }];
   return {
     namespaceSelector: {
-      matchExpressions: [notFalse, ...more, ...byName('In', only), ...byName('NotIn', excluded)],
+      matchExpressions: [NOT_OFF, ...more, ...byName('In', only), ...byName('NotIn', excluded)],
     },
-    objectSelector: { matchExpressions: [notFalse] },
+    objectSelector: { matchExpressions: [NOT_OFF] },
   };
 }
 
@@ -192,9 +192,8 @@ export function isExempt(pod: PlannedPod, excludedNamespaces: readonly string[])
   return (
     MIRROR_ANNOTATION in pod.annotations ||
     excludedNamespaces.includes(pod.namespace) ||
-    pod.namespaceLabels?.[KRUISE_PLANE.key] === KRUISE_PLANE.value ||
-    pod.namespaceLabels?.[INJECT_LABEL] === 'false' ||
-    pod.labels[INJECT_LABEL] === 'false'
+    !selects([NOT_OFF, NOT_KRUISE], pod.namespaceLabels ?? {}) ||
+    !selects([NOT_OFF], pod.labels)
   );
 }
 
@@ -336,12 +335,6 @@ function policyOf(wants: readonly Variable[], options: PolicyOptions): KubeObjec
     },
   };
 }
-
-const NOT_KRUISE: LabelRequirement = {
-  key: KRUISE_PLANE.key,
-  operator: 'NotIn',
-  values: [KRUISE_PLANE.value],
-};
 
 /** CEL: whether admission would reject the pod for a name that its ServiceAccount does not list. Nothing is added then. */
 const REFUSED =
