@@ -145,11 +145,8 @@ type ProfileInput = NonNullable<PullSecretInjectionInput['profiles']>[number];
 export type CertificateSource = Frozen<z.input<typeof certificates>>;
 
 /** Requires `certificates` for the webhook: the default, the service CA, issues certificates on OpenShift only. */
-export function certificateProblems({
-  admission,
-  certificates: source,
-}: PullSecretInjectionInput): readonly SectionProblem[] {
-  if (admission !== 'webhook' || source !== undefined) return [];
+export function certificateProblems(section: PullSecretInjectionInput): readonly SectionProblem[] {
+  if (section.admission !== 'webhook' || section.certificates !== undefined) return [];
   return [
     {
       path: ['certificates'],
@@ -175,11 +172,8 @@ export function sourcesOf(input: ProfileInput): readonly ProfileSource[] {
 }
 
 /** Validates each profile, collisions between profiles, and the reconciler's rights (`secretNames`, `namespaces`). */
-export function profileProblems({
-  profiles = [],
-  secretNames,
-  namespaces,
-}: PullSecretInjectionInput): readonly SectionProblem[] {
+export function profileProblems(section: PullSecretInjectionInput): readonly SectionProblem[] {
+  const { profiles = [], secretNames, namespaces } = section;
   return profiles.flatMap((input, index) => {
     const read = readInput(input);
     const homes = new Set(sourcesOf(input).map(({ namespace }) => namespace));
