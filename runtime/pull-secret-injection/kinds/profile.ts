@@ -53,10 +53,7 @@ export type ProfileSecret = PullSecretProfile['secrets'][number];
 export type ProfileSource = ProfileSecret['sources'][number];
 
 /** Sorts by `order`, then name: the sequence in which secrets are appended to a pod. */
-export function compareProfiles(
-  a: Pick<PullSecretProfile, 'order' | 'name'>,
-  b: Pick<PullSecretProfile, 'order' | 'name'>,
-): number {
+export function compareProfiles(a: PullSecretProfile, b: PullSecretProfile): number {
   return a.order - b.order || (a.name < b.name ? -1 : 1);
 }
 

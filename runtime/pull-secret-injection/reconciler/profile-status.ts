@@ -201,13 +201,7 @@ function servedText({ distributes }: PullSecretProfile, { selected, current, blo
 export type Count = Readonly<ReturnType<typeof countNamespaces>>;
 
 /** The state of one namespace: selected, current, and its problems. */
-interface Standing {
-  readonly selected: boolean;
-  readonly current: boolean;
-  readonly troubles: readonly ConditionText[];
-  /** The first Secret that another tool must deliver and that is not found. */
-  readonly absent?: string | undefined;
-}
+type Standing = ReturnType<typeof look>;
 
 /**
  * Cached results for the namespaces of a profile. `seen` holds the inputs: grants, the profile's sources, and the namespace's
@@ -219,7 +213,7 @@ const known = oncePer((_distribution: Distribution) =>
   oncePer((_options: InjectionOptions) => oncePer((_profile: PullSecretProfile): Standings => new WeakMap())),
 );
 
-const UNSELECTED: Standing = { selected: false, current: false, troubles: [] };
+const UNSELECTED = { selected: false, current: false, troubles: [], absent: undefined };
 
 /** Counts the namespaces of `profile`. */
 export function countNamespaces(context: Context, profile: PullSecretProfile) {
@@ -279,7 +273,7 @@ function homeOf(reader: Reader, name: string): string {
   return namespace === undefined ? '' : `${namespace.metadata.uid} ${isTerminating(namespace)}`;
 }
 
-function look(context: CopyContext, profile: PullSecretProfile): Standing {
+function look(context: CopyContext, profile: PullSecretProfile) {
   const { reader, namespace, options } = context;
   if (!serves(profile, namespaceLabels(namespace), options) || isTerminating(namespace)) return UNSELECTED;
   const { injects, distributes, secrets } = profile;
@@ -294,6 +288,7 @@ function look(context: CopyContext, profile: PullSecretProfile): Standing {
     current: distributes && copies.every((copy) => isCurrent(reader, copy)),
     // Namespaces are counted by reason, not by Secret.
     troubles: troubles.filter((one, at) => troubles.findIndex(({ reason }) => reason === one.reason) === at),
+    /** The first Secret that another tool must deliver and that is not found. */
     absent,
   };
 }
@@ -343,8 +338,7 @@ export function reconcileProfile(context: Context, name: string): Result {
   ];
   return {
     ...statusOf(reader, object, conditions, {
-      ...countsOf(profile, count),
-      ...rememberedOf(context, object, profile),
+      ...fieldsOf(context, object, profile, count),
       // Status patches are merged: an omitted field would keep its value.
       ...(removal === undefined && recordOf(object.status)['heldRemoval'] === undefined
         ? {}
@@ -360,27 +354,18 @@ export function reconcileProfile(context: Context, name: string): Result {
 /** No dry run: in a folder, or while nothing is injected. */
 export const NOT_TRIED: TriedPod = { tried: undefined, trials: [] };
 
-function countsOf(
-  { distributes, secrets }: PullSecretProfile,
-  { selected, current, blocked }: Count,
-): Readonly<Record<string, unknown>> {
+function fieldsOf(context: Context, object: KubeObject, profile: PullSecretProfile, count: Count) {
+  const { selected, current, blocked } = count;
+  const { distributes, secrets, copies } = profile;
   const brings = distributes && secrets.some(({ sources }) => sources.length > 0);
+  const missing = copies.removeAfterMs === undefined ? [] : missingSources(context, profile, object);
+  const isSaid = missing.length > 0 || recordOf(object.status)['missingSources'] !== undefined;
   return {
     namespaces: { selected, current, ...(blocked === 0 ? {} : { blocked }) },
     copies: brings ? `${current}/${selected}` : '-',
+    // Only if the profile removes entries of deleted sources.
+    ...(isSaid ? { missingSources: missing } : {}),
   };
-}
-
-/** `missingSources` of the status; set only if the profile removes entries of deleted sources. */
-function rememberedOf(
-  context: Context,
-  object: KubeObject,
-  profile: PullSecretProfile,
-): Readonly<Record<string, unknown>> {
-  const keeps = profile.copies.removeAfterMs === undefined;
-  const missing = keeps ? [] : missingSources(context, profile, object);
-  const isSaid = missing.length > 0 || recordOf(object.status)['missingSources'] !== undefined;
-  return isSaid ? { missingSources: missing } : {};
 }
 
 /** The counts as metric samples. */

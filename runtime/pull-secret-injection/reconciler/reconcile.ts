@@ -64,7 +64,17 @@ function readsOf(options: InjectionOptions): readonly Watch[] {
     ...SIDECAR_SET_API_VERSIONS.map((apiVersion) => hosted(apiVersion, 'SidecarSet', { optional: true })),
     hosted('apps/v1', 'ControllerRevision', { labelSelector: 'kruise.io/sidecarset-name' }),
     KRUISE_WEBHOOK,
-    ...(options.admission === 'webhook' ? webhookReads(options) : []),
+    // Whether the webhook is registered, and whether a pod serves it.
+    ...(options.admission === 'webhook'
+      ? [
+          WEBHOOK,
+          hosted(ENDPOINT_SLICES.apiVersion, ENDPOINT_SLICES.kind, {
+            namespace: options.ownNamespace,
+            labelSelector: `${SERVICE_NAME_LABEL}=${WEBHOOK_NAME}`,
+            optional: true,
+          }),
+        ]
+      : []),
     ...['v1', 'v1beta1'].flatMap((version) =>
       ['MutatingAdmissionPolicy', 'MutatingAdmissionPolicyBinding'].map((kind) =>
         hosted(`admissionregistration.k8s.io/${version}`, kind, {
@@ -98,19 +108,6 @@ function inNamespaces(options: InjectionOptions): readonly Watch[] {
     const secrets = names.length === 0 ? wide : names.map((name) => ({ ...secret, name }));
     return [...secrets, ...others].map((read) => ({ role: 'hosted', namespace, dispensable: true, ...read }));
   });
-}
-
-/** Reads that show whether the webhook is registered, and whether a pod serves it. */
-function webhookReads({ ownNamespace }: InjectionOptions): readonly Watch[] {
-  return [
-    WEBHOOK,
-    {
-      ...ENDPOINT_SLICES,
-      namespace: ownNamespace,
-      labelSelector: `${SERVICE_NAME_LABEL}=${WEBHOOK_NAME}`,
-      optional: true,
-    },
-  ];
 }
 
 /** Creates the reconciler. @param input options that differ from {@link DEFAULT_OPTIONS} */
