@@ -18,12 +18,12 @@ import { isSkipped, RECONCILER_NAME } from '../options.ts';
 import { planInjection, WEBHOOK_NAME } from '../plan/plan.ts';
 import { hooksIn, isMirrored, policyObjects, policyVersion, renderedHook, WEBHOOK } from './admission.ts';
 import {
+  accountRefuses,
   type Context,
   isTerminating,
   namespaceLabels,
   namespaceRef,
   planIn,
-  refusesNames,
   SERVICE_ACCOUNT,
 } from './view.ts';
 
@@ -167,7 +167,7 @@ function uninjectedPods(context: Context, namespace: KubeObject) {
     const has = new Set(listedPullSecrets(pod.spec));
     const missing = names.filter((secret) => !has.has(secret));
     // A new pod would not get these names either; the PullStatus of its ServiceAccount reports them.
-    const isLeftOut = refusesNames(reader, name, accountOf(pod), [...has, ...missing]);
+    const isLeftOut = accountRefuses(accountOf(reader, pod), [...has, ...missing]);
     if (missing.length === 0 || isLeftOut) return [];
     // Profiles and SidecarSets that would have added them.
     const sources = by.filter((one) => one.names.some((secret) => missing.includes(secret)));
@@ -200,9 +200,8 @@ function previewOf(reader: Reader, { pod, missing }: UninjectedPod): readonly Ap
   const { namespace, name, uid } = pod.metadata;
   if (uid === undefined || namespace === undefined) return [];
   const listed = listedPullSecrets(pod.spec);
-  const account = reader.get({ ...SERVICE_ACCOUNT, namespace, name: accountOf(pod) });
   // The API server copies the ServiceAccount's list into a pod without a list, before any injection.
-  const own = listed.length > 0 ? listed : listedPullSecrets(account);
+  const own = listed.length > 0 ? listed : listedPullSecrets(accountOf(reader, pod));
   const merged = new Set([...own, ...missing]);
   return [
     {
@@ -212,8 +211,9 @@ function previewOf(reader: Reader, { pod, missing }: UninjectedPod): readonly Ap
   ];
 }
 
-function accountOf(pod: KubeObject): string {
-  return textOf(valueAt(pod.spec, 'serviceAccountName')) || 'default';
+function accountOf(reader: Reader, { metadata, spec }: KubeObject): KubeObject | undefined {
+  const name = textOf(valueAt(spec, 'serviceAccountName')) || 'default';
+  return reader.get({ ...SERVICE_ACCOUNT, namespace: metadata.namespace ?? '', name });
 }
 
 function verdictOf({ pod, missing, by, stuck }: UninjectedPod, hindrance: string | undefined): EntryStatus {
@@ -350,7 +350,7 @@ function trialOf(
       !isSkipped(pod, options) &&
       !isTerminating(object) &&
       isMeant(own) &&
-      !refusesNames(reader, name, 'default', wants)
+      !accountRefuses(reader.get({ ...SERVICE_ACCOUNT, namespace: name, name: 'default' }), wants)
     );
   });
   if (found === undefined) return undefined;

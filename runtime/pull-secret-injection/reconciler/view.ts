@@ -1,12 +1,7 @@
 /** The reconciler's view of the profiles and SidecarSets in a cluster. Each object is parsed once. */
 
 import { type ConditionInput, readiness } from '../../core/kubernetes/conditions.ts';
-import {
-  type LabelRequirement,
-  type Labels,
-  NAMESPACE_NAME_LABEL,
-  selects,
-} from '../../core/kubernetes/label-selector.ts';
+import { type Labels, NAMESPACE_NAME_LABEL, selects } from '../../core/kubernetes/label-selector.ts';
 import { type KubeObject, LAST_APPLIED, listedPullSecrets } from '../../core/kubernetes/object.ts';
 import { oncePer, recordsIn, remember } from '../../core/record.ts';
 import { counted, someOf } from '../../core/text.ts';
@@ -253,11 +248,7 @@ const SYSTEM_NAMESPACES: readonly string[] = ['kube-system', 'kube-public', 'kub
  * Reports whether the profile serves the namespace. Namespaces that opted out or are outside `namespaces` are never served.
  * System, own and excluded namespaces are served only if the selector lists their name.
  */
-export function serves(
-  one: { readonly namespaceSelector: readonly LabelRequirement[] },
-  labels: Labels,
-  options: InjectionOptions,
-): boolean {
+export function serves(one: Distributor, labels: Labels, options: InjectionOptions): boolean {
   if (labels[DISTRIBUTE_LABEL] === 'false' || !selects(one.namespaceSelector, labels)) return false;
   const name = labels[NAMESPACE_NAME_LABEL] ?? '';
   if (isOutside(name, options)) return false;
@@ -316,20 +307,9 @@ function isEnforcing({ metadata }: KubeObject): boolean {
 }
 
 /** Reports whether a pod of the account with these names would be rejected. */
-export function refusesNames(
-  reader: Reader,
-  namespace: string,
-  name: string,
-  names: readonly string[],
-): boolean {
-  const account = reader.get({ ...SERVICE_ACCOUNT, namespace, name });
-  return account !== undefined && accountRefuses(account, names);
-}
-
-/** Reports whether the account would reject a pod with these names. */
-export function accountRefuses(account: KubeObject, names: readonly string[]): boolean {
+export function accountRefuses(account: KubeObject | undefined, names: readonly string[]): boolean {
   const listed = new Set(listedPullSecrets(account));
-  return isEnforcing(account) && names.some((name) => !listed.has(name));
+  return account !== undefined && isEnforcing(account) && names.some((name) => !listed.has(name));
 }
 
 const enforcing = oncePer((objects: readonly KubeObject[]): readonly EnforcingAccount[] =>

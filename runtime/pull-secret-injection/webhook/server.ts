@@ -41,7 +41,7 @@ import {
 import { policyObjects, policyVersion } from '../reconciler/admission.ts';
 import { isActive } from '../reconciler/pods.ts';
 import { pullSecretInjection } from '../reconciler/reconcile.ts';
-import { namespaceLabels, planIn, refusesNames } from '../reconciler/view.ts';
+import { accountRefuses, namespaceLabels, planIn, SERVICE_ACCOUNT } from '../reconciler/view.ts';
 import type { WebhookFlags } from './command.ts';
 
 // AdmissionReview v1: reads requests and writes responses. Objects stay raw JSON, so that unknown fields survive the patch.
@@ -265,7 +265,7 @@ export function admitPod(
   const { imagePullSecrets: own = [], serviceAccountName: account = 'default' } = spec;
   const merged = mergeImagePullSecrets(own, planned.names);
   const { added } = merged;
-  if (refusesNames(reader, namespace, account, merged.merged)) {
+  if (accountRefuses(reader.get({ ...SERVICE_ACCOUNT, namespace, name: account }), merged.merged)) {
     const warning = `pull secrets ${added.join(', ')} are not added: service account "${account}" enforces mountable secrets; list them there`;
     return { ...SKIPPED, warnings: added.length === 0 ? [] : [warning] };
   }
