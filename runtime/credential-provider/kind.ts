@@ -20,12 +20,7 @@ const MAX_PATTERN = 512;
 
 /** Whether the CRD accepts the entry. */
 export function isMatchImage(entry: string): boolean {
-  return (
-    entry !== '*' &&
-    entry.length <= MAX_PATTERN &&
-    new RegExp(MATCH_IMAGE).test(entry) &&
-    !entry.includes('\n')
-  );
+  return entry !== '*' && entry.length <= MAX_PATTERN && new RegExp(MATCH_IMAGE).test(entry);
 }
 
 const A_MATCH_IMAGE = 'a host in lower case with optional wildcard labels, port and path';

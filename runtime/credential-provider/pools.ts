@@ -226,8 +226,7 @@ function hostedTarget(
 }
 
 function hostedRollout(pools: readonly NodePool[]): Rollout {
-  const worst = pools.find(({ refers, rollout }) => refers && rollout === 'Degraded');
-  if (worst !== undefined) return 'Degraded';
+  if (pools.some(({ refers, rollout }) => refers && rollout === 'Degraded')) return 'Degraded';
   const isDone = pools.length > 0 && pools.every(({ refers, rollout }) => refers && rollout === 'Done');
   return isDone ? 'Done' : 'Progressing';
 }

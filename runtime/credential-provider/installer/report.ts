@@ -2,7 +2,7 @@
 import { existsSync, globSync, lstatSync, readFileSync } from 'node:fs';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { isRecord } from '../../core/record.ts';
-import { counted, jsonText, oneLined } from '../../core/text.ts';
+import { counted, jsonText, oneLined, someOf } from '../../core/text.ts';
 import { parseYaml, toYaml } from '../../kube/yaml.ts';
 import { namesIn } from '../../node/atomic-file.ts';
 import { systemClock } from '../../node/clock.ts';
@@ -78,9 +78,8 @@ export function failureVerdict(note: FailureNote): EntryStatus {
 /** The state with the first accounts whose last run failed in its message. Such failures do not make the node not ready. */
 export function withFailures(state: NodeState, notes: readonly FailureNote[]): NodeState {
   if (notes.length === 0) return state;
-  const shown = notes.slice(0, 3).map(accountOf).join(', ');
-  const more = notes.length > 3 ? ` and ${notes.length - 3} more` : '';
-  return { ...state, message: `${state.message}; the last run of the provider failed for ${shown}${more}` };
+  const shown = someOf(notes.map(accountOf), 3);
+  return { ...state, message: `${state.message}; the last run of the provider failed for ${shown}` };
 }
 
 /** Returns a filter for new notes: a pod that retries is reported once per cause. */

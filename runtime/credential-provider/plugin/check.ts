@@ -171,15 +171,13 @@ function reportOf({ request, puller, sources, choice, file }: PullAnswer, option
     }),
     file: isWritten ? authFilePath(options.authDir, puller.namespace, request.image) : undefined,
     /** The auth file with every credential as `[redacted]`. */
-    content: file === undefined ? undefined : redactedContent(reveal(file.text)),
+    content: file === undefined ? undefined : JSON.parse(reveal(file.text), redacted),
   };
 }
 
 /** Keeps keys and field names, removes every string value. */
-function redactedContent(text: string): unknown {
-  return JSON.parse(text, (_, value: unknown) =>
-    typeof value === 'string' ? '[redacted]' : value,
-  ) as unknown;
+function redacted(_: string, value: unknown): unknown {
+  return typeof value === 'string' ? '[redacted]' : value;
 }
 
 function textOf({ image, namespace, sources, file, content }: ReturnType<typeof reportOf>): string {

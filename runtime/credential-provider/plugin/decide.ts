@@ -2,6 +2,7 @@
 
 import { errnoOf, PullwrightError } from '../../core/errors.ts';
 import type { Redacted } from '../../core/redacted.ts';
+import { someOf } from '../../core/text.ts';
 import {
   type AuthFile,
   authFile,
@@ -145,17 +146,11 @@ function reportSkipped(skipped: readonly string[], log: Log): void {
 function reportChoice({ entries, keyBySource }: Choice, log: Log): void {
   const contested = entries.filter(({ passedOver }) => passedOver.length > 0);
   for (const { key, secret, passedOver } of contested.slice(0, SHOWN)) {
-    const more = passedOver.length > SHOWN ? ` and ${passedOver.length - SHOWN} more` : '';
-    log.warn(
-      `Secrets conflict on "${key}": using "${secret}", not ${quoted(passedOver.slice(0, SHOWN))}${more}`,
-    );
+    const others = passedOver.map((name) => `"${name}"`);
+    log.warn(`Secrets conflict on "${key}": using "${secret}", not ${someOf(others, SHOWN)}`);
   }
   if (contested.length > SHOWN) log.warn(`Secrets conflict on ${contested.length - SHOWN} more keys`);
   for (const [repository, key] of keyBySource) log.detail(`Using key "${key}" for ${repository}`);
-}
-
-function quoted(names: readonly string[]): string {
-  return names.map((name) => `"${name}"`).join(', ');
 }
 
 /** The node's own file. An unusable one must not prevent the use of the namespace's credentials. */

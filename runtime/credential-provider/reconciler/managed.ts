@@ -1,5 +1,6 @@
 /** Whether another program manages the object or the rendered objects, by their managedFields. Pure. */
 
+import { isDeepStrictEqual } from 'node:util';
 import { type ConditionInput, conditionIn, conditionsIn } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { defined } from '../../core/record.ts';
@@ -73,15 +74,12 @@ function isOurs({ manager }: Writers[number]): boolean {
 
 /** Whether two MachineConfigs have the same files with the same text. */
 export function sameFiles(a: KubeObject, b: KubeObject): boolean {
-  const paths = pathsOf(a);
-  return (
-    paths.join() === pathsOf(b).join() &&
-    paths.every((path) => ignitionText(a, path) === ignitionText(b, path))
-  );
+  return isDeepStrictEqual(textsOf(a), textsOf(b));
 }
 
-function pathsOf(machineConfig: KubeObject): readonly string[] {
-  return (ignitionOf(machineConfig).storage?.files ?? []).map(({ path }) => path ?? '').sort();
+function textsOf(machineConfig: KubeObject): ReadonlyMap<string, string | undefined> {
+  const files = ignitionOf(machineConfig).storage?.files ?? [];
+  return new Map(files.map(({ path = '' }) => [path, ignitionText(machineConfig, path)]));
 }
 
 // Conflicts with another writer: once it has replaced the files, we do not write until the entries change. The contested object
