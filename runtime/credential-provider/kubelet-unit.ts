@@ -194,7 +194,7 @@ export function fileLine({ name, value }: FlagVariable, flags: string): string {
   return `${name}="${text.replace(/["\\$`]/g, '\\$&')}"`;
 }
 
-/** Provider flags of the kubelet's current command line; without `config` there are no providers. */
+/** Provider flags of the kubelet's current command line. When `config` is missing, the kubelet runs no credential provider. */
 export type KubeletPointers = Readonly<Partial<ReturnType<typeof kubeletPointers>>>;
 
 /** The last value of each flag in a command line or a unit. */

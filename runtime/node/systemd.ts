@@ -170,7 +170,7 @@ function commandOf(service: Values) {
   const extended = listOf(listOf(service('ExecStartEx')).at(-1));
   const [, words, flags] = extended.length > 0 ? extended : listOf(listOf(service('ExecStart')).at(-1));
   return {
-    /** Variables not expanded, without special prefixes of the program; empty when there is no command. */
+    /** The words as in the unit: variables stay, special prefixes of the program are removed. Empty when there is no command. */
     words: textsIn(words),
     /** Whether systemd does not expand variables. */
     isVerbatim: textsIn(flags).includes('no-env-expand'),
