@@ -211,10 +211,7 @@ export function writerOf(text: Redacted<string>): string | undefined {
   return textOf(recordOf(recordOf(jsonOf(reveal(text)))[RECORD])['by']) || undefined;
 }
 
-function neededEntries(
-  present: ReadonlyMap<string, Texts>,
-  unserved: readonly PullSource[],
-): readonly (readonly [string, Texts])[] {
+function neededEntries(present: ReadonlyMap<string, Texts>, unserved: readonly PullSource[]) {
   if (present.size === 0 || unserved.length === 0) return [];
   const entries = [...present].map((entry) => ({ entry, key: canonicalKey(entry[0]) }));
   // Hash only prefixes with the length of a key: hashing every prefix of a long repository takes quadratic time.

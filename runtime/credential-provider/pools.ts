@@ -23,14 +23,7 @@ import { CREDENTIAL_PROVIDER, kubeletFlags, type PlatformFile, platformFile } fr
 /** Label of pools that the Machine Config Operator creates; others inherit the configs of `worker`. */
 const BUILT_IN = 'machineconfiguration.openshift.io/mco-built-in';
 
-export interface Pool {
-  readonly name: string;
-  /** The desired rendered MachineConfig of the pool. */
-  readonly rendered: KubeObject | undefined;
-  /** Nodes whose kubelet would not start with the file, with their versions. */
-  readonly tooOld: readonly string[];
-  readonly rollout: Rollout;
-}
+export type Pool = Readonly<ReturnType<typeof readPools>[number]>;
 
 export type Rollout = 'Done' | 'Progressing' | 'Degraded' | 'Paused';
 
@@ -40,14 +33,16 @@ export const PROVIDER_MACHINE_CONFIG = { ...MCO, kind: 'MachineConfig' } as cons
 export const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
 
 /** The built-in pools, by name. */
-function readPools(reader: Reader): readonly Pool[] {
+function readPools(reader: Reader) {
   const nodes = reader.list(NODE);
   return reader
     .list(POOL)
     .filter(({ metadata }) => metadata.labels !== undefined && BUILT_IN in metadata.labels)
     .map((pool) => ({
       name: pool.metadata.name,
+      /** The desired rendered MachineConfig of the pool. */
       rendered: renderedConfig(reader, pool),
+      /** Nodes whose kubelet would not start with the file, with their versions. */
       tooOld: nodes.filter((node) => isOf(pool, node)).flatMap(tooOld),
       rollout: rolloutOf(pool),
     }));
@@ -95,10 +90,7 @@ export function configText(config: CredentialProviderConfig): string {
 }
 
 /** Files of a pool; none when no entry is rendered. */
-export function poolFiles(
-  platform: PlatformFile,
-  config: CredentialProviderConfig | undefined,
-): readonly NodeFile[] {
+export function poolFiles(platform: PlatformFile, config: CredentialProviderConfig | undefined) {
   if (config === undefined) return [];
   const file = { path: platform.path, text: configText(config) };
   if (platform.isKnownToKubelet) return [file];
@@ -181,11 +173,7 @@ function platformOf(reader: Reader): string | undefined {
 }
 
 /** The pool's own kubelet unit, if found, determines the file that its kubelet reads. */
-function fileOfUnit(
-  pool: Pool,
-  platform: PlatformFile,
-  unclear: string | undefined,
-): Pick<Target, 'platform' | 'unclear'> {
+function fileOfUnit(pool: Pool, platform: PlatformFile, unclear: string | undefined) {
   const unit = kubeletUnit(pool);
   const { config } = kubeletPointers(unit ?? '');
   if (unclear !== undefined || config === undefined || config === platform.path) {
@@ -297,10 +285,7 @@ function nodePoolRollout(pool: KubeObject): Rollout {
 }
 
 /** What to do about a NodePool that does not refer to the ConfigMap. */
-export function howToRefer(
-  pool: Pick<NodePool, 'namespace' | 'name' | 'configs' | 'tooOld'>,
-  configMap: string,
-): { readonly reason: string; readonly message: string } {
+export function howToRefer(pool: NodePool, configMap: string) {
   const name = `NodePool ${pool.namespace}/${pool.name}`;
   if (pool.tooOld.length > 0)
     return {

@@ -235,10 +235,7 @@ function configOf(path: string, text: string): readonly (readonly [string, strin
   });
 }
 
-function withSettings(
-  options: ProviderOptions,
-  settings: readonly (readonly [string, string])[],
-): ProviderOptions {
+function withSettings(options: ProviderOptions, settings: readonly (readonly [string, string])[]) {
   const changed: Record<string, unknown> = { ...options };
   for (const [name, text] of settings) {
     const option = OPTIONS.get(name);

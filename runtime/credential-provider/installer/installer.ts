@@ -90,11 +90,7 @@ export function installerGauges(
  * so the kubelet needs no restart. Keeps an executable that another program has replaced. Returns the remaining folders, by their
  * paths on the host.
  */
-function removeAll(
-  places: InstallerSettings,
-  record: InstalledExecutable | undefined,
-  log: Logger,
-): readonly string[] {
+function removeAll(places: InstallerSettings, record: InstalledExecutable | undefined, log: Logger) {
   const { root, configDir, stateDir, authDir } = places;
   const file = dropInFile(places);
   if (read('', file)?.text === NEUTRAL) removeFile(file);

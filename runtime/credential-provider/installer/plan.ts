@@ -161,10 +161,7 @@ function lateDropIn(unit: PlaceInput['unit'], { name }: FlagVariable): PlaceRefu
 }
 
 /** Refuses when systemd has another value than we parse: our drop-in sets the variable again, and would drop flags. */
-function misread(
-  { unit, loaded, presentDropIn }: PlaceInput,
-  { name }: FlagVariable,
-): PlaceRefusal | undefined {
+function misread({ unit, loaded, presentDropIn }: PlaceInput, { name }: FlagVariable) {
   const texts = [...unit.map(({ text }) => text), ...(presentDropIn === undefined ? [] : [presentDropIn])];
   const read = unitValue(serviceSettings(texts), name);
   // systemd has expanded specifiers, so the values cannot be compared.

@@ -215,11 +215,7 @@ function nodeChanges(plan: GoodPlan, options: InstallerSettings): readonly HostC
 }
 
 /** Changes of the executable and the kubelet's file. */
-function fileChanges(
-  plan: GoodPlan,
-  { root, executable }: InstallerSettings,
-  dropIn: string | undefined,
-): readonly HostChange[] {
+function fileChanges(plan: GoodPlan, { root, executable }: InstallerSettings, dropIn: string | undefined) {
   const { config } = plan;
   if (config === undefined) return [];
   const program = executablePath(plan);

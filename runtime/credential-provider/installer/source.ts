@@ -350,11 +350,7 @@ function readLoadedUnit(root: string, loaded: LoadedService): readonly NodeFile[
 }
 
 /** Texts of the unit's EnvironmentFiles, without ours. */
-export function readEnvironment(
-  root: string,
-  unit: readonly NodeFile[],
-  loaded: LoadedService | undefined,
-): readonly string[] {
+export function readEnvironment(root: string, unit: readonly NodeFile[], loaded: LoadedService | undefined) {
   const named =
     loaded?.environmentFiles.map(({ path }) => path) ??
     environmentFiles(serviceSettings(unit.map(({ text }) => text)));

@@ -76,11 +76,7 @@ export async function referencedSecrets(get: ApiGet, puller: Puller): Promise<re
     : unique([...(pod ?? []), ...(account ?? [])]);
 }
 
-async function referencesOf(
-  get: ApiGet,
-  path: string | undefined,
-  at: string,
-): Promise<readonly string[] | undefined> {
+async function referencesOf(get: ApiGet, path: string | undefined, at: string) {
   if (path === undefined) return undefined;
   const answer = await get(path);
   if (!('body' in answer)) return undefined;

@@ -41,11 +41,7 @@ export function namespaceRolesReconciler(followed: ReadonlyMap<string, FollowedN
 }
 
 /** Secrets that the ServiceAccounts and their running pods reference. */
-function namesInUse(
-  reader: Reader,
-  namespace: string,
-  { serviceAccounts }: FollowedNamespace,
-): readonly string[] {
+function namesInUse(reader: Reader, namespace: string, { serviceAccounts }: FollowedNamespace) {
   const core = { role: 'hosted', apiVersion: 'v1', namespace } as const;
   const accounts = reader
     .list({ ...core, kind: 'ServiceAccount' })

@@ -62,11 +62,7 @@ function pullReport(
 const BY_DAEMON_SET =
   'The cluster has no built-in MachineConfigPool, so nothing is rendered: DaemonSet/kube-system/credential-provider-installer installs the provider, and its pods report the state of each node';
 
-function summaryOf(
-  states: readonly PoolState[],
-  own: readonly ConditionInput[],
-  installer: boolean,
-): readonly ConditionInput[] {
+function summaryOf(states: readonly PoolState[], own: readonly ConditionInput[], installer: boolean) {
   // A missing pool is not a failure where a DaemonSet installs the provider.
   const isInstalled = installer && own.some(({ reason }) => reason === NO_POOL);
   const failed = own.find(({ status, reason }) => status === 'False' && !(isInstalled && reason === NO_POOL));

@@ -236,10 +236,7 @@ export function sidecarSetCrd(): KubeObject {
 // Source of the rule: the SidecarSet webhook of Kruise: `injectionStrategy.revision` and the update's partition.
 
 /** Returns the pinned revision: by name, else the newest with the custom version. */
-export function pinnedRevision(
-  { name, pin }: SidecarSet,
-  revisions: readonly SidecarSetRevision[],
-): SidecarSetRevision | undefined {
+export function pinnedRevision({ name, pin }: SidecarSet, revisions: readonly SidecarSetRevision[]) {
   if (pin?.revisionName !== undefined)
     return revisions.find((revision) => revision.name === pin.revisionName);
   return revisions

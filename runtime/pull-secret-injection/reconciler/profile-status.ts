@@ -178,11 +178,7 @@ function summaryOf(
   );
 }
 
-function readyText(
-  profile: PullSecretProfile,
-  count: Count,
-  accounts: readonly ConditionInput[],
-): ConditionText {
+function readyText(profile: PullSecretProfile, count: Count, accounts: readonly ConditionInput[]) {
   const theirs = accounts.map(({ type }) => `; see ${type}`);
   const isBlocked = count.blocked > 0 || theirs.length > 0;
   const message = `${servedText(profile, count)}${theirs.join('')}`;
@@ -369,11 +365,7 @@ function fieldsOf(context: Context, object: KubeObject, profile: PullSecretProfi
 }
 
 /** The counts as metric samples. */
-export function samplesOf(
-  { scope }: Reader,
-  { name, distributes }: Distributor,
-  count: Count,
-): readonly Sample[] {
+export function samplesOf({ scope }: Reader, { name, distributes }: Distributor, count: Count) {
   const sample = (state: 'selected' | 'current' | 'blocked', value: number): Sample => ({
     name: 'pullwright_profile_namespaces',
     help: 'Namespaces that a profile selects, that have all its Secrets, and whose owners must act',

@@ -273,10 +273,7 @@ export function namespaceLabels(namespace: KubeObject): Labels {
 // Secrets outside the reconciler's rights: they may exist although the cache does not hold them.
 
 /** Returns why the Secret is not read, and the remedy; undefined if it is read. */
-export function unreadText(
-  { reader, options }: Context,
-  { namespace, name }: ProfileSource,
-): string | undefined {
+export function unreadText({ reader, options }: Context, { namespace, name }: ProfileSource) {
   const id = sourceName({ namespace, name });
   const { namespaces, secretNames, sources } = options;
   if (isOutside(namespace, options))
