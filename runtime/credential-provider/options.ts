@@ -98,10 +98,8 @@ export const schema = z.strictObject(
 export type CredentialProviderInput = z.infer<typeof schema>;
 
 /** Fields that exclude each other, or that the kind of cluster does not support. */
-export function mistakes(
-  { installer, executable, provider, namespaces = [] }: CredentialProviderInput,
-  kind: string,
-): readonly SectionProblem[] {
+export function mistakes(section: CredentialProviderInput, kind: string): readonly SectionProblem[] {
+  const { installer, executable, provider, namespaces = [] } = section;
   const isStandalone = kind === 'standalone';
   const expected = `the cluster is of kind ${kind}, expected standalone`;
   const found: readonly (false | SectionProblem)[] = [
@@ -173,9 +171,7 @@ const optionsSchema = z.strictObject({
 export type ReconcilerOptions = z.infer<typeof optionsSchema>;
 
 /** Options by the scope of a cluster. @throws UsageError that names every wrong field */
-export function parseReconcilerOptions(
-  raw: Readonly<Record<string, unknown>>,
-): (scope: string) => ReconcilerOptions {
+export function parseReconcilerOptions(raw: Readonly<Record<string, unknown>>) {
   // Roles of namespaces are reconciled in stand-alone clusters only.
   const namespaces = z.never({ error: 'unknown field; only beside clusters' }).exactOptional();
   return readOptions('credential-provider', raw, optionsSchema, z.looseObject({ namespaces }));

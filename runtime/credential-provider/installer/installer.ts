@@ -101,7 +101,7 @@ function removeAll(places: InstallerSettings, record: InstalledExecutable | unde
   for (const folder of [stateDir, `${authDir}/${NOTES}`])
     rmSync(root + folder, { recursive: true, force: true });
   // Without a record nothing is installed, and the folder of plugins exists for the pod's mount only.
-  const { madeFolder, path } = record ?? { madeFolder: true, path: executablePath(places) };
+  const { madeFolder, path } = record ?? { madeFolder: true, path: executablePath(places.binDir) };
   return [places.dropInDir, configDir, ...(madeFolder ? [dirname(path)] : [])];
 }
 
@@ -201,7 +201,7 @@ async function work(options: InstallerSettings, source: NodeSource, daemon: Daem
   const over = new AbortController();
   const signal = AbortSignal.any([daemon.signal, over.signal]);
   const wake = new Wake([], clock);
-  const refreshing = keepFresh(source, options, daemon, { wake, signal });
+  const refreshing = keepFresh(source, options, { ...daemon, signal }, wake);
   try {
     const folder = new StateFolder(options.root + options.stateDir);
     const engine = (publish: (state: NodeState) => void): NodeEngine =>
@@ -256,12 +256,7 @@ function policyOf(options: InstallerSettings): Policy {
   };
 }
 
-function newEngine(
-  options: InstallerSettings,
-  folder: StateFolder,
-  source: NodeSource,
-  { publish, event: report }: Daemon,
-): NodeEngine {
+function newEngine(options: InstallerSettings, folder: StateFolder, source: NodeSource, daemon: Daemon) {
   const file = dropInFile(options);
   makeFolder(dirname(file), 0o755);
   source.sweep();
@@ -280,18 +275,14 @@ function newEngine(
     clock,
     settleMs: options.settleMs,
     health: healthOf(options),
-    publish,
-    report,
+    publish: daemon.publish,
+    report: daemon.event,
   });
 }
 
 /** Refreshes the plan with the watch, and with the poll: for changes of the host, and while the watch fails. */
-async function keepFresh(
-  source: NodeSource,
-  options: InstallerSettings,
-  { env, log }: Daemon,
-  { wake, signal }: { readonly wake: Wake; readonly signal: AbortSignal },
-): Promise<void> {
+async function keepFresh(source: NodeSource, options: InstallerSettings, daemon: Daemon, wake: Wake) {
+  const { env, log, signal } = daemon;
   const changes = new Wake([], clock);
   const failed = (error: unknown): void =>
     log.warn('Cannot watch CRIOCredentialProviderConfig: falling back to polling', {

@@ -297,9 +297,7 @@ function presentConfig({ pointers, present }: InstallInput) {
 }
 
 /** Path of the executable. */
-export function executablePath({
-  binDir = CREDENTIAL_PROVIDER.binDir,
-}: Pick<KubeletPointers, 'binDir'>): string {
+export function executablePath(binDir: string = CREDENTIAL_PROVIDER.binDir): string {
   return `${binDir}/${CREDENTIAL_PROVIDER.name}`;
 }
 

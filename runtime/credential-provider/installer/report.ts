@@ -218,7 +218,7 @@ function nodeChanges(plan: GoodPlan, options: InstallerSettings): readonly HostC
 function fileChanges(plan: GoodPlan, { root, executable }: InstallerSettings, dropIn: string | undefined) {
   const { config } = plan;
   if (config === undefined) return [];
-  const program = executablePath(plan);
+  const program = executablePath(plan.binDir);
   const isThere = existsSync(root + program);
   const isSame = isThere && digestOf(root + program) === digestOf(executable);
   const present = read(root, config.path)?.text;

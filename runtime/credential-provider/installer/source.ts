@@ -100,7 +100,7 @@ export class NodeSource {
   sweep(): void {
     const { root, configDir } = this.#options;
     removeConfigs(root + configDir, (name) => OWN_LEFTOVER.test(name));
-    if (this.plan?.ok === true) sweepLeftovers(root + executablePath(this.plan));
+    if (this.plan?.ok === true) sweepLeftovers(root + executablePath(this.plan.binDir));
   }
 
   /** Removes files of earlier entries, which are unused once the node is in sync. */
@@ -125,7 +125,7 @@ export class NodeSource {
     this.#sayVerdicts(plan);
     if (plan.config === undefined) return;
     const { root } = this.#options;
-    this.#copyExecutable(executablePath(plan));
+    this.#copyExecutable(executablePath(plan.binDir));
     for (const file of [plan.config, plan.environment]) {
       if (file === undefined) continue;
       const path = root + file.path;
@@ -442,7 +442,7 @@ export function trialService(
   answer: string,
   kubelet: LoadedService | undefined,
 ): ServiceProperties {
-  const program = executablePath(plan);
+  const program = executablePath(plan.binDir);
   const command = [program, [program, ...argsIn(plan.config?.text ?? ''), '--check', '--output=json'], false];
   const image = plan.verdicts.find(({ verdict }) => verdict === 'Rendered')?.pattern ?? 'localhost/check';
   return [

@@ -101,10 +101,7 @@ function unreadable(state: string, cause?: unknown): PullwrightError {
  * entry for the image with an empty user name, which the container runtime ignores. For it the kubelet records that the image was
  * pulled with credentials, so that other namespaces on the node cannot use it without their own.
  */
-export function responseText(
-  request: Pick<ProviderRequest, 'apiVersion' | 'image'>,
-  keepPrivate: boolean,
-): string {
+export function responseText(request: Pick<ProviderRequest, 'apiVersion' | 'image'>, keepPrivate: boolean) {
   const response = {
     kind: 'CredentialProviderResponse',
     apiVersion: request.apiVersion,

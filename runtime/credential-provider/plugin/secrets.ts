@@ -32,17 +32,16 @@ const OTHER_TYPES = [
   .map((type) => `type!=${type}`)
   .join(',');
 
+type Annotated = Pick<ProviderRequest, 'annotations'>;
+/** Any answer but 200. */
+type Refusal = Extract<ApiAnswer, { message: string }>;
+
 /**
  * Lists the Secrets of the usual type with one request; reads them by name where a list is forbidden. `order`: of Secrets that were
  * read by name; undefined after a list.
  */
-export async function readSecrets(
-  get: ApiGet,
-  puller: Puller,
-  request: Pick<ProviderRequest, 'annotations'>,
-  mode: 'list' | 'named',
-) {
-  if (mode === 'named') return readNamed(get, puller, request, undefined);
+export async function readSecrets(get: ApiGet, puller: Puller, request: Annotated, mode: 'list' | 'named') {
+  if (mode === 'named') return readNamed(get, puller, request);
   const answer = await get(listPath(puller.namespace, `type=${DOCKER_CONFIG_TYPE}`));
   if (answer.code === 403) return readNamed(get, puller, request, answer);
   if (!('body' in answer)) throw notRead(answer);
@@ -85,12 +84,7 @@ async function referencesOf(get: ApiGet, path: string | undefined, at: string) {
     .filter(isObjectName);
 }
 
-async function readNamed(
-  get: ApiGet,
-  puller: Puller,
-  request: Pick<ProviderRequest, 'annotations'>,
-  forbidden: Extract<ApiAnswer, { message: string }> | undefined,
-) {
+async function readNamed(get: ApiGet, puller: Puller, request: Annotated, forbidden?: Refusal) {
   const listed = (request.annotations[SECRETS_ANNOTATION] ?? '').split(/[\s,]+/).filter(isObjectName);
   const names = listed.length > 0 ? unique(listed) : await referencedSecrets(get, puller);
   if (names === undefined || (names.length === 0 && forbidden !== undefined))
@@ -98,9 +92,8 @@ async function readNamed(
   const answers = await Promise.all(
     names.map((name) => get(`/api/v1/namespaces/${puller.namespace}/secrets/${name}`)),
   );
-  const refused = answers.filter((answer) => answer.code === 403);
-  if (names.length > 0 && refused.length === names.length)
-    throw needsRole(puller, names, refused[0] as never);
+  const refused = answers.filter((answer): answer is Refusal => answer.code === 403);
+  if (names.length > 0 && refused.length === names.length) throw needsRole(puller, names, refused[0]);
   const secrets = answers.flatMap((answer) => {
     if ('body' in answer) return [secretOf(recordOf(answer.body))];
     // Any other error does not mean that the Secret is absent.
@@ -128,7 +121,7 @@ function unique(names: readonly string[]): readonly string[] {
   return [...new Set(names)];
 }
 
-function notRead(answer: { readonly code: number; readonly message: string }): PullwrightError {
+function notRead(answer: Refusal): PullwrightError {
   return new PullwrightError(
     `unable to get secrets: unable to retrieve secrets: ${answer.message} (HTTP ${answer.code})`,
     {
@@ -148,11 +141,7 @@ const ANY_NAME = 'NAME-OF-THE-PULL-SECRET';
  * The error with a command that applies the least Role: for the pod's own imagePullSecrets by name. When these are unknown, the
  * Role also permits reading pod and ServiceAccount.
  */
-function needsRole(
-  puller: Puller,
-  names: readonly string[],
-  answer: { readonly message?: string } | undefined,
-): PullwrightError {
+function needsRole(puller: Puller, names: readonly string[], answer?: Refusal) {
   const account = puller.serviceAccount ?? '<service account>';
   const metadata = { name: 'credential-provider-secret-access', namespace: puller.namespace };
   const role = { apiVersion: 'rbac.authorization.k8s.io/v1', metadata };

@@ -105,10 +105,8 @@ function injectingOf(
 }
 
 /** Condition on injected Secrets that other tools deliver: whether every selected namespace has them. */
-function presentCondition(
-  profile: PullSecretProfile,
-  { selected, absent }: Count,
-): readonly ConditionInput[] {
+function presentCondition(profile: PullSecretProfile, count: Count): readonly ConditionInput[] {
+  const { selected, absent } = count;
   const type = 'SecretsPresent';
   if (!profile.injects || profile.secrets.every(({ sources }) => profile.distributes && sources.length > 0))
     return [];
@@ -127,10 +125,8 @@ function all(selected: number, [one, many]: readonly [one: string, many: string]
 }
 
 /** Condition on selected namespaces outside `options.namespaces`. The restriction is intended: `Ready` ignores it. */
-function servedCondition(
-  { reader, options }: Context,
-  profile: PullSecretProfile,
-): readonly ConditionInput[] {
+function servedCondition(context: Context, profile: PullSecretProfile): readonly ConditionInput[] {
+  const { reader, options } = context;
   const { namespaces } = options;
   const outside = reader
     .list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' })

@@ -382,10 +382,8 @@ export function reconcileAccounts({ reader, options }: Context, name: string): R
 }
 
 /** Condition of a profile on accounts whose pods are skipped. The platform cannot fix them: their owners get a PullStatus. */
-export function accountConditions(
-  { reader, options }: Context,
-  profile: PullSecretProfile,
-): readonly ConditionInput[] {
+export function accountConditions(context: Context, profile: PullSecretProfile): readonly ConditionInput[] {
+  const { reader, options } = context;
   const names = enforcingIn(reader)
     .filter(
       (account) =>
