@@ -247,10 +247,7 @@ function durationFaults(text: string | undefined): readonly string[] {
 
 const TOKEN = 'providers.tokenAttributes';
 
-function tokenFaults(
-  token: Decoded<typeof TOKEN_ATTRIBUTES>,
-  version: string | undefined,
-): readonly string[] {
+function tokenFaults(token: Decoded<typeof TOKEN_ATTRIBUTES>, version: string | undefined) {
   const required = token.requiredServiceAccountAnnotationKeys ?? [];
   const optional = token.optionalServiceAccountAnnotationKeys ?? [];
   const both = [...new Set(required)].filter((key) => optional.includes(key)).sort();

@@ -18,6 +18,7 @@ import {
   type NodeFile,
   variableDropIn,
 } from './objects.ts';
+import type { ReconcilerOptions } from './options.ts';
 import { CREDENTIAL_PROVIDER, kubeletFlags, type PlatformFile, platformFile } from './platform.ts';
 
 /** Label of pools that the Machine Config Operator creates; others inherit the configs of `worker`. */
@@ -139,13 +140,9 @@ export interface Target {
   readonly nodePools: readonly NodePool[];
 }
 
-/** All targets; none without pools. `assumed`: platform of a cluster without one. */
-export function targetsOf(
-  reader: Reader,
-  assumed: string | undefined,
-  executable?: HostedExecutable,
-): readonly Target[] {
-  const type = platformOf(reader) ?? assumed;
+/** All targets; none without pools. */
+export function targetsOf(reader: Reader, options: ReconcilerOptions): readonly Target[] {
+  const type = platformOf(reader) ?? options.platform;
   const platform = platformFile(type ?? 'None');
   const unclear =
     type === undefined
@@ -153,7 +150,7 @@ export function targetsOf(
       : undefined;
   const { hostedCluster } = reader.scope;
   if (hostedCluster !== undefined)
-    return [hostedTarget(reader, hostedCluster, { platform, unclear }, executable)];
+    return [hostedTarget(reader, hostedCluster, { platform, unclear }, options.executable)];
   return readPools(reader).map((pool) => {
     const ref: Ref = { ...PROVIDER_MACHINE_CONFIG, name: machineConfigName(pool.name) };
     return {

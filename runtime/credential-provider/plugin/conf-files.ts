@@ -23,10 +23,7 @@ export function readConfFiles(
 }
 
 /** Paths of all drop-ins, ordered by name; the first folder with a name wins. */
-export function dropInPaths(
-  folders: readonly string[],
-  listed: (folder: string) => readonly string[],
-): readonly string[] {
+export function dropInPaths(folders: readonly string[], listed: (folder: string) => readonly string[]) {
   const byName = new Map<string, string>();
   for (const folder of folders) {
     for (const name of listed(folder))

@@ -8,6 +8,7 @@ import { OWNER_LABEL, type Reader } from '../../engine/contract.ts';
 import { pullStatusRef } from '../../engine/pull-status.ts';
 import { managersOf } from '../../kube/drift.ts';
 import { ignitionOf, ignitionText } from '../../kube/ignition.ts';
+import type { ReconcilerOptions } from '../options.ts';
 
 /** Reason for a cluster without pools of the Machine Config Operator. Only Pullwright uses it. */
 export const NO_POOL = 'NoMachineConfigPool';
@@ -16,6 +17,7 @@ const OWN_MANAGER = 'pullwright-credential-provider';
 /** Field managers of users, whose changes are reverted. */
 const PEOPLE = /^(kubectl|oc$|oc-|Mozilla)/;
 
+type Rendered = readonly (KubeObject | undefined)[];
 type Writers = NonNullable<KubeObject['metadata']['managedFields']>;
 
 function writersOf(object: KubeObject): Writers {
@@ -31,11 +33,7 @@ export function statusWriter(object: KubeObject): string | undefined {
 }
 
 /** The program that manages the object instead of us: the Machine Config Operator, or an unknown one in a dump. */
-export function managerElsewhere(
-  mode: 'auto' | 'own' | 'observe',
-  object: KubeObject,
-  rendered: readonly (KubeObject | undefined)[],
-): string | undefined {
+export function managerElsewhere(mode: ReconcilerOptions['mode'], object: KubeObject, rendered: Rendered) {
   if (mode === 'own') return undefined;
   const isMarked = rendered.some((one) => one?.metadata.annotations?.[GENERATED_BY] !== undefined);
   const other = statusWriter(object);
@@ -46,7 +44,7 @@ export function managerElsewhere(
 const UNKNOWN = 'an unknown field manager (dump with kubectl get --show-managed-fields)';
 
 /** Whether the status has an unknown writer: no managedFields, and no rendered object with our label. */
-function isOwnershipUnknown(object: KubeObject, rendered: readonly (KubeObject | undefined)[]): boolean {
+function isOwnershipUnknown(object: KubeObject, rendered: Rendered): boolean {
   if (object.metadata.managedFields !== undefined || object.status === undefined) return false;
   // Our own status: without a pool no rendered object exists that could have our label.
   if (conditionsIn(object).some(({ reason }) => reason === NO_POOL)) return false;

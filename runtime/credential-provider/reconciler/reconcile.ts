@@ -92,7 +92,7 @@ function reconcile(reader: Reader, options: ReconcilerOptions): Result {
   const object = OBJECTS.map((one) => reader.get(one)).find((one) => one !== undefined);
   // Deleted: garbage collection by owner references and pruning by the engine remove what was rendered.
   if (object === undefined || object.metadata.deletionTimestamp !== undefined) return {};
-  const targets = targetsOf(reader, options.platform, options.executable);
+  const targets = targetsOf(reader, options);
   const elsewhere = managerElsewhere(
     options.mode,
     object,

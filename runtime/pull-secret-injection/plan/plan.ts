@@ -74,11 +74,7 @@ interface InjectionSource {
  *
  * @param before current value: on reinvocation, the names of the first call are already in the pod's list
  */
-export function injectedText(
-  by: readonly InjectionSource[],
-  added: readonly string[],
-  before: unknown = '',
-): string {
+export function injectedText(by: readonly InjectionSource[], added: readonly string[], before: unknown = '') {
   const isAdded = new Set(added);
   const wasAdded = new Set(
     textOf(before)

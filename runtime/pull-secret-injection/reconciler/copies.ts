@@ -314,7 +314,7 @@ export function copyOf(context: CopyContext, one: Distributor, secret: ProfileSe
   if (holder?.decided?.one !== one) return { ...base, ...yielded(context, { one, secret }, holder, present) };
   const { decision } = holder.decided;
   const trouble =
-    terminating(ref, present) ?? refusal(context.reader, ref, standing, decision) ?? decision.trouble;
+    terminating(ref, present) ?? refusal(context.reader, ref, standing, decision.action) ?? decision.trouble;
   return { ...base, ...decision, trouble, adopt: standing !== present };
 }
 
@@ -330,12 +330,7 @@ function foreignObject(ref: Ref, standing: SecretObject | undefined): ConditionT
  * Returns the API server's error for the last write or deletion of the copy. Undefined if neither is pending: the problem of the
  * decision is then reported instead.
  */
-function refusal(
-  reader: Reader,
-  ref: Ref,
-  standing: SecretObject | undefined,
-  { action }: CopyDecision,
-): ConditionText | undefined {
+function refusal(reader: Reader, ref: Ref, standing: SecretObject | undefined, action: Copy['action']) {
   const isOpen = action === 'write' || (action === 'drop' && standing !== undefined);
   const refused = isOpen ? reader.refusal(ref) : undefined;
   if (refused === undefined) return undefined;

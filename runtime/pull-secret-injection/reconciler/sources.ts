@@ -41,11 +41,8 @@ export interface ConsentContext extends Context {
 }
 
 /** Checks the consent to one source. */
-export function consentTo(
-  { reader, namespace, options }: ConsentContext,
-  profile: string,
-  source: ProfileSource,
-): Consent {
+export function consentTo(context: ConsentContext, profile: string, source: ProfileSource): Consent {
+  const { reader, namespace, options } = context;
   const { bySource, unclear } = grantIndex(options.trustedLabelKeys)(
     reader.list({ role: 'hosted', ...GRANT }),
   );

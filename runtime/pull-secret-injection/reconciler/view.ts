@@ -333,11 +333,8 @@ export function accountSays(object: KubeObject | undefined): string {
 }
 
 /** Reports whether the profile adds names to pods of the namespace, regardless of their labels. */
-function reaches(
-  { injects, suspended, namespaceSelector }: PullSecretProfile,
-  namespace: KubeObject | undefined,
-  options: InjectionOptions,
-): boolean {
+function reaches(profile: PullSecretProfile, namespace: KubeObject | undefined, options: InjectionOptions) {
+  const { injects, suspended, namespaceSelector } = profile;
   if (namespace === undefined || isTerminating(namespace)) return false;
   if (!injects || suspended || options.admission === 'none') return false;
   const { name } = namespace.metadata;

@@ -160,11 +160,7 @@ export async function serveWebhook(options: WebhookServerOptions) {
   };
 }
 
-async function answer(
-  options: WebhookServerOptions,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function answer(options: WebhookServerOptions, request: IncomingMessage, response: ServerResponse) {
   const path = new URL(request.url ?? '/', 'https://webhook').pathname;
   const handler = options.handlers[path];
   if (handler === undefined) return end(response, 404, 'no such webhook');
