@@ -159,11 +159,7 @@ export interface InstallerReport {
 }
 
 /** Returns the report. Rejects with the error of the failed request. */
-export async function previewInstaller(
-  options: InstallerSettings,
-  policy: Policy,
-  env: Env,
-): Promise<InstallerReport> {
+export async function previewInstaller(options: InstallerSettings, policy: Policy, env: Env) {
   const plan = await askWanted(options, env);
   const file = dropInFile(options);
   const stored = new StateFolder(options.root + options.stateDir).load();

@@ -166,10 +166,7 @@ export class NodeSource {
 }
 
 /** Observation for the engine: the desired drop-in, or why there is none. */
-export function lookAtNode(
-  plan: InstallPlan | PullwrightError | undefined,
-  present: string | undefined,
-): Observation {
+export function lookAtNode(plan: InstallPlan | PullwrightError | undefined, present: string | undefined) {
   const digest = present === undefined ? ABSENT : sha256Hex(present);
   if (plan === undefined || plan instanceof PullwrightError)
     return { present: digest, wanted: undefined, ...(plan === undefined ? {} : { problem: plan }) };

@@ -78,11 +78,7 @@ export async function findApiServer(options: ProviderOptions): Promise<ApiServer
 }
 
 /** A known address wins; the certificate's name in a kubeconfig is valid for its own address only. */
-function withAddress(
-  known: Address | undefined,
-  { server, serverName }: KubeconfigCluster,
-  path: string,
-): Address | undefined {
+function withAddress(known: Address | undefined, { server, serverName }: KubeconfigCluster, path: string) {
   if (server === undefined) return known;
   const url = urlOf(server, path);
   if (known !== undefined && known.url !== url) return known;

@@ -202,18 +202,11 @@ function specSchema() {
   });
 }
 
-function statusSchema() {
-  return z
-    .looseObject({
-      observedGeneration: observedGenerationSchema(),
-      conditions: conditionsSchema().optional(),
-    })
-    .optional();
-}
-
 /** The CustomResourceDefinition of `SidecarSet`, v1beta1 (stored) and v1alpha1. */
 export function sidecarSetCrd(): KubeObject {
-  const schema = z.strictObject({ spec: specSchema(), status: statusSchema() }).meta({
+  const observedGeneration = observedGenerationSchema();
+  const status = z.looseObject({ observedGeneration, conditions: conditionsSchema().optional() }).optional();
+  const schema = z.strictObject({ spec: specSchema(), status }).meta({
     description:
       'An OpenKruise SidecarSet as Pullwright reads it: only imagePullSecrets are injected, never containers. Install Kruise to inject containers.',
   });
