@@ -128,23 +128,16 @@ function findFaults(value: unknown, shape: Shape, path: string, faults: Faults):
   } else if (Array.isArray(shape)) {
     if (!Array.isArray(value)) faults.types.push(wrongType(value, path, 'list'));
     else for (const [index, item] of value.entries()) findFaults(item, shape[0], `${path}[${index}]`, faults);
-  } else if (isRecord(value)) findFieldFaults(value, shape as Readonly<Record<string, Shape>>, path, faults);
-  else faults.types.push(wrongType(value, path, 'object'));
-}
-
-function findFieldFaults(
-  value: Readonly<Record<string, unknown>>,
-  fields: Readonly<Record<string, Shape>>,
-  path: string,
-  faults: Faults,
-): void {
-  const dot = path === '' ? '' : `${path}.`;
-  const names = Object.keys(value);
-  for (const name of faults.sorted ? names.sort() : names) {
-    const shape = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    if (shape === undefined) faults.unknown.push(`unknown field "${dot}${name}"`);
-    else findFaults(value[name], shape, `${dot}${name}`, faults);
-  }
+  } else if (isRecord(value)) {
+    const fields = shape as Readonly<Record<string, Shape>>;
+    const names = Object.keys(value);
+    for (const name of faults.sorted ? names.sort() : names) {
+      const below = path === '' ? name : `${path}.${name}`;
+      const known = Object.hasOwn(fields, name) ? fields[name] : undefined;
+      if (known === undefined) faults.unknown.push(`unknown field "${below}"`);
+      else findFaults(value[name], known, below, faults);
+    }
+  } else faults.types.push(wrongType(value, path, 'object'));
 }
 
 function leafFault(value: unknown, shape: 'string' | 'bool' | 'duration', path: string): string | undefined {

@@ -329,8 +329,7 @@ function injectionWebhook(client: KubeClient, options: InjectionOptions) {
       if (!isNewPod(request) || policyInjects(world)) return { outcome: 'skipped' };
       plan ??= planIn({ reader: world, options });
       const { object: pod, namespace = 'default' } = request;
-      const used = { pod, namespace, plan, options };
-      return admitPod(world, { ...used, namespaceLabels: await labelsOf(namespace) });
+      return admitPod(world, { pod, namespace, plan, options, namespaceLabels: await labelsOf(namespace) });
     },
     close: () => cache.close(),
   };
