@@ -188,9 +188,9 @@ function leastCpu({ cpuMs }: ProgramRuns): number {
 
 writeFileSync(join(folder, 'empty.ts'), 'export {};\n');
 const empty = join(folder, 'empty');
-compile({ arch, outfile: empty, entry: join(folder, 'empty.ts') });
+compile(arch, empty, join(folder, 'empty.ts'));
 const built = join(folder, 'pullwright');
-compile({ arch, outfile: built });
+compile(arch, built);
 const provider = join(folder, 'crio-credential-provider');
 symlinkSync(built, provider);
 const original = await builtOriginal();

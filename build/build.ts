@@ -22,7 +22,7 @@ function main(): void {
   });
   for (const arch of wantedArchs(values.arch)) {
     const outfile = join(values.to, `pullwright-linux-${arch}`);
-    compile({ arch, outfile });
+    compile(arch, outfile);
     process.stderr.write(`built ${outfile}\n`);
   }
   linkOwn(values.to);

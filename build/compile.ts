@@ -5,15 +5,6 @@ import { SHORT_LIVED_JIT_POLICY } from '../runtime/commands/command-line.ts';
 import { type Arch, baseRuntime } from './base.ts';
 import { ROOT, runTool, workFolder } from './run-tool.ts';
 
-/** Input of {@link compile}. */
-export interface CompileOptions {
-  readonly arch: Arch;
-  /** The program. @default {'runtime/commands/executable.ts'} */
-  readonly entry?: string;
-  /** Path of the executable; replaced by a rename, so that a running copy is not disturbed. */
-  readonly outfile: string;
-}
-
 /**
  * Reasons for the flags:
  * - `--bytecode --format=esm --splitting`: each command is a chunk that is loaded on demand;
@@ -37,8 +28,12 @@ const FLAGS: readonly string[] = [
 const EXTERNAL: readonly string[] = ['--external=x11', '--external=usocket'];
 const ENTRY = 'runtime/commands/executable.ts';
 
-/** Builds one executable. Needs the network only for another architecture's runtime, once. */
-export function compile({ arch, outfile, entry = join(ROOT, ENTRY) }: CompileOptions): void {
+/**
+ * Builds one executable. Needs the network only for another architecture's runtime, once.
+ *
+ * @param outfile path of the executable; replaced by a rename, so that a running copy is not disturbed
+ */
+export function compile(arch: Arch, outfile: string, entry: string = join(ROOT, ENTRY)): void {
   mkdirSync(dirname(outfile), { recursive: true });
   using work = mkdtempDisposableSync(join(dirname(outfile), '.build-'));
   // The executable contains the file name it was built with, so all builds use the same name.

@@ -57,11 +57,11 @@ export async function buildRelease(options: ReleaseOptions): Promise<readonly st
   const executables = { x64: name('linux-x64'), arm64: name('linux-arm64') };
   for (const arch of ARCHS) {
     const outfile = executables[arch];
-    if (options.executables === undefined) compile({ arch, outfile });
+    if (options.executables === undefined) compile(arch, outfile);
     else copyFileSync(options.executables[arch], outfile);
     say(outfile);
   }
-  const image = buildImage({ to: join(work, 'image'), executables });
+  const image = buildImage(join(work, 'image'), executables);
   archive(join(work, 'image'), name('image.oci.tar'));
   say(name('image.oci.tar'));
   await buildPackages(to);

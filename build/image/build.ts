@@ -19,15 +19,8 @@ export const LABELS: Readonly<Record<string, string>> = {
   'org.opencontainers.image.version': VERSION,
 };
 
-/** Input of {@link buildImage}. */
-export interface ImageOptions {
-  /** Folder of the layout; replaced. */
-  readonly to: string;
-  readonly executables: Readonly<Record<Arch, string>>;
-}
-
-/** Builds the layout and returns the descriptor of the index. The same sources give the same digest. */
-export function buildImage({ to, executables }: ImageOptions): Descriptor {
+/** Builds the layout `to`, which it replaces. Returns the descriptor of the index. The same sources give the same digest. */
+export function buildImage(to: string, executables: Readonly<Record<Arch, string>>): Descriptor {
   rmSync(to, { recursive: true, force: true });
   const layout = new ImageLayout(to);
   const images = ARCHS.map((arch) => platformImage(layout, arch, executables[arch]));
@@ -69,7 +62,7 @@ function layerOf(rootfs: string, lay: (rootfs: string) => void): Uint8Array {
 if (import.meta.main) {
   using work = workFolder('image');
   const executables = { x64: join(work.path, 'x64'), arm64: join(work.path, 'arm64') };
-  for (const arch of ARCHS) compile({ arch, outfile: executables[arch] });
-  const index = buildImage({ to: join(ROOT, 'dist/image'), executables });
+  for (const arch of ARCHS) compile(arch, executables[arch]);
+  const index = buildImage(join(ROOT, 'dist/image'), executables);
   process.stdout.write(`dist/image:${VERSION} ${index.digest}\n`);
 }

@@ -62,7 +62,7 @@ test('flags of the executable are the command’s, not the runtime’s', async (
 
 test('a .env, a bunfig.toml, a tsconfig.json and a package.json in the working folder change nothing', async () => {
   writeFileSync(join(folder, 'probe.ts'), PROBE);
-  compile({ arch, entry: join(folder, 'probe.ts'), outfile: join(folder, 'probe') });
+  compile(arch, join(folder, 'probe'), join(folder, 'probe.ts'));
   writeFileSync(join(folder, '.env'), 'PULLWRIGHT_PROBE=from-file\n');
   writeFileSync(join(folder, 'preload.ts'), 'globalThis.preloaded = true;\n');
   writeFileSync(join(folder, 'bunfig.toml'), 'preload = ["./preload.ts"]\n');
@@ -90,7 +90,7 @@ test('whoever sets its environment runs code in it: shown here, because docs/glo
 test('two builds of the same sources are the same file', () => {
   const sums = ['first', 'second'].map((name) => {
     const outfile = join(folder, name);
-    compile({ arch, outfile });
+    compile(arch, outfile);
     const sum = createHash('sha256').update(readFileSync(outfile)).digest('hex');
     rmSync(outfile);
     return sum;

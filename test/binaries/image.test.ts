@@ -84,8 +84,8 @@ if (missing.length > 0 || process.getuid?.() !== 0) {
 
   test('is built for both architectures', async () => {
     const executables = { x64: await executable('x64'), arm64: await executable('arm64') };
-    digest = buildImage({ to: layout, executables }).digest;
-    assert.equal(buildImage({ to: join(work, 'again'), executables }).digest, digest, 'two builds differ');
+    digest = buildImage(layout, executables).digest;
+    assert.equal(buildImage(join(work, 'again'), executables).digest, digest, 'two builds differ');
     const raw = await runProcess(['skopeo', 'inspect', '--raw', tag]);
     const index = JSON.parse(raw.stdout) as { manifests: { platform: { architecture: string } }[] };
     assert.deepEqual(index.manifests.map((manifest) => manifest.platform.architecture).sort(), [

@@ -37,7 +37,7 @@ else {
   test('is in the index, and is for that machine', async () => {
     const layout = join(work, 'layout');
     const executables = { x64: await executable('x64'), arm64: await executable('arm64') };
-    buildImage({ to: layout, executables });
+    buildImage(layout, executables);
     const single = `oci:${join(work, 'single')}:one`;
     await ok(['skopeo', '--override-arch', 'arm64', 'copy', '--quiet', `oci:${layout}:${VERSION}`, single]);
     await ok(['umoci', 'unpack', '--image', `${join(work, 'single')}:one`, join(work, 'bundle')]);

@@ -49,7 +49,7 @@ function sourceHash(): string {
 
 function buildOnce(outfile: string, arch: Arch): void {
   if (existsSync(outfile)) return;
-  compile({ arch, outfile });
+  compile(arch, outfile);
   forgetOld();
 }
 

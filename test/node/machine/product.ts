@@ -18,7 +18,7 @@ const PAGE = 'docs/install.md';
 /** Verifies, unpacks and pushes a release by the page's commands to a registry with a password. */
 export async function pushProduct(node: NodeMachine): Promise<void> {
   const layout = join(node.folder, 'product');
-  buildImage({ to: layout, executables: { x64: await executable('x64'), arm64: await executable('arm64') } });
+  buildImage(layout, { x64: await executable('x64'), arm64: await executable('arm64') });
   const work = workFolder(node);
   const name = `pullwright-${VERSION}-image.oci.tar`;
   execFileSync('tar', ['-C', layout, '-cf', join(work, name), '.']);
