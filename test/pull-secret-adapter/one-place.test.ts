@@ -32,12 +32,12 @@ function bench(pass: (id: string) => Promise<void>, more: Partial<ClusterQueueOp
     pauseMs: () => 600_000,
     ...more,
   });
-  const handle = eventHandler({
-    ask: (id) => queue.ask(id),
-    count: (result) => {
+  const handle = eventHandler(
+    (id) => queue.ask(id),
+    (result) => {
       counts[result] = (counts[result] ?? 0) + 1;
     },
-  });
+  );
   return {
     counts,
     looks,

@@ -117,12 +117,12 @@ export class Scene {
       tries: 2,
       pauseMs: () => 0,
     });
-    this.#handler = eventHandler({
-      ask: (id) => this.queue.ask(id),
-      count: (result) => {
+    this.#handler = eventHandler(
+      (id) => this.queue.ask(id),
+      (result) => {
         this.counts[result] = (this.counts[result] ?? 0) + 1;
       },
-    });
+    );
   }
 
   static async start(

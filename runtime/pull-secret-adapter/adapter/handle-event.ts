@@ -13,12 +13,6 @@ export type EventOutcome = (typeof EVENT_OUTCOMES)[number];
 /** `done`: a pass that started after the request succeeded. `superseded`: by a newer request. `again`: the process shuts down. */
 export type AskEnd = 'done' | 'superseded' | 'again';
 
-export interface HandlerOptions {
-  /** Reconciles with retries; rejects with the error of the last pass. */
-  readonly ask: (clusterId: string, traceparent?: string) => Promise<AskEnd>;
-  readonly count: (result: EventOutcome) => void;
-}
-
 /** Failed deliveries after which a message is dead-lettered, if passes over other clusters succeeded meanwhile. */
 const DELIVERIES = 3;
 
@@ -30,8 +24,13 @@ const REMEMBERED = 10_000;
  * dead-letters the message, and any other error requeues it. A message that fails repeatedly while passes over other clusters
  * succeed is dead-lettered too, because it would only delay them. Duplicates of handled events are dropped, because the pass read
  * the current state of the cluster. A pending event is dropped when a newer one of its cluster arrives.
+ *
+ * @param ask reconciles with retries; rejects with the error of the last pass
  */
-export function eventHandler(options: HandlerOptions): Handler {
+export function eventHandler(
+  ask: (clusterId: string, traceparent?: string) => Promise<AskEnd>,
+  count: (result: EventOutcome) => void,
+): Handler {
   const seen = new Map<string, true>();
   const failed = new Map<string, { readonly times: number; readonly successes: number }>();
   /** Messages in progress, by key. */
@@ -39,7 +38,7 @@ export function eventHandler(options: HandlerOptions): Handler {
   let successes = 0;
 
   const handled = (outcome: EventOutcome, reason = ''): Handled => {
-    options.count(outcome);
+    count(outcome);
     if (outcome === 'dead') return { outcome, reason };
     return { outcome: outcome === 'again' ? outcome : 'done' };
   };
@@ -68,7 +67,7 @@ export function eventHandler(options: HandlerOptions): Handler {
     if (seen.has(key)) return handled('duplicate');
     // Events without an ID are never duplicates, but their failures are counted together.
     const first = id === '' ? undefined : open.get(key);
-    const asked = first ?? options.ask(clusterId, readTraceparent(extensions['traceparent']));
+    const asked = first ?? ask(clusterId, readTraceparent(extensions['traceparent']));
     open.set(key, asked);
     let end: AskEnd;
     try {

@@ -211,10 +211,7 @@ export async function runAdapter(process: AdapterProcess): Promise<number> {
       }),
   });
   const consumer = await process.consume(
-    eventHandler({
-      ask: (id, traceparent) => clusters.ask(id, traceparent),
-      count: eventCounter(metrics),
-    }),
+    eventHandler((id, traceparent) => clusters.ask(id, traceparent), eventCounter(metrics)),
   );
   const closeServers = await servePorts(process.ports, {
     ready: () => (consumer.connected() ? undefined : 'the broker is not connected'),
