@@ -7,7 +7,7 @@ import { jsonOf, recordOf, textOf } from '../core/record.ts';
 import { type Redacted, reveal } from '../core/redacted.ts';
 import { type HttpClient, isPassingStatus, retry, retryAfterMs } from '../http/client.ts';
 import { HttpError } from '../http/http-error.ts';
-import type { WholeAnswer } from '../http/request.ts';
+import type { HttpRequest, WholeAnswer } from '../http/request.ts';
 import { type AdapterStatus, adapterStatuses, clusterDocument, type HyperfleetCluster } from './cluster.ts';
 import { CLUSTER_ID } from './places.ts';
 import type { StatusBody } from './status-report.ts';
@@ -56,14 +56,22 @@ export async function callHyperfleet(
   path: string,
   body?: unknown,
 ): Promise<Answer> {
+  const { baseUrl, token, userAgent, http, timeoutMs = 10_000, tries = 4, random = Math.random } = options;
+  const content = body === undefined ? {} : { body: JSON.stringify(body) };
   const attempt = async (): Promise<Answer> => {
-    const answer = await once(options, method, path, body);
+    const headers = {
+      accept: 'application/json, application/problem+json',
+      'user-agent': userAgent,
+      ...(token === undefined ? {} : { authorization: `Bearer ${reveal(await token())}` }),
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+    };
+    const answer = await once(http, { method, url: `${baseUrl}${path}`, headers, timeoutMs, ...content });
     options.onAnswer?.({ method, status: answer.status });
     return answer;
   };
   const answer = await retry(attempt, {
-    tries: options.tries ?? 4,
-    waitMs: (round) => backOffMs(BACK_OFF, round, (options.random ?? Math.random)()),
+    tries,
+    waitMs: (round) => backOffMs(BACK_OFF, round, random()),
     longestWaitMs: LONGEST_WAIT_MS,
     again: (tried) =>
       'value' in tried && isTrouble(tried.value) && !isTooLarge(tried.value)
@@ -79,26 +87,7 @@ function isTrouble({ status }: Answer): boolean {
   return status === 0 || status >= 500 || isPassingStatus(status);
 }
 
-async function once(
-  options: HyperfleetOptions,
-  method: string,
-  path: string,
-  body: unknown,
-): Promise<Answer> {
-  const { baseUrl, token, userAgent, http } = options;
-  const bearer = token === undefined ? {} : { authorization: `Bearer ${reveal(await token())}` };
-  const request = {
-    method,
-    url: `${baseUrl}${path}`,
-    headers: {
-      accept: 'application/json, application/problem+json',
-      'user-agent': userAgent,
-      ...bearer,
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    timeoutMs: options.timeoutMs ?? 10_000,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  };
+async function once(http: HttpClient, request: HttpRequest): Promise<Answer> {
   try {
     return answerOf(await http.ask(request, MOST_BYTES));
   } catch (error) {

@@ -64,11 +64,12 @@ export function clusterSelector(clusterId: string): string {
   return `${CLUSTER_LABEL}=${clusterId},${ADAPTER_LABEL}=${ADAPTER}`;
 }
 
+type Labels = Readonly<Record<string, string>>;
+/** What the labels of a cluster's objects name. */
+type Labelled = Pick<HyperfleetCluster, 'id' | 'name' | 'region' | 'provider'>;
+
 /** Labels of every object that the adapter creates for a cluster. */
-export function clusterLabels(
-  cluster: Pick<HyperfleetCluster, 'id' | 'name' | 'region' | 'provider'>,
-  resourceType: string,
-): Readonly<Record<string, string>> {
+export function clusterLabels(cluster: Labelled, resourceType: string): Labels {
   return {
     'app.kubernetes.io/name': 'pull-secret-adapter',
     'app.kubernetes.io/part-of': 'pullwright',
@@ -84,34 +85,26 @@ export function clusterLabels(
 }
 
 /** Labels of a Job that stores or deletes. */
-export function jobLabels(
-  cluster: Parameters<typeof clusterLabels>[0],
-  purpose: 'store' | 'delete',
-): Readonly<Record<string, string>> {
+export function jobLabels(cluster: Labelled, purpose: 'store' | 'delete'): Labels {
   return { ...clusterLabels(cluster, 'job'), [PURPOSE_LABEL]: purpose };
 }
 
 /** Skips a label whose value Kubernetes would reject. */
-function labelValue(key: string, value: string | undefined): Readonly<Record<string, string>> {
+function labelValue(key: string, value: string | undefined): Labels {
   return value !== undefined && /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value)
     ? { [key]: value }
     : {};
 }
 
 /** Labels of the secret in Secret Manager: those of the existing job, and `cluster-name` if it is a valid label value. */
-export function gcpLabels(cluster: {
-  readonly id: string;
-  readonly name?: string;
-}): Readonly<Record<string, string>> {
+export function gcpLabels({ id, name }: { readonly id: string; readonly name?: string }): Labels {
   return {
     'managed-by': 'hyperfleet',
     adapter: ADAPTER,
-    'cluster-id': cluster.id,
+    'cluster-id': id,
     'resource-type': 'pull-secret',
     'hyperfleet-version': 'v1',
-    ...(cluster.name !== undefined && /^[a-z0-9_-]{1,63}$/.test(cluster.name)
-      ? { 'cluster-name': cluster.name }
-      : {}),
+    ...(name !== undefined && /^[a-z0-9_-]{1,63}$/.test(name) ? { 'cluster-name': name } : {}),
   };
 }
 

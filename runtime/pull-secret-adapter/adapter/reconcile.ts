@@ -144,17 +144,15 @@ function recording(record: DesiredState['record'], places: readonly string[]): r
   return [{ do: 'record', places: [...new Set([...recorded, ...places])].sort() }];
 }
 
+/** What follows a report. */
+type Next = Pick<Partial<Reported>, 'effects' | 'afterReport' | 'places' | 'requeueAfterMs'>;
+
 /** A Job that does not exist yet. */
 function nextJob({ cluster }: DesiredState, attempt: number): ReportedJob {
   return { name: jobName(cluster.id, cluster.generation), attempt };
 }
 
-function inProgress(
-  situation: DesiredState,
-  job: ReportedJob,
-  next: Pick<Partial<Reported>, 'effects' | 'places' | 'requeueAfterMs'>,
-  plan: Plan,
-): ClusterOutcome {
+function inProgress(situation: DesiredState, job: ReportedJob, next: Next, plan: Plan): ClusterOutcome {
   const message = `Job "${job.name}" stores the pull secret, attempt ${job.attempt}`;
   const isReady = plan.verdict === 'ready';
   return outcomeOf(situation, 'running', {
@@ -379,7 +377,7 @@ function pending(
   situation: DesiredState,
   message: string,
   receipt: Receipt,
-  next: Pick<Partial<Reported>, 'effects' | 'afterReport' | 'requeueAfterMs'>,
+  next: Next,
   attempt = 1,
 ): ClusterOutcome {
   return deletion(situation, 'deleting', receipt, {

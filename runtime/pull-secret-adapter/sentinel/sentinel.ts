@@ -77,17 +77,15 @@ const PARALLEL = 50;
 /** A cluster that waits longer for its dependencies is not counted as waiting. */
 const EXPECTED_MS = 600_000;
 
+type Api = Pick<HyperfleetApi, 'clusters' | 'statuses'>;
+
 export class Sentinel {
-  readonly #api: Pick<HyperfleetApi, 'clusters' | 'statuses'>;
+  readonly #api: Api;
   readonly #publisher: Pick<Publisher, 'publish'>;
   readonly #settings: SentinelSettings;
   #memories = new Map<string, Memory>();
 
-  constructor(
-    api: Pick<HyperfleetApi, 'clusters' | 'statuses'>,
-    publisher: Pick<Publisher, 'publish'>,
-    settings: SentinelSettings,
-  ) {
+  constructor(api: Api, publisher: Pick<Publisher, 'publish'>, settings: SentinelSettings) {
     this.#api = api;
     this.#publisher = publisher;
     this.#settings = settings;
