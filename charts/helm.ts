@@ -46,8 +46,7 @@ export function renderChart(fleet: Fleet, on?: readonly string[]): ManifestTree 
     new Map(renderCluster(fleet, marked(cluster, names)).objects.map((object) => [pathOf(object), object]));
   const alone = systems.map((name) => ({ name, objects: render([name]) }));
   const files = new Map<string, string>();
-  let options: unknown = {};
-  let resources: unknown = {};
+  let marks: { readonly options: unknown; readonly resources: unknown } = { options: {}, resources: {} };
   for (const [path, object] of render(systems)) {
     if (object.kind === 'CustomResourceDefinition') files.set(path, yamlOf(object));
     else {
@@ -56,8 +55,7 @@ export function renderChart(fleet: Fleet, on?: readonly string[]): ManifestTree 
         return own === undefined ? [] : [{ name, text: JSON.stringify(own) }];
       });
       const { whole, ...found } = withMarks(object, parts);
-      if (found.options !== undefined) options = found.options;
-      if (found.resources !== undefined) resources = found.resources;
+      marks = { ...marks, ...found };
       files.set(`templates/${path}`, template(whole, parts));
     }
   }
@@ -65,13 +63,13 @@ export function renderChart(fleet: Fleet, on?: readonly string[]): ManifestTree 
     image: cluster.context.image,
     imagePullSecrets: cluster.context.imagePullSecrets ?? [],
     replicas: cluster.input.reconciler?.replicas ?? 2,
-    resources,
+    resources: marks.resources,
     systems: Object.fromEntries(systems.map((name) => [name, on?.includes(name) ?? true])),
     config: {},
   };
   files.set('Chart.yaml', CHART);
   files.set('values.yaml', valuesText(values));
-  files.set('templates/_helpers.tpl', helpers(options));
+  files.set('templates/_helpers.tpl', helpers(marks.options));
   files.set('templates/NOTES.txt', notes(cluster.context.namespace));
   return new Map([...files].sort(([a], [b]) => (a < b ? -1 : 1)));
 }

@@ -59,13 +59,9 @@ function condition(
 /** Whether the report stored in the API equals this one. */
 export function sameReport(report: StatusReport, stored: AdapterStatus | undefined): boolean {
   if (stored === undefined || stored.observed_generation !== report.observed_generation) return false;
-  const same = report.conditions.every((wanted) => {
-    const present = stored.conditions.find((candidate) => candidate.type === wanted.type);
-    return (
-      present?.status === wanted.status &&
-      present.reason === wanted.reason &&
-      present.message === wanted.message
-    );
+  const same = report.conditions.every(({ type, status, reason, message }) => {
+    const present = stored.conditions.find((candidate) => candidate.type === type);
+    return present?.status === status && present.reason === reason && present.message === message;
   });
   return same && isDeepStrictEqual(JSON.parse(JSON.stringify(report.data)), stored.data);
 }

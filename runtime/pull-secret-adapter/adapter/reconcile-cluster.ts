@@ -83,10 +83,7 @@ export interface PassContext {
   /** W3C Trace Context of the event, passed to the Job. */
   readonly traceparent?: string | undefined;
   /** Called after labels of a Job were restored. */
-  readonly onRepair?: (
-    job: { readonly name: string; readonly uid: string },
-    labels: readonly string[],
-  ) => void;
+  readonly onRepair?: (job: Pick<JobView, 'name' | 'uid'>, labels: readonly string[]) => void;
 }
 
 export interface PassResult {

@@ -232,13 +232,10 @@ async function permitted<T>(input: StoreInput, otherwise: T, step: () => Promise
   try {
     return await step();
   } catch (error) {
-    if (
-      !(error instanceof GcpError) ||
-      error.status !== 'PERMISSION_DENIED' ||
-      error.details.info === 'SERVICE_DISABLED'
-    )
-      throw error;
-    input.leftOut(error.call);
+    if (!(error instanceof GcpError)) throw error;
+    const { status, call, details } = error;
+    if (status !== 'PERMISSION_DENIED' || details.info === 'SERVICE_DISABLED') throw error;
+    input.leftOut(call);
     return otherwise;
   }
 }
