@@ -4,11 +4,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandIo } from '../../cli/command.ts';
 import { choice, file, type LOG_FLAGS, port, text, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
-import { createLogger, type Logger } from '../../core/logger.ts';
+import { createLogger } from '../../core/logger.ts';
 import { type Redacted, redact } from '../../core/redacted.ts';
 import { trimEndOf } from '../../core/text.ts';
 import { VERSION } from '../../core/version.ts';
-import type { Metrics } from '../../engine/metrics.ts';
 import { openHttpClient } from '../../http/open.ts';
 import { HyperfleetApi } from '../hyperfleet-api.ts';
 import { type BrokerNote, type Handler, pubSubTopology, rabbitMqTopology } from './broker.ts';
@@ -38,7 +37,7 @@ export const BROKER_FLAGS = {
 
 type Given = ValuesOf<typeof BROKER_FLAGS & typeof LOG_FLAGS>;
 
-/** Opens logger, metrics, API client and broker. @throws UsageError */
+/** Opens logger, metrics, broker, and the API client, whose responses are counted in metrics. @throws UsageError */
 export async function openProgram(flags: Given, io: CommandIo, name: string) {
   const { createMetrics } = await import('../../engine/metrics.ts');
   const metrics = createMetrics();
@@ -47,7 +46,21 @@ export async function openProgram(flags: Given, io: CommandIo, name: string) {
     format: flags['log-format'],
     level: () => flags['log-level'],
   });
-  const api = apiOf(flags, io, name, { metrics, logger });
+  const { api: address = '', 'api-token-file': file } = flags;
+  const url = URL.parse(address);
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new UsageError('Cannot reach the HyperFleet API: expected --api with an http or https URL');
+  const { host, href } = url;
+  const api = new HyperfleetApi({
+    baseUrl: trimEndOf(href, '/'),
+    ...(file === undefined ? {} : { token: () => secretFile(file, 'token') }),
+    userAgent: `pullwright/${VERSION} (${name})`,
+    onAnswer: ({ method, status }) =>
+      metrics.request({ code: status === 0 ? '<error>' : String(status), method, host }),
+    onLeftOut: (fields) => logger.warn('Skipped a list item that is too large', fields),
+    pause: (ms) => sleep(ms, undefined, { signal: io.signal }),
+    http: openHttpClient(io.env, [address]),
+  });
   const broker = await brokerOf(flags, (at, message, fields) => logger[at](message, fields));
   const ports = { health: flags['health-port'], metrics: flags['metrics-port'] };
   return { logger, metrics, api, broker, ports, signal: io.signal };
@@ -55,30 +68,6 @@ export async function openProgram(flags: Given, io: CommandIo, name: string) {
 
 /** What `adapter` and `sentinel` run with. */
 export type Program = Awaited<ReturnType<typeof openProgram>>;
-
-/** Creates the API client; its responses are counted in metrics. @throws UsageError */
-function apiOf(
-  flags: Given,
-  io: CommandIo,
-  name: string,
-  { metrics, logger }: { readonly metrics: Metrics; readonly logger: Logger },
-): HyperfleetApi {
-  const { api = '', 'api-token-file': file } = flags;
-  const url = URL.parse(api);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    throw new UsageError('Cannot reach the HyperFleet API: expected --api with an http or https URL');
-  const { host, href } = url;
-  return new HyperfleetApi({
-    baseUrl: trimEndOf(href, '/'),
-    ...(file === undefined ? {} : { token: () => secretFile(file, 'token') }),
-    userAgent: `pullwright/${VERSION} (${name})`,
-    onAnswer: ({ method: verb, status }) =>
-      metrics.request({ code: status === 0 ? '<error>' : String(status), method: verb, host }),
-    onLeftOut: (fields) => logger.warn('Skipped a list item that is too large', fields),
-    pause: (ms) => sleep(ms, undefined, { signal: io.signal }),
-    http: openHttpClient(io.env, [api]),
-  });
-}
 
 /** Opens the selected broker. `prefetch`: messages handled at the same time. @throws UsageError */
 async function brokerOf(flags: Given, note: BrokerNote) {
