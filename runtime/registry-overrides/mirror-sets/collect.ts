@@ -16,19 +16,15 @@ import { recordOf, textOf } from '../../core/record.ts';
 // Source of the rule: openshift/runtime-utils `pkg/registries` (`addMirrorSet`, `topoGraph.Sorted`), recorded in
 // test/conformance/cases/mco-registries: a topological sort, level by level, with ties and cycles broken by name.
 
-/** The merged order, and the first pair with opposite orders, if any. */
-export interface MergedOrder {
-  /** Without a trailing source, which the runtime tries last anyway. */
-  readonly order: readonly string[];
-  readonly conflict: readonly [string, string] | undefined;
-}
-
 /**
  * Merges the mirrors that several entries list for `source`. Neither the order of the lists nor their repetition matters,
  * only the order within a list; mirrors that no list orders are sorted by name. Ignores a list with the source alone. If lists
  * contradict each other, or one repeats a mirror, the cycle is broken by name, and the source may be placed among its mirrors.
+ *
+ * @returns `order`: without a trailing source, which the runtime tries last anyway; `conflict`: the first pair with opposite
+ *   orders, if any
  */
-export function mergeOrders(source: string, lists: readonly (readonly string[])[]): MergedOrder {
+export function mergeOrders(source: string, lists: readonly (readonly string[])[]) {
   const counting = lists.filter((list) => list.some((mirror) => mirror !== source));
   const { order, conflict } = sorted(graphOf(source, counting));
   return { order: order.at(-1) === source ? order.slice(0, -1) : order, conflict };
@@ -62,8 +58,8 @@ function graphOf(source: string, lists: readonly (readonly string[])[]): Graph {
   return graph;
 }
 
-function sorted(graph: Graph): MergedOrder {
-  const names = [...graph.keys()].sort(byText);
+function sorted(graph: Graph) {
+  const names = [...graph.keys()].sort();
   const queue = names.filter((name) => graph.get(name)?.waits === 0);
   const used = new Set<string>();
   let conflict: readonly [string, string] | undefined;
@@ -102,11 +98,7 @@ function released(graph: Graph, name: string, used: ReadonlySet<string>): readon
     node.waits -= 1;
     if (node.waits === 0 && !used.has(next)) free.push(next);
   }
-  return free.sort(byText);
-}
-
-function byText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  return free.sort();
 }
 
 // Syntax of sources and mirrors: `host[:port][/path]`, and for a source also `*.domain`.

@@ -156,7 +156,7 @@ interface Placing {
   readonly lookup: LookupOf;
 }
 
-interface CatalogPlan {
+export interface CatalogPlan {
   readonly apply: readonly Apply[];
   readonly keep: readonly Ref[];
   readonly needs: readonly Lookup[];
@@ -249,7 +249,7 @@ function managementObjects(placing: Placing, catalogs: readonly Catalog[]): Brou
   if (streamed && isOurs(placing, `ImageStream/${CATALOG_STREAM}`, stream, verdicts))
     apply.push({ role: 'management', object: catalogImageStream(namespace, chosen.images) });
   for (const catalog of catalogs) {
-    const ref = deploymentRef(reader, `${catalog.name}-catalog`);
+    const ref = deploymentRef(namespace, `${catalog.name}-catalog`);
     const deployment = reader.get(ref);
     if (deployment?.metadata.uid === undefined) continue;
     if (!isOurs(placing, `Deployment/${ref.name}`, deployment, verdicts)) continue;

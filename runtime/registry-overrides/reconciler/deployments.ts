@@ -63,8 +63,7 @@ export function planDeployments(input: OperatorDeploymentInput): DeploymentPlan 
   };
 }
 
-export function deploymentRef(reader: Reader, name: string): Ref {
-  const namespace = reader.scope.controlPlaneNamespace;
+export function deploymentRef(namespace: string, name: string): Ref {
   return { role: 'management', apiVersion: 'apps/v1', kind: 'Deployment', namespace, name };
 }
 
@@ -77,7 +76,7 @@ function saying(verdict: EntryStatus, rest: Partial<DeploymentPlan> = {}): Deplo
 
 function planOne(input: OperatorDeploymentInput, name: string): DeploymentPlan {
   const { reader, mode } = input;
-  const ref = deploymentRef(reader, name);
+  const ref = deploymentRef(reader.scope.controlPlaneNamespace, name);
   const deployment = reader.get(ref);
   const { uid } = deployment?.metadata ?? {};
   if (deployment === undefined || uid === undefined) return NOTHING;
@@ -126,7 +125,7 @@ function own(
   const { reader, mode, wanted, memory } = input;
   const subject = `Deployment/${name}`;
   const set = (value: string): FieldPatch => ({
-    part: { ...deploymentRef(reader, name), uid },
+    part: { ...deploymentRef(reader.scope.controlPlaneNamespace, name), uid },
     fields: {
       spec: { template: { spec: { containers: [{ name, env: [{ name: OVERRIDES_ENV, value }] }] } } },
     },

@@ -95,9 +95,7 @@ export function readMirrorSets(
   options: RegistryOverridesOptions,
   selection: ImageSelection,
 ): MirrorSetObjects {
-  const lists = MIRROR_SET_KINDS.map(({ apiVersion, kind }) =>
-    reader.list({ role: 'management', apiVersion, kind }),
-  );
+  const lists = SET_READS.map((kind) => reader.list(kind));
   const known = lists.reduce<Known>((at, list) => at.below(list), READ).sets;
   const wish = JSON.stringify([options.tagMirrors, selection.off, selection.allow, selection.deny]);
   const sets = known.get(wish) ?? mirrorSetsOf(lists.flat(), options, selection);

@@ -11,7 +11,6 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { configMap } from '../../core/kubernetes/objects.ts';
 import { type EntryStatus, PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
 import {
-  type Apply,
   CONTROL_PLANE_NAMESPACE,
   HOSTED_CLUSTER_NAME,
   HOSTED_CLUSTER_NAMESPACE,
@@ -27,8 +26,8 @@ import {
 import { CATALOGS } from '../olm-catalogs.ts';
 import { type OptionsByScope, parseOverridesOptions, type RegistryOverridesOptions } from '../options.ts';
 import { formatImageOverrides } from '../overrides.ts';
-import { CATALOG_SOURCES, NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
-import { type Memory, planDeployments, TARGETS } from './deployments.ts';
+import { CATALOG_SOURCES, type CatalogPlan, NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
+import { deploymentRef, type Memory, planDeployments, TARGETS } from './deployments.ts';
 import { type MirrorSetObjects, readMirrorSets, readSelection, SET_READS } from './mirror-sets.ts';
 import { reportOverrides, statusRef } from './report.ts';
 
@@ -44,22 +43,8 @@ const CATALOG_DEPLOYMENTS = CATALOGS.map(({ name }) => `${name}-catalog`);
 const READS: readonly Watch[] = [
   ...SET_READS,
   HOSTED_CLUSTER_READ,
-  ...[...TARGETS, ...CATALOG_DEPLOYMENTS].map(
-    (name): Watch => ({
-      role: 'management',
-      apiVersion: 'apps/v1',
-      kind: 'Deployment',
-      namespace: CONTROL_PLANE_NAMESPACE,
-      name,
-    }),
-  ),
-  {
-    role: 'management',
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    namespace: CONTROL_PLANE_NAMESPACE,
-    name: CONFIG_MAP,
-  },
+  ...[...TARGETS, ...CATALOG_DEPLOYMENTS].map((name) => deploymentRef(CONTROL_PLANE_NAMESPACE, name)),
+  documentRef(CONTROL_PLANE_NAMESPACE),
   { ...STREAM, namespace: CONTROL_PLANE_NAMESPACE, optional: true },
   { ...CATALOG_SOURCES, optional: true },
   {
@@ -124,12 +109,10 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
     catalogError: catalogs.error,
   });
   return {
+    ...reported,
     apply: [...document.apply, ...deployments.apply, ...catalogs.apply, ...reported.apply],
     retain: [...document.keep, ...catalogs.keep],
     lookups: catalogs.needs,
-    status: reported.status,
-    events: reported.events,
-    metrics: reported.metrics,
     errors: [...document.errors, ...catalogProblem(catalogs.error, cluster)],
     ...(deployments.contested ? { requeueAfterMs: 60_000 } : {}),
   };
@@ -157,6 +140,11 @@ function memoryOf(reader: Reader, cluster: KubeObject): Memory {
   return status?.summary ?? {};
 }
 
+/** The ConfigMap of the document. */
+function documentRef(namespace: string): Ref {
+  return { role: 'management', apiVersion: 'v1', kind: 'ConfigMap', namespace, name: CONFIG_MAP };
+}
+
 /** Limit of etcd, minus the rest of the object. */
 const MAX_DOCUMENT_BYTES = 900_000;
 
@@ -164,26 +152,20 @@ const MAX_DOCUMENT_BYTES = 900_000;
 function documentApply(
   reader: Reader,
   sets: MirrorSetObjects,
-): {
-  readonly apply: readonly Apply[];
-  readonly keep: readonly Ref[];
-  readonly errors: readonly ReconcileError[];
-} {
+): Pick<CatalogPlan, 'apply' | 'keep'> & Required<Pick<Result, 'errors'>> {
   const namespace = reader.scope.controlPlaneNamespace;
   const bytes = Buffer.byteLength(sets.document);
   if (bytes > MAX_DOCUMENT_BYTES) {
-    const ref: Ref = { role: 'management', apiVersion: 'v1', kind: 'ConfigMap', namespace, name: CONFIG_MAP };
+    const ref = documentRef(namespace);
     const message = `Cannot write "ConfigMap/${namespace}/${CONFIG_MAP}": the mirrors take ${bytes} bytes, at most ${MAX_DOCUMENT_BYTES} fit`;
     const hint =
       'Choose mirror sets with the annotation pullwright.dev/registry-overrides-allow on the HostedCluster';
-    const error = {
-      retryPolicy: 'terminal',
-      code: 'DocumentTooLarge',
-      message,
-      hint,
-      regarding: ref,
-    } as const;
-    return { apply: [], keep: [ref], errors: [error] };
+    const code = 'DocumentTooLarge';
+    return {
+      apply: [],
+      keep: [ref],
+      errors: [{ retryPolicy: 'terminal', code, message, hint, regarding: ref }],
+    };
   }
   const metadata = { name: CONFIG_MAP, namespace, annotations: { [DOCUMENT_HASH_ANNOTATION]: sets.hash } };
   const object = configMap(metadata, { [DOCUMENT_KEY]: sets.document });
