@@ -309,25 +309,14 @@ export function logState(log: Logger, state: NodeState): void {
 // Counters of node events, in the text format of Prometheus. Without a library, because this runs on every node
 // of a fleet: a metrics library would be most of the loaded code.
 
-/** Counter names without the prefix, and their help. */
-const COUNTERS = {
-  writes_total: 'Files written',
-  write_failures_total: 'Files that could not be written',
-  restarts_total: 'Restarts of the unit that were successful',
-  restart_failures_total: 'Attempts to restart the unit that failed',
-  rollbacks_total: 'Files restored because the unit did not start',
-} as const;
-
-type Counter = keyof typeof COUNTERS;
-
-const COUNTER_OF: Readonly<Partial<Record<NodeEvent['event'], Counter>>> = {
-  written: 'writes_total',
-  'write-failed': 'write_failures_total',
-  restarted: 'restarts_total',
-  'restart-failed': 'restart_failures_total',
-  'recover-failed': 'restart_failures_total',
-  'rolled-back': 'rollbacks_total',
-};
+/** Counter names without the prefix, their help, and the events that each counts. */
+const COUNTERS: readonly (readonly [name: string, help: string, ...NodeEvent['event'][]])[] = [
+  ['writes_total', 'Files written', 'written'],
+  ['write_failures_total', 'Files that could not be written', 'write-failed'],
+  ['restarts_total', 'Restarts of the unit that were successful', 'restarted'],
+  ['restart_failures_total', 'Attempts to restart the unit that failed', 'restart-failed', 'recover-failed'],
+  ['rollbacks_total', 'Files restored because the unit did not start', 'rolled-back'],
+];
 
 export type Gauge = Readonly<ReturnType<typeof gauge>>;
 
@@ -337,7 +326,7 @@ export function gauge(sample: string, help: string, value: number) {
 }
 
 export class NodeMetrics {
-  readonly #counts = new Map<Counter, number>();
+  readonly #counts = new Map<NodeEvent['event'], number>();
   readonly #started: number;
   readonly #prefix: string;
   #state: NodeState = { ready: false, reason: 'Starting', message: '' };
@@ -350,9 +339,12 @@ export class NodeMetrics {
     this.#since = now;
   }
 
-  event(event: NodeEvent): void {
-    const counter = COUNTER_OF[event.event];
-    if (counter !== undefined) this.#counts.set(counter, (this.#counts.get(counter) ?? 0) + 1);
+  event({ event }: NodeEvent): void {
+    this.#counts.set(event, this.#countOf(event) + 1);
+  }
+
+  #countOf(event: NodeEvent['event']): number {
+    return this.#counts.get(event) ?? 0;
   }
 
   state(state: NodeState, now: number): void {
@@ -375,9 +367,10 @@ export class NodeMetrics {
       gauge(`pullwright_build_info{version="${VERSION}"}`, 'Version of the agent', 1),
       ...more,
     ];
-    const counters = Object.entries(COUNTERS).map(([name, help]) =>
-      gauge(`${prefix}_${name}`, help, this.#counts.get(name as Counter) ?? 0),
-    );
+    const counters = COUNTERS.map(([name, help, ...events]) => {
+      const count = events.reduce((sum, event) => sum + this.#countOf(event), 0);
+      return gauge(`${prefix}_${name}`, help, count);
+    });
     return [...linesOf('gauge', gauges), ...linesOf('counter', counters), ''].join('\n');
   }
 }
