@@ -1,6 +1,7 @@
 /** A node task: one file, one unit that reads it, and a function that computes the desired content. */
 import { describeError, type PullwrightError } from '../core/errors.ts';
 import { type ConditionInput, readiness } from '../core/kubernetes/conditions.ts';
+import { defined } from '../core/record.ts';
 import type { Redacted } from '../core/redacted.ts';
 import type { FileContent } from './atomic-file.ts';
 import type { Step, Wanted } from './rollout.ts';
@@ -113,8 +114,7 @@ const ACTING: Readonly<Record<Exclude<Step['do'], 'wait' | 'rest'>, readonly [st
 
 /** The state before a step is taken. */
 export function stateOf(step: Step, look: Observation): NodeState {
-  const state = bareState(step, look);
-  return look.facts === undefined ? state : { ...state, facts: look.facts };
+  return { ...bareState(step, look), ...defined({ facts: look.facts }) };
 }
 
 function bareState(step: Step, look: Observation): NodeState {
