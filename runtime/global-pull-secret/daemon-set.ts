@@ -370,8 +370,12 @@ export function agentRbac(options: AgentRights): readonly KubeObject[] {
       ...(report ? NODE_STATUSES : []),
     ]),
     ...grantAgents(metadata(NAMES.configNamespace), [secretsByName([NAMES.platform], ['get'])]),
-    ...(turns ? [lease()] : []),
-    ...(report ? reportRbac() : []),
+    // Rendered empty, so that the agents' writes to `spec` are not drift.
+    ...(turns ? [kubernetesObject('Lease', { ...metadata(NAMES.namespace), name: NAMES.turns }, {})] : []),
+    // Cluster-wide: Nodes are cluster-scoped, and Events about them are in another namespace.
+    ...(report
+      ? grantAgents({ name: NAMES.syncer, labels: LABELS }, [may(['get'], '', ['nodes']), EVENTS])
+      : []),
   ];
 }
 
@@ -380,11 +384,6 @@ const TURNS: readonly PolicyRule[] = [
   may(['get', 'update'], 'coordination.k8s.io', ['leases'], [NAMES.turns]),
   may(['get'], 'apps', ['daemonsets'], [NAMES.syncer]),
 ];
-
-/** Cluster-wide: Nodes are cluster-scoped, and Events about them are in another namespace. */
-function reportRbac(): readonly KubeObject[] {
-  return grantAgents({ name: NAMES.syncer, labels: LABELS }, [may(['get'], '', ['nodes']), EVENTS]);
-}
 
 /** The ServiceAccount as HyperShift's operator renders it: only its name. */
 export function upstreamServiceAccount(): KubeObject {
@@ -395,16 +394,9 @@ function grantAgents(metadata: ObjectMeta, rules: readonly PolicyRule[]): readon
   return grant(metadata, rules, { name: NAMES.syncer, namespace: NAMES.namespace });
 }
 
-/** Rendered empty, so that the agents' writes to `spec` are not drift. */
-function lease(): KubeObject {
-  return kubernetesObject('Lease', { ...metadata(NAMES.namespace), name: NAMES.turns }, {});
-}
-
 function metadata(namespace: string): ObjectMeta {
   return { name: NAMES.syncer, namespace, labels: LABELS };
 }
-
-// The sync objects of a cluster, from one set of functions: rendered into git (`delivery: gitops`) or applied by the reconciler.
 
 // Reports faults at admission that the reconciler would report later: an `additional-pull-secret` of the wrong type or without
 // its key. By default the author gets a warning and the audit log an entry; a denial would break the tenant's pipeline.

@@ -5,6 +5,7 @@
 import { z } from 'zod';
 import { customObject } from '../core/kubernetes/custom-kinds.ts';
 import { dnsName, durationField } from '../core/kubernetes/fields.ts';
+import { GLOBAL_PULL_SECRET as NAMES } from '../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { labels } from '../core/kubernetes/objects.ts';
 
@@ -48,9 +49,9 @@ function externalSecret(
       name: target.name,
       creationPolicy: 'Owner',
       deletionPolicy: 'Retain',
-      template: { type: SECRET_TYPE },
+      template: { type: NAMES.secretType },
     },
-    data: [{ secretKey: DATA_KEY, remoteRef }],
+    data: [{ secretKey: NAMES.dataKey, remoteRef }],
   });
 }
 
@@ -65,8 +66,8 @@ function sealedSecret(
     'SealedSecret',
     { ...metadata(target), ...annotations },
     {
-      encryptedData: { [DATA_KEY]: source.encrypted },
-      template: { type: SECRET_TYPE, metadata: { ...target, ...annotations } },
+      encryptedData: { [NAMES.dataKey]: source.encrypted },
+      template: { type: NAMES.secretType, metadata: { ...target, ...annotations } },
     },
   );
 }
@@ -74,9 +75,6 @@ function sealedSecret(
 function metadata(target: SecretReference): SecretReference & { labels: Readonly<Record<string, string>> } {
   return { ...target, labels: labels({ name: 'pull-secret', component: 'source' }) };
 }
-
-const DATA_KEY = '.dockerconfigjson';
-const SECRET_TYPE = 'kubernetes.io/dockerconfigjson';
 
 /** Ciphertext is long and starts with the length of its session key. A docker config in base64 decodes to JSON. */
 function isEncrypted(text: string): boolean {

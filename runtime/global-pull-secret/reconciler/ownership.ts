@@ -41,12 +41,7 @@ import {
 } from '../daemon-set.ts';
 import { configHash, ELIGIBLE_PLATFORMS } from '../eligibility.ts';
 import type { GlobalPullSecretOptions } from '../options.ts';
-import {
-  CONFIRM_REMOVAL,
-  confirmedRemovals,
-  type PendingRemoval,
-  type RemovalOptions,
-} from '../removal-guard.ts';
+import { CONFIRM_REMOVAL, confirmedRemovals, type RemovalOptions } from '../removal-guard.ts';
 import type { RemovalContext } from './plan.ts';
 
 // `mode: own` with existing foreign objects of the same names: all are adopted, or none. The reconciler reports them first and
@@ -138,12 +133,10 @@ const CLUSTER_VERSION = {
   name: 'version',
 } as const;
 
-/** The PullStatus about the copy. */
-const REPORT: Ref = pullStatusRef('hosted', {
-  kind: 'Secret',
-  namespace: NAMES.namespace,
-  name: NAMES.original,
-});
+/** Reference to the PullStatus about a Secret of the system. */
+export function secretReport(name: string): Ref {
+  return pullStatusRef('hosted', { kind: 'Secret', namespace: NAMES.namespace, name });
+}
 
 export const REMOVAL_READS: readonly Watch[] = [HOSTED_CLUSTER_READ, { ...CLUSTER_VERSION, optional: true }];
 
@@ -190,18 +183,15 @@ function releaseRepository(
   return parsed?.ok ? parsed.reference.repository : undefined;
 }
 
-/** On the copy: the held removal and its start. Survives deletion of the report. */
+/** On the copy: `<hash> <start>` of the held removal. Survives deletion of the report. */
 export const HELD_ANNOTATION = 'pullwright.dev/held-removal';
-
-/** Value of {@link HELD_ANNOTATION}. */
-export function heldAnnotation({ hash, since }: PendingRemoval): string {
-  return `${hash} ${since}`;
-}
 
 /** Reads the held removal from the copy, or from the report when the copy was deleted. */
 function heldBefore(reader: Reader): RemovalContext['held'] {
   const copy = reader.get(secretRef(NAMES.original))?.metadata.annotations?.[HELD_ANNOTATION];
-  const { heldRemoval, heldSince } = recordOf(valueAt(reader.get(REPORT)?.status, 'summary'));
+  const { heldRemoval, heldSince } = recordOf(
+    valueAt(reader.get(secretReport(NAMES.original))?.status, 'summary'),
+  );
   const [hash, since] = typeof copy === 'string' ? copy.split(' ') : [heldRemoval, heldSince];
   return typeof hash !== 'string' || typeof since !== 'string' || Number.isNaN(Date.parse(since))
     ? undefined

@@ -221,11 +221,6 @@ interface PullSecretInput {
 /** Size of the mark beside a document: a SHA-256 in hexadecimal digits. */
 const MARK_BYTES = 64;
 
-/** Whether the mark fits into the Secret. Without the mark, agents check removals themselves. */
-function hasRoom(value: Redacted<string>): boolean {
-  return Buffer.byteLength(reveal(value), 'base64') + MARK_BYTES <= MAX_SECRET_BYTES;
-}
-
 /**
  * Builds a Secret with the value under `.dockerconfigjson` and the mark of checked removals. Always `data`, never `stringData`:
  * with client-side apply, tools that own the object do not remove a key dropped from `stringData`.
@@ -233,6 +228,8 @@ function hasRoom(value: Redacted<string>): boolean {
 export function pullSecretObject(input: PullSecretInput): SecretObject {
   const { name, annotations, written, type = NAMES.secretType, unjudged = false } = input;
   const mark = unjudged ? UNJUDGED : judgedMarkOf(written.registries);
+  // Without the mark, agents check removals themselves.
+  const hasRoom = Buffer.byteLength(reveal(written.value), 'base64') + MARK_BYTES <= MAX_SECRET_BYTES;
   return {
     apiVersion: 'v1',
     kind: 'Secret',
@@ -240,7 +237,7 @@ export function pullSecretObject(input: PullSecretInput): SecretObject {
     type,
     data: {
       [NAMES.dataKey]: written.value,
-      ...(hasRoom(written.value) ? { [NAMES.judgedKey]: toBase64(redact(mark)) } : {}),
+      ...(hasRoom ? { [NAMES.judgedKey]: toBase64(redact(mark)) } : {}),
     },
   };
 }

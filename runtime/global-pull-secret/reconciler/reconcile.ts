@@ -28,7 +28,6 @@ import {
   foreignMerge,
   gitVerdicts,
   HELD_ANNOTATION,
-  heldAnnotation,
   isGivenToUs,
   type ManagedExternally,
   managedElsewhere,
@@ -199,7 +198,8 @@ function ownedWrites(
 
 function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boolean): readonly Apply[] {
   const writes: Apply[] = [];
-  const unjudged = plan.held?.reason === 'CopyDeleted';
+  const { held } = plan;
+  const unjudged = held?.reason === 'CopyDeleted';
   if (plan.original.act === 'write') {
     // The type of a Secret is immutable: an original that HyperShift created stays Opaque.
     const type = secrets.original?.secret.type;
@@ -208,7 +208,7 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
       written: plan.original,
       unjudged,
       ...(type === undefined ? {} : { type }),
-      ...(plan.held === undefined ? {} : { annotations: { [HELD_ANNOTATION]: heldAnnotation(plan.held) } }),
+      ...(held === undefined ? {} : { annotations: { [HELD_ANNOTATION]: `${held.hash} ${held.since}` } }),
     });
     writes.push({ role: 'hosted', object, forceOwnership: true });
   }
@@ -216,12 +216,7 @@ function secretWrites(plan: PullSecretPlan, secrets: SystemSecrets, takes: boole
     const annotations = { [ADDED_ENTRIES_ANNOTATION]: plan.added };
     writes.push({
       role: 'hosted',
-      object: pullSecretObject({
-        name: NAMES.global,
-        written: plan.global,
-        unjudged,
-        annotations,
-      }),
+      object: pullSecretObject({ name: NAMES.global, written: plan.global, unjudged, annotations }),
       forceOwnership: takes || (secrets.global !== undefined && isGivenToUs(secrets.global.secret)),
     });
   }

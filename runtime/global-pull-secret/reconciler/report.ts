@@ -8,7 +8,7 @@ import { valueAt } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import { seenRef } from '../../engine/changes.ts';
 import type { EventNote, Reader, ReconcileError, Ref, Result, Sample, Watch } from '../../engine/contract.ts';
-import { pullStatusRef, reportPullStatus } from '../../engine/pull-status.ts';
+import { reportPullStatus } from '../../engine/pull-status.ts';
 import { CONFIRM_REMOVAL, type PendingRemoval, removalText } from '../removal-guard.ts';
 import {
   behindVerdicts,
@@ -18,7 +18,7 @@ import {
   nodesBehind,
   onNodes,
 } from './nodes.ts';
-import { type ManagedExternally, platformOwner } from './ownership.ts';
+import { type ManagedExternally, platformOwner, secretReport } from './ownership.ts';
 import type { PullSecretPlan, SystemSecrets } from './plan.ts';
 
 // For the platform's owner: a PullStatus about the copy of the platform's pull secret, with or without a tenant's secret, and
@@ -151,7 +151,7 @@ function noEligibleNodes({ scope }: Reader, { decisions }: NodesPlan): readonly 
 }
 
 export const STATUS_READS: readonly Watch[] = [NAMES.additional, NAMES.original].map((name) => ({
-  ...pullStatusRef('hosted', { kind: 'Secret', namespace: NAMES.namespace, name }),
+  ...secretReport(name),
   optional: true,
 }));
 
