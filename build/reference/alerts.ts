@@ -53,9 +53,7 @@ export function allAlerts(runbooks?: string): readonly AlertRule[] {
 
 /** `docs/reference/alerts.md` */
 export function alertsPage(alerts: readonly AlertRule[]): string {
-  const rows = grouped(alerts, ({ alert }) => alert).flatMap(([, [first]]) =>
-    first === undefined ? [] : [first],
-  );
+  const rows = grouped(alerts, ({ alert }) => alert).flatMap(([, same]) => same.slice(0, 1));
   return [
     '# Alerts',
     '',

@@ -51,17 +51,12 @@ export function metricsPage(metrics: readonly MetricRow[]): string {
 
 async function servedPages(): Promise<readonly MetricRow[]> {
   const places = { root: '/nowhere', stateDir: '', authDir: '/auth' };
-  const pages: readonly (readonly [string, string])[] = [
-    ['reconciler, webhook, adapter and sentinel', (await labelled()).text],
-    ['agent', new NodeMetrics(0).text([authFileAge(0)])],
-    [
-      'installer',
-      new NodeMetrics(0, 'pullwright_installer').text(installerGauges(places, undefined, 'Starting')),
-    ],
-  ];
-  return pages
-    .flatMap(([by, text]) => parsePage(by, text))
-    .filter(({ name }) => !/^(process|nodejs)_/.test(name));
+  const installer = new NodeMetrics(0, 'pullwright_installer');
+  return [
+    ...parsePage('reconciler, webhook, adapter and sentinel', (await labelled()).text),
+    ...parsePage('agent', new NodeMetrics(0).text([authFileAge(0)])),
+    ...parsePage('installer', installer.text(installerGauges(places, undefined, 'Starting'))),
+  ].filter(({ name }) => !/^(process|nodejs)_/.test(name));
 }
 
 /** Metrics with one sample each, so that the page shows their labels. */

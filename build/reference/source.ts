@@ -10,8 +10,6 @@ const ROOT = resolve(import.meta.dirname, '../..');
 export interface ProgramSource {
   /** `runtime/node/daemon.ts` */
   readonly file: string;
-  /** Source text with its types. */
-  readonly text: string;
   /** Every node, outer ones first. */
   readonly nodes: readonly AnyNode[];
 }
@@ -45,7 +43,7 @@ export function parseSource(file: string, text: string): ProgramSource {
   collect(tree, nodes);
   modules.set(file, tree);
   files.set(tree, file);
-  return { file, text, nodes };
+  return { file, nodes };
 }
 
 function collect(value: unknown, nodes: AnyNode[], parent?: AnyNode): void {
