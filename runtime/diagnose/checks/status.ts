@@ -10,7 +10,7 @@ import type { ReportKey, ReportKeys, ReportMirrors } from '../model/cluster.ts';
 import { type ReportNodes, rolledOut } from '../model/nodes.ts';
 import { conditionOf, readinessOf } from '../model/objects.ts';
 import { type Finding, REPORT_SYSTEMS } from '../model/types.ts';
-import { type Check, judge, type Told } from './findings.ts';
+import type { Check, Told } from './findings.ts';
 
 /** Facts about a cluster. */
 export interface ClusterModel {
@@ -23,7 +23,8 @@ export interface ClusterModel {
 
 const WARNING = { severity: 'warning' } as const;
 
-const CLUSTER_CHECKS: readonly Check<ClusterModel>[] = [
+/** Checks of a cluster, for its report. */
+export const CLUSTER_CHECKS: readonly Check<ClusterModel>[] = [
   {
     id: 'pull-secret/unusable',
     run: ({ keys }) =>
@@ -70,11 +71,6 @@ const CLUSTER_CHECKS: readonly Check<ClusterModel>[] = [
         })),
   },
 ];
-
-/** All findings for a cluster. Never throws. */
-export function judgeCluster(model: ClusterModel): readonly Finding[] {
-  return judge(CLUSTER_CHECKS, model);
-}
 
 function leftOut({ key, source, state, why = '', winner }: ReportKey): readonly Told[] {
   if (state === 'used') return [];

@@ -10,8 +10,8 @@ import { recordOf } from '../../core/record.ts';
 import { counted, countedOf } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { brokenIn, type ExaminedPod, judgeImage, judgePod, pullId } from '../checks/chain.ts';
-import { groupedByCause, systemOf, VERDICTS } from '../checks/findings.ts';
-import { judgeCluster, type StatusRow } from '../checks/status.ts';
+import { groupedByCause, judge, systemOf, VERDICTS } from '../checks/findings.ts';
+import { CLUSTER_CHECKS, type StatusRow } from '../checks/status.ts';
 import {
   clusterKinds,
   type Report,
@@ -161,7 +161,7 @@ function reportOn(world: ClusterWorld, now: Date) {
   const pulls = pods.flatMap(reportPulls).toSorted((a, b) => byVerdict(a.verdict, b.verdict));
   const problems = [
     ...pods.flatMap(brokenIn),
-    ...judgeCluster({ keys, mirrors, nodes, rows }).map((one) => ({ ...one, cluster: name })),
+    ...judge(CLUSTER_CHECKS, { keys, mirrors, nodes, rows }).map((one) => ({ ...one, cluster: name })),
   ];
   const systems = systemsOf({ problems, rows, pulls, keys: keys.keys, mirrors, nodes });
   const shown = pulls.filter(({ verdict }, at) => verdict !== 'ok' || at < MOST_PULLS);
