@@ -13,7 +13,7 @@ import { type Check, error, ok, type Told, warning } from './findings.ts';
 import type { StatusRow } from './status.ts';
 
 /** A permission of the calling account. */
-export interface AskedRight {
+interface AskedRight {
   readonly verb: string;
   readonly group: string;
   readonly resource: string;

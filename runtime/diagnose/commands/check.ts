@@ -9,11 +9,11 @@ import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { readSelector } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
-import { recordOf } from '../../core/record.ts';
+import { defined, recordOf } from '../../core/record.ts';
 import { oneLined } from '../../core/text.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { firstBroken, judge } from '../checks/findings.ts';
-import { AFTER_CHECKS, type AskedRight, BEFORE_CHECKS, type CheckInput } from '../checks/installation.ts';
+import { AFTER_CHECKS, BEFORE_CHECKS, type CheckInput } from '../checks/installation.ts';
 import { type FoundCluster, readClusters } from '../model/look.ts';
 import { pluralOf, readSteps, type SourceKind, withClient } from '../model/objects.ts';
 import type { Finding } from '../model/types.ts';
@@ -51,12 +51,9 @@ function clusterRequests(plan: readonly KubeObject[]): readonly SourceKind[] {
     ...STATUS_KINDS.filter(({ kind }) => !whole.has(kind)),
     ...plan
       .filter(({ kind }) => !whole.has(kind) && kind !== 'RoleBinding')
-      .map(({ apiVersion, kind, metadata: { name, namespace } }) => ({
-        apiVersion,
-        kind,
-        name,
-        ...(namespace === undefined ? {} : { namespace }),
-      })),
+      .map(({ apiVersion, kind, metadata: { name, namespace } }) => {
+        return { apiVersion, kind, name, ...defined({ namespace }) };
+      }),
   ];
 }
 
@@ -72,26 +69,22 @@ async function askRights(client: KubeClient, plan: readonly KubeObject[]) {
       verb,
       group: /^(.*)\//.exec(apiVersion)?.[1] ?? '',
       resource: pluralOf(kind),
-      ...(namespace === undefined ? {} : { namespace }),
+      ...defined({ namespace }),
     })),
   );
   const asked = new Map(rights.map((right) => [JSON.stringify(right), right]));
   const answers = await inParallel([...asked.values()], CONCURRENCY, async (right) => {
-    return { ...right, allowed: await isAllowed(client, right) };
+    const review: KubeObject = {
+      apiVersion: 'authorization.k8s.io/v1',
+      kind: 'SelfSubjectAccessReview',
+      // Reviews are not stored, so they need no name.
+      metadata: { name: '' },
+      spec: { resourceAttributes: right },
+    };
+    const { status } = await client.create(review, 'pullwright-check');
+    return { ...right, allowed: recordOf(status)['allowed'] === true };
   });
   return answers.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
-}
-
-async function isAllowed(client: KubeClient, right: Omit<AskedRight, 'allowed'>): Promise<boolean> {
-  const review: KubeObject = {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SelfSubjectAccessReview',
-    // Reviews are not stored, so they need no name.
-    metadata: { name: '' },
-    spec: { resourceAttributes: right },
-  };
-  const answer = await client.create(review, 'pullwright-check');
-  return recordOf(answer.status)['allowed'] === true;
 }
 
 const TABLE = {

@@ -207,10 +207,11 @@ function withFindings(explanation: Explanation, broken: Finding | undefined, unr
   return { ...explanation, findings: [broken ?? [], told].flat() };
 }
 
-type AskedPuller = { readonly [Field in keyof PodPuller]?: string | undefined };
-
 /** @throws UsageError for text that is neither a pod name nor a workload */
-export function pullerOf(asked: AskedPuller, field: string): PodPuller {
+export function pullerOf(
+  asked: Partial<Record<keyof PodPuller, string | undefined>>,
+  field: string,
+): PodPuller {
   const { namespace = 'default', serviceAccount = 'default', node, pod: written } = asked;
   const base = { namespace, serviceAccount, ...(node === undefined ? {} : { node }) };
   if (written === undefined) return base;

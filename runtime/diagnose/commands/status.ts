@@ -119,7 +119,9 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
       });
     writeProblems(io, problems);
     const inOrder = problems.length === 0 && rows.every((row) => row.state === 'Ready');
-    if (!values.watch || io.signal.aborted || !(await pause(io.signal))) return inOrder ? 0 : 1;
+    const { signal } = io;
+    const isOver = !values.watch || !(await sleep(LOOK_AGAIN_MS, true, { signal }).catch(() => false));
+    if (isOver) return inOrder ? 0 : 1;
   }
 }
 
@@ -170,11 +172,10 @@ export async function readEach(
 /** Restricts kinds to the namespace, because tenants may not list others. Nodes belong to the namespace of their agents. */
 function kindsOf(namespace: string | undefined): readonly SourceKind[] {
   if (namespace === undefined) return STATUS_KINDS;
-  return STATUS_KINDS.filter((kind) =>
-    kind === NODE
-      ? namespace === DAEMON_SET.namespace
-      : NAMESPACED.has(kind.kind) || kind.namespace === namespace,
-  ).map((kind) => (kind === NODE ? kind : { ...kind, namespace }));
+  return STATUS_KINDS.flatMap((kind): readonly SourceKind[] => {
+    if (kind === NODE) return namespace === DAEMON_SET.namespace ? [kind] : [];
+    return NAMESPACED.has(kind.kind) || kind.namespace === namespace ? [{ ...kind, namespace }] : [];
+  });
 }
 
 /** Returns the rows of `store`, most severe first. */
@@ -210,7 +211,3 @@ export function statusRows(store: ObjectStore): readonly StatusRow[] {
 const MANY = 20;
 
 const LOOK_AGAIN_MS = 5000;
-
-async function pause(signal: AbortSignal): Promise<boolean> {
-  return sleep(LOOK_AGAIN_MS, true, { signal }).catch(() => false);
-}

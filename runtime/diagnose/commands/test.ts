@@ -149,8 +149,7 @@ type Values = Given<typeof TABLE.flags>['flags'];
 
 async function run({ flags: values, args: positionals }: Given<typeof TABLE.flags>, io: CommandIo) {
   if (positionals.length === 0) throw new UsageError('Cannot test: a file is required');
-  const outcomes: TestOutcome[] = [];
-  for (const file of positionals) outcomes.push(...(await judgeFile(file, values, io)));
+  const outcomes = (await Array.fromAsync(positionals, (file) => judgeFile(file, values, io))).flat();
   io.stdout.write(
     inForm(values.output, {
       data: outcomes,

@@ -63,11 +63,8 @@ export const command: Command = defineCommand(TABLE, run);
 async function run({ flags: values, args }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   const positionals = [...args, ...(values.from ?? [])];
   if (positionals.length === 0) throw new UsageError('Cannot validate: a file is required');
-  const inputs: Input[] = [];
-  for (const path of positionals) {
-    const input = await readInput(path, io);
-    if (!values['ignore-others'] || isOfOurs(input)) inputs.push(input);
-  }
+  const read = await Array.fromAsync(positionals, (path) => readInput(path, io));
+  const inputs = values['ignore-others'] ? read.filter(isOfOurs) : read;
   const manifests = inputs.flatMap((input) => input.manifests);
   const others = inputs.flatMap((input) => input.others);
   const found = [...inputs.flatMap((input) => input.problems), ...judgeManifests(manifests, others)];

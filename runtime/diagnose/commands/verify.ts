@@ -16,6 +16,7 @@ import {
   verdictsOf,
 } from '../../core/kubernetes/pull-status.ts';
 import { readOptions } from '../../core/kubernetes/read-spec.ts';
+import { defined } from '../../core/record.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import type { Reconciler, Ref, Sample } from '../../engine/contract.ts';
 import { EventRecorder } from '../../kube/events.ts';
@@ -102,8 +103,7 @@ function credentialVerdict(
     verdict: isRefused(one) ? 'Rejected' : good ? 'Accepted' : 'Warning',
     reason: taken && soon ? 'EndsSoon' : one.verdict,
     message: taken && soon ? `expires at ${one.expiresAt}: renew it` : one.message,
-    ...(one.expiresAt === undefined ? {} : { expiresAt: one.expiresAt }),
-    ...(ok === undefined ? {} : { lastOk: ok }),
+    ...defined({ expiresAt: one.expiresAt, lastOk: ok }),
   };
 }
 
