@@ -315,9 +315,7 @@ const troubles: Cases<Trouble> = [
   [
     'a request of a version to come',
     'its answer would be refused',
-    {
-      stdin: requestFor(IMAGE, undefined).replace('k8s.io/v1"', 'k8s.io/v2"'),
-    },
+    { stdin: requestFor(IMAGE, undefined).replace('k8s.io/v1"', 'k8s.io/v2"') },
     1,
     /invalid apiVersion: must be credentialprovider\.kubelet\.k8s\.io\/v1/,
   ],

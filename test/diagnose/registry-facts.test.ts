@@ -101,9 +101,7 @@ test('the file adds to what the Secret does not cover, and never goes before it'
 test('a Secret that cannot be used: said, unless there is a file', async () => {
   const forbidden = new PullwrightError(
     'Cannot get "Secret/clusters-e/pull-secret": the API server returned 403 Forbidden',
-    {
-      code: 'Forbidden',
-    },
+    { code: 'Forbidden' },
   );
   secrets
     .set('clusters-c', secret('{"auths":'))

@@ -94,12 +94,7 @@ function scene(followers: ReadonlyMap<string, Partial<Follower>>): Scene {
 
 const follower = (name: string, rest: Partial<Follower> = {}): [string, Partial<Follower>] => [
   name,
-  {
-    scope: { name, controlPlaneNamespace: name },
-    looks: 0,
-    used: redact('kubeconfig'),
-    ...rest,
-  },
+  { scope: { name, controlPlaneNamespace: name }, looks: 0, used: redact('kubeconfig'), ...rest },
 ];
 
 test('what is in order is written once, and again when it changes', async () => {

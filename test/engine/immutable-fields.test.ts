@@ -36,9 +36,7 @@ const job = (image: string): KubeObject => ({
   apiVersion: 'batch/v1',
   kind: 'Job',
   metadata: meta,
-  spec: {
-    template: { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image }] } },
-  },
+  spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'main', image }] } } },
 });
 const binding = (role: string): KubeObject => ({
   apiVersion: 'rbac.authorization.k8s.io/v1',

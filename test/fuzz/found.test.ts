@@ -154,9 +154,7 @@ const rows: readonly Row[] = [
     reason: 'it stands for a whole field',
     parser: 'fields of managers',
     text: JSON.stringify({
-      metadata: {
-        managedFields: [{ manager: 'm', operation: 'Apply', fieldsV1: { 'f:a': 'x' } }],
-      },
+      metadata: { managedFields: [{ manager: 'm', operation: 'Apply', fieldsV1: { 'f:a': 'x' } }] },
     }),
     says: /'f:a'/,
   },

@@ -53,9 +53,7 @@ const COMES_BACK: readonly ComesBack[] = [
         plane,
         ROLE,
         '/apis/rbac.authorization.k8s.io/v1/namespaces/kube-system/roles/global-pull-secret-syncer',
-        {
-          rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }],
-        },
+        { rules: [{ apiGroups: ['*'], resources: ['*'], verbs: ['*'] }] },
       ),
     whole: async (plane) =>
       assert.equal(JSON.stringify((await plane.get(ROLE))?.['rules']).includes('"*"'), false),

@@ -60,9 +60,7 @@ const ROWS: readonly AlertCase[] = [
     reason: 'the API or the cluster cannot be reached',
     series: { ...POLLING, [ERRORS]: '0+2x60' },
     at: '30m',
-    firing: {
-      PullSecretAdapterFailing: [{ controller: 'pull-secret-adapter', result: 'error' }],
-    },
+    firing: { PullSecretAdapterFailing: [{ controller: 'pull-secret-adapter', result: 'error' }] },
   },
   {
     name: 'passes that fail now and then',

@@ -119,9 +119,7 @@ function tarOf(folder: string, files: Readonly<Record<string, string>>): Buffer 
   const tar = execFileSync(
     'tar',
     ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '-C', root, '-cf', '-', ...Object.keys(files)],
-    {
-      maxBuffer: 64 * 1024 * 1024,
-    },
+    { maxBuffer: 64 * 1024 * 1024 },
   );
   rmSync(root, { recursive: true });
   return tar;

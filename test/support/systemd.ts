@@ -131,10 +131,7 @@ export class PrivateSystemd {
     const child = spawn(
       'setpriv',
       ['--pdeathsig', 'KILL', '--', '/bin/bash', '-c', BOOT_SCRIPT, 'boot', root, cgroup],
-      {
-        stdio: 'ignore',
-        detached: true,
-      },
+      { stdio: 'ignore', detached: true },
     );
     const machine = new PrivateSystemd(root, cgroup, child);
     await machine.#answering();

@@ -201,9 +201,7 @@ export async function clusterChecks({ older, newer }: Pair, judge: Judge): Promi
 async function removes({ plane }: Cluster, program: string): Promise<string> {
   const ran = await runProcess(
     [program, 'uninstall', '--kubeconfig', plane.kubeconfig, '--yes', '--skip-nodes'],
-    {
-      deadlineMs: 120_000,
-    },
+    { deadlineMs: 120_000 },
   );
   assert.equal(ran.code, 0, ran.stderr);
   const left =

@@ -123,9 +123,7 @@ export class DryRunScene {
         `--service-account-dir=${run.serviceAccount ?? this.#cluster.account}`,
         ...(run.flags ?? []),
       ],
-      {
-        env: { ...this.#cluster.env, ...run.env },
-      },
+      { env: { ...this.#cluster.env, ...run.env } },
     );
   }
 

@@ -41,10 +41,7 @@ export async function runInside(file: string): Promise<number> {
   const child = spawn(
     '/bin/bash',
     ['-c', ENTER, 'enter', name, process.execPath, file, ...process.argv.slice(2)],
-    {
-      stdio: 'inherit',
-      env: { ...process.env, [VARIABLE]: folder },
-    },
+    { stdio: 'inherit', env: { ...process.env, [VARIABLE]: folder } },
   );
   // The signal reaches the whole process group: the program inside exits, and this process with it.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => undefined);

@@ -65,9 +65,7 @@ export class TestRegistry {
     this.#child = spawn(
       '/bin/sh',
       ['-c', 'exec docker-registry serve "$1/config.yml" >> "$1/log" 2>&1', 'sh', this.#folder],
-      {
-        stdio: 'ignore',
-      },
+      { stdio: 'ignore' },
     );
     for (const end = performance.now() + 60_000; performance.now() < end; await delay(50))
       if (await listens(this.#input.address)) return;
@@ -131,9 +129,7 @@ export function waiterImage(folder: string, waiter: string, mark: string): strin
   const tar = execFileSync(
     'tar',
     ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '-C', root, '-cf', '-', '.'],
-    {
-      maxBuffer: 64 << 20,
-    },
+    { maxBuffer: 64 << 20 },
   );
   rmSync(root, { recursive: true });
   const image = new ImageLayout(layout);
