@@ -21,13 +21,13 @@ import { SYSTEMS, type SystemInputs } from './systems.ts';
 const network: z.ZodType<NetworkSettings, NetworkSettings> = z
   .strictObject(
     optional({
-      monitoringNamespaces: z.array(dnsLabel()).min(1).describe('Namespaces whose pods may scrape metrics'),
+      monitoringNamespaces: z.array(dnsLabel).min(1).describe('Namespaces whose pods may scrape metrics'),
       apiServer: z
-        .array(networkField())
+        .array(networkField)
         .min(1)
         .describe('Networks of the API server, as seen by pods: the only peers of the webhook'),
       egress: z
-        .array(networkField())
+        .array(networkField)
         .min(1)
         .describe('Networks that the other pods may contact on their ports'),
     }),
@@ -46,19 +46,19 @@ const gitops = z.strictObject({
     .describe('Repository of the rendered tree'),
   ...optional({
     revision: z.string().min(1).describe('Branch, tag or commit; default main'),
-    path: folderField().describe('Folder of the tree in the repository; default the root'),
-    namespace: dnsLabel().describe('Namespace of the tool; default argocd or flux-system'),
-    project: dnsName().describe('Project of Argo CD; default "default"'),
+    path: folderField.describe('Folder of the tree in the repository; default the root'),
+    namespace: dnsLabel.describe('Namespace of the tool; default argocd or flux-system'),
+    project: dnsName.describe('Project of Argo CD; default "default"'),
     syncWaves: z.boolean().describe('Argo CD: order objects by annotation; default true'),
-    source: dnsName().describe('Flux: an existing GitRepository; default: render one named pullwright'),
-    interval: durationField().describe('Flux: sync interval; default 10m'),
-    sopsKeySecret: dnsName().describe('Flux: Secret with the key of SOPS; default sops-age'),
+    source: dnsName.describe('Flux: an existing GitRepository; default: render one named pullwright'),
+    interval: durationField.describe('Flux: sync interval; default 10m'),
+    sopsKeySecret: dnsName.describe('Flux: Secret with the key of SOPS; default sops-age'),
   }),
 });
 
 /** Limited to a reasonable number for one pod; `[]` overrides the fleet's value. */
 const imagePullSecrets = z
-  .array(dnsName())
+  .array(dnsName)
   .max(8)
   .refine((names) => new Set(names).size === names.length, 'duplicate Secret name')
   .describe('imagePullSecrets of our pods, in each of their namespaces');
@@ -79,10 +79,10 @@ export const fleetSchema = z.strictObject({
     apiVersion: z.literal('pullwright.dev/v1alpha1').describe('Version of the file'),
     kind: z.literal('Fleet').describe('Kind of the file'),
   }),
-  image: imageReference().describe('Image of every pod, with tag or digest'),
+  image: imageReference.describe('Image of every pod, with tag or digest'),
   ...optional({
     imagePullSecrets,
-    namespace: dnsLabel().describe('Namespace of our pods; default pullwright-system'),
+    namespace: dnsLabel.describe('Namespace of our pods; default pullwright-system'),
     gitops: gitops.describe('Renders objects for Argo CD or Flux that sync the tree'),
     runbooks: z
       .url({ protocol: /^https?$/, error: 'expected a URL that begins with https:// or http://' })
@@ -95,29 +95,29 @@ export const fleetSchema = z.strictObject({
 });
 
 const clusterFields = z.strictObject({
-  name: dnsLabel().describe('Name of the cluster, unique within the fleet'),
+  name: dnsLabel.describe('Name of the cluster, unique within the fleet'),
   ...optional({
     kind: z.enum(['standalone', 'management', 'hosted']).describe('Default: standalone'),
-    path: folderField().describe('Folder below the output; "." only for a single cluster; default the name'),
+    path: folderField.describe('Folder below the output; "." only for a single cluster; default the name'),
     delivery: z
       .enum(['gitops', 'reconciler'])
       .describe('What applies the objects in the cluster; default gitops, for management reconciler'),
-    image: imageReference().describe('Image of every pod of this cluster'),
+    image: imageReference.describe('Image of every pod of this cluster'),
     imagePullSecrets,
-    namespace: dnsLabel().describe('Namespace of our pods in this cluster'),
-    management: dnsLabel().describe('For hosted: the cluster that runs its control plane'),
+    namespace: dnsLabel.describe('Namespace of our pods in this cluster'),
+    management: dnsLabel.describe('For hosted: the cluster that runs its control plane'),
     hostedCluster: z
       .strictObject(
         optional({
-          namespace: dnsLabel().describe('Its namespace; default clusters'),
-          name: dnsLabel().describe('Its name; default the name of the cluster'),
-          controlPlaneNamespace: dnsLabel().describe(
+          namespace: dnsLabel.describe('Its namespace; default clusters'),
+          name: dnsLabel.describe('Its name; default the name of the cluster'),
+          controlPlaneNamespace: dnsLabel.describe(
             'Namespace of its control plane; default <namespace>-<name>',
           ),
           serviceAccount: z
             .strictObject({
-              namespace: dnsLabel().describe('Its namespace'),
-              name: dnsName().describe('Its name'),
+              namespace: dnsLabel.describe('Its namespace'),
+              name: dnsName.describe('Its name'),
             })
             .describe(
               'ServiceAccount of the hosted cluster that the reconciler uses there; without it, system:admin, which policies cannot distinguish from people',
@@ -134,7 +134,7 @@ const clusterFields = z.strictObject({
             .url({ protocol: /^https$/, error: 'expected an https URL' })
             .describe('API server URL in Argo CD; default https://kubernetes.default.svc'),
           name: z.string().min(1).describe('Name of the cluster in Argo CD, instead of server'),
-          kubeConfigSecret: dnsName().describe('For Flux: Secret with its kubeconfig'),
+          kubeConfigSecret: dnsName.describe('For Flux: Secret with its kubeconfig'),
         }),
       )
       .describe('Address of the cluster, for the tool that syncs it'),

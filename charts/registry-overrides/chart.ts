@@ -29,7 +29,7 @@ const entry = z.strictObject({
 
 const mirrorSet = z
   .strictObject({
-    name: dnsName().describe('Name of the object'),
+    name: dnsName.describe('Name of the object'),
     type: z
       .enum(['digest', 'tag', 'content-source-policy'])
       .exactOptional()
@@ -50,7 +50,7 @@ export const schema = z.strictObject(
   optional({
     mirrorSets: z.array(mirrorSet).describe('Mirror sets to render into the cluster; default none'),
     machineConfigRoles: z
-      .array(dnsName())
+      .array(dnsName)
       .describe('Render MachineConfigs for nodes of these roles instead of mirror sets'),
     mode: z
       .enum(['auto', 'own', 'observe'])

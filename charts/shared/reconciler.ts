@@ -93,11 +93,11 @@ export const reconcilerSettings = z
         .string()
         .regex(/^\d+(Ki|Mi|Gi)$/, 'expected a size such as "512Mi"')
         .describe('Memory limit of a replica; default 512Mi'),
-      kubeconfigSecret: dnsName().describe(
+      kubeconfigSecret: dnsName.describe(
         'Secret of a control plane namespace with the kubeconfig of the hosted cluster; default pullwright-kubeconfig',
       ),
       allowAddresses: z
-        .array(networkField())
+        .array(networkField)
         .describe('Networks that may be contacted even under untrusted host names'),
     }),
   )

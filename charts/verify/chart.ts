@@ -39,14 +39,14 @@ export const schema = z.strictObject({
     .default('17 * * * *')
     .describe('Schedule of the registry checks, in cron syntax'),
   namespaces: z
-    .array(dnsLabel())
+    .array(dnsLabel)
     .min(1)
     .exactOptional()
     .describe(
       'Namespaces whose images are checked; default all, in a management cluster without discovery its control planes',
     ),
   secretNames: z
-    .array(dnsName())
+    .array(dnsName)
     .min(1)
     .exactOptional()
     .describe(
@@ -65,11 +65,11 @@ export const schema = z.strictObject({
   concurrency: z.int().min(1).max(256).default(16).describe('Concurrent requests'),
   allowHosts: z.array(host).default([]).describe('Registries that may have any address, even a private one'),
   allowAddresses: z
-    .array(networkField())
+    .array(networkField)
     .default([])
     .describe('Networks that may be contacted even under untrusted host names'),
   plainHosts: z.array(host).default([]).describe('Registries (host:port) that are contacted without TLS'),
-  caConfigMap: dnsName()
+  caConfigMap: dnsName
     .exactOptional()
     .describe('ConfigMap whose key "ca.crt" is trusted instead of the certificates of the system'),
   egressPorts: z

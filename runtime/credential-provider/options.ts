@@ -13,11 +13,11 @@ import {
 } from './provider-flags.ts';
 
 const namespaceSchema = z.strictObject({
-  namespace: dnsLabel().describe('Namespace whose Secrets are offered to its pods'),
+  namespace: dnsLabel.describe('Namespace whose Secrets are offered to its pods'),
   ...optional({
-    serviceAccounts: z.array(dnsName()).min(1).describe('ServiceAccount whose pods pull; default: "default"'),
+    serviceAccounts: z.array(dnsName).min(1).describe('ServiceAccount whose pods pull; default: "default"'),
     secrets: z
-      .union([z.array(dnsName()).min(1), z.literal('inUse')])
+      .union([z.array(dnsName).min(1), z.literal('inUse')])
       .describe(
         'Readable Secrets, by name; inUse: those that ServiceAccounts and pods reference; default: all',
       ),
@@ -64,7 +64,7 @@ export const schema = z.strictObject(
       .strictObject(
         optional({
           pools: z
-            .array(dnsLabel())
+            .array(dnsLabel)
             .min(1)
             .describe('Pools of the Machine Config Operator; none for hosted clusters'),
         }),

@@ -23,7 +23,7 @@ import { secretSourceSchema } from './secret-source.ts';
 
 const agent = z
   .strictObject({
-    image: imageReference().exactOptional().describe('Default: the image of the cluster'),
+    image: imageReference.exactOptional().describe('Default: the image of the cluster'),
     shape: z
       .enum(['pullwright', 'upstream'])
       .exactOptional()
@@ -47,7 +47,7 @@ const agent = z
       .exactOptional()
       .describe('When the kubelet is restarted'),
     restartWindow: z
-      .union([z.literal('auto'), durationField()])
+      .union([z.literal('auto'), durationField])
       .exactOptional()
       .describe('Window over which restarts spread, such as "5m"; "auto" books turns and requires a token'),
     watch: z
@@ -58,16 +58,16 @@ const agent = z
       .boolean()
       .exactOptional()
       .describe('Each agent writes a PullStatus and Events about its node; default true; requires a token'),
-    maxUnavailable: countOrPercent()
+    maxUnavailable: countOrPercent
       .exactOptional()
       .describe('Pods replaced at once when the DaemonSet changes'),
-    priorityClassName: dnsName()
+    priorityClassName: dnsName
       .exactOptional()
       .describe('Its priority class; default by the kind of the cluster'),
     resources: z
       .strictObject({
-        requests: labelMap().exactOptional().describe('Resource requests'),
-        limits: labelMap().exactOptional().describe('Resource limits'),
+        requests: labelMap.exactOptional().describe('Resource requests'),
+        limits: labelMap.exactOptional().describe('Resource limits'),
       })
       .exactOptional()
       .describe('CPU and memory of the agent'),
@@ -86,12 +86,12 @@ const agent = z
       .exactOptional()
       .describe('Default: every taint'),
     alsoNodes: z
-      .array(labelMap().refine((one) => Object.keys(one).length > 0, 'expected at least one label'))
+      .array(labelMap.refine((one) => Object.keys(one).length > 0, 'expected at least one label'))
       .exactOptional()
       .describe('More nodes than the eligible ones: any of these label maps'),
     metrics: z
       .strictObject({
-        tlsSecret: dnsName().describe('Secret in kube-system with tls.crt, tls.key and ca.crt'),
+        tlsSecret: dnsName.describe('Secret in kube-system with tls.crt, tls.key and ca.crt'),
       })
       .exactOptional()
       .describe("Serve metrics with TLS on the node's address, and render a PodMonitor"),
@@ -128,9 +128,7 @@ export const schema = z.strictObject({
   removals: z
     .strictObject({
       share: z.number().min(0).max(1).exactOptional().describe('Share of its entries; default 0.5'),
-      delay: durationField()
-        .exactOptional()
-        .describe('A held removal proceeds after this long; default never'),
+      delay: durationField.exactOptional().describe('A held removal proceeds after this long; default never'),
     })
     .exactOptional()
     .describe("What a change of the platform's pull secret may remove unconfirmed"),
@@ -193,7 +191,7 @@ const runTimeSchema = z.strictObject({
   platforms: platforms.readonly().default(ELIGIBLE_PLATFORMS),
   enforce: enforce.default('warn'),
   agent: agent
-    .safeExtend({ imagePullSecrets: z.array(dnsName()).exactOptional() })
+    .safeExtend({ imagePullSecrets: z.array(dnsName).exactOptional() })
     // Upstream's DaemonSet starts control-plane-operator, which our images do not contain.
     .refine((one) => one.shape !== 'upstream' || one.image !== undefined, {
       path: ['image'],

@@ -87,7 +87,7 @@ export const secretSourceSchema = z
   .strictObject({
     externalSecret: z
       .strictObject({
-        store: dnsName().describe('Name of the SecretStore or ClusterSecretStore'),
+        store: dnsName.describe('Name of the SecretStore or ClusterSecretStore'),
         storeKind: z
           .enum(['ClusterSecretStore', 'SecretStore'])
           .exactOptional()
@@ -95,7 +95,7 @@ export const secretSourceSchema = z
         key: z.string().min(1).max(1024).describe('Key in the store; its value is a docker config as JSON'),
         property: z.string().min(1).max(1024).exactOptional().describe('Field of the value'),
         version: z.string().min(1).max(253).exactOptional().describe('Version in the store'),
-        refreshInterval: durationField().exactOptional().describe('Default: 1h'),
+        refreshInterval: durationField.exactOptional().describe('Default: 1h'),
       })
       .exactOptional()
       .describe('From a secret store, synced by the External Secrets Operator'),

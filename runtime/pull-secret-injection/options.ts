@@ -68,7 +68,7 @@ const certificates = z.discriminatedUnion('kind', [
     issuer: z
       .strictObject({
         kind: z.enum(['Issuer', 'ClusterIssuer']).describe('Its kind'),
-        name: dnsName().describe('Its name'),
+        name: dnsName.describe('Its name'),
       })
       .describe('The issuer of cert-manager'),
   }),
@@ -87,9 +87,9 @@ export const schema = z.strictObject({
       'What injects names into pods: "policy" requires Kubernetes 1.36, "webhook" runs in the cluster',
     ),
   certificates: certificates.exactOptional().describe("Source of the webhook's certificate"),
-  excludedNamespaces: z.array(dnsLabel()).exactOptional().describe('Namespaces whose pods are ignored'),
+  excludedNamespaces: z.array(dnsLabel).exactOptional().describe('Namespaces whose pods are ignored'),
   namespaces: z
-    .array(dnsLabel())
+    .array(dnsLabel)
     .min(1)
     .exactOptional()
     .describe(
@@ -100,7 +100,7 @@ export const schema = z.strictObject({
     .exactOptional()
     .describe('Namespace label keys that grants may select by; tenants must not be able to set them'),
   secretNames: z
-    .array(dnsName())
+    .array(dnsName)
     .min(1)
     .exactOptional()
     .describe(
@@ -127,7 +127,7 @@ export const schema = z.strictObject({
   profiles: z
     .array(
       z.strictObject({
-        name: dnsName().describe('Name of the profile'),
+        name: dnsName.describe('Name of the profile'),
         spec: z.record(z.string(), z.unknown()).describe('Spec of the PullSecretProfile'),
       }),
     )

@@ -19,68 +19,54 @@ export function optional<S extends z.ZodRawShape>(
 }
 
 /** A DNS label: names of clusters, namespaces, Secrets' short names. */
-export function dnsLabel(): z.ZodType<string, string> {
-  return z
-    .string()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'expected lower-case letters, digits and "-", at most 63');
-}
+export const dnsLabel = z
+  .string()
+  .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'expected lower-case letters, digits and "-", at most 63');
 
 /** A DNS subdomain: names of most objects. */
-export function dnsName(): z.ZodType<string, string> {
-  return z
-    .string()
-    .max(253)
-    .regex(
-      /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
-      'expected lower-case letters, digits, "-" and "."',
-    );
-}
+export const dnsName = z
+  .string()
+  .max(253)
+  .regex(
+    /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+    'expected lower-case letters, digits, "-" and "."',
+  );
 
 /** An address or a network, such as `10.1.0.0/16`. */
-export function networkField(): z.ZodType<string, string> {
-  return z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
-    error: 'expected an address or a network such as "10.1.0.0/16"',
-  });
-}
+export const networkField = z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()], {
+  error: 'expected an address or a network such as "10.1.0.0/16"',
+});
 
 /** A duration in Go syntax: `30s`, `5m`, `1h30m`. */
-export function durationField(): z.ZodType<string, string> {
-  return z.string().regex(/^(0|(\d+(ms|s|m|h))+)$/, 'expected a duration such as "30s", "5m" or "1h30m"');
-}
-
-/** An image with a tag or a digest: without one, pods of one rollout could run different programs. */
-export function imageReference(): z.ZodType<string, string> {
-  return z
-    .string()
-    .regex(
-      /^[a-z0-9][\w.-]*(:\d+)?(\/[a-z0-9][a-z0-9._-]*)+(:[\w][\w.-]{0,127})?(@sha256:[a-f0-9]{64})?$/i,
-      IMAGE,
-    )
-    .regex(/(:[\w][\w.-]{0,127}|@sha256:[a-f0-9]{64})$/, IMAGE);
-}
-
-/** A number of pods or a percentage. */
-export function countOrPercent(): z.ZodType<number | string, number | string> {
-  return z.union([z.int().min(1), z.string().regex(/^(100|[1-9]\d?)%$/)], {
-    error: 'expected a number of at least 1 or a share such as "10%"',
-  });
-}
-
-/** A relative folder below another one. */
-export function folderField(): z.ZodType<string, string> {
-  return z
-    .string()
-    .regex(
-      /^(\.|[\w-][\w.-]*(\/[\w-][\w.-]*)*)$/,
-      'expected a relative folder such as "clusters/prod", without ".."',
-    )
-    .max(1000, 'expected at most 1000 characters');
-}
-
-/** Labels: names to values. */
-export function labelMap(): z.ZodType<Record<string, string>, Record<string, string>> {
-  return z.record(z.string().min(1).max(317), z.string().max(63));
-}
+export const durationField = z
+  .string()
+  .regex(/^(0|(\d+(ms|s|m|h))+)$/, 'expected a duration such as "30s", "5m" or "1h30m"');
 
 const IMAGE =
   'expected an image with registry and tag or digest, such as "registry.example.com/team/pullwright:0.1.0"';
+
+/** An image with a tag or a digest: without one, pods of one rollout could run different programs. */
+export const imageReference = z
+  .string()
+  .regex(
+    /^[a-z0-9][\w.-]*(:\d+)?(\/[a-z0-9][a-z0-9._-]*)+(:[\w][\w.-]{0,127})?(@sha256:[a-f0-9]{64})?$/i,
+    IMAGE,
+  )
+  .regex(/(:[\w][\w.-]{0,127}|@sha256:[a-f0-9]{64})$/, IMAGE);
+
+/** A number of pods or a percentage. */
+export const countOrPercent = z.union([z.int().min(1), z.string().regex(/^(100|[1-9]\d?)%$/)], {
+  error: 'expected a number of at least 1 or a share such as "10%"',
+});
+
+/** A relative folder below another one. */
+export const folderField = z
+  .string()
+  .regex(
+    /^(\.|[\w-][\w.-]*(\/[\w-][\w.-]*)*)$/,
+    'expected a relative folder such as "clusters/prod", without ".."',
+  )
+  .max(1000, 'expected at most 1000 characters');
+
+/** Labels: names to values. */
+export const labelMap = z.record(z.string().min(1).max(317), z.string().max(63));
