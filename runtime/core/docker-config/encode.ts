@@ -9,7 +9,7 @@
  * Source of the rule: the kubelet and containers/image, in the versions that pull-secret.ts names.
  */
 
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { encodeGoJson, encodeGoText, type JsonMember, type JsonNode } from '../go/json.ts';
 import { type Redacted, redact, reveal } from '../redacted.ts';
 import { decodedAuth, fieldOf, readTexts } from './fields.ts';
@@ -68,23 +68,22 @@ export function encodeConfig(
   fields: readonly JsonMember[],
 ): Redacted<string> {
   return encodeUsable(
-    entries.map(({ key, value }) => [key, reveal(value)] as const),
-    fields.map(({ key, value }) => [key, value] as const),
+    entries.map(({ key, value }) => ({ key, value: reveal(value) })),
+    fields,
   );
 }
 
-/** Values by key. */
-export type Nodes = Iterable<readonly [string, JsonNode]>;
+/** Values with their keys. */
+export type Nodes = readonly Pick<JsonMember, 'key' | 'value'>[];
 
 /** The document of these entries and fields, unchanged but sorted. */
 export function encodeUsable(entries: Nodes, fields: Nodes): Redacted<string> {
-  const auths: JsonNode = { kind: 'object', at: 0, members: [...entries].map(memberOf) };
-  const members = [...[...fields].map(memberOf), memberOf(['auths', auths])];
-  return redact(encodeGoJson({ kind: 'object', at: 0, members }));
-}
-
-function memberOf([key, value]: readonly [string, JsonNode]): JsonMember {
-  return { key, at: 0, value };
+  const objectOf = (nodes: Nodes): JsonNode => ({
+    kind: 'object',
+    at: 0,
+    members: nodes.map((node) => ({ ...node, at: 0 })),
+  });
+  return redact(encodeGoJson(objectOf([...fields, { key: 'auths', value: objectOf(entries) }])));
 }
 
 /**
@@ -92,10 +91,8 @@ function memberOf([key, value]: readonly [string, JsonNode]): JsonMember {
  * it.
  */
 export function usableDigest(entries: Nodes, fields: Nodes): string {
-  const meanings = [...entries].map(([key, value]) => [key, meaningOf(value)] as const);
-  return createHash('sha256')
-    .update(reveal(encodeUsable(meanings, fields)))
-    .digest('hex');
+  const meanings = entries.map(({ key, value }) => ({ key, value: meaningOf(value) }));
+  return hash('sha256', reveal(encodeUsable(meanings, fields)));
 }
 
 /** Digest of a document that its consumers reject; differs from that of any other document. */
@@ -105,7 +102,7 @@ export function unusableDigest(bytes: Uint8Array): string {
 
 /** Digest of one value, ignoring white space and the order of keys. */
 export function digestOfNode(node: JsonNode): string {
-  return createHash('sha256').update(encodeGoJson(node)).digest('hex');
+  return hash('sha256', encodeGoJson(node));
 }
 
 /**

@@ -47,24 +47,19 @@ export interface TriedCredential extends KeyringEntry {
   readonly by: 'match' | 'hub';
 }
 
-export type KubeletKeyring =
-  | {
-      readonly ok: true;
-      /** Keyrings in the order the kubelet consults them. */
-      readonly rings: readonly Ring[];
-    }
-  /** The pod cannot pull any image, not even public ones. */
-  | { readonly ok: false; readonly source: string; readonly goText: string };
-
 /** Entries in key order. */
 export type Ring = readonly KeyringEntry[];
 
-/** Reads all sources. Skips an unreadable node file or plugin response, like the kubelet. */
-export function kubeletKeyring(sources: KubeletSources): KubeletKeyring {
+/**
+ * Reads all sources. Skips an unreadable node file or plugin response, like the kubelet.
+ *
+ * @returns the keyrings in the order the kubelet consults them; not `ok` if the pod cannot pull any image, not even public ones
+ */
+export function kubeletKeyring(sources: KubeletSources) {
   const ofSecrets: Ring[] = [];
   for (const source of sources.secrets) {
     const entries = entriesOf(source);
-    if (typeof entries === 'string') return { ok: false, source: source.name, goText: entries };
+    if (typeof entries === 'string') return { ok: false as const, source: source.name, goText: entries };
     ofSecrets.push(entries);
   }
   const passedOver = (source: AuthSource): Ring => {
@@ -73,7 +68,8 @@ export function kubeletKeyring(sources: KubeletSources): KubeletKeyring {
   };
   const ofNode = sources.node === undefined ? [] : [passedOver(sources.node)];
   const ofPlugins = (sources.plugins ?? []).map(passedOver);
-  return { ok: true, rings: [ofSecrets, ofNode, ofPlugins].map(makeRing) };
+  // Equal keys keep the order of the sources.
+  return { ok: true as const, rings: [ofSecrets, ofNode, ofPlugins].map((ring) => ring.flat().sort(byKey)) };
 }
 
 /** Entries in key order, or the kubelet's error. Parsed once per source and shared by all images. */
@@ -108,12 +104,6 @@ export function kubeletKey(written: string): string | undefined {
   const { host, path } = parsed.value;
   const below = path.replace(/^\/v[12](?=\/)/, '');
   return below === '/' ? host : host + below;
-}
-
-/** Equal keys keep the order of the sources. */
-function makeRing(sources: readonly Ring[]): Ring {
-  const [only = [], ...more] = sources;
-  return more.length === 0 ? only : sources.flat().sort(byKey);
 }
 
 /** Descending. */

@@ -242,32 +242,17 @@ export interface MergedEntry {
   readonly source: 'original' | 'additional' | 'lastGood';
 }
 
-export type MergeResult =
-  | {
-      readonly ok: true;
-      /** The merged document in canonical form. */
-      readonly text: Redacted<string>;
-      /** Sorted by key. */
-      readonly entries: readonly MergedEntry[];
-      readonly conflicts: readonly MergeConflict[];
-      /** One per entry of the additional secret, and one per warning about it; see `EntryStatus.subject`. */
-      readonly verdicts: readonly EntryStatus[];
-      /** Problems of the platform's document; its invalid entries are skipped. */
-      readonly originalVerdicts: readonly EntryStatus[];
-      /** Why the additional document is unusable as a whole. */
-      readonly additionalProblem?: ConfigProblem;
-    }
-  /** The original document is unusable: nothing can be written. */
-  | { readonly ok: false; readonly problem: ConfigProblem };
+/** Not `ok` if the original document is unusable: nothing can be written. */
+export type MergeResult = Readonly<ReturnType<typeof mergePullSecrets>>;
 
 /** Size limit of the API server for one Secret. */
 export const MAX_SECRET_BYTES: number = 1024 * 1024;
 
 /** Merges both documents. Never throws. */
-export function mergePullSecrets(input: MergeInput): MergeResult {
+export function mergePullSecrets(input: MergeInput) {
   const parsed = parseDockerConfig(input.original);
   if (!parsed.ok) return parsed;
-  if (!parsed.config.hasAuths) return { ok: false, problem: AUTHS_MISSING };
+  if (!parsed.config.hasAuths) return { ok: false as const, problem: AUTHS_MISSING };
   const held = input.heldOriginal ?? [];
   const config = { ...parsed.config, entries: [...parsed.config.entries, ...held] };
   const last = readLastGood(input.lastGood, input.lastOriginal);
@@ -282,15 +267,20 @@ export function mergePullSecrets(input: MergeInput): MergeResult {
   });
   const all = [...platform.entries, ...tenant.added];
   return {
-    ok: true,
+    ok: true as const,
+    /** The merged document in canonical form. */
     text: encodeConfig(all, fields),
+    /** Sorted by key. */
     entries: all
       .map(({ key, source }): MergedEntry => ({ key, source }))
       .sort((a, b) => compareBytes(a.key, b.key)),
     conflicts: tenant.conflicts,
+    /** One per entry of the additional secret, and one per warning about it; see `EntryStatus.subject`. */
     verdicts: tenant.verdicts,
+    /** Problems of the platform's document; its invalid entries are skipped. */
     originalVerdicts: [...platform.verdicts, ...leftOutVerdicts(leftOut)],
-    ...(tenant.problem === undefined ? {} : { additionalProblem: tenant.problem }),
+    /** Why the additional document is unusable as a whole. */
+    additionalProblem: tenant.problem,
   };
 }
 

@@ -447,10 +447,7 @@ function unusable(
  *
  * @returns the fields to write, and the names of those omitted
  */
-export function usableFields(config: Pick<DockerConfig, 'fields'>): {
-  readonly fields: readonly JsonMember[];
-  readonly leftOut: readonly string[];
-} {
+export function usableFields(config: Pick<DockerConfig, 'fields'>) {
   const all = [...new Map(reveal(config.fields).map((member) => [member.key, member])).values()];
   return {
     fields: all.filter(isUsableField),
@@ -510,8 +507,8 @@ export const readersDigest = oncePer(({ config, text }: PullSecret): string | un
   if (part.entries.length === 0 && part.broken.length > 0) return undefined;
   return part.whole
     ? usableDigest(
-        part.entries.map(({ key, value }) => [key.written, reveal(value)] as const),
-        part.fields.map(({ key, value }) => [key, value] as const),
+        part.entries.map(({ key, value }) => ({ key: key.written, value: reveal(value) })),
+        part.fields,
       )
     : unusableDigest(Buffer.from(reveal(text)));
 });

@@ -28,19 +28,9 @@ export function decodeUtf8(bytes: Uint8Array): string {
 
 /** Compares by UTF-8 bytes, as Go sorts strings. Plain `<` differs for characters beyond U+FFFF. */
 export function compareBytes(a: string, b: string): number {
-  const shared = Math.min(a.length, b.length);
-  for (let at = 0; at < shared; at += 1) {
-    const left = a.charCodeAt(at);
-    const right = b.charCodeAt(at);
-    if (left !== right) return byteRank(left) - byteRank(right);
-  }
-  return a.length - b.length;
-}
-
-/** Surrogates encode characters beyond U+FFFF, so they sort after all others. */
-function byteRank(unit: number): number {
-  if (unit < 0xd800) return unit;
-  return unit < 0xe000 ? unit + 0x2000 : unit - 0x800;
+  const [left, right] = [toByteText(a), toByteText(b)];
+  if (left === right) return 0;
+  return left < right ? -1 : 1;
 }
 
 // Quoted strings as in Go's error messages (strconv.Quote).

@@ -89,14 +89,7 @@ export interface MirrorRule extends Registry {
 export type Ports = 'runtime' | 'text' | 'exact';
 
 /** Rules indexed for look-up in time independent of their number. */
-export interface MirrorIndex {
-  readonly rules: readonly MirrorRule[];
-  readonly bySource: ReadonlyMap<string, MirrorRule>;
-  /** Rules for `*.example.org`, by `.example.org`. */
-  readonly byDomain: ReadonlyMap<string, MirrorRule>;
-  readonly hasBlocked: boolean;
-  readonly ports: Ports;
-}
+export type MirrorIndex = Readonly<ReturnType<typeof compileMirrors>>;
 
 export interface Candidate {
   /** The full reference to pull. */
@@ -137,8 +130,9 @@ export interface Resolution {
 }
 
 /** Indexes rules for {@link resolveMirrors}. Of rules with the same source, the first wins; an empty source never matches. */
-export function compileMirrors(rules: readonly MirrorRule[], ports: Ports = 'runtime'): MirrorIndex {
+export function compileMirrors(rules: readonly MirrorRule[], ports: Ports = 'runtime') {
   const bySource = new Map<string, MirrorRule>();
+  /** Rules for `*.example.org`, by `.example.org`. */
   const byDomain = new Map<string, MirrorRule>();
   let hasBlocked = false;
   // Backwards, so that the first of several wins without a look-up before each.

@@ -10,6 +10,7 @@ import {
   digestOfNode,
   encodeUsable,
   meaningOf,
+  type Nodes,
   unusableDigest,
   usableDigest,
 } from '../../core/docker-config/encode.ts';
@@ -268,9 +269,9 @@ function lastGood({ broken }: AgentDocument, there: Flat): readonly (readonly [s
 }
 
 /** Entries under the prefix, with the prefix stripped. */
-function under(entries: Flat, prefix: string): Flat {
+function under(entries: Flat, prefix: string): Nodes {
   const found = [...entries].filter(([key]) => key.startsWith(prefix));
-  return new Map(found.map(([key, value]) => [key.slice(prefix.length), value]));
+  return found.map(([key, value]) => ({ key: key.slice(prefix.length), value }));
 }
 
 function serialized(entries: Flat): AgentDocument {
@@ -282,7 +283,7 @@ function documentOf(content: Flat, bytes: Redacted<Uint8Array>): AgentDocument {
   const auths = under(content, AUTH);
   return {
     digest: usableDigest(auths, under(content, FIELD)),
-    entries: auths.size,
+    entries: auths.length,
     faults: [],
     broken: [],
     content: redact(content),
