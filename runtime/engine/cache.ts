@@ -13,8 +13,8 @@ import { objectRef } from '../kube/resources.ts';
 import type { Watch } from './contract.ts';
 import { impliedFields, kindKey, matchesSelectors, ObjectStore } from './store.ts';
 
-/** Options that the informers of one cluster share. */
-type SharedOfCluster = Required<Pick<InformerOptions, 'timing' | 'outage'>>;
+/** What the informers of one cluster share. */
+type SharedOfCluster = Required<Pick<InformerOptions, 'client' | 'timing' | 'outage'>>;
 
 /** Secrets that are read by name at the same time. */
 const PARALLEL_LOOKS = 16;
@@ -28,7 +28,7 @@ function watchPlaceOf(namespace: string, name: string | undefined): string {
   return name === undefined ? namespace : `${namespace}/${name}`;
 }
 
-export class CachedSource implements Source, InformerSink {
+class CachedSource implements Source, InformerSink {
   readonly selection: Selection;
   status: SourceStatus = { is: 'new' };
   readonly #shared: ClusterCache;
@@ -40,27 +40,21 @@ export class CachedSource implements Source, InformerSink {
   /** Listeners by subscription: '' for everything, else a {@link watchPlaceOf}. */
   readonly #listeners = new Map<string, Set<ChangeListener>>();
   readonly #statusListeners = new Set<() => void>();
-  #informer: Informer | undefined;
-  #look: ((object: KubeObject) => Promise<KubeObject | undefined>) | undefined;
-  #lookAgainMs = LOOK_AGAIN_MS;
+  readonly #informer: Informer;
+  readonly #client: KubeClient;
+  readonly #lookAgainMs: number;
   readonly #stopped = new AbortController();
 
-  constructor(selection: Selection, shared: ClusterCache) {
+  /** Starts the informer. */
+  constructor(selection: Selection, shared: ClusterCache, ofCluster: SharedOfCluster) {
     this.selection = selection;
     this.#shared = shared;
+    this.#client = ofCluster.client;
     this.#onDemand = selection.values === undefined ? undefined : new OnDemandValues();
-  }
-
-  get listeners(): number {
-    return this.#listeners.values().reduce((sum, group) => sum + group.size, 0);
-  }
-
-  start(client: KubeClient, shared: SharedOfCluster): void {
-    const { apiVersion, kind, namespace, name, labelSelector, fieldSelector } = this.selection;
+    const { apiVersion, kind, namespace, name, labelSelector, fieldSelector } = selection;
     const byName = name === undefined ? [] : [`metadata.name=${name}`];
     const fields = [...byName, ...(fieldSelector === undefined ? [] : [fieldSelector])].join(',');
-    const informer = new Informer({
-      client,
+    this.#informer = new Informer({
       collection: { apiVersion, kind, ...(namespace === undefined ? {} : { namespace }) },
       selector: {
         labelSelector,
@@ -70,17 +64,18 @@ export class CachedSource implements Source, InformerSink {
       sink: this,
       lean: (object) => this.#seen(object) ?? this.#kept(leanObject(object)),
       wantsWhole: (object) => this.#onDemand?.wants(object) === true,
-      ...shared,
+      ...ofCluster,
     });
-    this.#informer = informer;
-    this.#lookAgainMs = Math.min(LOOK_AGAIN_MS, shared.timing.backOff?.maxMs ?? LOOK_AGAIN_MS);
-    this.#look = (object) => client.get(objectRef(object));
-    void informer.run();
+    this.#lookAgainMs = Math.min(LOOK_AGAIN_MS, ofCluster.timing.backOff?.maxMs ?? LOOK_AGAIN_MS);
+    void this.#informer.run();
+  }
+
+  get listeners(): number {
+    return this.#listeners.values().reduce((sum, group) => sum + group.size, 0);
   }
 
   stop(): void {
-    this.#informer?.stop();
-    this.#look = undefined;
+    this.#informer.stop();
     this.#stopped.abort();
     const objects = [...this.#objects.values()];
     this.#objects.clear();
@@ -196,8 +191,9 @@ export class CachedSource implements Source, InformerSink {
 
   /** Never rejects: failed reads are retried. */
   async #lookAt(object: KubeObject): Promise<void> {
+    if (this.#stopped.signal.aborted) return;
     try {
-      const found = await this.#look?.(object);
+      const found = await this.#client.get(objectRef(object));
       if (found !== undefined) this.#shared.observe(found);
     } catch {
       void this.#lookAgain(object);
@@ -250,14 +246,11 @@ function idOf({ apiVersion, kind, metadata }: KubeObject): string {
 
 export class ClusterCache {
   readonly store: ObjectStore = new ObjectStore();
-  readonly #client: KubeClient;
-  readonly #timing: Partial<InformerTiming>;
-  readonly #outage = new Outage();
+  readonly #shared: SharedOfCluster;
   readonly #sources = new Map<string, CachedSource>();
 
   constructor(client: KubeClient, timing: Partial<InformerTiming> = {}) {
-    this.#client = client;
-    this.#timing = timing;
+    this.#shared = { client, timing, outage: new Outage() };
   }
 
   /** The source of `selection`, started on first use. */
@@ -279,9 +272,8 @@ export class ClusterCache {
     const id = idOfSelection(selection);
     const known = this.#sources.get(id);
     if (known !== undefined) return known;
-    const source = new CachedSource(selection, this);
+    const source = new CachedSource(selection, this, this.#shared);
     this.#sources.set(id, source);
-    source.start(this.#client, { timing: this.#timing, outage: this.#outage });
     return source;
   }
 

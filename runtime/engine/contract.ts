@@ -6,7 +6,7 @@
  * against live API servers.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { RetryPolicy } from '../core/errors.ts';
 import { HOSTED_CLUSTER, NODE_POOL } from '../core/kubernetes/hypershift.ts';
 import type { KubeObject } from '../core/kubernetes/object.ts';
@@ -272,9 +272,7 @@ const MARK = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/;
 export function withIdentity(object: KubeObject): KubeObject {
   if (object.metadata.uid !== undefined) return object;
   const { kind, apiVersion, metadata } = object;
-  const digest = createHash('sha256')
-    .update(`${apiVersion} ${kind} ${metadata.namespace ?? ''} ${metadata.name}`)
-    .digest('hex');
+  const digest = hash('sha256', `${apiVersion} ${kind} ${metadata.namespace ?? ''} ${metadata.name}`);
   const uid = `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-8${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
   return { ...object, metadata: { ...metadata, uid } };
 }

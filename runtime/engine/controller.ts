@@ -183,10 +183,10 @@ export class Controller {
     if (key === undefined) return 'idle';
     const startedAt = clock.now();
     const author: Author = { reconciler: reconciler.name, key };
-    const { outcome: result, problems } = this.#decide(key);
-    const changes = problems.length > 0 ? [] : changesOf(result, author, this.#stores);
+    const result = this.#decide(key);
+    const changes = changesOf(result, author, this.#stores);
     // Before the first await: an event that arrives later adds the key again.
-    if (changes.length + problems.length === 0 && this.#isNothing(result, author)) this.#keys.delete(id);
+    if (changes.length === 0 && this.#isNothing(result, author)) this.#keys.delete(id);
     const committed = await this.#commitAll(changes, author);
     const unsaid = await this.#writeStatus(result, author, failuresOf(committed));
     const patched: Committed[] = [];
@@ -200,7 +200,7 @@ export class Controller {
       author,
       result,
       committed,
-      problems: [...problems, ...(result.errors ?? []), ...rest],
+      problems: [...(result.errors ?? []), ...rest],
       seconds: (clock.now() - startedAt) / 1000,
     });
   }
@@ -219,10 +219,10 @@ export class Controller {
   }
 
   /** A reconciler that throws has a defect, which must not stop the others. */
-  #decide(key: Request): { readonly outcome: Result; readonly problems: readonly ReconcileError[] } {
+  #decide(key: Request): Result {
     const { reconciler } = this.#options;
     try {
-      return { outcome: reconciler.reconcile(this.#world(), key), problems: [] };
+      return reconciler.reconcile(this.#world(), key);
     } catch (error) {
       // Only the stack: the message of a thrown error may quote a credential.
       const frames =
@@ -232,10 +232,7 @@ export class Controller {
         at: frames.slice(0, 5).map((line) => line.trim()),
       });
       const message = `Cannot reconcile "${key.name}": ${reconciler.name} failed unexpectedly, see the log`;
-      return {
-        outcome: { retain: 'all' },
-        problems: [{ retryPolicy: 'retry', code: 'ReconcilerThrew', message }],
-      };
+      return { retain: 'all', errors: [{ retryPolicy: 'retry', code: 'ReconcilerThrew', message }] };
     }
   }
 

@@ -8,7 +8,7 @@ import { backOffMs, jitterMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
 import { HOSTED_CLUSTER, PLANES } from '../core/kubernetes/hypershift.ts';
 import type { SecretObject } from '../core/kubernetes/object.ts';
-import { pullStatus } from '../core/kubernetes/pull-status.ts';
+import { PULL_STATUS, pullStatus, pullStatusName } from '../core/kubernetes/pull-status.ts';
 import { type Logger, problemFields } from '../core/logger.ts';
 import { type Redacted, redact, reveal, sameSecret } from '../core/redacted.ts';
 import { pause } from '../http/client.ts';
@@ -123,10 +123,15 @@ export class HostedReport {
   ): Promise<void> {
     const { client } = this.#options.management;
     const about = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', namespace, name };
-    const input = { reporter: 'pullwright', about, ...said, now: new Date() };
-    const ref = objectRef(pullStatus({ ...input, present: undefined }).object);
-    const present = await client.get({ ...ref, namespace });
-    const { object, status } = pullStatus({ ...input, present });
+    const ref = { ...PULL_STATUS, namespace, name: pullStatusName(about.kind, name) };
+    const present = await client.get(ref);
+    const { object, status } = pullStatus({
+      reporter: 'pullwright',
+      about,
+      ...said,
+      present,
+      now: new Date(),
+    });
     const manager = { manager: DISCOVERY_MANAGER, force: true };
     if (present === undefined) await client.apply(object, manager);
     if (!isDeepStrictEqual(present?.status, status))
@@ -228,12 +233,14 @@ export class Discovery {
 
   /** Opens the cluster, and reopens it when its kubeconfig changes. */
   async #keepConnected(follower: Follower): Promise<void> {
-    const { manager, refreshMs = 60_000 } = this.#options;
+    const { manager, hosted, refreshMs = 60_000 } = this.#options;
     const { scope, stop } = follower;
     const { signal } = stop;
     while (!signal.aborted) {
       try {
-        await this.#look(follower);
+        const kubeconfig = await hosted.read(scope);
+        if (follower.used === undefined || !sameSecret(follower.used, kubeconfig))
+          await this.#connect(kubeconfig, follower);
         if (signal.aborted) break;
         [follower.failures, follower.failure] = [0, undefined];
       } catch (error) {
@@ -257,13 +264,6 @@ export class Discovery {
       this.#options.log.warn('cannot connect to hosted cluster', fields);
     follower.failure = failure;
     follower.failures += 1;
-  }
-
-  /** Reads the kubeconfig, and opens the cluster if it changed. */
-  async #look(follower: Follower): Promise<void> {
-    const { scope, used } = follower;
-    const kubeconfig = await this.#options.hosted.read(scope);
-    if (used === undefined || !sameSecret(used, kubeconfig)) await this.#connect(kubeconfig, follower);
   }
 
   async #connect(kubeconfig: Redacted<string>, follower: Follower): Promise<void> {

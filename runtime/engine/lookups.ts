@@ -5,7 +5,7 @@
 
 import { setTimeout } from 'node:timers/promises';
 import { describeError } from '../core/errors.ts';
-import type { KubeObject } from '../core/kubernetes/object.ts';
+import { listedPullSecrets } from '../core/kubernetes/object.ts';
 import { remember } from '../core/record.ts';
 import { fieldManager } from './changes.ts';
 import type { Clusters } from './cluster.ts';
@@ -104,7 +104,7 @@ export class AdmissionDryRuns {
     try {
       cluster.assertMayWrite();
       const made = await cluster.client.create(pod, fieldManager(reconciler), { dryRun: true });
-      const names = pullSecretsIn(made);
+      const names = listedPullSecrets(made.spec);
       return { ok: true, lacks: wants.filter((name) => !names.includes(name)) };
     } catch (error) {
       return { ok: false, reason: describeError(error) };
@@ -125,12 +125,6 @@ function isFinal(answer: AdmissionDryRunResult): boolean {
 function lastsMs(answer: AdmissionDryRunResult, trial: AdmissionDryRun): number {
   if (!answer.ok) return REFUSED_MS;
   return answer.lacks.length === 0 ? (trial.lastsMs ?? Number.POSITIVE_INFINITY) : LACKING_MS;
-}
-
-/** Names of the imagePullSecrets of a pod. */
-export function pullSecretsIn({ spec }: KubeObject): readonly string[] {
-  const { imagePullSecrets = [] } = (spec ?? {}) as { imagePullSecrets?: readonly { name?: string }[] };
-  return imagePullSecrets.flatMap(({ name }) => name ?? []);
 }
 
 function idOf({ role, pod, wants, change }: AdmissionDryRun): string {

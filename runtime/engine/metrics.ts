@@ -8,7 +8,6 @@ import { defined } from '../core/record.ts';
 import { closeServer, type Page, type Pages, servePages } from '../http/serve.ts';
 import type { Sample } from './contract.ts';
 import type { SeenCluster } from './hosted-status.ts';
-import type { QueueObserver } from './queue.ts';
 
 /** An increment of a counter. */
 export interface CounterSample {
@@ -147,11 +146,7 @@ function sampleGauges({ gauge }: Makers): (source: string, samples: readonly Sam
   };
 }
 
-function queueMetrics({
-  counter,
-  gauge,
-  histogram,
-}: Makers): (name: string, depth: () => number) => QueueObserver & { end(): void } {
+function queueMetrics({ counter, gauge, histogram }: Makers) {
   const label = ['name'];
   const adds = counter('workqueue_adds_total', 'Adds handled by workqueue', label);
   const retries = counter('workqueue_retries_total', 'Retries handled by workqueue', label);
@@ -172,13 +167,13 @@ function queueMetrics({
     this.reset();
     for (const [read, name] of readers) this.inc({ name }, read());
   });
-  return (name, read) => {
+  return (name: string, read: () => number) => {
     readers.set(read, name);
     return {
       added: () => adds.inc({ name }),
       retried: () => retries.inc({ name }),
-      started: (seconds) => waited.observe({ name }, seconds),
-      finished: (seconds) => worked.observe({ name }, seconds),
+      started: (seconds: number) => waited.observe({ name }, seconds),
+      finished: (seconds: number) => worked.observe({ name }, seconds),
       end: () => readers.delete(read),
     };
   };

@@ -24,21 +24,18 @@ import {
 // Objects in sorted order, updated one change at a time, because sorting thousands of objects for each change is slow.
 
 /** Sort key of an object within its kind. A space cannot occur in either part and sorts before every character that can. */
-export function place(namespace: string | undefined, name: string): string {
-  return `${namespace ?? ''} ${name}`;
+function place({ namespace = '', name }: Pick<ObjectRef, 'namespace' | 'name'>): string {
+  return `${namespace} ${name}`;
 }
 
-export class SortedObjects {
-  #places: string[];
+class SortedObjects {
   #objects: KubeObject[];
   /** A reader has the array, so the next change copies it. */
   #lent = false;
   readonly #byNamespace = new Map<string, readonly KubeObject[]>();
 
   constructor(objects: ReadonlyMap<string, KubeObject>) {
-    const entries = [...objects].sort(([a], [b]) => (a < b ? -1 : 1));
-    this.#places = entries.map(([at]) => at);
-    this.#objects = entries.map(([, object]) => object);
+    this.#objects = [...objects].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
   /** All objects. The same array until an object changes; the array itself is never modified. */
@@ -57,20 +54,16 @@ export class SortedObjects {
   }
 
   set(at: string, object: KubeObject): void {
-    const objects = this.#changing(at);
-    const index = this.#find(at);
-    if (this.#places[index] === at) objects[index] = object;
-    else {
-      this.#places.splice(index, 0, at);
-      objects.splice(index, 0, object);
-    }
+    this.#changing(at).splice(this.#find(at), this.#has(at) ? 1 : 0, object);
   }
 
   delete(at: string): void {
-    const index = this.#find(at);
-    if (this.#places[index] !== at) return;
-    this.#changing(at).splice(index, 1);
-    this.#places.splice(index, 1);
+    if (this.#has(at)) this.#changing(at).splice(this.#find(at), 1);
+  }
+
+  #has(at: string): boolean {
+    const object = this.#objects[this.#find(at)];
+    return object !== undefined && place(object.metadata) === at;
   }
 
   #changing(at: string): KubeObject[] {
@@ -83,10 +76,10 @@ export class SortedObjects {
   /** Index of the first element that is not before `at`. */
   #find(at: string): number {
     let low = 0;
-    let high = this.#places.length;
+    let high = this.#objects.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((this.#places[middle] as string) < at) low = middle + 1;
+      if (place((this.#objects[middle] as KubeObject).metadata) < at) low = middle + 1;
       else high = middle;
     }
     return low;
@@ -111,14 +104,14 @@ export class ObjectStore {
   readonly #owned = new Map<string, Set<KubeObject>>();
 
   get(ref: ObjectRef): KubeObject | undefined {
-    return this.#kinds.get(kindKey(ref))?.objects.get(place(ref.namespace, ref.name));
+    return this.#kinds.get(kindKey(ref))?.objects.get(place(ref));
   }
 
   set(object: KubeObject): void {
     const kind = kindKey(object);
     const table: KindTable = this.#kinds.get(kind) ?? { objects: new Map() };
     this.#kinds.set(kind, table);
-    const id = place(object.metadata.namespace, object.metadata.name);
+    const id = place(object.metadata);
     this.#disown(table.objects.get(id));
     table.objects.set(id, object);
     table.sorted?.set(id, object);
@@ -130,7 +123,7 @@ export class ObjectStore {
 
   delete(ref: ObjectRef): void {
     const table = this.#kinds.get(kindKey(ref));
-    const id = place(ref.namespace, ref.name);
+    const id = place(ref);
     this.#disown(table?.objects.get(id));
     table?.objects.delete(id);
     table?.sorted?.delete(id);

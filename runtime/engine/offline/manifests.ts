@@ -329,12 +329,12 @@ export async function readFolder(
   return folderOf(texts, kinds);
 }
 
-async function folderTexts(dir: string): Promise<{ file: string; text: string }[]> {
-  const texts: { file: string; text: string }[] = [];
-  // Use slashes on Windows too, because file names are compared, sorted and printed for other tools.
-  for (const file of await manifestFiles(dir))
-    texts.push({ file: relative(dir, file).replaceAll(sep, '/') || file, text: await readText(file) });
-  return texts;
+async function folderTexts(dir: string) {
+  return Array.fromAsync(await manifestFiles(dir), async (file) => ({
+    // Use slashes on Windows too, because file names are compared, sorted and printed for other tools.
+    file: relative(dir, file).replaceAll(sep, '/') || file,
+    text: await readText(file),
+  }));
 }
 
 /** Like {@link readFolder}, for texts in memory. */

@@ -72,7 +72,7 @@ export function runOffline(input: OfflineInput): OfflineResult {
 class OfflineRun {
   readonly #input: OfflineInput;
   /** The written objects, in their state before the run. */
-  readonly #touched = new Map<string, { reconciler: string; ref: Ref; before: KubeObject | undefined }>();
+  readonly #touched = new Map<string, Touched>();
   readonly #reports = new Map<string, KeyReport>();
   readonly #passes = new Map<string, { count: number; changed: Ref | undefined }>();
 
@@ -209,24 +209,18 @@ class OfflineRun {
 
   #results(): ObjectResult[] {
     return [...this.#touched.values()]
-      .map(({ reconciler, ref, before }) =>
-        resultFor(reconciler, ref, before, this.#input.stores[ref.role].get(ref)),
-      )
-      .filter((result) => result !== undefined)
+      .flatMap((one) => resultFor(one, this.#input.stores[one.ref.role].get(one.ref)))
       .sort((a, b) => (refText(a.ref) < refText(b.ref) ? -1 : 1));
   }
 }
 
-function resultFor(
-  reconciler: string,
-  ref: Ref,
-  before: KubeObject | undefined,
-  after: KubeObject | undefined,
-): ObjectResult | undefined {
-  if (before === undefined)
-    return after === undefined ? undefined : { verb: 'created', reconciler, ref, after };
-  if (after === undefined) return { verb: 'removed', reconciler, ref, before };
-  return { verb: before === after ? 'unchanged' : 'configured', reconciler, ref, before, after };
+type Touched = Pick<ObjectResult, 'reconciler' | 'ref'> & { readonly before: KubeObject | undefined };
+
+/** Empty for an object that the run created and removed. */
+function resultFor({ before, ...one }: Touched, after: KubeObject | undefined): ObjectResult[] {
+  if (before === undefined) return after === undefined ? [] : [{ verb: 'created', ...one, after }];
+  if (after === undefined) return [{ verb: 'removed', ...one, before }];
+  return [{ verb: before === after ? 'unchanged' : 'configured', ...one, before, after }];
 }
 
 function reportOf(author: Author, outcome: Result, refused: readonly ReconcileError[]) {
