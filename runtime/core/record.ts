@@ -18,6 +18,14 @@ export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }
 
+/** The map with each value changed. */
+export function mapValues<V, R>(
+  map: Readonly<Record<string, V>>,
+  change: (value: V, key: string) => R,
+): Record<string, R> {
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value, key)]));
+}
+
 /** Drops undefined fields. */
 export function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(fields).filter(([, value]) => value !== undefined);

@@ -3,6 +3,7 @@
  * write to the clipboard or reverse the text direction, so that the user sees something else than the actual text (compare
  * CVE-2021-25743 of kubectl).
  */
+import { mapValues } from './record.ts';
 
 /** Quotes `text` as one word of a POSIX shell, for every printed command. */
 export function shellWord(text: string): string {
@@ -51,11 +52,11 @@ function copied(value: unknown): unknown {
   if (typeof value === 'string') return onOneLine(value);
   if (Array.isArray(value)) return value.map(copied);
   if (!isPlain(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, copied(part)]));
+  return mapValues(value, copied);
 }
 
 /** A class instance, such as `Redacted`, controls its own output. */
-function isPlain(value: unknown): value is object {
+function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 

@@ -1,6 +1,6 @@
 /**
  * The HTTP client: deadline, size limit and redirects. The engine implements CA, proxy and connections. Fast to load for programs
- * that run for milliseconds: it imports no Node modules, and loads code for failures and redirects on demand.
+ * that run for milliseconds: it imports no Node modules.
  */
 import { HttpError, httpErrorOf, MAY_WORK_ELSEWHERE } from './http-error.ts';
 import type { HttpAnswer, HttpEngine, HttpRequest, WholeAnswer } from './request.ts';

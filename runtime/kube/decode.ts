@@ -1,7 +1,7 @@
 /** Converts between raw JSON and {@link KubeObject}. Only this file wraps Secret values in `Redacted`, and unwraps them again. */
 import { hash } from 'node:crypto';
 import { type KubeObject, LAST_APPLIED, type ManagedFieldsEntry } from '../core/kubernetes/object.ts';
-import { isRecord, scalarText } from '../core/record.ts';
+import { isRecord, mapValues, scalarText } from '../core/record.ts';
 import { Redacted, redact, reveal } from '../core/redacted.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -26,7 +26,7 @@ export function decodeObject(raw: Raw): KubeObject {
 
 function wrapValues(values: unknown, toBase64: (text: string) => string): Record<string, Redacted<string>> {
   if (!isRecord(values)) return {};
-  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, wrapValue(value, toBase64)]));
+  return mapValues(values, (value) => wrapValue(value, toBase64));
 }
 
 function wrapValue(value: unknown, toBase64: (text: string) => string): Redacted<string> {

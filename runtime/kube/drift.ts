@@ -99,9 +99,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** The FieldsV1 that server-side apply of `object` would record, without identity and server-set metadata. */
 export function fieldsOf(object: KubeObject): Fields {
-  const { apiVersion: _apiVersion, kind: _kind, metadata, status: _status, ...rest } = object;
-  const { labels, annotations, ownerReferences } = metadata;
-  return fieldsOfMap({ metadata: { labels, annotations, ownerReferences }, ...rest });
+  const { apiVersion: _apiVersion, kind: _kind, ...content } = contentOf(object);
+  return fieldsOfMap(content);
 }
 
 function fieldsOfMap(map: Readonly<Record<string, unknown>>): Record<string, unknown> {
@@ -302,7 +301,7 @@ function abandoned(
 function contentOf(object: KubeObject): Fields {
   const { status: _status, metadata, ...rest } = object;
   const { labels, annotations, ownerReferences } = metadata;
-  return { ...rest, metadata: { labels, annotations, ownerReferences } };
+  return { metadata: { labels, annotations, ownerReferences }, ...rest };
 }
 
 /** `isWhole`: fields that only the live object has are differences too, and omitted values are not equal to empty ones. */

@@ -3,7 +3,7 @@
  * repetitions become a series, and after a restart the existing Event is kept.
  */
 
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { KubeObject } from '../core/kubernetes/object.ts';
 import { remember } from '../core/record.ts';
 import { withoutUserInfo } from '../core/text.ts';
@@ -112,8 +112,7 @@ export class EventRecorder {
 function eventName({ regarding, type, reason, action, note }: EventInput): string {
   const { apiVersion, kind, uid } = regarding;
   const text = JSON.stringify([apiVersion, kind, uid, type, reason, action, note]);
-  const hash = createHash('sha256').update(text).digest('hex').slice(0, 16);
-  return `${regarding.name.toLowerCase().slice(0, 230)}.${hash}`;
+  return `${regarding.name.toLowerCase().slice(0, 230)}.${hash('sha256', text).slice(0, 16)}`;
 }
 
 /** Events of cluster-scoped objects are in `default`, where kubectl looks for them. */

@@ -77,8 +77,7 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async get(ref: ObjectRef, options: Pick<Call, 'tries'> = {}): Promise<KubeObject | undefined> {
-    if (!mayExist(ref)) return undefined;
-    const path = await this.#resources.objectPath(ref);
+    const path = mayExist(ref) ? await this.#resources.objectPath(ref) : undefined;
     if (path === undefined) return undefined;
     const call = { verb: 'get', subject: describeObject(ref), method: 'GET', path, allow: [404], ...options };
     const { status, body } = await this.#requester.json(call);
@@ -180,8 +179,7 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async remove(ref: ObjectRef, options: RemoveOptions = {}): Promise<void> {
-    if (!mayExist(ref)) return;
-    const path = await this.#resources.objectPath(ref);
+    const path = mayExist(ref) ? await this.#resources.objectPath(ref) : undefined;
     if (path === undefined) return;
     const { uid, propagation: propagationPolicy = 'Background' } = options;
     const body = { propagationPolicy, preconditions: uid === undefined ? undefined : { uid } };

@@ -68,10 +68,7 @@ type Span = readonly [start: number, end: number];
 /**
  * Returns the positions of duplicate map keys, in the order of the text, and of the first alias beyond {@link MOST_ALIASES}.
  */
-export function yamlExcesses(document: Document): {
-  readonly repeatedKeys: readonly Span[];
-  readonly aliasTooMany: Span | undefined;
-} {
+export function yamlExcesses(document: Document) {
   const repeatedKeys: Span[] = [];
   const aliases: Span[] = [];
   visit(document, {
@@ -218,13 +215,6 @@ export function yamlDocument(text: string, lines: LineCounter): Document {
   return judged(parseDocument(text, { ...OPTIONS, lineCounter: lines, logLevel: 'silent' }), lines);
 }
 
-/** Parses all documents, each with its errors. */
-export function yamlDocuments(text: string): readonly Document[] {
-  const lines = new LineCounter();
-  const found = parseAllDocuments(text, { ...OPTIONS, lineCounter: lines, logLevel: 'error' });
-  return (Array.isArray(found) ? found : []).map((document) => judged(document, lines));
-}
-
 /** Adds the errors of {@link yamlExcesses}, and the position to every message. */
 function judged(document: Document, lines: LineCounter): Document {
   const { repeatedKeys, aliasTooMany } = yamlExcesses(document);
@@ -246,7 +236,9 @@ function judged(document: Document, lines: LineCounter): Document {
 
 /** Parses one document. Throws errors of the library, and for a second document, which the kubelet silently ignores. */
 export function parseYaml(text: string): unknown {
-  const [first, ...more] = yamlDocuments(text);
+  const lines = new LineCounter();
+  const found = parseAllDocuments(text, { ...OPTIONS, lineCounter: lines, logLevel: 'error' });
+  const [first, ...more] = Array.from(found, (document) => judged(document, lines));
   if (first === undefined) return null;
   const wrong = first.errors[0];
   if (wrong !== undefined) throw wrong;

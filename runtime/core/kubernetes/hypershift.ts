@@ -21,13 +21,11 @@ const MANAGERS: ReadonlySet<string> = new Set([
 ]);
 const OWNERS: ReadonlySet<string> = new Set(['HostedControlPlane', 'HostedCluster']);
 
-export const HOSTED_CLUSTER = {
-  apiVersion: 'hypershift.openshift.io/v1beta1',
-  kind: 'HostedCluster',
-} as const;
-export const NODE_POOL = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'NodePool' } as const;
+const apiVersion = 'hypershift.openshift.io/v1beta1';
 
-export const PLANES = { apiVersion: 'hypershift.openshift.io/v1beta1', kind: 'HostedControlPlane' };
+export const HOSTED_CLUSTER = { apiVersion, kind: 'HostedCluster' } as const;
+export const NODE_POOL = { apiVersion, kind: 'NodePool' } as const;
+export const PLANES = { apiVersion, kind: 'HostedControlPlane' };
 
 /** `auto`: observe objects that an operator of HyperShift writes, own all others. */
 export type OwnershipMode = 'auto' | 'own' | 'observe';

@@ -7,6 +7,7 @@
  * `format`. Set `.max()` on every string and list, to bound the cost of CEL rules.
  */
 import { z } from 'zod';
+import { mapValues } from '../record.ts';
 import type { Frozen } from './fields.ts';
 import { readSelector } from './label-selector.ts';
 import type { KubeObject } from './object.ts';
@@ -110,7 +111,10 @@ function objectSchema(schema: z.ZodType): Schema {
       kind: { type: 'string', description: 'Kind of the object' },
       // The API server rejects a description here, because it defines metadata itself.
       metadata: { type: 'object' },
-      ...sections(root['properties'] as Schema),
+      ...mapValues(root['properties'] as Readonly<Record<string, Schema>>, (part, name) => ({
+        description: SECTIONS[name],
+        ...part,
+      })),
     },
   };
 }
@@ -118,15 +122,6 @@ function objectSchema(schema: z.ZodType): Schema {
 type Schema = Readonly<Record<string, unknown>>;
 
 const SECTIONS: Readonly<Record<string, string>> = { spec: 'Desired state', status: 'Observed state' };
-
-function sections(properties: Schema): Schema {
-  return Object.fromEntries(
-    Object.entries(properties).map(([name, schema]) => [
-      name,
-      { description: SECTIONS[name], ...(schema as Schema) },
-    ]),
-  );
-}
 
 /** Converts a zod schema to the API server's form: no `additionalProperties: false`, and an extension for open objects. */
 export function structuralSchema(schema: z.ZodType): Schema {
@@ -137,6 +132,7 @@ const NOT_STRUCTURAL = ['anyOf', 'oneOf', 'allOf', 'not', '$ref', 'propertyNames
 
 function structural(node: unknown, path: string): Schema {
   const { additionalProperties, properties, items, ...rest } = node as Record<string, unknown>;
+  const fields = (all: Schema) => mapValues(all, (field, name) => structural(field, `${path}.${name}`));
   for (const word of NOT_STRUCTURAL) {
     if (word in rest && !(word === 'anyOf' && saysWhichFields(rest[word])))
       throw new TypeError(
@@ -145,7 +141,7 @@ function structural(node: unknown, path: string): Schema {
   }
   return {
     ...rest,
-    ...(properties === undefined ? {} : { properties: structuralFields(properties as Schema, path) }),
+    ...(properties === undefined ? {} : { properties: fields(properties as Schema) }),
     ...(items === undefined ? {} : { items: structural(items, `${path}[]`) }),
     ...openness(additionalProperties, path),
   };
@@ -155,12 +151,6 @@ function structural(node: unknown, path: string): Schema {
 function saysWhichFields(alternatives: unknown): boolean {
   return (alternatives as readonly object[]).every((one) =>
     Object.keys(one).every((word) => word === 'required' || word === 'maxProperties'),
-  );
-}
-
-function structuralFields(fields: Schema, path: string): Schema {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, value]) => [name, structural(value, `${path}.${name}`)]),
   );
 }
 
@@ -177,12 +167,7 @@ function openness(additional: unknown, path: string): Schema {
 export const OWN_GROUP = 'pullwright.dev';
 export const OWN_VERSION = 'v1alpha1';
 
-export interface KindInput<T> {
-  readonly kind: string;
-  /** @default the kind in lower case with an `s` */
-  readonly plural?: string;
-  readonly shortName: string;
-  readonly scope: 'Namespaced' | 'Cluster';
+export interface KindInput<T> extends Omit<CrdInput, 'group' | 'versions' | 'annotations'> {
   readonly description: string;
   /** Shown before `Ready`. */
   readonly columns: readonly PrinterColumn[];
@@ -195,7 +180,7 @@ export interface KindInput<T> {
 
 /** Defines a kind in group `pullwright.dev`; `kubectl get pullcreds` lists its objects. */
 export function defineKind<T>(input: KindInput<T>) {
-  const { kind, plural, shortName, scope, description, columns, spec, status } = input;
+  const { description, columns, messageColumn = 'Message', spec, status, ...names } = input;
   const ready = (name: string, field: string): PrinterColumn => ({
     name,
     type: 'string',
@@ -205,7 +190,7 @@ export function defineKind<T>(input: KindInput<T>) {
     ...columns,
     ready('Ready', 'status'),
     ready('Reason', 'reason'),
-    { ...ready(input.messageColumn ?? 'Message', 'message'), priority: 1 },
+    { ...ready(messageColumn, 'message'), priority: 1 },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
   ];
   let built: z.ZodType<T> | undefined;
@@ -214,14 +199,8 @@ export function defineKind<T>(input: KindInput<T>) {
     crd: () => {
       const fields = { ...(spec && { spec: specSchema() }), status: status() };
       const schema = z.strictObject(fields).meta({ description });
-      return crd({
-        group: OWN_GROUP,
-        kind,
-        ...(plural === undefined ? {} : { plural }),
-        shortName,
-        scope,
-        versions: [{ name: OWN_VERSION, schema, printerColumns }],
-      });
+      const versions = [{ name: OWN_VERSION, schema, printerColumns }];
+      return crd({ ...names, group: OWN_GROUP, versions });
     },
     /** Reads an object. Never throws. */
     read: (object: KubeObject) => readSpec(object, specSchema()),

@@ -2,6 +2,7 @@
  * `PullStatus` (pullwright.dev/v1alpha1): the status of an object that has none itself. It is named after that object, in the
  * same namespace, with one verdict per entry.
  */
+import { mapValues } from '../record.ts';
 import { someOf, withoutUserInfo } from '../text.ts';
 import { type ConditionInput, conditionsIn, nextConditions } from './conditions.ts';
 import type { KubeObject } from './object.ts';
@@ -68,9 +69,7 @@ export function pullStatus(input: PullStatusInput): {
         message: withoutUserInfo(one.message).slice(0, 4096),
         subject: withoutUserInfo(one.subject).slice(0, 1024),
       })),
-      ...(summary && {
-        summary: Object.fromEntries(Object.entries(summary).map(([key, value]) => [key, String(value)])),
-      }),
+      ...(summary && { summary: mapValues(summary, String) }),
     },
   };
 }
