@@ -12,8 +12,8 @@ const ENTRIES: Mutation = {
 const REST: Mutation = { file: RENDER, replace: 'mirror.location + rest', by: 'mirror.location' };
 const ORDER: Mutation = {
   file: COLLECT,
-  replace: 'return free.sort(byText);',
-  by: 'return free.sort(byText).reverse();',
+  replace: 'return free.sort();',
+  by: 'return free.sort().reverse();',
 };
 
 export const suites: Readonly<Record<string, RunSuite>> = {
