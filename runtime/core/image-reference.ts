@@ -5,6 +5,7 @@
  * ParseImageName of the kubelet 1.36, which adds the tag `latest` when there is neither tag nor digest.
  */
 
+import { defined } from './record.ts';
 import { withoutUserInfo } from './text.ts';
 
 /** A full reference: `docker.io/library/nginx:1.27`. */
@@ -83,8 +84,7 @@ export function parseWrittenReference(text: string): ImageReferenceResult {
       domain,
       path,
       repository: domain === '' ? path : `${domain}/${path}`,
-      ...(tag === undefined ? {} : { tag }),
-      ...(digest === undefined ? {} : { digest }),
+      ...defined({ tag, digest }),
     },
   };
 }

@@ -134,12 +134,9 @@ export function nearWord(word: string, known: readonly string[]): string | undef
   if (word.length > LONGEST) return undefined;
   // In a short word, two edits would replace most of it.
   const most = word.length < 4 ? 1 : 2;
-  let best: { readonly candidate: string; readonly distance: number } | undefined;
-  for (const candidate of known) {
-    const distance = distanceOf(word.toLowerCase(), candidate.toLowerCase());
-    if (distance <= most && distance < (best?.distance ?? Infinity)) best = { candidate, distance };
-  }
-  return best?.candidate;
+  const distance = (one: string): number => distanceOf(word.toLowerCase(), one.toLowerCase());
+  const near = known.map((one) => ({ one, far: distance(one) })).filter(({ far }) => far <= most);
+  return near.sort((a, b) => a.far - b.far)[0]?.one;
 }
 
 /** Longer than any known word. */

@@ -11,7 +11,7 @@ import { mapValues } from '../record.ts';
 import type { Frozen } from './fields.ts';
 import { readSelector } from './label-selector.ts';
 import type { KubeObject } from './object.ts';
-import { type CrdVersionObject, kubernetesObject, labels } from './objects.ts';
+import { kubernetesObject, labels } from './objects.ts';
 import { atMost, noDuplicates, readSpec, refuse } from './read-spec.ts';
 
 /** A column of `kubectl get`. */
@@ -84,21 +84,17 @@ export function crd(input: CrdInput): KubeObject {
           ...(input.shortName && { shortNames: [input.shortName], categories: [CATEGORY] }),
         },
         scope: input.scope,
-        versions: input.versions.map(crdVersion),
+        versions: input.versions.map(({ name, storage = true, schema, printerColumns }) => ({
+          name,
+          served: true,
+          storage,
+          schema: { openAPIV3Schema: objectSchema(schema) },
+          subresources: { status: {} },
+          ...(printerColumns && { additionalPrinterColumns: printerColumns }),
+        })),
       },
     },
   );
-}
-
-function crdVersion(version: CrdVersion): CrdVersionObject {
-  return {
-    name: version.name,
-    served: true,
-    storage: version.storage ?? true,
-    schema: { openAPIV3Schema: objectSchema(version.schema) },
-    subresources: { status: {} },
-    ...(version.printerColumns && { additionalPrinterColumns: version.printerColumns }),
-  };
 }
 
 /** Adds apiVersion, kind and metadata, which every object has. */
@@ -301,7 +297,6 @@ const MAX_SELECTOR_VALUES = 64;
 
 // metav1.LabelSelector as a bounded schema.
 
-const key = z.string().min(1).max(317);
 const value = z
   .string()
   .max(63)
@@ -352,7 +347,7 @@ export function labelSelectorSchema(all = 'of them') {
           .array(
             z
               .strictObject({
-                key: key.describe('Key of a label'),
+                key: z.string().min(1).max(317).describe('Key of a label'),
                 operator: z
                   .enum(['In', 'NotIn', 'Exists', 'DoesNotExist'])
                   .describe('Relation of the label to the values'),

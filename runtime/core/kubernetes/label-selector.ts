@@ -5,6 +5,7 @@
  * missing; `In` and `NotIn` require values, `Exists` and `DoesNotExist` must have none).
  */
 import { isRecord } from '../record.ts';
+import { isObjectName } from './object.ts';
 
 export type LabelOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
 
@@ -106,7 +107,6 @@ function readRequirement(input: unknown): ReadRequirement {
 }
 
 const NAME = /^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
-const PREFIX = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
 function strictProblem({ key, operator, values = [] }: LabelRequirement): string | undefined {
   if (!isLabelKey(key)) return `"${key}" is not a label key`;
@@ -127,5 +127,5 @@ export function isLabelKey(key: string): boolean {
   const [first = '', second, ...rest] = key.split('/');
   if (rest.length > 0) return false;
   if (second === undefined) return NAME.test(first);
-  return first.length <= 253 && PREFIX.test(first) && NAME.test(second);
+  return isObjectName(first) && NAME.test(second);
 }
