@@ -3,7 +3,7 @@
 import { PullwrightError } from '../core/errors.ts';
 import type { KubeObject, SecretObject } from '../core/kubernetes/object.ts';
 import { inParallel } from '../core/parallel.ts';
-import { remember } from '../core/record.ts';
+import { defined, remember } from '../core/record.ts';
 import { pause } from '../http/client.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { leanObject } from '../kube/decode.ts';
@@ -28,7 +28,7 @@ function watchPlaceOf(namespace: string, name: string | undefined): string {
   return name === undefined ? namespace : `${namespace}/${name}`;
 }
 
-class CachedSource implements Source, InformerSink {
+export class CachedSource implements Source, InformerSink {
   readonly selection: Selection;
   status: SourceStatus = { is: 'new' };
   readonly #shared: ClusterCache;
@@ -253,11 +253,6 @@ export class ClusterCache {
     this.#shared = { client, timing, outage: new Outage() };
   }
 
-  /** The source of `selection`, started on first use. */
-  source(selection: Selection): Source {
-    return this.#cached(selection);
-  }
-
   /**
    * Like {@link source}, for equal watches in hundreds of namespaces, which share one watch of `wide`. With a watch each, 500
    * hosted clusters opened 4,500 connections to one API server.
@@ -265,10 +260,11 @@ export class ClusterCache {
    * @param wide `selection` without the namespace, and without the name if it differs by namespace
    */
   sharedSource(selection: Selection & { readonly namespace: string }, wide: Selection): Source {
-    return this.#cached(wide).within(selection);
+    return this.source(wide).within(selection);
   }
 
-  #cached(selection: Selection): CachedSource {
+  /** The source of `selection`, started on first use. */
+  source(selection: Selection): CachedSource {
     const id = idOfSelection(selection);
     const known = this.#sources.get(id);
     if (known !== undefined) return known;
@@ -458,10 +454,7 @@ function saidToUs(secret: KubeObject): KubeObject {
   const { apiVersion, kind, type, metadata } = secret as SecretObject;
   const { name, labels, annotations } = metadata;
   const identity = Object.entries(metadata).filter(([key]) => IDENTITY.has(key));
-  const said = {
-    ...(labels === undefined ? {} : { labels: ours(labels) }),
-    ...(annotations === undefined ? {} : { annotations: ours(annotations) }),
-  };
+  const said = defined({ labels: labels && ours(labels), annotations: annotations && ours(annotations) });
   return {
     apiVersion,
     kind,

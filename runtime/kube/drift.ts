@@ -109,21 +109,14 @@ function fieldsOfMap(map: Readonly<Record<string, unknown>>): Record<string, unk
 }
 
 function fieldsOfValue(field: string, value: unknown): Record<string, unknown> {
-  if (Array.isArray(value)) return fieldsOfList(field, value);
-  if (typeof value !== 'object' || value === null || value instanceof Redacted) return {};
-  return fieldsOfMap(value as Readonly<Record<string, unknown>>);
-}
-
-function fieldsOfList(field: string, list: readonly unknown[]): Record<string, unknown> {
+  if (isMap(value)) return fieldsOfMap(value);
+  const list: readonly unknown[] = Array.isArray(value) ? value : [];
   const keys = listKeys(field, list);
   if (keys === undefined) return {};
   return Object.fromEntries(
     list.map((element) => {
       const id = Object.fromEntries(keys.map((key) => [key, keyValue(element, key)]));
-      return [
-        `k:${JSON.stringify(id)}`,
-        { '.': {}, ...fieldsOfMap(element as Readonly<Record<string, unknown>>) },
-      ];
+      return [`k:${JSON.stringify(id)}`, { '.': {}, ...fieldsOfMap(element as Fields) }];
     }),
   );
 }
@@ -338,8 +331,13 @@ function compareLists(
   { path, isWhole }: Comparison,
 ): readonly Difference[] {
   const keys = listKeys(field, desired.length > 0 ? desired : live);
-  if (keys === undefined)
-    return sameList(field, desired, live, isWhole) ? [] : [{ path, before: live, after: desired }];
+  if (keys === undefined) {
+    // One value: same length, and each element covered, because the server adds defaults to elements.
+    const covers = (element: unknown, at: number): boolean =>
+      compareValue(field, element, live[at], { path: '', isWhole }).length === 0;
+    const isSame = desired.length === live.length && desired.every(covers);
+    return isSame ? [] : [{ path, before: live, after: desired }];
+  }
   const place = (element: unknown): string =>
     `${path}[${keys.map((key) => scalarText(keyValue(element, key))).join('/')}]`;
   const gone = isWhole ? live.filter((element) => findByKeys(desired, keys, element) === undefined) : [];
@@ -349,19 +347,6 @@ function compareLists(
     ),
     ...gone.map((element) => ({ path: place(element), before: element, after: undefined })),
   ];
-}
-
-/** Compares a list that is one value: same length, and each element covered, because the server adds defaults to elements. */
-function sameList(
-  field: string,
-  desired: readonly unknown[],
-  live: readonly unknown[],
-  isWhole: boolean,
-): boolean {
-  return (
-    desired.length === live.length &&
-    desired.every((element, at) => compareValue(field, element, live[at], { path: '', isWhole }).length === 0)
-  );
 }
 
 /**

@@ -72,6 +72,7 @@ export class Informer {
   readonly #options: InformerOptions;
   readonly #timing: InformerTiming;
   readonly #random: () => number;
+  readonly #lean: (object: KubeObject) => KubeObject;
   readonly #stop = new AbortController();
   readonly #outage: Outage;
   #synced = false;
@@ -84,6 +85,7 @@ export class Informer {
     this.#options = options;
     this.#timing = { ...TIMING, ...options.timing };
     this.#random = options.random ?? Math.random;
+    this.#lean = options.lean ?? leanObject;
     this.#outage = options.outage ?? new Outage();
   }
 
@@ -174,10 +176,6 @@ export class Informer {
       this.#stop.signal.removeEventListener('abort', abort);
       control.abort();
     }
-  }
-
-  #lean(object: KubeObject): KubeObject {
-    return (this.#options.lean ?? leanObject)(object);
   }
 
   async #whole(object: KubeObject): Promise<KubeObject> {
