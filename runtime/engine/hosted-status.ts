@@ -2,7 +2,7 @@
 
 import { withHint } from '../core/errors.ts';
 import { readinessOf } from '../core/kubernetes/conditions.ts';
-import type { EntryStatus, PullStatusInput } from '../core/kubernetes/pull-status.ts';
+import type { EntryStatus } from '../core/kubernetes/pull-status.ts';
 import { countedOf, someOf } from '../core/text.ts';
 
 /** Label of a HostedCluster: the shard that manages it. Without the label, the reconciler without a shard does. */
@@ -31,9 +31,7 @@ const MOST_REASON = 1024;
  *
  * @param clusters in any order
  */
-export function hostedClustersSaid(
-  clusters: readonly SeenCluster[],
-): Pick<PullStatusInput, 'conditions' | 'verdicts'> {
+export function hostedClustersSaid(clusters: readonly SeenCluster[]) {
   const sorted = clusters.toSorted((a, b) => (a.scope < b.scope ? -1 : 1));
   const verdicts = sorted.flatMap(verdictOf);
   const ready = clusters.filter(({ state }) => state === 'ready').length;

@@ -134,10 +134,7 @@ export function apiErrorOf(refusal: Refusal): ApiError {
   });
 }
 
-function wordsOf(
-  { status, verb }: Refusal,
-  { reason, message, causes }: ReturnType<typeof detailsOf>,
-): Pick<RefusalWords, 'code' | 'state'> & { readonly hint: string | undefined } {
+function wordsOf({ status, verb }: Refusal, { reason, message, causes }: ReturnType<typeof detailsOf>) {
   const isTerminating = causes.some((cause) => cause.reason === TERMINATING.code);
   const words = isTerminating ? TERMINATING : refusalWords(message);
   if (words !== undefined) return words;
@@ -248,11 +245,7 @@ export function isReplaceable({ kind }: Pick<KubeObject, 'kind'>): boolean {
  * @param fields paths of the immutable fields, such as `spec.selector`
  * @returns message and hint, without values of Secrets
  */
-export function immutableText(
-  before: KubeObject,
-  desired: KubeObject,
-  fields: readonly string[],
-): { readonly message: string; readonly hint: string } {
+export function immutableText(before: KubeObject, desired: KubeObject, fields: readonly string[]) {
   const { kind, metadata } = before;
   const { namespace, name } = metadata;
   const said = [...new Set(fields)].map((field) => fieldText(before, desired, field)).join('; ');

@@ -161,20 +161,6 @@ export function managersOf(object: KubeObject, path: readonly string[]): readonl
  */
 export type Ownership = 'applied' | 'written';
 
-/** Whether another field manager owns the field too, so that it stays when `manager` releases it. */
-function isOwnedByAnother(
-  object: KubeObject,
-  path: readonly string[],
-  manager: string,
-  ownership: Ownership,
-): boolean {
-  const mine = applyEntry(object, manager);
-  return (object.metadata.managedFields ?? []).some((entry) => {
-    const isMine = ownership === 'written' ? entry.manager === manager : entry === mine;
-    return !isMine && (entry.subresource ?? '') === '' && hasField(entry.fieldsV1, path);
-  });
-}
-
 function hasField(fields: unknown, tokens: readonly string[]): boolean {
   return (
     tokens.reduce((node, token) => (isRecord(node) ? own(node, token) : undefined), fields) !== undefined
@@ -287,7 +273,12 @@ function abandoned(
   ownership: Ownership,
 ): readonly (readonly string[])[] {
   const owned = ownership === 'written' ? writtenBy(live, manager) : ownedBy(live, manager);
-  return givenUp(owned, desired).filter((path) => !isOwnedByAnother(live, path, manager, ownership));
+  const mine = applyEntry(live, manager);
+  const others = (live.metadata.managedFields ?? []).filter((entry) => {
+    const isMine = ownership === 'written' ? entry.manager === manager : entry === mine;
+    return !isMine && (entry.subresource ?? '') === '';
+  });
+  return givenUp(owned, desired).filter((path) => !others.some(({ fieldsV1 }) => hasField(fieldsV1, path)));
 }
 
 /** The fields that an apply sets, without the status, which is a subresource. */

@@ -59,11 +59,7 @@ export function readSpec<T>(object: KubeObject, spec: z.ZodType<T>) {
 }
 
 /** Validates a value in which null differs from an absent field; undefined if there is a problem. Never throws. */
-export function readValue<T>(
-  value: unknown,
-  schema: z.ZodType<T>,
-  path: string,
-): { readonly value: T | undefined; readonly problems: readonly string[] } {
+export function readValue<T>(value: unknown, schema: z.ZodType<T>, path: string) {
   const read = schema.safeParse(value, { error: issueText, reportInput: true });
   return { value: read.data, problems: problemsOf(read.error, schema, path) };
 }
