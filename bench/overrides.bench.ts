@@ -11,8 +11,7 @@ import { createMetrics } from '../runtime/engine/metrics.ts';
 import { systemQueueClock } from '../runtime/engine/queue.ts';
 import { HttpKubeClient } from '../runtime/kube/http-client.ts';
 import { loadConnection } from '../runtime/kube/kubeconfig.ts';
-import { parseOverridesOptions } from '../runtime/registry-overrides/options.ts';
-import { registryOverridesReconciler } from '../runtime/registry-overrides/reconciler/reconcile.ts';
+import { reconcilers } from '../runtime/registry-overrides/reconciler/reconcile.ts';
 import { missingControlPlane } from '../test/control-plane/build.ts';
 import { startControlPlane } from '../test/control-plane/control-plane.ts';
 import type { TestObject } from '../test/control-plane/resource-path.ts';
@@ -154,7 +153,7 @@ const counting = {
 const opener = { io, metrics: counting, instance: 'bench', mayWrite: () => true };
 const main = await openKubeconfig(plane.kubeconfig, opener);
 const manager = new Manager({
-  reconcilers: [registryOverridesReconciler(parseOverridesOptions({ catalogs: false }))],
+  reconcilers: reconcilers({ catalogs: false }),
   facts: new FactCache(noLookUp),
   log: createLogger({ write: () => undefined, format: 'json', level: () => 'error' }),
   metrics,

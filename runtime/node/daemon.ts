@@ -344,7 +344,7 @@ const LEAVE_RETRY_MS = 2000;
  */
 export async function leaveNode(
   options: LoopOptions,
-  leave: (state: NodeState) => NodeState | Promise<NodeState>,
+  leave: (state: NodeState) => Promise<NodeState>,
   signal: AbortSignal,
 ): Promise<NodeState> {
   const { clock, publish, once } = options;
@@ -353,7 +353,7 @@ export async function leaveNode(
     const unsettled = (next: NodeState): void => (next.ready ? undefined : publish(next));
     const state = await runLoop({ ...options, once: true, publish: unsettled }, signal);
     if (signal.aborted) return state;
-    const left = state.reason === 'AnotherAgent' ? state : await tried(leave, state);
+    const left = state.reason === 'AnotherAgent' ? state : await leave(state).catch(notRemoved);
     publish(left);
     if (once === true) return left;
     if (!left.ready) await clock.sleep(LEAVE_RETRY_MS, signal);
@@ -362,10 +362,6 @@ export async function leaveNode(
   }
 }
 
-async function tried(leave: Parameters<typeof leaveNode>[1], state: NodeState): Promise<NodeState> {
-  try {
-    return await leave(state);
-  } catch (error) {
-    return { ready: false, reason: 'NotRemoved', message: describeError(error) };
-  }
+function notRemoved(error: unknown): NodeState {
+  return { ready: false, reason: 'NotRemoved', message: describeError(error) };
 }

@@ -90,7 +90,8 @@ export interface Decision {
 export function decide(journal: Checkpoint, seen: Seen, policy: Policy): Decision {
   const { change } = journal;
   if (change === undefined) return fromRest(journal, seen, policy);
-  if (supersedes(journal, change, seen)) return supersede(journal, change, seen, policy);
+  const newer = supersede(journal, change, seen, policy);
+  if (newer !== undefined) return newer;
   const waitMs = remaining(change, seen.now);
   switch (change.phase) {
     case 'rolling-back':
@@ -121,16 +122,19 @@ function fromRest(journal: Checkpoint, seen: Seen, policy: Policy): Decision {
   return { journal: { ...journal, change }, step: { do: 'write', save: change.restart } };
 }
 
-/** Whether newer content replaces the change in progress: not during a rollback, nor while its breaker is open. */
-function supersedes(journal: Checkpoint, change: Change, seen: Seen): boolean {
-  if (seen.wanted === undefined || seen.wanted.digest === change.wanted) return false;
-  if (change.phase === 'rolling-back') return false;
-  return !isOpen(journal.breakers, seen.wanted.source, seen.now);
-}
-
-/** Continues with the newer content. Keeps the backup, which is the last known good content. */
-function supersede(journal: Checkpoint, change: Change, seen: Seen, policy: Policy): Decision {
-  const wanted = seen.wanted as Wanted;
+/**
+ * Continues with newer content, if there is any: not during a rollback, nor while its breaker is open. Keeps the backup, which is
+ * the last known good content.
+ */
+function supersede(
+  journal: Checkpoint,
+  change: Change,
+  { wanted, now }: Seen,
+  policy: Policy,
+): Decision | undefined {
+  if (wanted === undefined || wanted.digest === change.wanted || change.phase === 'rolling-back')
+    return undefined;
+  if (isOpen(journal.breakers, wanted.source, now)) return undefined;
   const recovered = change.phase === 'recovering';
   const next: Change = {
     ...change,
@@ -141,7 +145,7 @@ function supersede(journal: Checkpoint, change: Change, seen: Seen, policy: Poli
     removes: change.removes || wanted.removes,
     failures: 0,
     // A pending restart covers the newer content too; only the back-off after a failure is reset.
-    ...(change.failures > 0 || recovered ? { notBefore: seen.now, waitMs: 0 } : {}),
+    ...(change.failures > 0 || recovered ? { notBefore: now, waitMs: 0 } : {}),
   };
   return {
     journal: { ...journal, change: next },

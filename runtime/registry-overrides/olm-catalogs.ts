@@ -100,12 +100,16 @@ export function catalogCandidates(
   overrides: OverrideMap | undefined,
 ): readonly CatalogCandidate[] {
   const tags = tagsOf(version);
-  const own = `${DEFAULT_REGISTRY}/${catalog.index}`;
-  const repositories = overriddenRepositories(own, catalog.index, overrides);
-  const all = tags.flatMap((tag) =>
-    repositories.map((repository): CatalogCandidate => ({ image: `${repository}:${tag}`, from: 'override' })),
-  );
-  return [...all, ...tags.map((tag): CatalogCandidate => ({ image: `${own}:${tag}`, from: 'default' }))];
+  const repositories = overriddenRepositories(catalog, overrides);
+  return [
+    ...tags.flatMap((tag) =>
+      repositories.map((repository) => ({ image: `${repository}:${tag}`, from: 'override' as const })),
+    ),
+    ...tags.map((tag) => ({
+      image: `${DEFAULT_REGISTRY}/${catalog.index}:${tag}`,
+      from: 'default' as const,
+    })),
+  ];
 }
 
 function tagsOf(version: string): readonly string[] {
@@ -122,13 +126,9 @@ function tagsOf(version: string): readonly string[] {
  * Mirrors of the default repository. A rule for the whole registry with a path in its target is ambiguous: HyperShift replaces
  * `redhat` with the path, the requirement appends `redhat` to it; both are candidates.
  */
-function overriddenRepositories(
-  own: string,
-  index: string,
-  overrides: OverrideMap | undefined,
-): readonly string[] {
-  if (overrides === undefined) return [];
-  const { rule, candidates } = resolveMirrors(compileMirrors(overrideRules(overrides), 'exact'), own);
+function overriddenRepositories({ index }: Catalog, overrides: OverrideMap = new Map()): readonly string[] {
+  const rules = compileMirrors(overrideRules(overrides), 'exact');
+  const { rule, candidates } = resolveMirrors(rules, `${DEFAULT_REGISTRY}/${index}`);
   const repositories = candidates
     .filter((candidate) => candidate.kind === 'mirror')
     .flatMap(({ reference, location }) =>
@@ -180,10 +180,7 @@ export function chooseCandidate(
 }
 
 /** The overrides of the annotation {@link IS_REGISTRY_OVERRIDES}, and invalid pairs in it. */
-export function parseCatalogOverrides(text: string): {
-  readonly overrides: OverrideMap | undefined;
-  readonly ignored: readonly string[];
-} {
+export function parseCatalogOverrides(text: string) {
   const pairs = text.split(',').filter((pair) => pair !== '' && pair !== '=');
   const ignored = pairs.filter((pair) => !/^[^=]+=./.test(pair));
   return { overrides: parseImageOverrides(text), ignored };

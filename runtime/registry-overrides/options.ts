@@ -16,10 +16,9 @@ const schema = z.strictObject({
 
 export type RegistryOverridesOptions = Frozen<z.output<typeof schema>>;
 
-/** Options for a hosted cluster, by its scope `<namespace>/<name>`. */
-export type OptionsByScope = (scope: string) => RegistryOverridesOptions;
-
-/** Parses the options. @throws UsageError that names every wrong field */
-export function parseOverridesOptions(raw: Readonly<Record<string, unknown>>): OptionsByScope {
+/** Parses the options of hosted clusters, by scope `<namespace>/<name>`. @throws UsageError that names every wrong field */
+export function parseOverridesOptions(
+  raw: Readonly<Record<string, unknown>>,
+): (scope: string) => RegistryOverridesOptions {
   return readOptions('registry-overrides', raw, schema);
 }

@@ -57,11 +57,9 @@ export async function probeAll(
   references: readonly string[],
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, ProbeResult>> {
-  const answers = new Map<string, ProbeResult>();
-  await inParallel([...new Set(references)], AT_ONCE, async (reference) => {
-    answers.set(reference, await probe(client, reference, signal));
-  });
-  return answers;
+  const distinct = [...new Set(references)];
+  const answers = await inParallel(distinct, AT_ONCE, (reference) => probe(client, reference, signal));
+  return new Map(answers.map((answer) => [answer.reference, answer]));
 }
 
 // After "too many requests", and after some consecutive requests without a response, further probes of the same host and
@@ -144,6 +142,7 @@ export async function verifyAll(
   options: VerifyOptions,
 ): Promise<ReadonlyMap<string, ProbeResult>> {
   const distinct = new Map(questions.map((question) => [questionKey(question), question]));
+  const { transport, timeoutMs, chosenBy, signal } = options;
   const memory = new HostMemory(() => performance.now());
   // One client for each credential, because tokens belong to a credential.
   const clients = new Map<string, RegistryClient>();
@@ -153,9 +152,16 @@ export async function verifyAll(
     const fingerprint = credential?.fingerprint ?? '';
     const known = memory.get(host, fingerprint);
     if (known !== undefined) return { ...known, reference, message: `${known.message} (cached result)` };
-    const client = clients.get(fingerprint) ?? clientWith(credential, options);
+    const client =
+      clients.get(fingerprint) ??
+      new RegistryClient({
+        transport,
+        credentialFor: () => credential,
+        chosenBy: chosenBy && (({ domain }) => chosenBy(domain)),
+        timeoutMs,
+      });
     clients.set(fingerprint, client);
-    const result = await probe(client, reference, options.signal);
+    const result = await probe(client, reference, signal);
     memory.set(host, fingerprint, result);
     return result;
   };
@@ -165,16 +171,4 @@ export async function verifyAll(
     options.onAnswer?.(answers.size);
   });
   return answers;
-}
-
-function clientWith(
-  credential: RegistryCredentials | undefined,
-  { transport, timeoutMs, chosenBy }: VerifyOptions,
-): RegistryClient {
-  return new RegistryClient({
-    transport,
-    credentialFor: () => credential,
-    chosenBy: chosenBy && (({ domain }) => chosenBy(domain)),
-    timeoutMs,
-  });
 }

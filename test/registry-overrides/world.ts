@@ -5,8 +5,7 @@ import type { EntryStatus, PullStatusTarget } from '../../runtime/core/kubernete
 import type { ClusterPair, Lookup, LookupResult, Sample } from '../../runtime/engine/contract.ts';
 import { runOffline } from '../../runtime/engine/offline/offline.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
-import { parseOverridesOptions } from '../../runtime/registry-overrides/options.ts';
-import { registryOverridesReconciler } from '../../runtime/registry-overrides/reconciler/reconcile.ts';
+import { reconcilers } from '../../runtime/registry-overrides/reconciler/reconcile.ts';
 import { meta, refOf } from '../support/meta.ts';
 
 export const NAMESPACE = 'clusters-prod';
@@ -112,7 +111,7 @@ export function run(objects: readonly KubeObject[], input: RunInput = {}): RunOu
   const management = storeOf(objects);
   const hosted = storeOf(input.hosted ?? []);
   const result = runOffline({
-    reconcilers: [registryOverridesReconciler(parseOverridesOptions({ catalogs: false, ...input.options }))],
+    reconcilers: reconcilers({ catalogs: false, ...input.options }),
     scope: SCOPE,
     stores: { management, hosted },
     now: input.now ?? new Date('2026-03-02T08:15:00Z'),

@@ -33,7 +33,7 @@ import { connectionFromSecret } from '../../kube/kubeconfig-from-secret.ts';
 import { LeaderElection } from '../../kube/lease.ts';
 import { systemClock } from '../../node/clock.ts';
 import { loadReconcilers, parseReconcileConfig } from './reconcilers.ts';
-import { type RunReport, renderRunReport, reportOf, reportsText } from './report.ts';
+import { renderRunReport, reportOf, reportsText } from './report.ts';
 import { allScopes, LOCAL_SCOPE } from './scopes.ts';
 import { type LiveSettings, liveSettings, type ReconcileFlags } from './settings.ts';
 
@@ -220,8 +220,15 @@ export async function dryRunLive(run: LiveRun): Promise<ExitCode> {
   const waiting = await filled(run);
   const { scopes } = run.manager;
   const readable = scopes.filter(({ name }) => run.manager.waitingFor(name) === undefined);
-  const reports = readable.map((scope) => reportFor(run, scope));
-  print(run, reports);
+  const { reconcilers, settings, io } = run;
+  const reports = readable.map((scope) => {
+    const { hosted, management } = run.manager.clustersOf(scope.name);
+    const stores = { hosted: hosted.cache.store, management: management.cache.store };
+    return reportOf(scope.name, runOffline({ reconcilers, scope, stores, now: new Date() }));
+  });
+  const { output, verbose } = settings;
+  if (output !== 'text') io.stdout.write(reportsText(output, reports));
+  else for (const report of reports) io.stdout.write(renderRunReport(report, { verbose, dryRun: true }));
   await run.discovery?.stop();
   await run.manager.stop();
   if (waiting !== undefined)
@@ -235,31 +242,13 @@ export async function dryRunLive(run: LiveRun): Promise<ExitCode> {
 async function filled(run: LiveRun): Promise<string | undefined> {
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
-    const waiting = missing(run);
+    const waiting =
+      runReadiness(run) ??
+      run.discovery?.unopened ??
+      run.manager.scopes.map(({ name }) => run.manager.waitingFor(name)).find((text) => text !== undefined);
     if (waiting === undefined || performance.now() > deadline || run.io.signal.aborted) return waiting;
     await sleep(50);
   }
-}
-
-function missing(run: LiveRun): string | undefined {
-  const first = runReadiness(run) ?? run.discovery?.unopened;
-  if (first !== undefined) return first;
-  return run.manager.scopes
-    .map(({ name }) => run.manager.waitingFor(name))
-    .find((text) => text !== undefined);
-}
-
-function reportFor(run: LiveRun, scope: ClusterPair): RunReport {
-  const clusters = run.manager.clustersOf(scope.name);
-  const stores = { hosted: clusters.hosted.cache.store, management: clusters.management.cache.store };
-  const { reconcilers } = run;
-  return reportOf(scope.name, runOffline({ reconcilers, scope, stores, now: new Date() }));
-}
-
-function print(run: LiveRun, reports: readonly RunReport[]): void {
-  const { output, verbose } = run.settings;
-  if (output !== 'text') run.io.stdout.write(reportsText(output, reports));
-  else for (const report of reports) run.io.stdout.write(renderRunReport(report, { verbose, dryRun: true }));
 }
 
 export async function reconcileLive(flags: ReconcileFlags, io: CommandIo): Promise<ExitCode> {
@@ -273,7 +262,7 @@ export async function reconcileLive(flags: ReconcileFlags, io: CommandIo): Promi
 }
 
 async function serve(run: LiveRun): Promise<ExitCode> {
-  const { log, io, manager, discovery, settings } = run;
+  const { log, io, manager, discovery, leadership, settings } = run;
   const closeServers = await servePorts(
     { health: settings['health-port'], metrics: settings['metrics-port'] },
     { ready: () => runReadiness(run), metrics: () => run.metrics.render(), log },
@@ -288,7 +277,11 @@ async function serve(run: LiveRun): Promise<ExitCode> {
   log.info('stopping', { reason: lost ? 'leader election lost' : 'signal' });
   await discovery?.stop();
   await manager.stop();
-  if (!lost) await release(run);
+  // After the last write, so that the next leader does not wait for the Lease to expire.
+  if (!lost)
+    await leadership.election
+      ?.release()
+      .catch(() => log.warn('lease not released: it expires automatically'));
   await closeServers();
   log.info('stopped');
   // The kubelet restarts the container, which discards all state in memory.
@@ -332,13 +325,4 @@ async function leadWhenElected(run: LiveRun): Promise<boolean> {
   await kept;
   metrics.leader(leaseName, false);
   return !io.signal.aborted;
-}
-
-/** Called after the last write, so that the next leader does not wait for the Lease to expire. */
-async function release({ leadership, log }: LiveRun): Promise<void> {
-  try {
-    await leadership.election?.release();
-  } catch {
-    log.warn('lease not released: it expires automatically');
-  }
 }

@@ -63,34 +63,27 @@ export function allScopes(management: ObjectStore): readonly ClusterPair[] {
   const known = new Set(planes.map((scope) => scope.name));
   const clusters = management
     .list(HOSTED_CLUSTER)
-    .map(scopeOfCluster)
+    .map(({ metadata: { namespace = '', name } }) => scopeOf(namespace, name, namespace + suffixOf(name)))
     .filter((scope) => !known.has(scope.name));
   return [...planes, ...clusters].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function scopeOfPlane(plane: KubeObject): ClusterPair {
-  const controlPlaneNamespace = plane.metadata.namespace ?? '';
-  const annotation = plane.metadata.annotations?.[CLUSTER_ANNOTATION];
-  const [namespace = '', name = plane.metadata.name] =
+function scopeOfPlane({ metadata }: KubeObject): ClusterPair {
+  const { namespace: own = '', annotations = {} } = metadata;
+  const annotation = annotations[CLUSTER_ANNOTATION];
+  const suffix = suffixOf(metadata.name);
+  const [namespace = '', name = metadata.name] =
     typeof annotation === 'string'
       ? annotation.split('/')
-      : [clusterNamespace(controlPlaneNamespace, plane.metadata.name)];
-  return { name: `${namespace}/${name}`, controlPlaneNamespace, hostedCluster: { namespace, name } };
+      : [own.endsWith(suffix) ? own.slice(0, -suffix.length) : own];
+  return scopeOf(namespace, name, own);
 }
 
 /** HyperShift names the control plane namespace `<namespace>-<name>`. */
-function clusterNamespace(controlPlaneNamespace: string, name: string): string {
-  const suffix = `-${name.replaceAll('.', '-')}`;
-  return controlPlaneNamespace.endsWith(suffix)
-    ? controlPlaneNamespace.slice(0, -suffix.length)
-    : controlPlaneNamespace;
+function suffixOf(name: string): string {
+  return `-${name.replaceAll('.', '-')}`;
 }
 
-function scopeOfCluster(cluster: KubeObject): ClusterPair {
-  const { namespace = '', name } = cluster.metadata;
-  return {
-    name: `${namespace}/${name}`,
-    controlPlaneNamespace: `${namespace}-${name.replaceAll('.', '-')}`,
-    hostedCluster: { namespace, name },
-  };
+function scopeOf(namespace: string, name: string, controlPlaneNamespace: string): ClusterPair {
+  return { name: `${namespace}/${name}`, controlPlaneNamespace, hostedCluster: { namespace, name } };
 }

@@ -6,6 +6,7 @@
  * again. Nodes are cleaned up while their Secrets still exist, so that a change in progress can finish.
  */
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { recordsIn, valueAt } from '../../core/record.ts';
 import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
 import { OWNER_LABEL } from '../../engine/contract.ts';
 
@@ -228,14 +229,12 @@ function makesProvider({ kind, metadata }: KubeObject): boolean {
 }
 
 function referringPool(configMap: KubeObject, objects: readonly KubeObject[]): string | undefined {
-  const pool = objects.find(({ kind, metadata, spec }) => {
-    const config = (spec as { readonly config?: readonly { readonly name?: string }[] } | undefined)?.config;
-    return (
+  const pool = objects.find(
+    ({ kind, metadata, spec }) =>
       kind === 'NodePool' &&
       metadata.namespace === configMap.metadata.namespace &&
-      config?.some(({ name }) => name === configMap.metadata.name) === true
-    );
-  });
+      recordsIn(valueAt(spec, 'config')).some(({ name }) => name === configMap.metadata.name),
+  );
   return pool?.metadata.name;
 }
 

@@ -49,14 +49,6 @@ function openTurns(options: AgentSettings, { env, event }: Daemon, wake: Wake): 
   });
 }
 
-/** Watches the two secrets. Resolves when both are listed, or at the deadline. */
-async function openWatch(options: AgentSettings, { env, log }: Daemon, wake: Wake): Promise<SecretWatch> {
-  const client = () => podClient(AGENT_WORDS.manager, env, options.serviceAccountDir);
-  const watch = new SecretWatch({ client, clock, log, changed: () => wake.notice() });
-  await watch.open(FIRST_SIGHT_MS);
-  return watch;
-}
-
 // Output of `agent --once`: the state, and with `--dry-run` the next step.
 
 type Preview = Partial<ReturnType<typeof NodeEngine.preview>> & { readonly state: NodeState };
@@ -142,7 +134,13 @@ async function work(options: AgentSettings, daemon: Daemon): Promise<void> {
   const folder = new StateFolder(options.stateDir);
   const booked = options.restart !== 'never' && options.windowMs === 'auto';
   const turns = booked ? openTurns(options, daemon, wake) : undefined;
-  const watch = options.watch && !options.uninstall ? await openWatch(options, daemon, wake) : undefined;
+  const { env, log } = daemon;
+  const client = () => podClient(AGENT_WORDS.manager, env, options.serviceAccountDir);
+  const isWatching = options.watch && !options.uninstall;
+  const watch = isWatching
+    ? new SecretWatch({ client, clock, log, changed: () => wake.notice() })
+    : undefined;
+  await watch?.open(FIRST_SIGHT_MS);
   const engine = (publish: (state: NodeState) => void): NodeEngine =>
     new NodeEngine({
       ...engineOptions(options, folder, watch),
@@ -153,7 +151,7 @@ async function work(options: AgentSettings, daemon: Daemon): Promise<void> {
   const { pollMs, once } = options;
   try {
     const loop = { folder, engine, wake, clock, pollMs, publish: daemon.publish, once };
-    if (options.uninstall) await leaveNode(loop, (state) => leave(folder, state), daemon.signal);
+    if (options.uninstall) await leaveNode(loop, async (state) => leave(folder, state), daemon.signal);
     else await runLoop(loop, daemon.signal);
   } finally {
     wake.close();

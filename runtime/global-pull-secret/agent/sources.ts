@@ -236,9 +236,10 @@ export interface ChosenSource {
 
 /** Returns the source in effect with its content; undefined when both are mounted and neither exists. @throws PullwrightError */
 export function chosenSource(options: SecretPlaces, mounts: Mounts): ChosenSource | undefined {
-  const read = (name: SourceName): MountedSecret =>
-    newest(name, readSource(options[`${name}File`]), options, mounts);
-  const sources = { global: read('global'), original: read('original') };
+  const sources = {
+    global: newest('global', options, mounts),
+    original: newest('original', options, mounts),
+  };
   const choice = choosePullSecret(sources.global, sources.original);
   const subject = (name: SourceName): string => `${name} pull secret "${sources[name].path}"`;
   if (choice.ok) {
@@ -263,13 +264,9 @@ export function chosenSource(options: SecretPlaces, mounts: Mounts): ChosenSourc
  * An open watch is ahead of the mount. With the watch closed, the mount is newer once it differs from its content at the time
  * when the watch was open.
  */
-function newest(
-  name: SourceName,
-  mount: MountedSecret,
-  { watched }: SecretPlaces,
-  mounts: Mounts,
-): MountedSecret {
-  const seen = watched?.(name);
+function newest(name: SourceName, options: SecretPlaces, mounts: Mounts): MountedSecret {
+  const mount = readSource(options[`${name}File`]);
+  const seen = options.watched?.(name);
   if (seen === undefined) return mount;
   const held =
     mount.bytes === undefined

@@ -7,6 +7,7 @@
  */
 import { PullwrightError } from '../../core/errors.ts';
 import { decodeUtf8 } from '../../core/go/text.ts';
+import { defined } from '../../core/record.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { ABSENT } from '../../node/checkpoint.ts';
 import { asProblem } from '../../node/restart.ts';
@@ -56,33 +57,29 @@ export function guardOf(
   return { options, confirmed: all, now: new Date(now()) };
 }
 
-export function lookProblem(
+function lookProblem(
   from: string,
   source: AgentDocument,
   held: PendingRemoval | undefined,
-): Pick<Observation, 'problem'> {
+): PullwrightError | undefined {
   const partly = leftOut(from, source);
   if (held === undefined) return partly;
   const byItself = held.until === undefined ? '' : `, or until ${held.until}`;
-  const more = partly.problem === undefined ? '' : `. ${partly.problem.message}`;
-  return {
-    problem: new PullwrightError(
-      `The ${from} pull secret ${removalText(held)} on the node until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on that Secret, or --confirm-removal=${held.hash}, confirms it${byItself}${more}`,
-      { code: NODE_HOLDS_REMOVAL, hint: 'Restore the missing entries, or confirm the removal' },
-    ),
-  };
+  const more = partly === undefined ? '' : `. ${partly.message}`;
+  return new PullwrightError(
+    `The ${from} pull secret ${removalText(held)} on the node until the annotation ${CONFIRM_REMOVAL}: "${held.hash}" on that Secret, or --confirm-removal=${held.hash}, confirms it${byItself}${more}`,
+    { code: NODE_HOLDS_REMOVAL, hint: 'Restore the missing entries, or confirm the removal' },
+  );
 }
 
-function leftOut(from: string, { faults }: AgentDocument): Pick<Observation, 'problem'> {
-  if (faults.length === 0) return {};
+function leftOut(from: string, { faults }: AgentDocument): PullwrightError | undefined {
+  if (faults.length === 0) return undefined;
   const rest = faults.length > MAX_FAULTS ? `; and ${faults.length - MAX_FAULTS} more` : '';
   const what = faults.slice(0, MAX_FAULTS).join('; ');
-  return {
-    problem: new PullwrightError(`Ignored invalid parts of the ${from} pull secret: ${what}${rest}`, {
-      code: 'SourcePartlyInvalid',
-      hint: 'The last valid value of an ignored entry stays in use. Fix the mounted Secret',
-    }),
-  };
+  return new PullwrightError(`Ignored invalid parts of the ${from} pull secret: ${what}${rest}`, {
+    code: 'SourcePartlyInvalid',
+    hint: 'The last valid value of an ignored entry stays in use. Fix the mounted Secret',
+  });
 }
 
 /** Options of the node task. */
@@ -133,10 +130,9 @@ function lookFor(
   const wanted = wantedDocument(source, there, { foreign, ledger, guard });
   const { digest, bytes, entries } = wanted.document;
   const { removes, ledgerDuring, ledgerAfter } = wanted;
-  const version = chosen?.source.resourceVersion;
   return {
     present,
-    ...lookProblem(from, source, wanted.held),
+    ...defined({ problem: lookProblem(from, source, wanted.held) }),
     from,
     entries,
     foreign: wanted.foreign.length,
@@ -145,7 +141,7 @@ function lookFor(
       digest: present,
       sourceDigest: source.digest,
       source: chosen?.from ?? 'none',
-      ...(version === undefined ? {} : { resourceVersion: version }),
+      ...defined({ resourceVersion: chosen?.source.resourceVersion }),
     },
     wanted: { digest, source: source.digest, removes, bytes, ledgerDuring, ledgerAfter },
   };

@@ -82,18 +82,13 @@ function poolOf(reader: Reader, machine: KubeObject): PoolTraits | undefined {
 }
 
 /** Labels of Machines: set when the pool is eligible and the label is unset, removed when ours. */
-function machineParts(
-  reader: Reader,
-  all: readonly KubeObject[],
-  manager: string,
-  platforms: readonly string[],
-): readonly FieldPatch[] {
+function machineParts(reader: Reader, all: readonly KubeObject[], platforms: readonly string[]) {
   return all.flatMap((machine): readonly FieldPatch[] => {
     const { uid, name, namespace, labels, deletionTimestamp } = machine.metadata;
     const pool = poolOf(reader, machine);
     if (uid === undefined || namespace === undefined || deletionTimestamp !== undefined) return [];
     const owners = managersOf(machine, ['metadata', 'labels', NAMES.machineLabel]);
-    const ours = owners.some((entry) => entry.manager === manager);
+    const ours = owners.some(({ manager }) => manager === MANAGER);
     if (!ours && labels?.[NAMES.machineLabel] !== undefined) return [];
     const eligible = pool === undefined ? ours : poolEligibility(pool, platforms).eligible;
     if (!eligible && !ours) return [];
@@ -103,6 +98,9 @@ function machineParts(
 }
 
 const NODE = { role: 'hosted', apiVersion: 'v1', kind: 'Node' } as const;
+
+/** The field manager of our labels. */
+const MANAGER = 'pullwright-global-pull-secret';
 
 /** Set on Nodes by Cluster API: the Machine name. */
 const MACHINE_ANNOTATION = 'cluster.x-k8s.io/machine';
@@ -124,15 +122,24 @@ const LINUX: readonly LabelRequirement[] = [{ key: 'kubernetes.io/os', operator:
 const MACHINE_CONFIG = 'machineconfiguration.openshift.io/currentConfig';
 
 /** Decides the label of every node of the scope. */
-export function planNodes(reader: Reader, manager: string, options: GlobalPullSecretOptions) {
+export function planNodes(reader: Reader, options: GlobalPullSecretOptions) {
   const machines = machinesOf(reader);
   const standalone = reader.scope.hostedCluster === undefined;
   const requirements = options.nodes ?? (standalone ? LINUX : undefined);
   const nodes = reader.list(NODE).map((node) => {
-    const facts = {
-      ...factsOf(reader, node, machines, manager),
-      selected: requirements !== undefined && selects(requirements, node.metadata.labels ?? {}),
+    const { name, labels = {}, annotations = {} } = node.metadata;
+    const machine = machines.byNode.get(name) ?? machines.byName.get(textOf(annotations[MACHINE_ANNOTATION]));
+    const owners = managersOf(node, ['metadata', 'labels', NAMES.nodeLabel]);
+    const facts: NodeFacts = {
+      name,
+      label: labels[NAMES.nodeLabel],
+      ours: owners.some(({ manager }) => manager === MANAGER),
+      shared: owners.some(({ manager }) => manager !== MANAGER),
+      pool: machine && poolOf(reader, machine),
+      machineLabel: machine?.metadata.labels?.[NAMES.machineLabel],
+      selected: requirements !== undefined && selects(requirements, labels),
       poolless: standalone,
+      machineConfig: annotations[MACHINE_CONFIG] !== undefined,
     };
     return { node, decision: nodeDecision(facts, options.platforms) };
   });
@@ -140,7 +147,7 @@ export function planNodes(reader: Reader, manager: string, options: GlobalPullSe
   return {
     apply: [
       ...nodes.flatMap(({ node, decision }) => partOf(node, decision)),
-      ...machineParts(reader, machines.all, manager, options.platforms),
+      ...machineParts(reader, machines.all, options.platforms),
     ],
     decisions,
     verdicts: [...decisions.flatMap(overridden), ...machineConfigVerdict(decisions), ...machines.twice],
@@ -160,26 +167,6 @@ function machineConfigVerdict(decisions: readonly NodeDecision[]): readonly Entr
   if (first === undefined) return [];
   const subject = nodes.length === 1 ? `node ${first.node}` : `${nodes.length} nodes`;
   return [{ subject, verdict: 'Warning', reason: first.reason, message: MACHINE_CONFIG_WAY }];
-}
-
-function factsOf(
-  reader: Reader,
-  node: KubeObject,
-  { byNode, byName }: ReturnType<typeof machinesOf>,
-  manager: string,
-): Omit<NodeFacts, 'selected' | 'poolless'> {
-  const annotation = textOf(node.metadata.annotations?.[MACHINE_ANNOTATION]);
-  const machine = byNode.get(node.metadata.name) ?? byName.get(annotation);
-  const owners = managersOf(node, ['metadata', 'labels', NAMES.nodeLabel]);
-  return {
-    name: node.metadata.name,
-    label: node.metadata.labels?.[NAMES.nodeLabel],
-    ours: owners.some((entry) => entry.manager === manager),
-    shared: owners.some((entry) => entry.manager !== manager),
-    pool: machine === undefined ? undefined : poolOf(reader, machine),
-    machineLabel: machine?.metadata.labels?.[NAMES.machineLabel],
-    machineConfig: node.metadata.annotations?.[MACHINE_CONFIG] !== undefined,
-  };
 }
 
 /** Releases a label by an apply without it: server-side apply removes fields that we owned. */
@@ -230,24 +217,19 @@ export function syncStatusOf(
     .filter(({ eligible }) => eligible)
     .map(({ node }) => node)
     .sort();
-  if (source?.value === undefined || names.length === 0 || !agentsReport(options, daemonSet))
-    return undefined;
+  // By our options, or by the arguments of the DaemonSet that a GitOps tool applied.
+  const areReporting =
+    options.delivery === 'reconciler'
+      ? reports(options.agent)
+      : daemonSet !== undefined && startsReporting(daemonSet);
+  if (source?.value === undefined || names.length === 0 || !areReporting) return undefined;
   const found = reader.list({ ...REPORTS, labels: { [NODE_REPORT_LABEL]: NODE_REPORT } });
-  const reports = new Map(found.map((report) => [report.metadata.name, report]));
+  const byName = new Map(found.map((report) => [report.metadata.name, report]));
   const behind = names.flatMap((node): readonly NodeBehind[] => {
-    const lack = lackOf(reports.get(pullStatusName('Node', node)), readersDigest(source));
+    const lack = lackOf(byName.get(pullStatusName('Node', node)), readersDigest(source));
     return lack === undefined ? [] : [{ node, ...lack }];
   });
   return { nodes: names.length, behind };
-}
-
-/** Whether agents report: by our options, or by the arguments of the DaemonSet that a GitOps tool applied. */
-function agentsReport(
-  { delivery, agent }: Pick<GlobalPullSecretOptions, 'delivery' | 'agent'>,
-  daemonSet: KubeObject | undefined,
-): boolean {
-  if (delivery === 'reconciler') return reports(agent);
-  return daemonSet !== undefined && startsReporting(daemonSet);
 }
 
 /** Compares an agent's report with the desired digest. Returns undefined when the node is in sync. */

@@ -143,7 +143,7 @@ export const REMOVAL_READS: readonly Watch[] = [HOSTED_CLUSTER_READ, { ...CLUSTE
 /** Collects the inputs of a removal decision. */
 export function removalContext(reader: Reader, options: RemovalOptions = {}): RemovalContext {
   return {
-    release: releaseRepository(hostedClusterOf(reader), reader.get(CLUSTER_VERSION)),
+    release: releaseRepository(reader),
     confirmed: confirmations(reader, CONFIRM_REMOVAL).flatMap(confirmedRemovals),
     held: heldBefore(reader),
     options,
@@ -174,13 +174,12 @@ export function platformSecret(namespace: string): Ref {
   return { role: 'management', apiVersion: 'v1', kind: 'Secret', namespace, name: NAMES.platform };
 }
 
-function releaseRepository(
-  cluster: KubeObject | undefined,
-  version: KubeObject | undefined,
-): string | undefined {
-  const image = valueAt(cluster?.spec, 'release.image') ?? valueAt(version?.status, 'desired.image');
-  const parsed = typeof image === 'string' ? parseImageReference(image) : undefined;
-  return parsed?.ok ? parsed.reference.repository : undefined;
+function releaseRepository(reader: Reader): string | undefined {
+  const image =
+    valueAt(hostedClusterOf(reader)?.spec, 'release.image') ??
+    valueAt(reader.get(CLUSTER_VERSION)?.status, 'desired.image');
+  const parsed = parseImageReference(textOf(image));
+  return parsed.ok ? parsed.reference.repository : undefined;
 }
 
 /** On the copy: `<hash> <start>` of the held removal. Survives deletion of the report. */

@@ -52,7 +52,6 @@ import {
 import { type Findings, reportPullSecret, STATUS_READS } from './report.ts';
 
 const NAME = 'global-pull-secret';
-const MANAGER = `pullwright-${NAME}`;
 
 const READS: readonly Watch[] = [
   platformSecret(CONTROL_PLANE_NAMESPACE),
@@ -64,19 +63,17 @@ const READS: readonly Watch[] = [
   ...REMOVAL_READS,
 ];
 
-/** Creates the reconciler from its section of the configuration. */
+/** The reconciler by its section of the configuration. One request key per cluster: each reconcile covers all objects. */
 export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
-  return [globalPullSecretReconciler(parseOptions(raw))];
-}
-
-/** One request key per cluster: each reconcile covers all objects. */
-export function globalPullSecretReconciler(options: ReturnType<typeof parseOptions>): Reconciler {
-  return {
-    name: NAME,
-    watches: READS,
-    requestsFor: (_changed, reader) => [{ scope: reader.scope.name, name: NAME }],
-    reconcile: (reader) => reconcile(reader, options(reader.scope.name)),
-  };
+  const options = parseOptions(raw);
+  return [
+    {
+      name: NAME,
+      watches: READS,
+      requestsFor: (_changed, reader) => [{ scope: reader.scope.name, name: NAME }],
+      reconcile: (reader) => reconcile(reader, options(reader.scope.name)),
+    },
+  ];
 }
 
 function reconcile(reader: Reader, options: GlobalPullSecretOptions): Result {
@@ -90,7 +87,7 @@ function reconcile(reader: Reader, options: GlobalPullSecretOptions): Result {
   const objects = [secrets.original?.secret, secrets.global?.secret, daemonSet];
   const observed = managedElsewhere(options.mode, objects, takeoverContext(reader));
   const plan = observedPlan(planned, secrets, observed, platformOwner(reader));
-  const labelled = planNodes(reader, MANAGER, options);
+  const labelled = planNodes(reader, options);
   const left = [
     ...gitVerdicts(daemonSet, observed, options.delivery),
     ...(observed === undefined ? [] : observedNodes(daemonSet, secrets)),

@@ -24,45 +24,27 @@ export interface MirrorFix {
  * @param hosted whether for nodes of a hosted cluster, which have no ImageTagMirrorSet
  */
 export function mirrorFix(resolution: Resolution, hosted: boolean): MirrorFix | undefined {
-  if (resolution.refusal !== undefined) return givenUp(resolution, resolution.refusal);
-  if (resolution.candidates.some(({ kind }) => kind === 'mirror')) return undefined;
-  const wanted = resolution.byDigest ? 'TagOnly' : 'DigestOnly';
-  const passed = resolution.skipped.filter(({ reason }) => reason === wanted);
+  const { image, rule, byDigest, candidates, skipped, refusal } = resolution;
+  if (refusal !== undefined) return givenUp(resolution, refusal);
+  if (candidates.some(({ kind }) => kind === 'mirror')) return undefined;
+  const passed = skipped.filter(({ reason }) => reason === (byDigest ? 'TagOnly' : 'DigestOnly'));
   const [first] = passed;
   if (first === undefined) return undefined;
-  return resolution.byDigest
-    ? digestFix(resolution, passed, first)
-    : tagFix(resolution, passed, first, hosted);
-}
-
-function tagFix(
-  { image, rule, candidates }: Resolution,
-  passed: readonly SkippedCandidate[],
-  first: SkippedCandidate,
-  hosted: boolean,
-): MirrorFix {
+  const object = setOf(byDigest ? 'digests' : 'tags', rule, passed, first);
+  const named = `${object.kind}/${object.metadata.name}`;
+  if (byDigest)
+    return {
+      code: 'MirrorsServeTagsOnly',
+      message: `"${image}" is named by digest, and mirror "${first.location}" serves tags only: it is skipped`,
+      fix: `Apply ${named}`,
+      object,
+    };
   const rest = candidates.length === 0 ? 'no pull source is left' : 'only the source is tried';
   const set = first.origin === undefined ? '' : ` (${first.origin.kind}/${first.origin.name})`;
   const message = `"${image}" is named by tag, and mirror "${first.location}"${set} serves digests only: it is skipped, and ${rest}`;
   const fix = `Name the image by digest (pullwright mirrors ${image} --probe shows it)`;
   if (hosted) return { code: 'MirrorsServeDigestsOnly', message, fix };
-  const object = setOf('tags', rule, passed, first);
-  const either = `${fix}, or apply ImageTagMirrorSet/${object.metadata.name}`;
-  return { code: 'MirrorsServeDigestsOnly', message, fix: either, object };
-}
-
-function digestFix(
-  { image, rule }: Resolution,
-  passed: readonly SkippedCandidate[],
-  first: SkippedCandidate,
-): MirrorFix {
-  const object = setOf('digests', rule, passed, first);
-  return {
-    code: 'MirrorsServeTagsOnly',
-    message: `"${image}" is named by digest, and mirror "${first.location}" serves tags only: it is skipped`,
-    fix: `Apply ImageDigestMirrorSet/${object.metadata.name}`,
-    object,
-  };
+  return { code: 'MirrorsServeDigestsOnly', message, fix: `${fix}, or apply ${named}`, object };
 }
 
 function givenUp({ image, skipped }: Resolution, refusal: string): MirrorFix {

@@ -60,19 +60,14 @@ function readList(
   if (typeof text !== 'string') return undefined;
   const entries = text.split(',').map((entry) => entry.trim());
   return entries.filter((entry) => {
-    const reason = problemOf(entry);
-    if (reason !== undefined) problems.push(`${name} has the entry ${quoted(entry)}: ${reason}`);
-    return reason === undefined;
+    const isSet = MIRROR_SET_KINDS.some(({ kind }) => entry.startsWith(`${kind}/`) && entry !== `${kind}/`);
+    const isValid = isSet || sourceProblem(entry) === undefined;
+    if (!isValid)
+      problems.push(
+        `${name} has the entry ${quoted(entry)}: expected a source such as "quay.io/team" or "ImageDigestMirrorSet/name"`,
+      );
+    return isValid;
   });
-}
-
-function problemOf(entry: string): string | undefined {
-  if (MIRROR_SET_KINDS.some((set) => entry.startsWith(`${set.kind}/`) && entry.length > set.kind.length + 1))
-    return undefined;
-  const reason = sourceProblem(entry);
-  return reason === undefined
-    ? undefined
-    : `expected a source such as "quay.io/team" or "ImageDigestMirrorSet/name"`;
 }
 
 function quoted(value: unknown): string {

@@ -24,7 +24,7 @@ import {
   type Watch,
 } from '../../engine/contract.ts';
 import { CATALOGS } from '../olm-catalogs.ts';
-import { type OptionsByScope, parseOverridesOptions, type RegistryOverridesOptions } from '../options.ts';
+import { parseOverridesOptions, type RegistryOverridesOptions } from '../options.ts';
 import { formatImageOverrides } from '../overrides.ts';
 import { CATALOG_SOURCES, type CatalogPlan, NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
 import { deploymentRef, type Memory, planDeployments, TARGETS } from './deployments.ts';
@@ -57,20 +57,21 @@ const READS: readonly Watch[] = [
   },
 ];
 
-/** Builds the reconciler from its part of the configuration. */
+/**
+ * The reconciler by its part of the configuration. One request per hosted cluster; none for a stand-alone cluster, whose nodes use
+ * mirrors by themselves.
+ */
 export function reconcilers(raw: Readonly<Record<string, unknown>>): readonly Reconciler[] {
-  return [registryOverridesReconciler(parseOverridesOptions(raw))];
-}
-
-/** One request per hosted cluster; none for a stand-alone cluster, whose nodes use mirrors by themselves. */
-export function registryOverridesReconciler(options: OptionsByScope): Reconciler {
-  return {
-    name: NAME,
-    watches: READS,
-    requestsFor: (_changed, reader) =>
-      reader.scope.hostedCluster === undefined ? [] : [{ scope: reader.scope.name, name: NAME }],
-    reconcile: (reader) => reconcile(reader, options(reader.scope.name)),
-  };
+  const options = parseOverridesOptions(raw);
+  return [
+    {
+      name: NAME,
+      watches: READS,
+      requestsFor: (_changed, reader) =>
+        reader.scope.hostedCluster === undefined ? [] : [{ scope: reader.scope.name, name: NAME }],
+      reconcile: (reader) => reconcile(reader, options(reader.scope.name)),
+    },
+  ];
 }
 
 function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
@@ -118,10 +119,7 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
   };
 }
 
-function modeOf(
-  annotation: unknown,
-  fallback: OwnershipMode,
-): { readonly mode: OwnershipMode; readonly problems: readonly string[] } {
+function modeOf(annotation: unknown, fallback: OwnershipMode): { mode: OwnershipMode; problems: string[] } {
   if (annotation === undefined) return { mode: fallback, problems: [] };
   if (annotation === 'own' || annotation === 'observe' || annotation === 'auto')
     return { mode: annotation, problems: [] };

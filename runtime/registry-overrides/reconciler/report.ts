@@ -182,10 +182,7 @@ function count(verdicts: readonly EntryStatus[], reason: string): number {
 /**
  * The document of `rules` and its hexadecimal SHA-256. Equal rules give equal texts.
  */
-export function overridesDocument(rules: readonly MirrorRule[]): {
-  readonly text: string;
-  readonly hash: string;
-} {
+export function overridesDocument(rules: readonly MirrorRule[]) {
   const written = rules.map(({ prefix, mirrors, blocked }) => ({
     source: prefix,
     mirrors: mirrors.map(({ location, pullFrom }) => ({ location, pullFrom })),
