@@ -55,10 +55,7 @@ function externalSecret(
   });
 }
 
-function sealedSecret(
-  target: SecretReference,
-  source: NonNullable<SecretSource['sealedSecret']>,
-): KubeObject {
+function sealedSecret(target: SecretReference, source: NonNullable<SecretSource['sealedSecret']>) {
   const scope = source.scope ?? 'strict';
   const annotations =
     scope === 'strict' ? {} : { annotations: { [`sealedsecrets.bitnami.com/${scope}`]: 'true' } };

@@ -107,12 +107,7 @@ export class NodeEngine {
   }
 
   /** Takes one step. Returns a rest when the journal could not be stored, or the step was aborted. */
-  async #take(
-    step: Acting,
-    decision: Decision,
-    look: Observation,
-    signal: AbortSignal,
-  ): Promise<Rest | undefined> {
+  async #take(step: Acting, decision: Decision, look: Observation, signal: AbortSignal) {
     const { clock, policy, turns } = this.#options;
     const state = stateOf(step, look);
     try {

@@ -83,12 +83,7 @@ async function ended(work: () => Promise<boolean>): Promise<RestartEnd> {
   }
 }
 
-async function restart(
-  systemd: Systemd,
-  options: RestartOptions,
-  present: UnitState,
-  signal: AbortSignal,
-): Promise<void> {
+async function restart(systemd: Systemd, options: RestartOptions, present: UnitState, signal: AbortSignal) {
   if (present.active === 'failed') await systemd.resetFailed(options.unit);
   const result = await systemd.restart(options.unit, signal);
   if (result === 'done') return;

@@ -342,12 +342,7 @@ export class SystemdOverBus {
     }
   }
 
-  async #manager(
-    bus: Bus,
-    member: string,
-    body: readonly unknown[],
-    signature = 's'.repeat(body.length),
-  ): Promise<readonly unknown[]> {
+  async #manager(bus: Bus, member: string, body: readonly unknown[], signature = 's'.repeat(body.length)) {
     const to = { destination: SYSTEMD, path: MANAGER_PATH, interface: MANAGER };
     return bus.call({ ...to, member, signature, body }, CALL_MS);
   }

@@ -113,12 +113,7 @@ function widerRule(source: string, index: MirrorIndex): MirrorRule | undefined {
   return wildcards.map((scope) => index.bySource.get(scope)).find((rule) => rule !== undefined);
 }
 
-function mirrorProblems(
-  rule: MirrorRule,
-  location: string,
-  index: MirrorIndex,
-  origin: RuleOrigin,
-): readonly MirrorProblem[] {
+function mirrorProblems(rule: MirrorRule, location: string, index: MirrorIndex, origin: RuleOrigin) {
   const found: MirrorProblem[] = [];
   const parts = rule.prefix.split('/').length - 1;
   if (parts > 0 && !location.includes('/')) {

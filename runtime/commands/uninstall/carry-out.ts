@@ -156,10 +156,7 @@ export async function carryOut(plan: Pick<UninstallPlan, 'stages'>, options: Car
   return { removed, inUse };
 }
 
-async function removeOne(
-  { object, do: what, managers }: UninstallRemoval,
-  options: CarryOutOptions,
-): Promise<void> {
+async function removeOne({ object, do: what, managers }: UninstallRemoval, options: CarryOutOptions) {
   const { client } = options;
   if (options.signal.aborted) throw stopped();
   if (what === 'release') return release(object, managers ?? [], client);
@@ -218,10 +215,7 @@ function collections(kinds: Readonly<Record<string, readonly string[]>>): readon
 }
 
 /** The first foreign object of a namespace. Deleting the namespace would delete it too. */
-async function holderOf(
-  { kind: what, metadata }: KubeObject,
-  client: KubeClient,
-): Promise<string | undefined> {
+async function holderOf({ kind: what, metadata }: KubeObject, client: KubeClient) {
   if (what !== 'Namespace') return undefined;
   const namespace = metadata.name;
   for (const collection of CONTENTS)

@@ -18,7 +18,7 @@ import {
   runDaemon,
   runLoop,
 } from '../../node/daemon.ts';
-import { type EngineOptions, NodeEngine } from '../../node/engine.ts';
+import { NodeEngine } from '../../node/engine.ts';
 import { type Gauge, gauge, type NodeWords, podClient } from '../../node/report.ts';
 import { BookedTurns, type Turns } from '../../node/restart-leases.ts';
 import type { Step } from '../../node/rollout.ts';
@@ -180,11 +180,7 @@ export async function previewAgent(options: AgentSettings, io: Pick<DaemonIo, 's
   return engine.state.ready ? 0 : 1;
 }
 
-function engineOptions(
-  options: AgentSettings,
-  folder: StateFolder,
-  watch?: SecretWatch,
-): Omit<EngineOptions, 'report' | 'publish'> {
+function engineOptions(options: AgentSettings, folder: StateFolder, watch?: SecretWatch) {
   const { windowMs, nodeName } = options;
   return {
     task: agentTask({

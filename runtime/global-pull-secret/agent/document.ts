@@ -27,7 +27,7 @@ import { decodeUtf8, goQuote } from '../../core/go/text.ts';
 import { type Redacted, redact, reveal } from '../../core/redacted.ts';
 import { withoutUserInfo } from '../../core/text.ts';
 import type { OwnedEntries } from '../../node/task.ts';
-import { heldEntryRemoval, type PendingRemoval, type RemovalInput } from '../removal-guard.ts';
+import { heldEntryRemoval, type RemovalInput } from '../removal-guard.ts';
 
 // Three-way merge into a map with other writers: our entries are added and updated, entries that we wrote and that are no longer
 // desired are removed, and all other entries are kept.
@@ -230,11 +230,7 @@ type Flat = ReadonlyMap<string, JsonNode>;
 const HELD = 'held/';
 
 /** Checks which entries the file would lose. */
-function heldOf(
-  there: Flat,
-  after: readonly string[],
-  options: WantedFileOptions,
-): PendingRemoval | undefined {
+function heldOf(there: Flat, after: readonly string[], options: WantedFileOptions) {
   const { guard, ledger } = options;
   if (guard === undefined) return undefined;
   const [name, since] = Object.entries(ledger).find(([key]) => key.startsWith(HELD)) ?? [];

@@ -57,11 +57,7 @@ export function guardOf(
   return { options, confirmed: all, now: new Date(now()) };
 }
 
-function lookProblem(
-  from: string,
-  source: AgentDocument,
-  held: PendingRemoval | undefined,
-): PullwrightError | undefined {
+function lookProblem(from: string, source: AgentDocument, held: PendingRemoval | undefined) {
   const partly = leftOut(from, source);
   if (held === undefined) return partly;
   const byItself = held.until === undefined ? '' : `, or until ${held.until}`;

@@ -120,10 +120,7 @@ function entryEvents(verdicts: readonly EntryStatus[], regarding: Ref): readonly
 }
 
 /** Events about the platform's pull secret. */
-function platformEvents(
-  { problems, held, platformVerdicts }: PullSecretPlan,
-  regarding: Ref,
-): readonly EventNote[] {
+function platformEvents({ problems, held, platformVerdicts }: PullSecretPlan, regarding: Ref) {
   return [
     ...problems.map((problem) => pullSecretEvent(regarding, 'Copy', problem.code, withHint(problem))),
     ...(held === undefined ? [] : [pullSecretEvent(regarding, 'Copy', 'RemovalHeld', heldText(held))]),

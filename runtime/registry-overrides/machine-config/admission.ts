@@ -86,12 +86,7 @@ function setFaults(object: KubeObject, set: MirrorSetKind): readonly SchemaFault
   );
 }
 
-function entryFaults(
-  entry: unknown,
-  path: string,
-  fault: Place,
-  hasFormats: boolean,
-): readonly SchemaFault[] {
+function entryFaults(entry: unknown, path: string, fault: Place, hasFormats: boolean) {
   const { source, mirrors = [], mirrorSourcePolicy: policy } = recordOf(entry);
   const wrong = typeof source !== 'string' ? 'it is missing' : hasFormats ? sourceProblem(source) : undefined;
   const isPolicy = !hasFormats || policy === undefined || POLICIES.includes(textOf(policy));

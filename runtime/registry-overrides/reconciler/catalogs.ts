@@ -217,12 +217,7 @@ export function planCatalogs(
 type Brought = Pick<CatalogPlan, 'apply' | 'verdicts'>;
 
 /** Whether we may write an object; adds a verdict for an unknown owner. */
-function isOurs(
-  { mode }: Placing,
-  subject: string,
-  object: KubeObject | undefined,
-  verdicts: EntryStatus[],
-): boolean {
+function isOurs({ mode }: Placing, subject: string, object: KubeObject | undefined, verdicts: EntryStatus[]) {
   const isUnknown = isOwnershipUnknown(mode, object);
   if (isUnknown)
     verdicts.push({ subject, verdict: 'Pending', reason: 'OwnershipUnknown', message: OWNERSHIP_UNKNOWN });

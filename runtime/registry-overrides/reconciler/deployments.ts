@@ -98,12 +98,7 @@ function planOne(input: OperatorDeploymentInput, name: string): DeploymentPlan {
   return own(input, deployment, name, variableOf(container), uid);
 }
 
-function observed(
-  upstream: string,
-  operator: string,
-  subject: string,
-  container: Container | undefined,
-): DeploymentPlan {
+function observed(upstream: string, operator: string, subject: string, container: Container | undefined) {
   // The operator sorts mirrors only since mid-2026, and adds the targets of its own flag to the value of its Deployments.
   const same = sameOverrides(variableOf(container) ?? '', upstream, { beside: flagTargets(container) });
   const message = same

@@ -51,11 +51,7 @@ export function isSelected(selection: ImageSelection, source: string, object: st
   return selection.allow === undefined || selection.allow.some(named);
 }
 
-function readList(
-  annotations: Readonly<Record<string, unknown>>,
-  name: string,
-  problems: string[],
-): readonly string[] | undefined {
+function readList(annotations: Readonly<Record<string, unknown>>, name: string, problems: string[]) {
   const text = annotations[name];
   if (typeof text !== 'string') return undefined;
   const entries = text.split(',').map((entry) => entry.trim());

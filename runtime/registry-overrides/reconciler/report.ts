@@ -1,6 +1,6 @@
 /** Reports for the owner of a HostedCluster: PullStatus, events, metrics. */
 import { createHash } from 'node:crypto';
-import { type ConditionInput, type ConditionText, readinessOf } from '../../core/kubernetes/conditions.ts';
+import { type ConditionInput, readinessOf } from '../../core/kubernetes/conditions.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { type EntryStatus, type PullStatusTarget, subjectsOf } from '../../core/kubernetes/pull-status.ts';
 import type { MirrorRule } from '../../core/mirrors/resolve.ts';
@@ -52,10 +52,7 @@ export function reportOverrides(input: OverridesReportInput): OverridesReport {
 }
 
 /** The first reason among the verdicts of one kind; undefined without any. */
-function textOf(
-  { verdicts }: OverridesReportInput,
-  wanted: 'Rejected' | 'Pending',
-): ConditionText | undefined {
+function textOf({ verdicts }: OverridesReportInput, wanted: 'Rejected' | 'Pending') {
   const found = verdicts.filter(({ verdict }) => verdict === wanted);
   const [first] = found;
   if (first === undefined) return undefined;
