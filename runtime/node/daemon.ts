@@ -299,11 +299,8 @@ async function lock(options: LoopOptions, signal: AbortSignal): Promise<Hold | u
     folder.prepare();
     const taken = await takeSingle(folder.path);
     if ('held' in taken) return taken;
-    publish({
-      ready: false,
-      reason: 'AnotherAgent',
-      message: `Another agent runs on this node and locks "${folder.path}/lock". This agent waits until it stops`,
-    });
+    const message = `Another agent runs on this node and locks "${folder.path}/lock". This agent waits until it stops`;
+    publish({ ready: false, reason: 'AnotherAgent', message });
     if (options.once === true) return undefined;
     const over = new AbortController();
     await Promise.race([taken.busy, clock.sleep(options.pollMs, AbortSignal.any([signal, over.signal]))]);

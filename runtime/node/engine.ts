@@ -195,11 +195,8 @@ export class NodeEngine {
       const copy = folder.loadCopy();
       if (copy === 'absent') removeFile(task.file);
       else if (copy !== 'none') replaceFile(task.file, copy.bytes, { mode: copy.mode, owner: copy });
-      report({
-        event: 'rolled-back',
-        file: task.file,
-        to: copy === 'absent' || copy === 'none' ? copy : 'saved',
-      });
+      const to = copy === 'absent' || copy === 'none' ? copy : 'saved';
+      report({ event: 'rolled-back', file: task.file, to });
       return { step: 'roll-back', ok: true };
     } catch (error) {
       report({ event: 'write-failed', file: task.file, error: asProblem(error) });
@@ -236,12 +233,8 @@ export class NodeEngine {
       return { step, ok: true };
     }
     if (end.kind === 'stopped') return 'stopped';
-    report({
-      event: step === 'recover' ? 'recover-failed' : 'restart-failed',
-      unit: task.unit,
-      ...numbers,
-      error: end.error,
-    });
+    const event = step === 'recover' ? 'recover-failed' : 'restart-failed';
+    report({ event, unit: task.unit, ...numbers, error: end.error });
     return { step, ok: false, kind: end.kind };
   }
 
@@ -254,10 +247,8 @@ export class NodeEngine {
   #troubled(error: unknown): Rest {
     const problem = asProblem(error);
     this.#options.report({ event: 'state-failed', error: problem });
-    return {
-      state: { ready: false, reason: problem.code, message: describeError(problem) },
-      lookInMs: 5000,
-    };
+    const state = { ready: false, reason: problem.code, message: describeError(problem) };
+    return { state, lookInMs: 5000 };
   }
 
   #store(journal: Checkpoint, ledger: OwnedEntries = this.#stored.ledger): void {

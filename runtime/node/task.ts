@@ -128,11 +128,8 @@ function bareState(step: Step, look: Observation): NodeState {
   if (step.reason === 'BreakerOpen') {
     const again =
       step.wakeInMs === undefined ? 'it is not retried until the content changes' : 'it is retried later';
-    return {
-      ready: false,
-      reason: 'BreakerOpen',
-      message: `The unit did not start with this content; ${again}`,
-    };
+    const message = `The unit did not start with this content; ${again}`;
+    return { ready: false, reason: step.reason, message };
   }
   const { problem, idle } = look;
   if (idle !== undefined && problem === undefined)
@@ -144,13 +141,10 @@ function bareState(step: Step, look: Observation): NodeState {
 
 /** An unusable part of the source does not make the node not ready, but is reported. */
 function settled({ problem }: Observation): NodeState {
-  const message = 'The file matches the desired content';
-  if (problem === undefined) return { ready: true, reason: 'InSync', message };
-  return {
-    ready: true,
-    reason: problem.code,
-    message: `${message}, as far as it can be used: ${problem.message}`,
-  };
+  const whole = 'The file matches the desired content';
+  if (problem === undefined) return { ready: true, reason: 'InSync', message: whole };
+  const message = `${whole}, as far as it can be used: ${problem.message}`;
+  return { ready: true, reason: problem.code, message };
 }
 
 /** `Ready`, with `Reconciling` while a change is in progress, else `Stalled`. */

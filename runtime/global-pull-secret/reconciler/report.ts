@@ -181,10 +181,7 @@ export function reportPullSecret(input: PullSecretReport): Reported {
     ...(observed === undefined ? [] : [{ type: 'ManagedElsewhere', status: 'True' as const, ...observed }]),
     ...(nodes.truth === undefined ? [] : [inSyncCondition(nodes.truth)]),
   ];
-  const statusOf = (
-    name: string,
-    { conditions, ...parts }: StatusParts,
-  ): ReturnType<typeof reportPullStatus> =>
+  const statusOf = (name: string, { conditions, ...parts }: StatusParts) =>
     reportPullStatus(reader, 'hosted', {
       reporter: 'global-pull-secret',
       about: { apiVersion: 'v1', kind: 'Secret', namespace: NAMES.namespace, name },

@@ -95,19 +95,12 @@ function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
 function managed({ deployments: { observed }, verdicts }: OverridesReportInput): readonly ConditionInput[] {
   if (observed === undefined) return [];
   const drifted = verdicts.filter((verdict) => verdict.reason === 'Drifted');
-  const drift =
+  const [reason, drift] =
     drifted.length === 0
-      ? 'they match the mirror sets'
-      : `${subjectsOf(drifted)} differ from the mirror sets`;
+      ? ['Observing', 'they match the mirror sets']
+      : ['Drifted', `${subjectsOf(drifted)} differ from the mirror sets`];
   const message = `${observed} manages the Deployments; Pullwright writes none of them; ${drift}`;
-  return [
-    {
-      type: 'ManagedElsewhere',
-      status: 'True',
-      reason: drifted.length === 0 ? 'Observing' : 'Drifted',
-      message,
-    },
-  ];
+  return [{ type: 'ManagedElsewhere', status: 'True', reason, message }];
 }
 
 /** One event per verdict that needs action; the engine sends each change once. */
