@@ -25,22 +25,19 @@ export function refuse(reason: string): PullwrightError {
 }
 
 export function stringOf(table: Table, key: string): string {
-  const value = table[key];
-  if (value === undefined) return '';
+  const { [key]: value = '' } = table;
   if (typeof value !== 'string') throw mismatch(key, 'string', value);
   return value;
 }
 
 export function flagOf(table: Table, key: string): boolean {
-  const value = table[key];
-  if (value === undefined) return false;
+  const { [key]: value = false } = table;
   if (typeof value !== 'boolean') throw mismatch(key, 'bool', value);
   return value;
 }
 
 export function listOf(table: Table, key: string): readonly unknown[] {
-  const value = table[key];
-  if (value === undefined) return [];
+  const { [key]: value = [] } = table;
   if (!Array.isArray(value)) throw mismatch(key, 'array', value);
   return value;
 }
@@ -86,7 +83,8 @@ export function checkAliases(file: Table): void {
   if (!isRecord(aliases)) throw mismatch('aliases', 'table', aliases);
   for (const [name, value] of Object.entries(aliases)) {
     if (typeof value !== 'string') throw mismatch(`aliases.${name}`, 'string', value);
-    const fault = nameFault(name) ?? valueFault(value);
+    // An empty value removes an alias of an earlier file.
+    const fault = aliasFault(name, 'short name') ?? (value === '' ? undefined : aliasFault(value, 'alias'));
     if (fault !== undefined) throw refuse(`validating short-name aliases: ${fault}`);
   }
 }
@@ -116,30 +114,18 @@ export function aliasesOf(file: Table): ReadonlyMap<string, string> {
   return new Map(Object.entries((file['aliases'] ?? {}) as Readonly<Record<string, string>>));
 }
 
-function nameFault(name: string): string | undefined {
-  const parsed = parseWrittenReference(name);
-  if (!parsed.ok) return `cannot parse short name: ${goQuote(name)}: ${parsed.goText}`;
+/** A short name has no registry, its alias has one; neither has a tag or a digest. */
+function aliasFault(text: string, kind: 'short name' | 'alias'): string | undefined {
+  const parsed = parseWrittenReference(text);
+  const reading = kind === 'alias' ? 'parsing alias' : 'cannot parse short name:';
+  if (!parsed.ok) return `${reading} ${goQuote(text)}: ${parsed.goText}`;
   const { domain, tag, digest } = parsed.reference;
-  const wrong = (reason: string): string => `invalid short name ${goQuote(name)}: must not contain ${reason}`;
-  if (digest !== undefined) return wrong('digest');
-  if (tag !== undefined) return wrong('tag');
-  return isRegistry(domain) ? wrong('registry') : undefined;
-}
-
-/** An empty value removes an alias of an earlier file. */
-function valueFault(value: string): string | undefined {
-  if (value === '') return undefined;
-  const parsed = parseWrittenReference(value);
-  if (!parsed.ok) return `parsing alias ${goQuote(value)}: ${parsed.goText}`;
-  const { domain, tag, digest } = parsed.reference;
-  const wrong = (reason: string): string => `invalid alias ${goQuote(value)}: must ${reason}`;
+  const wrong = (reason: string): string => `invalid ${kind} ${goQuote(text)}: must ${reason}`;
   if (digest !== undefined) return wrong('not contain digest');
   if (tag !== undefined) return wrong('not contain tag');
-  return isRegistry(domain) ? undefined : wrong('contain registry and repository');
-}
-
-function isRegistry(domain: string): boolean {
-  return /[.:]/.test(domain) || domain === 'localhost';
+  const hasRegistry = /[.:]/.test(domain) || domain === 'localhost';
+  if (hasRegistry === (kind === 'alias')) return undefined;
+  return wrong(hasRegistry ? 'not contain registry' : 'contain registry and repository');
 }
 
 /** Which images a mirror may serve. */
