@@ -31,23 +31,10 @@ function withPortableAuth(node: JsonNode): JsonNode {
   if (node.kind !== 'object') return node;
   const wanted = portableAuth(node);
   if (wanted === undefined) return node;
-  if (isWritten(node, wanted)) return node;
   const others = node.members.filter((member) => fieldOf(member.key, ['auth']) === undefined);
-  const auth: JsonMember = {
-    key: 'auth',
-    at: node.at,
-    value: { kind: 'string', at: node.at, value: wanted },
-  };
+  const { at } = node;
+  const auth: JsonMember = { key: 'auth', at, value: { kind: 'string', at, value: wanted } };
   return { ...node, members: [...others, auth] };
-}
-
-/** Whether `auth` is the only field of this name and already has the value. */
-function isWritten(node: JsonNode & { kind: 'object' }, wanted: string): boolean {
-  const fields = node.members.filter((member) => fieldOf(member.key, ['auth']) !== undefined);
-  const [only] = fields;
-  return (
-    fields.length === 1 && only?.key === 'auth' && only.value.kind === 'string' && only.value.value === wanted
-  );
 }
 
 /** The value of `auth` that both consumers read in the same way; undefined if none is written. */

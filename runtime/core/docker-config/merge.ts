@@ -12,7 +12,7 @@
 import { compareBytes } from '../go/text.ts';
 import type { EntryStatus } from '../kubernetes/pull-status.ts';
 import { type Redacted, reveal } from '../redacted.ts';
-import { counted, type TextPosition } from '../text.ts';
+import { counted } from '../text.ts';
 import { type EncodedEntry, encodeConfig, encodeEntry, entrySize } from './encode.ts';
 import { matchesImage } from './match-images.ts';
 import {
@@ -93,7 +93,8 @@ class Judge {
   }
 
   judge(entry: DockerConfigEntry): void {
-    if (entry.key.fault !== undefined) return this.#reject(entry, '');
+    const { fault } = entry;
+    if (fault?.reason === 'KeyInvalid') return this.#reject(entry, fault);
     const original = this.#platformKeyOf(entry);
     if (original !== undefined) return this.#shadow(entry, original);
     const hub = this.#hiddenHub(entry);
@@ -103,9 +104,9 @@ class Judge {
       const message = `is the same registry as "${twin}" of this secret, which is used: remove one of them`;
       return this.#say(entry, 'Shadowed', 'DuplicateSpelling', message);
     }
-    if (entry.fault === undefined) return this.#take(entry, entry, 'additional');
+    if (fault === undefined) return this.#take(entry, entry, 'additional');
     const last = this.#input.lastGood.get(entry.key.portable);
-    if (last === undefined) return this.#reject(entry, '');
+    if (last === undefined) return this.#reject(entry, fault);
     this.#take(entry, last, 'lastGood');
   }
 
@@ -151,7 +152,7 @@ class Judge {
     this.#room -= size;
     this.#taken.set(portable, written);
     this.added.push({ ...encoded, source });
-    if (source === 'lastGood') return this.#reject(entry, '; the last valid one stays in use');
+    if (entry.fault !== undefined) return this.#reject(entry, entry.fault, KEPT);
     const rewritten = written !== portable;
     this.#say(entry, 'Accepted', rewritten ? 'Rewritten' : 'Added', this.#useOf(entry));
   }
@@ -174,9 +175,8 @@ class Judge {
     return undefined;
   }
 
-  #reject(entry: DockerConfigEntry, after: string): void {
-    const message = `${entry.fault?.message ?? 'cannot be used'}${placeText(entry.position)}${after}`;
-    this.#say(entry, 'Rejected', entry.fault?.reason ?? 'KeyInvalid', message);
+  #reject(entry: DockerConfigEntry, fault: EntryFault, after = ''): void {
+    this.verdicts.set(entry, rejection(entry.key.written, { ...fault, position: entry.position }, after));
   }
 
   #say(entry: DockerConfigEntry, verdict: EntryStatus['verdict'], reason: string, message: string): void {
@@ -194,22 +194,16 @@ function documentWarnings(config: DockerConfig): readonly EntryStatus[] {
   return [...config.warnings, ...ignored].map((warning) => ({ verdict: 'Warning', ...warning }));
 }
 
-function placeText(position: TextPosition | undefined): string {
-  return position === undefined ? '' : ` (line ${position.line}, column ${position.column})`;
-}
+const KEPT = '; the last valid one stays in use';
 
-/** Verdict on an additional document that is unusable as a whole. */
-function documentVerdict(problem: ConfigProblem, kept: number): EntryStatus {
-  const after =
-    kept === 0
-      ? ''
-      : `; ${counted(kept, 'entry of the last valid one stays', 'entries of the last valid one stay')} in use`;
-  return {
-    subject: '.dockerconfigjson',
-    verdict: 'Rejected',
-    reason: problem.reason,
-    message: `${problem.message}${placeText(problem.position)}${after}`,
-  };
+/** Verdict on an entry or a document with a fault. @param after what is used instead */
+function rejection(
+  subject: string,
+  { reason, message, position }: Pick<ConfigProblem, 'message' | 'position'> & { readonly reason: string },
+  after: string,
+): EntryStatus {
+  const place = position === undefined ? '' : ` (line ${position.line}, column ${position.column})`;
+  return { subject, verdict: 'Rejected', reason, message: `${message}${place}${after}` };
 }
 
 /** Valid entries of an earlier merge. */
@@ -302,7 +296,9 @@ function platformPart(config: DockerConfig, last: ReadonlyMap<string, DockerConf
     const used = entry.fault === undefined ? entry : (last.get(key) ?? last.get(entry.key.written));
     if (used !== undefined)
       entries.push({ ...encodeEntry(used, key), source: used === entry ? 'original' : 'lastGood' });
-    if (entry.fault !== undefined) verdicts.push(platformFault(entry, entry.fault, used !== undefined));
+    if (entry.fault === undefined) continue;
+    const fault = { ...entry.fault, position: entry.position };
+    verdicts.push(rejection(entry.key.written, fault, used === undefined ? '' : KEPT));
   }
   return { entries, verdicts };
 }
@@ -324,12 +320,6 @@ function platformKeys(entries: readonly DockerConfigEntry[]): ReadonlyMap<string
   return keys;
 }
 
-function platformFault({ key, position }: DockerConfigEntry, fault: EntryFault, kept: boolean): EntryStatus {
-  const after = kept ? '; the last valid one stays in use' : '';
-  const message = `${fault.message}${placeText(position)}${after}`;
-  return { subject: key.written, verdict: 'Rejected', reason: fault.reason, message };
-}
-
 function tenantPart(text: Redacted<string> | undefined, context: TenantContext): TenantPart {
   if (text === undefined) return { added: [], conflicts: [], verdicts: [] };
   const parsed = parseDockerConfig(text);
@@ -340,10 +330,13 @@ function tenantPart(text: Redacted<string> | undefined, context: TenantContext):
   const problem = parsed.ok ? AUTHS_MISSING : parsed.problem;
   // The document is unreadable: keep all valid entries, checked against the platform's current keys.
   const kept = judgeAdditional([...context.lastGood.values()], context);
+  const one = 'entry of the last valid one stays';
+  const many = 'entries of the last valid one stay';
+  const after = kept.added.length === 0 ? '' : `; ${counted(kept.added.length, one, many)} in use`;
   return {
-    added: kept.added.map((one) => ({ ...one, source: 'lastGood' })),
+    added: kept.added.map((entry) => ({ ...entry, source: 'lastGood' })),
     conflicts: kept.conflicts,
-    verdicts: [documentVerdict(problem, kept.added.length)],
+    verdicts: [rejection('.dockerconfigjson', problem, after)],
     problem,
   };
 }

@@ -192,17 +192,15 @@ function typeFaultText({ value, struct, path, type }: TypeFault): string {
 // Source of the rule: how the kubelet and containers/image decode it (above). An entry is valid if both can read it and at least
 // the kubelet finds a credential.
 
-export type EntryFaultReason =
-  | 'KeyInvalid'
-  | 'EntryNotObject'
-  | 'FieldNotText'
-  | 'AuthNotBase64'
-  | 'AuthWithoutColon'
-  | 'NoCredential';
-
 /** Why an entry is unusable. */
 export interface EntryFault {
-  readonly reason: EntryFaultReason;
+  readonly reason:
+    | 'KeyInvalid'
+    | 'EntryNotObject'
+    | 'FieldNotText'
+    | 'AuthNotBase64'
+    | 'AuthWithoutColon'
+    | 'NoCredential';
   /** Completes a sentence about the entry: `has an "auth" that is not base64`. Contains no value. */
   readonly message: string;
 }
@@ -347,7 +345,10 @@ function parseText(plain: string, format: DockerConfigFormat): DockerConfigResul
     const { plainText, goText, at } = parsed.fault;
     const [reason, message] = notJson(plain) ?? ['NotJson', `is not JSON: ${plainText}`];
     const position = positionsOf(plain)(at);
-    return unusable(reason, message, { position, kubeletFault: goText, containersFault: goText });
+    return {
+      ok: false,
+      problem: { reason, message, position, kubeletFault: goText, containersFault: goText },
+    };
   }
   return readDocument(plain, parsed.value, format);
 }
@@ -389,8 +390,14 @@ export function helperOf({ fields }: DockerConfig, key: string): string | undefi
 
 function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat): DockerConfigResult {
   const positions = positionsOf(plain);
-  const refused = (reason: ConfigProblem['reason'], message: string, { at }: JsonNode): DockerConfigResult =>
-    unusable(reason, message, { position: positions(at), ...faults(document, format) });
+  const refused = (
+    reason: ConfigProblem['reason'],
+    message: string,
+    { at }: JsonNode,
+  ): DockerConfigResult => ({
+    ok: false,
+    problem: { reason, message, position: positions(at), ...faults(document, format) },
+  });
   if (document.kind !== 'object') {
     const message = `is ${describeKind(document.kind)}, expected a JSON object`;
     return refused('NotAnObject', message, document);
@@ -419,23 +426,13 @@ function readDocument(plain: string, document: JsonNode, format: DockerConfigFor
   };
 }
 
-type Faults = Pick<ConfigProblem, 'kubeletFault' | 'containersFault'>;
+const NO_FAULTS = { kubeletFault: undefined, containersFault: undefined };
 
-const NO_FAULTS: Faults = { kubeletFault: undefined, containersFault: undefined };
-
-function faults(document: JsonNode, format: DockerConfigFormat): Faults {
+function faults(document: JsonNode, format: DockerConfigFormat) {
   return {
     kubeletFault: faultFor(KUBELET, document, format),
     containersFault: faultFor(CONTAINERS, document, format),
   };
-}
-
-function unusable(
-  reason: ConfigProblem['reason'],
-  message: string,
-  rest: Omit<ConfigProblem, 'reason' | 'message'>,
-): DockerConfigResult {
-  return { ok: false, problem: { reason, message, ...rest } };
 }
 
 // The part of a pull secret that may be written to the file of the kubelet and CRI-O: every entry and field that both accept. For
