@@ -7,7 +7,15 @@
 import { isRecord } from '../record.ts';
 import { isObjectName } from './object.ts';
 
-export type LabelOperator = 'In' | 'NotIn' | 'Exists' | 'DoesNotExist';
+/** Whether a label meets an operator; a missing label is undefined. */
+const MEETS = {
+  In: (value, values) => value !== undefined && values.includes(value),
+  NotIn: (value, values) => value === undefined || !values.includes(value),
+  Exists: (value) => value !== undefined,
+  DoesNotExist: (value) => value === undefined,
+} satisfies Readonly<Record<string, (value: string | undefined, values: readonly string[]) => boolean>>;
+
+export type LabelOperator = keyof typeof MEETS;
 
 /** Set by the API server on every namespace; it accepts no other value. */
 export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name';
@@ -26,7 +34,7 @@ export type ReadSelector =
   | { readonly ok: true; readonly requirements: readonly LabelRequirement[] }
   | { readonly ok: false; readonly problem: string };
 
-const OPERATORS: readonly string[] = ['In', 'NotIn', 'Exists', 'DoesNotExist'];
+const OPERATORS = Object.keys(MEETS);
 
 /**
  * Parses a selector from raw JSON. `matchLabels` come first, sorted by key, as `In` with one value. `strict` (default) also
@@ -68,28 +76,14 @@ function readExpressions(expressions: unknown): readonly ReadRequirement[] {
 
 /** Whether `labels` match every requirement; true without requirements. */
 export function selects(requirements: readonly LabelRequirement[], labels: Labels): boolean {
-  return requirements.every((requirement) => meets(requirement, labels));
+  return requirements.every(({ key, operator, values = [] }) =>
+    MEETS[operator](Object.hasOwn(labels, key) ? labels[key] : undefined, values),
+  );
 }
 
 /** The label keys of the requirements, sorted. */
 export function selectorKeys(requirements: readonly LabelRequirement[]): readonly string[] {
   return [...new Set(requirements.map((requirement) => requirement.key))].sort();
-}
-
-function meets({ key, operator, values = [] }: LabelRequirement, labels: Labels): boolean {
-  const value = Object.hasOwn(labels, key) ? labels[key] : undefined;
-  switch (operator) {
-    case 'In':
-      return value !== undefined && values.includes(value);
-    case 'NotIn':
-      return value === undefined || !values.includes(value);
-    case 'Exists':
-      return value !== undefined;
-    case 'DoesNotExist':
-      return value === undefined;
-    default:
-      return operator satisfies never;
-  }
 }
 
 function readRequirement(input: unknown): ReadRequirement {
