@@ -24,7 +24,7 @@ export function control(sequence: string): string {
  */
 export function forPeople(io: CommandIo): CommandIo {
   return {
-    ...defined({ writeNow: io.writeNow, exitNow: io.exitNow, platform: io.platform }),
+    ...defined({ exitNow: io.exitNow, platform: io.platform }),
     env: io.env,
     cwd: io.cwd,
     signal: io.signal,
@@ -100,27 +100,23 @@ export function areWarnings(problems: readonly string[]): boolean {
 }
 
 /** Styles a text for a terminal; {@link plain} returns it unchanged. */
-export type Paint = (style: 'bold' | 'dim' | 'red' | 'yellow' | 'green', text: string) => string;
+export type Paint = (style: keyof typeof STYLES, text: string) => string;
 
 export const plain: Paint = (_style, text) => text;
 
 // Colours and width of the terminal.
 
-type Style = Parameters<Paint>[0];
-
-/** Codes that start and end a style. */
-type Codes = readonly [open: string, close: string];
-
-const SHAPES = { bold: ['1', '22'], dim: ['2', '22'] } as const satisfies Partial<Record<Style, Codes>>;
-
 /**
- * With red-green colour blindness, orange and yellow differ in lightness, and blue in hue; red and green do not differ. Text next
- * to a colour has the same meaning. Numbers of the 256-colour palette.
+ * Codes that start a style with eight colours and with 256, and end it. With red-green colour blindness, orange and yellow differ
+ * in lightness, and blue in hue; red and green do not differ. Text next to a colour has the same meaning.
  */
-const PALETTE = { red: 202, yellow: 226, green: 39 } as const;
-
-/** Colours of terminals with eight colours. */
-const FEW = { red: '31', yellow: '33', green: '36' } as const;
+const STYLES = {
+  bold: ['1', '1', '22'],
+  dim: ['2', '2', '22'],
+  red: ['31', '38;5;202', '39'],
+  yellow: ['33', '38;5;226', '39'],
+  green: ['36', '38;5;39', '39'],
+} as const;
 
 /**
  * Colours on a terminal only, and not when NO_COLOR is set to any value or TERM is `dumb`.
@@ -132,14 +128,9 @@ export function paintFor({ stdout, env }: CommandIo): Paint {
   if (stdout.isTTY !== true || NO_COLOR !== '' || TERM === 'dumb') return plain;
   const hasMany = COLORTERM !== '' || TERM.includes('256color');
   return (style, text) => {
-    const [open, close] = codesOf(style, hasMany);
-    return `${control(`\u001b[${open}m`)}${text}${control(`\u001b[${close}m`)}`;
+    const [few, many, close] = STYLES[style];
+    return `${control(`\u001b[${hasMany ? many : few}m`)}${text}${control(`\u001b[${close}m`)}`;
   };
-}
-
-function codesOf(style: Style, hasMany: boolean): Codes {
-  if (style === 'bold' || style === 'dim') return SHAPES[style];
-  return [hasMany ? `38;5;${PALETTE[style]}` : FEW[style], '39'];
 }
 
 /** Width to wrap or cut at: COLUMNS, else the width of the terminal; undefined without either. */
@@ -162,7 +153,7 @@ export function textTable(given: readonly (readonly string[])[], columns: number
   const widths = widthsOf(cells);
   const lines = cells.map((line) =>
     line
-      .map((cell, index) => (index === widths.length - 1 ? cell : cell.padEnd(widths[index] ?? 0)))
+      .map((cell, index) => cell.padEnd(widths[index] ?? 0))
       .join('  ')
       .trimEnd(),
   );

@@ -45,14 +45,10 @@ function inRange(range: string, host: string): boolean {
   return networksOf([range]).check(host, family === 4 ? 'ipv4' : 'ipv6');
 }
 
-const PROXY_VARIABLES: readonly string[] = [
-  'HTTPS_PROXY',
-  'https_proxy',
-  'HTTP_PROXY',
-  'http_proxy',
-  'ALL_PROXY',
-  'all_proxy',
-];
+const PROXY_VARIABLES = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY'].flatMap((name) => [
+  name,
+  name.toLowerCase(),
+]);
 
 /**
  * Returns a copy of the environment, and removes the proxy variables from Bun's own: its fetch obeys them even for hosts that
