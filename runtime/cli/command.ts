@@ -49,7 +49,9 @@ export interface CommandIo {
   readonly stdin: NodeJS.ReadableStream;
   readonly stdout: { write(text: string): unknown; readonly isTTY?: boolean; readonly columns?: number };
   readonly stderr: { write(text: string): unknown; readonly isTTY?: boolean };
-  /** Exits at once, whatever is still pending. */
+  /** Writes to the descriptor synchronously. Creating a stream takes longer than a run of the credential provider. */
+  readonly writeNow?: (fd: 1 | 2, text: string) => void;
+  /** Exits at once, for a command that writes all its output with {@link writeNow}. */
   readonly exitNow?: (code: ExitCode) => void;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;

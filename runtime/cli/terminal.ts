@@ -24,7 +24,7 @@ export function control(sequence: string): string {
  */
 export function forPeople(io: CommandIo): CommandIo {
   return {
-    ...defined({ exitNow: io.exitNow, platform: io.platform }),
+    ...defined({ writeNow: io.writeNow, exitNow: io.exitNow, platform: io.platform }),
     env: io.env,
     cwd: io.cwd,
     signal: io.signal,

@@ -1,4 +1,5 @@
 /** Command line shell: version, dispatch, signals. */
+import { writeSync } from 'node:fs';
 import type { CommandIo, ExitCode } from '../cli/command.ts';
 import { forPeople } from '../cli/terminal.ts';
 import { errnoOf } from '../core/errors.ts';
@@ -46,11 +47,17 @@ function processIo(): CommandIo {
     get stderr() {
       return process.stderr;
     },
+    writeNow: writeWhole,
     exitNow: (code) => process.exit(code),
     env: process.env,
     cwd: process.cwd(),
     signal: controller.signal,
   };
+}
+
+function writeWhole(fd: 1 | 2, text: string): void {
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
 }
 
 // Output when no command runs: the list of commands, or the closest match for an unknown command.

@@ -39,7 +39,7 @@ async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitC
   const parsed = argumentsOf(args, io.env['HOME']);
   if (parsed.version !== undefined) {
     const said = parsed.version === 'json' ? JSON.stringify({ version: VERSION }) : `Version: ${VERSION}`;
-    io.stdout.write(`${said}\n`);
+    write(io, 1, `${said}\n`);
     return 0;
   }
   if (parsed.check) {
@@ -50,11 +50,16 @@ async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitC
   const result = await runProvider(parsed.options, {
     env: takeProxySettings(io.env),
     signal: io.signal,
-    writeError: (line) => io.stderr.write(line),
+    writeError: (line) => write(io, 2, line),
   });
-  io.stdout.write(result.stdout);
+  write(io, 1, result.stdout);
   io.exitNow?.(result.exitCode);
   return result.exitCode;
+}
+
+function write(io: CommandIo, fd: 1 | 2, text: string): void {
+  if (io.writeNow === undefined) (fd === 1 ? io.stdout : io.stderr).write(text);
+  else if (text !== '') io.writeNow(fd, text);
 }
 
 // Help of `provider`, also for completion and the reference. Its arguments have their own parser, because the kubelet passes
