@@ -191,12 +191,7 @@ export function redirectOf(
 // Retries of transient failures. They honour Retry-After. Pauses are arguments, so that tests need no clock.
 
 /** Statuses after which the same request may succeed. */
-const PASSING: readonly number[] = [408, 429, 500, 502, 503, 504];
-
-/** Whether a retry of the same request may succeed. */
-export function isPassingStatus(status: number): boolean {
-  return PASSING.includes(status);
-}
+export const PASSING: readonly number[] = [408, 429, 500, 502, 503, 504];
 
 /** The result or the error of one try. */
 export type Tried<T> = { readonly value: T } | { readonly error: unknown };

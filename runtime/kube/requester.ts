@@ -5,7 +5,7 @@ import { jsonOf } from '../core/record.ts';
 import { reveal } from '../core/redacted.ts';
 import { trimEndOf } from '../core/text.ts';
 import { type AddressGuard, type AddressPolicy, guardedAddresses } from '../http/addresses.ts';
-import { HttpClient, isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../http/client.ts';
+import { HttpClient, PASSING, pause, retry, retryAfterMs, type Tried } from '../http/client.ts';
 import { HttpsEngine } from '../http/engine.ts';
 import { HttpError, type HttpFailure } from '../http/http-error.ts';
 import type { HttpAnswer, HttpRequest } from '../http/request.ts';
@@ -317,7 +317,7 @@ function again<T>(
   if (FOR_GOOD.includes(failure.code)) return undefined;
   if (status === undefined)
     return call.once === true && failure.code !== 'ConnectionRefused' ? undefined : {};
-  if (!isPassingStatus(status)) return undefined;
+  if (!PASSING.includes(status)) return undefined;
   // Only these two mean that the server did nothing.
   return call.once === true && status !== 429 && status !== 503 ? undefined : { afterMs: failure.afterMs };
 }

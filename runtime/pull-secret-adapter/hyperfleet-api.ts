@@ -5,7 +5,7 @@ import { type BackOff, backOffMs } from '../core/back-off.ts';
 import { PullwrightError } from '../core/errors.ts';
 import { jsonOf, recordOf, textOf } from '../core/record.ts';
 import { type Redacted, reveal } from '../core/redacted.ts';
-import { type HttpClient, isPassingStatus, retry, retryAfterMs } from '../http/client.ts';
+import { type HttpClient, PASSING, retry, retryAfterMs } from '../http/client.ts';
 import { HttpError } from '../http/http-error.ts';
 import type { HttpRequest, WholeAnswer } from '../http/request.ts';
 import { type AdapterStatus, adapterStatuses, clusterDocument, type HyperfleetCluster } from './cluster.ts';
@@ -84,7 +84,7 @@ export async function callHyperfleet(
 }
 
 function isTrouble({ status }: Answer): boolean {
-  return status === 0 || status >= 500 || isPassingStatus(status);
+  return status === 0 || status >= 500 || PASSING.includes(status);
 }
 
 async function once(http: HttpClient, request: HttpRequest): Promise<Answer> {

@@ -5,7 +5,7 @@ import { PullwrightError } from '../../core/errors.ts';
 import { jsonOf, recordOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
 import { type Redacted, reveal } from '../../core/redacted.ts';
 import { trimEndOf } from '../../core/text.ts';
-import { HttpClient, isPassingStatus, pause, retry, retryAfterMs, type Tried } from '../../http/client.ts';
+import { HttpClient, PASSING, pause, retry, retryAfterMs, type Tried } from '../../http/client.ts';
 import { fetchEngine } from '../../http/fetch-engine.ts';
 import { HttpError } from '../../http/http-error.ts';
 import type { WholeAnswer } from '../../http/request.ts';
@@ -254,10 +254,8 @@ const FOR_GOOD: readonly string[] = ['CertificateNotTrusted', 'TlsFailed', 'TlsW
 function again(tried: Tried<WholeAnswer>): { readonly afterMs?: number | undefined } | undefined {
   if ('error' in tried)
     return tried.error instanceof HttpError && !FOR_GOOD.includes(tried.error.failure) ? {} : undefined;
-  const { status } = tried.value;
-  return isPassingStatus(status)
-    ? { afterMs: retryAfterMs(tried.value.header('retry-after'), Date.now()) }
-    : undefined;
+  const { status, header } = tried.value;
+  return PASSING.includes(status) ? { afterMs: retryAfterMs(header('retry-after'), Date.now()) } : undefined;
 }
 
 function unreachable(server: ApiServer, error: unknown, signal: AbortSignal): PullwrightError {
