@@ -11,11 +11,7 @@ export type Fields = Readonly<Record<string, unknown>>;
 
 export const LOG_LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 
-export interface Logger {
-  debug(message: string, fields?: Fields): void;
-  info(message: string, fields?: Fields): void;
-  warn(message: string, fields?: Fields): void;
-  error(message: string, fields?: Fields): void;
+export interface Logger extends Readonly<Record<LogLevel, (message: string, fields?: Fields) => void>> {
   /** Returns a logger that adds `fields` to every line. */
   child(fields: Fields): Logger;
 }

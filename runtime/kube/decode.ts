@@ -1,7 +1,7 @@
 /** Converts between raw JSON and {@link KubeObject}. Only this file wraps Secret values in `Redacted`, and unwraps them again. */
 import { hash } from 'node:crypto';
 import { type KubeObject, LAST_APPLIED, type ManagedFieldsEntry } from '../core/kubernetes/object.ts';
-import { isRecord, mapValues, scalarText } from '../core/record.ts';
+import { mapValues, recordOf, scalarText } from '../core/record.ts';
 import { Redacted, redact, reveal } from '../core/redacted.ts';
 
 type Raw = Readonly<Record<string, unknown>>;
@@ -25,20 +25,14 @@ export function decodeObject(raw: Raw): KubeObject {
 }
 
 function wrapValues(values: unknown, toBase64: (text: string) => string): Record<string, Redacted<string>> {
-  if (!isRecord(values)) return {};
-  return mapValues(values, (value) => wrapValue(value, toBase64));
+  return mapValues(recordOf(values), (value) => wrapValue(value, toBase64));
 }
 
 function wrapValue(value: unknown, toBase64: (text: string) => string): Redacted<string> {
   if (value instanceof Redacted) return value as Redacted<string>;
   // The API server stores null as an empty value; other types occur only in hand-written files.
-  return shared(
-    typeof value === 'string'
-      ? toBase64(value)
-      : value === null || value === undefined
-        ? ''
-        : toBase64(JSON.stringify(value)),
-  );
+  const content = value ?? '';
+  return shared(toBase64(typeof content === 'string' ? content : JSON.stringify(content)));
 }
 
 /** Recent values. Copies of a Secret in thousands of namespaces are decoded consecutively and share one value. */

@@ -2,7 +2,7 @@
 
 import { PullwrightError } from '../core/errors.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
-import { jsonOf } from '../core/record.ts';
+import { jsonOf, recordOf, textOf } from '../core/record.ts';
 import { apiErrorOf } from './api-error.ts';
 import type {
   ApplyOptions,
@@ -191,8 +191,7 @@ export class HttpKubeClient implements KubeClient {
   async serverVersion(): Promise<string> {
     const call = { verb: 'get', subject: 'the version', method: 'GET', path: '/version' };
     const { body } = await this.#requester.json(call);
-    const { gitVersion } = body as { readonly gitVersion?: unknown };
-    return typeof gitVersion === 'string' ? gitVersion : '';
+    return textOf(recordOf(body)['gitVersion']);
   }
 
   close(): void {

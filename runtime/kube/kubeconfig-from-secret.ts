@@ -70,16 +70,12 @@ function parsed(input: SecretKubeconfig): Map {
   try {
     value = parseShortYaml(reveal(input.text));
   } catch (error) {
-    throw refused(input, [tooMuch(error) ?? 'it is not valid YAML']);
+    // Only the message for an exceeded limit is our own. Others of the library may quote the text.
+    const isTooMuch = error instanceof YAMLParseError && error.code === 'RESOURCE_EXHAUSTION';
+    throw refused(input, [isTooMuch ? `it is too complex: ${yamlMistake(error)}` : 'it is not valid YAML']);
   }
   if (!isRecord(value)) throw refused(input, ['it must be an object']);
   return value;
-}
-
-/** The message for an exceeded limit, which is our own. Other messages of the library may quote the text. */
-function tooMuch(error: unknown): string | undefined {
-  if (!(error instanceof YAMLParseError) || error.code !== 'RESOURCE_EXHAUSTION') return undefined;
-  return `it is too complex: ${yamlMistake(error)}`;
 }
 
 function named(list: unknown, name: unknown, field: string): Map | undefined {

@@ -47,15 +47,8 @@ interface TenantContext {
   readonly room: number;
 }
 
-interface TenantPart {
-  readonly added: readonly PlacedEntry[];
-  readonly conflicts: readonly MergeConflict[];
-  readonly verdicts: readonly EntryStatus[];
-  readonly problem?: ConfigProblem;
-}
-
 /** Decides on every entry of the additional secret. */
-function judgeAdditional(entries: readonly DockerConfigEntry[], context: TenantContext): TenantPart {
+function judgeAdditional(entries: readonly DockerConfigEntry[], context: TenantContext) {
   const judge = new Judge(context);
   // The choice between equal keys, and which entries still fit, must not depend on document order.
   for (const entry of entries.toSorted(byPreference)) judge.judge(entry);
@@ -320,7 +313,7 @@ function platformKeys(entries: readonly DockerConfigEntry[]): ReadonlyMap<string
   return keys;
 }
 
-function tenantPart(text: Redacted<string> | undefined, context: TenantContext): TenantPart {
+function tenantPart(text: Redacted<string> | undefined, context: TenantContext) {
   if (text === undefined) return { added: [], conflicts: [], verdicts: [] };
   const parsed = parseDockerConfig(text);
   if (parsed.ok && parsed.config.hasAuths) {
@@ -334,7 +327,7 @@ function tenantPart(text: Redacted<string> | undefined, context: TenantContext):
   const many = 'entries of the last valid one stay';
   const after = kept.added.length === 0 ? '' : `; ${counted(kept.added.length, one, many)} in use`;
   return {
-    added: kept.added.map((entry) => ({ ...entry, source: 'lastGood' })),
+    added: kept.added.map((entry) => ({ ...entry, source: 'lastGood' as const })),
     conflicts: kept.conflicts,
     verdicts: [rejection('.dockerconfigjson', problem, after)],
     problem,

@@ -51,8 +51,9 @@ export function registryKey(written: string): RegistryKey {
     };
   }
   const host = fromByteText(parsed.value.host);
-  const path = namespaceOf(fromByteText(parsed.value.path), scheme !== '' || HUB.has(hostName(host)));
   const plain = withoutPort(host.toLowerCase(), '443');
+  const isHub = HUB.has(plain);
+  const path = namespaceOf(fromByteText(parsed.value.path), scheme !== '' || isHub);
   const below = path === '' ? '' : `/${path}`;
   const meaning = hubName(plain) + below;
   const withPort = scheme.toLowerCase() === 'http' ? hubName(withoutPort(plain, '80')) + below : meaning;
@@ -61,7 +62,7 @@ export function registryKey(written: string): RegistryKey {
     written,
     meaning,
     identities: [...new Set([meaning, withPort])],
-    portable: (HUB.has(hostName(host)) ? 'docker.io' : host) + below,
+    portable: (isHub ? 'docker.io' : host) + below,
     ...(fault === undefined ? {} : { fault }),
   };
 }
@@ -73,10 +74,6 @@ function namespaceOf(path: string, apiUrl: boolean): string {
     .split('/')
     .filter((segment) => segment !== '')
     .join('/');
-}
-
-function hostName(host: string): string {
-  return withoutPort(host.toLowerCase(), '443');
 }
 
 function hubName(host: string): string {

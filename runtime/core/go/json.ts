@@ -33,10 +33,6 @@ export interface JsonFault {
   readonly at: number;
 }
 
-export type JsonResult =
-  | { readonly ok: true; readonly value: JsonNode }
-  | { readonly ok: false; readonly fault: JsonFault };
-
 const MAX_DEPTH = 10_000;
 const UNEXPECTED_END = 'unexpected end of JSON input';
 
@@ -54,11 +50,11 @@ class Fault extends Error {
  *
  * @returns the value, or the first error in Go's wording
  */
-export function parseGoJson(text: string): JsonResult {
+export function parseGoJson(text: string) {
   try {
-    return { ok: true, value: new Reader(text).document() };
+    return { ok: true as const, value: new Reader(text).document() };
   } catch (error) {
-    if (error instanceof Fault) return { ok: false, fault: error.fault };
+    if (error instanceof Fault) return { ok: false as const, fault: error.fault };
     throw error;
   }
 }
