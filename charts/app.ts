@@ -7,6 +7,7 @@ import type { Construct } from 'constructs';
 import type { KubeObject } from '../runtime/core/kubernetes/object.ts';
 import { OWN_NAMESPACE, withImagePullSecrets } from '../runtime/core/kubernetes/objects.ts';
 import { pullStatusCrd } from '../runtime/core/kubernetes/pull-status-kind.ts';
+import { distinctBy } from '../runtime/core/record.ts';
 import { type Fleet, type FleetCluster, readFleet } from './fleet.ts';
 import { gitopsObjects, type RenderedCluster, withSyncWaves } from './gitops/fleet.ts';
 import { type ManifestTree, renderTree } from './output.ts';
@@ -14,7 +15,6 @@ import { dashboardObjects } from './shared/dashboards.ts';
 import { ObjectGroup } from './shared/group.ts';
 import { RUNBOOKS, runbookFile, withRunbooks } from './shared/monitoring.ts';
 import {
-  distinct,
   hostedAccountObjects,
   type ReconcilerSettings,
   reconcilerMonitoring,
@@ -48,7 +48,7 @@ export function renderFleet(fleet: Fleet): {
 export function renderCluster(fleet: Fleet, cluster: FleetCluster): RenderedCluster {
   const chart = clusterChart(fleet, cluster);
   // Two systems may render the same object, such as a shared namespace.
-  const objects = distinct(chart.toJson() as readonly KubeObject[]);
+  const objects = distinctBy(chart.toJson() as readonly KubeObject[], JSON.stringify);
   return {
     name: cluster.context.name,
     path: cluster.path,

@@ -200,9 +200,7 @@ function ordered(object: object): object {
 }
 
 function sameFile(path: string, objects: readonly KubeObject[]): PullwrightError {
-  const names = objects.map(
-    (object) => `${describeObject({ ...object.metadata, kind: object.kind })} (${object.apiVersion})`,
-  );
+  const names = objects.map((object) => `${describeObject(object)} (${object.apiVersion})`);
   return new PullwrightError(
     `Cannot write "${path}": ${names.join(' and ')} both have this path, expected one`,
     {

@@ -6,7 +6,7 @@ import {
   causeText,
   headline,
   REPORT_SYSTEMS,
-  type ReportVerdict,
+  REPORT_VERDICTS,
   VERDICT_WORDS,
 } from '../../runtime/diagnose/model/types.ts';
 import type { PageReport } from '../../runtime/diagnose/views/html.ts';
@@ -24,8 +24,6 @@ import {
   type Value,
 } from './markup.ts';
 import { partId, problemCards, whereText } from './problems.ts';
-
-const VERDICTS = Object.keys(VERDICT_WORDS) as readonly ReportVerdict[];
 
 /** Returns the parts of the view. `report` is already filtered by `search`. */
 export function overviewParts(report: PageReport, search?: string): readonly Value[] {
@@ -49,7 +47,7 @@ export function overviewParts(report: PageReport, search?: string): readonly Val
 
 /** The headline, the first step, and the number of clusters for each verdict. */
 function hero(report: PageReport): Markup {
-  const counts = VERDICTS.map((verdict) => ({
+  const counts = REPORT_VERDICTS.map((verdict) => ({
     verdict,
     count: report.clusters.filter((one) => one.verdict === verdict).length,
   }));
@@ -102,7 +100,7 @@ function clustersTable(clusters: readonly ReportCluster[]): Markup {
         <tbody>${paged(clusters, row, { most: 100, what: ' clusters', columns: heads.length })}</tbody>
       </table>
     </div>
-    <p class="legend">${VERDICTS.map((verdict) => badge(verdict))}<span>– not in use</span></p>`;
+    <p class="legend">${REPORT_VERDICTS.map((verdict) => badge(verdict))}<span>– not in use</span></p>`;
 }
 
 function cellOf(found: ReportCluster['systems'][number] | undefined): Markup {

@@ -30,7 +30,7 @@ import {
   serviceAccount,
 } from '../../runtime/core/kubernetes/objects.ts';
 import { pullStatusName } from '../../runtime/core/kubernetes/pull-status.ts';
-import { defined } from '../../runtime/core/record.ts';
+import { defined, distinctBy } from '../../runtime/core/record.ts';
 import { reconcilerName } from '../../runtime/engine/hosted-status.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
@@ -58,12 +58,7 @@ function allow(
   const subjects =
     account === undefined ? reconcilerNames(cluster).map((each) => ({ name: each, namespace })) : [account];
   const metadata = { name, ...defined({ namespace: where }), labels: allLabels(name) };
-  return grant(metadata, distinct(rules), ...subjects);
-}
-
-/** Removes duplicates, by their fields. */
-export function distinct<T>(values: readonly T[]): readonly T[] {
-  return [...new Map(values.map((value) => [JSON.stringify(value), value])).values()];
+  return grant(metadata, distinctBy(rules, JSON.stringify), ...subjects);
 }
 
 /** Labels of all objects of the reconciler. */

@@ -6,16 +6,16 @@
 import { jsonText } from '../core/text.ts';
 import { VERSION } from '../core/version.ts';
 
-/** A problem in a file. */
+/** A problem in a file, or of an object. */
 export interface FileFinding {
   readonly severity: string;
-  /** CamelCase, stable. */
+  /** ID of the check: stable, for programs. */
   readonly check: string;
   /** The path as on the command line. */
   readonly file?: string;
   readonly line?: number;
   readonly column?: number;
-  /** The object; empty for the file itself. */
+  /** The object, such as `Pod/web/shop-1`; empty for the whole cluster or file. */
   readonly subject: string;
   /** The field of the object. */
   readonly path?: string;

@@ -32,6 +32,12 @@ export function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
+/** The items, only the first of each key. */
+export function distinctBy<T>(items: Iterable<T>, keyOf: (item: T) => unknown): T[] {
+  const alike = Map.groupBy(items, (item) => keyOf(item)).values();
+  return alike.flatMap((same) => same.slice(0, 1)).toArray();
+}
+
 /** The items of a list as maps; empty if not a list. */
 export function recordsIn(value: unknown): readonly Readonly<Record<string, unknown>>[] {
   return Array.isArray(value) ? value.map(recordOf) : [];

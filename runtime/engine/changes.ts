@@ -5,6 +5,7 @@
 
 import { PullwrightError } from '../core/errors.ts';
 import { describeObject, type KubeObject } from '../core/kubernetes/object.ts';
+import { distinctBy } from '../core/record.ts';
 import { asPullwrightError } from '../kube/api-error.ts';
 import { applyEntry, drift } from '../kube/drift.ts';
 import { objectRef } from '../kube/resources.ts';
@@ -74,12 +75,11 @@ export function changesOf(result: Result, author: Author, stores: Stores): reado
   const kept = retain === 'all' ? undefined : new Set(retain.map(textOf));
   const pruned =
     kept === undefined ? [] : prunable(author, stores).filter(({ ref }) => !kept.has(textOf(ref)));
-  const seen = new Set(applies.map(({ ref }) => textOf(ref)));
-  const removals = [...explicitRemovals(result, stores), ...pruned].filter(({ ref }) => {
-    const text = textOf(ref);
-    return !seen.has(text) && seen.add(text);
-  });
-  return [...applies, ...removals];
+  const applied = new Set(applies.map(({ ref }) => textOf(ref)));
+  const removals = [...explicitRemovals(result, stores), ...pruned].filter(
+    ({ ref }) => !applied.has(textOf(ref)),
+  );
+  return [...applies, ...distinctBy(removals, ({ ref }) => textOf(ref))];
 }
 
 function objectChange(apply: ApplyObject, author: Author, stores: Stores): ChangeSet {

@@ -11,6 +11,7 @@ import {
   originText,
   type RuleOrigin,
 } from '../core/mirrors/resolve.ts';
+import { distinctBy } from '../core/record.ts';
 import { schemaFaults, schemaProblem } from './machine-config/admission.ts';
 import { scopesAround } from './machine-config/input.ts';
 import { renderNodeFiles } from './machine-config/render.ts';
@@ -42,11 +43,9 @@ export function lintMirrors(objects: readonly KubeObject[]): readonly MirrorProb
 
 /** Reports each fault once, by the first of API server, operator and runtime that rejects it. */
 function toldOnce(problems: readonly MirrorProblem[]): readonly MirrorProblem[] {
-  const told = new Set<string>();
-  return problems.filter(({ code, origin }) => {
+  return distinctBy(problems, ({ code, origin }) => {
     const place = code === 'SourceIsMirror' ? origin.path.replace(/\.mirrors.*$/, '') : origin.path;
-    const id = [code, origin.kind, origin.name, place].join(' ');
-    return !told.has(id) && told.add(id);
+    return [code, origin.kind, origin.name, place].join(' ');
   });
 }
 

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import { readFleet, renderFleet, SYSTEMS } from '../../charts/mod.ts';
 import { nodesToGo } from '../../runtime/commands/uninstall/carry-out.ts';
-import { nameOf, planUninstall, STAGES } from '../../runtime/commands/uninstall/plan.ts';
-import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import { planUninstall, STAGES } from '../../runtime/commands/uninstall/plan.ts';
+import { describeObject, type KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 /** Options with which the systems render the most objects. */
@@ -48,9 +48,11 @@ test('every object that is rendered is removed, but for what belongs to others',
   const objects = rendered();
   assert.ok(objects.length > 80);
   const removed = new Set(
-    planUninstall(objects).stages.flatMap(({ removals }) => removals.map(({ object }) => nameOf(object))),
+    planUninstall(objects).stages.flatMap(({ removals }) =>
+      removals.map(({ object }) => describeObject(object)),
+    ),
   );
-  const stays = objects.map(nameOf).filter((name) => !removed.has(name));
+  const stays = objects.map(describeObject).filter((name) => !removed.has(name));
   assert.deepEqual([...new Set(stays)].sort(), [...STAYS].sort());
 });
 
@@ -233,7 +235,7 @@ const rows: readonly Row[] = [
 table(test, rows, ({ objects, options, removed = [], kept = [], delivered = [] }) => {
   const plan = planUninstall(objects, options);
   assert.deepEqual(
-    plan.stages.flatMap(({ removals }) => removals.map((one) => `${one.do} ${nameOf(one.object)}`)),
+    plan.stages.flatMap(({ removals }) => removals.map((one) => `${one.do} ${describeObject(one.object)}`)),
     removed,
   );
   assert.equal(plan.kept.length, kept.length);

@@ -3,7 +3,7 @@
  */
 
 import { PullwrightError } from '../../core/errors.ts';
-import { type KubeObject, templateContainers } from '../../core/kubernetes/object.ts';
+import { describeObject, type KubeObject, templateContainers } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
 import { defined, recordOf, textsIn } from '../../core/record.ts';
 import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
@@ -13,14 +13,7 @@ import type { KubeClient, Selector } from '../../kube/client.ts';
 import { pagesOf } from '../../kube/informer.ts';
 import { type Collection, objectRef } from '../../kube/resources.ts';
 import type { Clock } from '../../node/clock.ts';
-import {
-  type Deliverer,
-  nameOf,
-  PART_OF,
-  STAGES,
-  type UninstallPlan,
-  type UninstallRemoval,
-} from './plan.ts';
+import { type Deliverer, PART_OF, STAGES, type UninstallPlan, type UninstallRemoval } from './plan.ts';
 
 // Polls for the effect of a removal, with a deadline.
 
@@ -105,9 +98,9 @@ export async function waitForNodes(object: KubeObject, options: CarryOutOptions)
     if (live === undefined) return undefined;
     const left = nodesToGo(live);
     if (left === '') return undefined;
-    if (left !== said) options.say(`${nameOf(object)}: ${left}`);
+    if (left !== said) options.say(`${describeObject(object)}: ${left}`);
     said = left;
-    return new PullwrightError(`Cannot clean up the nodes of "${nameOf(object)}": ${left}`, {
+    return new PullwrightError(`Cannot clean up the nodes of "${describeObject(object)}": ${left}`, {
       code: 'NodesNotLeft',
       hint: 'See the status and logs of its pods. Run this again to continue, or with --skip-nodes to skip the clean-up: nodes keep their config.json either way',
     });
@@ -149,7 +142,9 @@ export async function carryOut(plan: Pick<UninstallPlan, 'stages'>, options: Car
       await removeOne(removal, options);
       removed += 1;
       if (removal.do !== 'release') deleted.push(removal.object);
-      options.say(`${head}: ${removal.do === 'release' ? 'released' : 'removed'} ${nameOf(removal.object)}`);
+      options.say(
+        `${head}: ${removal.do === 'release' ? 'released' : 'removed'} ${describeObject(removal.object)}`,
+      );
     }
     for (const object of deleted) await waitUntilGone(object, options);
   }
@@ -187,7 +182,7 @@ async function waitUntilGone(object: KubeObject, options: CarryOutOptions): Prom
     if (live === undefined || live.metadata.uid !== object.metadata.uid) return undefined;
     const finalizers = live.metadata.finalizers ?? [];
     return new PullwrightError(
-      `Cannot remove "${nameOf(object)}": it still exists${finalizers.length === 0 ? '' : `, blocked by finalizers ${finalizers.join(', ')}`}`,
+      `Cannot remove "${describeObject(object)}": it still exists${finalizers.length === 0 ? '' : `, blocked by finalizers ${finalizers.join(', ')}`}`,
       { code: 'StillThere', hint: 'Find what blocks the deletion, then run this again' },
     );
   });
@@ -221,7 +216,7 @@ async function holderOf({ kind: what, metadata }: KubeObject, client: KubeClient
   for (const collection of CONTENTS)
     for await (const { items } of pagesOf(client, { ...collection, namespace }, { limit: 50 })) {
       const other = items.find(({ metadata }) => USUAL[collection.kind]?.test(metadata.name) !== true);
-      if (other !== undefined) return nameOf({ ...other, kind: collection.kind });
+      if (other !== undefined) return describeObject({ ...other, kind: collection.kind });
     }
   return undefined;
 }

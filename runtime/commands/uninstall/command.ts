@@ -4,13 +4,14 @@ import { createInterface } from 'node:readline';
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
 import { CLUSTER_FLAGS, duration, outputFlag, toggle, type ValuesOf } from '../../cli/flags.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
+import { describeObject } from '../../core/kubernetes/object.ts';
 import { counted, onOneLine } from '../../core/text.ts';
 import { withClient } from '../../diagnose/model/objects.ts';
 import { answer } from '../../diagnose/views/text.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { systemClock } from '../../node/clock.ts';
 import { type CarryOutOptions, carryOut, findObjects, isStillThere } from './carry-out.ts';
-import { delivererText, nameOf, planUninstall, type Stage, type UninstallPlan } from './plan.ts';
+import { delivererText, planUninstall, type Stage, type UninstallPlan } from './plan.ts';
 
 const TABLE = {
   name: 'uninstall',
@@ -63,7 +64,7 @@ async function uninstall(client: KubeClient, flags: Values, io: CommandIo): Prom
   if (flags['dry-run']) {
     const stages = plan.stages.map(({ name, removals }) => ({
       name,
-      removals: removals.map((removal) => ({ object: nameOf(removal.object), do: removal.do })),
+      removals: removals.map((removal) => ({ object: describeObject(removal.object), do: removal.do })),
     }));
     const data = { stages, kept: plan.kept.map(keptRow) };
     return answer(io, flags.output, { data, text: () => planText(plan), failed: false });
@@ -104,7 +105,7 @@ async function assertNotDelivered({ delivered }: UninstallPlan, client: KubeClie
   for (const [first, ...more] of groups.values()) {
     if (first === undefined || !(await isStillThere(client, first.by))) continue;
     throw new PullwrightError(
-      `Cannot uninstall: ${counted(more.length + 1, 'object is', 'objects are')} delivered from git, "${nameOf(first.object)}" by ${delivererText(first.by)}`,
+      `Cannot uninstall: ${counted(more.length + 1, 'object is', 'objects are')} delivered from git, "${describeObject(first.object)}" by ${delivererText(first.by)}`,
       {
         code: 'DeliveredFromGit',
         hint: 'Delete that first, without deleting its objects (see docs/operations.md). If it ran in another cluster and no longer exists, use --ignore-gitops',
@@ -117,7 +118,7 @@ function assertNothingCameBack({ stages }: UninstallPlan): void {
   const [stage] = stages;
   const object = stage?.removals[0]?.object;
   if (object === undefined) return;
-  throw new PullwrightError(`Cannot finish: "${nameOf(object)}" was recreated after its removal`, {
+  throw new PullwrightError(`Cannot finish: "${describeObject(object)}" was recreated after its removal`, {
     code: 'CameBack',
     hint: 'A GitOps tool or the reconciler of the management cluster recreates it. Stop that, then run this again',
   });
@@ -144,10 +145,10 @@ function planText(plan: UninstallPlan): string {
   const lines = [
     ...plan.stages.flatMap(({ name, removals }) => [
       name,
-      ...removals.map((removal) => `  ${VERBS[removal.do]} ${nameOf(removal.object)}`),
+      ...removals.map((removal) => `  ${VERBS[removal.do]} ${describeObject(removal.object)}`),
     ]),
     ...keptLines(plan),
-    ...plan.delivered.map(({ object, by }) => `delivered by ${delivererText(by)}: ${nameOf(object)}`),
+    ...plan.delivered.map(({ object, by }) => `delivered by ${delivererText(by)}: ${describeObject(object)}`),
     ...(plan.stages.length === 0 ? ['nothing to remove'] : []),
   ];
   return `${lines.join('\n')}\n`;
@@ -156,9 +157,9 @@ function planText(plan: UninstallPlan): string {
 const VERBS = { delete: 'remove ', 'leave-nodes': 'remove ', release: 'release' } as const;
 
 function keptLines({ kept }: UninstallPlan): readonly string[] {
-  return kept.map(({ object, reason }) => `kept ${nameOf(object)}: ${onOneLine(reason)}`);
+  return kept.map(({ object, reason }) => `kept ${describeObject(object)}: ${onOneLine(reason)}`);
 }
 
 function keptRow({ object, reason }: UninstallPlan['kept'][number]): object {
-  return { object: nameOf(object), reason };
+  return { object: describeObject(object), reason };
 }

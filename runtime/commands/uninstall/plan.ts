@@ -253,10 +253,5 @@ function byOrder(a: UninstallRemoval, b: UninstallRemoval): number {
     if (kind === 'MutatingWebhookConfiguration' || kind.endsWith('Binding')) return 1;
     return 2;
   };
-  return rank(a) - rank(b) || (nameOf(a.object) < nameOf(b.object) ? -1 : 1);
-}
-
-/** `Kind/namespace/name` */
-export function nameOf({ kind, metadata: { namespace, name } }: KubeObject): string {
-  return describeObject({ kind, namespace, name });
+  return rank(a) - rank(b) || (describeObject(a.object) < describeObject(b.object) ? -1 : 1);
 }

@@ -585,9 +585,8 @@ export function pullSecretSource(secret: SecretObject): AuthSource | undefined {
   if (value === undefined) return undefined;
   const text = secretDataText(value);
   if (reveal(text) === '') return undefined;
-  const { name, namespace } = secret.metadata;
   return {
-    name: describeObject({ kind: 'Secret', namespace, name }),
+    name: describeObject(secret),
     format: key === '.dockercfg' ? 'dockercfg' : 'config.json',
     text,
   };

@@ -69,14 +69,13 @@ export function isSecret(object: KubeObject): object is SecretObject {
 }
 
 /** `kind/namespace/name` or `kind/name`, for messages. */
-export function describeObject(object: {
-  readonly kind: string;
-  readonly namespace?: string | undefined;
-  readonly name: string;
-}): string {
-  return object.namespace === undefined || object.namespace === ''
-    ? `${object.kind}/${object.name}`
-    : `${object.kind}/${object.namespace}/${object.name}`;
+export function describeObject(
+  object:
+    | Pick<KubeObject, 'kind' | 'metadata'>
+    | { readonly kind: string; readonly namespace?: string | undefined; readonly name: string },
+): string {
+  const { namespace = '', name } = 'metadata' in object ? object.metadata : object;
+  return namespace === '' ? `${object.kind}/${name}` : `${object.kind}/${namespace}/${name}`;
 }
 
 /** Annotation in which `kubectl apply` stores the last applied configuration. */

@@ -10,7 +10,7 @@ import { parse } from 'smol-toml';
 import { PullwrightError } from '../errors.ts';
 import { goQuote } from '../go/text.ts';
 import { parseWrittenReference } from '../image-reference.ts';
-import { isRecord, recordOf } from '../record.ts';
+import { distinctBy, isRecord, recordOf } from '../record.ts';
 import { trimEndOf } from '../text.ts';
 
 // Values from the tables of a `registries.conf`, with the runtime's errors for wrong types.
@@ -189,8 +189,7 @@ export function registriesOf(file: Table): readonly Registry[] {
     );
   }
   checkAliases(file);
-  const seen = new Set<string>();
-  return registries.filter(({ prefix }) => !seen.has(prefix) && seen.add(prefix));
+  return distinctBy(registries, ({ prefix }) => prefix);
 }
 
 function registryOf(table: Table): Registry {

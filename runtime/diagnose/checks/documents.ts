@@ -22,7 +22,7 @@ import {
   type SecretObject,
 } from '../../core/kubernetes/object.ts';
 import { readValue, shapeProblems } from '../../core/kubernetes/read-spec.ts';
-import { oncePer, recordOf, scalarText, textOf, valueAt } from '../../core/record.ts';
+import { distinctBy, oncePer, recordOf, scalarText, textOf, valueAt } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import { matchImagesSchema, nameFault } from '../../credential-provider/kind.ts';
 import type { Manifest } from '../../engine/offline/manifests.ts';
@@ -64,7 +64,7 @@ function mirrorsTold(manifests: readonly Manifest[]): readonly Finding[] {
   const sets = manifests.filter(({ object }) => isNodeMirrorKind(object));
   const byObject = new Map(sets.map((manifest) => [manifest.object, manifest]));
   const told = (sets.length === 0 ? [] : clustersIn(sets)).flatMap((cluster) => toldIn(cluster, byObject));
-  return [...new Map(told.map((one) => [JSON.stringify(one), one])).values()];
+  return distinctBy(told, JSON.stringify);
 }
 
 function toldIn(cluster: ClusterObjects, byObject: ReadonlyMap<KubeObject, Manifest>): readonly Finding[] {
@@ -251,7 +251,7 @@ function secretProblems(secret: KubeObject, listed: ReadonlySet<string>): readon
   if (apiVersion !== 'v1') return apiVersion.includes('/') ? [] : wrongVersion(apiVersion, 'Secret', ['v1']);
   // The additional pull secret is read regardless of its type.
   const isAdditional = metadata.namespace === NAMES.namespace && metadata.name === NAMES.additional;
-  const isListed = listed.has(describeObject({ ...metadata, kind: 'Secret' }));
+  const isListed = listed.has(describeObject(secret));
   return validateSecret(secret as SecretObject, isAdditional || isListed, new Date());
 }
 
@@ -342,7 +342,7 @@ function imageProblems(images: unknown): readonly ValidationProblem[] {
 
 function located(manifest: Manifest, { code: check, position, path, ...told }: ValidationProblem): Finding {
   const { object, file } = manifest;
-  const subject = describeObject({ ...object.metadata, kind: object.kind });
+  const subject = describeObject(object);
   const inValue = position && ` (line ${position.line}, column ${position.column} of the value)`;
   return { ...told, check, file, line: lineOf(manifest, path), subject, path: `${path}${inValue ?? ''}` };
 }

@@ -1,6 +1,7 @@
 /** Defines checks, runs them on a model, and groups findings by cause. */
 
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
+import { distinctBy } from '../../core/record.ts';
 import {
   byVerdict,
   type Cause,
@@ -73,14 +74,7 @@ export function firstBroken(findings: readonly Finding[]): Finding | undefined {
   return findings.find(({ severity }) => severity === 'error');
 }
 
-const WORST_FIRST: readonly Severity[] = ['error', 'warning', 'unknown', 'info', 'ok'];
-
-/** Orders findings, the worst first. */
-export function bySeverity(a: Finding, b: Finding): number {
-  return WORST_FIRST.indexOf(a.severity) - WORST_FIRST.indexOf(b.severity);
-}
-
-/** Verdict on an object, by the severity of its finding. */
+/** Verdict on an object, by the severity of its finding; the worst first. */
 export const VERDICTS: Readonly<Record<Severity, ReportVerdict>> = {
   error: 'broken',
   warning: 'attention',
@@ -88,6 +82,13 @@ export const VERDICTS: Readonly<Record<Severity, ReportVerdict>> = {
   info: 'ok',
   ok: 'ok',
 };
+
+const WORST_FIRST = Object.keys(VERDICTS);
+
+/** Orders findings, the worst first. */
+export function bySeverity(a: Finding, b: Finding): number {
+  return WORST_FIRST.indexOf(a.severity) - WORST_FIRST.indexOf(b.severity);
+}
 
 /** Title for findings of a check, and their default system. */
 const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSystemName]>> = {
@@ -159,11 +160,6 @@ function wordsOf(reason: string): string {
 
 /** Collects all fixes. Keeps only the first object of each name, because applying a second would undo it. */
 export function fixesOf(findings: readonly Finding[]): readonly KubeObject[] {
-  const seen = new Set<string>();
-  return findings
-    .flatMap(({ fix = [] }) => fix)
-    .filter(({ apiVersion, kind, metadata }) => {
-      const id = `${apiVersion} ${describeObject({ kind, ...metadata })}`;
-      return !seen.has(id) && seen.add(id);
-    });
+  const all = findings.flatMap(({ fix = [] }) => fix);
+  return distinctBy(all, (object) => `${object.apiVersion} ${describeObject(object)}`);
 }

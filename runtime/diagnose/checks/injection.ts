@@ -3,6 +3,7 @@
 import { selects } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
+import { distinctBy } from '../../core/record.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import type { PullSecretProfile } from '../../pull-secret-injection/kinds/profile.ts';
 import type { SidecarSet } from '../../pull-secret-injection/kinds/sidecar-set.ts';
@@ -44,8 +45,7 @@ export function notGivenIn(store: ObjectStore, template: KubeObject): readonly N
         setSays(set, pod) ?? optedOut(pod),
       ),
     );
-  const names = new Set<string>();
-  return [...ofProfiles, ...ofSets].filter(({ secret }) => !names.has(secret) && names.add(secret));
+  return distinctBy([...ofProfiles, ...ofSets], ({ secret }) => secret);
 }
 
 function said(secrets: readonly string[], by: string, why?: string): readonly NotGiven[] {

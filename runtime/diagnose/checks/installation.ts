@@ -7,6 +7,7 @@ import { isRecord, recordOf, recordsIn, scalarText, textOf, textsIn } from '../.
 import { counted, countedOf, shellWord, someOf } from '../../core/text.ts';
 import { CREDENTIAL_PROVIDER } from '../../credential-provider/platform.ts';
 import { minorOf } from '../../registry-overrides/olm-catalogs.ts';
+import { DAEMON_SET } from '../model/nodes.ts';
 import { conditionOf, nodeInfoOf, readinessOf } from '../model/objects.ts';
 import { imagesOf, podSpecIn } from '../model/pull.ts';
 import { type Check, error, ok, type Told, warning } from './findings.ts';
@@ -51,12 +52,10 @@ const nameOf = ({ metadata }: KubeObject): string => metadata.name;
 
 const groupOf = ({ apiVersion }: KubeObject): string => apiVersion.split('/')[0] ?? '';
 
-const shownName = ({ kind, metadata }: KubeObject): string => describeObject({ ...metadata, kind });
-
 const lookAt = (words: readonly string[], ...names: readonly string[]): string =>
   kubectl(words, names) ?? 'Look at it';
 
-const idOf = (object: KubeObject): string => `${groupOf(object)} ${shownName(object)}`;
+const idOf = (object: KubeObject): string => `${groupOf(object)} ${describeObject(object)}`;
 
 /** Live objects that the plan contains. */
 function presentOf({ objects, plan }: CheckInput, ...kinds: readonly string[]): readonly KubeObject[] {
@@ -206,7 +205,7 @@ function foreignLine(input: CheckInput): Told | undefined {
   );
   if (foreign.length === 0) return undefined;
   return warning(
-    `${fewNames(foreign.map(shownName))} ${foreign.length === 1 ? 'exists and is' : 'exist and are'} not managed by Pullwright`,
+    `${fewNames(foreign.map(describeObject))} ${foreign.length === 1 ? 'exists and is' : 'exist and are'} not managed by Pullwright`,
     'Check their owner (kubectl get -o yaml --show-managed-fields) before you overwrite them',
   );
 }
@@ -297,14 +296,11 @@ function shows({ groups = [], image, annotation }: Tool, object: KubeObject): bo
 
 /** Warns if HyperShift's Hosted Cluster Config Operator deploys the agent itself. */
 function hypershiftLine({ objects }: CheckInput): Told | undefined {
-  const { namespace, syncer } = GLOBAL_PULL_SECRET;
-  const daemonSet = ofKind(objects, 'DaemonSet').find(
-    ({ metadata }) => metadata.namespace === namespace && metadata.name === syncer,
-  );
-  const operator = operatorOf(daemonSet);
+  const { namespace, name } = DAEMON_SET;
+  const operator = operatorOf(objects.find((one) => describeObject(one) === describeObject(DAEMON_SET)));
   if (operator === undefined) return undefined;
   return warning(
-    `${operator} deploys DaemonSet ${namespace}/${syncer}: Pullwright only observes it`,
+    `${operator} deploys DaemonSet ${namespace}/${name}: Pullwright only observes it`,
     'Keep it, or take over with mode: own after reading its plan (docs/global-pull-secret.md)',
   );
 }
@@ -312,7 +308,7 @@ function hypershiftLine({ objects }: CheckInput): Told | undefined {
 /** Objects of the plan that are missing. */
 function presentLine({ objects, plan }: CheckInput): Told {
   const there = new Set(objects.map(idOf));
-  const missing = plan.filter((one) => !there.has(idOf(one))).map(shownName);
+  const missing = plan.filter((one) => !there.has(idOf(one))).map(describeObject);
   if (missing.length > 0)
     return error(
       `${countedOf(missing.length, plan.length, ['object', 'objects'], ['of the plan is', 'of the plan are'])} not found: ${fewNames(missing)}`,

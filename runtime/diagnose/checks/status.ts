@@ -7,7 +7,7 @@ import { verdictsOf } from '../../core/kubernetes/pull-status.ts';
 import { recordOf } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import type { ReportKey, ReportKeys, ReportMirrors } from '../model/cluster.ts';
-import { type ReportNodes, rolledOut } from '../model/nodes.ts';
+import { DAEMON_SET, type ReportNodes, rolledOut } from '../model/nodes.ts';
 import { conditionOf, readinessOf } from '../model/objects.ts';
 import { type Finding, REPORT_SYSTEMS } from '../model/types.ts';
 import type { Check, Told } from './findings.ts';
@@ -151,12 +151,12 @@ export interface StatusRow extends Finding {
 
 function rowOf(
   reporter: string,
-  { kind, metadata: { namespace, name } }: Pick<KubeObject, 'kind' | 'metadata'>,
+  object: Parameters<typeof describeObject>[0],
   state: StatusRow['state'],
   reason: string,
   message: string,
 ): StatusRow {
-  const subject = describeObject({ kind, namespace, name });
+  const subject = describeObject(object);
   const system = REPORT_SYSTEMS.find((one) => reporter === one || reporter.startsWith(`${one}-`)) ?? 'pulls';
   return { subject, system, reporter, check: reason, severity: STATES[state], message, state };
 }
@@ -198,14 +198,8 @@ export function nodesRow(
   if (daemonSet !== undefined)
     return agentsRow(daemonSet, `${eligible} of ${counted(nodes.length, 'node')} eligible`, report);
   if (eligible === 0) return undefined;
-  const { namespace, syncer: name } = GLOBAL_PULL_SECRET;
-  return rowOf(
-    'global-pull-secret',
-    { kind: 'DaemonSet', metadata: { namespace, name } },
-    'Attention',
-    'DaemonSetMissing',
-    `${counted(eligible, 'node is', 'nodes are')} eligible, but no agent runs`,
-  );
+  const missing = `${counted(eligible, 'node is', 'nodes are')} eligible, but no agent runs`;
+  return rowOf('global-pull-secret', DAEMON_SET, 'Attention', 'DaemonSetMissing', missing);
 }
 
 /**

@@ -9,7 +9,7 @@ import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { readSelector } from '../../core/kubernetes/label-selector.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { inParallel } from '../../core/parallel.ts';
-import { defined, recordOf } from '../../core/record.ts';
+import { defined, distinctBy, recordOf } from '../../core/record.ts';
 import { oneLined } from '../../core/text.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { firstBroken, judge } from '../checks/findings.ts';
@@ -72,8 +72,8 @@ async function askRights(client: KubeClient, plan: readonly KubeObject[]) {
       ...defined({ namespace }),
     })),
   );
-  const asked = new Map(rights.map((right) => [JSON.stringify(right), right]));
-  const answers = await inParallel([...asked.values()], CONCURRENCY, async (right) => {
+  const asked = distinctBy(rights, JSON.stringify);
+  const answers = await inParallel(asked, CONCURRENCY, async (right) => {
     const review: KubeObject = {
       apiVersion: 'authorization.k8s.io/v1',
       kind: 'SelfSubjectAccessReview',

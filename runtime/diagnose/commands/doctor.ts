@@ -84,8 +84,8 @@ function fixOf(findings: readonly Finding[]) {
         : [`Not fixed by YAML: ${[`${subject}: ${message}`, advice].flat().join('. ')}`]),
     ]),
     ...later.map(
-      ({ kind, metadata }) =>
-        `Not in this YAML: ${describeObject({ kind, ...metadata })} is cluster-scoped. Apply the YAML, then run doctor again`,
+      (object) =>
+        `Not in this YAML: ${describeObject(object)} is cluster-scoped. Apply the YAML, then run doctor again`,
     ),
   ]);
   const yaml = fixText(fixes.filter((object) => !later.includes(object)));

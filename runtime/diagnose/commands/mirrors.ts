@@ -7,7 +7,7 @@ import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import { UsageError } from '../../core/errors.ts';
 import { isShortName, parseImageReference } from '../../core/image-reference.ts';
 import { NODE_POOL } from '../../core/kubernetes/hypershift.ts';
-import type { KubeObject } from '../../core/kubernetes/object.ts';
+import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { shortNameCandidates } from '../../core/mirrors/registries-conf.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import { readFolder } from '../../engine/offline/manifests.ts';
@@ -64,12 +64,7 @@ import { answer, documentsText, OUTPUT_FORMS } from '../views/text.ts';
 const CATALOG_SOURCE = { apiVersion: 'operators.coreos.com/v1alpha1', kind: 'CatalogSource' } as const;
 
 /** Kinds with images, and the pull secret of the cluster. */
-const IN_USE_KINDS: readonly SourceKind[] = [
-  ...USING_KINDS,
-  CATALOG_SOURCE,
-  NODE_POOL,
-  { apiVersion: 'v1', kind: 'Secret', ...pullSecretPlace(undefined) },
-];
+const IN_USE_KINDS: readonly SourceKind[] = [...USING_KINDS, CATALOG_SOURCE, NODE_POOL, PLATFORM_SECRET];
 
 /** @param given auth files in addition to the cluster's pull secret */
 function changesInUse({ cluster }: MirrorInput, supposed: WhatIf, given: readonly AuthSource[]): InUse {
@@ -149,7 +144,8 @@ function podImages(objects: readonly KubeObject[], planes: readonly Plane[]): re
 
 /** Images in objects other than pods and pod templates. */
 function namedImages(objects: readonly KubeObject[], planes: readonly Plane[]): readonly UsedImage[] {
-  return objects.flatMap(({ kind, metadata, spec, status }) => {
+  return objects.flatMap((object) => {
+    const { kind, spec, status } = object;
     const { image, release } = (spec ?? {}) as { image?: unknown; release?: { image?: unknown } | null };
     const { desired } = (status ?? {}) as { desired?: { image?: unknown } | null };
     const named = {
@@ -158,8 +154,7 @@ function namedImages(objects: readonly KubeObject[], planes: readonly Plane[]): 
       NodePool: release?.image,
       CatalogSource: image,
     }[kind];
-    const place = metadata.namespace === undefined ? metadata.name : `${metadata.namespace}/${metadata.name}`;
-    return typeof named === 'string' ? used(named, `${kind}/${place}`, planes) : [];
+    return typeof named === 'string' ? used(named, describeObject(object), planes) : [];
   });
 }
 

@@ -34,17 +34,12 @@ import {
   needFolderForCluster,
   type SourceKind,
 } from '../model/objects.ts';
-import { NODE } from '../model/pull.ts';
+import { GLOBAL_SECRET, NODE } from '../model/pull.ts';
 import { answer, OUTPUT_FORMS } from '../views/text.ts';
 
 const ADDITIONAL_REPORT = { ...SYNC_REPORT, name: pullStatusName('Secret', GLOBAL_PULL_SECRET.additional) };
 /** Not in {@link STATUS_KINDS}: evaluated only if Secrets are read for another purpose. */
-const ADDITIONAL = {
-  apiVersion: 'v1',
-  kind: 'Secret',
-  namespace: GLOBAL_PULL_SECRET.namespace,
-  name: GLOBAL_PULL_SECRET.additional,
-};
+const ADDITIONAL = { ...GLOBAL_SECRET, name: GLOBAL_PULL_SECRET.additional };
 const DEPLOYMENTS: readonly SourceKind[] = ['pullwright-system', 'hyperfleet-system'].map((namespace) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',

@@ -24,7 +24,7 @@ import {
   originText,
   withoutTagAndDigest,
 } from '../../core/mirrors/resolve.ts';
-import { oncePer } from '../../core/record.ts';
+import { defined, oncePer } from '../../core/record.ts';
 import { redact, sameSecret } from '../../core/redacted.ts';
 import { type TextPosition, withoutUserInfo } from '../../core/text.ts';
 import { mirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
@@ -126,8 +126,7 @@ export function explainImage(input: ExplainInput): Explanation {
     image,
     repository,
     secrets: input.secrets.map(({ source: _source, ...rest }) => rest),
-    ...(input.node === undefined ? {} : { node: input.node.name }),
-    ...(input.versions?.runtime === undefined ? {} : { runtime: input.versions.runtime }),
+    ...defined({ node: input.node?.name, runtime: input.versions?.runtime }),
     kubelet,
     places,
     skipped,

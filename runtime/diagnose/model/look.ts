@@ -48,6 +48,7 @@ import {
   isStatic,
   isSynced,
   NODE,
+  needPod,
   nextNodeKinds,
   nodeFile,
   nodeNameOf,
@@ -60,7 +61,6 @@ import {
   podRef,
   podSource,
   podSpecIn,
-  podSpecOf,
   providedImages,
   ROLE,
   ROLE_BINDING,
@@ -169,8 +169,8 @@ export function lookAt(
   puller: PodPuller,
   { unread, hosted, nodes, live = false }: Known,
 ) {
-  const spec = podSpecOf(store, puller) ?? {};
-  const template = findPod(store, puller) as KubeObject;
+  const template = needPod(store, puller) as KubeObject;
+  const spec = podSpecIn(template);
   const { namespace } = puller;
   const isPod = template.kind === 'Pod';
   const name = accountName(spec, 'default');
@@ -415,7 +415,7 @@ function worldOf(
       if (!meant.has(written)) continue;
       const object = placed(written);
       lines.add(place);
-      const id = describeObject({ kind: object.kind, ...object.metadata });
+      const id = describeObject(object);
       const key = `${object.apiVersion} ${id}`;
       if (first.has(key)) continue;
       first.add(key);
@@ -471,5 +471,5 @@ function elsewhereAgain({ manifests, problems }: LocatedFolder): readonly string
     !['Event', 'Role', 'RoleBinding', 'PullStatus'].includes(kind);
   return manifests
     .filter(({ place, object }) => again.has(place) && isOfOne(object))
-    .map(({ object: { kind, metadata } }) => describeObject({ kind, ...metadata }));
+    .map(({ object }) => describeObject(object));
 }

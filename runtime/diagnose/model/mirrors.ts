@@ -40,6 +40,7 @@ import {
   readObjects,
   type SourceKind,
 } from './objects.ts';
+import { PLATFORM_SECRET, SECRET } from './pull.ts';
 
 const KINDS: readonly SourceKind[] = [
   ...NODE_KINDS,
@@ -125,12 +126,12 @@ async function confFiles(path: string): Promise<readonly string[]> {
     .map((name) => join(path, name));
 }
 
-/** Namespace and name of the cluster's pull secret: the HostedCluster's reference, or else the platform's Secret. */
-export function pullSecretPlace(hosted: KubeObject | undefined) {
-  if (hosted === undefined) return { namespace: 'openshift-config', name: 'pull-secret' };
-  const named = recordOf(recordOf(hosted.spec)['pullSecret'])['name'];
-  const name = typeof named === 'string' ? named : 'pull-secret';
-  return { namespace: hosted.metadata.namespace ?? '', name };
+/** The cluster's pull secret: the HostedCluster's reference, or else the platform's Secret. */
+export function pullSecretPlace(hosted: KubeObject | undefined): ObjectRef {
+  if (hosted === undefined) return PLATFORM_SECRET;
+  const { name } = recordOf(recordOf(hosted.spec)['pullSecret']);
+  const namespace = hosted.metadata.namespace ?? '';
+  return { ...SECRET, namespace, name: typeof name === 'string' ? name : 'pull-secret' };
 }
 
 /** The pull secret referenced by the HostedCluster `wanted`, as `namespace/name`. */
@@ -139,17 +140,12 @@ export function hostedSecrets(wanted: string | undefined): NextKinds {
     store
       .list(HOSTED_CLUSTER)
       .filter(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}` === wanted)
-      .map((hosted) => ({ apiVersion: 'v1', kind: 'Secret', ...pullSecretPlace(hosted) }));
+      .map(pullSecretPlace);
 }
 
 /** Finds a pull secret in `objects`; undefined if it is missing or invalid. */
-export function pullSecretIn(
-  objects: readonly KubeObject[],
-  { namespace, name }: Pick<ObjectRef, 'namespace' | 'name'>,
-): AuthSource | undefined {
-  const secret = objects.find(
-    ({ kind, metadata }) => kind === 'Secret' && metadata.name === name && metadata.namespace === namespace,
-  );
+export function pullSecretIn(objects: readonly KubeObject[], ref: ObjectRef): AuthSource | undefined {
+  const secret = objects.find((object) => describeObject(object) === describeObject(ref));
   return secret && pullSecretSource(secret as SecretObject);
 }
 
@@ -410,9 +406,8 @@ function afterwards(cluster: ClusterObjects, applied: readonly KubeObject[]): Cl
 }
 
 function replaced(objects: readonly KubeObject[], applied: readonly KubeObject[]): readonly KubeObject[] {
-  const id = ({ kind, metadata }: KubeObject): string => describeObject({ kind, ...metadata });
-  const gone = new Set(applied.map(id));
-  return [...objects.filter((object) => !gone.has(id(object))), ...applied];
+  const gone = new Set(applied.map(describeObject));
+  return [...objects.filter((object) => !gone.has(describeObject(object))), ...applied];
 }
 
 function summaryOf({ changedFiles, drain, reboot, because }: Disruption): string {

@@ -170,8 +170,7 @@ function behindIn(report: KubeObject | undefined, node: string) {
 function troubleOf(report: KubeObject, onNode: boolean) {
   const ready = conditionOf(report, 'Ready');
   if (ready?.status !== 'False') return [];
-  const { kind, metadata } = report;
-  return [{ object: describeObject({ kind, ...metadata }), message: ready.message, onNode }];
+  return [{ object: describeObject(report), message: ready.message, onNode }];
 }
 
 // Nodes of a cluster that have the global pull secret, as far as evidence shows.

@@ -157,16 +157,11 @@ export function findPod(store: ObjectStore, puller: PodPuller): KubeObject | und
   return ref && store.get(ref);
 }
 
-/**
- * Pod spec of the pod or workload of `puller`; undefined if `puller` has none.
- *
- * @throws PullwrightError when the object is not found
- */
-export function podSpecOf(store: ObjectStore, puller: PodPuller): PlainPodSpec | undefined {
+/** Like {@link findPod}. @throws PullwrightError when the object is not found */
+export function needPod(store: ObjectStore, puller: PodPuller): KubeObject | undefined {
   const { namespace, pod } = puller;
-  if (pod === undefined) return undefined;
   const found = findPod(store, puller);
-  if (found !== undefined) return podSpecIn(found);
+  if (pod === undefined || found !== undefined) return found;
   throw new PullwrightError(`Cannot find ${pod.kind} "${namespace}/${pod.name}"`, {
     code: 'PodMissing',
     retryPolicy: 'terminal',
@@ -208,13 +203,9 @@ export function listedNames(store: ObjectStore, puller: PodPuller) {
   const found = findPod(store, puller);
   const spec = found && podSpecIn(found);
   if (found !== undefined && (hasOwnList(spec) || isAdmitted(found)))
-    return ownSecrets(spec).map((name) => ({ name, listedBy: podText(puller) }));
+    return ownSecrets(spec).map((name) => ({ name, listedBy: describeObject(found) }));
   const account = accountRef(puller, spec);
   return ownSecrets(store.get(account)).map((name) => ({ name, listedBy: describeObject(account) }));
-}
-
-function podText({ namespace, pod }: PodPuller): string {
-  return `${pod?.kind ?? 'Pod'}/${namespace}/${pod?.name ?? ''}`;
 }
 
 /** Names in the imagePullSecrets of a pod spec or ServiceAccount. */
@@ -247,13 +238,8 @@ export const podSource: (secret: KubeObject) => AuthSource | undefined = oncePer
 /** A Secret as the node's docker config. Its type is ignored: the copy of the platform's secret may be Opaque. */
 export const nodeSource: (secret: KubeObject) => AuthSource | undefined = oncePer((secret) => {
   const value = (secret as SecretObject).data?.[NAMES.dataKey];
-  const { namespace, name } = secret.metadata;
   if (value === undefined) return undefined;
-  return {
-    name: describeObject({ kind: 'Secret', namespace, name }),
-    format: 'config.json',
-    text: secretDataText(value),
-  };
+  return { name: describeObject(secret), format: 'config.json', text: secretDataText(value) };
 });
 
 // The docker config of the pulling node: which node it is, whether the pull secret is synced to it, and the content of its file.
@@ -439,7 +425,8 @@ export function findWorld(
   puller: PodPuller,
   { complete = true, hosted = false, nodes }: WorldOptions = {},
 ) {
-  const spec = podSpecOf(store, puller);
+  const pod = needPod(store, puller);
+  const spec = pod && podSpecIn(pod);
   const notes: string[] = [];
   const names = effectiveNames(store, puller);
   const file = nodeFile(store, puller, notes);
@@ -447,9 +434,9 @@ export function findWorld(
   const { rules: mirrors, problems, state, summary } = followed;
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
   // Empty names name no Secret, and admission does not add the ServiceAccount's.
-  if (hasOwnList(spec) && ownSecrets(spec).length === 0)
+  if (pod !== undefined && hasOwnList(spec) && ownSecrets(spec).length === 0)
     notes.push(
-      `warning: imagePullSecrets of ${podText(puller)} names no Secret: the kubelet skips an entry without a name, and admission does not copy the list of the ServiceAccount`,
+      `warning: imagePullSecrets of ${describeObject(pod)} names no Secret: the kubelet skips an entry without a name, and admission does not copy the list of the ServiceAccount`,
     );
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
   const order = names.map(({ name }) => name);
@@ -529,8 +516,7 @@ function stateOf(
       if (!given) return { state: 'pending' };
       return { state: 'missing', ...inAnother(store, name) };
     }
-    const { object } = maker;
-    return { state: 'pending', why: `${describeObject({ ...object, ...object.metadata })} creates it` };
+    return { state: 'pending', why: `${describeObject(maker.object)} creates it` };
   }
   const { type, data = {} } = found as SecretObject;
   const value = data[pullSecretKey(type) ?? ''];

@@ -1,5 +1,6 @@
 /** Types of findings and pull explanations. Of a credential they contain the registry key and the user name, no password. */
 
+import type { FileFinding } from '../../cli/findings.ts';
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import type { ImageReference } from '../../core/image-reference.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
@@ -54,13 +55,8 @@ export interface FoundIn extends Finding {
 export type Severity = 'error' | 'warning' | 'unknown' | 'info' | 'ok';
 
 /** Result of a check, with the same JSON in every command. */
-export interface Finding {
-  /** ID of the check: stable, for programs. */
-  readonly check: string;
+export interface Finding extends FileFinding {
   readonly severity: Severity;
-  /** The object, such as `Pod/web/shop-1`; empty for the whole cluster or file. */
-  readonly subject: string;
-  readonly message: string;
   /** Why no mirror is tried. */
   readonly code?: MirrorFix['code'];
   /** The affected system, if a check serves several. */
@@ -81,11 +77,6 @@ export interface Finding {
   readonly sources?: readonly { readonly source: string; readonly cause: PullCause }[] | undefined;
   /** The kubelet's message. */
   readonly evidence?: string | undefined;
-  /** For a finding in a file: the file, the position in its text, and the field of the object. */
-  readonly file?: string;
-  readonly line?: number;
-  readonly column?: number;
-  readonly path?: string;
 }
 
 // Input and output of an explanation.
@@ -245,11 +236,9 @@ export function causeText({ title, about }: Pick<Cause, 'title' | 'about'>): str
   return about === undefined ? title : `${title}: ${about}`;
 }
 
-const WORST_FIRST: readonly ReportVerdict[] = ['broken', 'attention', 'unknown', 'ok'];
-
 /** Compares verdicts, to sort the worst first. */
 export function byVerdict(a: ReportVerdict, b: ReportVerdict): number {
-  return WORST_FIRST.indexOf(a) - WORST_FIRST.indexOf(b);
+  return REPORT_VERDICTS.indexOf(a) - REPORT_VERDICTS.indexOf(b);
 }
 
 /** Returns the worst verdict, or `otherwise` if there is none. */
@@ -278,13 +267,16 @@ export function headline({
 /** Always shown with the color, for readers who cannot see it. */
 export const VERDICT_SIGNS = { broken: '✕', attention: '!', unknown: '?', ok: '✓' } as const;
 
-/** Display names of verdicts. */
+/** Display names of verdicts, the worst first. */
 export const VERDICT_WORDS: Readonly<Record<ReportVerdict, string>> = {
   broken: 'Broken',
   attention: 'Attention',
   unknown: 'Unknown',
   ok: 'Healthy',
 };
+
+/** The verdicts, the worst first. */
+export const REPORT_VERDICTS = Object.keys(VERDICT_WORDS) as readonly ReportVerdict[];
 
 /** Versions in the Node's status, such as `1.35.1`; `crio` is undefined for other runtimes. */
 export interface NodeVersions {

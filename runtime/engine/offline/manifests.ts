@@ -10,7 +10,6 @@ import { errnoOf, PullwrightError } from '../../core/errors.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { isRecord, scalarText } from '../../core/record.ts';
 import { decodeObject } from '../../kube/decode.ts';
-import { objectRef } from '../../kube/resources.ts';
 import { yamlDocument, yamlMistake } from '../../kube/yaml.ts';
 import { withIdentity } from '../contract.ts';
 import { ObjectStore } from '../store.ts';
@@ -349,7 +348,7 @@ export function folderOf(
   const places = new Map<string, Manifest>();
   for (const manifest of manifests) {
     const { object, file, line } = manifest;
-    const subject = describeObject(objectRef(object));
+    const subject = describeObject(object);
     const id = `${object.apiVersion} ${subject}`;
     const first = places.get(id);
     if (first !== undefined) {

@@ -96,18 +96,16 @@ function contentOf({ kind }: KubeObject): readonly string[] {
 function codeOf(object: KubeObject): string {
   const { uid, generation, resourceVersion } = object.metadata;
   return createHash('sha256')
-    .update(JSON.stringify([nameOf(object), uid, generation ?? resourceVersion]))
+    .update(JSON.stringify([describeObject(object), uid, generation ?? resourceVersion]))
     .digest('hex')
     .slice(0, 8);
 }
 
 function planText(objects: readonly KubeObject[], codes: readonly string[]): string {
-  const steps = objects.map((object) => `${nameOf(object)} (owner ${makerOf(object)}) ${stepOf(object)}`);
+  const steps = objects.map(
+    (object) => `${describeObject(object)} (owner ${makerOf(object)}) ${stepOf(object)}`,
+  );
   return `takeover plan: ${steps.join('; ')}. Nothing is written until the annotation ${TAKEOVER_ANNOTATION}: "${codes.join(',')}" on the HostedCluster, or on the platform's Secret, confirms the plan`;
-}
-
-function nameOf({ kind, metadata }: KubeObject): string {
-  return describeObject({ kind, namespace: metadata.namespace, name: metadata.name });
 }
 
 function makerOf(object: KubeObject): string {
@@ -278,7 +276,7 @@ export function managedElsewhere(
     return { reason: 'Observing', message: `${operator} manages these objects; nothing is written` };
   const unknown = objects.find((object) => isOwnershipUnknown(mode, object));
   if (unknown === undefined) return undefined;
-  const name = nameOf(unknown);
+  const name = describeObject(unknown);
   return { reason: 'OwnershipUnknown', message: `${name} ${OWNERSHIP_UNKNOWN}` };
 }
 

@@ -163,8 +163,7 @@ function splitDepth(found: readonly Located[], twice: ReadonlySet<string>): numb
   const places = new Map<string, readonly string[]>();
   let depth: number | undefined;
   for (const { object, file = '' } of found) {
-    const { namespace, name } = object.metadata;
-    const id = describeObject({ kind: object.kind, namespace, name });
+    const id = describeObject(object);
     if (!ONCE.has(object.kind) && !twice.has(id)) continue;
     const parts = file.split('/').slice(0, -1);
     const other = places.get(id);

@@ -18,7 +18,7 @@ import {
   resolveMirrors,
   withoutTagAndDigest,
 } from '../../core/mirrors/resolve.ts';
-import { defined } from '../../core/record.ts';
+import { defined, distinctBy } from '../../core/record.ts';
 import { trimEndOf } from '../../core/text.ts';
 import {
   type DraftRule,
@@ -388,14 +388,12 @@ function loadProblem(rules: readonly MirrorRule[], search: readonly string[] = [
 /** The entries after loading by the runtime: without trailing slashes, and only the first of equal ones. */
 function loadedRules(rules: readonly MirrorRule[]): readonly MirrorRule[] {
   if (!rules.some(({ prefix }) => prefix.endsWith('/'))) return rules;
-  const seen = new Set<string>();
-  return rules
-    .map((rule) => ({
-      ...rule,
-      prefix: trimEndOf(rule.prefix, '/'),
-      location: trimEndOf(rule.location, '/'),
-    }))
-    .filter(({ prefix }) => !seen.has(prefix) && seen.add(prefix));
+  const loaded = rules.map((rule) => ({
+    ...rule,
+    prefix: trimEndOf(rule.prefix, '/'),
+    location: trimEndOf(rule.location, '/'),
+  }));
+  return distinctBy(loaded, ({ prefix }) => prefix);
 }
 
 // Effect of changed files on nodes: none, a reload of CRI-O, a drain, or a drain and a reboot.
