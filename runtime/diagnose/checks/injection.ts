@@ -15,15 +15,8 @@ import { hasOwnList, isAdmitted, isStatic, ownSecrets, type PullModel, podSpecIn
 
 // Profiles and SidecarSets that add a Secret to pods of the namespace but skip this pod, and why.
 
-export interface NotGiven {
-  readonly secret: string;
-  /** `PullSecretProfile/team` */
-  readonly by: string;
-  readonly why: string;
-}
-
 /** For each Secret, the first profile or SidecarSet that could add it to the pod. Those for other namespaces are ignored. */
-export function notGivenIn(store: ObjectStore, template: KubeObject): readonly NotGiven[] {
+export function notGivenIn(store: ObjectStore, template: KubeObject) {
   const { pod, profiles, sets } = plannedFor(store, template);
   const labels = pod.namespaceLabels;
   const ofProfiles = profiles
@@ -48,7 +41,8 @@ export function notGivenIn(store: ObjectStore, template: KubeObject): readonly N
   return distinctBy([...ofProfiles, ...ofSets], ({ secret }) => secret);
 }
 
-function said(secrets: readonly string[], by: string, why?: string): readonly NotGiven[] {
+/** @param by `PullSecretProfile/team` */
+function said(secrets: readonly string[], by: string, why: string | undefined) {
   return why === undefined ? [] : secrets.map((secret) => ({ secret, by, why }));
 }
 

@@ -9,6 +9,7 @@ import { isShortName, parseImageReference } from '../../core/image-reference.ts'
 import { NODE_POOL } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { shortNameCandidates } from '../../core/mirrors/registries-conf.ts';
+import { valueAt } from '../../core/record.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import { readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
@@ -142,18 +143,18 @@ function podImages(objects: readonly KubeObject[], planes: readonly Plane[]): re
   );
 }
 
+/** Field with an image, of kinds other than pods and pod templates. */
+const IMAGE_FIELDS: Readonly<Record<string, string>> = {
+  ClusterVersion: 'status.desired.image',
+  HostedCluster: 'spec.release.image',
+  NodePool: 'spec.release.image',
+  CatalogSource: 'spec.image',
+};
+
 /** Images in objects other than pods and pod templates. */
 function namedImages(objects: readonly KubeObject[], planes: readonly Plane[]): readonly UsedImage[] {
   return objects.flatMap((object) => {
-    const { kind, spec, status } = object;
-    const { image, release } = (spec ?? {}) as { image?: unknown; release?: { image?: unknown } | null };
-    const { desired } = (status ?? {}) as { desired?: { image?: unknown } | null };
-    const named = {
-      ClusterVersion: desired?.image,
-      HostedCluster: release?.image,
-      NodePool: release?.image,
-      CatalogSource: image,
-    }[kind];
+    const named = valueAt(object, IMAGE_FIELDS[object.kind] ?? '');
     return typeof named === 'string' ? used(named, describeObject(object), planes) : [];
   });
 }

@@ -200,9 +200,7 @@ const MOST_UNUSED = 6;
 /** Lists unused entries, those for the same registry first. */
 function unusedEntries(input: ExplainInput, rings: readonly Ring[], used: ReadonlySet<string>) {
   const image = aboutImage(input.image.repository);
-  const entries = rings.flatMap((ring) =>
-    used.size === 0 ? ring : ring.filter(({ source, written }) => !used.has(`${source}\n${written}`)),
-  );
+  const entries = rings.flat().filter(({ source, written }) => !used.has(`${source}\n${written}`));
   const unused = entries.flatMap((key): readonly UnusedEntry[] => {
     const near = isAbout(key, image);
     if (input.brief === true && !near) return [];

@@ -1,6 +1,7 @@
 /** Collects the inputs of `doctor`: the pod, its imagePullSecrets, injected names, reported problems and kubelet messages. */
 
 import { dirname } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { CommandIo } from '../../cli/command.ts';
 import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
 import { kubeletKeyring, lookupForKubelet } from '../../core/docker-config/kubelet-keyring.ts';
@@ -54,7 +55,6 @@ import {
   nodeNameOf,
   ownSecrets,
   PLATFORM_SECRET,
-  type PlainPodSpec,
   POD_KINDS,
   type PodPuller,
   type PullModel,
@@ -191,7 +191,7 @@ export function lookAt(
     /** Pods cannot be changed; templates can. */
     isPod,
     /** True if the names are from the pod or template itself, not from its ServiceAccount. */
-    ownList: hasOwnList(spec) && !(isPod && sameList(spec, object)),
+    ownList: hasOwnList(spec) && !(isPod && isDeepStrictEqual(ownSecrets(object), ownSecrets(spec))),
     /** Created by a kubelet from a file: it cannot list a Secret. */
     isStatic: isStatic(template),
     /** The unchanged template, as the base of a fix. */
@@ -246,10 +246,6 @@ function readyText(profile: KubeObject): string | undefined {
   const ready = conditionOf(profile, 'Ready');
   if (ready === undefined) return 'it has no status yet; is the reconciler running?';
   return ready.status === 'True' ? undefined : `${ready.reason}: ${ready.message}`;
-}
-
-function sameList(spec: PlainPodSpec, account: KubeObject | undefined): boolean {
-  return JSON.stringify(ownSecrets(account)) === JSON.stringify(ownSecrets(spec));
 }
 
 /** An image of the pod, with the Secrets and nodes that have a credential for it. */
