@@ -97,143 +97,101 @@ const FAILING = new Set([
 /** Event reasons that follow a successful pull: earlier events are obsolete. */
 const PAST_PULL = new Set(['Pulled', 'Created', 'Started']);
 
+/** Patterns by cause. A cause with two patterns of different rank is in two tables of a list. */
+type Patterns = Readonly<Partial<Record<PullCause, RegExp>>>;
+
 /** Patterns of causes, most specific first. They match text from {@link withoutNames}, with the HTTP status as `{401}`. */
-const WORDS: readonly (readonly [PullCause, RegExp])[] = [
-  [
-    'runtime-unavailable',
-    /dial unix|code = (?:Unavailable|14) desc = (?!.*(?:failed to pull|unable to pull|initializing source|pinging))|server is not initialized yet|client connection is closing|Cannot connect to the Docker daemon|unknown service runtime\./,
-  ],
-  ['kubelet-throttled', /pull QPS exceeded/i],
-  ['never-pull', /not present with pull policy of Never/],
-  [
-    'short-name',
-    /short[- ]name (?:mode is enforcing|resolution)|did not resolve to an alias|returns ambiguous list|no registries configured/i,
-  ],
-  [
-    'unexpected-answer',
-    /["'\s]<(?:!doctype|html|head|body|title|\?xml|h1)|decoding bearer token|invalid character '<'|media type "?text\/html/i,
-  ],
-  [
-    'image-name',
-    /invalid (?:image )?reference format|couldn't parse image|repository name must be lowercase|invalid image name/i,
-  ],
-  [
-    'secret-malformed',
-    /unable to parse auth field|illegal base64|reading (?:JSON|config) file .*(?:invalid|unexpected end)|unmarshaling JSON at |json: cannot unmarshal .*(?:DockerConfig|dockercfg)/i,
-  ],
-  ['policy-blocked', /is blocked in|is rejected by policy|blocked pull of|blocked by (?:policy|registries)/i],
-  [
-    'signature-rejected',
-    /signature was required|Required email|signatures? (?:were|was|is) (?:not )?accepted|signature verification failed|no signature exists|Signature for identity|Source image rejected|invalid (?:GPG )?signature|(?:Fulcio|Rekor|OIDC issuer)\b|checking signature of/i,
-  ],
-  ['disk-full', /no space left on device|disk quota exceeded|not enough (?:free )?(?:disk )?space/i],
-  [
-    'platform-mismatch',
-    /no match for platform|no image found in (?:manifest list|image index) for architecture|no matching manifest for|cannot be used on this platform|does not support platform|does not (?:match|provide) the specified platform/i,
-  ],
-  [
-    'format-unsupported',
-    /no longer supported since containerd|mismatched image rootfs and manifest layers|layers from manifest don't match|schema ?(?:version )?1\b|unsupported docker v2s2 media type|(?:unsupported|unknown|unexpected|unrecognized|invalid) (?:manifest |image |layer |config )?(?:media|mime) ?type|(?:unsupported|unknown) (?:manifest|image|schema)(?: image)?(?: format| version| type)|encountered unknown type|mediaType in manifest should be|image-specific operation|invalid rootfs|manifest\.v1\+(?:json|prettyjws)/i,
-  ],
-  [
-    'digest-mismatch',
-    /unexpected commit digest|failed size validation|Digest did not match|does not match (?:provided|expected) (?:manifest )?digest|unexpected commit size|layer verification failed for digest|digest (?:mismatch|verification failed)|digests? (?:do|does) not match|would not match destination/i,
-  ],
-  [
-    'blob-missing',
-    /could not fetch content descriptor.*(?:not found|\{404\})|blob unknown|unknown blob|BLOB_UNKNOWN|https:\/\/HOST\/blobs"?:? (?:not found|404)|(?:fetching|reading|copying) blob.*(?:\{404\}|not found)/is,
-  ],
-  ['cancelled', /failed to (?:extract layer|prepare extraction snapshot).*context canceled/is],
-  [
-    'node-storage',
-    /failed to extract layer|convert whiteout|lchown|read-only file system|image pull (?:intent|record|credential)|pulled record|failed to register layer|input\/output error|mount callback failed|failed to prepare extraction snapshot|failed to (?:stat|commit|create) snapshot|: commit failed: |(?:lease|snapshot \S+) does not exist|failed to unpack image on snapshotter|(?:image|layer) not known|locating (?:image|item)|adding layer with blob|(?:creating|error) (?:overlay|read-write layer)|structure needs cleaning|insufficient UIDs|too many open files|failed to create (?:temp|ingest)|metadata\.db|(?<!\bload [^:]*: )\b(?:chmod|link|mkdir|open|readlink|remove|rename|l?stat|symlink|unlinkat|write) PATH(?: PATH)?: |locked: unavailable|database (?:not open|is locked)|archive\/tar/i,
-  ],
-  [
-    'rate-limited',
-    /toomanyrequests|too many requests|\{429\}|rate limit|rate exceeded|(?:pull|traffic) quota|quota (?:exceeded|for|has|is)\b|ThrottlingException/i,
-  ],
-  [
-    'credential-expired',
-    /token (?:has|is) expired|expired ?token|(?:credentials?|password|secret)(?: keys?)? (?:has|have|is|are) expired/i,
-  ],
-  [
-    'no-credential',
-    /failed to fetch anonymous token:.*\{40[13]\}|no basic auth credentials|Unauthenticated request|anonymous (?:access|pull|request|user)s? (?:is|are) (?:not|dis|only)/is,
-  ],
-  [
-    'credential-rejected',
-    /failed to fetch oauth token:.*\{40[13]\}|incorrect (?:username|user name|email) or password|Invalid Username or Password|bad[ _](?:username|credentials?)|HTTP Basic: Access denied|password or token is incorrect|could not find robot|wrong (?:username|password)|token is (?:invalid|revoked)|cannot be authenticated|credentials are not valid|must log in with a Personal Access Token/is,
-  ],
-  ['denied-or-missing', /\(or it may not exist\)/],
-  [
-    'permission-denied',
-    /not authorized to perform|read_package|permission_denied|do(?:es)?(?: not|n't) have (?:the )?(?:permission|access)|Permission "?\S+ denied on|AccessDeniedException|lacks? permission|missing permission|is not allowed access/i,
-  ],
-  [
-    'denied-or-missing',
-    /insufficient_scope|requested access to the resource is denied|access to the (?:requested )?resource is not authorized|does not exist or|denied: denied|access forbidden|pull access denied|Requesting bearer token:.*\{403\}|project or repository|not found or no access/is,
-  ],
-  ['proxy', /proxyconnect tcp|Proxy Authentication Required|\{407\}|socks connect/i],
+const WORDS: readonly Patterns[] = [
+  {
+    'runtime-unavailable':
+      /dial unix|code = (?:Unavailable|14) desc = (?!.*(?:failed to pull|unable to pull|initializing source|pinging))|server is not initialized yet|client connection is closing|Cannot connect to the Docker daemon|unknown service runtime\./,
+    'kubelet-throttled': /pull QPS exceeded/i,
+    'never-pull': /not present with pull policy of Never/,
+    'short-name':
+      /short[- ]name (?:mode is enforcing|resolution)|did not resolve to an alias|returns ambiguous list|no registries configured/i,
+    'unexpected-answer':
+      /["'\s]<(?:!doctype|html|head|body|title|\?xml|h1)|decoding bearer token|invalid character '<'|media type "?text\/html/i,
+    'image-name':
+      /invalid (?:image )?reference format|couldn't parse image|repository name must be lowercase|invalid image name/i,
+    'secret-malformed':
+      /unable to parse auth field|illegal base64|reading (?:JSON|config) file .*(?:invalid|unexpected end)|unmarshaling JSON at |json: cannot unmarshal .*(?:DockerConfig|dockercfg)/i,
+    'policy-blocked': /is blocked in|is rejected by policy|blocked pull of|blocked by (?:policy|registries)/i,
+    'signature-rejected':
+      /signature was required|Required email|signatures? (?:were|was|is) (?:not )?accepted|signature verification failed|no signature exists|Signature for identity|Source image rejected|invalid (?:GPG )?signature|(?:Fulcio|Rekor|OIDC issuer)\b|checking signature of/i,
+    'disk-full': /no space left on device|disk quota exceeded|not enough (?:free )?(?:disk )?space/i,
+    'platform-mismatch':
+      /no match for platform|no image found in (?:manifest list|image index) for architecture|no matching manifest for|cannot be used on this platform|does not support platform|does not (?:match|provide) the specified platform/i,
+    'format-unsupported':
+      /no longer supported since containerd|mismatched image rootfs and manifest layers|layers from manifest don't match|schema ?(?:version )?1\b|unsupported docker v2s2 media type|(?:unsupported|unknown|unexpected|unrecognized|invalid) (?:manifest |image |layer |config )?(?:media|mime) ?type|(?:unsupported|unknown) (?:manifest|image|schema)(?: image)?(?: format| version| type)|encountered unknown type|mediaType in manifest should be|image-specific operation|invalid rootfs|manifest\.v1\+(?:json|prettyjws)/i,
+    'digest-mismatch':
+      /unexpected commit digest|failed size validation|Digest did not match|does not match (?:provided|expected) (?:manifest )?digest|unexpected commit size|layer verification failed for digest|digest (?:mismatch|verification failed)|digests? (?:do|does) not match|would not match destination/i,
+    'blob-missing':
+      /could not fetch content descriptor.*(?:not found|\{404\})|blob unknown|unknown blob|BLOB_UNKNOWN|https:\/\/HOST\/blobs"?:? (?:not found|404)|(?:fetching|reading|copying) blob.*(?:\{404\}|not found)/is,
+    cancelled: /failed to (?:extract layer|prepare extraction snapshot).*context canceled/is,
+    'node-storage':
+      /failed to extract layer|convert whiteout|lchown|read-only file system|image pull (?:intent|record|credential)|pulled record|failed to register layer|input\/output error|mount callback failed|failed to prepare extraction snapshot|failed to (?:stat|commit|create) snapshot|: commit failed: |(?:lease|snapshot \S+) does not exist|failed to unpack image on snapshotter|(?:image|layer) not known|locating (?:image|item)|adding layer with blob|(?:creating|error) (?:overlay|read-write layer)|structure needs cleaning|insufficient UIDs|too many open files|failed to create (?:temp|ingest)|metadata\.db|(?<!\bload [^:]*: )\b(?:chmod|link|mkdir|open|readlink|remove|rename|l?stat|symlink|unlinkat|write) PATH(?: PATH)?: |locked: unavailable|database (?:not open|is locked)|archive\/tar/i,
+    'rate-limited':
+      /toomanyrequests|too many requests|\{429\}|rate limit|rate exceeded|(?:pull|traffic) quota|quota (?:exceeded|for|has|is)\b|ThrottlingException/i,
+    'credential-expired':
+      /token (?:has|is) expired|expired ?token|(?:credentials?|password|secret)(?: keys?)? (?:has|have|is|are) expired/i,
+    'no-credential':
+      /failed to fetch anonymous token:.*\{40[13]\}|no basic auth credentials|Unauthenticated request|anonymous (?:access|pull|request|user)s? (?:is|are) (?:not|dis|only)/is,
+    'credential-rejected':
+      /failed to fetch oauth token:.*\{40[13]\}|incorrect (?:username|user name|email) or password|Invalid Username or Password|bad[ _](?:username|credentials?)|HTTP Basic: Access denied|password or token is incorrect|could not find robot|wrong (?:username|password)|token is (?:invalid|revoked)|cannot be authenticated|credentials are not valid|must log in with a Personal Access Token/is,
+    'denied-or-missing': /\(or it may not exist\)/,
+    'permission-denied':
+      /not authorized to perform|read_package|permission_denied|do(?:es)?(?: not|n't) have (?:the )?(?:permission|access)|Permission "?\S+ denied on|AccessDeniedException|lacks? permission|missing permission|is not allowed access/i,
+  },
+  {
+    'denied-or-missing':
+      /insufficient_scope|requested access to the resource is denied|access to the (?:requested )?resource is not authorized|does not exist or|denied: denied|access forbidden|pull access denied|Requesting bearer token:.*\{403\}|project or repository|not found or no access/is,
+    proxy: /proxyconnect tcp|Proxy Authentication Required|\{407\}|socks connect/i,
+  },
 ];
 
 /** Patterns of failures below HTTP. They are skipped if the message has an HTTP status. */
-const NETWORK: readonly (readonly [PullCause, RegExp])[] = [
-  [
-    'proxy',
-    /\b(?:Get|Head|Post) "?https:\/\/HOST(?:\/blobs)?"?: [A-Z][a-z-]+(?: [A-Za-z-]+)*(?=$|[\n;,\])])/m,
-  ],
-  ['tls-expired', /has expired or is not yet valid|certificate (?:has|is) expired/i],
-  [
-    'tls-name',
-    /is valid for .*, not |IP SANs|legacy Common Name|not valid for any names|cannot validate certificate for/i,
-  ],
-  [
-    'tls-untrusted',
-    /signed by unknown authority|certificate is not trusted|self[- ]signed certificate|unable to get local issuer|not authorized to sign other certificates/i,
-  ],
-  [
-    'plain-http',
-    /server gave HTTP response to HTTPS client|first record does not look like a TLS handshake|oversized record received/i,
-  ],
-  ['connection-broken', /bad record MAC/i],
-  ['tls-other', /\btls: |x509: /],
-  ['dns', /\blookup \S+|no such host|server misbehaving|name resolution|Name or service not known/i],
-  [
-    'timeout',
-    /i\/o timeout|deadline exceeded|Client\.Timeout|handshake timeout|timed? ?out\b|timeout awaiting|timeout: no recent|did not properly respond/i,
-  ],
-  [
-    'unreachable',
-    /connection refused|no route to host|is unreachable|dial \w+ \S+ connect(?:ex)?: (?!connection reset)/i,
-  ],
-  [
-    'connection-broken',
-    /connection reset|\bEOF\b|INTERNAL_ERROR|PROTOCOL_ERROR|REFUSED_STREAM|stream error|broken pipe|GOAWAY|closed (?:network connection|pipe)|forcibly closed|server closed|connection (?:was )?(?:closed|aborted|lost)|short read/,
-  ],
+const NETWORK: readonly Patterns[] = [
+  {
+    proxy: /\b(?:Get|Head|Post) "?https:\/\/HOST(?:\/blobs)?"?: [A-Z][a-z-]+(?: [A-Za-z-]+)*(?=$|[\n;,\])])/m,
+    'tls-expired': /has expired or is not yet valid|certificate (?:has|is) expired/i,
+    'tls-name':
+      /is valid for .*, not |IP SANs|legacy Common Name|not valid for any names|cannot validate certificate for/i,
+    'tls-untrusted':
+      /signed by unknown authority|certificate is not trusted|self[- ]signed certificate|unable to get local issuer|not authorized to sign other certificates/i,
+    'plain-http':
+      /server gave HTTP response to HTTPS client|first record does not look like a TLS handshake|oversized record received/i,
+    'connection-broken': /bad record MAC/i,
+    'tls-other': /\btls: |x509: /,
+    dns: /\blookup \S+|no such host|server misbehaving|name resolution|Name or service not known/i,
+    timeout:
+      /i\/o timeout|deadline exceeded|Client\.Timeout|handshake timeout|timed? ?out\b|timeout awaiting|timeout: no recent|did not properly respond/i,
+    unreachable:
+      /connection refused|no route to host|is unreachable|dial \w+ \S+ connect(?:ex)?: (?!connection reset)/i,
+  },
+  {
+    'connection-broken':
+      /connection reset|\bEOF\b|INTERNAL_ERROR|PROTOCOL_ERROR|REFUSED_STREAM|stream error|broken pipe|GOAWAY|closed (?:network connection|pipe)|forcibly closed|server closed|connection (?:was )?(?:closed|aborted|lost)|short read/,
+  },
 ];
 
 /** Generic patterns, used if no specific one matches. */
-const GENERAL: readonly (readonly [PullCause, RegExp])[] = [
-  [
-    'not-found',
-    /was deleted or has expired|manifest[ _]unknown|name[ _]unknown|not found or deleted|artifact NAME not found|no resolve hosts|manifest for \S+ not found|repository NAME not found/i,
-  ],
-  [
-    'auth-required',
-    /authentication required|unauthorized to access repository|Please login|unauthorized|invalid username\/password|authorization failed|\{401\}|log ?in required|must (?:log ?in|authenticate)/i,
-  ],
-  ['denied-or-missing', /\{403\}|forbidden|denied/i],
-  ['unexpected-answer', /(?:token|pinging \w+ registry).*\{404\}/is],
-  [
-    'registry-error',
-    /\{5\d\d\}|internal (?:server )?error|Service Unavailable|Bad Gateway|Gateway Time-?out|unknown: unknown error/i,
-  ],
-  ['not-found', /not found|\{404\}|does not exist|no such manifest|does not use the \S+ tag/i],
-  ['cancelled', /cancell?ed/i],
-  [
-    'unexpected-answer',
-    /\{[1-4]\d\d\}|error parsing HTTP|StatusCode: |invalid character|unexpected (?:HTTP )?status|unexpected end of JSON|stopped after \d+ redirects|malformed HTTP/i,
-  ],
+const GENERAL: readonly Patterns[] = [
+  {
+    'not-found':
+      /was deleted or has expired|manifest[ _]unknown|name[ _]unknown|not found or deleted|artifact NAME not found|no resolve hosts|manifest for \S+ not found|repository NAME not found/i,
+    'auth-required':
+      /authentication required|unauthorized to access repository|Please login|unauthorized|invalid username\/password|authorization failed|\{401\}|log ?in required|must (?:log ?in|authenticate)/i,
+    'denied-or-missing': /\{403\}|forbidden|denied/i,
+    'unexpected-answer': /(?:token|pinging \w+ registry).*\{404\}/is,
+    'registry-error':
+      /\{5\d\d\}|internal (?:server )?error|Service Unavailable|Bad Gateway|Gateway Time-?out|unknown: unknown error/i,
+  },
+  {
+    'not-found': /not found|\{404\}|does not exist|no such manifest|does not use the \S+ tag/i,
+    cancelled: /cancell?ed/i,
+    'unexpected-answer':
+      /\{[1-4]\d\d\}|error parsing HTTP|StatusCode: |invalid character|unexpected (?:HTTP )?status|unexpected end of JSON|stopped after \d+ redirects|malformed HTTP/i,
+  },
 ];
 
 /** For these causes the contacted host is at fault: not only the registry responds with them. */
@@ -427,7 +385,8 @@ function plainReading(text: string, image: string): Reading {
 
 function causeIn(words: string): PullCause {
   const isAnswered = /\{\d{3}\}/.test(words);
-  const rows = isAnswered ? [...WORDS, ...GENERAL] : [...WORDS, ...NETWORK, ...GENERAL];
+  const tables = isAnswered ? [...WORDS, ...GENERAL] : [...WORDS, ...NETWORK, ...GENERAL];
+  const rows = tables.flatMap((table) => Object.entries(table) as [PullCause, RegExp][]);
   return rows.find(([, pattern]) => pattern.test(words))?.[0] ?? 'unknown';
 }
 

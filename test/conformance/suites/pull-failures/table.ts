@@ -3,7 +3,7 @@ import { type PullFailures, pullFailures } from './read.ts';
 const WORDS = { replace: 'causeIn(words)', by: 'causeIn(image)' };
 
 export const suites: Readonly<Record<string, PullFailures>> = {
-  form: pullFailures({ replace: "'kubelet-throttled', /pull QPS", by: "'timeout', /pull QPS" }),
+  form: pullFailures({ replace: "'kubelet-throttled': /pull QPS", by: "'timeout': /pull QPS" }),
   mirror: pullFailures({
     replace: "if (cause === 'not-found') return 2;",
     by: "if (cause === 'not-found') return 0;",
