@@ -85,12 +85,8 @@ export function httpErrorOf(error: unknown, host?: string): HttpError {
   const { code, said } = namesOf(error);
   const [, failure = 'ConnectionLost', text = 'the connection was lost'] =
     KNOWN.find(([pattern]) => pattern.test(code ?? said)) ?? [];
-  return new HttpError(
-    failure,
-    code === undefined || failure === 'ConnectionRefused' ? text : `${text} (${code})`,
-    code,
-    host,
-  );
+  const message = code === undefined || failure === 'ConnectionRefused' ? text : `${text} (${code})`;
+  return new HttpError(failure, message, code, host);
 }
 
 function namesOf(error: unknown): { readonly code: string | undefined; readonly said: string } {

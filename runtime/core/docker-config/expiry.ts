@@ -26,11 +26,8 @@ export interface ExpiringCredential {
 }
 
 /** Reads the expiry of a credential. Never throws. An identity token takes precedence, because the client sends it. */
-export function credentialExpiry({
-  username,
-  password,
-  identityToken,
-}: ExpiringCredential): CredentialExpiry {
+export function credentialExpiry(credential: ExpiringCredential): CredentialExpiry {
+  const { username, password, identityToken } = credential;
   const identity = identityToken === undefined ? '' : reveal(identityToken);
   const secret = identity === '' ? reveal(password) : identity;
   const claims = tokenClaims(secret);

@@ -90,8 +90,7 @@ function indexEntries(source: AuthSource): Ring | string {
         return [{ source: source.name, written, position, credential, registry, url, bytes: bytes ?? '' }];
       })
       // Go's order of equal keys is random; by spelling, it is stable.
-      .sort((a, b) => compareBytes(a.written, b.written))
-      .sort(byKey)
+      .sort((a, b) => byKey(a, b) || compareBytes(a.written, b.written))
   );
 }
 

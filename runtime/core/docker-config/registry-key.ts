@@ -42,13 +42,8 @@ export function registryKey(written: string): RegistryKey {
   const parsed = parseGoUrl(toByteText(`https://${rest}`));
   if (!parsed.ok) {
     const meaning = rest.toLowerCase();
-    return {
-      written,
-      meaning,
-      identities: [meaning],
-      portable: written,
-      fault: 'is not a host with an optional path',
-    };
+    const fault = 'is not a host with an optional path';
+    return { written, meaning, identities: [meaning], portable: written, fault };
   }
   const host = fromByteText(parsed.value.host);
   const plain = withoutPort(host.toLowerCase(), '443');
