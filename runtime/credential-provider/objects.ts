@@ -50,10 +50,7 @@ export function machineConfig(
 }
 
 /** Ignition 3.5.0 with files and enabled units. */
-export function ignition(
-  files: readonly NodeFile[],
-  units: readonly NodeUnit[] = [],
-): { readonly ignition: object; readonly [part: string]: object } {
+export function ignition(files: readonly NodeFile[], units: readonly NodeUnit[] = []) {
   return {
     ignition: {
       config: { replace: { verification: {} } },

@@ -10,6 +10,7 @@ import {
   CONFIG_KIND,
   type CredentialProviderConfig,
   PLUGIN_API_VERSION,
+  type ProviderEntry,
 } from './config.ts';
 
 export const CREDENTIAL_PROVIDER = {
@@ -42,9 +43,9 @@ export const CONFIGS = CONFIG_KINDS.map((kind) => ({ ...kind, name: CREDENTIAL_P
 
 export type PlatformFile = Readonly<ReturnType<typeof platformFile>>;
 
-const CLOUDS: Readonly<Record<string, CloudProvider>> = {
+const CLOUDS: Readonly<Record<string, ProviderEntry>> = {
   AWS: {
-    prefix: 'ecr',
+    name: 'ecr-credential-provider',
     matchImages: [
       '*.dkr.ecr.*.amazonaws.com',
       '*.dkr.ecr.*.amazonaws.com.cn',
@@ -55,33 +56,26 @@ const CLOUDS: Readonly<Record<string, CloudProvider>> = {
     defaultCacheDuration: '12h',
   },
   GCP: {
-    prefix: 'gcr',
+    name: 'gcr-credential-provider',
     matchImages: ['gcr.io', '*.gcr.io', '*.pkg.dev', 'container.cloud.google.com'],
     defaultCacheDuration: '1m',
     args: ['get-credentials', '--v=3'],
   },
   Azure: {
-    prefix: 'acr',
+    name: 'acr-credential-provider',
     matchImages: ['*.azurecr.io', '*.azurecr.cn', '*.azurecr.de', '*.azurecr.us'],
     defaultCacheDuration: '10m',
     args: ['/etc/kubernetes/cloud.conf'],
   },
 };
 
-interface CloudProvider {
-  readonly prefix: string;
-  readonly matchImages: readonly string[];
-  readonly defaultCacheDuration: string;
-  readonly args?: readonly string[];
-}
-
 /** The file of a platform type of `Infrastructure/cluster`. */
 export function platformFile(platform: string) {
   const cloud = Object.hasOwn(CLOUDS, platform) ? CLOUDS[platform] : undefined;
-  const prefix = cloud?.prefix ?? 'generic';
+  const name = cloud?.name ?? 'generic-credential-provider';
   return {
     /** Absolute path on the node. */
-    path: `${CREDENTIAL_PROVIDER.configDir}/${prefix}-credential-provider.yaml`,
+    path: `${CREDENTIAL_PROVIDER.configDir}/${name}.yaml`,
     /** Whether the platform's kubelet flags name the file. */
     isKnownToKubelet: cloud !== undefined,
     /** Content by the platform; absent where the platform has no file. */
@@ -89,11 +83,11 @@ export function platformFile(platform: string) {
   };
 }
 
-function templateOf({ prefix, ...provider }: CloudProvider): CredentialProviderConfig {
+function templateOf(provider: ProviderEntry): CredentialProviderConfig {
   return {
     apiVersion: CONFIG_API_VERSION,
     kind: CONFIG_KIND,
-    providers: [{ name: `${prefix}-credential-provider`, ...provider, apiVersion: PLUGIN_API_VERSION }],
+    providers: [{ ...provider, apiVersion: PLUGIN_API_VERSION }],
   };
 }
 

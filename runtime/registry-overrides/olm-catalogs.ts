@@ -94,11 +94,7 @@ interface CatalogCandidate {
  * Candidates for one catalog, in order: newest version first (that of the release, at most the newest published one, then up to
  * three minors down) with every mirror of the overrides for each; after these the default source.
  */
-export function catalogCandidates(
-  catalog: Catalog,
-  version: string,
-  overrides: OverrideMap | undefined,
-): readonly CatalogCandidate[] {
+export function catalogCandidates(catalog: Catalog, version: string, overrides: OverrideMap | undefined) {
   const tags = tagsOf(version);
   const repositories = overriddenRepositories(catalog, overrides);
   return [

@@ -43,10 +43,7 @@ export function parseImageOverrides(text: string): OverrideMap | undefined {
  * @param order of the mirrors of one source: `given`, in which they are tried, or `bytes`, as the existing system sorts them
  *   since 2026-06. @default {'bytes'}
  */
-export function formatImageOverrides(
-  overrides: OverrideMap | undefined,
-  order: 'bytes' | 'given' = 'bytes',
-): string {
+export function formatImageOverrides(overrides: OverrideMap | undefined, order: 'bytes' | 'given' = 'bytes') {
   const pairs = [...(overrides ?? [])]
     .sort(([a], [b]) => compareBytes(a, b))
     .flatMap(([source, mirrors]) =>

@@ -13,7 +13,7 @@ import { StateFolder } from '../../node/state.ts';
 import { type NodeState, stateConditions } from '../../node/task.ts';
 import { NOTES } from '../../node/watch.ts';
 import { decodeCredentialProviderConfig } from '../config.ts';
-import { entryVerdict, type MatchImageVerdict } from '../merge.ts';
+import { entryVerdict } from '../merge.ts';
 import { installerStatusName, PROVIDER_FAILED } from '../platform.ts';
 import { type FailureNote, MOST_NOTES } from '../plugin/journal.ts';
 import type { InstallerSettings } from './command.ts';
@@ -145,18 +145,11 @@ export function installerWords(
 
 // `install-provider --dry-run`: what a run would do on this node. Writes nothing.
 
-/** What `--dry-run` and `--once` print. */
-export interface InstallerReport {
-  readonly node: string;
-  readonly ready: boolean;
-  readonly reason: string;
-  readonly message: string;
-  /** With `--dry-run`: what would happen, in order. */
-  readonly would?: readonly HostChange[];
-  /** With `--dry-run`: phase of an interrupted run, which is resumed first. */
-  readonly resumes?: string;
-  readonly entries?: readonly MatchImageVerdict[];
-}
+/** What `--dry-run` prints. */
+type Preview = Awaited<ReturnType<typeof previewInstaller>>;
+
+/** What `--once` prints too. */
+export type InstallerReport = Pick<Preview, 'node' | 'ready' | 'reason' | 'message'> & Partial<Preview>;
 
 /** Returns the report. Rejects with the error of the failed request. */
 export async function previewInstaller(options: InstallerSettings, policy: Policy, env: Env) {
@@ -170,7 +163,6 @@ export async function previewInstaller(options: InstallerSettings, policy: Polic
   };
   const { state } = NodeEngine.preview({ task, clock: systemClock, policy }, stored);
   const { change } = stored.journal;
-  const resumes = change === undefined ? {} : { resumes: change.phase };
   const { ready, reason, message } = state;
   const node = options.nodeName;
   const would = plan.ok ? nodeChanges(plan, options) : [];
@@ -179,8 +171,10 @@ export async function previewInstaller(options: InstallerSettings, policy: Polic
     ready: ready && would.length === 0,
     reason,
     message,
+    /** What would happen, in order. */
     would: reason === 'BreakerOpen' ? [] : would,
-    ...resumes,
+    /** Phase of an interrupted run, which is resumed first. */
+    ...(change === undefined ? {} : { resumes: change.phase }),
     ...(plan.ok ? { entries: plan.verdicts } : {}),
   };
 }

@@ -240,13 +240,13 @@ export async function askWanted(options: InstallerSettings, env: Env): Promise<I
     return planNodeUninstall(dropIn(), options.binDir ?? CREDENTIAL_PROVIDER.binDir, takeOver);
   const client = await podClient(PROGRAM, env, options.serviceAccountDir);
   const { node, matchImages } = await asked(client, options.nodeName).finally(() => client.close());
-  let presentDropIn = dropIn();
-  let kubelet = await loadedKubelet(options);
+  let presentDropIn: string | undefined;
+  let kubelet: LoadedService | undefined;
   // The engine may write the drop-in meanwhile: the loaded unit must belong to the same text.
-  while (presentDropIn !== dropIn()) {
+  do {
     presentDropIn = dropIn();
     kubelet = await loadedKubelet(options);
-  }
+  } while (presentDropIn !== dropIn());
   const { words, pointers, ...unit } = readKubelet(options, kubelet, presentDropIn !== undefined);
   const isThere = (path: string): boolean => existsSync(root + path);
   return planInstall({
@@ -369,18 +369,12 @@ export function read(root: string, path: string): NodeFile | undefined {
 // Verifies the installation: the kubelet runs with the flags, and the executable, started by systemd on the host with the
 // kubelet's arguments and variables, reaches the API server.
 
-/** Why the installation does not work. */
-interface TrialFailure {
-  readonly reason: 'KubeletWithoutFlags' | 'ProviderFails' | 'ProviderNotTried';
-  readonly message: string;
-}
-
 /** More than the longest budget of a check, less than the deadline of the loop's heartbeat. */
 const LONGEST_SECONDS = 60;
 const UNIT = 'pullwright-provider-check.service';
 
-/** Verifies the installation; undefined when it works. Errors of systemd are a failure too. */
-export async function tryOut(...given: Parameters<typeof attempt>): Promise<TrialFailure | undefined> {
+/** Verifies the installation: why it does not work, undefined when it does. Errors of systemd are a failure too. */
+export async function tryOut(...given: Parameters<typeof attempt>) {
   try {
     return await attempt(...given);
   } catch (error) {
@@ -393,7 +387,7 @@ async function attempt(
   places: InstallerSettings,
   plan: GoodPlan,
   signal: AbortSignal,
-): Promise<TrialFailure | undefined> {
+) {
   const kubelet = await systemd.service(places.unit);
   const failure = flagsFailure(kubelet, plan, places.unit);
   if (failure !== undefined) return failure;
@@ -410,11 +404,7 @@ async function attempt(
 }
 
 /** Flags that the command line of the running kubelet lacks. */
-function flagsFailure(
-  kubelet: LoadedService | undefined,
-  { config, binDir }: GoodPlan,
-  unit: string,
-): TrialFailure | undefined {
+function flagsFailure(kubelet: LoadedService | undefined, { config, binDir }: GoodPlan, unit: string) {
   const line = kubelet?.commandLine ?? '';
   const { config: file, binDir: folder } = kubeletPointers(line);
   if (file === config?.path && folder === binDir) return undefined;
@@ -467,7 +457,7 @@ function argsIn(text: string): readonly string[] {
   return providers.find(({ name }) => name === CREDENTIAL_PROVIDER.name)?.args ?? [];
 }
 
-function judged(file: string, result: string): TrialFailure | undefined {
+function judged(file: string, result: string) {
   try {
     const { ok, message } = JSON.parse(readFileSync(file, 'utf8')) as CheckReport;
     return ok

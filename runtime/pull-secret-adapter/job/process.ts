@@ -108,10 +108,7 @@ async function openCluster({ namespace, secret }: KubernetesPlace, options: JobP
   }
 }
 
-function endpointOf(
-  { secretManagerEndpoint, regionalEndpoint }: JobConfig,
-  location: string | undefined,
-): string {
+function endpointOf({ secretManagerEndpoint, regionalEndpoint }: JobConfig, location: string | undefined) {
   return location === undefined
     ? secretManagerEndpoint
     : new URL(regionalEndpoint.replaceAll('{location}', location)).origin;

@@ -110,17 +110,12 @@ export interface PodIdentity {
   readonly namespaceLabels: Labels | undefined;
 }
 
-/**
- * Reports whether the set selects the pod. An invalid pod selector is an error; an invalid namespace selector selects nothing. A
- * nil or empty pod selector matches nothing. Upstream does the same.
- */
-export function sidecarSetSelects(set: SidecarSet, pod: PodIdentity): boolean | { readonly problem: string } {
-  if (set.namespaceSelector !== undefined && !selectsNamespace(set.namespaceSelector, pod.namespaceLabels)) {
-    return false;
-  }
-  if (!set.selector.ok) return { problem: set.selector.problem };
-  if (set.only !== undefined && selects(set.only.requirements, pod.labels) !== set.only.meeting) return false;
-  return set.selector.requirements.length > 0 && selects(set.selector.requirements, pod.labels);
+/** Reports whether the set selects the pod. An invalid selector, and an empty pod selector, select nothing, as upstream. */
+export function sidecarSetSelects(set: SidecarSet, { labels, namespaceLabels }: PodIdentity): boolean {
+  const { selector, namespaceSelector: namespaces, only } = set;
+  if (namespaces !== undefined && !selectsNamespace(namespaces, namespaceLabels)) return false;
+  if (only !== undefined && selects(only.requirements, labels) !== only.meeting) return false;
+  return selector.ok && selector.requirements.length > 0 && selects(selector.requirements, labels);
 }
 
 /**
@@ -243,10 +238,7 @@ export function pinnedRevision({ name, pin }: SidecarSet, revisions: readonly Si
  * content. Other partitions are random per pod upstream and unsupported here; see {@link isDrawn}. Returns no variant if the
  * revision is missing, because upstream then rejects the pod.
  */
-export function pinVariants(
-  set: SidecarSet,
-  revisions: readonly SidecarSetRevision[],
-): readonly SidecarSet[] {
+export function pinVariants(set: SidecarSet, revisions: readonly SidecarSetRevision[]) {
   if (set.pin === undefined) return [set];
   const pinned = pinnedRevision(set, revisions);
   if (pinned === undefined) return [];

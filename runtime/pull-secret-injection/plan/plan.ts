@@ -207,7 +207,7 @@ export function planInjection(plan: InjectionPlan, pod: PodIdentity) {
 }
 
 function sidecarSetInjection(plan: InjectionPlan, pod: PodIdentity): readonly InjectionSource[] {
-  const matched = plan.sidecarSets.filter((set) => sidecarSetSelects(set, pod) === true);
+  const matched = plan.sidecarSets.filter((set) => sidecarSetSelects(set, pod));
   const replaced = new Set(matched.map((set) => set.canaryOf));
   const effective = matched.filter((set) => !replaced.has(set.name));
   if (!plan.withoutContainers && !effective.some((set) => set.containers > 0)) return [];

@@ -249,10 +249,7 @@ function policyInjects(reader: Reader): boolean {
 }
 
 /** Decides for one pod. */
-export function admitPod(
-  reader: Reader,
-  { pod, namespace, namespaceLabels, plan, options }: AdmissionInput,
-): PodAnswer {
+export function admitPod(reader: Reader, { pod, namespace, namespaceLabels, plan, options }: AdmissionInput) {
   const { metadata: { labels = {}, annotations } = {}, spec = {} } = pod;
   const seen = { namespace, namespaceLabels, labels, annotations: annotations ?? {} };
   if (!isActive(pod) || isSkipped(seen, options)) return SKIPPED;

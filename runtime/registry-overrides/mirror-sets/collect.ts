@@ -79,13 +79,9 @@ function sorted(graph: Graph) {
 }
 
 /** A remaining predecessor of `name`, which breaks a cycle; a mirror that is listed twice does not conflict. */
-function conflictAt(
-  graph: Graph,
-  name: string,
-  used: ReadonlySet<string>,
-): readonly [string, string] | undefined {
+function conflictAt(graph: Graph, name: string, used: ReadonlySet<string>) {
   for (const [earlier, { after }] of graph)
-    if (earlier !== name && !used.has(earlier) && after.has(name)) return [earlier, name];
+    if (earlier !== name && !used.has(earlier) && after.has(name)) return [earlier, name] as const;
   return undefined;
 }
 
@@ -251,10 +247,7 @@ export function setEntries(objects: readonly KubeObject[]): readonly SetEntry[] 
 }
 
 /** Whether `object` is of a kind, in any version of its group. */
-export function isOf(
-  object: KubeObject,
-  set: { readonly kind: string; readonly apiVersion: string },
-): boolean {
+export function isOf(object: KubeObject, set: Pick<KubeObject, 'kind' | 'apiVersion'>): boolean {
   const group = (apiVersion: string): string => apiVersion.split('/', 1)[0] ?? '';
   return object.kind === set.kind && group(object.apiVersion) === group(set.apiVersion);
 }

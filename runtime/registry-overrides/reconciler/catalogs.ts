@@ -183,12 +183,7 @@ export const STREAM: Omit<Ref, 'namespace'> = {
 };
 
 /** Plans the catalogs of `cluster`. With invalid annotations the current objects stay, and the error is reported. */
-export function planCatalogs(
-  reader: Reader,
-  cluster: KubeObject,
-  mode: OwnershipMode,
-  ask: boolean,
-): CatalogPlan {
+export function planCatalogs(reader: Reader, cluster: KubeObject, mode: OwnershipMode, ask: boolean) {
   const isGuest = valueAt(cluster.spec, 'olmCatalogPlacement') === 'guest';
   const off = valueAt(cluster.spec, 'configuration.operatorhub.disableAllDefaultSources') === true;
   // With management placement, catalogs run only while default sources are enabled.
@@ -268,11 +263,7 @@ function notInPlace(name: string, image: string): EntryStatus {
 }
 
 /** Without an image the Deployment follows the stream; with one, both containers have the image, and no trigger. */
-function catalogFields(
-  deployment: KubeObject,
-  name: string,
-  image: string | undefined,
-): { readonly metadata?: Partial<KubeObject['metadata']>; readonly spec?: unknown } {
+function catalogFields(deployment: KubeObject, name: string, image: string | undefined) {
   const triggers = (value: unknown): Partial<KubeObject['metadata']> => ({
     annotations: { [TRIGGERS_ANNOTATION]: JSON.stringify(value) },
   });

@@ -81,11 +81,7 @@ export const SET_READS: readonly Watch[] = MIRROR_SET_KINDS.map(({ apiVersion, k
 export type MirrorSetObjects = Readonly<ReturnType<typeof mirrorSetsOf>>;
 
 /** Reads the sets that the hosted cluster follows by `selection`. */
-export function readMirrorSets(
-  reader: Reader,
-  options: RegistryOverridesOptions,
-  selection: ImageSelection,
-): MirrorSetObjects {
+export function readMirrorSets(reader: Reader, options: RegistryOverridesOptions, selection: ImageSelection) {
   const lists = SET_READS.map((kind) => reader.list(kind));
   const known = lists.reduce<Known>((at, list) => at.below(list), READ).sets;
   const wish = JSON.stringify([options.tagMirrors, selection.off, selection.allow, selection.deny]);
