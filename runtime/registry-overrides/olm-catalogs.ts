@@ -152,10 +152,7 @@ export function absenceFromError(message: string): boolean {
 }
 
 /** State of the search for one catalog's image. */
-export type CatalogState =
-  | { readonly image: string; readonly from: 'override' | 'default' }
-  | { readonly ask: string }
-  | { readonly error: string };
+export type CatalogState = CatalogCandidate | { readonly ask: string } | { readonly error: string };
 
 /**
  * Chooses the first candidate that exists. Returns the candidate to look up next, or an error when none exists. A failed look-up

@@ -6,7 +6,7 @@
  * and formatting does not reorder the map.
  */
 import { compareBytes } from '../core/go/text.ts';
-import { compileMirrors, findRule, type MirrorRule } from '../core/mirrors/resolve.ts';
+import { compileMirrors, findRule } from '../core/mirrors/resolve.ts';
 import { trimEndOf, trimStartOf } from '../core/text.ts';
 
 /** Mirrors by source, in the order in which they are tried. */
@@ -83,15 +83,13 @@ function csvRecord(text: string): readonly string[] | undefined {
 }
 
 /** Overrides as rules of a look-up without a container runtime: mirrors serve digests and tags alike. */
-export function overrideRules(
-  overrides: Iterable<readonly [string, readonly string[]]>,
-): readonly MirrorRule[] {
+export function overrideRules(overrides: Iterable<readonly [string, readonly string[]]>) {
   return [...overrides].map(([source, mirrors]) => ({
     prefix: source,
     location: source.startsWith('*.') ? '' : source,
     blocked: false,
     insecure: false,
-    mirrors: [...new Set(mirrors)].map((location) => ({ location, pullFrom: 'all' })),
+    mirrors: [...new Set(mirrors)].map((location) => ({ location, pullFrom: 'all' as const })),
   }));
 }
 

@@ -27,7 +27,15 @@ import { sha256Hex } from '../plugin/conf-files.ts';
 import { configText, NODE_POOL_LABEL, tooOld } from '../pools.ts';
 import { defaultOptions, PROVIDER_PATH } from '../provider-flags.ts';
 
-export interface InstallInput extends PlaceInput {
+export interface InstallInput {
+  /** Unit file and drop-ins of the kubelet in the order in which they apply, without ours; empty when there is no unit. */
+  readonly unit: readonly NodeFile[];
+  /** Texts of the unit's EnvironmentFiles, in order. @default {[]} */
+  readonly environment?: readonly string[];
+  /** The unit as systemd has loaded it, our drop-in included. Absent: unknown; `unit` is parsed instead. */
+  readonly loaded?: Pick<LoadedService, 'command' | 'environment'> | undefined;
+  /** Text of the drop-in with our name. */
+  readonly presentDropIn?: string | undefined;
   /** The Node object of this node. */
   readonly node: KubeObject;
   readonly matchImages: readonly string[];
@@ -114,22 +122,11 @@ export function isOwnDropIn(text: string): boolean {
 
 // The variable of the kubelet's command that takes the flags, or why there is none. Pure.
 
-export interface PlaceInput {
-  /** Unit file and drop-ins of the kubelet in the order in which they apply, without ours; empty when there is no unit. */
-  readonly unit: readonly NodeFile[];
-  /** Texts of the unit's EnvironmentFiles, in order. @default {[]} */
-  readonly environment?: readonly string[];
-  /** The unit as systemd has loaded it, our drop-in included. Absent: unknown; `unit` is parsed instead. */
-  readonly loaded?: Pick<LoadedService, 'command' | 'environment'> | undefined;
-  /** Text of the drop-in with our name. */
-  readonly presentDropIn?: string | undefined;
-}
-
 /** Why nothing is written. */
 type PlaceRefusal = ReturnType<typeof refusedPlace>;
 
 /** The variable that takes the flags, or why there is none. */
-export function placeOf(input: PlaceInput): FlagVariable | PlaceRefusal {
+function placeOf(input: InstallInput): FlagVariable | PlaceRefusal {
   const { unit, environment = [], loaded } = input;
   const settings = serviceSettings(unit.map(({ text }) => text));
   const command = loaded?.command ?? kubeletCommand(settings);
@@ -149,7 +146,7 @@ export function placeOf(input: PlaceInput): FlagVariable | PlaceRefusal {
   return lateDropIn(unit, place) ?? misread(input, place) ?? place;
 }
 
-function lateDropIn(unit: PlaceInput['unit'], { name }: FlagVariable): PlaceRefusal | undefined {
+function lateDropIn(unit: InstallInput['unit'], { name }: FlagVariable): PlaceRefusal | undefined {
   const ours = basename(CREDENTIAL_PROVIDER.dropIn);
   const late = unit.slice(1).find(({ path, text }) => basename(path) > ours && setsVariable(text, name));
   if (late === undefined) return undefined;
@@ -161,7 +158,7 @@ function lateDropIn(unit: PlaceInput['unit'], { name }: FlagVariable): PlaceRefu
 }
 
 /** Refuses when systemd has another value than we parse: our drop-in sets the variable again, and would drop flags. */
-function misread({ unit, loaded, presentDropIn }: PlaceInput, { name }: FlagVariable) {
+function misread({ unit, loaded, presentDropIn }: InstallInput, { name }: FlagVariable) {
   const texts = [...unit.map(({ text }) => text), ...(presentDropIn === undefined ? [] : [presentDropIn])];
   const read = unitValue(serviceSettings(texts), name);
   // systemd has expanded specifiers, so the values cannot be compared.
@@ -189,13 +186,10 @@ function refusedPlace(code: string, message: string, hint: string) {
 }
 
 /** Plan of an uninstallation: a drop-in without effect, on any node. Keeps a foreign drop-in. */
-export function planNodeUninstall(
-  presentDropIn: string | undefined,
-  binDir: string,
-  takeOver: boolean,
-): GoodPlan {
+export function planNodeUninstall(presentDropIn: string | undefined, binDir: string, takeOver: boolean) {
   const isForeign = presentDropIn !== undefined && !isOwnDropIn(presentDropIn);
-  return { ok: true, dropIn: isForeign && !takeOver ? presentDropIn : NEUTRAL, binDir, verdicts: [] };
+  const dropIn = isForeign && !takeOver ? presentDropIn : NEUTRAL;
+  return { ok: true, dropIn, binDir, verdicts: [] } as const;
 }
 
 /** The plan. */

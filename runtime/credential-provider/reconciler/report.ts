@@ -161,14 +161,9 @@ export function reportNodes(report: NodesReportInput): Result {
     conditionOf('MachineConfigRendered', whyNotRendered(report)),
   ];
   const status = pullReport(report, own, verdicts);
+  const metrics = states.flatMap(poolGauges);
   if (elsewhere !== undefined)
-    return {
-      apply: [status.apply],
-      retain: 'all',
-      status: [status.status],
-      events: [],
-      metrics: states.flatMap(poolGauges),
-    };
+    return { apply: [status.apply], retain: 'all', status: [status.status], events: [], metrics };
   const unreferred = unreferredPools(states);
   const errors = [...refusals(object, input.faults), ...unreferred];
   const force = options.mode === 'own' ? { forceOwnership: true } : {};
@@ -192,7 +187,7 @@ export function reportNodes(report: NodesReportInput): Result {
         .map(({ reason, message }) => warning(seenRef('hosted', object), reason, message)),
       ...unreferred.map(({ regarding, code, message }) => warning(regarding, code, message)),
     ],
-    metrics: states.flatMap(poolGauges),
+    metrics,
     ...(errors.length === 0 ? {} : { errors }),
   };
 }

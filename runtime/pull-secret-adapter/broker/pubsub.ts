@@ -156,22 +156,18 @@ async function createAll(client: PubSubClient, topology: PubSubTopology): Promis
   const existing = (error: { readonly code?: unknown }): void => {
     if (error.code !== 6) throw error;
   };
-  await client.createTopic(topology.topic).catch(existing);
-  await client.createTopic(topology.deadLetterTopic).catch(existing);
+  const { topic, subscription, deadLetterTopic, deadLetterSubscription } = topology;
+  await client.createTopic(topic).catch(existing);
+  await client.createTopic(deadLetterTopic).catch(existing);
   await client
-    .createSubscription(topology.topic, topology.subscription, {
-      deadLetterPolicy: {
-        deadLetterTopic: topology.deadLetterTopic,
-        maxDeliveryAttempts: DELIVERY_ATTEMPTS,
-      },
+    .createSubscription(topic, subscription, {
+      deadLetterPolicy: { deadLetterTopic, maxDeliveryAttempts: DELIVERY_ATTEMPTS },
       // Without it a rejected message is redelivered at once, and a one-minute outage uses up its attempts.
       retryPolicy: { minimumBackoff: { seconds: 10 }, maximumBackoff: { seconds: 600 } },
     })
     .catch(existing);
   // A topic does not retain messages: without a subscription, dead letters are discarded.
   await client
-    .createSubscription(topology.deadLetterTopic, topology.deadLetterSubscription, {
-      expirationPolicy: {},
-    })
+    .createSubscription(deadLetterTopic, deadLetterSubscription, { expirationPolicy: {} })
     .catch(existing);
 }

@@ -151,15 +151,11 @@ export function heldSources(present: SecretObject | undefined): readonly string[
   return typeof text === 'string' && text !== '' ? text.split(', ') : [];
 }
 
-function copyObject(
-  { namespace }: CopyContext,
-  { one, secret }: Claim,
-  { good, body }: Composed,
-): SecretObject {
+function copyObject({ namespace }: CopyContext, { one, secret }: Claim, { good, body }: Composed) {
   const { labels, annotations } = one.copies;
   return {
     apiVersion: 'v1',
-    kind: 'Secret',
+    kind: 'Secret' as const,
     metadata: {
       name: secret.name,
       namespace: namespace.metadata.name,

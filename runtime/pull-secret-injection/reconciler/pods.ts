@@ -10,7 +10,7 @@ import { recreation } from '../../core/kubernetes/pod-owner.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
 import { recordOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
-import type { AdmissionDryRun, Apply, Reader, Result, Sample } from '../../engine/contract.ts';
+import type { Apply, Reader, Result, Sample } from '../../engine/contract.ts';
 import { reportPullStatus } from '../../engine/pull-status.ts';
 import type { PullSecretProfile } from '../kinds/profile.ts';
 import type { SidecarSet } from '../kinds/sidecar-set.ts';
@@ -337,10 +337,7 @@ function tryAttempt(context: Context, attempt: Attempt, earlier: InjectionState 
 const WEBHOOK_LASTS_MS = 600_000;
 
 /** A dry run in the first suitable namespace; undefined if there is none, or no labels match the selector. */
-function trialOf(
-  { reader, options }: Context,
-  { labels, wants, isMeant }: Attempt,
-): AdmissionDryRun | undefined {
+function trialOf({ reader, options }: Context, { labels, wants, isMeant }: Attempt) {
   if (labels === undefined) return undefined;
   const found = reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' }).find((object) => {
     const { name } = object.metadata;
@@ -356,7 +353,7 @@ function trialOf(
   if (found === undefined) return undefined;
   const isWebhook = options.admission === 'webhook';
   return {
-    role: 'hosted',
+    role: 'hosted' as const,
     pod: podIn(found.metadata.name, labels),
     wants,
     // Cache key: the object that injects. Changes of this profile change the pod or the names; those of others do not matter.

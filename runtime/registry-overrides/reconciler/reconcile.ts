@@ -26,7 +26,7 @@ import {
 import { CATALOGS } from '../olm-catalogs.ts';
 import { parseOverridesOptions, type RegistryOverridesOptions } from '../options.ts';
 import { formatImageOverrides } from '../overrides.ts';
-import { CATALOG_SOURCES, type CatalogPlan, NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
+import { CATALOG_SOURCES, NO_CATALOGS, planCatalogs, STREAM } from './catalogs.ts';
 import { deploymentRef, type Memory, planDeployments, TARGETS } from './deployments.ts';
 import { type MirrorSetObjects, readMirrorSets, readSelection, SET_READS } from './mirror-sets.ts';
 import { reportOverrides, statusRef } from './report.ts';
@@ -147,10 +147,7 @@ function documentRef(namespace: string): Ref {
 const MAX_DOCUMENT_BYTES = 900_000;
 
 /** The document; when it is too large, the last one stays. */
-function documentApply(
-  reader: Reader,
-  sets: MirrorSetObjects,
-): Pick<CatalogPlan, 'apply' | 'keep'> & Required<Pick<Result, 'errors'>> {
+function documentApply(reader: Reader, sets: MirrorSetObjects) {
   const namespace = reader.scope.controlPlaneNamespace;
   const bytes = Buffer.byteLength(sets.document);
   if (bytes > MAX_DOCUMENT_BYTES) {
@@ -159,15 +156,12 @@ function documentApply(
     const hint =
       'Choose mirror sets with the annotation pullwright.dev/registry-overrides-allow on the HostedCluster';
     const code = 'DocumentTooLarge';
-    return {
-      apply: [],
-      keep: [ref],
-      errors: [{ retryPolicy: 'terminal', code, message, hint, regarding: ref }],
-    };
+    const error = { retryPolicy: 'terminal', code, message, hint, regarding: ref } as const;
+    return { apply: [], keep: [ref], errors: [error] };
   }
   const metadata = { name: CONFIG_MAP, namespace, annotations: { [DOCUMENT_HASH_ANNOTATION]: sets.hash } };
   const object = configMap(metadata, { [DOCUMENT_KEY]: sets.document });
-  return { apply: [{ role: 'management', object }], keep: [], errors: [] };
+  return { apply: [{ role: 'management' as const, object }], keep: [], errors: [] };
 }
 
 function catalogProblem(error: string | undefined, cluster: KubeObject): readonly ReconcileError[] {
