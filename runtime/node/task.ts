@@ -128,8 +128,11 @@ function bareState(step: Step, look: Observation): NodeState {
   if (step.reason === 'BreakerOpen') {
     const again =
       step.wakeInMs === undefined ? 'it is not retried until the content changes' : 'it is retried later';
-    const message = `The unit did not start with this content; ${again}`;
-    return { ready: false, reason: step.reason, message };
+    return {
+      ready: false,
+      reason: 'BreakerOpen',
+      message: `The unit did not start with this content; ${again}`,
+    };
   }
   const { problem, idle } = look;
   if (idle !== undefined && problem === undefined)

@@ -95,12 +95,19 @@ function conditionsOf(input: OverridesReportInput): readonly ConditionInput[] {
 function managed({ deployments: { observed }, verdicts }: OverridesReportInput): readonly ConditionInput[] {
   if (observed === undefined) return [];
   const drifted = verdicts.filter((verdict) => verdict.reason === 'Drifted');
-  const [reason, drift] =
+  const drift =
     drifted.length === 0
-      ? ['Observing', 'they match the mirror sets']
-      : ['Drifted', `${subjectsOf(drifted)} differ from the mirror sets`];
+      ? 'they match the mirror sets'
+      : `${subjectsOf(drifted)} differ from the mirror sets`;
   const message = `${observed} manages the Deployments; Pullwright writes none of them; ${drift}`;
-  return [{ type: 'ManagedElsewhere', status: 'True', reason, message }];
+  return [
+    {
+      type: 'ManagedElsewhere',
+      status: 'True',
+      reason: drifted.length === 0 ? 'Observing' : 'Drifted',
+      message,
+    },
+  ];
 }
 
 /** One event per verdict that needs action; the engine sends each change once. */
