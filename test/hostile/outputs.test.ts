@@ -209,7 +209,11 @@ function hosted({ work }: Place, clusters: readonly string[]): string[] {
   mkdirSync(join(work, 'management'));
   const items = [...planes, ...platform];
   writeFileSync(join(work, 'management/all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
-  for (const cluster of clusters) mkdirSync(join(work, 'in', cluster), { recursive: true });
+  for (const cluster of clusters.filter((name) => !name.startsWith('..'))) {
+    const folder = join(work, 'in', cluster);
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'web.json'), JSON.stringify(meta('v1 Namespace', { name: 'web' })));
+  }
   return ['--management', join(work, 'management'), '--with-secrets'];
 }
 

@@ -7,7 +7,6 @@
 
 import { credentialExpiry } from '../../core/docker-config/expiry.ts';
 import { shellWord } from '../../core/text.ts';
-import type { ProbeResult } from '../../registry/probe.ts';
 import { firstBroken, judge } from '../checks/findings.ts';
 import { endingTold, renewing } from '../checks/status.ts';
 import type { PullAttempt } from './attempts.ts';
@@ -27,8 +26,15 @@ export const VERDICTS = [
 /** Worst first. */
 export type PullVerdict = (typeof VERDICTS)[number];
 
+/** A registry's answer, or the error that prevented one. */
+interface RegistryAnswer {
+  readonly verdict: string;
+  /** Never contains a credential value. */
+  readonly message: string;
+}
+
 /** The registry's answer to each attempt; without one it was not asked. */
-export type RegistryAnswers = ReadonlyMap<PullAttempt, ProbeResult | undefined>;
+export type RegistryAnswers = ReadonlyMap<PullAttempt, RegistryAnswer | undefined>;
 
 /** An image in use, with all attempts to pull it. */
 export interface ImageInUse {
@@ -72,7 +78,7 @@ export function verifyReport(users: readonly ImageInUse[], answers: RegistryAnsw
 
 function verifiedAttempt(
   { reference, kind, entry, credential, notAsked }: PullAttempt,
-  answer: ProbeResult | undefined,
+  answer: RegistryAnswer | undefined,
   now: Date,
 ): VerifiedAttempt {
   const place = entry && { source: entry.origin ?? entry.source, key: entry.key };

@@ -90,11 +90,16 @@ const NOTHING_SELECTED: ConditionText = {
 // The status of one profile: a condition per cause, and `Ready`, which sums up the problems that the platform can fix.
 
 /** Reports whether new pods get the names. @param tried the result of the dry run; undefined if there is none */
-function injectingOf(context: Context, profile: PullSecretProfile, tried: InjectionState | undefined) {
+function injectingOf(
+  context: Context,
+  profile: PullSecretProfile,
+  tried: InjectionState | undefined,
+): ConditionInput {
   const type = 'Injecting';
-  const no = { type, status: 'False' } as const;
-  if (!profile.injects) return { ...no, reason: 'NotWanted', message: 'spec.mode is Distribute' };
-  if (profile.suspended) return { ...no, reason: 'Suspended', message: 'spec.suspend is set' };
+  if (!profile.injects)
+    return { type, status: 'False', reason: 'NotWanted', message: 'spec.mode is Distribute' };
+  if (profile.suspended)
+    return { type, status: 'False', reason: 'Suspended', message: 'spec.suspend is set' };
   const state = injectionState(context);
   return { type, ...(state.status === 'True' ? (tried ?? state) : state) };
 }
