@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseImageReference } from '../runtime/core/image-reference.ts';
-import { FOLDER_KINDS, locateAll, worldIn } from '../runtime/diagnose/model/look.ts';
-import { explainIn, findWorld } from '../runtime/diagnose/model/pull.ts';
+import { clusterIn, FOLDER_KINDS, locateAll } from '../runtime/diagnose/model/look.ts';
+import { explainIn, pullModel } from '../runtime/diagnose/model/pull.ts';
 import { parseManifests } from '../runtime/engine/offline/manifests.ts';
 import { ms, printTable, spread } from './measure.ts';
 
@@ -38,9 +38,9 @@ for (const count of [1000, 10_000, 100_000]) {
     parseManifests(text, 'dump.yaml', FOLDER_KINDS);
     parser.push(performance.now() - start);
     start = performance.now();
-    const { store } = worldIn(await locateAll([folder], FOLDER_KINDS, process.stdin));
+    const { store } = clusterIn(await locateAll([folder], FOLDER_KINDS, process.stdin));
     const puller = { namespace: 'ns-1', serviceAccount: 'default', pod: { kind: 'Pod', name: 'object-1' } };
-    explainIn(findWorld(store, puller), reference);
+    explainIn(pullModel(store, puller), reference);
     whole.push(performance.now() - start);
   }
   rmSync(folder, { recursive: true });

@@ -29,7 +29,7 @@ import { AdmissionDryRuns, type FactCache } from './lookups.ts';
 import type { Metrics } from './metrics.ts';
 import { type QueueClock, WorkQueue } from './queue.ts';
 import { Reporter } from './reporter.ts';
-import { type Stores, worldView } from './store.ts';
+import { createReader, type Stores } from './store.ts';
 
 export interface ControllerOptions {
   readonly reconciler: Reconciler;
@@ -127,7 +127,7 @@ export class Controller {
   #changed(role: Role, object: KubeObject, knownTo?: string): void {
     const { clusters, reconciler } = this.#options;
     const ref = refOf(clusters.hosted === clusters.management ? 'hosted' : role, object);
-    const reader = this.#world();
+    const reader = this.#reader();
     const keys = reconciler
       .requestsFor(ref, reader)
       .filter((key) => knownTo === undefined || authorText({ reconciler: reconciler.name, key }) !== knownTo);
@@ -145,9 +145,9 @@ export class Controller {
     });
   }
 
-  #world(): Reader {
+  #reader(): Reader {
     const { reconciler, scope, facts } = this.#options;
-    return worldView({
+    return createReader({
       scope,
       now: new Date(),
       stores: this.#stores,
@@ -222,7 +222,7 @@ export class Controller {
   #decide(key: Request): Result {
     const { reconciler } = this.#options;
     try {
-      return reconciler.reconcile(this.#world(), key);
+      return reconciler.reconcile(this.#reader(), key);
     } catch (error) {
       // Only the stack: the message of a thrown error may quote a credential.
       const frames =

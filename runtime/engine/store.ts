@@ -241,8 +241,8 @@ export function rolesOf({ hosted, management }: Stores): readonly Role[] {
   return hosted === management ? ['hosted'] : ['hosted', 'management'];
 }
 
-/** Input of {@link worldView}; without the optional functions it has no look-ups, dry runs or refusals. */
-export interface WorldInput
+/** Input of {@link createReader}; without the optional functions it has no look-ups, dry runs or refusals. */
+export interface ReaderInput
   extends Pick<Reader, 'scope' | 'now' | 'serves'>,
     Partial<Pick<Reader, 'lookup' | 'dryRun' | 'refusal' | 'isUnreadable'>> {
   readonly stores: Stores;
@@ -252,7 +252,7 @@ export interface WorldInput
 /**
  * Creates the reader. It does not find objects that no watch covers, so that a missing watch fails in tests, not in a cluster.
  */
-export function worldView({ stores, reads, ...rest }: WorldInput): Reader {
+export function createReader({ stores, reads, ...rest }: ReaderInput): Reader {
   const { scope } = rest;
   const readsOf = (role: Role, kind: string): readonly Watch[] => {
     const found = byKind(reads).get(kind) ?? [];

@@ -7,7 +7,7 @@ import { type NamespaceAccess, parseReconcilerOptions } from '../../runtime/cred
 import { reconcilers } from '../../runtime/credential-provider/reconciler/reconcile.ts';
 import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
-import { worldOf } from './support/world-double.ts';
+import { readerOf } from './support/reader-double.ts';
 
 const OPTIONS = { namespaces: { 'team-a': { serviceAccounts: ['app'], readReferences: false } } };
 
@@ -29,7 +29,7 @@ function pod(name: string, secrets: unknown, serviceAccountName = 'app', phase =
 
 function rulesFor(objects: readonly KubeObject[]): unknown {
   const reconciler = reconcilers(OPTIONS)[1];
-  const result = reconciler?.reconcile(worldOf(objects), { scope: 'local', name: 'team-a' });
+  const result = reconciler?.reconcile(readerOf(objects), { scope: 'local', name: 'team-a' });
   const [applied] = result?.apply ?? [];
   assert.ok(applied !== undefined && 'object' in applied);
   assert.equal(applied.object.metadata.namespace, 'team-a');

@@ -4,8 +4,8 @@ import { parse } from 'yaml';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
 import { type Case, table, test } from '../support/suite.ts';
+import type { ClusterShape } from './support/reader-double.ts';
 import { reconcile as once } from './support/reconcile-once.ts';
-import type { ClusterShape } from './support/world-double.ts';
 
 const CONFIG_MAP = 'east-crio-credential-provider';
 

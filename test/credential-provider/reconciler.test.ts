@@ -6,8 +6,8 @@ import { parseReconcilerOptions } from '../../runtime/credential-provider/option
 import { meta } from '../support/meta.ts';
 import { type Case, cases, table, test } from '../support/suite.ts';
 import { filesOf } from './support/machine-config-files.ts';
+import type { ClusterShape } from './support/reader-double.ts';
 import { reconcile } from './support/reconcile-once.ts';
-import type { ClusterShape } from './support/world-double.ts';
 
 const MC = 'machineconfiguration.openshift.io/v1';
 const DROP_IN = '/etc/systemd/system/kubelet.service.d/40-kubelet-crio-image-credential-provider.conf';

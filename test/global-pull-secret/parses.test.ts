@@ -1,7 +1,7 @@
 /** Pull secrets are parsed once for each Secret, and not again until it changes. */
 import assert from 'node:assert/strict';
 import { Session } from 'node:inspector/promises';
-import { worldView } from '../../runtime/engine/store.ts';
+import { createReader } from '../../runtime/engine/store.ts';
 import { reconcilers } from '../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { test } from '../support/suite.ts';
 import { additional, auth, config, fleet, NOW, PLATFORM } from './fleet.ts';
@@ -32,7 +32,7 @@ test('a steady pass parses each of the four Secrets once, and none that it has s
   const [reconciler] = reconcilers(options);
   assert.ok(reconciler !== undefined);
   const pass = () => {
-    const reader = worldView({
+    const reader = createReader({
       scope: { name: 'clusters/a', controlPlaneNamespace: 'clusters-a' },
       stores: { hosted: settled.hosted, management: settled.management },
       reads: reconciler.watches,

@@ -13,7 +13,7 @@ import { matchesImage } from '../../runtime/core/docker-config/match-images.ts';
 import { parseImageReference } from '../../runtime/core/image-reference.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { explainImage } from '../../runtime/diagnose/model/attempts.ts';
-import { readWorldOfUse } from '../../runtime/diagnose/model/registries.ts';
+import { readImagesInUse } from '../../runtime/diagnose/model/registries.ts';
 import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
 import { KUBERNETES_SCHEMA, parseYaml, yamlDocument } from '../../runtime/kube/yaml.ts';
 import { fetchToken } from '../../runtime/registry/token.ts';
@@ -101,7 +101,7 @@ const IO = {
 
 function usesOf(from: string): Promise<unknown> {
   const flags = { namespace: undefined, 'service-account': 'default', from: [from], cluster: undefined };
-  return readWorldOfUse(flags, [], IO);
+  return readImagesInUse(flags, [], IO);
 }
 
 /** URL of the request to a token service for `scope`. */

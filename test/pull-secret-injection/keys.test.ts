@@ -6,7 +6,7 @@ import { ObjectStore } from '../../runtime/engine/store.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
-import { namespace, PROFILE, profile, source, worldOf } from './scene.ts';
+import { namespace, PROFILE, profile, readerOf, source } from './scene.ts';
 
 const team = profile('team', {
   secrets: [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }],
@@ -27,7 +27,7 @@ function setUp(): (object: KubeObject | { readonly gone: KubeObject }) => readon
     const ref: Ref = { role: 'hosted', ...object, ...object.metadata };
     if ('gone' in change) store.delete(ref);
     else store.set(object);
-    const keys = reconciler.requestsFor(ref, worldOf(store));
+    const keys = reconciler.requestsFor(ref, readerOf(store));
     return [...new Set(keys.map((key) => [key.namespace, key.name].filter(Boolean).join(' ')))].sort();
   };
 }

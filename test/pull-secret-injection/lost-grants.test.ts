@@ -10,6 +10,7 @@ import {
   namespace,
   PROFILE,
   profile,
+  readerOf,
   ready,
   readyMessage,
   type Scene,
@@ -17,7 +18,6 @@ import {
   source,
   teams,
   teamsWith,
-  worldOf,
 } from './scene.ts';
 
 const MANY = 12;
@@ -215,6 +215,6 @@ test('Secrets that a tenant marks as copies make no removal look large', () => {
 test('the grants that name a profile are looked at when it comes or goes', () => {
   const { store } = scene([home('1'), byName, quay, everywhere]);
   const ref = { role: 'hosted', apiVersion: 'pullwright.dev/v1alpha1', kind: 'PullSecretProfile' } as const;
-  const keys = pullSecretInjection().requestsFor({ ...ref, name: 'team' }, worldOf(store));
+  const keys = pullSecretInjection().requestsFor({ ...ref, name: 'team' }, readerOf(store));
   assert.ok(keys.some(({ name, namespace: where }) => name === 'grant/teams' && where === 'platform'));
 });

@@ -13,6 +13,7 @@ import {
   namespace,
   profile,
   type ReportedStatus,
+  readerOf,
   ready,
   readyMessage,
   type Scene,
@@ -20,7 +21,6 @@ import {
   source,
   teams,
   teamsWith,
-  worldOf,
 } from './scene.ts';
 
 const secrets = [{ name: 'reg', sources: [{ namespace: 'platform', name: 'quay' }] }];
@@ -156,7 +156,7 @@ test('what is held is said, and how to confirm it', () => {
     readyMessage(statusOf(after)),
     `removes 12 of 12 copies: "team-0/reg", "team-1/reg", "team-10/reg", "team-11/reg", "team-2/reg" and 7 more stay until the annotation pullwright.dev/confirm-removal: "${statusOf(after)?.heldRemoval}" on PullSecretProfile "team" confirms it`,
   );
-  const { events = [] } = pullSecretInjection().reconcile(worldOf(after.store), {
+  const { events = [] } = pullSecretInjection().reconcile(readerOf(after.store), {
     scope: 'local',
     name: 'profile/team',
   });

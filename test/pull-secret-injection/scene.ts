@@ -4,7 +4,7 @@ import type { KubeObject, SecretObject } from '../../runtime/core/kubernetes/obj
 import { reveal } from '../../runtime/core/redacted.ts';
 import { type Reader, type Reconciler, withIdentity } from '../../runtime/engine/contract.ts';
 import { type OfflineResult, runOffline } from '../../runtime/engine/offline/offline.ts';
-import { ObjectStore, worldView } from '../../runtime/engine/store.ts';
+import { createReader, ObjectStore } from '../../runtime/engine/store.ts';
 import { decodeObject } from '../../runtime/kube/decode.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
@@ -185,8 +185,8 @@ function registriesOf(secret: SecretObject | undefined): readonly string[] | und
 }
 
 /** The reconciler's view of a store. */
-export function worldOf(store: ObjectStore, options: Partial<InjectionOptions> = {}): Reader {
-  return worldView({
+export function readerOf(store: ObjectStore, options: Partial<InjectionOptions> = {}): Reader {
+  return createReader({
     scope: SCOPE,
     now: NOW,
     stores: { hosted: store, management: store },

@@ -10,6 +10,7 @@ import {
   KRUISE,
   namespace,
   type ReportedStatus,
+  readerOf,
   ready,
   readyMessage,
   type Scene,
@@ -17,7 +18,6 @@ import {
   source,
   teams,
   teamsWith,
-  worldOf,
 } from './scene.ts';
 
 const COUNT = 12;
@@ -111,7 +111,7 @@ for (const by of ['own', 'kruise'] as const) {
       readyMessage(status),
       /^removes 12 of 12 copies: "team-0\/quay", .* and 7 more stay until the annotation .*: "[0-9a-f]{12}" on SidecarSet "side" confirms it$/,
     );
-    const { events = [] } = pullSecretInjection().reconcile(worldOf(held.store), {
+    const { events = [] } = pullSecretInjection().reconcile(readerOf(held.store), {
       scope: 'local',
       name: 'sidecarset/side',
     });
@@ -176,7 +176,7 @@ test('a restart in the middle of a confirmed removal lets the rest go', () => {
   const hash = hashIn(saidOf(held, 'own'));
   held.store.set(changedTo(held, set(mistake, { [FROM]: 'platform', [CONFIRM]: hash })));
   // The key of the set comes first, that of the copies only after a restart.
-  const confirmed = pullSecretInjection().reconcile(worldOf(held.store), {
+  const confirmed = pullSecretInjection().reconcile(readerOf(held.store), {
     scope: 'local',
     name: 'sidecarset/side',
   });

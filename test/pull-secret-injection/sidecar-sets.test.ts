@@ -13,10 +13,10 @@ import {
   KRUISE,
   namespace,
   profile,
+  readerOf,
   type Scene,
   scene,
   source,
-  worldOf,
 } from './scene.ts';
 
 const shop = namespace('shop', { team: 'a' });
@@ -144,7 +144,7 @@ table(test, ROWS, ({ pin, update = {}, options, says }) => {
 test('Partial with a selector: pods outside of it get the pinned content, by plan and by policy', () => {
   const pin = { injectionStrategy: { revision: { revisionName: 'side-1', policy: 'Partial' } } };
   const seen = scene([shop, set({ ...pin, updateStrategy: NEXT }), ...REVISIONS]);
-  const plan = planIn({ reader: worldOf(seen.store), options: DEFAULT_OPTIONS });
+  const plan = planIn({ reader: readerOf(seen.store), options: DEFAULT_OPTIONS });
   const names = (labels: Record<string, string>) =>
     planInjection(plan, { labels: { app: 'web', ...labels }, namespaceLabels: { team: 'a' } }).names;
   assert.deepEqual([names({ ring: 'next' }), names({})], [['new'], ['old']]);

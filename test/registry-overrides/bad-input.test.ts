@@ -12,7 +12,7 @@ import {
   run,
   statusOf,
   variable,
-} from './world.ts';
+} from './run-once.ts';
 
 interface BadInput extends Case {
   readonly object?: KubeObject;

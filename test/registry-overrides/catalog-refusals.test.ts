@@ -8,8 +8,8 @@ import { IS_REGISTRY_OVERRIDES } from '../../runtime/registry-overrides/olm-cata
 import { certificates, startServer, stopServers, type TestServer } from '../registry/https-server.ts';
 import { table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-import { CATALOGS, DIGEST, images, OTHER_STREAM } from './catalog-world.ts';
-import { hostedCluster, run, statusOf } from './world.ts';
+import { CATALOGS, DIGEST, images, OTHER_STREAM } from './catalog-objects.ts';
+import { hostedCluster, run, statusOf } from './run-once.ts';
 
 const folder = tempFolder();
 const ca = join(folder, 'ca.crt');

@@ -18,7 +18,7 @@ import {
   KNOWN,
   OTHER_STREAM,
   stream,
-} from './catalog-world.ts';
+} from './catalog-objects.ts';
 import {
   condition,
   deployment,
@@ -28,7 +28,7 @@ import {
   podSpec,
   run,
   statusOf,
-} from './world.ts';
+} from './run-once.ts';
 
 const ABSENT: LookupResult = { ok: false, reason: 'manifest unknown' };
 const DOWN: LookupResult = { ok: false, reason: 'the registry did not answer within 5 s' };

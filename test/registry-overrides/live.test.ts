@@ -21,7 +21,7 @@ import {
 } from '../support/hypershift.ts';
 import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
-import { CATALOG_NAMES, GOOD_CATALOGS } from './catalog-world.ts';
+import { CATALOG_NAMES, GOOD_CATALOGS } from './catalog-objects.ts';
 import {
   type Deployment,
   deployment,

@@ -17,7 +17,7 @@ import {
   statusOf,
   TAGS,
   variable,
-} from './world.ts';
+} from './run-once.ts';
 
 const POLICY = mirrorSet('ImageContentSourcePolicy', 'legacy', [
   { source: 'quay.io/ocp', mirrors: ['old.example.com/ocp'] },

@@ -15,7 +15,7 @@ import {
   run,
   statusOf,
   variable,
-} from './world.ts';
+} from './run-once.ts';
 
 const TARGET = 'ignition-server';
 const ORDERED = 'quay.io/ocp=z.example.com/ocp,quay.io/ocp=a.example.com/ocp';

@@ -81,7 +81,7 @@ type NotInjected = readonly {
 
 interface Examined {
   readonly template: KubeObject;
-  readonly world: PullModel;
+  readonly model: PullModel;
   readonly account: { readonly name: string; readonly object: KubeObject | undefined };
   /** Pods of the template. */
   readonly pods: readonly KubeObject[];
@@ -95,11 +95,11 @@ export function notInjectedIn(store: ObjectStore, examined: Examined): NotInject
   return examined.live ? lacking.map((one) => ({ ...one, ...hindranceOf(store, one.by) })) : lacking;
 }
 
-function namesLacking(store: ObjectStore, { template, world, account, pods }: Examined): NotInjected {
+function namesLacking(store: ObjectStore, { template, model, account, pods }: Examined): NotInjected {
   if (isStatic(template)) return [];
   if (template.kind === 'Pod') return lackingOf(store, template, account);
   // These Secrets include those that admission adds. Others are missing if nothing injects, or the account forbids it.
-  const listed = world.secrets.map(({ name }) => name);
+  const listed = model.secrets.map(({ name }) => name);
   const next = notInjectedInto(store, template, listed);
   if (next.length > 0) return next;
   const failing = pods.find((pod) => failureIn(store, pod) !== undefined);

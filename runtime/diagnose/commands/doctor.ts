@@ -8,7 +8,7 @@ import { counted, oneLined, onOneLine } from '../../core/text.ts';
 import { brokenIn, judgePod } from '../checks/chain.ts';
 import { firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
-import { lookAt, pullKinds, readWorld } from '../model/look.ts';
+import { lookAt, pullKinds, readCluster } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster } from '../model/objects.ts';
 import { findPod, joinedPodName, mirrorsOf, type PodPuller, parsePodName } from '../model/pull.ts';
 import type { Cause, Finding } from '../model/types.ts';
@@ -29,7 +29,7 @@ async function examineAll(flags: Values, args: readonly string[], io: CommandIo)
   if (flags['all-namespaces'] && flags.namespace !== undefined)
     throw new UsageError('Cannot examine: --namespace and --all-namespaces are mutually exclusive');
   const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
-  const { store, problems, hosted } = await readWorld(flags, clusterKinds(namespace), io, namespace);
+  const { store, problems, hosted } = await readCluster(flags, clusterKinds(namespace), io, namespace);
   writeProblems(io, problems);
   const nodes = mirrorsOf(store);
   const cluster = flags.cluster ?? flags.context ?? 'cluster';
@@ -147,7 +147,7 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
     throw new UsageError('Cannot examine: expected one pod, or a workload such as deploy/web, or --all');
   const namespace = await namespaceOf(flags, io);
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod };
-  const { store, problems, hosted } = await readWorld(flags, pullKinds(puller), io, namespace);
+  const { store, problems, hosted } = await readCluster(flags, pullKinds(puller), io, namespace);
   writeProblems(io, problems);
   if (problems.length > 0 && findPod(store, puller) === undefined)
     throw new PullwrightError(`Cannot examine ${pod.kind} "${namespace}/${pod.name}": it could not be read`, {

@@ -10,11 +10,10 @@ import { redact } from '../../core/redacted.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import { judgeImage, judgePod } from '../checks/chain.ts';
 import { bySeverity, firstBroken } from '../checks/findings.ts';
-import { type DoctorInput, lookAt, pullKinds, readWorld } from '../model/look.ts';
+import { type DoctorInput, lookAt, pullKinds, readCluster } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster, readGiven } from '../model/objects.ts';
 import {
   explainIn,
-  findWorld,
   imageOf,
   imagesOf,
   isPodName,
@@ -22,6 +21,7 @@ import {
   type PlainPodSpec,
   type PodPuller,
   parsePodName,
+  pullModel,
 } from '../model/pull.ts';
 import type { Explanation, Finding } from '../model/types.ts';
 import { answer, documentsText, explanationText, OUTPUT_FORMS } from '../views/text.ts';
@@ -94,14 +94,14 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   needFolderForCluster(values);
   const namespace = await namespaceOf(values, io);
   const puller = pullerOf({ ...values, namespace, serviceAccount: values['service-account'] }, '--pod');
-  const { store, problems, places, notes, hosted } = await readWorld(
+  const { store, problems, places, notes, hosted } = await readCluster(
     values,
     pullKinds(puller),
     io,
     namespace,
   );
   writeProblems(io, [...problems, ...notes]);
-  const reader = findWorld(store, puller, { complete: problems.length === 0, hosted });
+  const reader = pullModel(store, puller, { complete: problems.length === 0, hosted });
   const names = positionals.length > 0 ? positionals : imagesFor(reader.spec, values.container);
   if (names.length === 0) throw new UsageError('Cannot explain: an image or --pod is required');
   const images = names.flatMap((written) => {

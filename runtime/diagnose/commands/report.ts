@@ -38,7 +38,7 @@ import {
   worstOf,
 } from '../model/types.ts';
 import { answer, OUTPUT_FORMS, reportMarkdown, reportText } from '../views/text.ts';
-import { type ClusterWorld, readEach, STATUS_KINDS, statusRows } from './status.ts';
+import { type KnownCluster, readEach, STATUS_KINDS, statusRows } from './status.ts';
 
 // Selection of the workloads and pods to examine: each workload once, and one of several pods with the same failure.
 
@@ -150,10 +150,10 @@ function withoutUsers<T>(value: T): WithoutUsers<T> {
 const MOST_PULLS = 100;
 
 /** Builds the report of one cluster, and its problems. */
-function reportOn(world: ClusterWorld, now: Date) {
-  const { name, store, given, hostedCluster } = world;
+function reportOn(read: KnownCluster, now: Date) {
+  const { name, store, given, hostedCluster } = read;
   const onNodes = mirrorsOf(store);
-  const pods = examine(store, chosenPods(store, false), { ...world, cluster: name, nodes: onNodes });
+  const pods = examine(store, chosenPods(store, false), { ...read, cluster: name, nodes: onNodes });
   const rows = statusRows(given);
   const nodes = nodeCoverage(store);
   const keys = reportKeys(store, nodes, now);

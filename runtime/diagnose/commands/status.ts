@@ -23,7 +23,7 @@ import {
   type StatusRow,
 } from '../checks/status.ts';
 import { SIDECAR_SETS } from '../model/admission.ts';
-import { type Known, type ReadWorld, readClusters, readWorld } from '../model/look.ts';
+import { type Known, type ReadCluster, readCluster, readClusters } from '../model/look.ts';
 import { DAEMON_SET, SYNC_REPORT } from '../model/nodes.ts';
 import {
   chooseCluster,
@@ -133,7 +133,7 @@ async function look(values: Values, namespace: string | undefined, io: CommandIo
 }
 
 /** A cluster with its objects. */
-export interface ClusterWorld extends ReadWorld, Omit<Known, 'hosted'> {
+export interface KnownCluster extends ReadCluster, Omit<Known, 'hosted'> {
   readonly name: string;
   readonly hostedCluster?: KubeObject;
 }
@@ -148,10 +148,10 @@ export async function readEach(
   { from, cluster: wanted, ...access }: LookValues,
   steps: readonly NextKinds[],
   io: CommandIo,
-): Promise<readonly { readonly name: string; readonly read: () => ClusterWorld }[]> {
+): Promise<readonly { readonly name: string; readonly read: () => KnownCluster }[]> {
   needFolderForCluster({ from, cluster: wanted });
   if (from === undefined) {
-    const found = await readWorld(access, steps, io);
+    const found = await readCluster(access, steps, io);
     const name = access.context ?? 'cluster';
     return [{ name, read: () => ({ ...found, unread: found.problems, live: true, name }) }];
   }

@@ -13,15 +13,15 @@ import { oneLined, onOneLine } from '../../core/text.ts';
 import { folderOf, readText } from '../../engine/offline/manifests.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
-import { FOLDER_KINDS, locate, type ReadWorld, readWorld, worldIn } from '../model/look.ts';
+import { clusterIn, FOLDER_KINDS, locate, type ReadCluster, readCluster } from '../model/look.ts';
 import { clusterFlag } from '../model/objects.ts';
 import {
   explainIn,
-  findWorld,
   imageOf,
   type PodPuller,
   parsePodName,
   pullBy,
+  pullModel,
   WORKLOAD_KINDS,
 } from '../model/pull.ts';
 import type { EntryPlace, Explanation, Finding } from '../model/types.ts';
@@ -176,7 +176,7 @@ async function judgeFile(file: string, { from, cluster }: Values, io: CommandIo)
   const dirs = from ?? own.map((dir) => resolve(dirname(file), dir));
   if (dirs.length === 0)
     throw new UsageError(`Cannot test "${file}": "from" in the file or --from is required`);
-  const { store, problems, notes, hosted } = await readWorld({ from: dirs, cluster }, [], io);
+  const { store, problems, notes, hosted } = await readCluster({ from: dirs, cluster }, [], io);
   writeProblems(io, [...problems, ...notes]);
   return tests.map((expectation) => ({
     file,
@@ -192,7 +192,7 @@ function judgeOne(
   hosted: boolean,
 ): { readonly failure?: string; readonly findings?: readonly Finding[] } {
   try {
-    const reader = findWorld(store, pullerOf(expectation, 'pod'), { hosted });
+    const reader = pullModel(store, pullerOf(expectation, 'pod'), { hosted });
     const explanation = explainIn(reader, imageOf(expectation.image));
     const failure = judgeExpectation(expectation, explanation);
     return failure === undefined ? {} : { failure, findings: explanation.findings };
@@ -295,9 +295,9 @@ export function standInSecret(namespace: string, name: string, keys: readonly st
   };
 }
 
-function readSources(sources: readonly PullSources[]): ReadWorld {
+function readSources(sources: readonly PullSources[]): ReadCluster {
   const texts = sources.flatMap((source, index) => textsOf(source, `argument ${index + 1}`));
-  const reader = worldIn([locate('.', folderOf(texts, FOLDER_KINDS), true)]);
+  const reader = clusterIn([locate('.', folderOf(texts, FOLDER_KINDS), true)]);
   assert.deepEqual(reader.problems, [], `Cannot read every object: ${reader.problems.join('; ')}`);
   return reader;
 }
@@ -317,7 +317,7 @@ function objectsOf(value: unknown, argument: string): readonly unknown[] {
   return typeof value['toJson'] === 'function' ? [value['toJson']()].flat() : [value];
 }
 
-function findNamed({ store }: ReadWorld, text: string, namespace: string | undefined) {
+function findNamed({ store }: ReadCluster, text: string, namespace: string | undefined) {
   const asked = parsePodName(text);
   assert.ok(
     asked !== undefined,
@@ -334,10 +334,10 @@ function findNamed({ store }: ReadWorld, text: string, namespace: string | undef
   return only;
 }
 
-function explained({ store, hosted }: ReadWorld, puller: PodPuller, image: string): Explanation {
+function explained({ store, hosted }: ReadCluster, puller: PodPuller, image: string): Explanation {
   const parsed = parseImageReference(image);
   assert.ok(parsed.ok, `invalid image "${image}"`);
-  return explainIn(findWorld(store, puller, { hosted }), parsed.reference);
+  return explainIn(pullModel(store, puller, { hosted }), parsed.reference);
 }
 
 function expectedPull(image: string, explanation: Explanation, at?: string): ExpectedPull {

@@ -22,7 +22,7 @@ import type { Reconciler, Ref, Sample } from '../../engine/contract.ts';
 import { EventRecorder } from '../../kube/events.ts';
 import { firstBroken } from '../checks/findings.ts';
 import { type ClusterAccess, LOOK_FLAGS, needFolderForCluster, withClient } from '../model/objects.ts';
-import { askRegistries, REACH_FLAGS, readWorldOfUse } from '../model/registries.ts';
+import { askRegistries, REACH_FLAGS, readImagesInUse } from '../model/registries.ts';
 import {
   endingSoon,
   isRefused,
@@ -270,7 +270,7 @@ async function run({ flags: values, args: images }: Given<typeof TABLE.flags>, i
   needFolderForCluster(values);
   refuse(values, images);
   const cronJob = values.report === undefined ? undefined : cronJobOf(values.report);
-  const { users, problems } = await readWorldOfUse(values, images, io);
+  const { users, problems } = await readImagesInUse(values, images, io);
   writeProblems(io, problems);
   const { 'warn-days': warnDays } = values;
   const answers = await askRegistries(users, values, io);

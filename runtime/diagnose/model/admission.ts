@@ -9,7 +9,7 @@ import {
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf, recordsIn, textOf, valueAt } from '../../core/record.ts';
 import { runOffline } from '../../engine/offline/offline.ts';
-import { type ObjectStore, worldView } from '../../engine/store.ts';
+import { createReader, type ObjectStore } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { CAUSES } from '../../pull-secret-injection/causes.ts';
 import { PROFILE } from '../../pull-secret-injection/kinds/profile.ts';
@@ -147,7 +147,7 @@ export function plannedFor(store: ObjectStore, object: KubeObject) {
     ...toldIn(store),
     ...(isOwn ? { ownNamespace: namespace } : {}),
   };
-  const reader = worldView({
+  const reader = createReader({
     scope: { name: 'local', controlPlaneNamespace: '' },
     now: new Date(0),
     stores: { hosted: store, management: store },

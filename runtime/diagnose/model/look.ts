@@ -42,7 +42,6 @@ import {
   CLUSTER_KINDS,
   explainIn,
   findPod,
-  findWorld,
   GLOBAL_SECRET,
   hasOwnList,
   imagesOf,
@@ -62,6 +61,7 @@ import {
   podSource,
   podSpecIn,
   providedImages,
+  pullModel,
   ROLE,
   ROLE_BINDING,
   SECRET,
@@ -179,11 +179,11 @@ export function lookAt(
   // An existing pod has an account, and Kubernetes creates "default" in each namespace: a folder may omit both.
   const account = { name, object, known: complete && (live || (name !== 'default' && !isPod)) };
   // The list of an existing pod is complete: its ServiceAccount no longer matters.
-  const world = findWorld(store, puller, { complete, hosted, nodes });
+  const model = pullModel(store, puller, { complete, hosted, nodes });
   const pods = podsOf(store, template);
   const node = nodeNameOf(store, puller);
   const mayRead = providerMayRead(store, namespace, name);
-  const images = imagesOf(spec).map((image) => imageIn(store, world, puller, image, mayRead));
+  const images = imagesOf(spec).map((image) => imageIn(store, model, puller, image, mayRead));
   return {
     namespace,
     /** `Pod/web/shop-1` */
@@ -198,7 +198,7 @@ export function lookAt(
     template,
     account,
     images,
-    notInjected: notInjectedIn(store, { template, world, account, pods, live }),
+    notInjected: notInjectedIn(store, { template, model, account, pods, live }),
     notGiven: notGivenIn(store, template),
     givers: giversOf(store, template),
     troubles: troublesIn(store, namespace, name, node),
@@ -251,10 +251,10 @@ function readyText(profile: KubeObject): string | undefined {
 /** An image of the pod, with the Secrets and nodes that have a credential for it. */
 export type DoctorImage = DoctorInput['images'][number];
 
-function imageIn(store: ObjectStore, world: PullModel, puller: PodPuller, image: string, mayRead: boolean) {
+function imageIn(store: ObjectStore, model: PullModel, puller: PodPuller, image: string, mayRead: boolean) {
   const parsed = parseImageReference(image);
   if (!parsed.ok) return { text: image, fault: parsed.goText, elsewhere: [], mirrors: [], mirrorSecrets: [] };
-  const explanation = explainIn(world, parsed.reference, { brief: true });
+  const explanation = explainIn(model, parsed.reference, { brief: true });
   const listed = new Set(explanation.secrets.map(({ name }) => name));
   const sources = store.list(SECRET, puller.namespace).flatMap((object) => {
     const source = podSource(object);
@@ -269,7 +269,7 @@ function imageIn(store: ObjectStore, world: PullModel, puller: PodPuller, image:
     lookupForContainers([source], withoutTagAndDigest(mirror)).found === 'credential';
   const node = nodeNameOf(store, puller);
   const synced = (): Explanation =>
-    explainIn({ ...world, ...nodeFile(store, puller, [], true) }, parsed.reference, { brief: true });
+    explainIn({ ...model, ...nodeFile(store, puller, [], true) }, parsed.reference, { brief: true });
   return {
     text: image,
     explanation,
@@ -284,7 +284,7 @@ function imageIn(store: ObjectStore, world: PullModel, puller: PodPuller, image:
     mirrors: bare.filter((mirror) => sources.some(({ source }) => holds(source, mirror))),
     /** Names of those Secrets. If no mirror is known, all readable pull secrets of the namespace, as any of them may match. */
     mirrorSecrets: namesOf((source) =>
-      world.mirrors.length === 0 ? readAuthSource(source).ok : bare.some((mirror) => holds(source, mirror)),
+      model.mirrors.length === 0 ? readAuthSource(source).ok : bare.some((mirror) => holds(source, mirror)),
     ),
     /** The pod's node, if only its missing label withholds a global pull secret with a credential for the image. */
     leftOutNode: isBare(explanation) && node !== undefined && !isBare(synced()) ? node : undefined,
@@ -316,7 +316,7 @@ function bareMirrors({ places }: Explanation, mayRead: boolean): readonly string
 // Selection of the cluster in the folders that `explain`, `doctor`, `verify` and `test` read.
 
 /** Objects of one cluster, from folders or from a live cluster. */
-export type ReadWorld = ReturnType<typeof worldOf>;
+export type ReadCluster = ReturnType<typeof objectsOf>;
 
 /**
  * Reads all of `from`, with the copies that its profiles would create. If an object is in several folders, the last one counts.
@@ -325,13 +325,13 @@ export type ReadWorld = ReturnType<typeof worldOf>;
  * @param namespace default for objects in a folder without one, such as the output of `helm template`
  * @throws UsageError when the cluster is ambiguous; PullwrightError when nothing can be read
  */
-export async function readWorld(
+export async function readCluster(
   { from, cluster, ...access }: LookValues,
   steps: readonly NextKinds[],
   io: CommandIo,
   namespace?: string,
-): Promise<ReadWorld> {
-  if (from !== undefined) return worldIn(await locateAll(from, FOLDER_KINDS, io.stdin), cluster, namespace);
+): Promise<ReadCluster> {
+  if (from !== undefined) return clusterIn(await locateAll(from, FOLDER_KINDS, io.stdin), cluster, namespace);
   const found = await readObjects(access, steps, io);
   return { ...found, given: found.store, places: new Map(), notes: [], hosted: false };
 }
@@ -346,7 +346,7 @@ export async function readClusters(
   stdin: NodeJS.ReadableStream,
 ) {
   const folders = await locateAll(dirs, [...FOLDER_KINDS, ...more], stdin);
-  return clustersOf(folders).map((cluster) => ({ cluster, read: () => worldOf(folders, cluster) }));
+  return clustersOf(folders).map((cluster) => ({ cluster, read: () => objectsOf(folders, cluster) }));
 }
 
 /** The documents of `dirs` with these kinds. */
@@ -378,8 +378,12 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
  *
  * @throws UsageError when the cluster is ambiguous
  */
-export function worldIn(folders: readonly LocatedFolder[], cluster?: string, namespace?: string): ReadWorld {
-  return worldOf(folders, chooseCluster(clustersOf(folders), cluster), namespace);
+export function clusterIn(
+  folders: readonly LocatedFolder[],
+  cluster?: string,
+  namespace?: string,
+): ReadCluster {
+  return objectsOf(folders, chooseCluster(clustersOf(folders), cluster), namespace);
 }
 
 function clustersOf(folders: readonly LocatedFolder[]): readonly ClusterObjects[] {
@@ -387,7 +391,7 @@ function clustersOf(folders: readonly LocatedFolder[]): readonly ClusterObjects[
   return clustersIn(found, new Set(folders.flatMap(elsewhereAgain)));
 }
 
-function worldOf(
+function objectsOf(
   folders: readonly LocatedFolder[],
   { objects, inside = [], hostedCluster }: ClusterObjects,
   ofNone: string = 'default',

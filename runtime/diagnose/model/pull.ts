@@ -408,9 +408,9 @@ export function providedImages(store: ObjectStore): readonly string[] {
 }
 
 /** The inputs of a pull by a pod or a ServiceAccount. */
-export type PullModel = ReturnType<typeof findWorld>;
+export type PullModel = ReturnType<typeof pullModel>;
 
-export interface WorldOptions {
+export interface PullModelOptions {
   /** False if some objects could not be read: a missing Secret may then exist. @default {true} */
   readonly complete?: boolean;
   /** True if the nodes belong to a hosted cluster. @default {false} */
@@ -420,10 +420,10 @@ export interface WorldOptions {
 }
 
 /** Collects the inputs of a pull. @throws PullwrightError when the pod is not found */
-export function findWorld(
+export function pullModel(
   store: ObjectStore,
   puller: PodPuller,
-  { complete = true, hosted = false, nodes }: WorldOptions = {},
+  { complete = true, hosted = false, nodes }: PullModelOptions = {},
 ) {
   const pod = needPod(store, puller);
   const spec = pod && podSpecIn(pod);

@@ -19,12 +19,11 @@ import { probe, type Question, questionKey, verifyAll } from '../../registry/pro
 import { credentialsOf } from '../../registry/token.ts';
 import { RegistryTransport } from '../../registry/transport.ts';
 import { type PullAttempt, pullAttempts } from './attempts.ts';
-import { readWorld } from './look.ts';
+import { readCluster } from './look.ts';
 import { type LookValues, type NextKinds, readGiven, type SourceKind } from './objects.ts';
 import {
   CLUSTER_KINDS,
   explainIn,
-  findWorld,
   GLOBAL_SECRET,
   imageOf,
   imagesOf,
@@ -32,13 +31,14 @@ import {
   nextNodeKinds,
   PLATFORM_SECRET,
   type PodPuller,
+  type PullModelOptions,
   podSpecIn,
   providedImages,
   pullBy,
+  pullModel,
   SECRET,
   SERVICE_ACCOUNT,
   WORKLOAD_KINDS,
-  type WorldOptions,
 } from './pull.ts';
 import type { EntryPlace } from './types.ts';
 import type { ImageInUse, RegistryAnswers } from './verification.ts';
@@ -337,7 +337,7 @@ interface Flags extends LookValues {
  * @returns the images with their users and attempts, and problems: unreadable objects, invalid image names
  * @throws UsageError if an image name is invalid or the cluster is ambiguous; PullwrightError if nothing can be read
  */
-export async function readWorldOfUse(flags: Flags, images: readonly string[], io: CommandIo) {
+export async function readImagesInUse(flags: Flags, images: readonly string[], io: CommandIo) {
   images.forEach(imageOf);
   const { namespace: namespaces, 'secret-name': only } = flags;
   const usersIn = (store: ObjectStore): readonly ImageUser[] =>
@@ -356,7 +356,7 @@ export async function readWorldOfUse(flags: Flags, images: readonly string[], io
     (store) => secretKinds(store, usersIn(store), only),
     nextNodeKinds,
   ];
-  const { store, problems, hosted } = await readWorld(flags, steps, io, namespaces?.[0]);
+  const { store, problems, hosted } = await readCluster(flags, steps, io, namespaces?.[0]);
   const options = { complete: problems.length === 0 && only === undefined, hosted };
   const found = usersIn(store).map((user) => attemptsOf(store, user, options));
   return {
@@ -389,8 +389,8 @@ function secretKinds(store: ObjectStore, users: readonly ImageUser[], only: read
 /** Checks of `explain` whose findings do not depend on registry responses. */
 const BEFORE_REGISTRIES = ['secrets-readable', 'pull-sources'];
 
-function attemptsOf(store: ObjectStore, { puller, images, usedBy }: ImageUser, options: WorldOptions) {
-  const reader = findWorld(store, puller, options);
+function attemptsOf(store: ObjectStore, { puller, images, usedBy }: ImageUser, options: PullModelOptions) {
+  const reader = pullModel(store, puller, options);
   const notes: string[] = [];
   const found = images.flatMap((image): readonly ImageInUse[] => {
     const parsed = parseImageReference(image);

@@ -22,7 +22,7 @@ import {
   withIdentity,
   withoutSyntheticIdentity,
 } from '../contract.ts';
-import { covers, kindKey, rolesOf, type Stores, worldView } from '../store.ts';
+import { covers, createReader, kindKey, rolesOf, type Stores } from '../store.ts';
 
 /** Input of {@link runOffline}. */
 export interface OfflineInput {
@@ -90,10 +90,10 @@ class OfflineRun {
     return { objects: this.#results(), reports: [...this.#reports.values()] };
   }
 
-  readonly #worldOf = oncePer((reconciler: Reconciler): Reader => {
+  readonly #readerOf = oncePer((reconciler: Reconciler): Reader => {
     const { stores, scope, now, facts } = this.#input;
     const served = new Set([...stores.hosted, ...stores.management].map(kindKey));
-    return worldView({
+    return createReader({
       scope,
       now,
       stores,
@@ -119,7 +119,7 @@ class OfflineRun {
   #keysOf(refs: readonly Ref[]): Pending[] {
     const found = new Map<string, Pending>();
     for (const reconciler of this.#input.reconcilers) {
-      const reader = this.#worldOf(reconciler);
+      const reader = this.#readerOf(reconciler);
       for (const ref of refs) {
         if (!this.#reads(reconciler, ref)) continue;
         for (const key of reconciler.requestsFor(ref, reader))
@@ -140,7 +140,7 @@ class OfflineRun {
   }
 
   #reconcile({ reconciler, key }: Pending): Ref[] {
-    const outcome = reconciler.reconcile(this.#worldOf(reconciler), key);
+    const outcome = reconciler.reconcile(this.#readerOf(reconciler), key);
     const author: Author = { reconciler: reconciler.name, key };
     const changes = changesOf(outcome, author, this.#input.stores);
     const refused = changes.flatMap((change) => (change.verb === 'refused' ? [change.problem] : []));

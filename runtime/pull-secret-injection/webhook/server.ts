@@ -13,7 +13,7 @@ import { VERSION } from '../../core/version.ts';
 import { ClusterCache } from '../../engine/cache.ts';
 import type { Reader } from '../../engine/contract.ts';
 import { createMetrics, type Metrics, servePorts } from '../../engine/metrics.ts';
-import { kindKey, worldView } from '../../engine/store.ts';
+import { createReader, kindKey } from '../../engine/store.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { HttpKubeClient } from '../../kube/http-client.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';
@@ -282,7 +282,7 @@ function injectionWebhook(client: KubeClient, options: InjectionOptions) {
   const { watches } = pullSecretInjection({ ...options, audit: false });
   const reads = watches.filter(({ kind }) => !REPORTS.has(kind));
   const sources = reads.map(({ role: _role, optional: _optional, ...selection }) => cache.source(selection));
-  const world = worldView({
+  const reader = createReader({
     scope: { name: 'local', controlPlaneNamespace: '' },
     now: new Date(0),
     stores: { hosted: cache.store, management: cache.store },
@@ -301,7 +301,7 @@ function injectionWebhook(client: KubeClient, options: InjectionOptions) {
   };
   const labelsOf = async (name: string): Promise<Labels | undefined> => {
     const ref = { apiVersion: 'v1', kind: 'Namespace', name };
-    const known = world.get({ role: 'hosted', ...ref });
+    const known = reader.get({ role: 'hosted', ...ref });
     if (known !== undefined) return namespaceLabels(known);
     const late = sleep(LOOKUP_MS, undefined, { ref: false });
     const found = await Promise.race([client.get(ref).catch(() => undefined), late]);
@@ -323,10 +323,10 @@ function injectionWebhook(client: KubeClient, options: InjectionOptions) {
     },
     /** Answers one request. */
     admit: async (request: AdmissionRequest): Promise<AdmissionAnswer> => {
-      if (!isNewPod(request) || policyInjects(world)) return { outcome: 'skipped' };
-      plan ??= planIn({ reader: world, options });
+      if (!isNewPod(request) || policyInjects(reader)) return { outcome: 'skipped' };
+      plan ??= planIn({ reader: reader, options });
       const { object: pod, namespace = 'default' } = request;
-      return admitPod(world, { pod, namespace, plan, options, namespaceLabels: await labelsOf(namespace) });
+      return admitPod(reader, { pod, namespace, plan, options, namespaceLabels: await labelsOf(namespace) });
     },
     close: () => cache.close(),
   };

@@ -10,7 +10,7 @@ import {
 } from '../../../runtime/credential-provider/options.ts';
 import { credentialProviderReconciler } from '../../../runtime/credential-provider/reconciler/reconcile.ts';
 import type { Result } from '../../../runtime/engine/contract.ts';
-import { type ClusterShape, clusterObjects, worldOf } from './world-double.ts';
+import { type ClusterShape, clusterObjects, readerOf } from './reader-double.ts';
 
 export interface Seen {
   readonly outcome: Result;
@@ -47,7 +47,7 @@ export function reconcile(shape: ClusterShape, options: Partial<ReconcilerOption
     ...options,
   }));
   const key = { scope: shape.hosted === true ? 'clusters/east' : 'local', name: 'cluster' };
-  const result = reconciler.reconcile(worldOf(clusterObjects(shape), shape.hosted), key);
+  const result = reconciler.reconcile(readerOf(clusterObjects(shape), shape.hosted), key);
   const objects = (result.apply ?? []).flatMap((one) => ('object' in one ? [one.object] : []));
   const statusOf = (kind: string): Status =>
     result.status?.find(({ ref }) => ref.kind === kind)?.status ?? {};

@@ -5,7 +5,7 @@ import type { KubeObject, SecretObject } from '../../../../runtime/core/kubernet
 import { reveal } from '../../../../runtime/core/redacted.ts';
 import type { Reconciler, Ref } from '../../../../runtime/engine/contract.ts';
 import { type OfflineResult, runOffline } from '../../../../runtime/engine/offline/offline.ts';
-import { covers, ObjectStore, worldView } from '../../../../runtime/engine/store.ts';
+import { covers, createReader, ObjectStore } from '../../../../runtime/engine/store.ts';
 import { hasAdditional } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
 import { reconcilers } from '../../../../runtime/global-pull-secret/reconciler/reconcile.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
@@ -179,7 +179,7 @@ function keys(object: KubeObject, role: Ref['role'], scope: typeof SCOPE) {
   const reconciler = only();
   const covered = reconciler.watches.some((read) => read.role === role && covers(read, object, scope));
   const stores = { hosted: new ObjectStore(), management: new ObjectStore() };
-  const reader = worldView({
+  const reader = createReader({
     scope,
     now: new Date(0),
     stores,

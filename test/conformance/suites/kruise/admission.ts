@@ -5,7 +5,7 @@ import { DEFAULT_OPTIONS } from '../../../../runtime/pull-secret-injection/optio
 import { planInjection } from '../../../../runtime/pull-secret-injection/plan/plan.ts';
 import { namespaceLabels, planIn } from '../../../../runtime/pull-secret-injection/reconciler/view.ts';
 import { admitPod, isNewPod } from '../../../../runtime/pull-secret-injection/webhook/server.ts';
-import { worldOf } from '../../../pull-secret-injection/scene.ts';
+import { readerOf } from '../../../pull-secret-injection/scene.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Expected {
@@ -75,7 +75,7 @@ function admit(input: AdmissionCase): Expected {
   const resource = { group: '', version: 'v1', resource: 'pods' };
   if (!isNewPod({ uid: 'u', operation, resource, subResource, object: {} })) return untouched;
   const store = storeOf(input);
-  const reader = worldOf(store);
+  const reader = readerOf(store);
   const options = { ...DEFAULT_OPTIONS, excludedNamespaces: [] };
   const plan = planIn({ reader, options });
   const name = pod.metadata.namespace ?? requestNamespace;

@@ -15,7 +15,7 @@ import {
   mirrorSet,
   podSpec,
   run,
-} from '../../../registry-overrides/world.ts';
+} from '../../../registry-overrides/run-once.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import {
   acceptsNamed,

@@ -7,8 +7,14 @@ import {
   chooseCatalogImages,
   TRIGGERS_ANNOTATION,
 } from '../../../../runtime/registry-overrides/olm-catalogs.ts';
-import { KNOWN, OTHER_STREAM, stream } from '../../../registry-overrides/catalog-world.ts';
-import { deployment, deploymentOf, hostedCluster, podSpec, run } from '../../../registry-overrides/world.ts';
+import { KNOWN, OTHER_STREAM, stream } from '../../../registry-overrides/catalog-objects.ts';
+import {
+  deployment,
+  deploymentOf,
+  hostedCluster,
+  podSpec,
+  run,
+} from '../../../registry-overrides/run-once.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsPartial, readCases, textOf, toConformance } from './read.ts';
 

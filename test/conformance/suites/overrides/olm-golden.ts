@@ -6,8 +6,8 @@ import {
   catalogTriggers,
   TRIGGERS_ANNOTATION,
 } from '../../../../runtime/registry-overrides/olm-catalogs.ts';
-import { DIGEST, OTHER_STREAM, stream } from '../../../registry-overrides/catalog-world.ts';
-import { hostedCluster, run } from '../../../registry-overrides/world.ts';
+import { DIGEST, OTHER_STREAM, stream } from '../../../registry-overrides/catalog-objects.ts';
+import { hostedCluster, run } from '../../../registry-overrides/run-once.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 import { acceptsNamed, acceptsPartial, readCases, textOf, toConformance } from './read.ts';
 

@@ -6,7 +6,7 @@ import {
   lookUpRules,
   type ReleasePlaces,
 } from '../../../../runtime/registry-overrides/planes.ts';
-import { mirrorSet } from '../../../registry-overrides/world.ts';
+import { mirrorSet } from '../../../registry-overrides/run-once.ts';
 import type { ConformanceCase } from '../../suite.ts';
 
 export interface OverrideCase {

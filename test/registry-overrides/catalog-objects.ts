@@ -3,7 +3,7 @@
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import type { LookupResult } from '../../runtime/engine/contract.ts';
 import { meta, refOf } from '../support/meta.ts';
-import { deployment, NAMESPACE, type RunInput, type RunOutput } from './world.ts';
+import { deployment, NAMESPACE, type RunInput, type RunOutput } from './run-once.ts';
 
 export const CATALOG_NAMES: readonly string[] = [
   'certified-operators',

@@ -75,7 +75,7 @@ function poolObject(name: string): KubeObject {
   };
 }
 
-export function worldOf(objects: readonly KubeObject[], isHosted = false): Reader {
+export function readerOf(objects: readonly KubeObject[], isHosted = false): Reader {
   const matches = (
     object: KubeObject,
     query: Pick<Query, 'apiVersion' | 'kind'> & { namespace?: string },
