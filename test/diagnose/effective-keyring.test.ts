@@ -164,7 +164,7 @@ test('doctor says what was seen', async () => {
     const { stdout } = await run('doctor', template, '-n', 'shop');
     assert.match(
       stdout,
-      /ok +injection +a pod of this template lists 1 imagePullSecret, 1 added by profiles/,
+      /ok +injection +a pod of this template lists 1 imagePullSecret; profiles and SidecarSets add 1 of them/,
     );
   }
   const other = await run('doctor', 'sts/other', '-n', 'shop');

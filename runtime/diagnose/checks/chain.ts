@@ -424,8 +424,8 @@ function injectionText({ images, isPod }: DoctorInput): string {
   const who = isPod ? 'the pod' : 'a pod of this template';
   if (names.size === 0) return `${who} lists no imagePullSecret, and no profile or SidecarSet adds one`;
   const injected = new Set(listed.filter(({ listedBy }) => INJECTS.test(listedBy)).map(({ name }) => name));
-  const given = injected.size === 0 ? '' : `, ${injected.size} added by profiles and SidecarSets`;
-  return `${who} lists ${counted(names.size, 'imagePullSecret')}${given}, none missing`;
+  const given = injected.size === 0 ? 'no other' : `${injected.size} of them`;
+  return `${who} lists ${counted(names.size, 'imagePullSecret')}; profiles and SidecarSets add ${given}`;
 }
 
 /** Names a listed Secret that is missing but not required for the pull. */
