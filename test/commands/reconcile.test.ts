@@ -66,17 +66,18 @@ test('standard input', async () => {
 test('JSON and YAML hold the same report', async () => {
   const dir = folder('formats', { 'all.yaml': PLATFORM + TENANT });
   const json = await reconcile(['--from', dir, '--output', 'json']);
-  const report = JSON.parse(json.stdout) as {
+  const [report, ...others] = JSON.parse(json.stdout) as {
     counts: { created: number };
     verdicts: { subject: string; verdict: string }[];
-  };
+  }[];
+  assert.ok(report !== undefined && others.length === 0);
   assert.deepEqual(
     report.verdicts.map((one) => `${one.subject} ${one.verdict}`),
     ['team.example Accepted'],
   );
   assert.ok(report.counts.created > 5);
   const yaml = await reconcile(['--from', dir, '--output', 'yaml']);
-  assert.match(yaml.stdout, /^ {2}- subject: team\.example$/m);
+  assert.match(yaml.stdout, /^ {4}- subject: team\.example$/m);
 });
 
 test('--to writes files that can be compared, with keyed digests in place of values', async () => {

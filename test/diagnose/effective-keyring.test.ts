@@ -135,7 +135,7 @@ test('reconcile --from shows the pods of templates, which no diff shows', async 
   writeFileSync(config, JSON.stringify({ systems: { 'pull-secret-injection': { admission: 'none' } } }));
   const off = await run('reconcile', '--config', config, '--output', 'json');
   rmSync(config);
-  const { templates } = JSON.parse(off.stdout) as { templates: readonly object[] };
+  const [{ templates }] = JSON.parse(off.stdout) as [{ templates: readonly object[] }];
   assert.deepEqual(templates[0], { template: 'Deployment/shop/web', secrets: [], notInjected: ['reg'] });
 });
 

@@ -64,8 +64,11 @@ interface Answer {
   readonly files: Readonly<Record<string, string>>;
 }
 
-const asked = async (...args: readonly string[]): Promise<Answer> =>
-  JSON.parse((await explain(...args, '--output', 'json')).stdout) as Answer;
+const asked = async (...args: readonly string[]): Promise<Answer> => {
+  const [answer, ...others] = JSON.parse((await explain(...args, '--output', 'json')).stdout) as Answer[];
+  assert.ok(answer !== undefined && others.length === 0);
+  return answer;
+};
 
 test('-c: only the image of one container, and an error that lists the containers', async () => {
   const of = (...args: readonly string[]) => explain('deploy/web', '-n', 'shop', '-f', folder, ...args);

@@ -103,7 +103,9 @@ const dryRun = async (template: Template): Promise<readonly string[]> => {
 };
 const explained = async (reference: string): Promise<readonly string[]> => {
   const ran = await run('explain', '--pod', reference, '--output', 'json', ...live);
-  const { secrets } = JSON.parse(ran.stdout) as { readonly secrets: readonly { readonly name: string }[] };
+  const [{ secrets }] = JSON.parse(ran.stdout) as [
+    { readonly secrets: readonly { readonly name: string }[] },
+  ];
   return secrets.map(({ name }) => name);
 };
 /** Number of Secrets of a pod of the template by `doctor`, or the obstacle that `doctor` reports. */
@@ -159,7 +161,7 @@ test('test and reconcile --from say the same of a dump', async () => {
   const folder = join(plane.folder, 'dump');
   await dump(folder);
   const ran = await run('reconcile', '--from', folder, '--output', 'json');
-  const { templates } = JSON.parse(ran.stdout) as { readonly templates: readonly Shown[] };
+  const [{ templates }] = JSON.parse(ran.stdout) as [{ readonly templates: readonly Shown[] }];
   for (const [reference, template] of Object.entries(TEMPLATES)) {
     const { kind, metadata } = workload(reference, template);
     const shown = templates.find((one) => one.template === `${kind}/shop/${metadata.name}`);

@@ -31,9 +31,10 @@ import { HttpKubeClient } from '../../kube/http-client.ts';
 import { loadConnection } from '../../kube/kubeconfig.ts';
 import { connectionFromSecret } from '../../kube/kubeconfig-from-secret.ts';
 import { LeaderElection } from '../../kube/lease.ts';
+import { dataText } from '../../kube/yaml.ts';
 import { systemClock } from '../../node/clock.ts';
 import { loadReconcilers, parseReconcileConfig } from './reconcilers.ts';
-import { renderRunReport, reportOf, reportsText } from './report.ts';
+import { renderRunReport, reportOf } from './report.ts';
 import { allScopes, LOCAL_SCOPE } from './scopes.ts';
 import { type LiveSettings, liveSettings, type ReconcileFlags } from './settings.ts';
 
@@ -227,7 +228,7 @@ export async function dryRunLive(run: LiveRun): Promise<ExitCode> {
     return reportOf(scope.name, runOffline({ reconcilers, scope, stores, now: new Date() }));
   });
   const { output, verbose } = settings;
-  if (output !== 'text') io.stdout.write(reportsText(output, reports));
+  if (output !== 'text') io.stdout.write(dataText(output, reports));
   else for (const report of reports) io.stdout.write(renderRunReport(report, { verbose, dryRun: true }));
   await run.discovery?.stop();
   await run.manager.stop();

@@ -19,14 +19,13 @@ import type { ClusterPair, Lookup, LookupResult, Reconciler } from '../../engine
 import { type Folder, readFolder, readText } from '../../engine/offline/manifests.ts';
 import { type OfflineResult, runOffline, withoutBookkeeping } from '../../engine/offline/offline.ts';
 import { encodeObject } from '../../kube/decode.ts';
-import { toYaml } from '../../kube/yaml.ts';
+import { dataText, toYaml } from '../../kube/yaml.ts';
 import { fileError } from '../../node/atomic-file.ts';
 import { loadReconcilers, parseReconcileConfig, readSettings } from './reconcilers.ts';
 import {
   type RunReport,
   renderRunReport,
   reportOf,
-  reportsText,
   runSummary,
   TEMPLATE_KINDS,
   templatePulls,
@@ -119,7 +118,7 @@ function readable(folders: readonly Folder[], io: CommandIo): boolean {
 }
 
 function rendered(reports: readonly RunReport[], flags: ReconcileFlags): string {
-  if (flags.output !== 'text') return reportsText(flags.output, reports);
+  if (flags.output !== 'text') return dataText(flags.output, reports);
   const options = { verbose: flags.verbose, dryRun: flags['dry-run'] };
   const text = reports.map((report) => renderRunReport(report, options)).join('\n');
   if (reports.length === 1) return text;

@@ -14,7 +14,6 @@ import { effectiveNames, pullBy, SECRET, WORKLOAD_KINDS } from '../../diagnose/m
 import type { ObjectResult, OfflineResult } from '../../engine/offline/offline.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { below, type Difference, diff, isMap } from '../../kube/drift.ts';
-import { dataText } from '../../kube/yaml.ts';
 import type { ReconcileFlags } from './settings.ts';
 
 // Describes a Secret value without showing it: which registries a pull secret has, and which entries were added or changed.
@@ -121,11 +120,6 @@ export function templateLine({ template, secrets, notInjected }: TemplatePull): 
 export type RunReport = ReturnType<typeof reportOf>;
 
 type ReportEntry = RunReport['objects'][number];
-
-/** The reports as JSON or YAML: one report for one cluster, a list for several. */
-export function reportsText(form: 'json' | 'yaml', reports: readonly RunReport[]): string {
-  return dataText(form, reports.length === 1 ? reports[0] : reports);
-}
 
 /** Converts the result of a run to a report. */
 export function reportOf(scope: string, result: OfflineResult, templates: readonly TemplatePull[] = []) {

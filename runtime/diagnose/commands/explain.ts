@@ -132,7 +132,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
   const locate = (source: string): string | undefined => places.get(source);
   return answer(io, values.output, {
-    data: located.length === 1 ? located[0] : located,
+    data: located,
     names: explanations.flatMap(({ kubelet }) => kubelet.tried.map(({ source, origin }) => origin ?? source)),
     text: (columns) =>
       explanations

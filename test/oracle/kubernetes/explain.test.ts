@@ -84,7 +84,7 @@ async function explained(question: Lookup, folder: string): Promise<Explained['k
     { cwd: root },
   );
   assert.ok(ran.code === 0 || ran.code === 1, `${JSON.stringify(question)}\n${ran.stderr}`);
-  return (JSON.parse(ran.stdout) as Explained).kubelet;
+  return (JSON.parse(ran.stdout) as [Explained])[0].kubelet;
 }
 
 /** Who is tried, from which secret. Equal keys of one source come in random order from Go: sorted within their group. */
