@@ -75,7 +75,13 @@ test('calls no Secret missing in an input that has neither Secrets nor ServiceAc
     imagePullSecrets: [{ name: 'pull' }],
     containers: [{ name: 'a', image: 'quay.io/a/b:1' }],
   };
-  const pod = { ...meta('v1 Pod', { name: 'web-1', namespace: 'bare' }), spec: listing };
+  const denied = {
+    reason: 'ErrImagePull',
+    message:
+      'failed to pull "quay.io/a/b:1": unauthorized: access to the requested resource is not authorized',
+  };
+  const status = { containerStatuses: [{ name: 'a', state: { waiting: denied } }] };
+  const pod = { ...meta('v1 Pod', { name: 'web-1', namespace: 'bare' }), spec: listing, status };
   const account = meta('v1 ServiceAccount', { name: 'default', namespace: 'bare' });
   const path = join(tempFolder(), 'pods.json');
   for (const [items, says] of [
@@ -84,6 +90,11 @@ test('calls no Secret missing in an input that has neither Secrets nor ServiceAc
   ] as const) {
     writeFileSync(path, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
     assert.match((await runInProcess(['doctor', 'web-1', '-n', 'bare', '--from', path])).stdout, says);
+    const all = await runInProcess(['doctor', '--all', '-A', '-o', 'wide', '--from', path]);
+    assert.match(
+      all.stdout,
+      /Secret "pull", listed by Pod\/bare\/web-1, (is not in the input|does not exist)/,
+    );
   }
 });
 

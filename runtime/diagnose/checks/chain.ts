@@ -309,11 +309,12 @@ function refused(input: DoctorInput): Told | undefined {
   const isSent = pull !== undefined && (host === hostOf(pull.repository) || pull.runtime === 'containerd');
   const sent = isSent ? pull.kubelet.tried : [];
   const { said, advice } = pullRemedy(failure, namespace, sent);
+  const unread = isRefusal(cause) ? unknownSecret(input, 'secrets-exist')?.message : undefined;
   const quoted = text === '' ? 'the kubelet reports no reason' : JSON.stringify(text);
   return {
     about: said,
     message: `the last pull of "${image}" for container "${container}" failed: ${said}${cause === 'unknown' ? `: ${quoted}` : ''}`,
-    advice,
+    advice: unread === undefined ? advice : `${advice}; ${unread}`,
     cause,
     host,
     sources: places?.map(({ place, ...rest }) => ({ source: place, ...rest })),
