@@ -20,7 +20,7 @@ export interface HttpRequest {
   /** Timeout for the head of the response, or for all of it if the whole is requested. @default {no limit} */
   readonly timeoutMs?: number;
   readonly identity?: Identity;
-  /** Maximum number of redirects to follow; 0 returns a redirect as the response. @default {0} */
+  /** Maximum number of redirects to follow; one more is an error. @default {a redirect is the response} */
   readonly redirects?: number;
   /** Whether the request is idempotent, so that it is resent if a kept connection was closed. @default {GET and HEAD} */
   readonly repeatable?: boolean;
