@@ -42,7 +42,7 @@ import {
 import { type JobSettings, OWN_JOB_VARIABLES } from '../../runtime/pull-secret-adapter/options.ts';
 
 /** Variables of every Job, with any value. None of them names a program, library or address. */
-const VARIABLES = [...OWN_JOB_VARIABLES, 'GCP_API_TIMEOUT', 'LOG_FORMAT'];
+const VARIABLES = [...OWN_JOB_VARIABLES, 'GCP_API_TIMEOUT'];
 
 export const ADAPTER_ACCOUNT = 'pull-secret-adapter';
 export const JOB_ACCOUNT = 'pullsecret-adapter-job';

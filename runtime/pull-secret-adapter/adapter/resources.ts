@@ -126,7 +126,6 @@ function environmentOf(
 ): Readonly<Record<string, string>> {
   const project = cluster.projectId ?? '';
   return {
-    LOG_FORMAT: 'json',
     GCP_API_TIMEOUT: '30s',
     ...settings.jobEnv,
     // The following variables override `jobEnv`.
