@@ -27,19 +27,11 @@ export async function ranAsProvider(args: readonly string[]): Promise<boolean> {
   if (process.platform !== 'linux') return false;
   const parsed = parsedOf(args);
   if (parsed === undefined || parsed.dryRun || parsed.check || parsed.version !== undefined) return false;
-  const env = await environment();
   const stop = new AbortController();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort(signal));
-  const result = await runProvider(parsed.options, { env, signal: stop.signal, writeError });
+  const result = await runProvider(parsed.options, { env: process.env, signal: stop.signal, writeError });
   endNow(answered(result.stdout) ? result.exitCode : 1);
   return true;
-}
-
-/** Removes proxy variables, which the runtime's fetch would obey. `runtime/http/proxy.ts` selects the proxy instead. */
-async function environment(): Promise<NodeJS.ProcessEnv> {
-  const { env } = process;
-  if (!Object.keys(env).some((name) => /_proxy$/i.test(name))) return env;
-  return (await import('../http/proxy.ts')).takeProxySettings(env);
 }
 
 /** Writes the response; false if that fails. A failed run has no response. */

@@ -13,14 +13,15 @@ interface BunRequestInit extends RequestInit {
     readonly ca?: string | readonly string[];
     readonly serverName?: string;
   };
-  readonly proxy?: string;
+  /** `false`: none. Without the option, Bun obeys the proxy variables by its own rules, for example for loopback. */
+  readonly proxy: string | false;
   /** Without it, Bun ends a request after five minutes. */
   readonly timeout: false;
   /** The size limit applies to the bytes on the wire. */
   readonly decompress: false;
 }
 
-/** See {@link HttpEngine}. Bun's fetch obeys proxy variables itself, so they must be removed from the environment. */
+/** See {@link HttpEngine}. */
 export function fetchEngine({ ca, serverName, proxyFor }: Route): HttpEngine {
   const send = async ({ method, url, origin, headers, body, halts }: EngineRequest): Promise<HttpAnswer> => {
     const control = new AbortController();
@@ -34,13 +35,13 @@ export function fetchEngine({ ca, serverName, proxyFor }: Route): HttpEngine {
       redirect: 'manual',
       timeout: false,
       decompress: false,
+      proxy: proxy === undefined ? false : reveal(proxy),
       tls: {
         // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment has no effect.
         rejectUnauthorized: true,
         ...(ca === undefined ? {} : { ca }),
         ...(serverName === undefined ? {} : { serverName }),
       },
-      ...(proxy === undefined ? {} : { proxy: reveal(proxy) }),
       ...(body === undefined ? {} : { body }),
     };
     const over = (): void => {

@@ -44,18 +44,3 @@ function inRange(range: string, host: string): boolean {
   if (!isNetwork(range) || family !== isIP(range.split('/')[0] ?? '')) return false;
   return networksOf([range]).check(host, family === 4 ? 'ipv4' : 'ipv6');
 }
-
-const PROXY_VARIABLES = ['HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY'].flatMap((name) => [
-  name,
-  name.toLowerCase(),
-]);
-
-/**
- * Returns a copy of the environment, and removes the proxy variables from Bun's own: its fetch obeys them even for hosts that
- * Go's NO_PROXY excludes. Only for the credential provider: `node:https` ignores the variables, and Google's libraries need them.
- */
-export function takeProxySettings(env: Environment): Environment {
-  const taken = { ...env };
-  if (process.versions['bun'] !== undefined) for (const name of PROXY_VARIABLES) delete process.env[name];
-  return taken;
-}

@@ -4,7 +4,6 @@ import type { Command, CommandIo, ExitCode } from '../../cli/command.ts';
 import { choice, type Flag, file, text, toggle } from '../../cli/flags.ts';
 import type { CommandSpec } from '../../cli/help.ts';
 import { VERSION } from '../../core/version.ts';
-import { takeProxySettings } from '../../http/proxy.ts';
 import { PROVIDER_FLAGS } from '../provider-flags.ts';
 import { argumentsOf, runProvider } from './run.ts';
 
@@ -42,13 +41,10 @@ async function runCommand(args: readonly string[], io: CommandIo): Promise<ExitC
     write(io, 1, `${said}\n`);
     return 0;
   }
-  if (parsed.check) {
-    const { checkNode } = await import('./check.ts');
-    return checkNode(parsed, { ...io, env: takeProxySettings(io.env) });
-  }
+  if (parsed.check) return (await import('./check.ts')).checkNode(parsed, io);
   if (parsed.dryRun) return (await import('./check.ts')).dryRun(parsed, io);
   const result = await runProvider(parsed.options, {
-    env: takeProxySettings(io.env),
+    env: io.env,
     signal: io.signal,
     writeError: (line) => write(io, 2, line),
   });
