@@ -92,7 +92,6 @@ export class EventRecorder {
   #eventObject(input: EventInput, name: string): KubeObject {
     const { controller, instance, now } = this.#options;
     const { regarding, type, reason, action } = input;
-    const note = withoutUserInfo(input.note);
     return {
       apiVersion: 'events.k8s.io/v1',
       kind: 'Event',
@@ -103,10 +102,18 @@ export class EventRecorder {
       action: action.slice(0, 128),
       reason: reason.slice(0, 128),
       type,
-      note: note.length > 1024 ? `${note.slice(0, 1021)}...` : note,
+      note: noteOf(withoutUserInfo(input.note)),
       regarding,
     };
   }
+}
+
+/** The API server rejects a note of more than 1024 bytes. */
+function noteOf(text: string): string {
+  const bytes = Buffer.from(text);
+  return bytes.length > 1024
+    ? `${new TextDecoder().decode(bytes.subarray(0, 1021), { stream: true })}...`
+    : text;
 }
 
 function eventName({ regarding, type, reason, action, note }: EventInput): string {

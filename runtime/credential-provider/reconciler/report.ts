@@ -275,7 +275,7 @@ function unreferredPools(states: readonly PoolState[]) {
 }
 
 function warning(regarding: Ref, reason: string, message: string): EventNote {
-  return { regarding, type: 'Warning', reason, action: 'Render', note: message.slice(0, 1024) };
+  return { regarding, type: 'Warning', reason, action: 'Render', note: message };
 }
 
 /** One gauge per pool, or per NodePool of a hosted cluster; none without desired files. */

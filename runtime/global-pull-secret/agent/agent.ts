@@ -254,7 +254,7 @@ export const AGENT_WORDS: NodeWords = {
   },
   eventOfState: ({ reason, message }) => {
     if (reason === NODE_HOLDS_REMOVAL)
-      return { type: 'Warning', reason: NODE_HOLDS_REMOVAL, action: 'Write', note: message.slice(0, 1024) };
+      return { type: 'Warning', reason: NODE_HOLDS_REMOVAL, action: 'Write', note: message };
     if (reason !== 'BreakerOpen') return undefined;
     return { type: 'Warning', reason: 'BreakerOpen', action: 'Restart', note: message };
   },

@@ -113,13 +113,9 @@ function managed({ deployments: { observed }, verdicts }: OverridesReportInput):
 /** One event per verdict that needs action; the engine sends each change once. */
 function eventsOf({ cluster, verdicts, catalogError }: OverridesReportInput): readonly EventNote[] {
   const regarding = seenRef('management', cluster);
-  const warn = (reason: string, note: string): EventNote => ({
-    regarding,
-    type: 'Warning',
-    reason,
-    action: 'Override',
-    note: note.slice(0, 1024),
-  });
+  const warn = (reason: string, note: string): EventNote => {
+    return { regarding, type: 'Warning', reason, action: 'Override', note };
+  };
   const shown = verdicts.filter(
     ({ verdict, reason }) => verdict === 'Rejected' || reason === 'Contested' || reason === 'FellBack',
   );
