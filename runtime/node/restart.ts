@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { describeError, PullwrightError } from '../core/errors.ts';
 import type { FailureKind } from './checkpoint.ts';
 import type { Clock } from './clock.ts';
-import { type Systemd, stopped, type UnitState } from './systemd.ts';
+import { BusRefused, type Systemd, stopped, type UnitState } from './systemd.ts';
 
 /** The unit, and when it counts as up. */
 export interface RestartOptions {
@@ -78,7 +78,8 @@ async function ended(work: () => Promise<boolean>): Promise<RestartEnd> {
     const problem = asProblem(error);
     const { code } = problem;
     if (code === 'Stopped') return { ok: false, kind: 'stopped', error: problem };
-    const bus = BUS_CODES.includes(code) || (code === 'BusRefused' && BUS_ERRORS.test(problem.message));
+    const bus =
+      BUS_CODES.includes(code) || (problem instanceof BusRefused && BUS_ERRORS.test(problem.busError));
     return { ok: false, kind: bus ? 'bus' : 'unit', error: problem };
   }
 }
@@ -118,7 +119,8 @@ function downAgain(unit: string, state: UnitState): PullwrightError {
 
 /** Codes of errors after which nothing was restarted, because systemd was unreachable. */
 const BUS_CODES: readonly string[] = ['BusUnreachable', 'BusLost', 'BusTimeout'];
-const BUS_ERRORS = /AccessDenied|ServiceUnknown|NameHasNoOwner|LimitsExceeded|NoReply/;
+const BUS_ERRORS =
+  /^org\.freedesktop\.DBus\.Error\.(?:AccessDenied|ServiceUnknown|NameHasNoOwner|LimitsExceeded|NoReply)$/;
 
 /** A thrown value as a PullwrightError. */
 export function asProblem(error: unknown, code?: 'SourceInvalid'): PullwrightError {

@@ -1,86 +1,53 @@
 import assert from 'node:assert/strict';
 import { PullwrightError } from '../../runtime/core/errors.ts';
+import { attemptRestart } from '../../runtime/node/restart.ts';
 import { connectBus, loadedService, SystemdOverBus } from '../../runtime/node/systemd.ts';
 import { fakeClock } from '../support/fake-clock.ts';
 import { type BusScript, scriptedBus } from '../support/scripted-bus.ts';
-import { type Case, table, test } from '../support/suite.ts';
+import { type Cases, cases, test } from '../support/suite.ts';
 
 const never = new AbortController().signal;
 
-interface Job extends Case {
-  readonly script: BusScript;
-  readonly result?: string;
-  readonly code?: string;
-}
+const UP = { result: null, after: { active: 'active', invocation: 'bb' } };
+const AS_BEFORE = { result: null, after: { active: 'active', invocation: 'aa' } };
+const BUSY = { result: null, after: { active: 'activating', invocation: 'bb', busy: true } };
+const refused = (name: string, text: string): BusScript => ({ result: 'done', refused: [name, text] });
+const NO_UNIT = refused('org.freedesktop.systemd1.NoSuchUnit', 'Unit AccessDenied.service not found.');
+const DENIED = refused('org.freedesktop.DBus.Error.AccessDenied', 'Rejected by the policy');
+const lostAt = (losesAt: string, script: BusScript = UP): BusScript => ({ ...script, losesAt });
 
-table(
-  test,
-  [
-    { name: 'done', reason: 'the usual order', script: { result: 'done' }, result: 'done' },
-    { name: 'failed', reason: 'only done is success', script: { result: 'failed' }, result: 'failed' },
-    {
-      name: 'JobRemoved before the reply',
-      reason: 'a unit that starts at once ends its job before the reply is read',
-      script: { result: 'done', early: true },
-      result: 'done',
-    },
-    {
-      name: 'refused',
-      reason: 'the error of the bus is passed on',
-      script: {
-        result: 'done',
-        refused: ['org.freedesktop.systemd1.NoSuchUnit', 'Unit kubelet.service not found.'],
-      },
-      code: 'BusRefused',
-    },
-    {
-      name: 'bus lost at the call, unit restarted',
-      reason: 'a new invocation that is active says that the job was done',
-      script: { result: null, losesAt: 'RestartUnit', after: { active: 'active', invocation: 'bb' } },
-      result: 'done',
-    },
-    {
-      name: 'bus lost at the call, unit untouched',
-      reason: 'the same invocation says that nothing was restarted',
-      script: { result: null, losesAt: 'RestartUnit', after: { active: 'active', invocation: 'aa' } },
-      result: 'failed',
-    },
-    {
-      name: 'bus lost before the call',
-      reason: 'nothing was asked for yet, so there is nothing to look up',
-      script: { result: null, losesAt: 'Subscribe' },
-      code: 'BusLost',
-    },
-    {
-      name: 'job never ends and stays busy',
-      reason: 'the wait is bounded',
-      script: { result: null, after: { active: 'activating', invocation: 'bb', busy: true } },
-      code: 'JobOverdue',
-    },
-    {
-      name: 'signal lost, unit up again',
-      reason: 'when the deadline passes, the unit itself is asked',
-      script: { result: null, after: { active: 'active', invocation: 'bb' } },
-      result: 'done',
-    },
-  ] satisfies Job[],
-  async ({ script, result, code }) => {
-    const { connect, calls } = scriptedBus(script);
-    const systemd = new SystemdOverBus({ connect, clock: fakeClock() });
-    const end = await systemd.restart('kubelet.service', never).catch((error: unknown) => error);
-    if (code === undefined) assert.equal(end, result);
-    else assert.equal(end instanceof PullwrightError ? end.code : end, code);
-    const before = (first: string, second: string): boolean => calls.indexOf(first) < calls.indexOf(second);
-    if (calls.includes('RestartUnit'))
-      assert.ok(before('AddMatch', 'RestartUnit') && before('Subscribe', 'RestartUnit'));
-  },
-);
+/** Result or code of the restart, and the kind of failure of the attempt. */
+type Job = [script: BusScript, end: string, kind?: 'bus' | 'unit'];
+const jobs: Cases<Job> = [
+  ['done', 'the usual order', { result: 'done' }, 'done'],
+  ['failed', 'only done is success', { result: 'failed' }, 'failed', 'unit'],
+  ['JobRemoved before the reply', 'the unit starts at once', { result: 'done', early: true }, 'done'],
+  ['no such unit', 'the error of the bus is passed on', NO_UNIT, 'BusRefused', 'unit'],
+  ['denied', 'nothing was restarted, whatever the text of the error', DENIED, 'BusRefused', 'bus'],
+  ['bus lost, unit restarted', 'a new active invocation is the job', lostAt('RestartUnit'), 'done'],
+  ['bus lost, unit as before', 'nothing was restarted', lostAt('RestartUnit', AS_BEFORE), 'failed', 'unit'],
+  ['bus lost before the call', 'there is nothing to look up', lostAt('Subscribe'), 'BusLost', 'bus'],
+  ['job never ends and stays busy', 'the wait is bounded', BUSY, 'JobOverdue', 'unit'],
+  ['signal lost, unit up again', 'at the deadline, the unit itself is asked', UP, 'done'],
+];
+cases<Job>(test, jobs, async (script, expected, kind) => {
+  const clock = fakeClock();
+  const { connect, calls } = scriptedBus(script);
+  const systemd = new SystemdOverBus({ connect, clock });
+  const end = await systemd.restart('kubelet.service', never).catch((error: unknown) => error);
+  assert.equal(end instanceof PullwrightError ? end.code : end, expected);
+  const before = (first: string, second: string): boolean => calls.indexOf(first) < calls.indexOf(second);
+  if (calls.includes('RestartUnit'))
+    assert.ok(before('AddMatch', 'RestartUnit') && before('Subscribe', 'RestartUnit'));
+  if (kind === undefined) return;
+  const again = new SystemdOverBus({ connect: scriptedBus(script).connect, clock });
+  const options = { unit: 'kubelet.service', before: '', settleMs: 0, clock };
+  const attempt = await attemptRestart(again, options, never);
+  assert.equal(attempt.ok || attempt.kind, kind);
+});
 
 test('a wait for a job ends when the program is told to stop', async () => {
-  const { connect } = scriptedBus({
-    result: null,
-    after: { active: 'activating', invocation: 'bb', busy: true },
-  });
+  const { connect } = scriptedBus(BUSY);
   const stop = new AbortController();
   const ended = new SystemdOverBus({ connect, jobMs: 60_000 }).restart('kubelet.service', stop.signal);
   setImmediate(() => stop.abort());
