@@ -170,7 +170,7 @@ function commandOf(service: Values) {
   const extended = listOf(listOf(service('ExecStartEx')).at(-1));
   const [, words, flags] = extended.length > 0 ? extended : listOf(listOf(service('ExecStart')).at(-1));
   return {
-    /** The words as in the unit: variables stay, special prefixes of the program are removed. Empty when there is no command. */
+    /** Program and arguments, with unexpanded variables and without prefixes such as `-` and `@`. Empty if the unit has no command. */
     words: textsIn(words),
     /** Whether systemd does not expand variables. */
     isVerbatim: textsIn(flags).includes('no-env-expand'),

@@ -324,7 +324,7 @@ function isOther(path: string): boolean {
   return basename(path) !== OWN_DROP_IN;
 }
 
-/** The unit file and its drop-ins in the order in which they apply; empty when there is no unit. */
+/** The unit file and its drop-ins in the order in which systemd applies them; empty if the node has no such unit. */
 function readUnit({ root, unit, unitPath }: InstallerSettings): readonly NodeFile[] {
   const main = unitPath.map((folder) => read(root, `${folder}/${unit}`)).find((file) => file !== undefined);
   if (main === undefined) return [];
