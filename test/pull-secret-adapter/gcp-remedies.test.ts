@@ -1,7 +1,11 @@
 /** Message and reaction of the Job for each error reason that Google documents. */
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { HttpClient } from '../../runtime/http/client.ts';
+import { fetchEngine } from '../../runtime/http/fetch-engine.ts';
 import { explainGcpError, GcpError, remedyFor } from '../../runtime/pull-secret-adapter/job/gcp-error.ts';
+import { gcpIdentity } from '../../runtime/pull-secret-adapter/job/identity.ts';
 import { OUTCOMES } from '../../runtime/pull-secret-adapter/outcome.ts';
 import { test } from '../support/suite.ts';
 
@@ -87,4 +91,13 @@ test('a remedy names the permission of the call, and no placeholder stays', () =
     explainGcpError(denied, 'cust').message,
     /grant secretmanager\.versions\.add in project "cust"/,
   );
+});
+
+test('a request for a token leaves no listener on the signal of the Job', async () => {
+  process.env['GOOGLE_APPLICATION_CREDENTIALS'] = '/dev/null';
+  const { signal } = new AbortController();
+  const http = new HttpClient(fetchEngine({}));
+  const config = { gcpProjectId: 'cust', impersonate: '', iamCredentialsEndpoint: '' };
+  await assert.rejects(gcpIdentity({ ...config, http, signal, timeoutMs: 30_000 })(false));
+  assert.deepEqual(getEventListeners(signal, 'abort'), []);
 });

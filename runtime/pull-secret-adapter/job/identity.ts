@@ -85,12 +85,13 @@ function takenOn(options: IdentityOptions, own: TokenSource): TokenSource {
 
 /** Adds a deadline, because the library has none for the metadata server. */
 function within<T>({ timeoutMs, signal }: IdentityOptions, answer: Promise<T>): Promise<T> {
-  const interrupted = new Promise<never>((_, reject) => {
-    if (signal.aborted) reject(signal.reason as Error);
-    signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-  });
+  const interrupted = Promise.withResolvers<never>();
+  const stop = (): void => interrupted.reject(signal.reason as Error);
+  if (signal.aborted) stop();
+  signal.addEventListener('abort', stop);
   const late = (): Error => new GcpError(TOKEN_CALL, 'DEADLINE_EXCEEDED');
-  return withDeadline(Promise.race([answer, interrupted]), timeoutMs, late);
+  const first = Promise.race([answer, interrupted.promise]);
+  return withDeadline(first, timeoutMs, late).finally(() => signal.removeEventListener('abort', stop));
 }
 
 function ownError(error: unknown): Error {
