@@ -32,12 +32,14 @@ const FILE_FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'not found',
   EACCES: 'permission denied',
   EISDIR: 'it is a folder',
+  EPERM: 'permission denied',
+  ERR_ACCESS_DENIED: 'this process has no permission to read it',
 };
 
 /** Why a file cannot be read, without its content; `otherwise` if the error has no code of the operating system. */
 export function fileFailure(error: unknown, otherwise: string): string {
   const code = errnoOf(error);
-  return code === undefined ? otherwise : (FILE_FAILURES[code] ?? code);
+  return code === undefined ? otherwise : (FILE_FAILURES[code] ?? `the system returned ${code}`);
 }
 
 /** Reads a certificate, key or token. @throws PullwrightError `CredentialFileUnreadable` */
@@ -47,6 +49,7 @@ export function readCredentialFile(path: string): string {
   } catch (error) {
     throw new PullwrightError(`Cannot read "${path}": ${fileFailure(error, 'unknown error')}`, {
       code: 'CredentialFileUnreadable',
+      hint: 'Check that the file exists and that the user of this process may read it',
     });
   }
 }

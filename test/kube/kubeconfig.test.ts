@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { UsageError } from '../../runtime/core/errors.ts';
 import { reveal } from '../../runtime/core/redacted.ts';
 import { contextNamespace, loadConnection } from '../../runtime/kube/kubeconfig.ts';
+import { fileFailure, podConnection } from '../../runtime/kube/pod-connection.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -224,4 +225,11 @@ table(test, refused, async ({ env, context, message }: (typeof refused)[number])
     assert.match(error.message, message);
     return true;
   });
+});
+
+test('a file of the pod that cannot be read is named, with the reason and what to check', () => {
+  const message = 'Cannot read "/dev/null/ca.crt": the system returned ENOTDIR';
+  const hint = 'Check that the file exists and that the user of this process may read it';
+  assert.throws(() => podConnection({ KUBERNETES_SERVICE_HOST: '::1' }, '/dev/null'), { message, hint });
+  assert.equal(fileFailure(Object.assign(new Error(), { code: 'EPERM' }), ''), 'permission denied');
 });

@@ -6,10 +6,11 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
 import { text as textOf } from 'node:stream/consumers';
 import { LineCounter } from 'yaml';
-import { errnoOf, PullwrightError } from '../../core/errors.ts';
+import { PullwrightError } from '../../core/errors.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { isRecord, scalarText } from '../../core/record.ts';
 import { decodeObject } from '../../kube/decode.ts';
+import { fileFailure } from '../../kube/pod-connection.ts';
 import { yamlDocument, yamlMistake } from '../../kube/yaml.ts';
 import { withIdentity } from '../contract.ts';
 import { ObjectStore } from '../store.ts';
@@ -387,17 +388,8 @@ export async function readText(file: string, what = ''): Promise<string> {
   return readFile(file, 'utf8').catch((error: unknown) => fail(file, error, what));
 }
 
-const WHY: Readonly<Record<string, string>> = {
-  ENOENT: 'not found',
-  EACCES: 'permission denied',
-  EISDIR: 'it is a folder',
-  EPERM: 'permission denied',
-  ERR_ACCESS_DENIED: 'this process has no permission to read it',
-};
-
 function fail(path: string, error: unknown, what = ''): never {
-  const code = errnoOf(error) ?? 'unknown';
-  throw new PullwrightError(`Cannot read ${what}"${path}": ${WHY[code] ?? `the system returned ${code}`}`, {
+  throw new PullwrightError(`Cannot read ${what}"${path}": ${fileFailure(error, 'unknown error')}`, {
     code: 'InputUnreadable',
     retryPolicy: 'terminal',
     cause: error,
