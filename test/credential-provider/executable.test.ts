@@ -2,7 +2,7 @@
 /** The compiled executable under its kubelet name, started as a kubelet starts it. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { findPlanted, plantedPassword } from '../support/canary.ts';
 import { runProcess } from '../support/process.ts';
@@ -10,6 +10,8 @@ import { test } from '../support/suite.ts';
 import { call, IMAGE, leave, place, program } from './support/compiled-run.ts';
 import { kubeletTakes } from './support/kubelet-response.ts';
 import { authFiles, flagsOf, pullSecret, requestFor, tokenFor } from './support/node-double.ts';
+
+const root = join(import.meta.dirname, '../..');
 
 test('answers, with the environment of a service', async () => {
   const here = await place();
@@ -34,6 +36,26 @@ test('closed descriptors end it with a code, not a hang', async () => {
   }
   await leave(here);
 });
+
+/** Runs a program whose stdout is a pipe that holds one page. */
+const TO_A_SMALL_PIPE = `perl -e 'fcntl(STDOUT, 1031, 4096) or die; exec @ARGV' -- "$@" | cat`;
+const whole = 'an answer that is longer than the pipe is written whole before the process exits';
+if (!existsSync('/usr/bin/perl')) test.skip(whole, 'perl sets the size of the pipe');
+else
+  test(whole, async () => {
+    const here = await place();
+    // JSON takes six bytes for the character.
+    const image = `${IMAGE}:${'\u0001'.repeat(4000)}`;
+    for (const command of [[program], [process.execPath, join(root, 'main.ts'), 'provider']]) {
+      const words = ['/bin/sh', '-c', TO_A_SMALL_PIPE, 'sh', ...command, ...flagsOf(here.node)];
+      const ran = await runProcess(words, {
+        stdin: requestFor(image, tokenFor('team-a')),
+        env: { PATH: process.env['PATH'] },
+      });
+      assert.deepEqual(Object.keys(JSON.parse(ran.stdout).auth), [image], ran.stderr);
+    }
+    await leave(here);
+  });
 
 test('what never ends on stdin is refused after four megabytes', async () => {
   const here = await place();
