@@ -1,5 +1,5 @@
 /**
- * The journal of a rollout, which survives a kill. A journal that this version cannot parse counts as none: the file and its
+ * The checkpoint of a rollout, which survives a kill. A checkpoint that this version cannot parse counts as none: the file and its
  * sources determine the next step, at the price of one unnecessary restart.
  */
 import { createHash } from 'node:crypto';
@@ -7,7 +7,7 @@ import { exponentialMs } from '../core/back-off.ts';
 import { isRecord } from '../core/record.ts';
 
 /** Raised when the shape changes in a way that an older program would misread. */
-export const JOURNAL_VERSION = 1;
+export const CHECKPOINT_VERSION = 1;
 
 /** In place of the digest of a file that does not exist. */
 export const ABSENT = 'absent';
@@ -38,25 +38,25 @@ export interface Change {
 
 /** State that survives a kill. */
 export interface Checkpoint {
-  readonly version: typeof JOURNAL_VERSION;
+  readonly version: typeof CHECKPOINT_VERSION;
   readonly change?: Change;
   readonly breakers: Breakers;
   /** When the unit was restarted, newest last (milliseconds since 1970). */
   readonly restarts: readonly number[];
 }
 
-export const EMPTY_JOURNAL: Checkpoint = { version: 1, breakers: {}, restarts: [] };
+export const EMPTY_CHECKPOINT: Checkpoint = { version: 1, breakers: {}, restarts: [] };
 
 /**
- * Reads a stored journal; undefined unless it is a well-formed journal of this version.
+ * Reads a stored checkpoint; undefined unless it is a well-formed checkpoint of this version.
  */
-export function parseJournal(document: unknown): Checkpoint | undefined {
-  if (!isRecord(document) || document['version'] !== JOURNAL_VERSION) return undefined;
+export function parseCheckpoint(document: unknown): Checkpoint | undefined {
+  if (!isRecord(document) || document['version'] !== CHECKPOINT_VERSION) return undefined;
   const { change, breakers, restarts } = document;
   if (!isRecord(breakers) || !Object.values(breakers).every(isBreaker)) return undefined;
   if (!Array.isArray(restarts) || !restarts.every(Number.isFinite)) return undefined;
   const rest = {
-    version: JOURNAL_VERSION,
+    version: CHECKPOINT_VERSION,
     breakers: breakers as Breakers,
     restarts: restarts as number[],
   } as const;

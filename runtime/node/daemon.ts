@@ -26,7 +26,7 @@ import { type Hold, type StateFolder, takeSingle } from './state.ts';
 import type { NodeEvent, NodeState } from './task.ts';
 import { oldestAuthFileMs, removeStaleAuthFiles, type Wake } from './watch.ts';
 
-// Exits when the loop of an agent hangs. The container is restarted and resumes from the journal. A liveness probe would need a
+// Exits when the loop of an agent hangs. The container is restarted and resumes from the checkpoint. A liveness probe would need a
 // port, which may be in use.
 
 /** Heartbeat of the loop. */
@@ -34,7 +34,7 @@ export interface Heart {
   /** Time of the last beat, by the monotonic clock. */
   at: number;
   /** Deadline of the next beat after the last. Milliseconds. */
-  patienceMs: number;
+  timeoutMs: number;
 }
 
 const LOOK_MS = 5000;
@@ -43,10 +43,10 @@ const LOOK_MS = 5000;
 export async function watchHeart(heart: Heart, clock: Clock, signal: AbortSignal): Promise<void> {
   while (await clock.sleep(LOOK_MS, signal)) {
     const still = clock.monotonic() - heart.at;
-    if (still > heart.patienceMs)
+    if (still > heart.timeoutMs)
       throw new PullwrightError(
-        `Cannot go on: the loop hung for ${Math.round(still / 1000)} s, expected at most ${Math.round(heart.patienceMs / 1000)} s`,
-        { code: 'Hung', hint: 'The next start resumes from the journal' },
+        `Cannot go on: the loop hung for ${Math.round(still / 1000)} s, expected at most ${Math.round(heart.timeoutMs / 1000)} s`,
+        { code: 'Hung', hint: 'The next start resumes from the checkpoint' },
       );
   }
 }
@@ -172,7 +172,7 @@ class Shown implements Heart, Served {
   readonly log: Logger;
   state: NodeState = STARTING;
   at: number = systemClock.monotonic();
-  patienceMs: number;
+  timeoutMs: number;
   readonly #program: NodeProgram;
   readonly #settings: DaemonSettings;
   readonly #metrics: NodeMetrics;
@@ -183,7 +183,7 @@ class Shown implements Heart, Served {
     this.#program = program;
     this.#settings = settings;
     this.#metrics = new NodeMetrics(systemClock.now(), program.metrics);
-    this.patienceMs = patienceOf(STARTING, settings);
+    this.timeoutMs = timeoutOf(STARTING, settings);
   }
 
   event(event: NodeEvent): void {
@@ -195,7 +195,7 @@ class Shown implements Heart, Served {
   publish(state: NodeState): void {
     const before = this.state;
     this.at = systemClock.monotonic();
-    this.patienceMs = patienceOf(state, this.#settings);
+    this.timeoutMs = timeoutOf(state, this.#settings);
     this.#metrics.state(state, systemClock.now());
     if (state.reason !== before.reason || state.message !== before.message) logState(this.log, state);
     // After a change, and about once an hour.
@@ -214,7 +214,7 @@ class Shown implements Heart, Served {
 }
 
 /** Time until the next heartbeat is due: a restart and its verification are slow, everything else is quick. */
-function patienceOf({ reason }: NodeState, { pollMs, jobMs, settleMs }: DaemonSettings): number {
+function timeoutOf({ reason }: NodeState, { pollMs, jobMs, settleMs }: DaemonSettings): number {
   const restarts = ['Restarting', 'Recovering', 'Trying'].includes(reason);
   return pollMs + SLACK_MS + (restarts ? jobMs + settleMs + HEALTHY_WITHIN_MS : 0);
 }
@@ -252,7 +252,7 @@ function collectGarbage(): void {
 
 export interface LoopOptions {
   readonly folder: StateFolder;
-  /** Called while the lock is held, so that no other process writes the journal. */
+  /** Called while the lock is held, so that no other process writes the checkpoint. */
   readonly engine: (publish: (state: NodeState) => void) => NodeEngine;
   readonly wake: Wake;
   readonly clock: Clock;

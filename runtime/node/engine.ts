@@ -1,5 +1,5 @@
 /**
- * Reconciles one file of a node: observes, asks runtime/node/rollout.ts for the next step, takes it, and stores the journal
+ * Reconciles one file of a node: observes, asks runtime/node/rollout.ts for the next step, takes it, and stores the checkpoint
  * before and after it.
  */
 import { describeError, PullwrightError } from '../core/errors.ts';
@@ -54,12 +54,12 @@ export class NodeEngine {
   readonly #options: EngineOptions;
   #stored: Stored;
 
-  /** Reads the journal, and removes temporary files of killed runs. */
+  /** Reads the checkpoint, and removes temporary files of killed runs. */
   constructor(options: EngineOptions) {
     this.#options = options;
     const { damaged, ...stored } = options.folder.load();
     this.#stored = stored;
-    const { change } = stored.journal;
+    const { change } = stored.checkpoint;
     if (damaged) options.report({ event: 'journal-damaged', path: options.folder.path });
     if (change !== undefined) options.report({ event: 'resumed', phase: change.phase });
     const swept = sweepLeftovers(options.task.file) + options.folder.sweep();
@@ -97,8 +97,11 @@ export class NodeEngine {
     // A unit that failed to start keeps its slot until it is up again, with whatever content.
     if (step.do === 'rest' || step.reason === 'RateLimit') void this.#options.turns?.done();
     try {
-      this.#store(decision.journal, step.do === 'rest' && step.ready ? look.wanted?.ledgerAfter : undefined);
-      if (decision.journal.change === undefined) this.#options.folder.dropCopy();
+      this.#store(
+        decision.checkpoint,
+        step.do === 'rest' && step.ready ? look.wanted?.ownedAfter : undefined,
+      );
+      if (decision.checkpoint.change === undefined) this.#options.folder.dropCopy();
     } catch (error) {
       return this.#troubled(error);
     }
@@ -106,7 +109,7 @@ export class NodeEngine {
     return step.wakeInMs === undefined ? { state } : { state, lookInMs: step.wakeInMs };
   }
 
-  /** Takes one step. Returns a rest when the journal could not be stored, or the step was aborted. */
+  /** Takes one step. Returns a rest when the checkpoint could not be stored, or the step was aborted. */
   async #take(step: Acting, decision: Decision, look: Observation, signal: AbortSignal) {
     const { clock, policy, turns } = this.#options;
     const state = stateOf(step, look);
@@ -124,29 +127,29 @@ export class NodeEngine {
     const ended = await this.#perform(step, look, signal);
     if (ended === 'stopped') return { state };
     if (step.do === 'write' && !ended.ok) await turns?.done();
-    const journal = after(this.#stored.journal, ended, clock.now(), policy);
+    const checkpoint = after(this.#stored.checkpoint, ended, clock.now(), policy);
     try {
-      this.#store(journal);
+      this.#store(checkpoint);
       return undefined;
     } catch (error) {
-      // The step was taken; the stored journal is behind, which only repeats the step after a kill.
-      this.#stored = { ...this.#stored, journal };
+      // The step was taken; the stored checkpoint is behind, which only repeats the step after a kill.
+      this.#stored = { ...this.#stored, checkpoint };
       return this.#troubled(error);
     }
   }
 
-  /** Stores the journal; before it the backup copy, to which the journal refers. */
+  /** Stores the checkpoint; before it the backup copy, to which the checkpoint refers. */
   #begin(step: Acting, decision: Decision, look: Observation): void {
     const { folder, task } = this.#options;
-    if (step.do !== 'write') return this.#store(decision.journal);
+    if (step.do !== 'write') return this.#store(decision.checkpoint);
     if (step.save) folder.saveCopy(readWhole(task.file));
     // Until the change is settled, we own the entries of the old and of the new content.
-    this.#store(decision.journal, look.wanted?.ledgerDuring);
+    this.#store(decision.checkpoint, look.wanted?.ownedDuring);
   }
 
   /** Whether the change in progress restarts the unit. */
   #restarts(): boolean {
-    return this.#stored.journal.change?.restart === true;
+    return this.#stored.checkpoint.change?.restart === true;
   }
 
   async #perform(step: Acting, look: Observation, signal: AbortSignal): Promise<Ended | 'stopped'> {
@@ -218,7 +221,10 @@ export class NodeEngine {
     const { invocation: before, touched } = step;
     const options = { ...this.#restartOptions(), before, touched };
     const end = await recoverUnit(this.#options.systemd, options, signal);
-    return this.#judged('recover', end, { attempt: (this.#stored.journal.change?.failures ?? 0) + 1, ms: 0 });
+    return this.#judged('recover', end, {
+      attempt: (this.#stored.checkpoint.change?.failures ?? 0) + 1,
+      ms: 0,
+    });
   }
 
   #judged(
@@ -251,8 +257,8 @@ export class NodeEngine {
     return { state, lookInMs: 5000 };
   }
 
-  #store(journal: Checkpoint, ledger: OwnedEntries = this.#stored.ledger): void {
-    const stored = { journal, ledger };
+  #store(checkpoint: Checkpoint, owned: OwnedEntries = this.#stored.owned): void {
+    const stored = { checkpoint, owned };
     if (JSON.stringify(stored) === JSON.stringify(this.#stored)) return;
     this.#options.folder.store(stored);
     this.#stored = stored;
@@ -261,17 +267,17 @@ export class NodeEngine {
 
 function lookAndDecide(
   { task, clock, policy }: Pick<EngineOptions, 'task' | 'clock' | 'policy'>,
-  { journal, ledger }: Stored,
+  { checkpoint, owned }: Stored,
 ): { look: Observation; decision: Decision } {
   let look: Observation;
   try {
-    look = task.look(readWhole(task.file), ledger);
+    look = task.look(readWhole(task.file), owned);
   } catch (error) {
     // An unreadable file cannot be compared: nothing is desired until it can be read.
     look = { present: 'unreadable', wanted: undefined, problem: asProblem(error) };
   }
   const seen = { now: clock.now(), wanted: look.wanted, present: look.present };
-  return { look, decision: decide(journal, seen, policy) };
+  return { look, decision: decide(checkpoint, seen, policy) };
 }
 
 /** Wait while other nodes are first; checked again, because newer content is written meanwhile. */

@@ -84,10 +84,10 @@ export async function podClient(
   program: string,
   env: Readonly<Record<string, string | undefined>>,
   serviceAccountDir: string,
-  patience: { readonly timeoutMs?: number; readonly tries?: number } = {},
+  limits: { readonly timeoutMs?: number; readonly tries?: number } = {},
 ): Promise<KubeClient> {
   const connection = podConnection(env, serviceAccountDir);
-  return new HttpKubeClient({ connection, userAgent: `${program}/${VERSION}`, ...patience });
+  return new HttpKubeClient({ connection, userAgent: `${program}/${VERSION}`, ...limits });
 }
 
 /** An object to watch, and the receiver of its changes. */

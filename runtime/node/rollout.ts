@@ -1,6 +1,6 @@
 /**
- * The rollout of one file of a node: write, restart the unit, verify, roll back. Pure: from the journal and an observation
- * to the journal to store and the next step. The engine stores the journal before it takes the step, so that the next start
+ * The rollout of one file of a node: write, restart the unit, verify, roll back. Pure: from the checkpoint and an observation
+ * to the checkpoint to store and the next step. The engine stores the checkpoint before it takes the step, so that the next start
  * resumes after a kill at any instant.
  *
  * Source of the rule: requirement 1 ("if the restart fails after 3 attempts, the system rolls back the file changes"), with
@@ -67,7 +67,7 @@ export type Step =
     }
   /** The same, while a change is in progress. */
   | { readonly do: 'wait'; readonly ms: number; readonly reason: 'Spread' | 'BackOff' | 'RateLimit' }
-  /** Write the desired content. With `save`, back up the current content first, before the journal is stored. */
+  /** Write the desired content. With `save`, back up the current content first, before the checkpoint is stored. */
   | { readonly do: 'write'; readonly save: boolean }
   | { readonly do: 'restart'; readonly attempt: number; readonly invocation: string }
   /** Restore the backup. */
@@ -82,32 +82,33 @@ export type Step =
 
 export interface Decision {
   /** Stored before the step is taken, if changed. */
-  readonly journal: Checkpoint;
+  readonly checkpoint: Checkpoint;
   readonly step: Step;
 }
 
 /** The next step. */
-export function decide(journal: Checkpoint, seen: Seen, policy: Policy): Decision {
-  const { change } = journal;
-  if (change === undefined) return fromRest(journal, seen, policy);
-  const newer = supersede(journal, change, seen, policy);
+export function decide(checkpoint: Checkpoint, seen: Seen, policy: Policy): Decision {
+  const { change } = checkpoint;
+  if (change === undefined) return fromRest(checkpoint, seen, policy);
+  const newer = supersede(checkpoint, change, seen, policy);
   if (newer !== undefined) return newer;
   const waitMs = remaining(change, seen.now);
   switch (change.phase) {
     case 'rolling-back':
-      return { journal, step: waitMs > 0 ? backOff(waitMs) : { do: 'roll-back' } };
+      return { checkpoint, step: waitMs > 0 ? backOff(waitMs) : { do: 'roll-back' } };
     case 'recovering':
-      return { journal, step: waitMs > 0 ? backOff(waitMs) : recovery(change) };
+      return { checkpoint, step: waitMs > 0 ? backOff(waitMs) : recovery(change) };
     default:
-      return forward(journal, inWindow(change, policy.window), seen, policy);
+      return forward(checkpoint, inWindow(change, policy.window), seen, policy);
   }
 }
 
-function fromRest(journal: Checkpoint, seen: Seen, policy: Policy): Decision {
+function fromRest(checkpoint: Checkpoint, seen: Seen, policy: Policy): Decision {
   const { wanted } = seen;
-  if (wanted === undefined) return { journal, step: { do: 'rest', ready: false, reason: 'NoSource' } };
-  if (wanted.digest === seen.present) return atRest(journal);
-  if (isOpen(journal.breakers, wanted.source, seen.now)) return broken(journal, wanted.source, seen.now);
+  if (wanted === undefined) return { checkpoint, step: { do: 'rest', ready: false, reason: 'NoSource' } };
+  if (wanted.digest === seen.present) return atRest(checkpoint);
+  if (isOpen(checkpoint.breakers, wanted.source, seen.now))
+    return broken(checkpoint, wanted.source, seen.now);
   const change: Change = {
     phase: 'writing',
     wanted: wanted.digest,
@@ -119,7 +120,7 @@ function fromRest(journal: Checkpoint, seen: Seen, policy: Policy): Decision {
     waitMs: 0,
     invocation: '',
   };
-  return { journal: { ...journal, change }, step: { do: 'write', save: change.restart } };
+  return { checkpoint: { ...checkpoint, change }, step: { do: 'write', save: change.restart } };
 }
 
 /**
@@ -127,14 +128,14 @@ function fromRest(journal: Checkpoint, seen: Seen, policy: Policy): Decision {
  * the last known good content.
  */
 function supersede(
-  journal: Checkpoint,
+  checkpoint: Checkpoint,
   change: Change,
   { wanted, now }: Seen,
   policy: Policy,
 ): Decision | undefined {
   if (wanted === undefined || wanted.digest === change.wanted || change.phase === 'rolling-back')
     return undefined;
-  if (isOpen(journal.breakers, wanted.source, now)) return undefined;
+  if (isOpen(checkpoint.breakers, wanted.source, now)) return undefined;
   const recovered = change.phase === 'recovering';
   const next: Change = {
     ...change,
@@ -148,30 +149,30 @@ function supersede(
     ...(change.failures > 0 || recovered ? { notBefore: now, waitMs: 0 } : {}),
   };
   return {
-    journal: { ...journal, change: next },
+    checkpoint: { ...checkpoint, change: next },
     step: { do: 'write', save: next.restart && !change.restart },
   };
 }
 
 function forward(before: Checkpoint, change: Change, seen: Seen, policy: Policy): Decision {
-  const journal = { ...before, change };
-  if (seen.present !== change.wanted) return rewrite(journal, change, seen, policy);
-  if (!change.restart) return atRest(settled(journal, change));
+  const checkpoint = { ...before, change };
+  if (seen.present !== change.wanted) return rewrite(checkpoint, change, seen, policy);
+  if (!change.restart) return atRest(settled(checkpoint, change));
   if (change.phase === 'writing') {
     // Killed right after the write: the invocation of the unit at that time is unknown.
     const next = written({ ...change, failures: 0, waitMs: 0 }, '', seen.now, policy);
-    return forward(journal, next, seen, policy);
+    return forward(checkpoint, next, seen, policy);
   }
-  if (change.failures >= ATTEMPTS) return giveUp(journal, change, seen.now);
+  if (change.failures >= ATTEMPTS) return giveUp(checkpoint, change, seen.now);
   const rereadMs = rereadInMs(change, seen.now, policy);
-  if (rereadMs <= 0) return atRest(settled(journal, change));
+  if (rereadMs <= 0) return atRest(settled(checkpoint, change));
   const ms = Math.min(remaining(change, seen.now), rereadMs);
   if (ms > 0)
-    return { journal, step: { do: 'wait', ms, reason: change.failures > 0 ? 'BackOff' : 'Spread' } };
-  const limited = change.failures > 0 ? 0 : limitedMs(journal.restarts, seen.now, policy);
+    return { checkpoint, step: { do: 'wait', ms, reason: change.failures > 0 ? 'BackOff' : 'Spread' } };
+  const limited = change.failures > 0 ? 0 : limitedMs(checkpoint.restarts, seen.now, policy);
   if (limited > 0)
-    return { journal, step: { do: 'wait', ms: Math.min(limited, rereadMs), reason: 'RateLimit' } };
-  return { journal, step: { do: 'restart', attempt: change.failures + 1, invocation: change.invocation } };
+    return { checkpoint, step: { do: 'wait', ms: Math.min(limited, rereadMs), reason: 'RateLimit' } };
+  return { checkpoint, step: { do: 'restart', attempt: change.failures + 1, invocation: change.invocation } };
 }
 
 /** Milliseconds until the unit has reloaded the file by itself; infinite after a removal or a failed restart. */
@@ -190,35 +191,39 @@ function limitedMs(restarts: readonly number[], now: number, { maxRestarts }: Po
 }
 
 /** The write did not happen yet, or was undone. */
-function rewrite(journal: Checkpoint, change: Change, seen: Seen, policy: Policy): Decision {
+function rewrite(checkpoint: Checkpoint, change: Change, seen: Seen, policy: Policy): Decision {
   // Other content is desired now, but its breaker is open: there is nothing to write.
   if (seen.wanted?.digest !== change.wanted) {
-    if (!change.restart) return fromRest(without(journal), seen, policy);
+    if (!change.restart) return fromRest(without(checkpoint), seen, policy);
     // The unit may not have read the current file: restart it. If that fails, open the breaker of the current content, since the
     // content of the change was never in the file.
     const { present } = seen;
     const there: Change = { ...change, phase: 'writing', wanted: present, source: present, removes: true };
-    return forward(journal, there, seen, policy);
+    return forward(checkpoint, there, seen, policy);
   }
   const waitMs = remaining(change, seen.now);
   if (change.phase === 'writing' && change.failures > 0 && waitMs > 0)
-    return { journal, step: backOff(waitMs) };
+    return { checkpoint, step: backOff(waitMs) };
   return {
-    journal: { ...journal, change: { ...change, phase: 'writing' } },
+    checkpoint: { ...checkpoint, change: { ...change, phase: 'writing' } },
     step: { do: 'write', save: false },
   };
 }
 
-function giveUp(journal: Checkpoint, change: Change, now: number): Decision {
-  const breakers = opened(journal.breakers, { source: change.source, kind: change.failedBy ?? 'unit', now });
+function giveUp(checkpoint: Checkpoint, change: Change, now: number): Decision {
+  const breakers = opened(checkpoint.breakers, {
+    source: change.source,
+    kind: change.failedBy ?? 'unit',
+    now,
+  });
   const next: Change = { ...change, phase: 'rolling-back', failures: 0, notBefore: now, waitMs: 0 };
-  return { journal: { ...journal, breakers, change: next }, step: { do: 'roll-back' } };
+  return { checkpoint: { ...checkpoint, breakers, change: next }, step: { do: 'roll-back' } };
 }
 
-function broken(journal: Checkpoint, source: string, now: number): Decision {
-  const wakeInMs = retryInMs(journal.breakers, source, now);
+function broken(checkpoint: Checkpoint, source: string, now: number): Decision {
+  const wakeInMs = retryInMs(checkpoint.breakers, source, now);
   const step = { do: 'rest', ready: false, reason: 'BreakerOpen' } as const;
-  return { journal, step: wakeInMs === undefined ? step : { ...step, wakeInMs } };
+  return { checkpoint, step: wakeInMs === undefined ? step : { ...step, wakeInMs } };
 }
 
 /** Result of a step. */
@@ -227,23 +232,23 @@ export type Ended =
   | { readonly step: 'restart' | 'recover' | 'roll-back'; readonly ok: true }
   | { readonly step: Step['do']; readonly ok: false; readonly kind: FailureKind };
 
-/** The journal after a step. */
-export function after(journal: Checkpoint, ended: Ended, now: number, policy: Policy): Checkpoint {
-  const { change } = journal;
-  if (change === undefined) return journal;
-  if (!ended.ok) return { ...journal, change: failed(change, ended.kind, now) };
+/** The checkpoint after a step. */
+export function after(checkpoint: Checkpoint, ended: Ended, now: number, policy: Policy): Checkpoint {
+  const { change } = checkpoint;
+  if (change === undefined) return checkpoint;
+  if (!ended.ok) return { ...checkpoint, change: failed(change, ended.kind, now) };
   switch (ended.step) {
     case 'write':
-      return { ...journal, change: written(change, ended.invocation, now, policy) };
+      return { ...checkpoint, change: written(change, ended.invocation, now, policy) };
     case 'restart':
-      return settled({ ...journal, restarts: [...journal.restarts, now].slice(-MAX_RESTARTS) }, change);
+      return settled({ ...checkpoint, restarts: [...checkpoint.restarts, now].slice(-MAX_RESTARTS) }, change);
     case 'roll-back':
       return {
-        ...journal,
+        ...checkpoint,
         change: { ...change, phase: 'recovering', failures: 0, notBefore: now, waitMs: 0 },
       };
     default:
-      return without(journal);
+      return without(checkpoint);
   }
 }
 
@@ -271,12 +276,12 @@ function failed(change: Change, kind: FailureKind, now: number): Change {
   };
 }
 
-function settled(journal: Checkpoint, change: Change): Checkpoint {
-  return without({ ...journal, breakers: withoutBreaker(journal.breakers, change.source) });
+function settled(checkpoint: Checkpoint, change: Change): Checkpoint {
+  return without({ ...checkpoint, breakers: withoutBreaker(checkpoint.breakers, change.source) });
 }
 
-function without(journal: Checkpoint): Checkpoint {
-  return { version: 1, breakers: journal.breakers, restarts: journal.restarts };
+function without(checkpoint: Checkpoint): Checkpoint {
+  return { version: 1, breakers: checkpoint.breakers, restarts: checkpoint.restarts };
 }
 
 function wantsRestart(policy: Policy, wanted: Wanted): boolean {
@@ -287,8 +292,8 @@ function recovery({ invocation, failedBy }: Change): Step {
   return { do: 'recover', invocation, touched: failedBy === 'unit' };
 }
 
-function atRest(journal: Checkpoint): Decision {
-  return { journal, step: { do: 'rest', ready: true, reason: 'Settled' } };
+function atRest(checkpoint: Checkpoint): Decision {
+  return { checkpoint, step: { do: 'rest', ready: true, reason: 'Settled' } };
 }
 
 function backOff(ms: number): Step {

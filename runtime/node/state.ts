@@ -19,7 +19,7 @@ import {
   replaceFile,
   sweepLeftovers,
 } from './atomic-file.ts';
-import { type Checkpoint, EMPTY_JOURNAL, parseJournal } from './checkpoint.ts';
+import { type Checkpoint, EMPTY_CHECKPOINT, parseCheckpoint } from './checkpoint.ts';
 import type { OwnedEntries } from './task.ts';
 
 /** Restricts a file with credentials to its owner. Returns whether the mode changed. Ignores symbolic links. */
@@ -39,21 +39,21 @@ export function makePrivate(path: string): boolean {
  */
 export const STATE_VERSION = 1;
 
-/** Stored in one file, so that journal and ledger are consistent. */
+/** Stored in one file, so that checkpoint and owned entries are consistent. */
 export interface Stored {
-  readonly journal: Checkpoint;
-  readonly ledger: OwnedEntries;
+  readonly checkpoint: Checkpoint;
+  readonly owned: OwnedEntries;
 }
 
 /** The state folder of a task. Writes nothing before the first change. */
 export class StateFolder {
   readonly path: string;
-  readonly #journal: string;
+  readonly #file: string;
   readonly #copy: string;
 
   constructor(path: string) {
     this.path = path;
-    this.#journal = join(path, 'journal.json');
+    this.#file = join(path, 'journal.json');
     this.#copy = join(path, 'saved.json');
   }
 
@@ -72,18 +72,19 @@ export class StateFolder {
 
   /** The stored state; empty and `damaged` where it cannot be parsed, for example because a later version wrote it. */
   load(): Stored & { readonly damaged: boolean } {
-    const content = readWhole(this.#journal);
-    if (content === undefined) return { journal: EMPTY_JOURNAL, ledger: {}, damaged: false };
+    const content = readWhole(this.#file);
+    if (content === undefined) return { checkpoint: EMPTY_CHECKPOINT, owned: {}, damaged: false };
     const record = recordOf(parseJson(content));
-    const journal = isNewer(record) ? undefined : parseJournal(record['journal']);
-    const ledger = parseLedger(record['ledger']);
-    const damaged = journal === undefined || ledger === undefined;
-    return { journal: journal ?? EMPTY_JOURNAL, ledger: ledger ?? {}, damaged };
+    const checkpoint = isNewer(record) ? undefined : parseCheckpoint(record['journal']);
+    const owned = parseOwned(record['ledger']);
+    const damaged = checkpoint === undefined || owned === undefined;
+    return { checkpoint: checkpoint ?? EMPTY_CHECKPOINT, owned: owned ?? {}, damaged };
   }
 
-  store({ journal, ledger }: Stored): void {
+  store({ checkpoint, owned }: Stored): void {
     this.prepare();
-    replaceFile(this.#journal, Buffer.from(JSON.stringify({ version: STATE_VERSION, journal, ledger })));
+    const stored = { version: STATE_VERSION, journal: checkpoint, ledger: owned };
+    replaceFile(this.#file, Buffer.from(JSON.stringify(stored)));
   }
 
   /** Backs up `content` for a rollback; undefined: the file did not exist. */
@@ -120,7 +121,7 @@ export class StateFolder {
   }
 
   sweep(): number {
-    return sweepLeftovers(this.#journal) + sweepLeftovers(this.#copy);
+    return sweepLeftovers(this.#file) + sweepLeftovers(this.#copy);
   }
 }
 
@@ -142,7 +143,7 @@ function isNewer(value: Readonly<Record<string, unknown>>): boolean {
   return typeof version === 'number' && version > STATE_VERSION;
 }
 
-function parseLedger(value: unknown): OwnedEntries | undefined {
+function parseOwned(value: unknown): OwnedEntries | undefined {
   if (!isRecord(value)) return undefined;
   const whole = Object.values(value).every(
     (digests) => Array.isArray(digests) && digests.every((digest) => typeof digest === 'string'),

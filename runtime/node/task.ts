@@ -13,9 +13,9 @@ export type OwnedEntries = Readonly<Record<string, readonly string[]>>;
 export interface WantedContent extends Wanted {
   readonly bytes: Redacted<Uint8Array>;
   /** Stored before the write: entries that are ours before or after it. */
-  readonly ledgerDuring: OwnedEntries;
+  readonly ownedDuring: OwnedEntries;
   /** Stored when the change is settled. */
-  readonly ledgerAfter: OwnedEntries;
+  readonly ownedAfter: OwnedEntries;
 }
 
 /** One observation of the sources and the file. */
@@ -43,7 +43,7 @@ export interface NodeTask {
   /** Whether the file is part of the unit, so that systemd must reload its units. @default {false} */
   readonly isPartOfUnit?: boolean;
   /** Observes the sources. Never throws for their content. */
-  look(present: FileContent | undefined, ledger: OwnedEntries): Observation;
+  look(present: FileContent | undefined, owned: OwnedEntries): Observation;
 }
 
 // Events on a node, for log lines, metrics and Kubernetes Events. They hold no credential.

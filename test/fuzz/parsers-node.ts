@@ -163,7 +163,7 @@ export const NODE_PARSERS: readonly Parser[] = [
         state.store(loaded);
         const again = new StateFolder(folder).load();
         holds(
-          jsonOf([again.journal, again.ledger]) === jsonOf([loaded.journal, loaded.ledger]),
+          jsonOf([again.checkpoint, again.owned]) === jsonOf([loaded.checkpoint, loaded.owned]),
           'the journal',
         );
       }

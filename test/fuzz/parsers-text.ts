@@ -17,7 +17,7 @@ import { readExpectations } from '../../runtime/diagnose/commands/test.ts';
 import { parseManifests } from '../../runtime/engine/offline/manifests.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
 import { parseYaml } from '../../runtime/kube/yaml.ts';
-import { parseJournal } from '../../runtime/node/checkpoint.ts';
+import { parseCheckpoint } from '../../runtime/node/checkpoint.ts';
 import { parseCloudEvent } from '../../runtime/pull-secret-adapter/cloud-event.ts';
 import { parseChallenge } from '../../runtime/registry/token.ts';
 import {
@@ -201,6 +201,6 @@ export const TEXT_PARSERS: readonly Parser[] = [
       '{"version":1,"breakers":{"a":{"rounds":1,"kind":"unit"}},"restarts":[1]}',
       '{"version":1,"breakers":{},"restarts":[],"change":{"phase":"writing","wanted":"a","source":"a","restart":true,"failures":0,"notBefore":1,"waitMs":0,"invocation":""}}',
     ],
-    run: (text) => parseJournal(valueOf(text)),
+    run: (text) => parseCheckpoint(valueOf(text)),
   },
 ];

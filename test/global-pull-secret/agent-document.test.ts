@@ -159,7 +159,7 @@ test('without entries of others, the bytes are those of the source', () => {
   const source = read('{ "auths" : { "b":{}, "a":{} } }\n');
   for (const foreign of ['drop', 'keep'] as const)
     assert.equal(
-      text(wantedDocument(source, undefined, { foreign, ledger: {} }).document),
+      text(wantedDocument(source, undefined, { foreign, owned: {} }).document),
       '{ "auths" : { "b":{}, "a":{} } }\n',
     );
 });
@@ -217,7 +217,7 @@ table(
     assert.match(source.faults.join('; '), says);
     assert.ok(!source.faults.join().includes(planted));
     // Readers reject a file with this text, so it is not the desired content.
-    const wanted = wantedDocument(source, source, { foreign: 'drop', ledger: {} });
+    const wanted = wantedDocument(source, source, { foreign: 'drop', owned: {} });
     assert.equal(text(wanted.document), rest);
     assert.notEqual(wanted.document.digest, source.digest);
     assert.equal(wanted.document.digest, read(rest).digest);
@@ -228,7 +228,7 @@ test('an entry that turns bad stays as it was last good, and the others go on', 
   const there = read('{"auths":{"a":{"auth":"YTox"},"b":{"auth":"Yjox"}}}');
   const source = read('{"auths":{"a":{"auth":"YToy"},"b":{"auth":"-"}}}');
   for (const foreign of ['drop', 'keep'] as const) {
-    const next = wantedDocument(source, there, { foreign, ledger: {} });
+    const next = wantedDocument(source, there, { foreign, owned: {} });
     assert.equal(text(next.document), '{"auths":{"a":{"auth":"YToy"},"b":{"auth":"Yjox"}}}');
   }
 });

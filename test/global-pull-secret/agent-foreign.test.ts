@@ -12,13 +12,13 @@ import { readDocument as read, documentText as text } from './support/document.t
 test('keep: what others put there stays, what we put there goes, and the bytes are the same each time', () => {
   const first = wantedDocument(read('{"auths":{"ours":{"auth":"MTo="},"gone":{"auth":"Mjo="}}}'), undefined, {
     foreign: 'keep',
-    ledger: {},
+    owned: {},
   });
   const there = read(
     '{"auths":{"theirs":{"auth":"Mzo="},"gone":{"auth":"Mjo="},"ours":{"auth":"MTo="}},"credsStore":"theirs"}',
   );
   const source = read('{"auths":{"ours":{"auth":"NDo="}}}');
-  const next = wantedDocument(source, there, { foreign: 'keep', ledger: first.ledgerAfter });
+  const next = wantedDocument(source, there, { foreign: 'keep', owned: first.ownedAfter });
   assert.equal(
     text(next.document),
     '{"auths":{"ours":{"auth":"NDo="},"theirs":{"auth":"Mzo="}},"credsStore":"theirs"}',
@@ -26,18 +26,18 @@ test('keep: what others put there stays, what we put there goes, and the bytes a
   assert.deepEqual(next.foreign, ['auths/theirs', 'field/credsStore']);
   assert.equal(next.removes, true);
   // After the write, the file has the desired content.
-  const again = wantedDocument(source, next.document, { foreign: 'keep', ledger: next.ledgerAfter });
+  const again = wantedDocument(source, next.document, { foreign: 'keep', owned: next.ownedAfter });
   assert.equal(again.document.digest, next.document.digest);
-  const ledger = next.ledgerDuring;
-  assert.deepEqual(wantedDocument(source, there, { foreign: 'keep', ledger }).ledgerDuring, ledger);
-  // A rollback restores the old entries: the ledger still lists them as ours.
-  const rolledBack = wantedDocument(source, there, { foreign: 'keep', ledger: next.ledgerDuring });
+  const owned = next.ownedDuring;
+  assert.deepEqual(wantedDocument(source, there, { foreign: 'keep', owned }).ownedDuring, owned);
+  // A rollback restores the old entries: the record still lists them as ours.
+  const rolledBack = wantedDocument(source, there, { foreign: 'keep', owned: next.ownedDuring });
   assert.equal(text(rolledBack.document), text(next.document));
 });
 
 test('keep: with the end of ours the file has the bytes of before, replaced entries included', () => {
   const bytes = '{ "credsStore": "x",\n  "auths": {"theirs":{"auth":"Mzo="}, "both":{"auth":"NTo="}} }';
-  const options = { foreign: 'keep', ledger: {} } as const;
+  const options = { foreign: 'keep', owned: {} } as const;
   const first = wantedDocument(
     read('{"auths":{"both":{"auth":"MTo="},"new":{"auth":"Mjo="}}}'),
     read(bytes),
@@ -45,32 +45,32 @@ test('keep: with the end of ours the file has the bytes of before, replaced entr
   );
   const less = wantedDocument(read('{"auths":{"new":{"auth":"Mjo="}}}'), first.document, {
     ...options,
-    ledger: first.ledgerAfter,
+    owned: first.ownedAfter,
   });
   assert.match(text(less.document), /"both":\{"auth":"NTo="\}/);
-  for (const { document, ledgerAfter } of [first, less]) {
-    const end = wantedDocument(EMPTY_DOCUMENT, document, { ...options, ledger: ledgerAfter });
+  for (const { document, ownedAfter } of [first, less]) {
+    const end = wantedDocument(EMPTY_DOCUMENT, document, { ...options, owned: ownedAfter });
     assert.equal(text(end.document), bytes);
-    assert.deepEqual(end.ledgerAfter, {});
+    assert.deepEqual(end.ownedAfter, {});
   }
   const more = read('{"auths":{"both":{"auth":"MTo="},"later":{"auth":"Nzo="},"theirs":{"auth":"Mzo="}}}');
-  const end = wantedDocument(EMPTY_DOCUMENT, more, { ...options, ledger: first.ledgerAfter });
+  const end = wantedDocument(EMPTY_DOCUMENT, more, { ...options, owned: first.ownedAfter });
   assert.equal(
     text(end.document),
     '{"auths":{"both":{"auth":"NTo="},"later":{"auth":"Nzo="},"theirs":{"auth":"Mzo="}}}',
   );
 });
 
-test('keep: a lost ledger brings no revoked entry back', () => {
+test('keep: a lost record brings no revoked entry back', () => {
   const source = read('{"auths":{"ours":{"auth":"MTo="}}}');
-  const next = wantedDocument(source, source, { foreign: 'keep', ledger: {} });
-  const end = wantedDocument(EMPTY_DOCUMENT, next.document, { foreign: 'keep', ledger: next.ledgerAfter });
+  const next = wantedDocument(source, source, { foreign: 'keep', owned: {} });
+  const end = wantedDocument(EMPTY_DOCUMENT, next.document, { foreign: 'keep', owned: next.ownedAfter });
   assert.equal(text(end.document), '{"auths":{}}');
 });
 
 test('drop: what others put there goes', () => {
   const there = read('{"auths":{"theirs":{"auth":"Mzo="}}}');
-  const next = wantedDocument(read('{"auths":{"ours":{}}}'), there, { foreign: 'drop', ledger: {} });
+  const next = wantedDocument(read('{"auths":{"ours":{}}}'), there, { foreign: 'drop', owned: {} });
   assert.equal(text(next.document), '{"auths":{"ours":{}}}');
   assert.equal(next.removes, true);
 });

@@ -129,7 +129,7 @@ test('it goes on with its hash, and with no other', () => {
   node.restart({ confirmed: ['0123456789ab', hash] });
   assert.deepEqual(node.keys(), []);
   node.settle();
-  // The ledger keeps no record of it.
+  // No record of it is kept.
   node.set('global', configOf(...FOUR));
   node.settle();
   assert.equal(node.look().problem, undefined);

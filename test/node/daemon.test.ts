@@ -16,7 +16,7 @@ import { tempFolder } from '../support/temp-folder.ts';
 
 test('a missing heartbeat is found within five seconds of its timeout', async () => {
   const clock = fakeClock();
-  const heart = { at: clock.monotonic(), patienceMs: 90_000 };
+  const heart = { at: clock.monotonic(), timeoutMs: 90_000 };
   await assert.rejects(watchHeart(heart, clock, new AbortController().signal), {
     code: 'Hung',
     message: /hung for 95 s, expected at most 90 s/,
@@ -25,7 +25,7 @@ test('a missing heartbeat is found within five seconds of its timeout', async ()
 
 test('a heart that beats is left alone until the end', async () => {
   const clock = fakeClock();
-  const heart = { at: 0, patienceMs: 90_000 };
+  const heart = { at: 0, timeoutMs: 90_000 };
   const end = new AbortController();
   const sleep: typeof clock.sleep = async (ms, signal) => {
     heart.at = clock.monotonic();

@@ -1,5 +1,5 @@
 /** Inputs of the rollout machine in tests, and a model of a node whose agent may be killed at any time. */
-import { type Checkpoint, EMPTY_JOURNAL } from '../../runtime/node/checkpoint.ts';
+import { type Checkpoint, EMPTY_CHECKPOINT } from '../../runtime/node/checkpoint.ts';
 import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/node/rollout.ts';
 
 export const NOW: number = 1_700_000_000_000;
@@ -31,13 +31,13 @@ export interface Node {
   now: number;
 }
 
-/** Stores the journal and takes one step. `dies`: killed 0 before the journal, 1 after it, 2 before the result is stored. */
+/** Stores the checkpoint and takes one step. `dies`: killed 0 before the checkpoint, 1 after it, 2 before the result is stored. */
 export function agentStep(node: Node, wanted: string | undefined, dies: number): 'rest' | 'on' {
   const decision = decide(node.stored, seen(wanted, node.file, node.now), policy);
   const { step } = decision;
   if (step.do === 'write' && step.save) node.saved = node.file;
   if (dies === 0) return 'on';
-  node.stored = JSON.parse(JSON.stringify(decision.journal)) as Checkpoint;
+  node.stored = JSON.parse(JSON.stringify(decision.checkpoint)) as Checkpoint;
   if (step.do === 'rest') return 'rest';
   if (step.do === 'wait') {
     node.now += step.ms;
@@ -96,7 +96,7 @@ export function restingNode(file: string): Node {
   return {
     file,
     saved: undefined,
-    stored: EMPTY_JOURNAL,
+    stored: EMPTY_CHECKPOINT,
     runsWith: file,
     invocation: 1,
     restarts: 0,

@@ -5,11 +5,11 @@ import {
   ABSENT,
   type Breakers,
   type Checkpoint,
-  EMPTY_JOURNAL,
+  EMPTY_CHECKPOINT,
   isOpen,
   MAX_BREAKERS,
   opened,
-  parseJournal,
+  parseCheckpoint,
   retryInMs,
   withoutBreaker,
 } from '../../runtime/node/checkpoint.ts';
@@ -22,19 +22,19 @@ function steps(
   start: Checkpoint,
   reader: Seen,
   end: (step: Step) => Ended,
-): { steps: string[]; journal: Checkpoint; last: Step } {
-  let journal = start;
+): { steps: string[]; checkpoint: Checkpoint; last: Step } {
+  let checkpoint = start;
   let present = reader.present;
   const taken: string[] = [];
   for (let round = 0; round < 50; round += 1) {
-    const decision = decide(journal, { ...reader, present }, policy);
+    const decision = decide(checkpoint, { ...reader, present }, policy);
     const { step } = decision;
     if (step.do === 'rest' || step.do === 'wait')
-      return { steps: taken, journal: decision.journal, last: step };
+      return { steps: taken, checkpoint: decision.checkpoint, last: step };
     taken.push(step.do);
     const ended = end(step);
-    if (ended.ok && step.do === 'write') present = decision.journal.change?.wanted ?? present;
-    journal = after(decision.journal, ended, reader.now, policy);
+    if (ended.ok && step.do === 'write') present = decision.checkpoint.change?.wanted ?? present;
+    checkpoint = after(decision.checkpoint, ended, reader.now, policy);
   }
   throw new Error(`no rest after ${taken.join(', ')}`);
 }
@@ -43,19 +43,19 @@ const works = (step: Step): Ended =>
   step.do === 'write' ? { step: 'write', ok: true, invocation: 'i' } : ({ step: step.do, ok: true } as Ended);
 
 test('the file has the desired content: nothing is done, and the node is ready', () => {
-  const { step } = decide(EMPTY_JOURNAL, seen('a', 'a'), policy);
+  const { step } = decide(EMPTY_CHECKPOINT, seen('a', 'a'), policy);
   assert.deepEqual(step, { do: 'rest', ready: true, reason: 'Settled' });
 });
 
 test('a change is written, then restarted, then settled', () => {
-  const done = steps(EMPTY_JOURNAL, seen('b', 'a'), works);
+  const done = steps(EMPTY_CHECKPOINT, seen('b', 'a'), works);
   assert.deepEqual(done.steps, ['write', 'restart']);
   assert.deepEqual(done.last, { do: 'rest', ready: true, reason: 'Settled' });
-  assert.deepEqual(done.journal.restarts, [NOW]);
+  assert.deepEqual(done.checkpoint.restarts, [NOW]);
 });
 
 test('no source: nothing is done, and the node is not ready', () => {
-  assert.deepEqual(decide(EMPTY_JOURNAL, seen(undefined, 'a'), policy).step, {
+  assert.deepEqual(decide(EMPTY_CHECKPOINT, seen(undefined, 'a'), policy).step, {
     do: 'rest',
     ready: false,
     reason: 'NoSource',
@@ -64,9 +64,9 @@ test('no source: nothing is done, and the node is not ready', () => {
 
 test('restart never: the file is written and nothing else', () => {
   const never: Policy = { ...policy, restart: 'never' };
-  const first = decide(EMPTY_JOURNAL, seen('b', 'a'), never);
+  const first = decide(EMPTY_CHECKPOINT, seen('b', 'a'), never);
   assert.deepEqual(first.step, { do: 'write', save: false });
-  const then = after(first.journal, { step: 'write', ok: true, invocation: '' }, NOW, never);
+  const then = after(first.checkpoint, { step: 'write', ok: true, invocation: '' }, NOW, never);
   assert.deepEqual(decide(then, seen('b', 'b'), never).step, {
     do: 'rest',
     ready: true,
@@ -78,15 +78,15 @@ test('restart on removal: an added entry does not restart, a removed one does', 
   const onRemoval: Policy = { ...policy, restart: 'on-removal' };
   for (const removes of [true, false]) {
     const reader = { now: NOW, present: 'a', wanted: { digest: 'b', source: 'b', removes } };
-    assert.equal(decide(EMPTY_JOURNAL, reader, onRemoval).journal.change?.restart, removes);
+    assert.equal(decide(EMPTY_CHECKPOINT, reader, onRemoval).checkpoint.change?.restart, removes);
   }
 });
 
 test('the window delays the restart, not the write', () => {
   const spread: Policy = { ...policy, window: { windowMs: 300_000, delayMs: () => 90_000 } };
-  const first = decide(EMPTY_JOURNAL, seen('b', 'a'), spread);
+  const first = decide(EMPTY_CHECKPOINT, seen('b', 'a'), spread);
   assert.equal(first.step.do, 'write');
-  const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, spread);
+  const then = after(first.checkpoint, { step: 'write', ok: true, invocation: 'i' }, NOW, spread);
   assert.deepEqual(decide(then, seen('b', 'b'), spread).step, {
     do: 'wait',
     ms: 90_000,
@@ -95,7 +95,7 @@ test('the window delays the restart, not the write', () => {
   assert.equal(decide(then, seen('b', 'b', NOW + 90_000), spread).step.do, 'restart');
   // Newer content keeps the time in the window.
   const newer = decide(then, seen('c', 'b', NOW + 60_000), spread);
-  const written = after(newer.journal, { step: 'write', ok: true, invocation: 'i' }, NOW + 60_000, spread);
+  const written = after(newer.checkpoint, { step: 'write', ok: true, invocation: 'i' }, NOW + 60_000, spread);
   assert.deepEqual(decide(written, seen('c', 'c', NOW + 60_000), spread).step, {
     do: 'wait',
     ms: 30_000,
@@ -115,8 +115,8 @@ test('a pending restart is skipped when the unit has read the file by itself, un
       present,
       wanted: { digest: 'b', source: 'b', removes },
     });
-    const first = decide(EMPTY_JOURNAL, reader('a', NOW), late);
-    const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
+    const first = decide(EMPTY_CHECKPOINT, reader('a', NOW), late);
+    const then = after(first.checkpoint, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
     const wait = { do: 'wait', ms: removes ? 600_000 : 300_000, reason: 'Spread' };
     assert.deepEqual(decide(then, reader('b', NOW), late).step, wait);
     assert.equal(decide(then, reader('b', NOW + 300_000), late).step.do, removes ? 'wait' : 'rest');
@@ -130,19 +130,19 @@ test('a restart that covers a removal is not skipped for newer content that only
     window: { windowMs: 3_600_000, delayMs: () => 600_000 },
     rereadMs: 300_000,
   };
-  const first = decide(EMPTY_JOURNAL, seen('b', 'a'), late);
-  const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
+  const first = decide(EMPTY_CHECKPOINT, seen('b', 'a'), late);
+  const then = after(first.checkpoint, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
   const adds: Seen = { now: NOW, present: 'b', wanted: { digest: 'c', source: 'c', removes: false } };
   const newer = decide(then, adds, late);
-  const written = after(newer.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
+  const written = after(newer.checkpoint, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
   const later: Seen = { ...adds, now: NOW + 300_000, present: 'c' };
   assert.equal(decide(written, later, late).step.do, 'wait');
 });
 
 test('a clock that is set back by a year does not make a wait longer', () => {
   const spread: Policy = { ...policy, window: { windowMs: 300_000, delayMs: () => 90_000 } };
-  const first = decide(EMPTY_JOURNAL, seen('b', 'a'), spread);
-  const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, spread);
+  const first = decide(EMPTY_CHECKPOINT, seen('b', 'a'), spread);
+  const then = after(first.checkpoint, { step: 'write', ok: true, invocation: 'i' }, NOW, spread);
   const { step } = decide(then, seen('b', 'b', NOW - 31_536_000_000), spread);
   assert.deepEqual(step, { do: 'wait', ms: 90_000, reason: 'Spread' });
 });
@@ -156,9 +156,9 @@ for (const [now, window, waits] of [
 ] as const)
   test(`a restart that waits for its place in a window of an hour, and the window is ${now}`, () => {
     const hour: Policy = { ...policy, window: { windowMs: 3_600_000, delayMs: () => 1_800_000 } };
-    const first = decide(EMPTY_JOURNAL, seen('b', 'a'), hour);
-    const then = after(first.journal, { step: 'write', ok: true, invocation: 'i' }, NOW, hour);
-    const { journal, step } = decide(then, seen('b', 'b'), { ...policy, window });
+    const first = decide(EMPTY_CHECKPOINT, seen('b', 'a'), hour);
+    const then = after(first.checkpoint, { step: 'write', ok: true, invocation: 'i' }, NOW, hour);
+    const { checkpoint, step } = decide(then, seen('b', 'b'), { ...policy, window });
     assert.deepEqual(
       step,
       waits === undefined
@@ -166,7 +166,7 @@ for (const [now, window, waits] of [
         : { do: 'wait', ms: waits, reason: 'Spread' },
     );
     // The time is kept from then on.
-    const again = decide(journal, seen('b', 'b', NOW + 10_000), { ...policy, window });
+    const again = decide(checkpoint, seen('b', 'b', NOW + 10_000), { ...policy, window });
     if (waits !== undefined)
       assert.deepEqual(again.step, { do: 'wait', ms: waits - 10_000, reason: 'Spread' });
   });
@@ -175,15 +175,15 @@ const broken = (step: Step): Ended =>
   step.do === 'restart' ? { step: 'restart', ok: false, kind: 'unit' } : works(step);
 
 /** Runs the three attempts with their waits, then the rollback. */
-function failThrice(start: Checkpoint, now: number): { journal: Checkpoint; waits: number[] } {
-  let journal = start;
+function failThrice(start: Checkpoint, now: number): { checkpoint: Checkpoint; waits: number[] } {
+  let checkpoint = start;
   let at = now;
   let present = 'a';
   const waits: number[] = [];
   for (let round = 0; round < 50; round += 1) {
-    const { journal: next, step } = decide(journal, seen('b', present, at), policy);
-    journal = next;
-    if (step.do === 'rest') return { journal, waits };
+    const { checkpoint: next, step } = decide(checkpoint, seen('b', present, at), policy);
+    checkpoint = next;
+    if (step.do === 'rest') return { checkpoint, waits };
     if (step.do === 'wait') {
       waits.push(step.ms);
       at += step.ms;
@@ -191,72 +191,72 @@ function failThrice(start: Checkpoint, now: number): { journal: Checkpoint; wait
     }
     if (step.do === 'write') present = 'b';
     if (step.do === 'roll-back') present = 'a';
-    journal = after(journal, broken(step), at, policy);
+    checkpoint = after(checkpoint, broken(step), at, policy);
   }
   throw new Error('no rest');
 }
 
 test('three failures: waits of 1 s and 2 s, rollback, recovery, breaker', () => {
-  const { journal, waits } = failThrice(EMPTY_JOURNAL, NOW);
+  const { checkpoint, waits } = failThrice(EMPTY_CHECKPOINT, NOW);
   assert.deepEqual(waits, [1000, 2000]);
-  const open = decide(journal, seen('b', 'a', NOW + 3000), policy).step;
+  const open = decide(checkpoint, seen('b', 'a', NOW + 3000), policy).step;
   assert.deepEqual(open, { do: 'rest', ready: false, reason: 'BreakerOpen', wakeInMs: 300_000 });
   assert.equal(
-    decide(journal, seen('c', 'a', NOW + 3000), policy).step.do,
+    decide(checkpoint, seen('c', 'a', NOW + 3000), policy).step.do,
     'write',
     'other content is tried at once',
   );
-  assert.equal(decide(journal, seen('a', 'a', NOW + 3000), policy).step.do, 'rest');
+  assert.equal(decide(checkpoint, seen('a', 'a', NOW + 3000), policy).step.do, 'rest');
 });
 
 test('the same bad content gets three rounds, then none', () => {
-  let { journal } = failThrice(EMPTY_JOURNAL, NOW);
-  ({ journal } = failThrice(journal, NOW + 400_000));
-  assert.equal(journal.breakers['b']?.rounds, 2);
-  ({ journal } = failThrice(journal, NOW + 400_000 + 1_900_000));
-  const forGood = decide(journal, seen('b', 'a', NOW + 1e12), policy).step;
+  let { checkpoint } = failThrice(EMPTY_CHECKPOINT, NOW);
+  ({ checkpoint } = failThrice(checkpoint, NOW + 400_000));
+  assert.equal(checkpoint.breakers['b']?.rounds, 2);
+  ({ checkpoint } = failThrice(checkpoint, NOW + 400_000 + 1_900_000));
+  const forGood = decide(checkpoint, seen('b', 'a', NOW + 1e12), policy).step;
   assert.deepEqual(forGood, { do: 'rest', ready: false, reason: 'BreakerOpen' });
 });
 
 test('two programs that fight over the file do not restart the unit for ever', () => {
-  let journal = EMPTY_JOURNAL;
+  let checkpoint = EMPTY_CHECKPOINT;
   for (let round = 0; round < 6; round += 1)
-    ({ journal } = steps(journal, seen('b', `theirs ${round}`), works));
-  const next = steps(journal, seen('b', 'theirs 6', NOW + 60_000), works);
+    ({ checkpoint } = steps(checkpoint, seen('b', `theirs ${round}`), works));
+  const next = steps(checkpoint, seen('b', 'theirs 6', NOW + 60_000), works);
   assert.deepEqual(next.steps, ['write'], 'the file is kept');
   assert.deepEqual(next.last, { do: 'wait', ms: 540_000, reason: 'RateLimit' });
 });
 
 test('content that was never written is not blamed for the restart with the current file', () => {
-  const bad = decide(EMPTY_JOURNAL, seen('bad', 'a'), policy).journal;
+  const bad = decide(EMPTY_CHECKPOINT, seen('bad', 'a'), policy).checkpoint;
   const newer = decide(bad, seen('good', 'bad'), policy);
   assert.equal(newer.step.do, 'write');
   // Killed before that write, and then without a source: the restart with the current content fails.
-  let { journal } = newer;
+  let { checkpoint } = newer;
   let now = NOW;
-  for (let round = 0; round < 10 && Object.keys(journal.breakers).length === 0; round += 1) {
-    const decision = decide(journal, seen(undefined, 'bad', now), policy);
+  for (let round = 0; round < 10 && Object.keys(checkpoint.breakers).length === 0; round += 1) {
+    const decision = decide(checkpoint, seen(undefined, 'bad', now), policy);
     if (decision.step.do === 'wait') now += decision.step.ms;
-    journal =
+    checkpoint =
       decision.step.do === 'wait'
-        ? decision.journal
-        : after(decision.journal, broken(decision.step), now, policy);
+        ? decision.checkpoint
+        : after(decision.checkpoint, broken(decision.step), now, policy);
   }
-  assert.deepEqual(Object.keys(journal.breakers), ['bad']);
+  assert.deepEqual(Object.keys(checkpoint.breakers), ['bad']);
 });
 
 test('every attempt says which one it is', () => {
   const attempts: number[] = [];
-  let journal = EMPTY_JOURNAL;
+  let checkpoint = EMPTY_CHECKPOINT;
   let now = NOW;
   for (let round = 0; round < 20 && attempts.length < 3; round += 1) {
-    const decision = decide(journal, seen('b', round === 0 ? 'a' : 'b', now), policy);
+    const decision = decide(checkpoint, seen('b', round === 0 ? 'a' : 'b', now), policy);
     if (decision.step.do === 'restart') attempts.push(decision.step.attempt);
     if (decision.step.do === 'wait') now += decision.step.ms;
-    journal =
+    checkpoint =
       decision.step.do === 'wait'
-        ? decision.journal
-        : after(decision.journal, broken(decision.step), now, policy);
+        ? decision.checkpoint
+        : after(decision.checkpoint, broken(decision.step), now, policy);
   }
   assert.deepEqual(attempts, [1, 2, 3]);
 });
@@ -264,28 +264,28 @@ test('every attempt says which one it is', () => {
 test('a change without a restart whose write did not happen is forgotten when the source goes', () => {
   const onRemoval: Policy = { ...policy, restart: 'on-removal' };
   const wanted = { digest: 'b', source: 'b', removes: false };
-  const { journal } = decide(EMPTY_JOURNAL, { now: NOW, present: 'a', wanted }, onRemoval);
-  const later = decide(journal, seen(undefined, 'a'), onRemoval);
+  const { checkpoint } = decide(EMPTY_CHECKPOINT, { now: NOW, present: 'a', wanted }, onRemoval);
+  const later = decide(checkpoint, seen(undefined, 'a'), onRemoval);
   assert.deepEqual(later.step, { do: 'rest', ready: false, reason: 'NoSource' });
-  assert.equal(later.journal.change, undefined);
+  assert.equal(later.checkpoint.change, undefined);
 });
 
-test('a journal is read back as it was stored, and anything else is no journal', () => {
-  const { journal } = failThrice(EMPTY_JOURNAL, NOW);
-  assert.deepEqual(parseJournal(JSON.parse(JSON.stringify(journal))), journal);
-  const change = decide(EMPTY_JOURNAL, seen('b', 'a'), policy).journal;
-  assert.deepEqual(parseJournal(JSON.parse(JSON.stringify(change))), change);
+test('a checkpoint is read back as it was stored, and anything else is no checkpoint', () => {
+  const { checkpoint } = failThrice(EMPTY_CHECKPOINT, NOW);
+  assert.deepEqual(parseCheckpoint(JSON.parse(JSON.stringify(checkpoint))), checkpoint);
+  const change = decide(EMPTY_CHECKPOINT, seen('b', 'a'), policy).checkpoint;
+  assert.deepEqual(parseCheckpoint(JSON.parse(JSON.stringify(change))), change);
   for (const bad of [
     null,
     [],
     'x',
     {},
-    { ...journal, version: 2 },
-    { ...journal, breakers: { b: 1 } },
-    { ...journal, change: { phase: 'x' } },
-    { ...journal, restarts: ['x'] },
+    { ...checkpoint, version: 2 },
+    { ...checkpoint, breakers: { b: 1 } },
+    { ...checkpoint, change: { phase: 'x' } },
+    { ...checkpoint, restarts: ['x'] },
   ])
-    assert.equal(parseJournal(bad), undefined, JSON.stringify(bad));
+    assert.equal(parseCheckpoint(bad), undefined, JSON.stringify(bad));
 });
 
 const MINUTE = 60_000;

@@ -214,7 +214,7 @@ function liveLogger(settings: LiveSettings, io: CommandIo): Logger {
 // `reconcile --dry-run` in a cluster: fills the caches, runs the offline engine over them, and prints what would change.
 
 /** The dry run fails if a cluster's caches are not filled within this time. */
-const PATIENCE_MS = 30_000;
+const SYNC_TIMEOUT_MS = 30_000;
 
 export async function dryRunLive(run: LiveRun): Promise<ExitCode> {
   startWatching(run);
@@ -233,7 +233,7 @@ export async function dryRunLive(run: LiveRun): Promise<ExitCode> {
   await run.discovery?.stop();
   await run.manager.stop();
   if (waiting !== undefined)
-    throw new PullwrightError(`Cannot sync caches within ${PATIENCE_MS / 1000} s: ${waiting}`, {
+    throw new PullwrightError(`Cannot sync caches within ${SYNC_TIMEOUT_MS / 1000} s: ${waiting}`, {
       code: 'CachesNotFilled',
     });
   return reports.some(({ problems }) => problems.length > 0) ? 1 : 0;
@@ -241,7 +241,7 @@ export async function dryRunLive(run: LiveRun): Promise<ExitCode> {
 
 /** Waits until the caches of every cluster are filled; returns what is missing at the deadline. */
 async function filled(run: LiveRun): Promise<string | undefined> {
-  const deadline = performance.now() + PATIENCE_MS;
+  const deadline = performance.now() + SYNC_TIMEOUT_MS;
   for (;;) {
     const waiting =
       runReadiness(run) ??

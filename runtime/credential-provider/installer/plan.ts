@@ -28,7 +28,7 @@ import { configText, NODE_POOL_LABEL, tooOld } from '../pools.ts';
 import { defaultOptions, PROVIDER_PATH } from '../provider-flags.ts';
 
 export interface InstallInput {
-  /** Unit file and drop-ins of the kubelet in the order in which systemd applies them, without ours; empty if the node has no such unit. */
+  /** Unit file and drop-ins of the kubelet as systemd applies them, without ours; empty if the node has no such unit. */
   readonly unit: readonly NodeFile[];
   /** Texts of the unit's EnvironmentFiles, in order. @default {[]} */
   readonly environment?: readonly string[];

@@ -162,7 +162,7 @@ export async function previewInstaller(options: InstallerSettings, policy: Polic
     look: (present: unknown) => lookAtNode(plan, present === undefined ? undefined : read('', file)?.text),
   };
   const { state } = NodeEngine.preview({ task, clock: systemClock, policy }, stored);
-  const { change } = stored.journal;
+  const { change } = stored.checkpoint;
   const { ready, reason, message } = state;
   const node = options.nodeName;
   const would = plan.ok ? nodeChanges(plan, options) : [];

@@ -185,8 +185,8 @@ export function lookAtNode(plan: InstallPlan | PullwrightError | undefined, pres
       source: wanted,
       removes: plan.config === undefined,
       bytes: redact(new Uint8Array(Buffer.from(plan.dropIn))),
-      ledgerDuring: {},
-      ledgerAfter: {},
+      ownedDuring: {},
+      ownedAfter: {},
     },
   };
 }

@@ -74,7 +74,7 @@ async function renderPreview(preview: Preview, output: 'text' | 'json' | 'yaml')
 
 /** Printed fields. */
 function factsOf({ state, look, decision }: Preview) {
-  const change = decision?.journal.change;
+  const change = decision?.checkpoint.change;
   return {
     /** The next step, with `--dry-run`. */
     ...(decision === undefined ? {} : { would: WOULD[decision.step.do] }),
@@ -163,7 +163,7 @@ async function work(options: AgentSettings, daemon: Daemon): Promise<void> {
 /** Deletes the agent's state folder; the file and the unit stay unchanged. */
 function leave(folder: StateFolder, state: NodeState): NodeState {
   // A change in progress cannot be finished without a source; its saved copy is still needed.
-  if (folder.load().journal.change !== undefined) return { ...state, ready: false };
+  if (folder.load().checkpoint.change !== undefined) return { ...state, ready: false };
   folder.forget();
   return {
     ready: true,

@@ -46,7 +46,7 @@ const TABLE = {
     'state-dir': absolute(
       folder({
         touches: 'writes',
-        help: 'folder of journal, ledger and lock; if unset, .pullwright next to the file',
+        help: 'folder of the state and its lock; if unset, .pullwright next to the file',
       }),
     ),
     foreign: choice(['drop', 'keep'], {

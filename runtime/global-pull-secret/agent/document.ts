@@ -31,7 +31,7 @@ import { heldEntryRemoval, type RemovalInput } from '../removal-guard.ts';
 
 // Three-way merge into a map with other writers: our entries are added and updated, entries that we wrote and that are no longer
 // desired are removed, and all other entries are kept.
-// A ledger records ownership: for each key, the digests of the values that we wrote. A key with any other value was changed by
+// Ownership is recorded: for each key, the digests of the values that we wrote. A key with any other value was changed by
 // another writer, which owns it from then on.
 
 /**
@@ -54,7 +54,7 @@ export function mergeThreeWays<V>(
   return { entries, foreign: foreign.map(([key]) => key).sort() };
 }
 
-/** Adds the digests of `entries` to the ledger `before`. */
+/** Adds the digests of `entries` to those in `before`. */
 function ownedAlso(before: OwnedEntries, entries: Flat): OwnedEntries {
   const after = new Map(Object.entries(before));
   for (const [key, value] of entries)
@@ -129,13 +129,13 @@ export const EMPTY_DOCUMENT: AgentDocument = parseDocument(
   'no pull secret',
 );
 
-/** Input of the removal check besides the documents. Earlier holds are in the ledger. */
+/** Input of the removal check besides the documents. Earlier holds are in `owned`. */
 export type RemovalGuard = Pick<RemovalInput, 'confirmed' | 'options' | 'now'>;
 
 /** Options of {@link wantedDocument}. */
 export interface WantedFileOptions {
   readonly foreign: Foreign;
-  readonly ledger: OwnedEntries;
+  readonly owned: OwnedEntries;
   /** Absent: the writer of the source has checked its removals. */
   readonly guard?: RemovalGuard | undefined;
 }
@@ -155,7 +155,7 @@ export function wantedDocument(
   const before = beforeOf(options);
   const foreign = (wanted: Flat): ReturnType<typeof mergeThreeWays<JsonNode>> => {
     if (options.foreign === 'drop') return { entries: wanted, foreign: [] };
-    const owned = { ...options.ledger };
+    const owned = { ...options.owned };
     const present = new Map(there);
     // Restore the foreign values that our entries had replaced.
     for (const [key, value] of before === undefined ? [] : reveal(before.content)) {
@@ -179,7 +179,6 @@ export function wantedDocument(
   const keep = merged.foreign.length > 0;
   const { entries } = merged;
   const restored = ours.size === 0 && before?.digest === serialized(entries).digest ? before : undefined;
-  const ledger = withoutHeld(options.ledger);
   const first = rememberFirst(options, present, ours);
   const memory = held === undefined ? {} : { [HELD + held.hash]: [held.since] };
   return {
@@ -193,47 +192,47 @@ export function wantedDocument(
     removes: [...there].some(
       ([key, value]) => key.startsWith(AUTH) && meaningDigest(value) !== meaningDigest(entries.get(key)),
     ),
-    ledgerDuring: { ...ownedAlso(ledger, ours), ...memory, ...first },
-    ledgerAfter: { ...ownedAlso({}, ours), ...memory, ...(ours.size === 0 ? {} : first) },
+    ownedDuring: { ...ownedAlso(withoutHeld(options.owned), ours), ...memory, ...first },
+    ownedAfter: { ...ownedAlso({}, ours), ...memory, ...(ours.size === 0 ? {} : first) },
   };
 }
 
-/** Ledger key: the file before our first write, in base64. */
+/** Key of `owned`: the file before our first write, in base64. */
 const BEFORE = 'before';
 
-function beforeOf({ ledger }: WantedFileOptions): AgentDocument | undefined {
-  const text = ledger[BEFORE]?.[0];
+function beforeOf({ owned }: WantedFileOptions): AgentDocument | undefined {
+  const text = owned[BEFORE]?.[0];
   return text === undefined
     ? undefined
     : parseDocument(redact(new Uint8Array(Buffer.from(text, 'base64'))), 'the earlier file');
 }
 
-/** A file that already has one of our entries is not backed up: after a ledger loss, a restore could revive a revoked entry. */
+/** A file that already has one of our entries is not backed up: without the record, a restore could revive a revoked entry. */
 function rememberFirst(
-  { foreign, ledger }: WantedFileOptions,
+  { foreign, owned }: WantedFileOptions,
   present: AgentDocument | undefined,
   ours: Flat,
 ): OwnedEntries {
-  const { [BEFORE]: known } = ledger;
+  const { [BEFORE]: known } = owned;
   if (known !== undefined) return { [BEFORE]: known };
   if (foreign === 'drop' || present === undefined || present.faults.length > 0 || ours.size === 0) return {};
-  if (Object.keys(withoutHeld(ledger)).length > 0) return {};
+  if (Object.keys(withoutHeld(owned)).length > 0) return {};
   const there = reveal(present.content);
   if ([...ours].some(([key, value]) => meaningDigest(there.get(key)) === meaningDigest(value))) return {};
   return { [BEFORE]: [Buffer.from(reveal(present.bytes)).toString('base64')] };
 }
 
-/** Registries and fields in one map, so that both share one merge and one ledger. */
+/** Registries and fields in one map, so that both share one merge and one record. */
 type Flat = ReadonlyMap<string, JsonNode>;
 
-/** Ledger key prefix: hash of the held removal, with the start of the hold. */
+/** Key prefix in `owned`: hash of the held removal, with the start of the hold. */
 const HELD = 'held/';
 
 /** Checks which entries the file would lose. */
 function heldOf(there: Flat, after: readonly string[], options: WantedFileOptions) {
-  const { guard, ledger } = options;
+  const { guard, owned } = options;
   if (guard === undefined) return undefined;
-  const [name, since] = Object.entries(ledger).find(([key]) => key.startsWith(HELD)) ?? [];
+  const [name, since] = Object.entries(owned).find(([key]) => key.startsWith(HELD)) ?? [];
   const held =
     name === undefined || since?.[0] === undefined
       ? undefined
@@ -252,8 +251,8 @@ function registriesOf(keys: Iterable<string>): RemovalInput['before'] {
     .map((key) => ({ key: registryKey(key.slice(AUTH.length)) }));
 }
 
-function withoutHeld(ledger: OwnedEntries): OwnedEntries {
-  return Object.fromEntries(Object.entries(ledger).filter(([key]) => !key.startsWith(HELD)));
+function withoutHeld(owned: OwnedEntries): OwnedEntries {
+  return Object.fromEntries(Object.entries(owned).filter(([key]) => !key.startsWith(HELD)));
 }
 
 /** The present values of the source's unusable entries. */

@@ -94,18 +94,18 @@ export function agentTask(options: AgentTaskOptions): NodeTask {
   const mounts: Mounts = new Map();
   /** When both secrets were first found missing; undefined while one exists. */
   let missedAt: number | undefined;
-  const look: NodeTask['look'] = (file, ledger) => {
+  const look: NodeTask['look'] = (file, owned) => {
     const there = file === undefined ? undefined : readable(file.bytes);
     const present = file === undefined ? ABSENT : (there?.digest ?? 'unreadable');
     try {
       const chosen = chosenSource(options, mounts);
       if (chosen !== undefined) missedAt = undefined;
-      else if (Object.keys(ledger).length === 0) return { present, wanted: undefined, idle: NOTHING };
+      else if (Object.keys(owned).length === 0) return { present, wanted: undefined, idle: NOTHING };
       else if (!isKnownGone(options)) {
         missedAt ??= options.monotonic();
         assertGone(missedAt, options);
       }
-      return lookFor(chosen, options, there, present, ledger);
+      return lookFor(chosen, options, there, present, owned);
     } catch (error) {
       return { present, wanted: undefined, problem: asProblem(error, 'SourceInvalid') };
     }
@@ -118,14 +118,14 @@ function lookFor(
   options: AgentTaskOptions,
   there: AgentDocument | undefined,
   present: string,
-  ledger: OwnedEntries,
+  owned: OwnedEntries,
 ): Observation {
   const { from, document: source } = chosen ?? { from: 'neither', document: EMPTY_DOCUMENT };
   const foreign = chosen === undefined ? 'keep' : options.foreign;
   const guard = chosen === undefined ? undefined : guardOf(chosen, options);
-  const wanted = wantedDocument(source, there, { foreign, ledger, guard });
+  const wanted = wantedDocument(source, there, { foreign, owned, guard });
   const { digest, bytes, entries } = wanted.document;
-  const { removes, ledgerDuring, ledgerAfter } = wanted;
+  const { removes, ownedDuring, ownedAfter } = wanted;
   return {
     present,
     ...defined({ problem: lookProblem(from, source, wanted.held) }),
@@ -139,7 +139,7 @@ function lookFor(
       source: chosen?.from ?? 'none',
       ...defined({ resourceVersion: chosen?.source.resourceVersion }),
     },
-    wanted: { digest, source: source.digest, removes, bytes, ledgerDuring, ledgerAfter },
+    wanted: { digest, source: source.digest, removes, bytes, ownedDuring, ownedAfter },
   };
 }
 

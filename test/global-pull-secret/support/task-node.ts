@@ -1,4 +1,4 @@
-/** A node as the task of the agent sees it: two mounts, one file, a ledger, and a fixed clock. */
+/** A node as the task of the agent sees it: two mounts, one file, a record of its entries, and a fixed clock. */
 import assert from 'node:assert/strict';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ export class TaskNode {
   now = 0;
   readonly #options: AgentTaskOptions;
   #task;
-  #ledger: OwnedEntries = {};
+  #owned: OwnedEntries = {};
 
   constructor(root: string, name: string, options: Partial<AgentTaskOptions> = {}) {
     this.folder = join(root, name);
@@ -52,7 +52,7 @@ export class TaskNode {
   }
 
   look(): Observation {
-    return this.#task.look(readWhole(this.file), this.#ledger);
+    return this.#task.look(readWhole(this.file), this.#owned);
   }
 
   /** Applies the desired content. */
@@ -60,7 +60,7 @@ export class TaskNode {
     const { wanted } = this.look();
     assert.ok(wanted !== undefined, 'something is wanted');
     writeFileSync(this.file, reveal(wanted.bytes));
-    this.#ledger = wanted.ledgerAfter;
+    this.#owned = wanted.ownedAfter;
   }
 
   keys(): readonly string[] {
