@@ -2,59 +2,32 @@
 import assert from 'node:assert/strict';
 import { reveal } from '../../runtime/core/redacted.ts';
 import { proxyFor } from '../../runtime/http/proxy.ts';
-import { type Case, table, test } from '../support/suite.ts';
-
-interface Row extends Case {
-  readonly url?: string;
-  /** @default HTTPS_PROXY, and `without` as NO_PROXY */
-  readonly env?: Readonly<Record<string, string>>;
-  readonly without?: string;
-  readonly proxy: string | undefined;
-}
+import { type Cases, cases, test } from '../support/suite.ts';
 
 const P = 'http://proxy.example.com:3128';
-const ROWS: readonly Row[] = [
-  { name: 'no variable', reason: 'the default is direct', env: {}, proxy: undefined },
-  { name: 'HTTPS_PROXY', env: { HTTPS_PROXY: P }, proxy: P },
-  { name: 'lower case', reason: 'curl and Go take both', env: { https_proxy: P }, proxy: P },
-  { name: 'HTTP_PROXY alone', reason: 'it is for http', env: { HTTP_PROXY: P }, proxy: undefined },
-  { name: 'without scheme', reason: 'Go adds http', env: { HTTPS_PROXY: 'p:1' }, proxy: 'http://p:1' },
-  { name: '*', reason: 'nothing is proxied', without: '*', proxy: undefined },
-  { name: 'a domain', reason: 'covers its hosts', without: 'example.com', proxy: undefined },
-  { name: 'a suffix of a name', reason: 'ample.com is another domain', without: 'ample.com', proxy: P },
-  {
-    name: 'a dotted suffix',
-    reason: 'the form of Kubernetes',
-    without: '.svc, .example.com',
-    proxy: undefined,
-  },
-  {
-    name: 'another port',
-    reason: 'an entry with a port is for that port',
-    without: 'api.example.com:443',
-    proxy: P,
-  },
-  { name: 'the port', reason: 'it is excluded', without: 'api.example.com:6443', proxy: undefined },
-  {
-    name: 'a range',
-    reason: 'pods speak to 172.30.0.1',
-    url: 'https://172.30.0.1',
-    without: '172.30.0.0/16',
-    proxy: undefined,
-  },
-  { name: 'outside the range', url: 'https://172.31.0.1', without: '172.30.0.0/16', proxy: P },
-  {
-    name: 'an IPv6 range',
-    reason: 'dual stack',
-    url: 'https://[fd02::1]:6443',
-    without: 'fd02::/112',
-    proxy: undefined,
-  },
-  { name: 'loopback', reason: 'never proxied', url: 'https://127.0.0.1:6443', proxy: undefined },
-  { name: 'a broken range', reason: 'is no exclusion and no crash', without: '10.0.0.0/99,x/y', proxy: P },
+const NONE = undefined;
+const without = (hosts: string) => ({ HTTPS_PROXY: P, NO_PROXY: hosts });
+type Row = [env: Readonly<Record<string, string>>, proxy: string | undefined, url?: string];
+const ROWS: Cases<Row> = [
+  ['no variable', 'the default is direct', {}, NONE],
+  ['HTTPS_PROXY', '', { HTTPS_PROXY: P }, P],
+  ['lower case', 'curl and Go take both', { https_proxy: P }, P],
+  ['HTTP_PROXY alone', 'it is for http', { HTTP_PROXY: P }, NONE],
+  ['without scheme', 'Go adds http', { HTTPS_PROXY: 'p:1' }, 'http://p:1'],
+  ['*', 'nothing is proxied', without('*'), NONE],
+  ['a domain', 'covers its hosts', without('example.com'), NONE],
+  ['a suffix of a name', 'ample.com is another domain', without('ample.com'), P],
+  ['a dotted suffix', 'the form of Kubernetes', without('.svc, .example.com'), NONE],
+  ['another port', 'an entry with a port is for that port', without('api.example.com:443'), P],
+  ['the port', 'it is excluded', without('api.example.com:6443'), NONE],
+  ['a range', 'pods speak to 172.30.0.1', without('172.30.0.0/16'), NONE, 'https://172.30.0.1'],
+  ['outside the range', '', without('172.30.0.0/16'), P, 'https://172.31.0.1'],
+  ['an IPv6 range', 'dual stack', without('fd02::/112'), NONE, 'https://[fd02::1]:6443'],
+  ['loopback', 'never proxied', without(''), NONE, 'https://127.0.0.1:6443'],
+  ['a broken range', 'is no exclusion and no crash', without('10.0.0.0/99,x/y'), P],
 ];
 
-table(test, ROWS, ({ url = 'https://api.example.com:6443', env, without = '', proxy }) => {
-  const found = proxyFor(url, env ?? { HTTPS_PROXY: P, NO_PROXY: without });
+cases<Row>(test, ROWS, (env, proxy, url = 'https://api.example.com:6443') => {
+  const found = proxyFor(url, env);
   assert.equal(found && reveal(found), proxy);
 });
