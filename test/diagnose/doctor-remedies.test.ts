@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
-import { judgeImage, judgePod } from '../../runtime/diagnose/checks/chain.ts';
+import { errorsOf, judgeImage, judgePod } from '../../runtime/diagnose/checks/chain.ts';
 import { firstBroken } from '../../runtime/diagnose/checks/findings.ts';
 import { fixAccount } from '../../runtime/diagnose/checks/remedies.ts';
 import { lookAt } from '../../runtime/diagnose/model/look.ts';
@@ -169,7 +169,7 @@ test('a bare pod with an own list is corrected in its manifest, by a list as it 
   );
   assert.equal(
     advice,
-    'Write imagePullSecrets: [{"name":"good"}] into the manifest of the Pod, and recreate it',
+    'Write imagePullSecrets: [{"name":"good"}] into the manifest of the Pod, then recreate it',
   );
 });
 
@@ -376,4 +376,131 @@ table(test, failures, ({ said, hosts, check, message, kind, runs = 'quay.io/pub/
   const brokenFor = (image: string) => firstBroken(judgeImage(input, image));
   assert.deepEqual(brokenFor(fails), broken);
   assert.doesNotMatch(brokenFor(runs)?.message ?? '', /ghcr\.io\/x\/b:1/, 'it is not of the image that runs');
+});
+
+/** A pod of `images` that fail to pull, each with what the kubelet says. */
+function failingPod(images: Readonly<Record<string, string>>, more: object = {}): ObjectStore {
+  const store = new ObjectStore();
+  const containers = Object.keys(images).map((image, at) => ({ name: `c${at}`, image }));
+  const states = containers.map((one) => {
+    const waiting = { reason: 'ErrImagePull', message: images[one.image] };
+    return { ...one, state: { waiting } };
+  });
+  store.set({
+    ...meta('v1 Pod', { name: 'web', namespace: 'shop', ...more }),
+    spec: { containers, imagePullSecrets: [{ name: 'robot' }] },
+    status: { phase: 'Pending', containerStatuses: states },
+  });
+  store.set(secret('robot', JSON.stringify({ auths: { 'quay.io': AUTH } })));
+  return store;
+}
+
+const lookAtWeb = (store: ObjectStore) => {
+  const pod = { kind: 'Pod', name: 'web' };
+  return lookAt(store, { namespace: 'shop', serviceAccount: 'default', pod }, { unread: [], hosted: false });
+};
+
+const errorsIn = (store: ObjectStore): readonly Finding[] => {
+  const input = lookAtWeb(store);
+  return errorsOf(input, judgePod(input));
+};
+
+test('each image that fails to pull has an error of its own', () => {
+  const store = failingPod({
+    'quay.io/a/b:1': 'manifest unknown',
+    'ghcr.io/x/b:1': 'dial tcp: lookup ghcr.io: no such host',
+    'quay.io/a/c:1': 'manifest unknown',
+  });
+  assert.deepEqual(
+    errorsIn(store).map(({ cause, message }) => [cause, /pull of "([^"]+)"/.exec(message)?.[1]]),
+    [
+      ['not-found', 'quay.io/a/b:1'],
+      ['dns', 'ghcr.io/x/b:1'],
+      ['not-found', 'quay.io/a/c:1'],
+    ],
+  );
+});
+
+test('events of an earlier pod of the same name are not those of the pod', () => {
+  const store = failingPod({}, { uid: 'new' });
+  for (const [uid, found] of [
+    ['old', 0],
+    ['new', 1],
+  ] as const) {
+    const image = 'quay.io/a/b:1';
+    store.set({
+      ...meta('v1 Pod', { name: 'web', namespace: 'shop', uid: 'new' }),
+      spec: { containers: [{ name: 'a', image }] },
+      status: { phase: 'Pending' },
+    });
+    store.set({
+      ...meta('v1 Event', { name: 'web.1', namespace: 'shop' }),
+      involvedObject: { kind: 'Pod', name: 'web', namespace: 'shop', uid },
+      reason: 'Failed',
+      message: `Failed to pull image "${image}": manifest unknown`,
+    });
+    assert.equal(lookAtWeb(store).failures.length, found, uid);
+  }
+});
+
+test('the image of a volume is named beside that of a container', () => {
+  const store = failingPod({ 'ghcr.io/x/b:1': 'dial tcp: lookup ghcr.io: no such host' });
+  store.set({
+    ...meta('v1 Event', { name: 'web.1', namespace: 'shop' }),
+    involvedObject: { kind: 'Pod', name: 'web', namespace: 'shop', fieldPath: 'spec.volumes{model}' },
+    reason: 'Failed',
+    message: 'Failed to pull image "quay.io/a/model:7": manifest unknown',
+  });
+  const pod = store.get({ apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name: 'web' }) as KubeObject;
+  const { spec, status } = pod as { spec: { containers: object[] }; status: { containerStatuses: object[] } };
+  const web = { name: 'web', image: 'quay.io/a/web:1' };
+  const waiting = { reason: 'ImagePullBackOff', message: 'Back-off pulling image "quay.io/a/model:7"' };
+  store.set({
+    ...pod,
+    spec: {
+      ...spec,
+      containers: [...spec.containers, web],
+      volumes: [{ name: 'model', image: { reference: 'quay.io/a/model:7' } }],
+    },
+    status: { ...status, containerStatuses: [...status.containerStatuses, { ...web, state: { waiting } }] },
+  });
+  assert.deepEqual(
+    errorsIn(store).map(({ cause, host }) => `${cause} ${host}`),
+    ['dns ghcr.io', 'not-found quay.io'],
+  );
+});
+
+test('a mirror that refuses, for which no credential is known, is not a rejected credential', () => {
+  const store = failingPod({ 'quay.io/a/b:1': 'reading manifest 1 in m.io/a/b: unauthorized: no' });
+  store.set({
+    ...meta('config.openshift.io/v1 ImageTagMirrorSet', { name: 'm' }),
+    spec: { imageTagMirrors: [{ source: 'quay.io/a', mirrors: ['m.io/a'] }] },
+  });
+  const [broken] = errorsIn(store);
+  assert.equal(broken?.check, 'mirror-credential');
+  assert.match(broken.message, /contacts mirror m\.io\/a\/b:1 without a credential/);
+  assert.match(broken.advice ?? '', /^Put an entry for m\.io into the pull secret of the cluster/);
+});
+
+test('a template that lists Secrets itself is corrected, not the ServiceAccount with the same list', () => {
+  const controller = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'web', controller: true };
+  const store = failingPod({ 'quay.io/a/b:1': 'unauthorized' }, { ownerReferences: [controller] });
+  store.set({
+    ...meta('v1 ServiceAccount', { name: 'default', namespace: 'shop' }),
+    imagePullSecrets: [{ name: 'robot' }],
+  });
+  const template = { spec: { imagePullSecrets: [{ name: 'robot' }], containers: [] } };
+  assert.equal(lookAtWeb(store).ownList, false);
+  store.set({ ...meta('apps/v1 StatefulSet', { name: 'web', namespace: 'shop' }), spec: { template } });
+  assert.equal(lookAtWeb(store).ownList, true);
+});
+
+test('the full name of a short name has "library" only where it has one part', () => {
+  for (const [image, full] of [
+    ['web:1', 'docker.io/library/web:1'],
+    ['acme/web:1', 'docker.io/acme/web:1'],
+  ] as const) {
+    const said = `short-name "${image}" did not resolve to an alias and no unqualified-search registries are defined`;
+    assert.equal(errorsIn(failingPod({ [image]: said }))[0]?.advice, `Write the full name, such as ${full}`);
+  }
 });

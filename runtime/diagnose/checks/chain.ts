@@ -3,6 +3,7 @@
 import { GLOBAL_PULL_SECRET } from '../../core/kubernetes/hypershift.ts';
 import { kubectl } from '../../core/kubernetes/object.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
+import { distinctBy } from '../../core/record.ts';
 import { counted } from '../../core/text.ts';
 import type { PodFailure } from '../model/events.ts';
 import type { DoctorImage, DoctorInput } from '../model/look.ts';
@@ -196,7 +197,7 @@ function noCredential(input: DoctorInput): Told | undefined {
     if (isRefusal(input.failure?.cause) && input.provider.failure === undefined)
       return {
         about,
-        message: `${message}, and the registry requires one`,
+        message: `${message}, and the registry requires one${input.failure?.cause === 'denied-or-missing' ? ', or does not have the image' : ''}`,
         ...giveEntry(input, hostOf(explanation.repository)),
       };
   }
@@ -236,7 +237,7 @@ function mirrorBare(input: DoctorInput): Told | undefined {
   const [mirror] = [...failed, ...input.images.flatMap(({ mirrors }) => mirrors)];
   const { mayRead, failure } = input.provider;
   if (failure !== undefined) return providerFailed(input, failure);
-  if (mirror === undefined) return undefined;
+  if (mirror === undefined) return mirrorRefused(input);
   const host = hostOf(mirror);
   const message = `CRI-O contacts mirror "${mirror}" without a credential, although a Secret of the namespace has one: pull secrets of pods never reach mirrors`;
   return {
@@ -247,6 +248,15 @@ function mirrorBare(input: DoctorInput): Told | undefined {
     ...fixProvider(input),
     advice: `Or put an entry for "${host}" into kube-system/additional-pull-secret`,
   };
+}
+
+/** A mirror that denied access because CRI-O has no credential for it. */
+function mirrorRefused(input: DoctorInput): Told | undefined {
+  const { cause, host: about } = input.failure ?? {};
+  if (!isRefusal(cause)) return undefined;
+  const found = explanations(failing(input)).flatMap(({ findings }) => findings);
+  const said = found.find((one) => one.check === 'mirror-credential' && one.message.includes(` ${about}/`));
+  return said && { about, message: said.message, advice: said.advice };
 }
 
 /** The provider's error on the node causes the registry's rejection. */
@@ -361,10 +371,19 @@ export function judgePod(input: DoctorInput): readonly Finding[] {
 }
 
 /** Findings for the pod's image `text`, regardless of its other images. Never throws. */
-export function judgeImage({ failure, ...input }: DoctorInput, text: string): readonly Finding[] {
+export function judgeImage(input: DoctorInput, text: string): readonly Finding[] {
   const images = input.images.filter((one) => one.text === text);
-  const isOfIt = failing({ failure, ...input }).some((one) => one.text === text);
-  return judgePod({ ...input, images, failure: isOfIt ? failure : undefined });
+  const own = input.failures.find((failure) => images.some((one) => isOf(failure, one)));
+  const isOfIt = failing(input).some((one) => one.text === text);
+  return judgePod({ ...input, images, failure: own ?? (isOfIt ? input.failure : undefined) });
+}
+
+/** The first failed check, and those of the pod's other failing images. */
+export function errorsOf(input: DoctorInput, findings: readonly Finding[]): readonly Finding[] {
+  const broken = firstBroken(findings);
+  if (broken === undefined) return [];
+  const others = input.failures.slice(1).flatMap(({ image }) => firstBroken(judgeImage(input, image)) ?? []);
+  return distinctBy([broken, ...others], ({ message }) => message);
 }
 
 /** An examined workload or pod. */
@@ -379,13 +398,13 @@ export interface ExaminedPod {
   readonly runs: boolean;
 }
 
-/** The first failed check of a pod; only a warning while the pod runs, because only the next pull is affected. */
+/** The errors of a pod; only warnings while the pod runs, because only the next pull is affected. */
 export function brokenIn({ cluster, input, findings, pods, runs }: ExaminedPod): readonly FoundIn[] {
-  const broken = firstBroken(findings);
-  if (broken === undefined) return [];
   const [image] = failing(input);
   const pull = image && pullId(cluster, input.pod, image.text);
-  return [{ ...broken, severity: runs ? 'warning' : 'error', cluster, pods, pull }];
+  return errorsOf(input, findings).map((one, at): FoundIn => {
+    return { ...one, severity: runs ? 'warning' : 'error', cluster, pods, pull: at === 0 ? pull : undefined };
+  });
 }
 
 /** Identifies a pull in a report, for permalinks. */

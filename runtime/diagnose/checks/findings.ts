@@ -95,7 +95,7 @@ const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSys
   image: ['An image name is invalid', 'pulls'],
   'pull-sources': ['No usable pull source for an image', 'registry-overrides'],
   'service-account': ['The ServiceAccount of a workload does not exist', 'pulls'],
-  injection: ['Pods lack a Secret that a profile adds', 'pull-secret-injection'],
+  injection: ['Pods lack a Secret that admission adds', 'pull-secret-injection'],
   'secrets-exist': ['A pull secret that pods list does not exist', 'pulls'],
   'secrets-readable': ['A pull secret that pods list cannot be read', 'pulls'],
   credential: ['No usable credential for an image', 'pulls'],
@@ -135,7 +135,8 @@ export function groupedByCause(findings: readonly FoundIn[]): readonly Cause[] {
 
 const weightOf = ({ pods, cases }: Cause): number => Math.max(pods, cases.length);
 
-function causeOf(cases: readonly FoundIn[]): Cause {
+/** The cause of findings that have it in common; at least one. */
+export function causeOf(cases: readonly FoundIn[]): Cause {
   const [first] = cases as readonly [FoundIn];
   const { check, severity, about } = first;
   const title = titleOf(first)?.[0] ?? `${wordsOf(check)} (${systemOf(first)})`;

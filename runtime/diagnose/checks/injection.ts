@@ -9,7 +9,7 @@ import type { PullSecretProfile } from '../../pull-secret-injection/kinds/profil
 import type { SidecarSet } from '../../pull-secret-injection/kinds/sidecar-set.ts';
 import { INJECT_LABEL } from '../../pull-secret-injection/plan/plan.ts';
 import { type PlannedFor, plannedFor, plannedNames, profileOf } from '../model/admission.ts';
-import { failureIn } from '../model/events.ts';
+import { failuresIn } from '../model/events.ts';
 import { conditionOf } from '../model/objects.ts';
 import { hasOwnList, isAdmitted, isStatic, ownSecrets, type PullModel, podSpecIn } from '../model/pull.ts';
 
@@ -102,7 +102,7 @@ function namesLacking(store: ObjectStore, { template, model, account, pods }: Ex
   const listed = model.secrets.map(({ name }) => name);
   const next = notInjectedInto(store, template, listed);
   if (next.length > 0) return next;
-  const failing = pods.find((pod) => failureIn(store, pod) !== undefined);
+  const failing = pods.find((pod) => failuresIn(store, pod).length > 0);
   if (failing === undefined) return [];
   return lackingOf(store, failing, account).map((one) => ({ ...one, pod: failing.metadata.name }));
 }

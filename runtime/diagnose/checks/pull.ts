@@ -116,8 +116,8 @@ function noPlace({ mirrorFix, places, skipped: [why], image }: Places): Told | u
  * Source of the rule: applyDefaultImageTag of the kubelet; CandidatesForPotentiallyShortImageName of CRI-O. CRI-O pulls every
  * candidate with the credential from the kubelet.
  */
-function shortName({ input: { written, image }, kubelet: { tried } }: Explained): Told | undefined {
-  if (written === undefined || !isShortName(written)) return undefined;
+function shortName({ input: { written, image, versions }, kubelet: { tried } }: Explained): Told | undefined {
+  if (written === undefined || !isShortName(written) || versions?.runtime === 'containerd') return undefined;
   const carried = tried.some((one) => one.username !== '');
   const leak = carried ? ', each with the credential that the kubelet found for docker.io' : '';
   return {
@@ -195,7 +195,7 @@ function mirrorsWithoutCredential({ kubelet, places }: Explained): readonly Told
     .map(({ reference }) =>
       warning(
         `CRI-O contacts mirror ${reference} without a credential.${pods}`,
-        "Add an entry for the mirror's host to the node's file (additional-pull-secret), or enable the credential provider for the namespace",
+        `Put an entry for ${reference.split('/')[0]} into the pull secret of the cluster, or enable the credential provider for the namespace`,
       ),
     );
 }

@@ -119,11 +119,11 @@ const REMEDIES: Readonly<Record<PullCause, readonly [said: string, advice: strin
   ],
   'short-name': [
     'the node cannot resolve the short name to a registry',
-    'Write the full name, such as docker.io/library/{short}',
+    'Write the full name, such as docker.io/{short}',
   ],
   'image-name': ['the image name is invalid', 'Correct it in the template'],
   'never-pull': [
-    'the image is not on the node, and imagePullPolicy is Never',
+    'imagePullPolicy is Never, and the image is not on the node, or was pulled with a credential that the pod lacks',
     'Set imagePullPolicy to IfNotPresent, or load the image onto the node first',
   ],
   'secret-missing': [
@@ -200,7 +200,7 @@ export function pullRemedy(failure: PodFailure, namespace: string, sent: readonl
     server: serverOf(host),
     secret: missing[0],
     missing: missing.join(', '),
-    short: image,
+    short: image.includes('/') ? image : `library/${image}`,
   };
   const filled = (text: string): string =>
     text.replace(NAMED, (_whole, name: string) => known[name] ?? 'the registry');
@@ -224,10 +224,10 @@ export function fixAccount(
   // imagePullSecrets of a Pod, and of the template of a Job, are immutable.
   if (ownList && ['Pod', 'Job'].includes(template.kind))
     return {
-      advice: `Write imagePullSecrets: ${JSON.stringify(imagePullSecrets)} into the ${originOf(template)}, and ${recreation(template)}`,
+      advice: `Write imagePullSecrets: ${JSON.stringify(imagePullSecrets)} into the ${originOf(template)}, then ${recreation(template)}`,
     };
   const again = isPod && {
-    advice: `Pod "${template.metadata.name}" keeps its list; then ${recreation(template)}`,
+    advice: `Pod "${template.metadata.name}" keeps its list: apply this, then ${recreation(template)}`,
   };
   const { apiVersion, kind, metadata } = ownList
     ? template

@@ -4,14 +4,15 @@ import { type Given, namespaceFlag, outputFlag, toggle } from '../../cli/flags.t
 import { type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { describeObject } from '../../core/kubernetes/object.ts';
+import { distinctBy } from '../../core/record.ts';
 import { counted, oneLined, onOneLine } from '../../core/text.ts';
-import { brokenIn, judgePod } from '../checks/chain.ts';
-import { firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
+import { brokenIn, errorsOf, judgePod } from '../checks/chain.ts';
+import { causeOf, firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
 import { lookAt, pullKinds, readCluster } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster } from '../model/objects.ts';
 import { findPod, joinedPodName, mirrorsOf, type PodPuller, parsePodName } from '../model/pull.ts';
-import type { Cause, Finding } from '../model/types.ts';
+import { type Cause, causeText, type Finding } from '../model/types.ts';
 import { type Answer, answer, COLOUR_OF, causesText, fixText, OUTPUT_FORMS } from '../views/text.ts';
 import { chosenPods, examine } from './report.ts';
 
@@ -51,7 +52,12 @@ async function examineAll(flags: Values, args: readonly string[], io: CommandIo)
 }
 
 function headOf(causes: readonly Cause[], where: string): string {
-  const pods = causes.reduce((sum, one) => sum + one.pods, 0);
+  // A pod with several failing images is under several causes.
+  const all = distinctBy(
+    causes.flatMap(({ cases }) => cases),
+    ({ subject }) => subject,
+  );
+  const pods = all.reduce((sum, one) => sum + (one.pods ?? 0), 0);
   return pods === 0
     ? `No pod${where} fails to pull yet, ${counted(causes.length, 'cause')} found`
     : `${counted(pods, 'pod')}${where} ${pods === 1 ? 'fails' : 'fail'} to pull, for ${counted(causes.length, 'cause')}`;
@@ -156,12 +162,15 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
     });
   const live = flags.from === undefined;
   const input = lookAt(store, puller, { unread: problems, hosted, live });
-  const findings = judgePod(input);
-  const broken = firstBroken(findings);
+  const judged = judgePod(input);
+  const [broken, ...others] = errorsOf(input, judged);
+  const findings = [...judged, ...others];
+  // Later checks depend on the first broken one.
+  const shown = broken === undefined ? judged : [...judged.slice(0, judged.indexOf(broken) + 1), ...others];
   return print(io, flags.output, broken === undefined ? findings.filter(isTold) : [broken], {
     data: { pod: input.pod, findings, unread: input.unread },
     names: [input.pod],
-    text: () => asText(input.pod, findings, paintFor(io)),
+    text: () => asText(input.pod, shown, paintFor(io)),
     failed: findings.some(isTold),
   });
 }
@@ -171,21 +180,22 @@ const isTold = ({ severity }: Finding): boolean => severity !== 'ok';
 /** Uses a separate field manager: an apply as `kubectl` would remove fields that kubectl owns and the fix does not set. */
 const APPLY = 'kubectl apply --server-side --field-manager=pullwright-fix -f -';
 
-/** Formats the checks up to the first broken one; later checks depend on it. */
-function asText(pod: string, findings: readonly Finding[], paint: Paint): string {
-  const broken = firstBroken(findings);
-  const shown = broken === undefined ? findings : findings.slice(0, findings.indexOf(broken) + 1);
+/** Formats findings, with the fix of the first broken one. */
+function asText(pod: string, shown: readonly Finding[], paint: Paint): string {
+  const broken = firstBroken(shown);
   const lines = oneLined(shown).map(({ check, severity, message }) => {
     const word = severity === 'error' ? 'broken' : severity;
     return `  ${paint(COLOUR_OF[severity], word.padEnd(7))}  ${check.padEnd(17)}  ${message}`;
   });
-  const { about, message = '', advice, commands = [] } = broken ?? {};
+  const { commands = [] } = broken ?? {};
+  const errors = shown.filter(({ severity }) => severity === 'error');
   const said = [
-    ...(advice === undefined ? [] : ['', onOneLine(advice)]),
+    ...errors.flatMap(({ advice }) => (advice === undefined ? [] : ['', onOneLine(advice)])),
     ...(commands.length === 0 ? [] : ['', ...commands]),
   ];
   const yaml = fixText(broken?.fix ?? []);
   const fix = yaml === '' ? [] : ['', paint('bold', `# ${APPLY}`), yaml];
-  const verdict = broken === undefined ? '' : `  ${paint('red', 'broken')}: ${onOneLine(about ?? message)}`;
+  const cause = broken && causeText(causeOf([{ ...broken, cluster: '' }]));
+  const verdict = cause === undefined ? '' : `  ${paint('red', 'broken')}: ${onOneLine(cause)}`;
   return `${[`${paint('bold', onOneLine(pod))}${verdict}`, ...lines, ...said, ...fix].join('\n')}\n`;
 }

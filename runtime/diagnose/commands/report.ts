@@ -23,7 +23,7 @@ import {
   reportNamespaces,
   type WithoutUsers,
 } from '../model/cluster.ts';
-import { failureIn, runs } from '../model/events.ts';
+import { failuresIn, runs } from '../model/events.ts';
 import { type Known, lookAt } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
 import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
@@ -64,9 +64,8 @@ export function chosenPods(store: ObjectStore, failing: boolean, namespace?: str
         object.kind !== 'Pod' && idIn(object, { kind: object.kind, name: object.metadata.name }) === id,
     );
     const alike = Map.groupBy(pods, (pod) => {
-      const failure = failureIn(store, pod);
-      if (failure === undefined) return '';
-      return JSON.stringify([podSpecIn(pod)['nodeName'], failure.cause, failure.host, failure.image]);
+      const failed = failuresIn(store, pod).map(({ cause, host, image }) => [cause, host, image]);
+      return failed.length === 0 ? '' : JSON.stringify([podSpecIn(pod)['nodeName'], failed]);
     });
     const [any] = alike.get('') ?? [];
     alike.delete('');

@@ -1,7 +1,7 @@
 /** Finds failing pulls in the container statuses and events of a pod. */
 
 import type { KubeObject } from '../../core/kubernetes/object.ts';
-import { oncePer, recordOf, recordsIn, textOf } from '../../core/record.ts';
+import { distinctBy, oncePer, recordOf, recordsIn, textOf } from '../../core/record.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import { PROVIDER_FAILED } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
@@ -37,32 +37,29 @@ export function podsOf(store: ObjectStore, object: KubeObject): readonly KubeObj
 }
 
 /** The failing pull of a container. */
-export type PodFailure = NonNullable<ReturnType<typeof failureIn>>;
+export type PodFailure = ReturnType<typeof failuresIn>[number];
 
-/** Returns the first failing pull of a pod's containers; undefined if no pull fails. */
-export function failureIn(store: ObjectStore, pod: KubeObject) {
+/** Returns the failing pulls of a pod's containers, one per image. */
+export function failuresIn(store: ObjectStore, pod: KubeObject) {
   const { phase } = recordOf(pod.status);
-  if (pod.kind !== 'Pod' || runs(pod) || phase === 'Succeeded' || phase === 'Failed') return undefined;
+  if (pod.kind !== 'Pod' || runs(pod) || phase === 'Succeeded' || phase === 'Failed') return [];
   const spec = podSpecIn(pod);
   const events = eventsOf(store, pod).toReversed();
-  for (const wait of waitsOf(pod)) {
+  const found = waitsOf(pod).flatMap((wait) => {
     const failure = pullFailure(wait, events.filter(isAbout(spec, wait)));
-    if (failure !== undefined)
-      return {
-        ...failure,
-        container: wait.name,
-        pod: pod.metadata.name,
-        node: ownNode(pod),
-      };
-  }
-  return undefined;
+    if (failure === undefined) return [];
+    return [{ ...failure, container: wait.name, pod: pod.metadata.name, node: ownNode(pod) }];
+  });
+  return distinctBy(found, ({ image }) => image);
 }
 
 /** Matches events of the container, and events without a container unless they name another container's image. */
 function isAbout(spec: PlainPodSpec, { name, image }: Container): (event: Said) => boolean {
-  const others = new Set(containersOf(spec).flatMap((one) => (one.image === image ? [] : [one.image])));
+  const all = containersOf(spec);
+  const others = new Set(all.flatMap((one) => (one.image === image ? [] : [one.image])));
   return ({ container, message }) => {
-    if (container !== undefined) return container === name;
+    // An image volume has events of its own, and keeps every container waiting.
+    if (all.some((one) => one.name === container)) return container === name;
     const about = /image "([^"\s]{1,512})"/.exec(message)?.[1];
     return about === undefined || !others.has(about);
   };
@@ -119,13 +116,17 @@ export function runs({ status }: KubeObject): boolean {
 
 /** Newest first; events of the same time in reverse order of the list. */
 function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[] {
-  return ['v1', 'events.k8s.io/v1']
-    .flatMap((apiVersion) => {
-      const events = byPod(store.list({ apiVersion, kind: 'Event' }, metadata.namespace));
-      return (events.get(metadata.name) ?? []).map(saidBy);
-    })
-    .toReversed()
-    .toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0));
+  return (
+    ['v1', 'events.k8s.io/v1']
+      .flatMap((apiVersion) => {
+        const events = byPod(store.list({ apiVersion, kind: 'Event' }, metadata.namespace));
+        return (events.get(metadata.name) ?? []).map(saidBy);
+      })
+      // An earlier pod, as of a StatefulSet, may have had the same name.
+      .filter(({ uid }) => uid === '' || (metadata.uid ?? uid) === uid)
+      .toReversed()
+      .toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
+  );
 }
 
 /**
@@ -147,13 +148,14 @@ function saidBy(event: KubeObject) {
   };
   const at = text('lastTimestamp', 'deprecatedLastTimestamp', 'eventTime', 'firstTimestamp');
   const seen = textOf(recordOf(event['series'])['lastObservedTime']);
-  const { fieldPath } = recordOf(event['involvedObject'] ?? event['regarding']);
+  const { fieldPath, uid } = recordOf(event['involvedObject'] ?? event['regarding']);
   const container = /^spec\.\w+\{(.+)\}$/.exec(textOf(fieldPath))?.[1];
   return {
     reason: text('reason'),
     message: maskedUserInfo(text('message', 'note')),
     at: seen > at ? seen : at,
-    /** Undefined for events about an image volume or the sandbox. */
+    uid: textOf(uid),
+    /** Name of the container or image volume; undefined for events about the sandbox. */
     container,
   };
 }

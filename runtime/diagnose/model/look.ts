@@ -27,7 +27,7 @@ import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
 import { MACHINE_CONFIG, type NodeMirrors } from '../../registry-overrides/planes.ts';
 import { notGivenIn, notInjectedIn } from '../checks/injection.ts';
 import { bringCopies, injectionKinds, plannedNames, profileOf } from './admission.ts';
-import { eventsAbout, failureIn, podKinds, podsOf, providerFailure } from './events.ts';
+import { eventsAbout, failuresIn, podKinds, podsOf, providerFailure } from './events.ts';
 import { agentKinds, nodeFacts, reportsAbout, troublesIn } from './nodes.ts';
 import {
   chooseCluster,
@@ -64,6 +64,7 @@ import {
   pullModel,
   ROLE,
   ROLE_BINDING,
+  rootOf,
   SECRET,
   SECRET_MAKERS,
   SERVICE_ACCOUNT,
@@ -182,6 +183,10 @@ export function lookAt(
   const model = pullModel(store, puller, { complete, hosted, nodes });
   const pods = podsOf(store, template);
   const node = nodeNameOf(store, puller);
+  const owner = findPod(store, { ...puller, pod: rootOf(store, template) });
+  const isOfTemplate = owner !== template && hasOwnList(owner && podSpecIn(owner));
+  const isCopied = isPod && !isOfTemplate && isDeepStrictEqual(ownSecrets(object), ownSecrets(spec));
+  const failures = pods.map((pod) => failuresIn(store, pod)).find(({ length }) => length > 0) ?? [];
   const mayRead = providerMayRead(store, namespace, name);
   const images = imagesOf(spec).map((image) => imageIn(store, model, puller, image, mayRead));
   return {
@@ -191,7 +196,7 @@ export function lookAt(
     /** Pods cannot be changed; templates can. */
     isPod,
     /** True if the names are from the pod or template itself, not from its ServiceAccount. */
-    ownList: hasOwnList(spec) && !(isPod && isDeepStrictEqual(ownSecrets(object), ownSecrets(spec))),
+    ownList: hasOwnList(spec) && !isCopied,
     /** Created by a kubelet from a file: it cannot list a Secret. */
     isStatic: isStatic(template),
     /** The unchanged template, as the base of a fix. */
@@ -211,7 +216,9 @@ export function lookAt(
     /** Number of examined pods: the pod itself, or those of the template. */
     pods: pods.length,
     /** The kubelet's error for a container's image; for a template, of one of its pods. */
-    failure: pods.flatMap((pod) => failureIn(store, pod) ?? [])[0],
+    failure: failures[0],
+    /** The same for each image of that pod. */
+    failures,
     node: nodeFacts(
       store,
       node,
