@@ -3,7 +3,7 @@ import type { AuthSource } from '../../runtime/core/docker-config/pull-secret.ts
 import { parseImageReference } from '../../runtime/core/image-reference.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { explainImage } from '../../runtime/diagnose/model/attempts.ts';
-import type { ExplainInput, ListedSecret } from '../../runtime/diagnose/model/types.ts';
+import type { ExplainInput, ListedSecret, NodeVersions } from '../../runtime/diagnose/model/types.ts';
 import { explanationText } from '../../runtime/diagnose/views/text.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { table, test } from '../support/suite.ts';
@@ -171,10 +171,14 @@ test('the text shows no password', () => {
 });
 
 test('a name without a registry is not the same to CRI-O, which may hand the credential to others', () => {
-  const findings = (written: string, secrets: readonly ListedSecret[]): readonly string[] => {
+  const findings = (
+    written: string,
+    secrets: readonly ListedSecret[],
+    versions: NodeVersions = {},
+  ): readonly string[] => {
     const parsed = parseImageReference(written);
     assert.ok(parsed.ok);
-    return explainImage({ image: parsed.reference, written, secrets, mirrors: [] }).findings.map(
+    return explainImage({ image: parsed.reference, written, secrets, mirrors: [], versions }).findings.map(
       ({ severity, message, advice }) => `${severity} ${message} ${advice ?? ''}`,
     );
   };
@@ -185,6 +189,7 @@ test('a name without a registry is not the same to CRI-O, which may hand the cre
   );
   assert.match(findings('nginx', []).join('\n'), /^info .*has no registry/m);
   assert.doesNotMatch(findings('docker.io/nginx', [hub]).join('\n'), /has no registry/);
+  assert.doesNotMatch(findings('nginx', [hub], { runtime: 'containerd' }).join('\n'), /has no registry/);
 });
 
 test('for registries of clouds it says that the kubelet may know more than what is looked at', () => {
