@@ -500,7 +500,13 @@ test('the full name of a short name has "library" only where it has one part', (
     ['web:1', 'docker.io/library/web:1'],
     ['acme/web:1', 'docker.io/acme/web:1'],
   ] as const) {
-    const said = `short-name "${image}" did not resolve to an alias and no unqualified-search registries are defined`;
-    assert.equal(errorsIn(failingPod({ [image]: said }))[0]?.advice, `Write the full name, such as ${full}`);
+    for (const said of [
+      `short-name "${image}" did not resolve to an alias and no unqualified-search registries are defined`,
+      `Failed to pull image "${image}": initializing source docker://registry.example.com/web:1: reading manifest 1 in registry.example.com/web: manifest unknown`,
+    ])
+      assert.equal(
+        errorsIn(failingPod({ [image]: said }))[0]?.advice,
+        `Write the full name, such as ${full}`,
+      );
   }
 });

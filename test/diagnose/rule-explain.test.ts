@@ -3,7 +3,7 @@ import type { AuthSource } from '../../runtime/core/docker-config/pull-secret.ts
 import { parseImageReference } from '../../runtime/core/image-reference.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { explainImage } from '../../runtime/diagnose/model/attempts.ts';
-import type { ExplainInput, ListedSecret, NodeVersions } from '../../runtime/diagnose/model/types.ts';
+import type { ExplainInput, ListedSecret } from '../../runtime/diagnose/model/types.ts';
 import { explanationText } from '../../runtime/diagnose/views/text.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { table, test } from '../support/suite.ts';
@@ -174,11 +174,11 @@ test('a name without a registry is not the same to CRI-O, which may hand the cre
   const findings = (
     written: string,
     secrets: readonly ListedSecret[],
-    versions: NodeVersions = {},
+    more: Pick<ExplainInput, 'versions' | 'search'> = {},
   ): readonly string[] => {
     const parsed = parseImageReference(written);
     assert.ok(parsed.ok);
-    return explainImage({ image: parsed.reference, written, secrets, mirrors: [], versions }).findings.map(
+    return explainImage({ image: parsed.reference, written, secrets, mirrors: [], ...more }).findings.map(
       ({ severity, message, advice }) => `${severity} ${message} ${advice ?? ''}`,
     );
   };
@@ -188,8 +188,15 @@ test('a name without a registry is not the same to CRI-O, which may hand the cre
     /^warning .*each with the credential .*Write docker\.io\/library\/nginx$/,
   );
   assert.match(findings('nginx', []).join('\n'), /^info .*has no registry/m);
+  assert.match(
+    findings('nginx', [], { search: ['reg.io', 'quay.io'] }).join('\n'),
+    /^info .*CRI-O tries reg\.io, then quay\.io, .*Write its registry too, such as reg\.io\/nginx$/m,
+  );
   assert.doesNotMatch(findings('docker.io/nginx', [hub]).join('\n'), /has no registry/);
-  assert.doesNotMatch(findings('nginx', [hub], { runtime: 'containerd' }).join('\n'), /has no registry/);
+  assert.doesNotMatch(
+    findings('nginx', [hub], { versions: { runtime: 'containerd' } }).join('\n'),
+    /has no registry/,
+  );
 });
 
 test('for registries of clouds it says that the kubelet may know more than what is looked at', () => {

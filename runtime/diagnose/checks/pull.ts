@@ -116,14 +116,18 @@ function noPlace({ mirrorFix, places, skipped: [why], image }: Places): Told | u
  * Source of the rule: applyDefaultImageTag of the kubelet; CandidatesForPotentiallyShortImageName of CRI-O. CRI-O pulls every
  * candidate with the credential from the kubelet.
  */
-function shortName({ input: { written, image, versions }, kubelet: { tried } }: Explained): Told | undefined {
+function shortName({ input, kubelet: { tried } }: Explained): Told | undefined {
+  const { written, image, versions, search } = input;
   if (written === undefined || !isShortName(written) || versions?.runtime === 'containerd') return undefined;
+  const template =
+    'its unqualified-search-registries (on OpenShift registry.access.redhat.com, then docker.io)';
+  const known = search === undefined ? template : search.join(', then ');
   const carried = tried.some((one) => one.username !== '');
   const leak = carried ? ', each with the credential that the kubelet found for docker.io' : '';
   return {
     severity: carried ? 'warning' : 'info',
-    message: `"${written}" has no registry: CRI-O tries its unqualified-search-registries (on OpenShift registry.access.redhat.com, then docker.io), or follows an alias${leak}; the CRI-O part is for docker.io. From 1.34, CRI-O rejects the name when there is more than one such registry`,
-    advice: `Write ${image.domain}/${image.path}`,
+    message: `"${written}" has no registry: CRI-O tries ${known}, or follows an alias${leak}; the CRI-O part is for docker.io. From 1.34, CRI-O rejects the name when there is more than one such registry`,
+    advice: `Write ${search === undefined ? `${image.domain}/${image.path}` : `its registry too, such as ${search[0]}/${written}`}`,
   };
 }
 

@@ -3,6 +3,7 @@
  * pull, by cause. They never contain a value of a Secret.
  */
 
+import { isShortName } from '../../core/image-reference.ts';
 import { isObjectName, type KubeObject, kubectl } from '../../core/kubernetes/object.ts';
 import { grant, may, secretsByName } from '../../core/kubernetes/objects.ts';
 import { recreation } from '../../core/kubernetes/pod-owner.ts';
@@ -186,9 +187,13 @@ function creation(host: string, namespace: string, secret: string): string | und
  * @param sent entries that the kubelet offers for the image
  */
 export function pullRemedy(failure: PodFailure, namespace: string, sent: readonly EntryPlace[]) {
-  const { cause, host, image, missing = [], node, pod } = failure;
+  const { cause, host, image, missing = [], node, places, pod } = failure;
   const [said, general, command] = REMEDIES[cause];
-  const advice = (sent.length === 0 ? undefined : WITH_CREDENTIAL[cause]) ?? general;
+  // The registry is one that CRI-O searched: its answer is about a name that nobody meant.
+  const isSearched =
+    cause === 'not-found' && isShortName(image) && host !== 'docker.io' && (places ?? []).length < 2;
+  const own = isSearched ? REMEDIES['short-name'][1] : general;
+  const advice = (sent.length === 0 ? undefined : WITH_CREDENTIAL[cause]) ?? own;
   const [first, ...others] = sent;
   const more = others.length === 0 ? '' : `, or one of the ${others.length} others that the kubelet offers`;
   const known: Known = {

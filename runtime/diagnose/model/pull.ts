@@ -449,6 +449,7 @@ export function pullModel(
     ...file,
     mirrors,
     policy: policyOf(followed),
+    search: followed.rendering.refused ? undefined : followed.rendering.ownSearch,
     versions: versionsOf(store, puller),
     hosted,
     notes: notes as readonly string[],

@@ -106,6 +106,8 @@ export interface ExplainInput {
   /** True for nodes of a hosted cluster, whose mirror sets come from the HostedCluster. @default {false} */
   readonly hosted?: boolean;
   readonly image: ImageReference;
+  /** Registries that CRI-O searches for a short name. @default {those of the node, which are not known} */
+  readonly search?: readonly string[] | undefined;
   /** The image as written in the pod. CRI-O resolves a short name differently from the kubelet and containerd. */
   readonly written?: string | undefined;
   readonly pullFile?: PullFile | undefined;

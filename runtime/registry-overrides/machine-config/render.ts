@@ -279,6 +279,8 @@ function files(
     /** The entries after loading by the runtime, which determine pulls. */
     loaded: loadedRules(rules ?? []),
     ...(hasPolicy ? { policy: policyDocument(lists.policy, lists.allowed) } : {}),
+    /** Registries for short names, from the Image object. */
+    ownSearch: search,
     /** Registries for short names, from the drop-in, else from the template. */
     search: search ?? TEMPLATE_SEARCH,
     lists,
