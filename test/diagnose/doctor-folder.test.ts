@@ -85,7 +85,7 @@ test('calls no Secret missing in an input that has neither Secrets nor ServiceAc
   const account = meta('v1 ServiceAccount', { name: 'default', namespace: 'bare' });
   const path = join(tempFolder(), 'pods.json');
   for (const [items, says] of [
-    [[pod], /unknown +secrets-exist +Secret "pull", .* is not in the input/],
+    [[pod], /unknown +secrets-exist +Secret "pull", .* has no value in the input/],
     [[pod, account], /broken +secrets-exist +Secret "pull", .* does not exist/],
   ] as const) {
     writeFileSync(path, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
@@ -93,7 +93,7 @@ test('calls no Secret missing in an input that has neither Secrets nor ServiceAc
     const all = await runInProcess(['doctor', '--all', '-A', '-o', 'wide', '--from', path]);
     assert.match(
       all.stdout,
-      /Secret "pull", listed by Pod\/bare\/web-1, (is not in the input|does not exist)/,
+      /Secret "pull", listed by Pod\/bare\/web-1, (has no value in the input|does not exist)/,
     );
   }
 });

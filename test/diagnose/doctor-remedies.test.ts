@@ -1,8 +1,9 @@
 /** Remedies of `pullwright doctor` for a pod without its Secrets: who replaces the pod, and whether the new one would get them. */
 import assert from 'node:assert/strict';
-import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
+import type { KubeObject, SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { errorsOf, judgeImage, judgePod } from '../../runtime/diagnose/checks/chain.ts';
+import { validateSecret } from '../../runtime/diagnose/checks/docker-config.ts';
 import { firstBroken } from '../../runtime/diagnose/checks/findings.ts';
 import { fixAccount } from '../../runtime/diagnose/checks/remedies.ts';
 import { lookAt } from '../../runtime/diagnose/model/look.ts';
@@ -509,4 +510,60 @@ test('the full name of a short name has "library" only where it has one part', (
         `Write the full name, such as ${full}`,
       );
   }
+});
+
+for (const [name, document, says] of [
+  ['the entries of a .dockercfg', { 'quay.io': AUTH }, /has entries without "auths" around them/],
+  [
+    'a credential helper alone',
+    { credHelpers: { 'quay.io': 'ecr-login' } },
+    /a credential helper keeps the passwords/,
+  ],
+  ['no "auths"', { auths: null }, /has no "auths" object$/],
+  [
+    'an empty password',
+    { auths: { 'quay.io': { auth: btoa('robot:') } } },
+    /has a user name without a password/,
+  ],
+  ['an identity token', { auths: { 'quay.io': { identitytoken: 'x' } } }, /has only an "identitytoken"/],
+] as const)
+  test(`doctor, explain and validate say the same of a Secret with ${name}`, () => {
+    const store = failingPod({ 'quay.io/a/b:1': 'unauthorized' });
+    const own = secret('robot', JSON.stringify(document));
+    store.set(own);
+    const input = lookAtWeb(store);
+    assert.match(firstBroken(judgePod(input))?.message ?? '', says);
+    const told = input.images[0]?.explanation?.findings.map(({ message }) => message) ?? [];
+    assert.ok(
+      told.some((message) => says.test(message)),
+      told.join(),
+    );
+    const problems = validateSecret(own as SecretObject).map(({ message }) =>
+      message.replace(/: it is not used$/, ''),
+    );
+    assert.ok(
+      problems.some((message) => says.test(message)),
+      problems.join(),
+    );
+  });
+
+test('a config.json in a .dockercfg is named, with the type and key that are right for it', () => {
+  const store = failingPod({ 'quay.io/a/b:1': 'unauthorized' });
+  const { data } = secret('robot', JSON.stringify({ auths: { 'quay.io': AUTH } })) as SecretObject;
+  const value = data?.['.dockerconfigjson'];
+  store.set({
+    ...secret('robot', ''),
+    type: 'kubernetes.io/dockercfg',
+    data: { '.dockercfg': value },
+  } as KubeObject);
+  const [broken] = errorsIn(store);
+  assert.match(broken?.message ?? '', /data\["\.dockercfg"\] has "auths" around its entries/);
+  assert.match(broken?.commands?.join() ?? '', /kubernetes\.io\/dockerconfigjson#;s#\^ {2}\.dockercfg:#/);
+});
+
+test('a value that the dump leaves out is unknown, not broken', () => {
+  const store = failingPod({ 'quay.io/a/b:1': 'unauthorized' });
+  store.set(secret('robot', ''));
+  const found = judgePod(lookAtWeb(store)).find(({ check }) => check === 'secrets-exist');
+  assert.equal(found?.severity, 'unknown');
 });

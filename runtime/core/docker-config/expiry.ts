@@ -41,8 +41,8 @@ export function credentialExpiry(credential: ExpiringCredential): CredentialExpi
 }
 
 /**
- * Why a registry will reject a credential, if the credential itself shows it; completes a sentence. It has expired, or its
- * encoding included a line feed or a blank, which the kubelet and containers/image keep.
+ * Why a registry will reject a credential, if the credential itself shows it; completes a sentence. It has expired, it has no
+ * password, or its encoding included a line feed or a blank, which the kubelet and containers/image keep.
  *
  * @param now time of use; without it, expiry is not checked
  */
@@ -51,6 +51,8 @@ export function credentialDoubt(credential: ExpiringCredential, now?: Date): str
   if (expiresAt !== undefined && now !== undefined && Date.parse(expiresAt) <= now.getTime())
     return `expired at ${expiresAt}: renew it`;
   const texts = [credential.username, reveal(credential.password)];
+  if (texts[0] !== '' && texts[1] === '')
+    return 'has a user name without a password, which registries reject; the kubelet reads no "identitytoken"';
   const ends = texts.map((text) => `${text.slice(0, 1)}${text.slice(-1)}`).join('');
   if (/[\r\n]/.test(ends))
     return 'has a line feed at an end of its user name or password, which registries reject: encode it without one, for example with printf %s';

@@ -251,7 +251,10 @@ function valueFault(node: JsonNode, kubelet: ReturnType<typeof kubeletEntry>): E
   }
   if (!kubelet.ok) return authFault(kubelet.goText);
   if (kubelet.value.username === '' && reveal(kubelet.value.password) === '') {
-    return { reason: 'NoCredential', message: 'has no "auth" with a user name or a password' };
+    const { identitytoken = '' } = readTexts(node, ['identitytoken']).texts;
+    return identitytoken === ''
+      ? { reason: 'NoCredential', message: 'has no "auth" with a user name or a password' }
+      : { reason: 'NoCredential', message: 'has only an "identitytoken", which the kubelet does not read' };
   }
   return undefined;
 }

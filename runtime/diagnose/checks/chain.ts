@@ -150,7 +150,9 @@ function secretUnreadable(input: DoctorInput): Told | undefined {
   const said = saidOf(input.images, 'secrets-readable', 'warning');
   if (ignored === undefined || said === undefined || !isNeeded(input))
     return unknownSecret(input, 'secrets-readable');
-  const fix = better.length > 0 ? fixAccount(input, ignored.name, better) : retyped(input.namespace, ignored);
+  const { name, retype } = ignored;
+  const made = retype === undefined ? madeAgain(input, name) : retyped(input.namespace, ignored);
+  const fix = better.length > 0 ? fixAccount(input, name, better) : made;
   return { ...said, severity: 'error', ...fix };
 }
 
@@ -223,6 +225,8 @@ function doubtfulCredential(input: DoctorInput): Told | undefined {
   for (const { image, kubelet } of explanations(failing(input))) {
     const [first, ...others] = kubelet.tried;
     if (first?.doubt === undefined || others.some(({ doubt }) => doubt === undefined)) continue;
+    // An empty entry does no harm to a public image.
+    if (first.empty && input.failure === undefined) continue;
     return {
       about: first.source,
       message: `the credential for "${image}", entry "${first.key}" of ${first.source}, ${first.doubt}`,

@@ -10,6 +10,7 @@ import type { DockerConfigFormat } from '../../core/docker-config/fields.ts';
 import {
   type AuthSource,
   apiServerSecretFault,
+  type DockerConfig,
   type DockerConfigEntry,
   helperOf,
   isEncrypted,
@@ -57,7 +58,8 @@ export function validateDockerConfig(
     return [problem('error', reason, '', message, position)];
   }
   const { config } = parsed;
-  if (!config.hasAuths) return [problem('error', 'AuthsMissing', '', 'has no "auths" object')];
+  const shape = shapeFault(config);
+  if (shape !== undefined) return [problem('error', 'AuthsMissing', '', shape)];
   const path = (key: string): string =>
     format === 'dockercfg' ? `[${JSON.stringify(key)}]` : `auths[${JSON.stringify(key)}]`;
   const problems = config.entries.flatMap((entry): readonly ValidationProblem[] => {
@@ -74,6 +76,20 @@ export function validateDockerConfig(
     return [...problems, ...warnings];
   const unread = 'must be an object with string values: the kubelet discards the whole document';
   return [...problems, ...warnings, problem('error', 'FieldInvalid', 'HttpHeaders', unread)];
+}
+
+/** Why the document gives no credential to anybody; undefined if its entries are where a consumer expects them. */
+export function shapeFault({ entries, fields, format, hasAuths }: DockerConfig): string | undefined {
+  if (format === 'dockercfg' && entries.some(({ key }) => key.written === 'auths'))
+    return 'has "auths" around its entries, as in .dockerconfigjson only';
+  if (hasAuths) return undefined;
+  const named = reveal(fields).filter(({ value }) => value.kind !== 'null');
+  if (named.some(({ key }) => /^cred(?:sStore|Helpers)$/i.test(key)))
+    return 'has no "auths" object: a credential helper keeps the passwords where the file was written, which nodes cannot access';
+  const isOld = named.some(
+    ({ value }) => value.kind === 'object' && value.members.some(({ key }) => key === 'auth'),
+  );
+  return isOld ? 'has entries without "auths" around them, as in .dockercfg only' : 'has no "auths" object';
 }
 
 function entryProblems(

@@ -27,7 +27,6 @@ const IMAGE_CHECKS: readonly Check<Explained>[] = [
   { id: 'short-name', run: shortName },
   { id: 'cloud-provider', run: platformProvider },
   { id: 'credential', run: anonymousOnly },
-  { id: 'entry/empty', run: emptyEntries },
   { id: 'entry/doubtful', run: doubtful },
   { id: 'entry/near', run: nearMisses },
   { id: 'mirror-credential', run: mirrorsWithoutCredential },
@@ -60,11 +59,13 @@ function listedSecrets({ input, kubelet: { unknown } }: Explained): readonly Tol
     if (state === 'found') return [];
     const [said, advice] = NOT_FOUND[state];
     const isSure = unknown === undefined || state === 'missing' || state === 'ignored';
-    const { type = 'kubernetes.io/dockerconfigjson', key = '.dockerconfigjson' } = retype ?? {};
     return {
       severity: isSure ? 'warning' : 'unknown',
       message: `Secret "${name}", listed by ${listedBy}, ${said}${why === undefined ? '' : `: ${why}`}`,
-      advice: advice.replace('NAME', name).replace('TYPE', type).replace('KEY', key),
+      advice:
+        retype === undefined
+          ? advice.replace('NAME', name)
+          : `The type of a Secret is immutable: recreate it as ${retype.type}, with the key ${retype.key}`,
       check: state === 'ignored' || state === 'encrypted' ? 'secrets-readable' : 'secrets-exist',
       about: name,
     };
@@ -74,8 +75,8 @@ function listedSecrets({ input, kubelet: { unknown } }: Explained): readonly Tol
 const NOT_FOUND = {
   missing: ['does not exist', 'Create Secret "NAME", or remove it from the list'],
   encrypted: ['is encrypted with SOPS, so its content is unknown', 'Decrypt it first, or read the cluster'],
-  pending: ['is not in the input, so its content is unknown', 'Read the cluster, or a dump of it'],
-  ignored: ['is skipped', 'The type of a Secret is immutable: recreate it as TYPE, with the key KEY'],
+  pending: ['has no value in the input, so its content is unknown', 'Read the cluster, or a dump of it'],
+  ignored: ['is skipped', 'Recreate it with kubectl create secret docker-registry'],
   unknown: [
     'could not be read, so its content is unknown',
     'Grant the permission named above, or explain from a dump',
@@ -162,17 +163,6 @@ function doubtful({ kubelet: { tried } }: Explained): readonly Told[] {
   return tried.flatMap(({ key, source, doubt }) =>
     doubt === undefined ? [] : warning(`Entry "${key}" of ${source} ${doubt}`),
   );
-}
-
-function emptyEntries({ kubelet: { tried } }: Explained): readonly Told[] {
-  return tried
-    .filter((one) => one.empty && one.doubt === undefined)
-    .map(({ key, source }) =>
-      warning(
-        `Entry "${key}" of ${source} has no user and no password; the kubelet sends it anyway instead of an anonymous attempt`,
-        'Set its "auth", or remove it',
-      ),
-    );
 }
 
 function nearMisses({ kubelet: { unused, tried }, input }: Explained): readonly Told[] {

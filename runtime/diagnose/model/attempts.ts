@@ -161,7 +161,7 @@ function explainKubelet(input: ExplainInput): KubeletView {
     tried: tried.map(({ source, written, position, by, credential }): ExplainedCredential => {
       const empty = credential.username === '' && sameSecret(credential.password, NO_PASSWORD);
       const doubt = empty
-        ? elsewhere([...secrets, input.node], source, written)
+        ? emptiness([...secrets, input.node], source, written)
         : credentialDoubt(credential, input.now);
       const entry = {
         ...placeOf(input, source, written, position),
@@ -181,11 +181,13 @@ function explainKubelet(input: ExplainInput): KubeletView {
 
 const NO_PASSWORD = redact('');
 
-/** Names the credential helper with the entry's password, if the document configures one. */
-function elsewhere(sources: readonly (AuthSource | undefined)[], name: string, key: string) {
+/** Why an entry has no user and no password: a credential helper has them, or what `validate` says. */
+function emptiness(sources: readonly (AuthSource | undefined)[], name: string, key: string) {
   const source = sources.find((one) => one?.name === name);
   const parsed = source === undefined ? undefined : readAuthSource(source);
-  return parsed?.ok === true ? helperOf(parsed.config, key) : undefined;
+  if (parsed?.ok !== true) return undefined;
+  const entry = parsed.config.entries.find((one) => one.key.written === key);
+  return helperOf(parsed.config, key) ?? entry?.fault?.message;
 }
 
 function placeOf(input: ExplainInput, source: string, key: string, position: TextPosition): EntryPlace {

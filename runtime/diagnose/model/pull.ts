@@ -7,6 +7,7 @@ import {
   isEncrypted,
   pullSecretKey,
   pullSecretSource,
+  readAuthSource,
   secretDataText,
 } from '../../core/docker-config/pull-secret.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
@@ -20,6 +21,7 @@ import {
 } from '../../core/kubernetes/object.ts';
 import { PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
 import { oncePer, recordOf, recordsIn, scalarText, textOf, textsIn } from '../../core/record.ts';
+import { redact, sameSecret } from '../../core/redacted.ts';
 import { maskedUserInfo } from '../../core/text.ts';
 import {
   authFile,
@@ -41,7 +43,7 @@ import {
 } from '../../registry-overrides/machine-config/input.ts';
 import { MIRROR_SET_KINDS } from '../../registry-overrides/mirror-sets/collect.ts';
 import { MACHINE_CONFIG, type NodeMirrors, nodeMirrors, policyOf } from '../../registry-overrides/planes.ts';
-import { secretFault } from '../checks/docker-config.ts';
+import { secretFault, shapeFault } from '../checks/docker-config.ts';
 import { injectedNames } from './admission.ts';
 import { explainImage } from './attempts.ts';
 import { nodeInfoOf, podTemplateIn, type SourceKind } from './objects.ts';
@@ -498,6 +500,8 @@ export function explainIn(
   return explainImage({ ...reader, ...file, ...rest, image, pullFile, now: new Date() });
 }
 
+const NO_VALUE = redact('');
+
 /** @param complete false if some objects could not be read */
 function stateOf(
   store: ObjectStore,
@@ -522,8 +526,12 @@ function stateOf(
   const { type, data = {} } = found as SecretObject;
   const value = data[pullSecretKey(type) ?? ''];
   if (value !== undefined && isEncrypted(value)) return { state: 'encrypted' };
+  // The API server accepts no empty value; dumps leave values out.
+  if (value !== undefined && sameSecret(value, NO_VALUE)) return { state: 'pending' };
   const source = podSource(found);
-  if (source !== undefined) return { state: 'found', source };
+  const read = source && readAuthSource(source);
+  if (source !== undefined && !(read?.ok === true && shapeFault(read.config) !== undefined))
+    return { state: 'found', source };
   const why = secretFault(found as SecretObject) ?? 'is not a pull secret';
   return { state: 'ignored', why, ...retypeOf(found as SecretObject) };
 }
@@ -546,14 +554,22 @@ export function secretMakers(store: ObjectStore, namespace: string) {
 
 /** Finds a docker config under any key of the Secret, and the type and key that would make it a pull secret. */
 function retypeOf({ data = {}, ...secret }: SecretObject): Pick<ListedSecret, 'retype'> {
-  for (const [from, value] of Object.entries(data)) {
-    const type = from === '.dockercfg' ? 'kubernetes.io/dockercfg' : 'kubernetes.io/dockerconfigjson';
-    const key = pullSecretKey(type) ?? from;
-    if (secretFault({ ...secret, type, data: { [key]: value } }) === undefined)
-      return { retype: { from, type, key } };
-  }
+  for (const [from, value] of Object.entries(data))
+    for (const [key, type] of TYPES) {
+      const source = pullSecretSource({ ...secret, type, data: { [key]: value } });
+      const read = source && readAuthSource(source);
+      if (read?.ok !== true || shapeFault(read.config) !== undefined) continue;
+      if (read.config.entries.some(({ fault }) => fault === undefined))
+        return { retype: { from, type, key } };
+    }
   return {};
 }
+
+/** Types of pull secrets by data key. */
+const TYPES = [
+  ['.dockerconfigjson', 'kubernetes.io/dockerconfigjson'],
+  ['.dockercfg', 'kubernetes.io/dockercfg'],
+] as const;
 
 /** Reports a pull secret of this name in another namespace, which the pod cannot use. */
 function inAnother(store: ObjectStore, name: string): Pick<ListedSecret, 'why'> {
