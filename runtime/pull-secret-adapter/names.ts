@@ -1,7 +1,6 @@
 /** Names, labels and annotations of the adapter's objects. Source: the requirement and its historic configuration. */
 
 import type { HyperfleetCluster } from './cluster.ts';
-import type { AdapterSettings } from './options.ts';
 
 /** Replaces `{id}`, `{name}`, `{region}` and `{project}` in a template, without escaping. A missing value is empty. */
 export function fillTemplate(
@@ -106,11 +105,6 @@ export function gcpLabels({ id, name }: { readonly id: string; readonly name?: s
     'hyperfleet-version': 'v1',
     ...(name !== undefined && /^[a-z0-9_-]{1,63}$/.test(name) ? { 'cluster-name': name } : {}),
   };
-}
-
-/** Name of the secret in Secret Manager. */
-export function gcpSecretName(settings: AdapterSettings, cluster: HyperfleetCluster): string {
-  return fillTemplate(settings.gcpSecretName, cluster);
 }
 
 /** W3C Trace Context, version 00 and later versions of the same format. */

@@ -5,7 +5,7 @@
 
 import { hash } from 'node:crypto';
 import type { HyperfleetCluster } from './cluster.ts';
-import { fillTemplate, gcpSecretName } from './names.ts';
+import { fillTemplate } from './names.ts';
 import type { AdapterSettings } from './options.ts';
 
 export interface GooglePlace {
@@ -73,10 +73,10 @@ export function uniquePlaces(texts: Iterable<string>): readonly string[] {
 export function wantedPlaces(cluster: HyperfleetCluster, settings: AdapterSettings): readonly string[] {
   const { projectId: project, provider } = cluster;
   if (project === undefined || provider !== 'gcp') return [];
-  const location = settings.location === '' ? {} : { location: secretLocation(cluster, settings) };
-  const namespace = managementNamespace(cluster, settings);
+  const location = settings.location === '' ? {} : { location: fillTemplate(settings.location, cluster) };
+  const namespace = fillTemplate(settings.managementNamespace, cluster);
   const places: readonly Place[] = [
-    { kind: 'google', project, ...location, secret: gcpSecretName(settings, cluster) },
+    { kind: 'google', project, ...location, secret: fillTemplate(settings.gcpSecretName, cluster) },
     ...(namespace === ''
       ? []
       : [{ kind: 'kubernetes', namespace, secret: settings.pullSecretName } as const]),
@@ -84,24 +84,14 @@ export function wantedPlaces(cluster: HyperfleetCluster, settings: AdapterSettin
   return uniquePlaces(places.map(placeText));
 }
 
-/** Namespace of the Secret for HyperShift; empty if there is none. */
-export function managementNamespace(cluster: HyperfleetCluster, settings: AdapterSettings): string {
-  return fillTemplate(settings.managementNamespace, cluster);
-}
-
-/** Location of a regional secret; empty for a replicated one. */
-export function secretLocation(cluster: HyperfleetCluster, settings: AdapterSettings): string {
-  return fillTemplate(settings.location, cluster);
-}
-
 /** Namespaces that are never used for a cluster's pull secret, whatever its name or ID. */
 const RESERVED = /^(default|kube-.*|openshift|openshift-.*)$/;
 
 /** Errors of the names built from the cluster document; empty if all are valid. */
 export function nameFaults(cluster: HyperfleetCluster, settings: AdapterSettings): readonly string[] {
-  const namespace = managementNamespace(cluster, settings);
-  const secret = gcpSecretName(settings, cluster);
-  const location = secretLocation(cluster, settings);
+  const namespace = fillTemplate(settings.managementNamespace, cluster);
+  const secret = fillTemplate(settings.gcpSecretName, cluster);
+  const location = fillTemplate(settings.location, cluster);
   const replication = fillTemplate(settings.replication, cluster);
   const missing = cluster.region === undefined ? '; spec.gcp.region is missing' : '';
   const faults: readonly (readonly [isThere: boolean, fault: string])[] = [

@@ -129,20 +129,15 @@ function progressOf(job: KubeObject) {
 function endOf(ended: readonly EndedContainer[]) {
   const results = ended.map(({ message }) => readJobResult(message));
   const [result] = results;
-  const receipt = receiptOfAll(results.map((one) => one?.receipt ?? {}).toReversed());
+  const receipt: Record<string, string> = {};
+  // A secret that an earlier pod removed is missing for the next one, but counts as removed.
+  for (const one of results.toReversed())
+    for (const [place, became] of Object.entries(one?.receipt ?? {}))
+      if (became !== NOT_THERE || receipt[place] === undefined) receipt[place] = became;
   return {
     exitCode: ended[0]?.exitCode,
     result: result?.receipt === undefined ? result : { ...result, receipt },
   };
-}
-
-/** Merges receipts, oldest first. A secret that an earlier pod removed is missing for the next one, but counts as removed. */
-function receiptOfAll(receipts: readonly Receipt[]): Receipt {
-  const all: Record<string, string> = {};
-  for (const receipt of receipts)
-    for (const [place, became] of Object.entries(receipt))
-      if (became !== NOT_THERE || all[place] === undefined) all[place] = became;
-  return all;
 }
 
 /** The view of a cluster's record. */

@@ -18,7 +18,6 @@ import { LeaderElection } from '../../kube/lease.ts';
 import { systemClock } from '../../node/clock.ts';
 import { type Consumer, codeOf, type Handler } from '../broker/broker.ts';
 import type { Program } from '../broker/flags.ts';
-import type { HyperfleetCluster } from '../cluster.ts';
 import { ADAPTER, ADAPTER_LABEL, CLUSTER_LABEL } from '../names.ts';
 import type { AdapterSettings } from '../options.ts';
 import { CLUSTER_ID } from '../places.ts';
@@ -389,28 +388,20 @@ async function sweep(process: Running, signal: AbortSignal): Promise<void> {
 
 async function goOver({ api, settings, clusters, secrets }: Running, known: Set<string>): Promise<void> {
   const before = secrets.clusters;
+  const type = mirroredType(settings.adapterName);
   const seen = new Map<string, string | undefined>();
   for await (const page of api.clusters(''))
     for (const cluster of page) {
-      seen.set(cluster.id, ownCondition(cluster, settings)?.reason ?? undefined);
-      if (known.has(cluster.id) && !wantsPass(cluster, settings)) continue;
+      const own = cluster.conditions.find((condition) => condition.type === type);
+      seen.set(cluster.id, own?.reason ?? undefined);
+      const isReconciled = own?.status === 'True' && own.observed_generation === cluster.generation;
+      // A reconciled cluster already has a requeue time.
+      if (known.has(cluster.id) && isReconciled && !cluster.deleting) continue;
       known.add(cluster.id);
       clusters.hint(cluster.id, 'sweep');
     }
   for (const id of known) if (!seen.has(id)) known.delete(id);
   secrets.listed(seen, before);
-}
-
-function ownCondition(cluster: HyperfleetCluster, settings: Pick<AdapterSettings, 'adapterName'>) {
-  const type = mirroredType(settings.adapterName);
-  return cluster.conditions.find((condition) => condition.type === type);
-}
-
-/** Whether a listed cluster is not reconciled or is being deleted. Others already have a requeue time. */
-function wantsPass(cluster: HyperfleetCluster, settings: Pick<AdapterSettings, 'adapterName'>): boolean {
-  if (cluster.deleting) return true;
-  const own = ownCondition(cluster, settings);
-  return own?.status !== 'True' || own.observed_generation !== cluster.generation;
 }
 
 // Metrics of each cluster's secret from the reports: age of the version, number of enabled versions, result of the last pass.

@@ -6,15 +6,8 @@
  * available.
  */
 import { defined, textOf } from '../../core/record.ts';
-import { jobLabels, jobName } from '../names.ts';
-import {
-  managementNamespace,
-  nameFaults,
-  type Place,
-  readPlace,
-  tenancyFault,
-  wantedPlaces,
-} from '../places.ts';
+import { fillTemplate, jobLabels, jobName } from '../names.ts';
+import { nameFaults, type Place, readPlace, tenancyFault, wantedPlaces } from '../places.ts';
 import { type Plan, type PlanProblem, planCluster, problem } from '../plan.ts';
 import type { AvailabilityVerdict } from '../status-report.ts';
 import {
@@ -264,7 +257,7 @@ function storeGate({ cluster, namespaces, settings }: DesiredState, plan: Plan):
     problem('waiting', reason, [message], preconditions, LOOK_AGAIN_MS);
   const unproven = tenancyFault(cluster, settings);
   if (unproven !== undefined) return waiting('TenancyUnproven', unproven);
-  const namespace = managementNamespace(cluster, settings);
+  const namespace = fillTemplate(settings.managementNamespace, cluster);
   return namespaces[namespace] === 'terminating'
     ? waiting('ManagementNamespaceTerminating', `the management namespace "${namespace}" is being deleted`)
     : undefined;

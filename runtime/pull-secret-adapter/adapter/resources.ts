@@ -9,7 +9,6 @@ import {
   dataSecretName,
   fillTemplate,
   GENERATION_ANNOTATION,
-  gcpSecretName,
   HASH_ANNOTATION,
   jobLabels,
   PROJECT_ANNOTATION,
@@ -19,7 +18,7 @@ import {
   VERIFY_ANNOTATION,
 } from '../names.ts';
 import { PULL_SECRET_KEY, pullSecretBinding, pullSecretJob, RESULTS_MOUNT } from '../objects.ts';
-import { challengeOf, managementNamespace, namespacesOf, secretLocation } from '../places.ts';
+import { challengeOf, namespacesOf } from '../places.ts';
 import { contentHash, type DesiredState, type Effect, targetHash } from './desired-state.ts';
 
 /** The cluster that the objects are for, and the settings. */
@@ -105,7 +104,7 @@ export function boundNamespaces(
   { purpose, places }: Pick<JobRequest, 'purpose' | 'places'>,
 ): readonly string[] {
   if (purpose === 'delete') return namespacesOf(places);
-  const namespace = managementNamespace(cluster, settings);
+  const namespace = fillTemplate(settings.managementNamespace, cluster);
   return namespace === '' ? [] : [namespace];
 }
 
@@ -115,7 +114,7 @@ function annotations({ cluster, settings }: Subject): Readonly<Record<string, st
     [HASH_ANNOTATION]: contentHash(cluster),
     'hyperfleet.io/created-by': 'pullwright',
     [PROJECT_ANNOTATION]: cluster.projectId ?? '',
-    [SECRET_NAME_ANNOTATION]: gcpSecretName(settings, cluster),
+    [SECRET_NAME_ANNOTATION]: fillTemplate(settings.gcpSecretName, cluster),
   };
 }
 
@@ -142,8 +141,8 @@ function environmentOf(
         }
       : {
           GCP_PROJECT_ID: project,
-          SECRET_NAME: gcpSecretName(settings, cluster),
-          SECRET_LOCATION: secretLocation(cluster, settings),
+          SECRET_NAME: fillTemplate(settings.gcpSecretName, cluster),
+          SECRET_LOCATION: fillTemplate(settings.location, cluster),
           REPLICATION_POLICY: settings.location === '' ? fillTemplate(settings.replication, cluster) : '',
           KMS_KEY_NAME: fillTemplate(settings.kmsKey, cluster),
           KEEP_VERSIONS: String(settings.keepVersions),
@@ -151,7 +150,7 @@ function environmentOf(
           DESTROY_AFTER_SECONDS: String(settings.destroyAfterSeconds),
           TENANT_CHALLENGE: settings.challenge === 'none' ? '' : challengeOf(cluster, settings),
           GCP_SERVICE_ACCOUNT: fillTemplate(settings.impersonate, cluster, accountDomain(project)),
-          MANAGEMENT_NAMESPACE: managementNamespace(cluster, settings),
+          MANAGEMENT_NAMESPACE: fillTemplate(settings.managementNamespace, cluster),
           MANAGEMENT_SECRET_NAME: settings.pullSecretName,
           ADOPT: String(settings.adopt),
           REVOKE_PREVIOUS: revokeRequest,
