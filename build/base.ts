@@ -41,7 +41,12 @@ export function baseRuntime(arch: Arch = process.arch === 'arm64' ? 'arm64' : 'x
   const program = 'bin/bun';
   const own = join(ROOT, 'node_modules', name, program);
   if (existsSync(own)) return own;
-  const locked = lockedPackage(name);
+  const locked = readLock().packages[`node_modules/${name}`];
+  if (locked === undefined)
+    throw new PullwrightError(
+      `Cannot build: package-lock.json has no "${name}", expected its version and checksum`,
+      { code: 'BaseNotLocked' },
+    );
   const folder = join(cacheFolder(), `bun-${locked.version}-linux-${arch}`);
   const cached = join(folder, 'package', program);
   if (!existsSync(cached)) fetchBase(folder, name, locked);
@@ -53,15 +58,6 @@ export function cacheFolder(): string {
   return join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'pullwright');
 }
 
-function lockedPackage(name: string): Locked {
-  const found = readLock().packages[`node_modules/${name}`];
-  if (found !== undefined) return found;
-  throw new PullwrightError(
-    `Cannot build: package-lock.json has no "${name}", expected its version and checksum`,
-    { code: 'BaseNotLocked' },
-  );
-}
-
 /** Renames the folder into the cache after the checksum was verified. */
 function fetchBase(folder: string, name: string, locked: Locked): void {
   mkdirSync(dirname(folder), { recursive: true });
@@ -69,20 +65,16 @@ function fetchBase(folder: string, name: string, locked: Locked): void {
   const work = temporary.path;
   const packed = runTool(['npm', 'pack', `${name}@${locked.version}`, '--silent'], work);
   const archive = join(work, packed.trim().split('\n').at(-1) ?? '');
-  checkArchive(archive, name, locked);
+  const sum = `sha512-${hash('sha512', readFileSync(archive), 'base64')}`;
+  if (sum !== locked.integrity)
+    throw new PullwrightError(
+      `Cannot use "${name}@${locked.version}": its archive has checksum ${sum}, package-lock.json wants ${locked.integrity ?? 'none'}`,
+      {
+        code: 'BaseChecksum',
+        hint: 'The archive was changed in transit: do not build with it',
+      },
+    );
   runTool(['tar', '-xzf', archive], work);
   rmSync(archive);
   if (!existsSync(folder)) renameSync(work, folder);
-}
-
-function checkArchive(archive: string, name: string, locked: Locked): void {
-  const sum = `sha512-${hash('sha512', readFileSync(archive), 'base64')}`;
-  if (sum === locked.integrity) return;
-  throw new PullwrightError(
-    `Cannot use "${name}@${locked.version}": its archive has checksum ${sum}, package-lock.json wants ${locked.integrity ?? 'none'}`,
-    {
-      code: 'BaseChecksum',
-      hint: 'The archive was changed in transit: do not build with it',
-    },
-  );
 }

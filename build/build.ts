@@ -26,7 +26,11 @@ function main(): void {
     process.stderr.write(`built ${outfile}\n`);
   }
   linkOwn(values.to);
-  writeSums(values.to);
+  const lines = readdirSync(values.to)
+    .filter((name) => name.startsWith('pullwright-linux-'))
+    .sort()
+    .map((name) => `${hash('sha256', readFileSync(join(values.to, name)))}  ${name}\n`);
+  writeFileSync(join(values.to, 'SHA256SUMS'), lines.join(''));
 }
 
 function wantedArchs(text: string): readonly Arch[] {
@@ -50,14 +54,6 @@ function linkOwn(folder: string): void {
     // Renaming one link of a file onto another link of it does nothing and leaves both names.
     rmSync(fresh, { force: true });
   }
-}
-
-function writeSums(folder: string): void {
-  const lines = readdirSync(folder)
-    .filter((name) => name.startsWith('pullwright-linux-'))
-    .sort()
-    .map((name) => `${hash('sha256', readFileSync(join(folder, name)))}  ${name}\n`);
-  writeFileSync(join(folder, 'SHA256SUMS'), lines.join(''));
 }
 
 await runProgram(main);

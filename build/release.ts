@@ -12,7 +12,7 @@ import { defaultFleet, readFleet, renderBundle, renderChart, writeTree } from '.
 import { PullwrightError } from '../runtime/core/errors.ts';
 import { defined } from '../runtime/core/record.ts';
 import { DEFAULT_IMAGE, VERSION } from '../runtime/core/version.ts';
-import { ARCHS, type Arch } from './base.ts';
+import { ARCHS, type Arch, readLock } from './base.ts';
 import { compile } from './compile.ts';
 import { buildImage } from './image/build.ts';
 import { basePins, packageUrl } from './image/debian.ts';
@@ -112,7 +112,6 @@ function bundle(repository: string = DEFAULT_REPOSITORY, digest: string): Return
 /** @throws PullwrightError `NotReleasable`, with all problems that block the release */
 export function assertReleasable(): void {
   const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
-  const lock: unknown = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
   const problems = [
     ...releaseProblems({
       status: runTool(['git', 'status', '--porcelain'], ROOT),
@@ -120,7 +119,7 @@ export function assertReleasable(): void {
       version: VERSION,
       packageVersion: version,
     }),
-    ...lockProblems(lock),
+    ...lockProblems(readLock()),
   ];
   if (problems.length > 0)
     throw new PullwrightError(`Cannot release ${VERSION}: ${problems.join('; ')}`, {
@@ -140,14 +139,16 @@ function signRelease(
   const key = signingKey(signing.key, signing.passphrase);
   const name = (what: string): string => join(to, `pullwright-${VERSION}-${what}`);
   writeFileSync(join(to, 'SHA256SUMS.sig'), signatureOf(key, readFileSync(join(to, 'SHA256SUMS'))));
-  const platforms = platformDigests(join(work, 'image'), image);
+  const index = readFileSync(join(work, 'image/blobs', image.replace(':', '/')), 'utf8');
+  const { manifests } = JSON.parse(index) as { manifests: readonly { digest: string }[] };
+  const digests = [image, ...manifests.map(({ digest }) => digest)];
   const statement = provenance({
     version: VERSION,
     commit: runTool(['git', 'rev-parse', 'HEAD'], ROOT).trim(),
     builder: signing.builder ?? 'https://pullwright.dev/build/local',
     subjects: [
       ...files,
-      ...[image, ...platforms].map((digest) => ({
+      ...digests.map((digest) => ({
         name: signing.image,
         sha256: digest.slice('sha256:'.length),
       })),
@@ -160,14 +161,8 @@ function signRelease(
   const attestation = envelope(key, statement);
   writeFileSync(name('provenance.intoto.jsonl'), `${attestation}\n`);
   const signatures = join(work, 'signatures');
-  signImage(key, { repository: signing.image, digests: [image, ...platforms], attestation }, signatures);
+  signImage(key, { repository: signing.image, digests, attestation }, signatures);
   archive(signatures, name('image-signatures.oci.tar'));
-}
-
-function platformDigests(layout: string, index: string): readonly string[] {
-  const blob = readFileSync(join(layout, 'blobs', index.replace(':', '/')), 'utf8');
-  const { manifests } = JSON.parse(blob) as { manifests: readonly { digest: string }[] };
-  return manifests.map(({ digest }) => digest);
 }
 
 function flags() {

@@ -72,7 +72,8 @@ export function check<T>(
   const known = new Map<unknown, readonly string[]>();
   const parsed = schema.safeParse(value, {
     error: (issue) => {
-      if (issue.code === 'unrecognized_keys') known.set(issue['keys'], fieldsOf(issue.inst));
+      const { def } = (issue.inst ?? {}) as { readonly def?: { readonly shape?: object } };
+      if (issue.code === 'unrecognized_keys') known.set(issue['keys'], Object.keys(def?.shape ?? {}));
       return undefined;
     },
   });
@@ -113,11 +114,6 @@ const CREDENTIAL_FIELDS: ReadonlySet<string> = new Set([
   'token',
   'value',
 ]);
-
-function fieldsOf(schema: unknown): readonly string[] {
-  const shape = (schema as { def?: { shape?: object } } | undefined)?.def?.shape;
-  return Object.keys(shape ?? {});
-}
 
 function textOf(issue: z.core.$ZodIssue, value: unknown): string {
   const wanted = wantedOf(issue, value);

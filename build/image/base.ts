@@ -65,8 +65,13 @@ export function layBase(rootfs: string, arch: Arch): void {
   for (const name of LIBRARIES) copyLibrary(unpacked, `${folder}/${name}`, join(rootfs, folder, name));
   // The package's link to the loader is absolute, so following it would copy this machine's loader.
   copyLibrary(unpacked, `${folder}/${basename(LOADER[arch])}`, join(rootfs, LOADER[arch]));
-  certificates(unpacked, rootfs);
-  mkdirSync(join(rootfs, 'etc'), { recursive: true });
+  // The package has one file for each certificate, programs read one file.
+  const certificates = globSync('usr/share/ca-certificates/mozilla/*.crt', { cwd: unpacked }).sort();
+  mkdirSync(join(rootfs, 'etc/ssl/certs'), { recursive: true });
+  writeFileSync(
+    join(rootfs, 'etc/ssl/certs/ca-certificates.crt'),
+    Buffer.concat(certificates.map((file) => readFileSync(join(unpacked, file)))),
+  );
   mkdirSync(join(rootfs, 'tmp'), { recursive: true, mode: 0o1777 });
   writeFileSync(
     join(rootfs, 'etc/passwd'),
@@ -84,14 +89,4 @@ function copyLibrary(from: string, path: string, to: string): void {
     });
   mkdirSync(dirname(to), { recursive: true });
   copyFileSync(join(from, path), to);
-}
-
-/** Concatenates the certificates: the package has one file for each, programs read one file. */
-function certificates(from: string, rootfs: string): void {
-  const files = globSync('usr/share/ca-certificates/mozilla/*.crt', { cwd: from }).sort();
-  mkdirSync(join(rootfs, 'etc/ssl/certs'), { recursive: true });
-  writeFileSync(
-    join(rootfs, 'etc/ssl/certs/ca-certificates.crt'),
-    Buffer.concat(files.map((file) => readFileSync(join(from, file)))),
-  );
 }

@@ -111,7 +111,14 @@ export function pinnedPackage(pin: PinnedPackage, snapshot: string, sources: Pac
   const fetched = join(work.path, 'package.deb');
   const address = fetchFirst(pin, packageAddresses(pin, snapshot, sources.mirrors), fetched);
   const found = hash('sha256', readFileSync(fetched));
-  if (found !== pin.sha256) throw otherBytes(pin, address, found);
+  if (found !== pin.sha256)
+    throw new PullwrightError(
+      `Cannot use package "${pin.name}" ${pin.version} from ${address}: its SHA-256 is ${found}, build/image/base-packages.json wants ${pin.sha256}`,
+      {
+        code: 'BaseChecksum',
+        hint: 'The package was changed in transit: do not build with it',
+      },
+    );
   renameSync(fetched, kept);
   return kept;
 }
@@ -135,16 +142,6 @@ function fetchFirst(pin: PinnedPackage, addresses: readonly string[], to: string
     {
       code: 'BaseGone',
       hint: `Mirrors drop a version that was replaced: run "npm run base:update" and commit build/image/base-packages.json; or let PULLWRIGHT_DEBIAN_MIRROR name a mirror that has it, or put the file there as ${pin.sha256}.deb in the cache folder`,
-    },
-  );
-}
-
-function otherBytes(pin: PinnedPackage, address: string, found: string): PullwrightError {
-  return new PullwrightError(
-    `Cannot use package "${pin.name}" ${pin.version} from ${address}: its SHA-256 is ${found}, build/image/base-packages.json wants ${pin.sha256}`,
-    {
-      code: 'BaseChecksum',
-      hint: 'The package was changed in transit: do not build with it',
     },
   );
 }

@@ -100,12 +100,6 @@ function listed(work: string, arch: DebianArch): string {
   return runTool(['apt-get', ...flags, '-qq', 'download', '--print-uris', ...PACKAGES], state);
 }
 
-/** The day after `now`: the first snapshot that has everything published until then. */
-function snapshotAfter(now: Date): string {
-  const next = new Date(now.getTime() + 86_400_000).toISOString();
-  return `${next.slice(0, 10).replaceAll('-', '')}T000000Z`;
-}
-
 function main(): void {
   const { values } = parseArgs({ options: { check: { type: 'boolean', default: false } } });
   const old = JSON.parse(readFileSync(PINS, 'utf8')) as BasePins;
@@ -124,9 +118,11 @@ function main(): void {
     if (before?.version !== version)
       process.stdout.write(`${name} (${architecture}): ${before?.version ?? 'new'} -> ${version}\n`);
   }
-  const pins: BasePins = { snapshot: snapshotAfter(new Date()), packages };
+  // The first snapshot that has everything published until now.
+  const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+  const snapshot = `${tomorrow.slice(0, 10).replaceAll('-', '')}T000000Z`;
   if (values.check) process.exitCode = 1;
-  else writeFileSync(PINS, jsonText(pins));
+  else writeFileSync(PINS, jsonText({ snapshot, packages } satisfies BasePins));
 }
 
 if (import.meta.main) await runProgram(main, 2);

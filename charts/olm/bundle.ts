@@ -185,7 +185,11 @@ export function renderBundle(fleet: Fleet, replaces?: string): ManifestTree {
     ...definitions.map(
       (object) => [`manifests/${pathPart('name', object.metadata.name)}.crd.yaml`, yamlOf(object)] as const,
     ),
-    ...own.map((object) => [fileOf(object), yamlOf(withoutNamespace(object))] as const),
+    ...own.map((object) => {
+      const { namespace: _, ...metadata } = object.metadata;
+      const file = `${pathPart('name', metadata.name)}.${pathPart('kind', object.kind.toLowerCase())}.yaml`;
+      return [`manifests/${file}`, yamlOf({ ...object, metadata })] as const;
+    }),
     ['metadata/annotations.yaml', yamlOf({ annotations: ANNOTATIONS })],
     ['bundle.Dockerfile', dockerfile()],
     ...renderTree(beside, { folder: 'beside' }),
@@ -288,13 +292,4 @@ const ANNOTATIONS = {
 function dockerfile(): string {
   const labels = Object.entries(ANNOTATIONS).map(([name, value]) => `LABEL ${name}=${value}`);
   return ['FROM scratch', ...labels, 'COPY manifests /manifests/', 'COPY metadata /metadata/', ''].join('\n');
-}
-
-function fileOf({ kind, metadata }: KubeObject): string {
-  return `manifests/${pathPart('name', metadata.name)}.${pathPart('kind', kind.toLowerCase())}.yaml`;
-}
-
-function withoutNamespace(object: KubeObject): KubeObject {
-  const { namespace: _, ...metadata } = object.metadata;
-  return { ...object, metadata };
 }

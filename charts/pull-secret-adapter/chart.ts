@@ -52,7 +52,7 @@ import {
 } from '../../runtime/pull-secret-adapter/sentinel/options.ts';
 import { ObjectGroup } from '../shared/group.ts';
 import { prometheusRule, serviceMonitor } from '../shared/monitoring.ts';
-import { ownPod } from '../shared/pod.ts';
+import { namedPorts, ownPod } from '../shared/pod.ts';
 import type { ChartSystem, ClusterContext } from '../shared/system.ts';
 import { ADAPTER_ACCOUNT, adapterRights, JOB_ACCOUNT } from './access.ts';
 import { adapterAlerts } from './alerts.ts';
@@ -227,7 +227,14 @@ export function adapterInstallation(section: AdapterInstallation): readonly Kube
     ...(input.jobFederation === undefined ? [] : [credentials(input, input.jobFederation)]),
     ...programObjects(input, adapter),
     ...(withSentinel ? programObjects(input, sentinel) : []),
-    jobNetworkPolicy(input),
+    // Pods of Jobs have no ingress.
+    networkPolicy({
+      metadata: namesOf(input, JOB_ACCOUNT, 'job').metadata,
+      selector: { 'hyperfleet.io/adapter': 'pullsecret', 'hyperfleet.io/resource-type': 'job' },
+      ingress: [],
+      egress: egress(input, []),
+      network: input.network,
+    }),
     ...(input.alerts ? [prometheusRule(adapter.metadata, adapterAlerts(namespace, withSentinel))] : []),
   ];
 }
@@ -324,10 +331,7 @@ function pod(input: Installation, { metadata: { name }, args, file }: Program): 
       name: 'main',
       image: input.image,
       args,
-      ports: [
-        { name: 'health', containerPort: 8080 },
-        { name: 'metrics', containerPort: 9090 },
-      ],
+      ports: namedPorts({ health: 8080, metrics: 9090 }),
       livenessProbe: { ...probe('/healthz'), periodSeconds: 10 },
       readinessProbe: { ...probe('/readyz'), periodSeconds: 5 },
       resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
@@ -340,17 +344,6 @@ function pod(input: Installation, { metadata: { name }, args, file }: Program): 
       ...(volumes.length === 0 ? {} : { volumes }),
     },
   );
-}
-
-/** NetworkPolicy of Job pods: no ingress. */
-function jobNetworkPolicy(input: Installation): KubeObject {
-  return networkPolicy({
-    metadata: namesOf(input, JOB_ACCOUNT, 'job').metadata,
-    selector: { 'hyperfleet.io/adapter': 'pullsecret', 'hyperfleet.io/resource-type': 'job' },
-    ingress: [],
-    egress: egress(input, []),
-    network: input.network,
-  });
 }
 
 function egress(input: Installation, more: readonly number[]): readonly Egress[] {

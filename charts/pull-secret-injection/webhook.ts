@@ -28,7 +28,7 @@ import {
   WEBHOOK_NAME as WEBHOOK,
 } from '../../runtime/pull-secret-injection/plan/plan.ts';
 import { BASE_HOOK } from '../../runtime/pull-secret-injection/plan/webhook-entries.ts';
-import { ownPod, PROBES } from '../shared/pod.ts';
+import { namedPorts, ownPod, PROBES } from '../shared/pod.ts';
 import type { ClusterContext } from '../shared/system.ts';
 
 const TLS_SECRET = 'pullwright-webhook-tls';
@@ -126,10 +126,7 @@ function pod(image: string, flags: readonly string[]): PodSpec {
       command: ['/usr/bin/pullwright', 'webhook'],
       ...PROBES,
       args: [`--cert-dir=${TLS_FOLDER}`, `--port=${PORT}`, `--health-port=${HEALTH_PORT}`, ...flags],
-      ports: [
-        { name: 'webhook', containerPort: PORT },
-        { name: 'health', containerPort: HEALTH_PORT },
-      ],
+      ports: namedPorts({ webhook: PORT, health: HEALTH_PORT }),
       volumeMounts: [{ name: 'tls', mountPath: TLS_FOLDER, readOnly: true }],
     },
     { volumes: [{ name: 'tls', secret: { secretName: TLS_SECRET } }] },

@@ -13,6 +13,11 @@ export const PROBES = {
   readinessProbe: { httpGet: { path: '/readyz', port: 'health' }, periodSeconds: 5, failureThreshold: 2 },
 } as const;
 
+/** The ports of a container by their names. */
+export function namedPorts(ports: Readonly<Record<string, number>>) {
+  return Object.entries(ports).map(([name, containerPort]) => ({ name, containerPort }));
+}
+
 /**
  * Builds a pod with one container. It mounts the ServiceAccount token unless `more` disables it.
  *

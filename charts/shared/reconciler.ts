@@ -34,7 +34,7 @@ import { defined, distinctBy } from '../../runtime/core/record.ts';
 import { reconcilerName } from '../../runtime/engine/hosted-status.ts';
 import { toYaml } from '../../runtime/kube/yaml.ts';
 import { type Alert, prometheusRule, serviceMonitor } from './monitoring.ts';
-import { ownPod, PROBES } from './pod.ts';
+import { namedPorts, ownPod, PROBES } from './pod.ts';
 import type { ClusterContext, ReconcilerPart } from './system.ts';
 
 // Roles of the reconciler, bound to the account of each shard.
@@ -218,10 +218,7 @@ function pod(cluster: ClusterContext, settings: ReconcilerSettings, shard: strin
         `--log-format=${settings.logFormat ?? 'json'}`,
         ...(settings.logLevel === undefined ? [] : [`--log-level=${settings.logLevel}`]),
       ],
-      ports: [
-        { name: 'health', containerPort: HEALTH_PORT },
-        { name: 'metrics', containerPort: METRICS_PORT },
-      ],
+      ports: namedPorts({ health: HEALTH_PORT, metrics: METRICS_PORT }),
       ...(settings.memoryLimit === undefined ? {} : { memory: settings.memoryLimit }),
       volumeMounts: [{ name: 'config', mountPath: CONFIG_FOLDER, readOnly: true }],
     },
