@@ -202,7 +202,11 @@ export class HyperfleetApi {
       lengths.clear();
       const query = search === '' ? {} : { search };
       for await (const items of this.#pages(CLUSTERS, ['list', 'clusters'], query, lengths)) {
-        yield clustersIn(items).filter(({ id }) => seen.size < seen.add(id).size);
+        // Others are skipped. The ID must be safe in a path and an object name.
+        const valid = items
+          .flatMap((item) => clusterDocument.safeParse(item).data ?? [])
+          .filter(({ id }) => CLUSTER_ID.test(id));
+        yield valid.filter(({ id }) => seen.size < seen.add(id).size);
       }
       if (lengths.size < 2) return;
     }
@@ -297,12 +301,6 @@ async function* partsOf(
 }
 
 const listPage = z.object({ items: z.array(z.unknown()), total: z.number().optional().catch(undefined) });
-
-/** The valid clusters; others are skipped. The ID must be safe in a path and an object name. */
-function clustersIn(items: readonly unknown[]): readonly HyperfleetCluster[] {
-  const read = items.map((item) => clusterDocument.safeParse(item));
-  return read.flatMap(({ data }) => (data !== undefined && CLUSTER_ID.test(data.id) ? [data] : []));
-}
 
 /**
  * Whether a 404 means that the cluster does not exist. A 404 for an unknown path (a wrong base URL) or from a proxy does not.

@@ -139,8 +139,9 @@ async function pass(id: string, context: PassContext, asked: boolean): Promise<P
   if (cluster === undefined) return forget(id, context);
   if (told.status === 'rejected') throw told.reason;
   const own = told.value.find((status) => status.adapter === settings.adapterName);
+  const ageMs = lookedAt.getTime() - Date.parse(own?.last_report_time ?? '');
   const report = async (body: StatusReport): Promise<Reported> =>
-    sameReport(body, own) && !(asked && isOld(own, lookedAt, settings))
+    sameReport(body, own) && (!asked || ageMs < settings.repeatSeconds * 1000)
       ? 'same'
       : api.report(id, { ...body, observed_time: lookedAt.toISOString() });
   if (seen.status === 'fulfilled') await assertNewest(cluster, seen.value, context);
@@ -193,11 +194,6 @@ function resultOf(result: ClusterOutcome, answer: Reported): PassResult {
     data: result.report.data,
     ...defined({ requeueAfterMs }),
   };
-}
-
-function isOld(own: AdapterStatus | undefined, now: Date, { repeatSeconds }: AdapterSettings): boolean {
-  const age = now.getTime() - Date.parse(own?.last_report_time ?? '');
-  return !(age < repeatSeconds * 1000);
 }
 
 /** Detects objects of a newer generation, from a replica that read the cluster later. @throws Overtaken */

@@ -11,7 +11,7 @@ import { isApiError } from '../../kube/api-error.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { CLUSTER_LABEL, clusterLabels } from '../names.ts';
 import { type JobResult, NOT_THERE, OUTCOMES, type OutcomeReason } from '../outcome.ts';
-import { CHALLENGE_LABEL, type GooglePlace, type KubernetesPlace, type Place, placeText } from '../places.ts';
+import { CHALLENGE_LABEL, type GooglePlace, type KubernetesPlace, placeText } from '../places.ts';
 import { judgePullSecret } from '../pull-secret.ts';
 import type { JobConfig } from './config.ts';
 import { explainGcpError, GcpError, JobError, permissionOf, retryableStatus } from './gcp-error.ts';
@@ -107,7 +107,10 @@ async function removePlaces(config: JobConfig, shell: JobShell): Promise<JobEnd>
   for (const place of config.places) {
     const text = placeText(place);
     try {
-      const became = await retried(shell, () => removePlace(place, config, shell));
+      const became = await retried(shell, async () => {
+        if (place.kind === 'kubernetes') return removeManagementSecret(shell.managementOf(place));
+        return config.onDeletion === 'retain' ? 'retained by policy' : removeStored(place, config, shell);
+      });
       receipt[text] = became;
       shell.log('info', 'delete-secret', `${text}: ${became}`);
     } catch (error) {
@@ -131,12 +134,6 @@ function failed(
   const retriable = OUTCOMES[reason].class !== 'terminal';
   const details = { secretName, gcpProject, retriable };
   return { status: 'failure', reason, message: message.slice(0, 1024), details, ...more };
-}
-
-async function removePlace(place: Place, config: JobConfig, shell: JobShell): Promise<string> {
-  if (place.kind === 'kubernetes') return removeManagementSecret(shell.managementOf(place));
-  if (config.onDeletion === 'retain') return 'retained by policy';
-  return removeStored(place, config, shell);
 }
 
 async function removeStored(place: GooglePlace, { labels }: JobConfig, shell: JobShell): Promise<string> {
