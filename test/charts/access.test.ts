@@ -83,7 +83,7 @@ for (const { name, kinds } of systems) {
   const readsOf = async (role: Role | 'both'): Promise<readonly Watch[]> => {
     const load = RECONCILERS[name];
     assert.ok(load !== undefined, `${name} has rights to reconcile, and no reconciler`);
-    const reconcilers = (await load())({});
+    const reconcilers = (await load()).reconcilers({});
     return reconcilers.flatMap((one) => one.watches).filter((read) => role === 'both' || read.role === role);
   };
 

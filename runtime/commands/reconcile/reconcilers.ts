@@ -19,16 +19,14 @@ import { parseYaml } from '../../kube/yaml.ts';
 /** Creates reconcilers from a system's options (`{}` if it has none). Throws a UsageError naming the invalid field. */
 export type ReconcilerFactory = (options: Readonly<Record<string, unknown>>) => readonly Reconciler[];
 
-export const RECONCILERS: Readonly<Record<string, () => Promise<ReconcilerFactory>>> = {
-  'credential-provider': async () =>
-    (await import('../../credential-provider/reconciler/reconcile.ts')).reconcilers,
-  'global-pull-secret': async () =>
-    (await import('../../global-pull-secret/reconciler/reconcile.ts')).reconcilers,
-  'pull-secret-injection': async () =>
-    (await import('../../pull-secret-injection/reconciler/reconcile.ts')).reconcilers,
-  'registry-overrides': async () =>
-    (await import('../../registry-overrides/reconciler/reconcile.ts')).reconcilers,
-  verify: async () => (await import('../../diagnose/commands/verify.ts')).reconcilers,
+export const RECONCILERS: Readonly<
+  Record<string, () => Promise<{ readonly reconcilers: ReconcilerFactory }>>
+> = {
+  'credential-provider': () => import('../../credential-provider/reconciler/reconcile.ts'),
+  'global-pull-secret': () => import('../../global-pull-secret/reconciler/reconcile.ts'),
+  'pull-secret-injection': () => import('../../pull-secret-injection/reconciler/reconcile.ts'),
+  'registry-overrides': () => import('../../registry-overrides/reconciler/reconcile.ts'),
+  verify: () => import('../../diagnose/commands/verify.ts'),
 };
 
 // Configuration file of `reconcile`: which systems run, and their options.
@@ -88,7 +86,7 @@ export async function loadReconcilers(config: SystemsConfig): Promise<readonly R
     if (section === undefined) continue;
     const { only, ...options } = section;
     const scopes = only === undefined ? {} : { only: new Set(only) };
-    loaded.push(...(await load())(options).map((one) => ({ ...one, ...scopes })));
+    loaded.push(...(await load()).reconcilers(options).map((one) => ({ ...one, ...scopes })));
   }
   return loaded;
 }
