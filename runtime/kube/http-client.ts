@@ -86,17 +86,9 @@ export class HttpKubeClient implements KubeClient {
 
   async list(collection: Collection, options: ListOptions = {}): Promise<ListPage> {
     const { apiVersion, kind } = collection;
-    const call = {
-      verb: 'list',
-      subject: describeCollection(collection),
-      method: 'GET',
-      path: await this.#collectionPath(collection),
-      query: { ...selectorQuery(options), limit: options.limit, continue: options.next },
-      accept: options.metadataOnly === true ? metadataOf('PartialObjectMetadataList') : undefined,
-      signal: options.signal,
-      maxBytes: MOST_PAGE_BYTES,
-    };
-    const { body, bytes } = await this.#requester.json(call);
+    const query = { limit: options.limit, continue: options.next };
+    const call = await this.#reading('list', collection, options, query);
+    const { body, bytes } = await this.#requester.json({ ...call, maxBytes: MOST_PAGE_BYTES });
     const { items, metadata } = body as RawList;
     const next = metadata.continue ?? '';
     return {
@@ -109,22 +101,10 @@ export class HttpKubeClient implements KubeClient {
   }
 
   async watch(collection: Collection, options: WatchOptions): Promise<AsyncGenerator<WatchEvent>> {
-    const chunks = await this.#requester.stream({
-      verb: 'watch',
-      subject: describeCollection(collection),
-      method: 'GET',
-      path: await this.#collectionPath(collection),
-      query: {
-        ...selectorQuery(options),
-        watch: 'true',
-        allowWatchBookmarks: 'true',
-        resourceVersion: options.resourceVersion,
-        timeoutSeconds: options.seconds,
-      },
-      accept: options.metadataOnly === true ? metadataOf('PartialObjectMetadata') : undefined,
-      signal: options.signal,
-    });
-    return watchEvents(jsonLines(chunks), collection);
+    const { resourceVersion, seconds: timeoutSeconds } = options;
+    const query = { watch: 'true', allowWatchBookmarks: 'true', resourceVersion, timeoutSeconds };
+    const call = await this.#reading('watch', collection, options, query);
+    return watchEvents(jsonLines(await this.#requester.stream(call)), collection);
   }
 
   apply(object: KubeObject, options: ApplyOptions): Promise<KubeObject> {
@@ -198,6 +178,25 @@ export class HttpKubeClient implements KubeClient {
     this.#requester.close();
   }
 
+  async #reading(
+    verb: 'list' | 'watch',
+    collection: Collection,
+    { labelSelector, fieldSelector, metadataOnly, signal }: ListOptions,
+    query: Call['query'],
+  ) {
+    // For metadata only. A server that does not support it sends whole objects.
+    const accept = `application/json;as=PartialObjectMetadata${verb === 'list' ? 'List' : ''};g=meta.k8s.io;v=v1,application/json`;
+    return {
+      verb,
+      subject: describeCollection(collection),
+      method: 'GET',
+      path: await this.#collectionPath(collection),
+      query: { labelSelector, fieldSelector, ...query },
+      accept: metadataOnly === true ? accept : undefined,
+      signal,
+    };
+  }
+
   async #write(ref: ObjectRef, manager: string, call: WriteCall): Promise<KubeObject> {
     const { suffix = '', query, body, ...rest } = call;
     const path = call.method === 'POST' ? await this.#collectionPath(ref) : await this.#objectPath(ref);
@@ -259,15 +258,6 @@ async function* watchEvents(
   }
 }
 
-/** Accept header for metadata only. A server that does not support it sends whole objects. */
-function metadataOf(kind: string): string {
-  return `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
-}
-
 function decode(body: unknown): KubeObject {
   return decodeObject(body as Readonly<Record<string, unknown>>);
-}
-
-function selectorQuery(options: ListOptions): Record<string, string | undefined> {
-  return { labelSelector: options.labelSelector, fieldSelector: options.fieldSelector };
 }
