@@ -8,6 +8,7 @@ import { recordOf, remember } from '../core/record.ts';
 import {
   type ApiError,
   asPullwrightError,
+  describeCause,
   immutableText,
   isApiError,
   isReplaceable,
@@ -257,9 +258,7 @@ function seenLate(ref: Ref, cluster: Cluster): PullwrightError {
 }
 
 function conflict(error: ApiError, ref: Ref): PullwrightError {
-  const fields = error.causes
-    .filter(({ manager }) => manager !== undefined)
-    .map(({ field, manager }) => `${field} is owned by "${manager}"`);
+  const fields = error.causes.filter(({ manager }) => manager !== undefined).map(describeCause);
   // A conflict without fields is about the uid: the object was recreated, which the watch reports.
   if (fields.length === 0) return asPullwrightError(error);
   return new PullwrightError(`Cannot set fields of "${describeObject(ref)}": ${fields.join(', ')}`, {

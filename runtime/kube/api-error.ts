@@ -185,7 +185,8 @@ function hintOf(status: number, verb: string): string | undefined {
   return undefined;
 }
 
-function describeCause({ field, reason, manager }: ReturnType<typeof causeOf>): string {
+/** The field of a cause, and what is wrong with it. */
+export function describeCause({ field, reason, manager }: ReturnType<typeof causeOf>): string {
   if (manager !== undefined) return `${field} is owned by "${manager}"`;
   return field === '' ? reason : `${field}: ${reason}`;
 }
