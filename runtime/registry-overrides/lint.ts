@@ -15,18 +15,11 @@ import { distinctBy } from '../core/record.ts';
 import { schemaFaults, schemaProblem } from './machine-config/admission.ts';
 import { scopesAround } from './machine-config/input.ts';
 import { renderNodeFiles } from './machine-config/render.ts';
-import {
-  collectMirrors,
-  type MirrorProblem,
-  problem,
-  readMirrorEntries,
-  type SetEntry,
-} from './mirror-sets/collect.ts';
+import { collectMirrors, type MirrorProblem, problem, type SetEntry } from './mirror-sets/collect.ts';
 import { faultProblems } from './planes.ts';
 
 export function lintMirrors(objects: readonly KubeObject[]): readonly MirrorProblem[] {
-  const { rules, problems } = collectMirrors(objects);
-  const { entries } = readMirrorEntries(objects);
+  const { entries, rules, problems } = collectMirrors(objects);
   const index = compileMirrors(rules);
   const refused = schemaFaults(objects).map(schemaProblem);
   const told = new Set(refused.map(({ code, origin }) => `${code} ${origin.kind}/${origin.name}`));

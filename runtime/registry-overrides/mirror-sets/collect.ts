@@ -189,7 +189,7 @@ export function collectMirrors(
   const rules = [...drafts.values()]
     .sort((a, b) => (a.scope < b.scope ? -1 : 1))
     .map((draft) => ruleOf(draft, { blocked: false, insecure: false }));
-  return { rules, problems: [...problems, ...conflicts] };
+  return { entries, rules, problems: [...problems, ...conflicts] };
 }
 
 /** Valid entries of the three kinds, by kind, name and field, and problems of the others. */
