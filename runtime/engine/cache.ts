@@ -128,10 +128,7 @@ export class CachedSource implements Source, InformerSink {
 
   tell(object: KubeObject, knownTo?: string): void {
     const { namespace, name } = object.metadata;
-    const places =
-      namespace === undefined
-        ? ['']
-        : ['', watchPlaceOf(namespace, undefined), watchPlaceOf(namespace, name)];
+    const places = namespace === undefined ? [''] : ['', namespace, watchPlaceOf(namespace, name)];
     for (const place of places)
       for (const listener of this.#listeners.get(place) ?? []) listener(object, knownTo);
   }
@@ -265,7 +262,8 @@ export class ClusterCache {
 
   /** The source of `selection`, started on first use. */
   source(selection: Selection): CachedSource {
-    const id = idOfSelection(selection);
+    const { apiVersion, kind, namespace, name, labelSelector, fieldSelector, values } = selection;
+    const id = JSON.stringify([apiVersion, kind, namespace, name, labelSelector, fieldSelector, values]);
     const known = this.#sources.get(id);
     if (known !== undefined) return known;
     const source = new CachedSource(selection, this, this.#shared);
@@ -358,11 +356,6 @@ export class ClusterCache {
   #tell(object: KubeObject, knownTo?: string): void {
     for (const source of this.#sources.values()) if (source.concerns(object)) source.tell(object, knownTo);
   }
-}
-
-function idOfSelection(selection: Selection): string {
-  const { apiVersion, kind, namespace, name, labelSelector, fieldSelector, values } = selection;
-  return JSON.stringify([apiVersion, kind, namespace, name, labelSelector, fieldSelector, values]);
 }
 
 /** Resource versions of one kind are ordered numbers (KEP-5504); otherwise, every different one counts as newer. */

@@ -212,10 +212,10 @@ export class Controller {
     this.#trials.request(trials, reconciler.name, () => this.#queue.add(id));
   }
 
-  /** Whether the key needs no further reconcile: nothing is desired, and it owns no object. */
-  #isNothing(result: Result, { reconciler, key }: Author): boolean {
+  /** Whether the key needs no further reconcile: nothing is desired (`retain` does not count), and it owns no object. */
+  #isNothing({ retain: _keep, ...lists }: Result, { reconciler, key }: Author): boolean {
     const owned = Object.values(this.#stores).flatMap((store) => store.owned(reconciler, keyText(key)));
-    return isEmpty(result) && owned.length === 0;
+    return [...Object.values(lists), owned].every((list) => Array.isArray(list) && list.length === 0);
   }
 
   /** A reconciler that throws has a defect, which must not stop the others. */
@@ -275,9 +275,4 @@ export class Controller {
 
 function failuresOf(committed: readonly Committed[]): readonly ReconcileError[] {
   return committed.flatMap((done) => (done.verb === 'failed' ? [done.problem] : []));
-}
-
-/** Whether the result has no entries; `retain` does not count. */
-function isEmpty({ retain: _keep, ...lists }: Result): boolean {
-  return Object.values(lists).every((list) => Array.isArray(list) && list.length === 0);
 }

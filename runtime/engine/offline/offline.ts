@@ -82,12 +82,17 @@ class OfflineRun {
   }
 
   run(): OfflineResult {
-    let pending = this.#keysOf(this.#allRefs());
+    const { stores } = this.#input;
+    const all = rolesOf(stores).flatMap((role) => [...stores[role]].map((object) => refOf(role, object)));
+    let pending = this.#keysOf(all);
     while (pending.length > 0) {
       const changed = pending.flatMap((one) => this.#reconcile(one));
       pending = this.#keysOf(changed);
     }
-    return { objects: this.#results(), reports: [...this.#reports.values()] };
+    const objects = [...this.#touched.values()]
+      .flatMap((one) => resultFor(one, stores[one.ref.role].get(one.ref)))
+      .sort((a, b) => (refText(a.ref) < refText(b.ref) ? -1 : 1));
+    return { objects, reports: [...this.#reports.values()] };
   }
 
   readonly #readerOf = oncePer((reconciler: Reconciler): Reader => {
@@ -109,11 +114,6 @@ class OfflineRun {
       },
     });
   });
-
-  #allRefs(): Ref[] {
-    const { stores } = this.#input;
-    return rolesOf(stores).flatMap((role) => [...stores[role]].map((object) => refOf(role, object)));
-  }
 
   /** The keys to reconcile after a change of `refs`, without duplicates, in a stable order. */
   #keysOf(refs: readonly Ref[]): Pending[] {
@@ -205,12 +205,6 @@ class OfflineRun {
         hint: 'Two declarations conflict on these objects: look for two owners of one field',
       },
     );
-  }
-
-  #results(): ObjectResult[] {
-    return [...this.#touched.values()]
-      .flatMap((one) => resultFor(one, this.#input.stores[one.ref.role].get(one.ref)))
-      .sort((a, b) => (refText(a.ref) < refText(b.ref) ? -1 : 1));
   }
 }
 
