@@ -388,12 +388,8 @@ function daemonSet(options: GlobalPullSecretOptions, state: AgentState): KubeObj
 /** Plain Kubernetes has no `openshift-config`. An offline folder without any Namespace object proves nothing. */
 function hasNamespace(reader: Reader, name: string): boolean {
   const known = reader.list({ role: 'hosted', apiVersion: 'v1', kind: 'Namespace' });
-  return (
-    known.length === 0 ||
-    known.some(
-      (namespace) => namespace.metadata.name === name && namespace.metadata.deletionTimestamp === undefined,
-    )
-  );
+  const found = known.find(({ metadata }) => metadata.name === name);
+  return known.length === 0 || (found !== undefined && found.metadata.deletionTimestamp === undefined);
 }
 
 /** With `delivery: gitops`, reports a DaemonSet that was not delivered. */
