@@ -555,7 +555,7 @@ test('a config.json in a .dockercfg is named, with the type and key that are rig
     ...secret('robot', ''),
     type: 'kubernetes.io/dockercfg',
     data: { '.dockercfg': value },
-  } as KubeObject);
+  });
   const [broken] = errorsIn(store);
   assert.match(broken?.message ?? '', /data\["\.dockercfg"\] has "auths" around its entries/);
   assert.match(broken?.commands?.join() ?? '', /kubernetes\.io\/dockerconfigjson#;s#\^ {2}\.dockercfg:#/);

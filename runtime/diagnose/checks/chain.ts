@@ -8,7 +8,7 @@ import { counted } from '../../core/text.ts';
 import type { PodFailure } from '../model/events.ts';
 import type { DoctorImage, DoctorInput } from '../model/look.ts';
 import type { NodeEvidence } from '../model/nodes.ts';
-import { isBelowHttp, isRefusal } from '../model/pull-failure.ts';
+import { isBelowHttp, isRefusal, type PullCause } from '../model/pull-failure.ts';
 import type { Finding, FoundIn, ListedSecret, Severity } from '../model/types.ts';
 import { type Check, firstBroken, judge, type Told } from './findings.ts';
 import {
@@ -196,15 +196,19 @@ function noCredential(input: DoctorInput): Told | undefined {
     if (near !== undefined)
       return { about, message: `${message}: ${near.message}`, advice: near.advice ?? '' };
     // If the node's credential provider failed, the rejection is about a mirror's credential, not imagePullSecrets.
-    if (isRefusal(input.failure?.cause) && input.provider.failure === undefined)
+    const { failure: { cause } = {}, provider } = input;
+    if (isRefusal(cause) && provider.failure === undefined)
       return {
         about,
-        message: `${message}, and the registry requires one${input.failure?.cause === 'denied-or-missing' ? ', or does not have the image' : ''}`,
+        message: `${message}, and the registry requires one${orMissing(cause)}`,
         ...giveEntry(input, hostOf(explanation.repository)),
       };
   }
   return undefined;
 }
+
+const orMissing = (cause: PullCause | undefined): string =>
+  cause === 'denied-or-missing' ? ', or does not have the image' : '';
 
 /** Reports why a profile or SidecarSet skips the pod: the advice to list the Secret manually would hide that. */
 function withheld(

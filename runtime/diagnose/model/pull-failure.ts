@@ -110,37 +110,37 @@ const WORDS: readonly Patterns[] = [
     'short-name':
       /short[- ]name (?:mode is enforcing|resolution)|did not resolve to an alias|returns ambiguous list|no registries configured/i,
     'unexpected-answer':
-      /["'\s]<(?:!doctype|html|head|body|title|\?xml|h1)|decoding bearer token|invalid character '<'|media type "?text\/html/i,
+      /["'\s](?:\\ufeff|\ufeff)?<(?:!doctype|html|head|body|title|\?xml|h1)|decoding bearer token|did not include a token|invalid character '[<ï]'|media type "?text\/html/i,
     'image-name':
       /invalid (?:image )?reference format|couldn't parse image|repository name must be lowercase|invalid image name/i,
     'secret-malformed':
       /unable to parse auth field|illegal base64|reading (?:JSON|config) file .*(?:invalid|unexpected end)|unmarshaling JSON at |json: cannot unmarshal .*(?:DockerConfig|dockercfg)/i,
     'policy-blocked': /is blocked in|is rejected by policy|blocked pull of|blocked by (?:policy|registries)/i,
     'signature-rejected':
-      /signature was required|Required email|signatures? (?:were|was|is) (?:not )?accepted|signature verification failed|no signature exists|Signature for identity|Source image rejected|invalid (?:GPG )?signature|(?:Fulcio|Rekor|OIDC issuer)\b|checking signature of/i,
+      /signature was required|Required email|signatures? (?:were|was|is) (?:not )?accepted|signature verification failed|no signature exists|Signature for identity|Source image rejected|invalid (?:GPG )?signature|(?:Fulcio|Rekor|OIDC issuer)\b|not signed by cosign|checking signature of/i,
     'disk-full': /no space left on device|disk quota exceeded|not enough (?:free )?(?:disk )?space/i,
     'platform-mismatch':
       /no match for platform|no image found in (?:manifest list|image index) for architecture|no matching manifest for|cannot be used on this platform|does not support platform|does not (?:match|provide) the specified platform/i,
     'format-unsupported':
       /no longer supported since containerd|mismatched image rootfs and manifest layers|layers from manifest don't match|schema ?(?:version )?1\b|unsupported docker v2s2 media type|(?:unsupported|unknown|unexpected|unrecognized|invalid) (?:manifest |image |layer |config )?(?:media|mime) ?type|(?:unsupported|unknown) (?:manifest|image|schema)(?: image)?(?: format| version| type)|encountered unknown type|mediaType in manifest should be|image-specific operation|invalid rootfs|manifest\.v1\+(?:json|prettyjws)/i,
     'digest-mismatch':
-      /unexpected commit digest|failed size validation|Digest did not match|does not match (?:provided|expected) (?:manifest )?digest|unexpected commit size|layer verification failed for digest|digest (?:mismatch|verification failed)|digests? (?:do|does) not match|would not match destination/i,
+      /unexpected commit digest|failed size validation|Digest did not match|does not match (?:provided|expected) (?:manifest )?digest|unexpected commit size|verification failed for digest|digest (?:mismatch|verification failed)|digests? (?:do|does) not match|would not match destination/i,
     'blob-missing':
       /could not fetch content descriptor.*(?:not found|\{404\})|blob unknown|unknown blob|BLOB_UNKNOWN|https:\/\/HOST\/blobs"?:? (?:not found|404)|(?:fetching|reading|copying) blob.*(?:\{404\}|not found)/is,
     cancelled: /failed to (?:extract layer|prepare extraction snapshot).*context canceled/is,
     'node-storage':
-      /failed to extract layer|convert whiteout|lchown|read-only file system|image pull (?:intent|record|credential)|pulled record|failed to register layer|input\/output error|mount callback failed|failed to prepare extraction snapshot|failed to (?:stat|commit|create) snapshot|: commit failed: |(?:lease|snapshot \S+) does not exist|failed to unpack image on snapshotter|(?:image|layer) not known|locating (?:image|item)|adding layer with blob|(?:creating|error) (?:overlay|read-write layer)|structure needs cleaning|insufficient UIDs|too many open files|failed to create (?:temp|ingest)|metadata\.db|(?<!\bload [^:]*: )\b(?:chmod|link|mkdir|open|readlink|remove|rename|l?stat|symlink|unlinkat|write) PATH(?: PATH)?: |locked: unavailable|database (?:not open|is locked)|archive\/tar/i,
+      /failed to extract layer|convert whiteout|lchown|read-only file system|image pull (?:intent|record|credential)|pulled record|failed to register layer|input\/output error|mount callback failed|failed to prepare extraction snapshot|failed to (?:stat|commit|create) snapshot|: commit failed: |(?:lease|snapshot \S+) does not exist|failed to unpack image on snapshotter|(?:image|layer) not known|locating (?:image|item)|adding layer with blob|(?:creating|error) (?:overlay|read-write layer)|structure needs cleaning|insufficient UIDs|too many open files|failed to create (?:temp|ingest)|metadata\.db|(?<!\bload [^:]*: )\b(?:chmod|link|mkdir|open|readlink|remove|rename|l?stat|symlink|unlinkat|write) PATH(?: PATH)?: |locked: unavailable|ref \S+ locked for|database (?:not open|is locked)|archive\/tar/i,
     'rate-limited':
       /toomanyrequests|too many requests|\{429\}|rate limit|rate exceeded|(?:pull|traffic) quota|quota (?:exceeded|for|has|is)\b|ThrottlingException/i,
     'credential-expired':
-      /token (?:has|is) expired|expired ?token|(?:credentials?|password|secret)(?: keys?)? (?:has|have|is|are) expired/i,
+      /token (?:has|is|failed verification:|included in the request is) expired|expired ?token|(?:credentials?|password|secret)(?: keys?)? (?:has|have|is|are) expired/i,
     'no-credential':
       /failed to fetch anonymous token:.*\{40[13]\}|no basic auth credentials|Unauthenticated request|anonymous (?:access|pull|request|user)s? (?:is|are) (?:not|dis|only)/is,
     'credential-rejected':
       /failed to fetch oauth token:.*\{40[13]\}|incorrect (?:username|user name|email) or password|Invalid Username or Password|bad[ _](?:username|credentials?)|HTTP Basic: Access denied|password or token is incorrect|could not find robot|wrong (?:username|password)|token is (?:invalid|revoked)|cannot be authenticated|credentials are not valid|must log in with a Personal Access Token/is,
     'denied-or-missing': /\(or it may not exist\)/,
     'permission-denied':
-      /not authorized to perform|read_package|permission_denied|do(?:es)?(?: not|n't) have (?:the )?(?:permission|access)|Permission "?\S+ denied on|AccessDeniedException|lacks? permission|missing permission|is not allowed access/i,
+      /not authorized to perform: \w+:|read_package|permission_denied|do(?:es)?(?: not|n't) have (?:the )?(?:permission|access)|Permission "?\S+ denied on|AccessDeniedException|lacks? permission|missing permission|is not allowed access/i,
   },
   {
     'denied-or-missing':
@@ -236,14 +236,15 @@ export function pullFailure(wait: ContainerWait, events: readonly PodEvent[]): P
 const SECRET_JSON = /^(?:json: |invalid character|unexpected end of JSON|illegal base64)/;
 
 function tellsOfPull({ reason, message }: PodEvent): boolean {
-  if (reason === 'FailedCreatePodSandBox')
-    return /failed to get sandbox image|failed pulling image|failed to pull image|initializing source docker:/.test(
-      message,
-    );
+  if (reason === 'FailedCreatePodSandBox') return SANDBOX_PULL.test(message);
   return (
     ['InspectFailed', 'ErrImageNeverPull'].includes(reason) || message.startsWith('Failed to pull image ')
   );
 }
+
+/** CRI-O adds no word of its own to the errors of the pull. */
+const SANDBOX_PULL =
+  /failed to get sandbox image|failed pulling image|failed to pull image|initializing source docker:|error creating pod sandbox with name "[^"]*": (?:copying|reading manifest|Source image|(?:error )?pinging|choosing image|parsing image configuration|writing blob|unable to retrieve auth|Requesting bearer|\(Mirrors)/;
 
 function missingSecrets(events: readonly PodEvent[]): readonly string[] {
   const event = events.find(({ reason }) => reason === 'FailedToRetrieveImagePullSecret');
@@ -328,11 +329,19 @@ function readingOf(text: string, image: string): Reading {
       .slice(1)
       .replace(/\]$/, '')
       .split(NEXT_ERROR)
-      .map((one) => readingOf(unwrapped(one), image));
-    return each.reduce((best, one) => (CAUSES[one.cause][1] > CAUSES[best.cause][1] ? one : best));
+      .map((one) => {
+        const reading = readingOf(unwrapped(one), image);
+        const [, rank] = CAUSES[reading.cause];
+        return { reading, rank: rank > 0 && PAST_MANIFEST.test(one) ? rank + 10 : rank };
+      });
+    return each.reduce((best, one) => (one.rank > best.rank ? one : best)).reading;
   }
   return mirrorsReading(text, image) ?? plainReading(text, image);
 }
+
+/** The credential of such an error was accepted for the manifest. */
+const PAST_MANIFEST =
+  /failed to copy|httpReadSeeker|writing blob|parsing image configuration|error pulling image configuration/;
 
 const NEXT_ERROR =
   /, (?=rpc error: code = |failed to pull and unpack image |(?:unable to pull|initializing|reading manifest|pinging|copying|writing|parsing|Requesting bearer|Source image|Error response|short-name|choosing|unable to retrieve|pull QPS|\(Mirrors) ?)/;
@@ -399,19 +408,25 @@ function hostFor(cause: PullCause, text: string, image: string, asked: string | 
   if (CAUSES[cause][0] === 'node') return undefined;
   if (isBelowHttp(cause) || cause === 'cancelled') return hostBelow(cause, text, image, asked);
   const isMirror = /https?:\/\/[^\s"]*[?&]ns=/.test(text);
-  if (asked === undefined || (!isMirror && !OF_WHO_ANSWERS.has(cause)))
-    return registryOf(READ_IN.exec(text)?.[1] ?? image);
+  if (asked === undefined || (!isMirror && !OF_WHO_ANSWERS.has(cause))) return readFrom(text, image);
   return HUB.has(asked) ? 'docker.io' : asked;
 }
 
 const PROXY =
-  /proxyconnect tcp: .*?(?:lookup |dial \w+ (?!lookup))(\[[^\]]+\]:\d+|[^\s:]+(?::\d+)?)(?: on |: )/;
-/** Repository that CRI-O read from. A mirror that is the only pull source appears only here. */
-const READ_IN = /\breading manifest \S+ in ([^\s/]+\/[^\s:]+)/;
+  /proxyconnect tcp: .*?(?:lookup |dial \w+ (?!lookup))(\[[^\]]+\]:\d+|[^\s:]+(?::\d+)?)(?: on |: )|socks connect \w+ (\S+?)->/;
+/** Host that CRI-O or containerd read from. A mirror that is the only pull source appears only here. */
+const READ_FROM = /\breading manifest \S+ in ([^\s/]+)\/|\bpulling from host (\S+) failed /;
+
+function readFrom(text: string, image: string): string {
+  const [, inRepository, fromHost] = READ_FROM.exec(text) ?? [];
+  const host = inRepository ?? fromHost;
+  return registryOf(host === undefined ? image : `${host}/`);
+}
+
 const PINGED = /pinging (?:container|docker) registry (\S+?):\s/;
 
 function hostBelow(cause: PullCause, text: string, image: string, asked: string | undefined) {
-  if (cause === 'proxy') return PROXY.exec(text)?.[1] ?? asked ?? registryOf(image);
+  if (cause === 'proxy') return PROXY.exec(text)?.slice(1).find(Boolean) ?? asked ?? registryOf(image);
   const name = cause === 'dns' ? /\blookup ([^\s:]+)/.exec(text)?.[1] : undefined;
   if (name !== undefined && asked?.startsWith(name) !== true) return name;
   // A timeout or cancellation without a registry or image is that of the kubelet's CRI call.
@@ -431,12 +446,12 @@ function registryOf(image: string): string {
 }
 
 const STATUS =
-  /\bStatusCode: ([1-5]\d\d)\b|\b(?:status(?: code)?|HTTP code):? "?([1-5]\d\d)\b|[:\s"]([1-5]\d\d) (?=\(?[A-Z][a-z])|: ([1-5]\d\d) ?$|\bstatus code from registry ([1-5]\d\d)\b/m;
+  /(?:request to|status code) https:\/\/HOST\S*: ([1-5]\d\d)\b|\bStatusCode: ([1-5]\d\d)\b|\b(?:status(?: code)?|HTTP code):? "?([1-5]\d\d)\b|[:\s"]([1-5]\d\d) (?=\(?[A-Z][a-z])|: ([1-5]\d\d) ?$|\bstatus code from registry ([1-5]\d\d)\b/m;
 
 /** Removes user info and query strings from URLs, because they may contain tokens. */
 function withoutTokens(text: string): string {
   return text
-    .replace(/(https?:\/\/)(?:[^\s"@/]*@)?([^\s"?]*)\?[^\s"]*/g, '$1$2')
+    .replace(/(https?:\/\/)(?:[^\s"@/]*@)?([^\s"?]*)\?[^\s"]*?(?=[:,;]?(?:[\s"]|$))/g, '$1$2')
     .replace(/(https?:\/\/)[^\s"@/]*@/g, '$1');
 }
 

@@ -510,19 +510,7 @@ function stateOf(
   complete: boolean,
 ): Omit<ListedSecret, 'name' | 'listedBy'> {
   const found = store.get({ ...SECRET, namespace, name });
-  if (found === undefined) {
-    const maker = secretMakers(store, namespace).find(
-      ({ secret, object }) => secret === name && object['status'] === undefined,
-    );
-    if (maker === undefined) {
-      if (!complete) return { state: 'unknown' };
-      // As from `kubectl get pods`, which has none of these kinds; every cluster has ServiceAccounts.
-      const given = [SECRET, SERVICE_ACCOUNT, ...SECRET_MAKERS].some((kind) => store.list(kind).length > 0);
-      if (!given) return { state: 'pending' };
-      return { state: 'missing', ...inAnother(store, name) };
-    }
-    return { state: 'pending', why: `${describeObject(maker.object)} creates it` };
-  }
+  if (found === undefined) return absent(store, namespace, name, complete);
   const { type, data = {} } = found as SecretObject;
   const value = data[pullSecretKey(type) ?? ''];
   if (value !== undefined && isEncrypted(value)) return { state: 'encrypted' };
@@ -534,6 +522,22 @@ function stateOf(
     return { state: 'found', source };
   const why = secretFault(found as SecretObject) ?? 'is not a pull secret';
   return { state: 'ignored', why, ...retypeOf(found as SecretObject) };
+}
+
+function absent(
+  store: ObjectStore,
+  namespace: string,
+  name: string,
+  complete: boolean,
+): Omit<ListedSecret, 'name' | 'listedBy'> {
+  const maker = secretMakers(store, namespace).find(
+    ({ secret, object }) => secret === name && object['status'] === undefined,
+  );
+  if (maker !== undefined) return { state: 'pending', why: `${describeObject(maker.object)} creates it` };
+  if (!complete) return { state: 'unknown' };
+  // As from `kubectl get pods`, which has none of these kinds; every cluster has ServiceAccounts.
+  const given = [SECRET, SERVICE_ACCOUNT, ...SECRET_MAKERS].some((kind) => store.list(kind).length > 0);
+  return given ? { state: 'missing', ...inAnother(store, name) } : { state: 'pending' };
 }
 
 /** Kinds of other tools that create Secrets. Read from folders and dumps only, so that no cluster permission is needed. */
