@@ -1,7 +1,7 @@
 /** Causes and hosts of messages that the conformance cases do not have. */
 import assert from 'node:assert/strict';
 import { pullFailure } from '../../runtime/diagnose/model/pull-failure.ts';
-import { type Case, table } from '../support/suite.ts';
+import { type Case, table, test } from '../support/suite.ts';
 
 const BLOB = 'failed to copy: httpReadSeeker: failed open: ';
 const ANONYMOUS =
