@@ -1,14 +1,12 @@
 /** Inputs for the test of the commands' JSON: a cluster in a folder, and a double of an API server. */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { basename, dirname, join } from 'node:path';
-import { makeCertificates } from '../support/certificates.ts';
+import { Door } from '../support/loopback.ts';
 import { meta, pullSecretObject } from '../support/meta.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const work = tempFolder();
-const servers: Server[] = [];
+const doors: Door[] = [];
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
 /** A file below the folder of the test. */
@@ -122,35 +120,17 @@ export function nodeFiles(): readonly string[] {
 
 /** A kubeconfig of a server that has nothing: lists are empty, and objects are not there. */
 export async function emptyCluster(): Promise<string> {
-  const { ca, cert, key } = makeCertificates();
-  const server = createServer({ cert, key }, (request, response) => {
+  const door = await Door.open();
+  door.server.on('request', (request, response) => {
     const isName = basename(new URL(request.url ?? '/', 'http://a').pathname).includes('-');
     response.writeHead(isName ? 404 : 200, { 'content-type': 'application/json' });
     response.end(JSON.stringify(isName ? { kind: 'Status', code: 404 } : { items: [], metadata: {} }));
   });
-  servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const authority = Buffer.from(ca).toString('base64');
-  return put('kubeconfig.json', {
-    apiVersion: 'v1',
-    kind: 'Config',
-    'current-context': 'a',
-    clusters: [
-      {
-        name: 'a',
-        cluster: { server: `https://127.0.0.1:${port}`, 'certificate-authority-data': authority },
-      },
-    ],
-    users: [{ name: 'a', user: { token: 'none' } }],
-    contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-  });
+  doors.push(door);
+  return door.kubeconfig;
 }
 
-/** Stops the servers, and removes the folder. */
-export function tidy(): void {
-  for (const server of servers) {
-    server.closeAllConnections();
-    server.close();
-  }
+/** Stops the servers. */
+export async function tidy(): Promise<void> {
+  for (const door of doors) await door.close();
 }

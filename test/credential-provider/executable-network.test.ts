@@ -2,9 +2,10 @@
 /** The compiled executable with an API server that is slow, broken, not trusted, or behind a proxy. */
 import assert from 'node:assert/strict';
 import { createServer as createPlain } from 'node:http';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { makeCertificates } from '../support/certificates.ts';
+import { listen } from '../support/loopback.ts';
 import { type Case, type Cases, cases, table, test } from '../support/suite.ts';
 import type { ApiState } from './support/api-double.ts';
 import { CONF, call, IMAGE, leave, MEMBER, place, serverEnv } from './support/compiled-run.ts';
@@ -120,12 +121,6 @@ cases<Broken>(test, broken, async (mode, says) => {
   await leave(here);
 });
 
-/** A server on loopback that is not an API server. */
-async function listening(server: Server): Promise<number> {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return (server.address() as AddressInfo).port;
-}
-
 test('what is no TLS is refused, and the token is not sent to it', async () => {
   let seen = '';
   const talker = createServer((socket) => {
@@ -140,7 +135,7 @@ test('what is no TLS is refused, and the token is not sent to it', async () => {
     response.end('{"items":[]}');
   });
   for (const server of [talker, plain]) {
-    const port = await listening(server);
+    const port = await listen(server);
     const node = makeNode({
       registriesConf: CONF,
       ca: mine.ca,
@@ -165,7 +160,7 @@ async function refusingProxy(): Promise<{ url: string; seen: string[]; close: ()
       socket.end('HTTP/1.1 503 no\r\ncontent-length: 0\r\n\r\n');
     });
   });
-  const port = await listening(proxy);
+  const port = await listen(proxy);
   return { url: `http://127.0.0.1:${port}`, seen, close: () => proxy.close() };
 }
 

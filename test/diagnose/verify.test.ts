@@ -11,6 +11,7 @@ import { certificates, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { makeCertificates } from '../support/certificates.ts';
 import { runInProcess } from '../support/in-process.ts';
+import { listen } from '../support/loopback.ts';
 import { test } from '../support/suite.ts';
 import {
   allow,
@@ -122,10 +123,8 @@ test('loopback is not asked unless it is allowed, and plain HTTP neither', async
     seen.push(request.url ?? '');
     response.end();
   });
-  await new Promise<void>((resolve) => plainServer.listen(0, '127.0.0.1', resolve));
+  const port = await listen(plainServer);
   others.push({ stop: () => void plainServer.close() });
-  const address = plainServer.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
   const hosts = [`127.0.0.1:${port}`, `localhost:${port}`, `[::ffff:127.0.0.1]:${port}`];
   const from = dump(
     'loopback',

@@ -1,8 +1,7 @@
 /** A server of TLS that answers byte by byte what it likes. */
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { createServer, type TLSSocket } from 'node:tls';
 import { makeCertificates } from '../support/certificates.ts';
+import { listen } from '../support/loopback.ts';
 
 export const certificates: ReturnType<typeof makeCertificates> = makeCertificates();
 
@@ -25,10 +24,9 @@ export async function rawServer(answer: (socket: TLSSocket, head: string) => unk
       void answer(socket, head);
     });
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listen(server);
   return {
-    url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    url: `https://127.0.0.1:${port}/`,
     heads,
     close: () => {
       for (const socket of open) socket.destroy();

@@ -1,14 +1,13 @@
 /** Credentials of requests and their targets: redirects, other identities, limits of Retry-After, network addresses. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { redact } from '../../runtime/core/redacted.ts';
 import { addressKind, isNetwork, networksOf } from '../../runtime/http/addresses.ts';
 import { HttpClient, redirectOf, retry, retryAfterMs } from '../../runtime/http/client.ts';
 import { HttpsEngine } from '../../runtime/http/engine.ts';
 import { Authority } from '../control-plane/x509.ts';
+import { listen } from '../support/loopback.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 interface Redirect extends Case {
@@ -87,9 +86,7 @@ test('another client certificate goes over another connection, and none over one
       response.end(String((subject as typeof subject | undefined)?.CN));
     },
   );
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const url = `https://127.0.0.1:${await listen(server)}/`;
   const client = new HttpClient(new HttpsEngine({ ca: authority.certificate }));
   const [one, two] = ['one', 'two'].map((commonName) => {
     const issued = authority.issue({ commonName });

@@ -1,11 +1,10 @@
 /** An API server of one object that answers as it is told, and knows which requests came, with which tokens. */
-import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { redact } from '../../runtime/core/redacted.ts';
 import type { Connection } from '../../runtime/kube/client.ts';
 import { Authority } from '../control-plane/x509.ts';
+import { close, listen } from '../support/loopback.ts';
 
 const authority = new Authority('requests');
 const { certificate: cert, key } = authority.issue({ commonName: 'api', hosts: ['127.0.0.1', 'localhost'] });
@@ -16,21 +15,14 @@ export const REF = { apiVersion: 'v1', kind: 'Secret', namespace: 'web', name: '
 /** A server that answers as it is told, and what came. */
 export async function answering(
   answer: (response: ServerResponse, count: number) => void,
-): Promise<{ port: number; arrived: string[]; close: () => void }> {
+): Promise<{ port: number; arrived: string[]; close: () => Promise<void> }> {
   const arrived: string[] = [];
   const server = createServer({ cert, key }, (request, response) => {
     request.resume();
     arrived.push(`${request.method} ${request.headers.authorization?.replace('Bearer ', '')}`);
     answer(response, arrived.length);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const close = (): void => {
-    server.close();
-    server.closeAllConnections();
-  };
-  return { port, arrived, close };
+  return { port: await listen(server), arrived, close: () => close(server) };
 }
 
 export const JSON_TYPE = { 'content-type': 'application/json' };

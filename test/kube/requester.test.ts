@@ -19,6 +19,11 @@ interface Row extends Case {
 const get = (client: HttpKubeClient): Promise<unknown> => client.get(REF);
 const list = (client: HttpKubeClient): Promise<unknown> => client.list({ apiVersion: 'v1', kind: 'Secret' });
 const create = (client: HttpKubeClient): Promise<unknown> => client.create(OBJECT, 'test');
+const optionsFor = (port: number) => ({
+  connection: connection('127.0.0.1', port),
+  userAgent: 'test',
+  random: () => 0,
+});
 
 const rows: readonly Row[] = [
   {
@@ -71,18 +76,14 @@ const rows: readonly Row[] = [
 
 table(test, rows, async ({ answers, act, arrive, status }) => {
   const server = await answering(statuses(answers));
-  const client = new HttpKubeClient({
-    connection: connection('127.0.0.1', server.port),
-    userAgent: 'test',
-    random: () => 0,
-  });
+  const client = new HttpKubeClient(optionsFor(server.port));
   try {
     if (status === undefined) await act(client);
     else await assert.rejects(act(client), { status });
     assert.deepEqual(server.arrived, arrive);
   } finally {
     client.close();
-    server.close();
+    await server.close();
   }
 });
 
@@ -97,7 +98,7 @@ test('a name that leads to an address which its author must not choose is not co
   await assert.rejects(client.create(OBJECT, 'test'), { code: 'KubeconfigRefused' });
   assert.deepEqual(server.arrived, []);
   client.close();
-  server.close();
+  await server.close();
 });
 
 test('a server that has been silent for long is tried once by each request, until it answers', async () => {
@@ -107,8 +108,7 @@ test('a server that has been silent for long is tried once by each request, unti
     if (isThere) answered(response, count);
     else response.destroy();
   });
-  const options = { connection: connection('127.0.0.1', server.port), userAgent: 'test', random: () => 0 };
-  const requester = new Requester({ ...options, now: () => now });
+  const requester = new Requester({ ...optionsFor(server.port), now: () => now });
   const call = { verb: 'get', subject: 'a', method: 'GET', path: '/' };
   const tries = async (): Promise<number> => {
     const before = server.arrived.length;
@@ -126,7 +126,7 @@ test('a server that has been silent for long is tried once by each request, unti
     assert.equal(await tries(), 6);
   } finally {
     requester.close();
-    server.close();
+    await server.close();
   }
 });
 
@@ -149,12 +149,9 @@ for (const [what, status, ask, code] of [
       };
       more();
     });
-    const client = new HttpKubeClient({
-      connection: connection('127.0.0.1', server.port),
-      userAgent: 'test',
-    });
+    const client = new HttpKubeClient(optionsFor(server.port));
     await assert.rejects(ask(client), { code });
     assert.ok(sent < 96 * 2 ** 20, `${sent} bytes were taken`);
     client.close();
-    server.close();
+    await server.close();
   });

@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { systemClock } from '../../runtime/node/clock.ts';
 import { type NodeProgram, runDaemon, watchHeart } from '../../runtime/node/daemon.ts';
@@ -11,6 +10,7 @@ import { watchNamed } from '../../runtime/node/report.ts';
 import { unitHealth } from '../../runtime/node/restart.ts';
 import { type Hold, takeSingle } from '../../runtime/node/state.ts';
 import { fakeClock } from '../support/fake-clock.ts';
+import { close, listen } from '../support/loopback.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -72,13 +72,12 @@ test('a program whose work hangs exits at once, and says why', async () => {
 const never = new AbortController().signal;
 
 async function serving(status: () => number, body: (url: string) => Promise<void>): Promise<void> {
-  const server: Server = createServer((_, response) => response.writeHead(status()).end());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const server = createServer((_, response) => response.writeHead(status()).end());
+  const port = await listen(server);
   try {
-    await body(`http://127.0.0.1:${(server.address() as AddressInfo).port}/healthz`);
+    await body(`http://127.0.0.1:${port}/healthz`);
   } finally {
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await close(server);
   }
 }
 

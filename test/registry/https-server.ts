@@ -2,6 +2,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { createServer } from 'node:https';
 import { type Certificates, makeCertificates } from '../support/certificates.ts';
+import { close, listen } from '../support/loopback.ts';
 
 export interface Seen {
   readonly method: string;
@@ -51,16 +52,11 @@ export async function startServer(
   });
   // A client that does not trust us hangs up during the handshake.
   server.on('tlsClientError', () => undefined);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port = await listen(server);
   const one: TestServer = {
     host: `localhost:${port}`,
     seen,
-    stop: () => {
-      server.closeAllConnections();
-      server.close();
-    },
+    stop: () => void close(server),
   };
   started.push(one);
   return one;

@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { compileMirrors, type MirrorRule, resolveMirrors } from '../../runtime/core/mirrors/resolve.ts';
 import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
+import { portOf } from '../support/loopback.ts';
 import { test } from '../support/suite.ts';
 import { scratch } from './docker-registry.ts';
 
@@ -35,8 +36,7 @@ class Recorder {
 
   async start(): Promise<void> {
     await new Promise<void>((resolve) => this.#server.listen(0, '0.0.0.0', resolve));
-    const address = this.#server.address();
-    this.port = typeof address === 'object' && address !== null ? address.port : 0;
+    this.port = portOf(this.#server);
   }
 
   stop(): void {

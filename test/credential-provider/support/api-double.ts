@@ -4,9 +4,9 @@
  */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:https';
 import { type Certificates, makeCertificates } from '../../support/certificates.ts';
+import { close, portOf } from '../../support/loopback.ts';
 
 export interface ApiState {
   readonly secrets: readonly SecretLike[];
@@ -68,12 +68,7 @@ export async function startApi(
     answer(state, request, response, requests.length);
   });
   await new Promise<void>((resolve) => server.listen(0, options.host ?? '127.0.0.1', resolve));
-  return { port: (server.address() as AddressInfo).port, ca, requests, close: () => closeAll(server) };
-}
-
-function closeAll(server: Server): Promise<void> {
-  server.closeAllConnections();
-  return new Promise((resolve) => server.close(() => resolve()));
+  return { port: portOf(server), ca, requests, close: () => close(server) };
 }
 
 function answer(state: ApiState, request: IncomingMessage, response: ServerResponse, count: number): void {
