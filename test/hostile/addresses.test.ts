@@ -4,8 +4,6 @@
  * each is a server that must not be contacted.
  */
 import assert from 'node:assert/strict';
-import { createServer, type IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import { parseImageReference } from '../../runtime/core/image-reference.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { guardedAddresses, networksOf, refusedAddress } from '../../runtime/http/addresses.ts';
@@ -15,7 +13,7 @@ import { RegistryClient } from '../../runtime/registry/client.ts';
 import { type RegistryError, RegistryTransport, registryGuard } from '../../runtime/registry/transport.ts';
 import { asked, deployment, dump, tidy } from '../diagnose/verify-scene.ts';
 import { certificates, startServer, type TestServer } from '../registry/https-server.ts';
-import { listen } from '../support/loopback.ts';
+import { startProxy } from '../support/connect-proxy.ts';
 import { table, test } from '../support/suite.ts';
 
 const METADATA: readonly (readonly [address: string, whose: string])[] = [
@@ -317,28 +315,21 @@ test('a name is looked up for each request, and what it was before does not coun
 
 /** Targets of the CONNECT requests to a proxy. */
 async function throughProxy(server: string, allow?: readonly string[]): Promise<readonly string[]> {
-  const tunnels: string[] = [];
-  const proxy = createServer();
-  proxy.on('connect', (request: IncomingMessage, client: Socket) => {
-    tunnels.push(request.url ?? '');
-    client.end('HTTP/1.1 403 Forbidden\r\n\r\n');
-  });
-  const port = await listen(proxy);
+  const proxy = await startProxy(() => undefined);
   const requester = new Requester({
-    connection: { ...connection(server, allow), proxy: redact(`http://127.0.0.1:${port}`) },
+    connection: { ...connection(server, allow), proxy: redact(`http://${proxy.host}`) },
     userAgent: 'test',
   });
   try {
     await requester.json({ verb: 'read', subject: 'the API', method: 'GET', path: '/api', once: true });
   } catch (error) {
-    if (tunnels.length === 0)
+    if (proxy.asked.length === 0)
       assert.equal((error as { code?: string }).code, 'KubeconfigRefused', String(error));
   } finally {
     requester.close();
-    proxy.closeAllConnections();
-    proxy.close();
+    proxy.stop();
   }
-  return tunnels;
+  return proxy.asked;
 }
 
 test('a kubeconfig whose name leads here is refused behind a proxy too, which could be asked for more', async () => {

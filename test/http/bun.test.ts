@@ -4,9 +4,8 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { join } from 'node:path';
-import { close, listen, portOf } from '../support/loopback.ts';
+import { startProxy } from '../support/connect-proxy.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -30,13 +29,10 @@ for (const file of ['http/client', 'registry/client', 'registry/client-faults', 
 
 underBun('the adapter reaches the cluster of its kubeconfig by the proxy of the environment', async () => {
   const asked = Promise.withResolvers<string>();
-  const proxy = createServer();
-  proxy.on('connect', (request, socket) => {
-    socket.on('error', () => undefined);
-    if (request.url?.startsWith('kube.invalid') === true) asked.resolve(request.url);
-    socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n');
-  });
-  await listen(proxy);
+  const proxy = await startProxy((target) => {
+    if (target.startsWith('kube.invalid')) asked.resolve(target);
+    return undefined;
+  }, '502 Bad Gateway');
   const kubeconfig = {
     clusters: [{ name: 'c', cluster: { server: 'https://kube.invalid:6443' } }],
     users: [{ name: 'u', user: { token: 'abc' } }],
@@ -49,7 +45,7 @@ underBun('the adapter reaches the cluster of its kubeconfig by the proxy of the 
   const main = new URL('../../main.ts', import.meta.url).pathname;
   const args = ['--api', 'https://api.invalid', '--broker-url-file', broker, '--kubeconfig', config];
   const ports = ['--health-port', '0', '--metrics-port', '0'];
-  const env = { PATH: process.env['PATH'], HTTPS_PROXY: `http://127.0.0.1:${portOf(proxy)}` };
+  const env = { PATH: process.env['PATH'], HTTPS_PROXY: `http://${proxy.host}` };
   const adapter = spawn(bun, [main, 'adapter', ...args, ...ports], {
     env,
     stdio: 'ignore',
@@ -61,6 +57,6 @@ underBun('the adapter reaches the cluster of its kubeconfig by the proxy of the 
   } finally {
     adapter.kill('SIGKILL');
     await ended;
-    await close(proxy);
+    proxy.stop();
   }
 });

@@ -1,14 +1,12 @@
 // needs: control plane
 /** Both transports on a real API server: the same program under Node and under Bun sees the same. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import { connect } from 'node:net';
 import { join } from 'node:path';
 import { controlPlane } from '../control-plane/live.ts';
 import { Authority } from '../control-plane/x509.ts';
 import { plantedPassword } from '../support/canary.ts';
+import { startProxy } from '../support/connect-proxy.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 
@@ -72,28 +70,13 @@ for (const [name, runtime] of [
   });
 
   test(`${name}: goes through a proxy when the kubeconfig says so`, async () => {
-    const tunnels: string[] = [];
-    const proxy = createServer();
-    proxy.on('connect', (request, client) => {
-      tunnels.push(request.url ?? '');
-      const [host, port] = (request.url ?? '').split(':');
-      const upstream = connect(Number(port), host, () => {
-        client.write('HTTP/1.1 200 OK\r\n\r\n');
-        upstream.pipe(client);
-        client.pipe(upstream);
-      });
-      for (const socket of [client, upstream]) socket.on('error', () => undefined);
-    });
-    proxy.listen(0, '127.0.0.1');
-    await once(proxy, 'listening');
-    const { port } = proxy.address() as { port: number };
+    const proxy = await startProxy((asked) => asked);
     const path = join(plane.folder, `proxied-${name}.kubeconfig`);
     const text = readFileSync(plane.kubeconfig, 'utf8');
-    writeFileSync(path, text.replace(/( +)server: .*/, `$&\n$1proxy-url: http://127.0.0.1:${port}`));
+    writeFileSync(path, text.replace(/( +)server: .*/, `$&\n$1proxy-url: http://${proxy.host}`));
     const ran = await run(path);
-    proxy.close();
-    proxy.closeAllConnections();
+    proxy.stop();
     assert.deepEqual(JSON.parse(ran.stdout), EXPECTED);
-    assert.equal(tunnels[0], new URL(plane.server).host);
+    assert.equal(proxy.asked[0], new URL(plane.server).host);
   });
 }

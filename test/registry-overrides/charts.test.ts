@@ -18,6 +18,12 @@ function mirrorSet(name: string, entries: MirrorSet['entries'], type?: MirrorSet
   return { name, entries, ...(type === undefined ? {} : { type }) };
 }
 
+/** The set `a` of sources with a mirror each. */
+function mirroring(mirrors: Readonly<Record<string, string>>): MirrorSet {
+  const entries = Object.entries(mirrors).map(([source, mirror]) => ({ source, mirrors: [mirror] }));
+  return mirrorSet('a', entries);
+}
+
 const CLUSTER = {
   name: 'mgmt',
   kind: 'management',
@@ -231,56 +237,31 @@ const LINT: readonly LintCase[] = [
   {
     name: 'a source within another',
     reason: 'the wider mirrors are not tried',
-    sets: [
-      mirrorSet('a', [
-        { source: 'quay.io', mirrors: ['m.example.com'] },
-        { source: 'quay.io/x', mirrors: ['n.example.com/x'] },
-      ]),
-    ],
+    sets: [mirroring({ 'quay.io': 'm.example.com', 'quay.io/x': 'n.example.com/x' })],
     codes: ['Overlap'],
   },
   {
     name: 'a host within a wildcard',
     reason: 'the wider mirrors are not tried',
-    sets: [
-      mirrorSet('a', [
-        { source: '*.example.org', mirrors: ['m.example.com'] },
-        { source: 'long.example.org', mirrors: ['n.example.com'] },
-      ]),
-    ],
+    sets: [mirroring({ '*.example.org': 'm.example.com', 'long.example.org': 'n.example.com' })],
     codes: ['WildcardNodesOnly', 'Overlap'],
   },
   {
     name: 'a host as long as a wildcard',
     reason: 'it is never used',
-    sets: [
-      mirrorSet('a', [
-        { source: '*.example.org', mirrors: ['m.example.com'] },
-        { source: 'a.example.org', mirrors: ['n.example.com'] },
-      ]),
-    ],
+    sets: [mirroring({ '*.example.org': 'm.example.com', 'a.example.org': 'n.example.com' })],
     codes: ['WildcardNodesOnly', 'Unreachable'],
   },
   {
     name: 'a loop',
     reason: 'mirrors are not mirrored',
-    sets: [
-      mirrorSet('a', [
-        { source: 'x.example.com', mirrors: ['y.example.com'] },
-        { source: 'y.example.com', mirrors: ['x.example.com'] },
-      ]),
-    ],
+    sets: [mirroring({ 'x.example.com': 'y.example.com', 'y.example.com': 'x.example.com' })],
     codes: ['Loop', 'Loop'],
   },
   {
     name: 'a chain',
     reason: 'mirrors are not mirrored',
-    sets: [
-      mirrorSet('a', [
-        { source: 'x.example.com', mirrors: ['y.example.com'] },
-        { source: 'y.example.com', mirrors: ['z.example.com'] },
-      ]),
-    ],
+    sets: [mirroring({ 'x.example.com': 'y.example.com', 'y.example.com': 'z.example.com' })],
     codes: ['MirrorIsSource'],
   },
   {

@@ -17,6 +17,7 @@ import {
   statusOf,
   TAGS,
   variable,
+  verbsOf,
 } from './run-once.ts';
 
 const POLICY = mirrorSet('ImageContentSourcePolicy', 'legacy', [
@@ -157,10 +158,7 @@ test('observes what HyperShift writes: nothing is written, drift is said', () =>
     ),
   ];
   const out = run([hostedCluster(), DIGESTS, TAGS, ...written]);
-  assert.deepEqual(
-    out.verbs.filter((verb) => verb.includes('Deployment')),
-    [],
-  );
+  assert.deepEqual(verbsOf(out, /Deployment/), []);
   assert.equal(condition(out, 'ManagedElsewhere'), 'True Drifted');
   const verdicts = statusOf(out).verdicts.filter((verdict) => verdict.subject.startsWith('Deployment/'));
   assert.deepEqual(
@@ -229,10 +227,7 @@ test('a Deployment without the container is not touched', () => {
     spec: { template: { spec: { containers: [{ name: 'other' }] } } },
   };
   const out = run([hostedCluster(), DIGESTS, other]);
-  assert.deepEqual(
-    out.verbs.filter((verb) => verb.includes('Deployment')),
-    [],
-  );
+  assert.deepEqual(verbsOf(out, /Deployment/), []);
   assert.ok(statusOf(out).verdicts.some((verdict) => verdict.reason === 'ContainerMissing'));
 });
 

@@ -171,6 +171,11 @@ export function after(out: RunOutput): readonly KubeObject[] {
   return [...out.management];
 }
 
+/** What is written, deleted or kept among these kinds. */
+export function verbsOf(out: RunOutput, kinds: RegExp): readonly string[] {
+  return out.verbs.filter((verb) => kinds.test(verb));
+}
+
 /** Value of the variable on a Deployment; undefined when it is not set. */
 export function variable(out: RunOutput, name: string): string | undefined {
   const container = podSpec(deploymentOf(out, name)).containers.find((one) => one.name === name);
