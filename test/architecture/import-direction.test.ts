@@ -54,6 +54,15 @@ const levelOf = (file: string): number =>
 const roomOf = (file: string): string | undefined =>
   ORDER.flat().find((room) => file === room || file.startsWith(`${room}/`));
 
+type Import = ReturnType<typeof importsOf>[number];
+
+const wrongIn = (files: readonly string[], isWrong: (file: string, one: Import) => boolean): string[] =>
+  files.flatMap((file) =>
+    importsOf(file)
+      .filter((one) => isWrong(file, one))
+      .map(({ target }) => `${file} imports ${target}`),
+  );
+
 test('every file stands in a room of the rule', () => {
   assert.deepEqual(
     sources().filter((file) => levelOf(file) < 0),
@@ -62,49 +71,34 @@ test('every file stands in a room of the rule', () => {
 });
 
 test('a folder imports what stands left of it', () => {
-  const wrong = sources().flatMap((file) =>
-    importsOf(file)
-      .filter(({ target }) => levelOf(target) >= levelOf(file) && roomOf(target) !== roomOf(file))
-      .map(({ target }) => `${file} imports ${target}`),
+  const wrong = wrongIn(
+    sources(),
+    (file, { target }) => levelOf(target) >= levelOf(file) && roomOf(target) !== roomOf(file),
   );
   assert.deepEqual(wrong, []);
 });
 
 test('a package is loaded by its rooms alone', () => {
-  const wrong = sources()
-    .filter((file) => !file.startsWith('build/'))
-    .flatMap((file) =>
-      importsOf(file)
-        .filter(
-          ({ target }) =>
-            Object.hasOwn(PACKAGES, target) && !PACKAGES[target]?.some((room) => file.startsWith(`${room}/`)),
-        )
-        .map(({ target }) => `${file} imports ${target}`),
-    );
+  const files = sources().filter((file) => !file.startsWith('build/'));
+  const wrong = wrongIn(
+    files,
+    (file, { target }) =>
+      Object.hasOwn(PACKAGES, target) && !PACKAGES[target]?.some((room) => file.startsWith(`${room}/`)),
+  );
   assert.deepEqual(wrong, []);
 });
 
 test('the core has no side effect: nothing of Node but what is pure', () => {
   const pure = new Set(['node:crypto', 'node:buffer', 'node:util']);
   const shells = ['runtime/core/logger.ts'];
-  const wrong = sources()
-    .filter((file) => file.startsWith('runtime/core/') && !shells.includes(file))
-    .flatMap((file) =>
-      importsOf(file)
-        .filter(({ target }) => target.startsWith('node:') && !pure.has(target))
-        .map(({ target }) => `${file} imports ${target}`),
-    );
+  const files = sources().filter((file) => file.startsWith('runtime/core/') && !shells.includes(file));
+  const wrong = wrongIn(files, (_, { target }) => target.startsWith('node:') && !pure.has(target));
   assert.deepEqual(wrong, []);
 });
 
 test("a system's root imports no program of it, and no other system", () => {
-  const wrong = sources()
-    .filter((file) => SYSTEMS.some((system) => dirname(file) === `runtime/${system}`))
-    .flatMap((file) =>
-      importsOf(file)
-        .filter(({ target, isType }) => !isType && isProgram(target, dirname(file)))
-        .map(({ target }) => `${file} imports ${target}`),
-    );
+  const files = sources().filter((file) => SYSTEMS.some((system) => dirname(file) === `runtime/${system}`));
+  const wrong = wrongIn(files, (file, { target, isType }) => !isType && isProgram(target, dirname(file)));
   assert.deepEqual(wrong, []);
 });
 

@@ -4,6 +4,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { k8s } from 'cdk8s-plus-28';
 import { parseAllDocuments } from 'yaml';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -62,9 +63,7 @@ test('objects of every kind of workload are compared', () => {
 
 test('a misspelt field is found', () => {
   const wrong = {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name: 'a' },
+    ...meta('v1 Service', { name: 'a' }),
     spec: { port: [{ port: 443 }], ports: [{ port: 443, targetPort: 'https' }] },
   };
   assert.notDeepEqual(throughL1(wrong), wrong);

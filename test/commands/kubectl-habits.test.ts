@@ -187,9 +187,7 @@ const LISTED = put(
 );
 /** A pod whose registry is not found: neither an object nor a command fixes it. */
 const UNFIXED = put('unfixed.yaml', {
-  apiVersion: 'v1',
-  kind: 'Pod',
-  metadata: { name: 'web-1', namespace: 'shop' },
+  ...meta('v1 Pod', { name: 'web-1', namespace: 'shop' }),
   spec: { containers: [{ name: 'a', image: IMAGE }] },
   status: {
     phase: 'Pending',

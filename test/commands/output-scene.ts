@@ -70,17 +70,14 @@ export const CLUSTER: string = dirname(
         ],
       },
     },
-    {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      type: 'kubernetes.io/dockerconfigjson',
-      metadata: {
+    pullSecretObject(
+      {
         name: 'copied',
         namespace: 'shop',
         annotations: { 'reflector.v1.k8s.emberstack.com/reflection-allowed': 'true' },
       },
-      data: { '.dockerconfigjson': Buffer.from(dockerConfig('r.io')).toString('base64') },
-    },
+      dockerConfig('r.io'),
+    ),
     meta('apps/v1 Deployment', {
       name: 'reconciler',
       namespace: 'pullwright-system',

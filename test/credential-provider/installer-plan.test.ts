@@ -13,6 +13,7 @@ import {
   planNodeUninstall,
 } from '../../runtime/credential-provider/installer/plan.ts';
 import { kubeletPointers } from '../../runtime/credential-provider/kubelet-unit.ts';
+import { meta } from '../support/meta.ts';
 import { table, test } from '../support/suite.ts';
 
 const UNIT = {
@@ -35,9 +36,7 @@ function input(
 ): InstallInput {
   return {
     node: {
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: { name: 'a' },
+      ...meta('v1 Node', { name: 'a' }),
       status: { nodeInfo: { kubeletVersion: kubelet, containerRuntimeVersion: runtime } },
     },
     matchImages: ['docker.io'],

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { parse } from 'yaml';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { parseReconcilerOptions } from '../../runtime/credential-provider/options.ts';
+import { meta } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import type { ClusterShape } from './support/reader-double.ts';
 import { reconcile as once } from './support/reconcile-once.ts';
@@ -19,9 +20,7 @@ interface PoolShape {
 
 function nodePool({ name, config, cluster = 'east', conditions = {}, observed = 2 }: PoolShape): KubeObject {
   return {
-    apiVersion: 'hypershift.openshift.io/v1beta1',
-    kind: 'NodePool',
-    metadata: { name, namespace: 'clusters', generation: 2 },
+    ...meta('hypershift.openshift.io/v1beta1 NodePool', { name, namespace: 'clusters', generation: 2 }),
     spec: {
       clusterName: cluster,
       ...(config === undefined ? {} : { config: config.map((one) => ({ name: one })) }),

@@ -8,6 +8,7 @@ import type { Collection } from '../../runtime/kube/resources.ts';
 import { compose } from '../../runtime/pull-secret-injection/reconciler/sources.ts';
 import { eventually } from '../control-plane/eventually.ts';
 import { openWatch } from '../kube/scripted-server.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 
 const KEY = '.dockerconfigjson';
@@ -15,9 +16,7 @@ const KEY = '.dockerconfigjson';
 function secret(place: string, size: number, metadata: Partial<KubeObject['metadata']> = {}): SecretObject {
   const [namespace = '', name = ''] = place.split('/');
   return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace, uid: place, resourceVersion: '1', ...metadata },
+    ...meta('v1 Secret', { name, namespace, uid: place, resourceVersion: '1', ...metadata }),
     type: 'kubernetes.io/dockerconfigjson',
     data: { [KEY]: redact('A'.repeat(size)) },
   };

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import type { SecretObject } from '../../runtime/core/kubernetes/object.ts';
 import { reveal } from '../../runtime/core/redacted.ts';
 import { decodeObject, leanObject } from '../../runtime/kube/decode.ts';
+import { meta } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 
 const BODY = Buffer.from('x'.repeat(200)).toString('base64');
@@ -10,13 +11,11 @@ const BODY = Buffer.from('x'.repeat(200)).toString('base64');
 function copyIn(namespace: string, body: string): SecretObject {
   const fieldsV1 = { 'f:data': { 'f:.dockerconfigjson': {} }, 'f:type': {} };
   const raw = {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: {
+    ...meta('v1 Secret', {
       name: 'reg',
       namespace,
       managedFields: [{ manager: namespace, operation: 'Update', fieldsV1 }],
-    },
+    }),
     data: { '.dockerconfigjson': body },
   };
   return leanObject(decodeObject(JSON.parse(JSON.stringify(raw)))) as SecretObject;

@@ -2,6 +2,7 @@
 
 import type { KubeObject } from '../../../runtime/core/kubernetes/object.ts';
 import type { Query, Reader, Ref } from '../../../runtime/engine/contract.ts';
+import { meta } from '../../support/meta.ts';
 
 export interface ClusterShape {
   /** Null: no Infrastructure object. */
@@ -40,23 +41,19 @@ export function clusterObjects(shape: ClusterShape): KubeObject[] {
       ? []
       : [
           {
-            apiVersion: 'config.openshift.io/v1',
-            kind: 'Infrastructure',
-            metadata: { name: 'cluster' },
+            ...meta('config.openshift.io/v1 Infrastructure', { name: 'cluster' }),
             status: { platformStatus: { type: platform } },
           },
         ]),
     ...(shape.hosted === true ? [] : pools.map(poolObject)),
     ...nodes.map(({ name, pool, kubelet = 'v1.34.2', runtime = 'cri-o://1.34.1', nodePool }) => ({
-      apiVersion: 'v1',
-      kind: 'Node',
-      metadata: {
+      ...meta('v1 Node', {
         name,
         labels: {
           [`node-role.kubernetes.io/${pool}`]: '',
           ...(nodePool === undefined ? {} : { 'hypershift.openshift.io/nodePool': nodePool }),
         },
-      },
+      }),
       status: { nodeInfo: { kubeletVersion: kubelet, containerRuntimeVersion: runtime } },
     })),
     ...(shape.more ?? []),

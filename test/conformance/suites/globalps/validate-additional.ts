@@ -4,6 +4,7 @@ import { type PullSecret, pullSecretOf } from '../../../../runtime/core/docker-c
 import type { EntryStatus } from '../../../../runtime/core/kubernetes/pull-status.ts';
 import { planPullSecrets } from '../../../../runtime/global-pull-secret/reconciler/plan.ts';
 import { decodeObject } from '../../../../runtime/kube/decode.ts';
+import { meta } from '../../../support/meta.ts';
 import { type ConformanceSuite, rows } from '../../suite.ts';
 
 type Data = Readonly<Record<string, string>>;
@@ -41,9 +42,7 @@ function secret(name: string, data: Data): PullSecret {
   const encoded = Object.entries(data).map(([key, value]) => [key, Buffer.from(value).toString('base64')]);
   return pullSecretOf(
     decodeObject({
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name },
+      ...meta('v1 Secret', { name }),
       type: 'kubernetes.io/dockerconfigjson',
       data: Object.fromEntries(encoded),
     }),

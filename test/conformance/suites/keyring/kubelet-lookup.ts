@@ -5,6 +5,7 @@ import { type AuthSource, pullSecretSource } from '../../../../runtime/core/dock
 import { parseImageReference } from '../../../../runtime/core/image-reference.ts';
 import { redact, reveal } from '../../../../runtime/core/redacted.ts';
 import { kubeletCredentialHash, kubeletImageError } from '../../../support/kubelet-words.ts';
+import { meta } from '../../../support/meta.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -79,9 +80,7 @@ function lookUp(input: Input): Answer {
   const secrets = input.imagePullSecrets.flatMap(
     ({ name, type, key, data }) =>
       pullSecretSource({
-        apiVersion: 'v1',
-        kind: 'Secret',
-        metadata: { name },
+        ...meta('v1 Secret', { name }),
         type,
         data: { [key]: redact(Buffer.from(data).toString('base64')) },
       }) ?? [],

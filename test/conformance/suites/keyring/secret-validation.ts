@@ -4,6 +4,7 @@ import { pullSecretSource } from '../../../../runtime/core/docker-config/pull-se
 import type { SecretObject } from '../../../../runtime/core/kubernetes/object.ts';
 import { redact, reveal } from '../../../../runtime/core/redacted.ts';
 import { validateSecret } from '../../../../runtime/diagnose/checks/docker-config.ts';
+import { meta } from '../../../support/meta.ts';
 import type { ConformanceSuite } from '../../suite.ts';
 
 interface Input {
@@ -30,9 +31,7 @@ export const suite: ConformanceSuite<Input, Answer> = {
   },
   answer({ type, key, data }) {
     const secret: SecretObject = {
-      apiVersion: 'v1',
-      kind: 'Secret',
-      metadata: { name: 's' },
+      ...meta('v1 Secret', { name: 's' }),
       type,
       data: { [key]: redact(Buffer.from(data).toString('base64')) },
     };
