@@ -20,11 +20,6 @@ const OF_OTHERS: ReadonlySet<string> = new Set([
 const METRIC =
   /\b(?:pullwright|controller_runtime|workqueue|rest_client|leader_election|kubelet|kube)_[a-z0-9_]+/g;
 
-/** Names in `# TYPE` lines: the metrics of a scrape. */
-function namesIn(page: string): readonly string[] {
-  return [...page.matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
-}
-
 async function served(): Promise<ReadonlySet<string>> {
   const pages = [
     (await createMetrics().render()).text,
@@ -39,7 +34,8 @@ async function served(): Promise<ReadonlySet<string>> {
       ([, name = '']) => name,
     ),
   );
-  return new Set([...pages.flatMap(namesIn), ...given]);
+  const scraped = [...pages.join('\n').matchAll(/^# TYPE (\S+) /gm)].map(([, name = '']) => name);
+  return new Set([...scraped, ...given]);
 }
 
 /** Every metric that the charts name, alerts that the example does not render included. */

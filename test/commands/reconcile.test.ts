@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
+import { pullSecretObject } from '../support/meta.ts';
 import { type ProcessResult, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -20,18 +21,8 @@ async function reconcile(args: readonly string[], stdin?: string): Promise<Proce
   return ran;
 }
 
-function manifest(kind: string, name: string, namespace: string, rest: string): string {
-  return `apiVersion: v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n  namespace: ${namespace}\n${rest}---\n`;
-}
-
 function pullSecret(name: string, namespace: string, auths: object): string {
-  const value = Buffer.from(JSON.stringify({ auths })).toString('base64');
-  return manifest(
-    'Secret',
-    name,
-    namespace,
-    `type: kubernetes.io/dockerconfigjson\ndata:\n  .dockerconfigjson: ${value}\n`,
-  );
+  return `${JSON.stringify(pullSecretObject({ name, namespace }, { auths }))}\n---\n`;
 }
 
 const PLATFORM = pullSecret('pull-secret', 'openshift-config', {

@@ -94,6 +94,4 @@ test('an older Node is told which one is needed', async () => {
   assert.deepEqual([started.code, started.stderr], [0, '']);
 });
 
-test.lastly('the work folder is removed', () => {
-  tidy();
-});
+test.lastly('the work folder is removed', tidy);

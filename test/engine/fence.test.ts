@@ -109,6 +109,6 @@ table(test, rows, async ({ loses, act, arrive }) => {
     assert.equal(sent, arrive.length, 'what was not sent is not counted');
   } finally {
     cluster.close();
-    close();
+    await close();
   }
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { applied } from '../../runtime/kube/drift.ts';
-import { meta } from '../support/meta.ts';
+import { meta, refOf } from '../support/meta.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { type Fleet, fleet, PLATFORM } from './fleet.ts';
 
@@ -42,7 +42,7 @@ function nodeFleet(
 }
 
 const labelOf = (one: Fleet): string | undefined =>
-  one.hosted.get({ apiVersion: 'v1', kind: 'Node', name: 'n' })?.metadata.labels?.[LABEL];
+  one.hosted.get(refOf('v1 Node', 'n'))?.metadata.labels?.[LABEL];
 
 interface NodeRow extends Case {
   readonly pool: readonly [string, string];
@@ -148,8 +148,6 @@ table<NodeRow>(
 );
 
 const MACHINE_LABEL = `managed.hypershift.openshift.io.${LABEL}`;
-const machineOf = (one: Fleet, name = 'm'): KubeObject | undefined =>
-  one.management.get({ apiVersion: machine.apiVersion, kind: 'Machine', namespace: 'clusters-a', name });
 
 const ourMachine = applied(
   { ...machine, metadata: { ...machine.metadata, labels: { [MACHINE_LABEL]: 'true' } } },
@@ -196,7 +194,8 @@ table<MachineRow>(
     const one = nodeFleet(...row.pool, node());
     one.management.set(row.machine ?? machine);
     one.reconcile();
-    assert.equal(machineOf(one)?.metadata.labels?.[MACHINE_LABEL], row.label);
+    const found = one.management.get(refOf('cluster.x-k8s.io/v1beta1 Machine', 'm', 'clusters-a'));
+    assert.equal(found?.metadata.labels?.[MACHINE_LABEL], row.label);
   },
 );
 

@@ -75,10 +75,6 @@ function leftAlone(actual: Expected, expected: Expected, input: Input): boolean 
 
 async function answer(input: Input): Promise<Expected> {
   const folder = tempFolder();
-  return await runIn(folder, input);
-}
-
-async function runIn(folder: string, input: Input): Promise<Expected> {
   const file = join(folder, 'config.json');
   if (input.fileContent !== null) writeFileSync(file, input.fileContent);
   writeFileSync(join(folder, 'secret'), input.secretContent);
