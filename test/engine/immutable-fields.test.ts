@@ -13,6 +13,7 @@ import { createMetrics } from '../../runtime/engine/metrics.ts';
 import { decodeObject, digestObject } from '../../runtime/kube/decode.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { pullSecretObject } from '../support/meta.ts';
 import { test } from '../support/suite.ts';
 
 const AUTHOR = { reconciler: 'global-pull-secret', key: { scope: 'local', name: 'x' } };
@@ -45,18 +46,9 @@ const binding = (role: string): KubeObject => ({
   roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: role },
   subjects: [],
 });
-const pull = (label: string): object => ({
-  '.dockerconfigjson': Buffer.from(
-    JSON.stringify({ auths: { 'quay.io': { auth: plantedAuth(label) } } }),
-  ).toString('base64'),
-});
 const secret = (label: string, more: object = {}): KubeObject =>
   decodeObject({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    type: 'kubernetes.io/dockerconfigjson',
-    metadata: meta,
-    data: pull(label),
+    ...pullSecretObject(meta, { auths: { 'quay.io': { auth: plantedAuth(label) } } }),
     ...more,
   });
 

@@ -9,7 +9,7 @@ import { decodeObject } from '../../runtime/kube/decode.ts';
 import type { InjectionOptions } from '../../runtime/pull-secret-injection/options.ts';
 import { pullSecretInjection } from '../../runtime/pull-secret-injection/reconciler/reconcile.ts';
 import { plantedAuth } from '../support/canary.ts';
-import { meta } from '../support/meta.ts';
+import { meta, pullSecretObject } from '../support/meta.ts';
 
 export const PROFILE = 'pullwright.dev/v1alpha1';
 export const SCOPE = { name: 'local', controlPlaneNamespace: 'openshift-config' };
@@ -61,21 +61,12 @@ function put(store: ObjectStore, object: KubeObject): void {
 /** A source that is granted to the namespaces `grant`; `body` is the document, or a list of registries. */
 export function source(name: string, body: string | readonly string[], grant = '*'): KubeObject {
   const [inNamespace = '', secret = ''] = name.split('/');
-  const text =
+  const document =
     typeof body === 'string'
       ? body
-      : JSON.stringify({
-          auths: Object.fromEntries(body.map((host) => [host, { auth: plantedAuth(host) }])),
-        });
-  return decodeObject({
-    ...meta('v1 Secret', {
-      name: secret,
-      namespace: inNamespace,
-      ...(grant === '' ? {} : { annotations: { [GRANTED_TO]: grant } }),
-    }),
-    type: 'kubernetes.io/dockerconfigjson',
-    data: { '.dockerconfigjson': Buffer.from(text).toString('base64') },
-  });
+      : { auths: Object.fromEntries(body.map((host) => [host, { auth: plantedAuth(host) }])) };
+  const annotations = grant === '' ? {} : { annotations: { [GRANTED_TO]: grant } };
+  return decodeObject(pullSecretObject({ name: secret, namespace: inNamespace, ...annotations }, document));
 }
 
 /** Kruise injects SidecarSets. */
