@@ -63,12 +63,17 @@ export interface UserHost {
   readonly admin: Requester;
 }
 
-/** Text of a kubeconfig with one cluster, user and context. */
+/** Text of a kubeconfig that leads to a server by the CA that it trusts. */
 export function kubeconfigText(server: string, ca: string, user: Readonly<Record<string, unknown>>): string {
+  return kubeconfigOf({ server, 'certificate-authority-data': base64(ca) }, user);
+}
+
+/** Text of a kubeconfig with one cluster, user and context. */
+export function kubeconfigOf(cluster: object, user: object): string {
   return stringify({
     apiVersion: 'v1',
     kind: 'Config',
-    clusters: [{ name: 'test', cluster: { server, 'certificate-authority-data': base64(ca) } }],
+    clusters: [{ name: 'test', cluster }],
     users: [{ name: 'test', user }],
     contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
     'current-context': 'test',

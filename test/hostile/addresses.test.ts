@@ -11,6 +11,7 @@ import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.
 import { Requester, serverGuard } from '../../runtime/kube/requester.ts';
 import { RegistryClient } from '../../runtime/registry/client.ts';
 import { type RegistryError, RegistryTransport, registryGuard } from '../../runtime/registry/transport.ts';
+import { kubeconfigOf } from '../control-plane/users.ts';
 import { asked, deployment, dump, tidy } from '../diagnose/verify-scene.ts';
 import { certificates, startServer, type TestServer } from '../registry/https-server.ts';
 import { startProxy } from '../support/connect-proxy.ts';
@@ -120,15 +121,9 @@ const IN_URLS: readonly string[] = [
 ];
 
 function connection(server: string, allow?: readonly string[]): ReturnType<typeof connectionFromSecret> {
-  const kubeconfig = {
-    'current-context': 'x',
-    contexts: [{ name: 'x', context: { cluster: 'x', user: 'x' } }],
-    clusters: [{ name: 'x', cluster: { server } }],
-    users: [{ name: 'x', user: { token: 'not-a-token' } }],
-  };
   return connectionFromSecret({
     subject: 'Secret/clusters-a/pullwright-kubeconfig',
-    text: redact(JSON.stringify(kubeconfig)),
+    text: redact(kubeconfigOf({ server }, { token: 'not-a-token' })),
     ...(allow === undefined ? {} : { allow: networksOf(allow) }),
   });
 }

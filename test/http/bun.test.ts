@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { kubeconfigOf } from '../control-plane/users.ts';
 import { startProxy } from '../support/connect-proxy.ts';
 import { runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
@@ -33,14 +34,8 @@ underBun('the adapter reaches the cluster of its kubeconfig by the proxy of the 
     if (target.startsWith('kube.invalid')) asked.resolve(target);
     return undefined;
   }, '502 Bad Gateway');
-  const kubeconfig = {
-    clusters: [{ name: 'c', cluster: { server: 'https://kube.invalid:6443' } }],
-    users: [{ name: 'u', user: { token: 'abc' } }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-  };
   const [config, broker] = [join(folder, 'config'), join(folder, 'broker')];
-  writeFileSync(config, JSON.stringify(kubeconfig));
+  writeFileSync(config, kubeconfigOf({ server: 'https://kube.invalid:6443' }, { token: 'abc' }));
   writeFileSync(broker, 'amqp://127.0.0.1:1');
   const main = new URL('../../main.ts', import.meta.url).pathname;
   const args = ['--api', 'https://api.invalid', '--broker-url-file', broker, '--kubeconfig', config];

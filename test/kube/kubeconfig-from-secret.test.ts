@@ -3,17 +3,9 @@ import assert from 'node:assert/strict';
 import { PullwrightError } from '../../runtime/core/errors.ts';
 import { redact, reveal } from '../../runtime/core/redacted.ts';
 import { connectionFromSecret } from '../../runtime/kube/kubeconfig-from-secret.ts';
+import { kubeconfigOf } from '../control-plane/users.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { type Case, table, test } from '../support/suite.ts';
-
-function kubeconfig(cluster: object, user: object): string {
-  return JSON.stringify({
-    clusters: [{ name: 'c', cluster }],
-    users: [{ name: 'u', user }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
-    'current-context': 'x',
-  });
-}
 
 const open = (text: string): ReturnType<typeof connectionFromSecret> =>
   connectionFromSecret({ subject: 'Secret/ns/admin-kubeconfig', text: redact(text) });
@@ -22,7 +14,7 @@ const CLUSTER = { server: 'https://api.example.com:6443', 'certificate-authority
 
 test('takes an https server with inline CA, certificate, key and token', async () => {
   const connection = open(
-    kubeconfig(CLUSTER, {
+    kubeconfigOf(CLUSTER, {
       'client-certificate-data': 'Q0VSVA==',
       'client-key-data': 'S0VZ',
       token: plantedPassword('t'),
@@ -54,7 +46,7 @@ const REFUSED: readonly Refusal[] = [
     (field): Refusal => ({
       name: `user.${field}`,
       reason: 'it would read files, run programs, or be somebody else',
-      text: kubeconfig(CLUSTER, { [field]: plantedPassword(field) }),
+      text: kubeconfigOf(CLUSTER, { [field]: plantedPassword(field) }),
       says: new RegExp(`user\\.${field} is not allowed`),
     }),
   ),
@@ -62,26 +54,26 @@ const REFUSED: readonly Refusal[] = [
     (field): Refusal => ({
       name: `cluster.${field}`,
       reason: 'it would read files, or send credentials where they do not belong',
-      text: kubeconfig({ ...CLUSTER, [field]: plantedPassword(field) }, {}),
+      text: kubeconfigOf({ ...CLUSTER, [field]: plantedPassword(field) }, {}),
       says: new RegExp(`cluster\\.${field} is not allowed`),
     }),
   ),
   {
     name: 'a field that no kubeconfig has',
     reason: 'a token whose "token:" was forgotten stands there as one',
-    text: kubeconfig(CLUSTER, { [plantedPassword('forgotten')]: '' }),
+    text: kubeconfigOf(CLUSTER, { [plantedPassword('forgotten')]: '' }),
     says: /user\.\(unknown field\) is not allowed/,
   },
   {
     name: 'a server without TLS',
     reason: 'the token would go over the wire in clear',
-    text: kubeconfig({ ...CLUSTER, server: 'http://api.example.com' }, {}),
+    text: kubeconfigOf({ ...CLUSTER, server: 'http://api.example.com' }, {}),
     says: /server must be https/,
   },
   {
     name: 'a user name in the server',
     reason: 'a URL is shown in messages',
-    text: kubeconfig({ ...CLUSTER, server: `https://u:${plantedPassword('url')}@api.example.com` }, {}),
+    text: kubeconfigOf({ ...CLUSTER, server: `https://u:${plantedPassword('url')}@api.example.com` }, {}),
     says: /server must not contain a user name/,
   },
   { name: 'no context', reason: 'there is nothing to use', text: '{}', says: /current-context/ },
@@ -110,7 +102,7 @@ table(test, REFUSED, ({ text, says }) => {
 
 test('insecure-skip-tls-verify: false says nothing, and is taken', () => {
   assert.equal(
-    open(kubeconfig({ ...CLUSTER, 'insecure-skip-tls-verify': false }, {})).server,
+    open(kubeconfigOf({ ...CLUSTER, 'insecure-skip-tls-verify': false }, {})).server,
     CLUSTER.server,
   );
 });
