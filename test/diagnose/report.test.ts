@@ -33,12 +33,19 @@ test('says of every cluster what is wrong, the worst first', async () => {
   assert.deepEqual(report.problems.map(({ check }) => check).toSorted(), [
     'credential',
     'credential/expired',
+    'entry/doubtful',
     'entry/rejected',
     'entry/shadowed',
+    'mirror-credential',
     'mirrors/MirrorInvalid',
     'node',
+    'pull-sources',
+    'secrets-exist',
     'secrets-exist',
   ]);
+  // A verdict without a finding would say nothing.
+  for (const { name, verdict } of report.clusters)
+    assert.ok(verdict === 'ok' || report.problems.some(({ clusters }) => clusters.includes(name)), name);
 });
 
 test('counts nodes: eligible, in sync, out of sync, not known', async () => {

@@ -415,6 +415,15 @@ export function brokenIn({ cluster, input, findings, pods, runs }: ExaminedPod):
   });
 }
 
+/** Warnings about the pulls of a pod without an error: they determine its verdict. */
+export function warningsIn({ cluster, input, findings }: ExaminedPod): readonly FoundIn[] {
+  if (firstBroken(findings) !== undefined) return [];
+  const told = [...findings, ...explanations(input.images).flatMap((one) => one.findings)];
+  // The pull secret itself has the finding of an entry that is held back.
+  const own = told.filter(({ check, severity }) => severity === 'warning' && check !== 'entry/held-back');
+  return distinctBy(own, ({ message }) => message).map((one) => ({ ...one, subject: input.pod, cluster }));
+}
+
 /** Identifies a pull in a report, for permalinks. */
 export function pullId(cluster: string, object: string, image: string): string {
   return `${cluster} ${object} ${image}`;

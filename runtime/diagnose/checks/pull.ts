@@ -161,7 +161,9 @@ function anonymousOnly({ kubelet: { anonymous, unused } }: Explained): Told | un
 
 function doubtful({ kubelet: { tried } }: Explained): readonly Told[] {
   return tried.flatMap(({ key, source, doubt }) =>
-    doubt === undefined ? [] : warning(`Entry "${key}" of ${source} ${doubt}`),
+    doubt === undefined
+      ? []
+      : warning(`Entry "${key}" of ${source} ${doubt}`, `Renew the entry in ${source}`),
   );
 }
 

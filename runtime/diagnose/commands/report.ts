@@ -9,7 +9,7 @@ import type { KubeObject } from '../../core/kubernetes/object.ts';
 import { recordOf } from '../../core/record.ts';
 import { counted, countedOf } from '../../core/text.ts';
 import type { ObjectStore } from '../../engine/store.ts';
-import { brokenIn, type ExaminedPod, judgeImage, judgePod, pullId } from '../checks/chain.ts';
+import { brokenIn, type ExaminedPod, judgeImage, judgePod, pullId, warningsIn } from '../checks/chain.ts';
 import { groupedByCause, judge, systemOf, VERDICTS } from '../checks/findings.ts';
 import { CLUSTER_CHECKS, type StatusRow } from '../checks/status.ts';
 import {
@@ -160,6 +160,7 @@ function reportOn(read: KnownCluster, now: Date) {
   const pulls = pods.flatMap(reportPulls).toSorted((a, b) => byVerdict(a.verdict, b.verdict));
   const problems = [
     ...pods.flatMap(brokenIn),
+    ...pods.flatMap(warningsIn),
     ...judge(CLUSTER_CHECKS, { keys, mirrors, nodes, rows }).map((one) => ({ ...one, cluster: name })),
   ];
   const systems = systemsOf({ problems, rows, pulls, keys: keys.keys, mirrors, nodes });
