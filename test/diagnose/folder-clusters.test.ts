@@ -85,6 +85,37 @@ test('an object that one cluster has twice is still told', async () => {
   assert.match(ran.stdout, /a\.invalid\/x:1/);
 });
 
+const inspectedTree = (name: string, uid: string) => {
+  const at = { ...pod('a.invalid/x:1'), metadata: { name: 'shop', namespace: 'web', uid } };
+  return {
+    [`${name}/namespaces/web/core/pods.yaml`]: [at],
+    [`${name}/namespaces/web/pods/shop/shop.yaml`]: [at],
+    [`${name}/cluster-scoped-resources/config.openshift.io/images/cluster.yaml`]: [
+      meta('config.openshift.io/v1 Image', { name: 'cluster' }),
+    ],
+  };
+};
+
+test('a tree of oc adm inspect is one cluster, and several are one each', async () => {
+  const one = folderOf(inspectedTree('must-gather/quay', '1'));
+  const ran = await cli('explain', '--pod', 'shop', '-n', 'web', '--from', one);
+  assert.match(ran.stdout, /a\.invalid\/x:1/);
+  assert.equal(ran.stderr, '');
+  const two = folderOf({ ...inspectedTree('a', '1'), ...inspectedTree('a/guest', '2') });
+  const asked = await cli('explain', '--pod', 'shop', '-n', 'web', '--from', two);
+  assert.match(asked.stderr, /2 are given; choose one with --cluster: a, a\/guest\n/);
+});
+
+test('an object with two UIDs is of two clusters, in any of the folders and files', async () => {
+  const of = (uid: string) => meta('v1 Namespace', { name: 'kube-system', uid });
+  const folder = folderOf({ 'a.json': [of('1')], 'b.json': [of('2')], 'c.json': [of('1')] });
+  const from = (...names: readonly string[]) =>
+    cli('doctor', '--all', '-A', ...names.flatMap((name) => ['--from', `${folder}${name}`]));
+  for (const asked of await Promise.all([from(''), from('/a.json', '/b.json')]))
+    assert.match(asked.stderr, /choose one with --cluster: \S*a\.json, \S*b\.json/);
+  assert.doesNotMatch((await from('/a.json', '/c.json')).stderr, /--cluster/);
+});
+
 test('a hosted cluster follows its HostedCluster, and gets no ImageTagMirrorSet to apply', async () => {
   const hosted = {
     ...meta('hypershift.openshift.io/v1beta1 HostedCluster', { name: 'prod', namespace: 'clusters' }),

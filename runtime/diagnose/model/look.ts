@@ -21,6 +21,7 @@ import { PROFILE } from '../../pull-secret-injection/kinds/profile.ts';
 import {
   type ClusterObjects,
   clustersIn,
+  inspected,
   NODE_KINDS,
 } from '../../registry-overrides/machine-config/input.ts';
 import { isOf } from '../../registry-overrides/mirror-sets/collect.ts';
@@ -432,10 +433,14 @@ function objectsOf(
   }
   const hosted = hostedCluster !== undefined;
   if (hosted) for (const object of objects) store.set(placed(object));
-  // Objects of different clusters may have the same name.
+  // Objects of different clusters may have the same name; `oc adm inspect` writes a pod to two files.
   const problems = folders
     .flatMap((folder) => folder.problems)
-    .filter(({ place, first }) => first === undefined || (lines.has(place) && lines.has(first.place)))
+    .filter(
+      ({ place, within, first }) =>
+        first === undefined ||
+        (lines.has(place) && lines.has(first.place) && inspected(within) === undefined),
+    )
     .map(({ place, first, message }) => `${first === undefined ? '' : 'warning: '}${place}: ${message}`);
   const given = new ObjectStore();
   for (const object of store) given.set(object);

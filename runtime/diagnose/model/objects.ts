@@ -218,7 +218,7 @@ export function chooseCluster<Cluster extends { readonly name: string }>(
   const names = clusters.map((cluster) => cluster.name).join(', ');
   throw new UsageError(
     name === undefined
-      ? `Cannot tell which cluster is meant: ${clusters.length} are given, and their nodes use different mirrors; choose one with --cluster: ${names}`
+      ? `Cannot tell which cluster is meant: ${clusters.length} are given; choose one with --cluster: ${names}`
       : `Cannot find cluster "${name}": must be one of ${names}`,
   );
 }

@@ -140,13 +140,23 @@ function guestObjects(cluster: KubeObject): readonly KubeObject[] {
   return [{ apiVersion, kind: 'ImageDigestMirrorSet', metadata: { name: 'cluster' }, spec }, ...objects];
 }
 
-/** One cluster, or one per folder when a singleton object is in several folders. */
+/** One cluster, or one per folder when a singleton object is in several folders, or per file when only files differ. */
 function byFolder(found: readonly Located[], twice: ReadonlySet<string>): readonly ClusterObjects[] {
-  const depth = splitDepth(found, twice);
+  const others = ofOthers(found);
+  const isTwice = ({ kind }: KubeObject, id: string) => ONCE.has(kind) || twice.has(id) || others.has(id);
+  let pathOf = folderOf;
+  let depth = splitDepth(found, isTwice, pathOf);
+  if (depth === undefined) {
+    pathOf = ({ file = '' }) => inspected(file) ?? file.split('/');
+    depth = splitDepth(found, (_, id) => others.has(id), pathOf);
+  }
   if (depth === undefined) return [{ name: 'local', objects: found.map(({ object }) => object) }];
-  const folders = Map.groupBy(found, ({ file = '' }) => {
-    const parts = file.split('/');
-    return parts.length <= depth + 1 ? '' : parts.slice(0, depth + 1).join('/');
+  const end = depth + 1;
+  const folders = Map.groupBy(found, (one) => {
+    const parts = pathOf(one);
+    // A tree of `oc adm inspect` is one cluster, even if another lies in it.
+    if (parts.length >= end || inspected(one.file) !== undefined) return parts.slice(0, end).join('/') || '.';
+    return '';
   });
   const common = folders.get('') ?? [];
   folders.delete('');
@@ -158,22 +168,55 @@ function byFolder(found: readonly Located[], twice: ReadonlySet<string>): readon
 
 const ONCE: ReadonlySet<string> = new Set(NODE_KINDS.map(({ kind }) => kind));
 
+/** Path of the tree of `oc adm inspect` or must-gather that holds the file; undefined outside such trees. */
+export function inspected(file = '', of = ['cluster-scoped-resources', 'namespaces']) {
+  const parts = file.split('/');
+  const at = parts.findIndex((part) => of.includes(part));
+  return at === -1 ? undefined : parts.slice(0, at);
+}
+
+function folderOf({ file = '' }: Located): readonly string[] {
+  return inspected(file) ?? file.split('/').slice(0, -1);
+}
+
+/** Names of the objects that have several UIDs: they are of several clusters. */
+function ofOthers(found: readonly Located[]): ReadonlySet<string> {
+  const uids = new Map<string, string>();
+  const others = new Set<string>();
+  for (const { object } of found) {
+    const { uid } = object.metadata;
+    if (uid === undefined) continue;
+    const id = describeObject(object);
+    const key = `${object.apiVersion} ${id}`;
+    if ((uids.get(key) ?? uid) !== uid) others.add(id);
+    uids.set(key, uid);
+  }
+  return others;
+}
+
 /** Index of the first path segment that differs between clusters; undefined for one cluster. */
-function splitDepth(found: readonly Located[], twice: ReadonlySet<string>): number | undefined {
+function splitDepth(
+  found: readonly Located[],
+  isTwice: (object: KubeObject, id: string) => boolean,
+  pathOf: (one: Located) => readonly string[],
+): number | undefined {
   const places = new Map<string, readonly string[]>();
   let depth: number | undefined;
-  for (const { object, file = '' } of found) {
-    const id = describeObject(object);
-    if (!ONCE.has(object.kind) && !twice.has(id)) continue;
-    const parts = file.split('/').slice(0, -1);
-    const other = places.get(id);
-    if (other === undefined) {
-      places.set(id, parts);
-      continue;
+  for (const one of found) {
+    const ids = inspected(one.file, ['cluster-scoped-resources']) === undefined ? [] : ['tree'];
+    const id = describeObject(one.object);
+    if (isTwice(one.object, id)) ids.push(id);
+    const parts = pathOf(one);
+    for (const of of ids) {
+      const other = places.get(of);
+      if (other === undefined) {
+        places.set(of, parts);
+        continue;
+      }
+      const [longer, shorter] = parts.length > other.length ? [parts, other] : [other, parts];
+      const at = longer.findIndex((part, index) => part !== shorter[index]);
+      if (at !== -1) depth = Math.min(depth ?? at, at);
     }
-    const [longer, shorter] = parts.length > other.length ? [parts, other] : [other, parts];
-    const at = longer.findIndex((part, index) => part !== shorter[index]);
-    if (at !== -1) depth = Math.min(depth ?? at, at);
   }
   return depth;
 }
