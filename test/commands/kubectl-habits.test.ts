@@ -244,7 +244,7 @@ table(
         `doctor --all -o ${form} of pods that pull`,
         0,
         ['doctor', '--all', '-A', '-f', EMPTY, '-o', form],
-        form === 'yaml' ? /^No problems found: nothing to fix$/m : /^No pod fails to pull$/m,
+        form === 'yaml' ? /^No problems found: nothing to fix$/m : /^No pods found$/m,
       ),
     ),
     ended(

@@ -107,7 +107,7 @@ test('one line says how many and why, and what fixes it stands below the cases o
   assert.equal(ran.code, 1);
   assert.match(
     ran.stdout,
-    /^4 pods fail to pull, for 2 causes\n\n✕ broken {4}No usable credential for an image: images of quay\.io \(2 in cluster, 3 pods\)\n {2}cluster {2}Pod\/billing\/api\n/,
+    /^4 pods fail to pull, for 2 causes\n\n✕ broken {4}No usable credential for an image: images of quay\.io \(2 in local, 3 pods\)\n {2}local {2}Pod\/billing\/api\n/,
   );
   assert.equal(ran.stdout.match(/^ {4}kind: ServiceAccount$/gm)?.length, 1, ran.stdout);
   const yaml = await doctor('--all', '-A', '-o', 'yaml', '--from', scene);
@@ -157,7 +157,7 @@ test('without -A it is one namespace', async () => {
     [1],
   );
   const ran = await doctor('--all', '-n', 'nowhere', '--from', scene);
-  assert.equal(ran.stdout, 'No pod in namespace "nowhere" fails to pull; -A examines every namespace\n');
+  assert.equal(ran.stdout, 'No pods found in namespace "nowhere"; -A examines every namespace\n');
   assert.equal(ran.code, 0);
 });
 
@@ -300,6 +300,12 @@ table(
     { name: 'a pod too', reason: 'which is meant', args: ['web', '--all'], says: /--all examines every pod/ },
     { name: '-A alone', reason: 'one pod has one', args: ['-A'], says: /--all-namespaces requires --all/ },
     { name: '-A and -n', reason: 'not both', args: ['--all', '-A', '-n', 'x'], says: /mutually exclusive/ },
+    {
+      name: 'a kind',
+      reason: 'of no pods',
+      args: ['svc/web'],
+      says: /"svc\/web": "svc" is no kind with pods/,
+    },
     { name: 'neither', reason: 'nothing is named', args: [], says: /expected one pod, .*or --all/ },
   ] satisfies readonly (Case & { args: readonly string[]; says: RegExp })[],
   async ({ args, says }) => {

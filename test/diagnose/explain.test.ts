@@ -185,7 +185,7 @@ test('a workload in the place of an image is the workload', async () => {
   assert.equal(two.code, 2);
   const bad = await explain('--pod', 'foo/bar/baz');
   assert.match(bad.stderr, /Cannot read --pod "foo\/bar\/baz"/);
-  assert.match(two.stderr, /--pod deploy\/web for the workload, docker\.io\/deploy\/web for the image/);
+  assert.match(two.stderr, /it names a workload .*; the image is docker\.io\/deploy\/web/);
 });
 
 test('where the credential provider serves the image, mirrors get what the namespace has', async () => {

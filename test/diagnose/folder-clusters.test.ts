@@ -116,6 +116,32 @@ test('an object with two UIDs is of two clusters, in any of the folders and file
   assert.doesNotMatch((await from('/a.json', '/c.json')).stderr, /--cluster/);
 });
 
+test('mirrors and verify do not take a workload for an image', async () => {
+  for (const args of [['pods/shop'], ['pod', 'shop']])
+    for (const command of ['mirrors', 'verify']) {
+      const ran = await cli(command, ...args, '--from', fleet);
+      assert.match(ran.stderr, /^Cannot read image "pods?\/shop": it names a workload/);
+    }
+});
+
+test('report and doctor omit a pod that has ended, and name the one cluster alike', async () => {
+  const account = { ...ACCOUNT, imagePullSecrets: [{ name: 'gone' }] };
+  const of = (name: string, phase: string) => ({
+    ...meta('v1 Pod', { name, namespace: 'web' }),
+    spec: { imagePullSecrets: [{ name: 'gone' }], containers: [{ name: 'a', image: 'quay.invalid/a:1' }] },
+    status: {
+      phase,
+      containerStatuses: [{ name: 'a', state: { waiting: { reason: 'ImagePullBackOff', message: '' } } }],
+    },
+  });
+  const folder = folderOf({ 'all.json': [account, of('live', 'Pending'), of('evicted', 'Failed')] });
+  for (const args of [['report'], ['doctor', '--all', '-A']]) {
+    const ran = await cli(...args, '--from', folder);
+    assert.match(ran.stdout, /\(1 in local, 1 pod\)/);
+    assert.doesNotMatch(ran.stdout, /evicted/);
+  }
+});
+
 test('a hosted cluster follows its HostedCluster, and gets no ImageTagMirrorSet to apply', async () => {
   const hosted = {
     ...meta('hypershift.openshift.io/v1beta1 HostedCluster', { name: 'prod', namespace: 'clusters' }),

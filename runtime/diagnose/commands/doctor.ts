@@ -11,7 +11,14 @@ import { causeOf, firstBroken, fixesOf, groupedByCause } from '../checks/finding
 import { clusterKinds } from '../model/cluster.ts';
 import { lookAt, pullKinds, readCluster } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster } from '../model/objects.ts';
-import { findPod, joinedPodName, mirrorsOf, type PodPuller, parsePodName } from '../model/pull.ts';
+import {
+  findPod,
+  joinedPodName,
+  mirrorsOf,
+  type PodPuller,
+  parsePodName,
+  WORKLOAD_KINDS,
+} from '../model/pull.ts';
 import { type Cause, causeText, type Finding } from '../model/types.ts';
 import { type Answer, answer, COLOUR_OF, causesText, fixText, OUTPUT_FORMS } from '../views/text.ts';
 import { chosenPods, examine } from './report.ts';
@@ -30,22 +37,22 @@ async function examineAll(flags: Values, args: readonly string[], io: CommandIo)
   if (flags['all-namespaces'] && flags.namespace !== undefined)
     throw new UsageError('Cannot examine: --namespace and --all-namespaces are mutually exclusive');
   const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
-  const { store, problems, hosted } = await readCluster(flags, clusterKinds(namespace), io, namespace);
+  const { name, store, problems, hosted } = await readCluster(flags, clusterKinds(namespace), io, namespace);
   writeProblems(io, problems);
   const nodes = mirrorsOf(store);
-  const cluster = flags.cluster ?? flags.context ?? 'cluster';
-  const known = { cluster, unread: problems, hosted, nodes, live: flags.from === undefined };
+  const known = { cluster: name, unread: problems, hosted, nodes, live: flags.from === undefined };
   const causes = groupedByCause(examine(store, chosenPods(store, true, namespace), known).flatMap(brokenIn));
   const findings = causes.flatMap(({ cases }) => cases);
   const where = namespace === undefined ? '' : ` in namespace ${JSON.stringify(namespace)}`;
   const limit = problems.length === 0 ? '' : ' (some objects not read)';
+  const hasPods = WORKLOAD_KINDS.some((kind) => store.list(kind, namespace).length > 0);
   const others = namespace === undefined ? '' : '; -A examines every namespace';
   return print(io, flags.output, findings, {
     data: { causes, unread: problems },
     names: findings.map(({ subject }) => subject),
     text: (columns) =>
       causes.length === 0
-        ? `No pod${where} fails to pull${limit}${others}\n`
+        ? `${hasPods ? `No pod${where} fails to pull` : `No pods found${where}`}${limit}${others}\n`
         : causesText(headOf(causes, where), causes, paintFor(io), columns).join('\n'),
     failed: causes.length + problems.length > 0,
   });
@@ -150,7 +157,9 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
   const args = joinedPodName(given);
   const pod = args.length === 1 ? parsePodName(args[0] ?? '') : undefined;
   if (pod === undefined || pod.name === '')
-    throw new UsageError('Cannot examine: expected one pod, or a workload such as deploy/web, or --all');
+    throw new UsageError(
+      `Cannot examine${kindFault(args)}: expected one pod, or a workload such as deploy/web, or --all`,
+    );
   const namespace = await namespaceOf(flags, io);
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod };
   const { store, problems, hosted } = await readCluster(flags, pullKinds(puller), io, namespace);
@@ -173,6 +182,12 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
     text: () => asText(input.pod, shown, paintFor(io)),
     failed: findings.some(isTold),
   });
+}
+
+/** The kind in `svc/web`; empty without one. */
+function kindFault(args: readonly string[]): string {
+  const [kind = '', name = ''] = args.join(' ').split('/', 2);
+  return name === '' ? '' : ` "${kind}/${name}": ${JSON.stringify(kind)} is no kind with pods`;
 }
 
 const isTold = ({ severity }: Finding): boolean => severity !== 'ok';

@@ -164,13 +164,9 @@ function imagesFor(spec: PlainPodSpec | undefined, name: string | undefined): re
 /** Treats `deploy/api` as a workload, as other commands do; the image on Docker Hub is `docker.io/deploy/api`. */
 function askedOf({ flags, args: given }: Given<typeof TABLE.flags>) {
   const args = joinedPodName(given);
-  const workload = args.find(isPodName);
-  if (workload === undefined) return { values: flags, images: args };
-  if (args.length === 1 && flags.pod === undefined)
-    return { values: { ...flags, pod: workload }, images: [] };
-  throw new UsageError(
-    `Cannot explain "${workload}" with other arguments: use --pod ${workload} for the workload, docker.io/${workload} for the image`,
-  );
+  const [pod = ''] = args;
+  const isPod = args.length === 1 && flags.pod === undefined && isPodName(pod);
+  return isPod ? { values: { ...flags, pod }, images: [] } : { values: flags, images: args };
 }
 
 /**

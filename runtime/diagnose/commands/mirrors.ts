@@ -49,7 +49,7 @@ import {
   whatIf,
 } from '../model/mirrors.ts';
 import { LOOK_FLAGS, type SourceKind } from '../model/objects.ts';
-import { GLOBAL_SECRET, imageOf, PLATFORM_SECRET } from '../model/pull.ts';
+import { GLOBAL_SECRET, imageOf, joinedPodName, PLATFORM_SECRET } from '../model/pull.ts';
 import {
   ACCESS_FLAGS,
   type AccessValues,
@@ -260,7 +260,7 @@ async function run({ flags: values, args: images }: Given<typeof TABLE.flags>, i
   if (inUse && (images.length > 0 || path === undefined))
     throw new UsageError('Cannot use --in-use: expected --what-if FILE, and no image');
   if (!inUse && images.length === 0) throw new UsageError('Cannot show mirrors: an image is required');
-  images.forEach(imageOf);
+  joinedPodName(images).forEach(imageOf);
   const more = inUse ? IN_USE_KINDS : probe ? [GLOBAL_SECRET, PLATFORM_SECRET] : [];
   const input = await readMirrorInput(
     values,

@@ -29,6 +29,7 @@ import { placesOf } from '../model/mirrors.ts';
 import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
 import { LOOK_FLAGS, type NextKinds, readinessOf } from '../model/objects.ts';
 import { imagesOf, mirrorsOf, podSpecIn, pullBy, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
+import { hasEnded } from '../model/registries.ts';
 import {
   byVerdict,
   type FoundIn,
@@ -47,7 +48,7 @@ type ChosenPod = ReturnType<typeof chosenPods>[number];
 
 /**
  * Selects the template of each workload, which represents its pods, and one of several pods with the same failure on the same
- * node, because only pods have the kubelet's message.
+ * node, because only pods have the kubelet's message. Omits what has ended: it never pulls again.
  *
  * @param failing select only failing pods, and templates without the desired pods
  * @param namespace the only namespace to examine; undefined for all
@@ -58,10 +59,13 @@ export function chosenPods(store: ObjectStore, failing: boolean, namespace?: str
   );
   const families = Map.groupBy(objects, (object) => idIn(object, rootOf(store, object)));
   return [...families].flatMap(([id, family]) => {
-    const pods = family.filter(({ kind }) => kind === 'Pod');
+    const all = family.filter(({ kind }) => kind === 'Pod');
+    const pods = all.filter((pod) => !hasEnded(pod));
     const template = family.find(
       (object) =>
-        object.kind !== 'Pod' && idIn(object, { kind: object.kind, name: object.metadata.name }) === id,
+        object.kind !== 'Pod' &&
+        !hasEnded(object) &&
+        idIn(object, { kind: object.kind, name: object.metadata.name }) === id,
     );
     const alike = Map.groupBy(pods, (pod) => {
       const failed = failuresIn(store, pod).map(({ cause, host, image }) => [cause, host, image]);
@@ -72,7 +76,7 @@ export function chosenPods(store: ObjectStore, failing: boolean, namespace?: str
     const bad = [...alike.values()].map((same) => ({ object: same[0] as KubeObject, pods: same.length }));
     const whole = template ?? (bad.length === 0 ? any : undefined);
     const isShown =
-      !failing || (template !== undefined && pods.length === 0 && !isIdle(template) && !isRunning(template));
+      !failing || (template !== undefined && all.length === 0 && !isIdle(template) && !isRunning(template));
     return whole !== undefined && isShown ? [{ object: whole, pods: pods.length }, ...bad] : bad;
   });
 }
@@ -80,7 +84,6 @@ export function chosenPods(store: ObjectStore, failing: boolean, namespace?: str
 /** A workload that is scaled to zero, or that creates pods on a schedule. */
 function isIdle({ kind, spec, status }: KubeObject): boolean {
   if (kind === 'CronJob') return true;
-  if (kind === 'Job') return recordOf(status)['completionTime'] !== undefined;
   if (kind === 'DaemonSet') return recordOf(status)['desiredNumberScheduled'] === 0;
   return recordOf(spec)['replicas'] === 0;
 }

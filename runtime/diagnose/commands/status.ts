@@ -152,8 +152,7 @@ export async function readEach(
   needFolderForCluster({ from, cluster: wanted });
   if (from === undefined) {
     const found = await readCluster(access, steps, io);
-    const name = access.context ?? 'cluster';
-    return [{ name, read: () => ({ ...found, unread: found.problems, live: true, name }) }];
+    return [{ name: found.name, read: () => ({ ...found, unread: found.problems, live: true }) }];
   }
   const kinds = STATUS_KINDS.map(({ kind }) => kind);
   const clusters = await readClusters(from, kinds, io.stdin);

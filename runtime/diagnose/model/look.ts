@@ -341,7 +341,8 @@ export async function readCluster(
 ): Promise<ReadCluster> {
   if (from !== undefined) return clusterIn(await locateAll(from, FOLDER_KINDS, io.stdin), cluster, namespace);
   const found = await readObjects(access, steps, io);
-  return { ...found, given: found.store, places: new Map(), notes: [], hosted: false };
+  const name = access.context ?? 'cluster';
+  return { ...found, name, given: found.store, places: new Map(), notes: [], hosted: false };
 }
 
 /** A cluster in the folders, read on demand. */
@@ -401,7 +402,7 @@ function clustersOf(folders: readonly LocatedFolder[]): readonly ClusterObjects[
 
 function objectsOf(
   folders: readonly LocatedFolder[],
-  { objects, inside = [], hostedCluster }: ClusterObjects,
+  { name, objects, inside = [], hostedCluster }: ClusterObjects,
   ofNone: string = 'default',
 ) {
   // Ignore mirror sets in the folder of a hosted cluster: HyperShift writes its own.
@@ -445,6 +446,7 @@ function objectsOf(
   const given = new ObjectStore();
   for (const object of store) given.set(object);
   return {
+    name,
     store,
     /** The objects as read: without the planned copies and their reports. */
     given,

@@ -128,8 +128,12 @@ export function joinedPodName(args: readonly string[]): readonly string[] {
   return isPair ? [`${kind}/${name}`] : args;
 }
 
-/** Parses an image from the command line. @throws UsageError with a hint */
+/** Parses an image from the command line. @throws UsageError with a hint, also for a workload such as `deploy/api` */
 export function imageOf(text: string): ImageReference {
+  if (isPodName(text))
+    throw new UsageError(
+      `Cannot read image "${text}": it names a workload (pullwright explain ${text}, or doctor ${text}); the image is docker.io/${text}`,
+    );
   const shown = maskedUserInfo(text);
   const parsed = parseImageReference(shown);
   if (parsed.ok) return parsed.reference;

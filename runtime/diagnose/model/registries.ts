@@ -27,6 +27,7 @@ import {
   GLOBAL_SECRET,
   imageOf,
   imagesOf,
+  joinedPodName,
   listedNames,
   nextNodeKinds,
   PLATFORM_SECRET,
@@ -316,7 +317,8 @@ function userOf(store: ObjectStore, object: KubeObject) {
   };
 }
 
-function hasEnded({ kind, status }: KubeObject): boolean {
+/** Whether a pod, or a Job, never pulls again. */
+export function hasEnded({ kind, status }: KubeObject): boolean {
   const { phase, completionTime } = (status ?? {}) as { phase?: unknown; completionTime?: unknown };
   return kind === 'Pod' ? phase === 'Succeeded' || phase === 'Failed' : completionTime !== undefined;
 }
@@ -338,7 +340,7 @@ interface Flags extends LookValues {
  * @throws UsageError if an image name is invalid or the cluster is ambiguous; PullwrightError if nothing can be read
  */
 export async function readImagesInUse(flags: Flags, images: readonly string[], io: CommandIo) {
-  images.forEach(imageOf);
+  joinedPodName(images).forEach(imageOf);
   const { namespace: namespaces, 'secret-name': only } = flags;
   const usersIn = (store: ObjectStore): readonly ImageUser[] =>
     images.length > 0
