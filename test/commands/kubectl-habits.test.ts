@@ -135,7 +135,10 @@ const INPUT = [
 ];
 const READS: Readonly<Record<string, readonly [args: string, stdout: RegExp]>> = {
   check: ['--pre', /eligible-nodes +0 of 1 node/],
-  doctor: ['deploy/web -n shop', /^Deployment\/shop\/web {2}broken: gone$/m],
+  doctor: [
+    'deploy/web -n shop',
+    /^Deployment\/shop\/web {2}broken: A pull secret that pods list does not exist: gone$/m,
+  ],
   explain: ['--pod deploy/web -n shop', /Secret "gone", listed by Deployment\/shop\/web/],
   mirrors: ['127.0.0.1:1/shop/web:1', /ImageTagMirrorSet\/team/],
   reconcile: ['--dry-run', /tenant\.io/],

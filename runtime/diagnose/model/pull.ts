@@ -22,7 +22,7 @@ import {
 import { PULL_STATUS } from '../../core/kubernetes/pull-status.ts';
 import { oncePer, recordOf, recordsIn, scalarText, textOf, textsIn } from '../../core/record.ts';
 import { redact, sameSecret } from '../../core/redacted.ts';
-import { maskedUserInfo } from '../../core/text.ts';
+import { maskedUserInfo, shellWord } from '../../core/text.ts';
 import {
   authFile,
   BODY_KEY,
@@ -132,7 +132,7 @@ export function joinedPodName(args: readonly string[]): readonly string[] {
 export function imageOf(text: string): ImageReference {
   if (isPodName(text))
     throw new UsageError(
-      `Cannot read image "${text}": it names a workload (pullwright explain ${text}, or doctor ${text}); the image is docker.io/${text}`,
+      `Cannot read image "${text}": it names a workload (pullwright explain ${shellWord(text)}); the image is docker.io/${text}`,
     );
   const shown = maskedUserInfo(text);
   const parsed = parseImageReference(shown);
