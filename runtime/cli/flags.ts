@@ -122,11 +122,17 @@ interface Defaulted<Default>
 /** Any text. The last one of several wins. */
 export const text = measured({ value: 'TEXT' }, (one) => one);
 
+/** An empty path would mean the current folder, as when a variable of a script is not set. */
+function path(text: string): string {
+  if (text === '') throw new FlagFault(text, 'a path');
+  return text;
+}
+
 /** A path of a file. */
-export const file = measured({ value: 'FILE', completes: 'files', touches: 'reads' }, (one) => one);
+export const file = measured({ value: 'FILE', completes: 'files', touches: 'reads' }, path);
 
 /** A path of a folder. */
-export const folder = measured({ value: 'DIR', completes: 'folders', touches: 'reads' }, (one) => one);
+export const folder = measured({ value: 'DIR', completes: 'folders', touches: 'reads' }, path);
 
 /** The same flag, which may be repeated; undefined when absent. */
 export function several<T>(flag: Flag<T | undefined>): Flag<readonly T[] | undefined> {

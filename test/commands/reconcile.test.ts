@@ -71,6 +71,23 @@ test('JSON and YAML hold the same report', async () => {
   assert.match(yaml.stdout, /^ {4}- subject: team\.example$/m);
 });
 
+test('--to refuses an empty path, and a key that anybody can guess', async () => {
+  const dir = folder('to-refused', { 'all.yaml': PLATFORM + TENANT });
+  const key = join(work, 'empty-key');
+  writeFileSync(key, '');
+  for (const [args, says] of [
+    [['--to', ''], /invalid value "" for --to: must be a path/],
+    [
+      ['--to', join(work, 'refused'), '--digest-key-file', key],
+      /as the key of digests: expected at least 16/,
+    ],
+  ] as const) {
+    const ran = await reconcile(['--from', dir, ...args]);
+    assert.equal(ran.code, 2);
+    assert.match(ran.stderr, says);
+  }
+});
+
 test('--to writes files that can be compared, with keyed digests in place of values', async () => {
   const dir = folder('to-in', { 'all.yaml': PLATFORM + TENANT });
   const key = join(work, 'key');

@@ -194,6 +194,19 @@ test('of a hosted cluster: mirror sets change its control plane, its HostedClust
   );
 });
 
+test('a change that cannot be read, or has no mirror set, is no change without effect', async () => {
+  for (const [text, says] of [
+    ['x: [', /change\.yaml:\d+: not valid YAML/],
+    ['{ apiVersion: v1, kind: ConfigMap, metadata: { name: a } }', /change\.yaml": it has no mirror set/],
+  ] as const) {
+    const file = join(work, 'change.yaml');
+    writeFileSync(file, text);
+    const ran = await cli('--from', file, '--what-if', file, '--in-use');
+    assert.equal(ran.code, 1);
+    assert.match(ran.stderr, says);
+  }
+});
+
 test('bad usage', async () => {
   for (const args of [
     ['--in-use'],

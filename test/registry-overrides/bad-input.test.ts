@@ -164,22 +164,10 @@ const BAD_INPUTS: readonly BadInput[] = [
     says: /no usable source/,
   },
   {
-    name: 'an unknown switch',
-    reason: 'it is said, and the mirrors stay on',
-    annotations: { 'pullwright.dev/registry-overrides': 'maybe' },
-    says: /expected "on" or "off"/,
-  },
-  {
     name: 'an unknown mode',
     reason: 'it is said, and the configured mode counts',
     annotations: { 'pullwright.dev/registry-overrides-mode': 'mine' },
     says: /expected "own", "observe" or "auto"/,
-  },
-  {
-    name: 'a list of denied sources with empty entries',
-    reason: 'the good ones count',
-    annotations: { 'pullwright.dev/registry-overrides-deny': 'registry.example.com,,https://x' },
-    says: /has the entry/,
   },
 ];
 
@@ -204,6 +192,26 @@ table(test, BAD_INPUTS, (row) => {
     status.verdicts.every((verdict) => verdict.message.length <= 4096 && verdict.subject.length <= 1024),
   );
 });
+
+for (const [name, value, says] of [
+  ['registry-overrides', 'maybe', /expected "on" or "off"/],
+  ['registry-overrides-deny', 'registry.example.com,,https://x', /has the entry/],
+  ['registry-overrides-allow', '', /has the entry ""/],
+] as const)
+  test(`an annotation ${name} that cannot be read changes nothing, and is named`, () => {
+    const cluster = hostedCluster({ [`pullwright.dev/${name}`]: value });
+    const first = run([hostedCluster(), DIGESTS, ...DEPLOYMENTS]);
+    const there = after(first).filter(({ kind }) => kind !== 'HostedCluster');
+    const second = run([...there, cluster]);
+    assert.equal(variable(second, 'ignition-server'), variable(first, 'ignition-server'));
+    assert.match(
+      statusOf(second)
+        .verdicts.map(({ message }) => message)
+        .join(),
+      says,
+    );
+    assert.equal(variable(run([cluster, DIGESTS, ...DEPLOYMENTS]), 'ignition-server'), undefined);
+  });
 
 test('a value that the kernel would refuse is not set; what was there stays', () => {
   const first = run([hostedCluster(), DIGESTS, ...DEPLOYMENTS]);

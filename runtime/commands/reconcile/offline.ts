@@ -131,6 +131,12 @@ function programName(): string {
   return process.argv[1]?.endsWith('main.ts') === true ? 'node main.ts' : 'pullwright';
 }
 
+async function digestKey(file: string): Promise<Buffer> {
+  const key = Buffer.from(await readText(file));
+  if (key.length >= 16) return key;
+  throw new UsageError(`Cannot use "${file}" as the key of digests: expected at least 16 bytes`);
+}
+
 /**
  * Writes `<role>/<namespace or _cluster>/<kind>-<name>.yaml` for every object that exists after the run. With several clusters,
  * the files are below each cluster's name. Deletes files of an earlier run that this run does not write.
@@ -145,7 +151,7 @@ async function write(
   io: CommandIo,
 ): Promise<void> {
   const { 'with-secrets': secret, 'digest-key-file': file } = flags;
-  const given = file === undefined ? undefined : Buffer.from(await readText(file));
+  const given = file === undefined ? undefined : await digestKey(file);
   const names = reconcilers.map(({ name }) => name);
   const folderOf = (cluster: string): string => (runs.length === 1 ? '' : `${cluster}/`);
   const tree = new Map<string, string>();

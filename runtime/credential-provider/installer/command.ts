@@ -24,7 +24,13 @@ const TABLE = {
     'Installs the credential provider on this node (executable, kubelet configuration, systemd drop-in) for the entries of CRIOCredentialProviderConfig/cluster, and restarts the kubelet. If the kubelet does not start, the old drop-in is restored. The node must run kubelet and CRI-O 1.34 or newer, and the kubelet must accept the file. Nodes that the Machine Config Operator manages are skipped.',
   ],
   flags: {
-    root: folder({ default: '', help: "mount point of the host's file system; if unset, /" }),
+    root: text({
+      value: 'DIR',
+      completes: 'folders',
+      touches: 'reads',
+      default: '',
+      help: "mount point of the host's file system; if unset, /",
+    }),
     'unit-path': text({
       value: 'DIRS',
       completes: 'folders',

@@ -112,7 +112,7 @@ function standIn(text: string, real: NodeView, options: ProviderOptions): NodeVi
     confFiles: () =>
       registriesConf === undefined
         ? readConfFiles(options, undefined)
-        : [{ path: options.registriesConf, text: registriesConf }],
+        : [{ path: 'dryRun.registriesConf', text: registriesConf }],
     globalAuth: () => (globalAuth === undefined ? real.globalAuth() : redact(JSON.stringify(globalAuth))),
     connect: (token) =>
       secrets === undefined ? real.connect(token) : Promise.resolve(paperClient(stand, secrets)),

@@ -4,7 +4,7 @@ import { choice, file, fromFlag, type Given, outputFlag, several, text, toggle }
 import { areWarnings, writeProblems } from '../../cli/terminal.ts';
 import { lookupForContainers } from '../../core/docker-config/containers-keyring.ts';
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
-import { UsageError } from '../../core/errors.ts';
+import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { isShortName, parseImageReference } from '../../core/image-reference.ts';
 import { NODE_POOL } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
@@ -425,9 +425,13 @@ async function lookedUp(report: MirrorReport, input: PlaneInput): Promise<Mirror
 }
 
 async function supposedBy(path: string, { cluster }: MirrorInput, io: CommandIo): Promise<WhatIf> {
-  const { manifests } = await readFolder(path, MIRROR_KINDS, io.stdin);
-  return whatIf(
-    cluster,
-    manifests.map(({ object }) => object),
-  );
+  const { manifests, problems } = await readFolder(path, MIRROR_KINDS, io.stdin);
+  const [{ file, line, message } = {}] = problems;
+  const objects = manifests.flatMap(({ object }) => (MIRROR_KINDS.has(object.kind) ? [object] : []));
+  if (message !== undefined || objects.length === 0)
+    throw new PullwrightError(
+      `Cannot read "${path}": ${message === undefined ? 'it has no mirror set' : `${file}:${line}: ${message}`}`,
+      { code: 'InputUnreadable', retryPolicy: 'terminal' },
+    );
+  return whatIf(cluster, objects);
 }

@@ -88,7 +88,7 @@ function rejectedText(rejected: readonly EntryStatus[]): { reason: string; messa
   if (rejected.length === 0) return undefined;
   return {
     reason: 'PlatformEntriesRejected',
-    message: `cannot use ${rejected.length} of the platform's entries: ${reasonsOf(rejected)}; fix spec.pullSecret of the HostedCluster, or the Secret in it`,
+    message: `cannot use ${rejected.length} of the platform's entries: ${reasonsOf(rejected)}; fix the Secret that spec.pullSecret of the HostedCluster names, or ${NAMES.configNamespace}/${NAMES.platform} of a stand-alone cluster`,
   };
 }
 

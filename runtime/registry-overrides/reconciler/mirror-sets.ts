@@ -30,8 +30,8 @@ export const DENY_ANNOTATION = 'pullwright.dev/registry-overrides-deny';
 export type ImageSelection = Readonly<ReturnType<typeof readSelection>>;
 
 /**
- * Reads the annotations. Ignores invalid entries and reports them in `problems`, each a sentence that names the annotation.
- * Without `allow`, everything is allowed.
+ * Reads the annotations. Reports invalid entries in `problems`, each a sentence that names the annotation; with any, the result
+ * must not be used. Without `allow`, everything is allowed.
  */
 export function readSelection(annotations: Readonly<Record<string, unknown>>) {
   const problems: string[] = [];

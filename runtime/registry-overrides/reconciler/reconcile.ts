@@ -109,6 +109,8 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
     deployments,
     catalogError: catalogs.error,
   });
+  // What the owner wants is unknown: a list without its unreadable entries would let in other mirrors.
+  if (selection.problems.length > 0) return { ...reported, retain: 'all' };
   return {
     ...reported,
     apply: [...document.apply, ...deployments.apply, ...catalogs.apply, ...reported.apply],
