@@ -12,9 +12,8 @@
 import { compareBytes, toByteText } from '../go/text.ts';
 import { parseGoUrl } from '../go/url.ts';
 import { oncePer } from '../record.ts';
-import type { TextPosition } from '../text.ts';
-import { parseSchemelessBytes, parseSchemelessUrl, type SchemelessUrl, urlsMatch } from './match-images.ts';
-import { type AuthSource, type KubeletCredential, readAuthSource } from './pull-secret.ts';
+import { parseSchemelessBytes, parseSchemelessUrl, urlsMatch } from './match-images.ts';
+import { type AuthSource, readAuthSource } from './pull-secret.ts';
 
 /** All credential sources of the kubelet for one pod. */
 export interface KubeletSources {
@@ -26,29 +25,14 @@ export interface KubeletSources {
   readonly plugins?: readonly AuthSource[];
 }
 
-/** An entry of a keyring, with its parsed key. */
-export interface KeyringEntry {
-  readonly source: string;
-  /** Key as written. */
-  readonly written: string;
-  readonly position: TextPosition;
-  readonly credential: KubeletCredential;
-  /** Registry host of the key. */
-  readonly registry: string;
-  /** Undefined if no image can match. */
-  readonly url: SchemelessUrl | undefined;
-  /** Key as compared with the image, as byte text; empty if the kubelet ignores the entry. */
-  readonly bytes: string;
-}
-
 /** A credential that the kubelet tries. */
-export interface TriedCredential extends KeyringEntry {
+export interface TriedCredential extends Readonly<Ring[number]> {
   /** `hub`: the key `index.docker.io`, used for Docker Hub if nothing else matches. */
   readonly by: 'match' | 'hub';
 }
 
-/** Entries in key order. */
-export type Ring = readonly KeyringEntry[];
+/** Entries in key order, each with its parsed key. */
+export type Ring = Readonly<Exclude<ReturnType<typeof indexEntries>, string>>;
 
 /**
  * Reads all sources. Skips an unreadable node file or plugin response, like the kubelet.
@@ -75,17 +59,18 @@ export function kubeletKeyring(sources: KubeletSources) {
 /** Entries in key order, or the kubelet's error. Parsed once per source and shared by all images. */
 const entriesOf = oncePer(indexEntries);
 
-function indexEntries(source: AuthSource): Ring | string {
+function indexEntries(source: AuthSource) {
   const parsed = readAuthSource(source);
   if (!parsed.ok) return parsed.problem.kubeletFault ?? [];
   if (parsed.config.kubeletFault !== undefined) return parsed.config.kubeletFault;
   return (
     parsed.config.entries
-      .flatMap(({ key: { written, meaning }, position, kubelet: credential }): KeyringEntry[] => {
+      .flatMap(({ key: { written, meaning }, position, kubelet: credential }) => {
         if (credential === undefined) return [];
         const bytes = kubeletKey(written);
         const parsedKey = bytes === undefined ? undefined : parseSchemelessBytes(bytes);
         const url = parsedKey?.ok ? parsedKey.value : undefined;
+        // The host.
         const [registry = ''] = meaning.split('/', 1);
         return [{ source: source.name, written, position, credential, registry, url, bytes: bytes ?? '' }];
       })
@@ -106,7 +91,7 @@ export function kubeletKey(written: string): string | undefined {
 }
 
 /** Descending. */
-function byKey(a: KeyringEntry, b: KeyringEntry): number {
+function byKey(a: { readonly bytes: string }, b: { readonly bytes: string }): number {
   if (a.bytes === b.bytes) return 0;
   return a.bytes < b.bytes ? 1 : -1;
 }
