@@ -24,7 +24,7 @@ import {
   type Texts,
   wrongTextField,
 } from './fields.ts';
-import { type RegistryKey, registryKey } from './registry-key.ts';
+import { registryKey } from './registry-key.ts';
 
 /** User name and password as the kubelet passes them to the container runtime. */
 export interface KubeletCredential {
@@ -206,22 +206,10 @@ export interface EntryFault {
 }
 
 /** One entry; the last of duplicate keys, as in Go. */
-export interface DockerConfigEntry {
-  readonly key: RegistryKey;
-  readonly position: TextPosition;
-  readonly value: Redacted<JsonNode>;
-  /** False if a consumer would reject the whole document for this entry. */
-  readonly readable: boolean;
-  /** Absent if the entry is valid. */
-  readonly fault?: EntryFault;
-  /** What the kubelet would use; absent if it cannot read the entry. */
-  readonly kubelet?: KubeletCredential;
-  /** What containers/image would use; absent if it cannot read the entry, empty if it continues without a credential. */
-  readonly containers?: ContainersCredential;
-}
+export type DockerConfigEntry = Readonly<ReturnType<typeof judgeEntry>>;
 
 /** Validates an entry of `auths`. */
-export function judgeEntry(member: JsonMember, position: TextPosition): DockerConfigEntry {
+function judgeEntry(member: JsonMember, position: TextPosition) {
   const key = registryKey(member.key);
   const kubelet = kubeletEntry(member.value);
   const containers = containersCredential(member.value);
@@ -233,9 +221,13 @@ export function judgeEntry(member: JsonMember, position: TextPosition): DockerCo
     key,
     position,
     value: redact(member.value),
+    /** False if a consumer would reject the whole document for this entry. */
     readable: kubelet.ok && wrongTextField(member.value) === undefined,
+    /** Absent if the entry is valid. */
     ...(fault === undefined ? {} : { fault }),
+    /** What the kubelet would use; absent if it cannot read the entry. */
     ...(kubelet.ok ? { kubelet: kubelet.value } : {}),
+    /** What containers/image would use; absent if it cannot read the entry, empty if it continues without a credential. */
     ...(containers.ok ? { containers: containers.value } : {}),
   };
 }
@@ -563,16 +555,14 @@ export function unmarshalMap(text: Redacted<string>): GoResult<readonly JsonMemb
 // Source of the rule: MakeDockerKeyring of the kubelet 1.36, ValidateSecret of the API server 1.36.
 
 /** The data key of each type of pull secret. */
-const PULL_SECRET_KEYS: Readonly<Record<string, string>> = {
-  'kubernetes.io/dockerconfigjson': '.dockerconfigjson',
-  'kubernetes.io/dockercfg': '.dockercfg',
-};
+const PULL_SECRET_KEYS: ReadonlyMap<unknown, string> = new Map([
+  ['kubernetes.io/dockerconfigjson', '.dockerconfigjson'],
+  ['kubernetes.io/dockercfg', '.dockercfg'],
+]);
 
 /** The data key for `type`; undefined if `type` is not that of a pull secret. */
 export function pullSecretKey(type: unknown): string | undefined {
-  return typeof type === 'string' && Object.hasOwn(PULL_SECRET_KEYS, type)
-    ? PULL_SECRET_KEYS[type]
-    : undefined;
+  return PULL_SECRET_KEYS.get(type);
 }
 
 /** Decodes a base64 value of a Secret. Invalid UTF-8 becomes U+FFFD, as in Go. */
