@@ -19,12 +19,8 @@ export interface RestartOptions {
 /** Health check of the unit. */
 export type UnitHealth = Readonly<ReturnType<typeof unitHealth>>;
 
-export type RestartEnd =
-  | {
-      readonly ok: true /** False when another program restarted the unit since the write. */;
-      readonly restarted: boolean;
-    }
-  | { readonly ok: false; readonly kind: FailureKind | 'stopped'; readonly error: PullwrightError };
+/** `restarted`: false when another program restarted the unit since the write. */
+export type RestartEnd = Readonly<Awaited<ReturnType<typeof ended>>>;
 
 /** Hints by the result of a systemd job. */
 const HINTS: Readonly<Record<string, string>> = {
@@ -71,16 +67,17 @@ export function recoverUnit(
 }
 
 /** @param work whether it restarted the unit */
-async function ended(work: () => Promise<boolean>): Promise<RestartEnd> {
+async function ended(work: () => Promise<boolean>) {
   try {
-    return { ok: true, restarted: await work() };
+    return { ok: true as const, restarted: await work() };
   } catch (error) {
     const problem = asProblem(error);
     const { code } = problem;
-    if (code === 'Stopped') return { ok: false, kind: 'stopped', error: problem };
+    if (code === 'Stopped') return { ok: false as const, kind: 'stopped' as const, error: problem };
     const bus =
       BUS_CODES.includes(code) || (problem instanceof BusRefused && BUS_ERRORS.test(problem.busError));
-    return { ok: false, kind: bus ? 'bus' : 'unit', error: problem };
+    const kind: FailureKind = bus ? 'bus' : 'unit';
+    return { ok: false as const, kind, error: problem };
   }
 }
 
