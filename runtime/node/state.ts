@@ -160,14 +160,10 @@ function parseJson(content: FileContent | undefined): unknown {
 // The lock is a listening socket in the folder: the kernel closes it when its owner dies, so a lock is stale exactly when no
 // process accepts a connection. Pods share no process ids, and the runtimes have no flock.
 
-export interface Hold {
-  /** Whether the lock still exists and is ours. */
-  held(): boolean;
-  release(): void;
-}
+export type Hold = NonNullable<Awaited<ReturnType<typeof tryTake>>>;
 
 /** Takes the lock of `folder`, or returns a promise that resolves when to try again. */
-export async function takeSingle(folder: string): Promise<Hold | Busy> {
+export async function takeSingle(folder: string) {
   const path = join(folder, 'lock');
   for (;;) {
     const taken = await tryTake(path);
@@ -177,7 +173,7 @@ export async function takeSingle(folder: string): Promise<Hold | Busy> {
   }
 }
 
-async function tryTake(path: string): Promise<Hold | undefined> {
+async function tryTake(path: string) {
   const own = `${path}.new-${randomBytes(6).toString('hex')}`;
   const close = await listen(own);
   try {
@@ -191,6 +187,7 @@ async function tryTake(path: string): Promise<Hold | undefined> {
   }
   const { ino } = lstatSync(own);
   sweep(path);
+  /** Whether the lock still exists and is ours. */
   const held = (): boolean => inodeOf(path) === ino;
   return {
     held,
@@ -199,12 +196,6 @@ async function tryTake(path: string): Promise<Hold | undefined> {
       close();
     },
   };
-}
-
-/** Another process holds the lock. */
-export interface Busy {
-  /** Resolves when the holder exits or releases it. */
-  readonly busy: Promise<void>;
 }
 
 /** Listens on a socket at `path`, without keeping the process alive. Returns a function that closes it and its connections. */
@@ -230,7 +221,7 @@ function listen(path: string): Promise<() => void> {
 }
 
 /** The holder of the lock; undefined when the lock is free. */
-async function holder(path: string): Promise<Busy | undefined> {
+async function holder(path: string) {
   const ino = inodeOf(path);
   if (ino === undefined) return undefined;
   const socket = connect(path);
@@ -241,6 +232,7 @@ async function holder(path: string): Promise<Busy | undefined> {
     moveStaleAway(path, ino);
     return undefined;
   }
+  /** Resolves when the holder exits or releases the lock. */
   const busy = new Promise<void>((resolve) => {
     socket.once('close', () => resolve());
   });
