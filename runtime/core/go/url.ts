@@ -12,13 +12,11 @@ function isIpLiteral(text: string): boolean {
   return zone !== '' && /^[\da-fA-F:.]+$/.test(address) && URL.canParse(`http://[${address}]`);
 }
 
-/** The parts that the kubelet uses, unescaped, as byte texts (see text.ts). */
-export interface GoUrl {
-  /** With the port, without user info. */
-  readonly host: string;
-  /** Empty, or from the first slash on, without query and fragment. */
-  readonly path: string;
-}
+/**
+ * The parts that the kubelet uses, unescaped, as byte texts (see text.ts): the host with the port, without user info; and the
+ * path, which is empty, or from the first slash on, without query and fragment.
+ */
+export type GoUrl = Readonly<ReturnType<typeof parseFront>>;
 
 type Mode = 'host' | 'zone' | 'other';
 
@@ -44,7 +42,7 @@ export function parseGoUrl(bytes: string): GoResult<GoUrl> {
   }
 }
 
-function parseFront(front: string): GoUrl {
+function parseFront(front: string) {
   // oxlint-disable-next-line no-control-regex -- Go rejects exactly these
   if (/[\u0000-\u001f\u007f]/.test(front)) throw new UrlFault('net/url: invalid control character in URL');
   const [beforeQuery = ''] = front.slice(front.indexOf('://') + 3).split('?', 1);
