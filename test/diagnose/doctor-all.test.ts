@@ -304,7 +304,7 @@ table(
       name: 'a kind',
       reason: 'of no pods',
       args: ['svc/web'],
-      says: /"svc\/web": "svc" is no kind with pods/,
+      says: /Cannot examine "svc\/web": expected one pod, or a workload/,
     },
     { name: 'neither', reason: 'nothing is named', args: [], says: /expected one pod, .*or --all/ },
   ] satisfies readonly (Case & { args: readonly string[]; says: RegExp })[],

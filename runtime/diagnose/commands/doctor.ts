@@ -158,7 +158,7 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
   const pod = args.length === 1 ? parsePodName(args[0] ?? '') : undefined;
   if (pod === undefined || pod.name === '')
     throw new UsageError(
-      `Cannot examine${kindFault(args)}: expected one pod, or a workload such as deploy/web, or --all`,
+      `Cannot examine "${args.join(' ')}": expected one pod, or a workload such as deploy/web, or --all`,
     );
   const namespace = await namespaceOf(flags, io);
   const puller: PodPuller = { namespace, serviceAccount: 'default', pod };
@@ -182,12 +182,6 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
     text: () => asText(input.pod, shown, paintFor(io)),
     failed: findings.some(isTold),
   });
-}
-
-/** The kind in `svc/web`; empty without one. */
-function kindFault(args: readonly string[]): string {
-  const [kind = '', name = ''] = args.join(' ').split('/', 2);
-  return name === '' ? '' : ` "${kind}/${name}": ${JSON.stringify(kind)} is no kind with pods`;
 }
 
 const isTold = ({ severity }: Finding): boolean => severity !== 'ok';

@@ -28,8 +28,7 @@ import { type Known, lookAt } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
 import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
 import { LOOK_FLAGS, type NextKinds, readinessOf } from '../model/objects.ts';
-import { imagesOf, mirrorsOf, podSpecIn, pullBy, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
-import { hasEnded } from '../model/registries.ts';
+import { hasEnded, imagesOf, mirrorsOf, podSpecIn, pullBy, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
 import {
   byVerdict,
   type FoundIn,

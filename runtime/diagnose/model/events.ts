@@ -6,7 +6,7 @@ import { maskedUserInfo } from '../../core/text.ts';
 import { PROVIDER_FAILED } from '../../credential-provider/platform.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { podMetadataIn, type SourceKind } from './objects.ts';
-import { imagesOf, ownNode, type PlainPodSpec, type PodPuller, podSpecIn, rootOf } from './pull.ts';
+import { hasEnded, imagesOf, ownNode, type PlainPodSpec, type PodPuller, podSpecIn, rootOf } from './pull.ts';
 import { type ContainerWait, pullFailure } from './pull-failure.ts';
 
 /** Field selector for events of a pod. For a template, whose pod names are unknown, selects warnings of all pods. */
@@ -41,8 +41,7 @@ export type PodFailure = ReturnType<typeof failuresIn>[number];
 
 /** Returns the failing pulls of a pod's containers, one per image. */
 export function failuresIn(store: ObjectStore, pod: KubeObject) {
-  const { phase } = recordOf(pod.status);
-  if (pod.kind !== 'Pod' || runs(pod) || phase === 'Succeeded' || phase === 'Failed') return [];
+  if (pod.kind !== 'Pod' || runs(pod) || hasEnded(pod)) return [];
   const spec = podSpecIn(pod);
   const events = eventsOf(store, pod).toReversed();
   const found = waitsOf(pod).flatMap((wait) => {

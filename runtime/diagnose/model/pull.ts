@@ -194,6 +194,12 @@ export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
   return [...new Set(images)].filter((image) => image !== '');
 }
 
+/** Whether a pod, or a Job, never pulls again. */
+export function hasEnded({ kind, status }: KubeObject): boolean {
+  const { phase, completionTime } = recordOf(status);
+  return kind === 'Pod' ? phase === 'Succeeded' || phase === 'Failed' : completionTime !== undefined;
+}
+
 /** Reports whether the pod has passed admission, so that its imagePullSecrets are final. Admission skips static pods. */
 export function isAdmitted(object: KubeObject): boolean {
   return object.kind === 'Pod' && (object.metadata.creationTimestamp !== undefined || isStatic(object));

@@ -25,6 +25,7 @@ import {
   CLUSTER_KINDS,
   explainIn,
   GLOBAL_SECRET,
+  hasEnded,
   imageOf,
   imagesOf,
   joinedPodName,
@@ -315,12 +316,6 @@ function userOf(store: ObjectStore, object: KubeObject) {
     /** Names in its imagePullSecrets, in order. */
     secrets: listedNames(store, puller).map((secret) => secret.name),
   };
-}
-
-/** Whether a pod, or a Job, never pulls again. */
-export function hasEnded({ kind, status }: KubeObject): boolean {
-  const { phase, completionTime } = (status ?? {}) as { phase?: unknown; completionTime?: unknown };
-  return kind === 'Pod' ? phase === 'Succeeded' || phase === 'Failed' : completionTime !== undefined;
 }
 
 // Inputs of `verify`: images, the pods and workloads that pull them, and the credentials that would be tried.
