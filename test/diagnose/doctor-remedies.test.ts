@@ -380,7 +380,11 @@ table(test, failures, ({ said, hosts, check, message, kind, runs = 'quay.io/pub/
 });
 
 /** A pod of `images` that fail to pull, each with what the kubelet says. */
-function failingPod(images: Readonly<Record<string, string>>, more: object = {}): ObjectStore {
+function failingPod(
+  images: Readonly<Record<string, string>>,
+  more: object = {},
+  spec: object = {},
+): ObjectStore {
   const store = new ObjectStore();
   const containers = Object.keys(images).map((image, at) => ({ name: `c${at}`, image }));
   const states = containers.map((one) => {
@@ -389,7 +393,7 @@ function failingPod(images: Readonly<Record<string, string>>, more: object = {})
   });
   store.set({
     ...meta('v1 Pod', { name: 'web', namespace: 'shop', ...more }),
-    spec: { containers, imagePullSecrets: [{ name: 'robot' }] },
+    spec: { containers, imagePullSecrets: [{ name: 'robot' }], ...spec },
     status: { phase: 'Pending', containerStatuses: states },
   });
   store.set(secret('robot', JSON.stringify({ auths: { 'quay.io': AUTH } })));
@@ -422,53 +426,32 @@ test('each image that fails to pull has an error of its own', () => {
   );
 });
 
+const event = (message: string, involved: object): KubeObject => ({
+  ...meta('v1 Event', { name: 'web.1', namespace: 'shop' }),
+  involvedObject: { kind: 'Pod', name: 'web', namespace: 'shop', ...involved },
+  reason: 'Failed',
+  message,
+});
+
 test('events of an earlier pod of the same name are not those of the pod', () => {
-  const store = failingPod({}, { uid: 'new' });
-  for (const [uid, found] of [
-    ['old', 0],
-    ['new', 1],
-  ] as const) {
-    const image = 'quay.io/a/b:1';
-    store.set({
-      ...meta('v1 Pod', { name: 'web', namespace: 'shop', uid: 'new' }),
-      spec: { containers: [{ name: 'a', image }] },
-      status: { phase: 'Pending' },
-    });
-    store.set({
-      ...meta('v1 Event', { name: 'web.1', namespace: 'shop' }),
-      involvedObject: { kind: 'Pod', name: 'web', namespace: 'shop', uid },
-      reason: 'Failed',
-      message: `Failed to pull image "${image}": manifest unknown`,
-    });
-    assert.equal(lookAtWeb(store).failures.length, found, uid);
+  const store = failingPod({ 'quay.io/a/b:1': '' }, { uid: 'new' });
+  for (const [uid, cause] of Object.entries({ old: 'unknown', new: 'not-found' })) {
+    store.set(event('Failed to pull image "quay.io/a/b:1": manifest unknown', { uid }));
+    assert.equal(lookAtWeb(store).failure?.cause, cause);
   }
 });
 
 test('the image of a volume is named beside that of a container', () => {
-  const store = failingPod({ 'ghcr.io/x/b:1': 'dial tcp: lookup ghcr.io: no such host' });
-  store.set({
-    ...meta('v1 Event', { name: 'web.1', namespace: 'shop' }),
-    involvedObject: { kind: 'Pod', name: 'web', namespace: 'shop', fieldPath: 'spec.volumes{model}' },
-    reason: 'Failed',
-    message: 'Failed to pull image "quay.io/a/model:7": manifest unknown',
-  });
-  const pod = store.get({ apiVersion: 'v1', kind: 'Pod', namespace: 'shop', name: 'web' }) as KubeObject;
-  const { spec, status } = pod as { spec: { containers: object[] }; status: { containerStatuses: object[] } };
-  const web = { name: 'web', image: 'quay.io/a/web:1' };
-  const waiting = { reason: 'ImagePullBackOff', message: 'Back-off pulling image "quay.io/a/model:7"' };
-  store.set({
-    ...pod,
-    spec: {
-      ...spec,
-      containers: [...spec.containers, web],
-      volumes: [{ name: 'model', image: { reference: 'quay.io/a/model:7' } }],
-    },
-    status: { ...status, containerStatuses: [...status.containerStatuses, { ...web, state: { waiting } }] },
-  });
-  assert.deepEqual(
-    errorsIn(store).map(({ cause, host }) => `${cause} ${host}`),
-    ['dns ghcr.io', 'not-found quay.io'],
-  );
+  const images = {
+    'ghcr.io/x/b:1': 'dial tcp: lookup ghcr.io: no such host',
+    'quay.io/a/web:1': 'Back-off pulling image "quay.io/a/model:7"',
+  };
+  const volumes = [{ name: 'model', image: { reference: 'quay.io/a/model:7' } }];
+  const store = failingPod(images, {}, { volumes });
+  const said = 'Failed to pull image "quay.io/a/model:7": manifest unknown';
+  store.set(event(said, { fieldPath: 'spec.volumes{model}' }));
+  const found = errorsIn(store).map(({ cause, host }) => `${cause} ${host}`);
+  assert.deepEqual(found, ['dns ghcr.io', 'not-found quay.io']);
 });
 
 test('a mirror that refuses, for which no credential is known, is not a rejected credential', () => {

@@ -1,7 +1,7 @@
 /** Causes and hosts of messages that the conformance cases do not have. */
 import assert from 'node:assert/strict';
 import { pullFailure } from '../../runtime/diagnose/model/pull-failure.ts';
-import { type Case, table, test } from '../support/suite.ts';
+import { test } from '../support/suite.ts';
 
 const BLOB = 'failed to copy: httpReadSeeker: failed open: ';
 const ANONYMOUS =
@@ -9,103 +9,84 @@ const ANONYMOUS =
 const both = (first: string, second: string): string =>
   `[failed to pull and unpack image "reg.io/a/b:1": ${first}, failed to pull and unpack image "reg.io/a/b:1": ${second}]`;
 
-const rows: readonly (Case & { readonly said: string; readonly cause: string; readonly host?: string })[] = [
-  {
-    name: 'the first credential reached the layers',
-    reason: 'it was accepted; the anonymous attempt after it shows nothing',
-    said: both(
+const rows: readonly (readonly [name: string, said: string, cause: string, host?: string])[] = [
+  [
+    'the first credential reached the layers, so it was accepted',
+    both(
       `${BLOB}failed to do request: Get "https://blob.example.com/data?x=1": EOF`,
       `${ANONYMOUS}https://reg.io/token?x=1: 401 Unauthorized`,
     ),
-    cause: 'connection-broken',
-    host: 'blob.example.com',
-  },
-  {
-    name: 'a status with a reason in capitals',
-    reason: 'servers choose the reason',
-    said: 'unexpected status from HEAD request to https://reg.io/v2/a/b/manifests/1: 504 GATEWAY TIMEOUT',
-    cause: 'registry-error',
-    host: 'reg.io',
-  },
-  {
-    name: 'a status with a reason in lower case',
-    reason: 'the same',
-    said: `${ANONYMOUS}https://reg.io/v2/auth?scope=x: 401 UNAUTHORIZED`,
-    cause: 'no-credential',
-    host: 'reg.io',
-  },
-  {
-    name: 'an XML answer of a blob store',
-    reason: 'the words in it are not those of the registry',
-    said: 'error pulling image configuration: error parsing HTTP 403 response body: invalid character \'ï\' looking for beginning of value: "\\ufeff<?xml version=\\"1.0\\"?><Error><Message>This request is not authorized to perform this operation."',
-    cause: 'unexpected-answer',
-    host: 'reg.io',
-  },
-  {
-    name: 'a manifest that Docker cannot verify',
-    reason: 'a proxy may alter it',
-    said: 'Error response from daemon: manifest verification failed for digest sha256:abc',
-    cause: 'digest-mismatch',
-    host: 'reg.io',
-  },
-  {
-    name: 'a token service without a token',
-    reason: 'something else answers',
-    said: 'failed to authorize: failed to fetch anonymous token: authorization server did not include a token in the response',
-    cause: 'unexpected-answer',
-    host: 'reg.io',
-  },
-  {
-    name: 'a layer that another pull locks',
-    reason: 'the content store of the node holds it',
-    said: 'failed to copy: ref layer-sha256:abc locked for 14.301s (since 2026-01-01): unavailable',
-    cause: 'node-storage',
-  },
-  {
-    name: 'an expired token of Artifactory',
-    reason: 'its own words',
-    said: 'unauthorized: Token failed verification: expired',
-    cause: 'credential-expired',
-    host: 'reg.io',
-  },
-  {
-    name: 'the host that containerd 1.6 read from',
-    reason: 'a mirror answered, not the registry of the image',
-    said: 'pulling from host mirror.io failed with status code [manifests 1]: 401 Unauthorized',
-    cause: 'auth-required',
-    host: 'mirror.io',
-  },
-  {
-    name: 'a SOCKS proxy',
-    reason: 'the node cannot connect to it',
-    said: 'Head "https://reg.io/v2/": socks connect tcp 127.0.0.1:1080->reg.io:443: dial tcp 127.0.0.1:1080: connect: connection refused',
-    cause: 'proxy',
-    host: '127.0.0.1:1080',
-  },
+    'connection-broken',
+    'blob.example.com',
+  ],
+  [
+    'the reason of a status in capitals',
+    'unexpected status from HEAD request to https://reg.io/v2/a/b/manifests/1: 504 GATEWAY TIMEOUT',
+    'registry-error',
+    'reg.io',
+  ],
+  [
+    'the same for a token',
+    `${ANONYMOUS}https://reg.io/v2/auth?scope=x: 401 UNAUTHORIZED`,
+    'no-credential',
+    'reg.io',
+  ],
+  [
+    'an XML answer of a blob store, whose words are not those of the registry',
+    'error pulling image configuration: error parsing HTTP 403 response body: invalid character \'ï\' looking for beginning of value: "\\ufeff<?xml version=\\"1.0\\"?><Error><Message>This request is not authorized to perform this operation."',
+    'unexpected-answer',
+    'reg.io',
+  ],
+  [
+    'a manifest that Docker cannot verify',
+    'manifest verification failed for digest sha256:abc',
+    'digest-mismatch',
+    'reg.io',
+  ],
+  [
+    'a token service without a token',
+    'failed to fetch anonymous token: authorization server did not include a token in the response',
+    'unexpected-answer',
+    'reg.io',
+  ],
+  [
+    'a layer that another pull locks',
+    'ref layer-sha256:abc locked for 14.301s (since 2026-01-01)',
+    'node-storage',
+  ],
+  [
+    'a token of Artifactory',
+    'unauthorized: Token failed verification: expired',
+    'credential-expired',
+    'reg.io',
+  ],
+  [
+    'the host that containerd 1.6 read from',
+    'pulling from host mirror.io failed with status code [manifests 1]: 401 Unauthorized',
+    'auth-required',
+    'mirror.io',
+  ],
+  [
+    'a SOCKS proxy',
+    'Head "https://reg.io/v2/": socks connect tcp 127.0.0.1:1080->reg.io:443: dial tcp 127.0.0.1:1080: connect: connection refused',
+    'proxy',
+    '127.0.0.1:1080',
+  ],
 ];
 
-table(test, rows, ({ said, cause, host }) => {
-  const found = pullFailure({ image: 'reg.io/a/b:1', reason: 'ErrImagePull', message: said }, []);
-  assert.deepEqual([found?.cause, found?.host], [cause, host]);
-});
+for (const [name, message, cause, host] of rows)
+  test(name, () => {
+    const found = pullFailure({ image: 'reg.io/a/b:1', reason: 'ErrImagePull', message }, []);
+    assert.deepEqual([found?.cause, found?.host], [cause, host]);
+  });
 
-const SANDBOX = 'error creating pod sandbox with name "k8s_app-0_web_5b1f_0": ';
-const sandboxes: readonly (Case & { readonly said: string; readonly cause?: string })[] = [
-  {
-    name: 'the image of the sandbox under CRI-O',
-    reason: 'its error has no other prefix',
-    said: 'reading manifest 3.10 in registry.k8s.io/pause: manifest unknown',
-    cause: 'not-found',
-  },
-  {
-    name: 'the storage of a sandbox',
-    reason: 'no pull fails',
-    said: 'name "k8s_app-0" is reserved for another pod',
-  },
-];
-
-table(test, sandboxes, ({ said, cause }) => {
-  const message = `Failed to create pod sandbox: rpc error: code = Unknown desc = ${SANDBOX}${said}`;
-  const wait = { image: 'reg.io/a/b:1', reason: 'ContainerCreating' };
-  assert.equal(pullFailure(wait, [{ reason: 'FailedCreatePodSandBox', message }])?.cause, cause);
+test('the error of the image of a sandbox under CRI-O has no prefix of its own', () => {
+  for (const [said, cause] of [
+    ['reading manifest 3.10 in registry.k8s.io/pause: manifest unknown', 'not-found'],
+    ['name "k8s_app-0" is reserved for another pod', undefined],
+  ] as const) {
+    const message = `Failed to create pod sandbox: rpc error: code = Unknown desc = error creating pod sandbox with name "k8s_app-0": ${said}`;
+    const events = [{ reason: 'FailedCreatePodSandBox', message }];
+    assert.equal(pullFailure({ image: 'reg.io/a/b:1', reason: 'ContainerCreating' }, events)?.cause, cause);
+  }
 });
