@@ -1,4 +1,5 @@
 /** Builds HTML as text, displays untrusted names safely, and draws parts of the page later. */
+import { defined } from '../../runtime/core/record.ts';
 import { onOneLine } from '../../runtime/core/text.ts';
 import { type ReportVerdict, VERDICT_SIGNS, VERDICT_WORDS } from '../../runtime/diagnose/model/types.ts';
 
@@ -96,10 +97,7 @@ export type PageRoute = { readonly [Part in 'cluster' | 'pull' | 'search' | 'par
 
 /** The address of a route. */
 export function linkTo(route: PageRoute): string {
-  const given = Object.entries(route).flatMap(([part, value]) =>
-    value === undefined ? [] : [[part, value]],
-  );
-  return `#${new URLSearchParams(given).toString()}`;
+  return `#${new URLSearchParams(defined(route)).toString()}`;
 }
 
 // Parts that are drawn when they are first shown.
