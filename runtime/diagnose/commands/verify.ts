@@ -2,7 +2,7 @@
 import { hostname } from 'node:os';
 import { z } from 'zod';
 import { type Command, type CommandIo, defineCommand } from '../../cli/command.ts';
-import { count, type Given, outputFlag, several, text, toggle, type ValuesOf } from '../../cli/flags.ts';
+import { count, type Given, outputFlag, several, text, toggle } from '../../cli/flags.ts';
 import { paintFor, writeProblems } from '../../cli/terminal.ts';
 import { describeError, UsageError } from '../../core/errors.ts';
 import { type ConditionInput, readinessOf } from '../../core/kubernetes/conditions.ts';
@@ -264,11 +264,14 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
-type Values = ValuesOf<typeof TABLE.flags>;
-
 async function run({ flags: values, args: images }: Given<typeof TABLE.flags>, io: CommandIo) {
   needFolderForCluster(values);
-  refuse(values, images);
+  if (values['all-in-use'] === images.length > 0)
+    throw new UsageError('Cannot verify: expected either images or --all-in-use');
+  if (images.length > 0 && (values.namespace ?? []).length > 1)
+    throw new UsageError('Cannot verify: images accept only one --namespace');
+  if (values['all-namespaces'] && values.namespace !== undefined)
+    throw new UsageError('Cannot verify: --all-namespaces and --namespace are mutually exclusive');
   const cronJob = values.report === undefined ? undefined : cronJobOf(values.report);
   const { users, problems } = await readImagesInUse(values, images, io);
   writeProblems(io, problems);
@@ -287,16 +290,6 @@ async function run({ flags: values, args: images }: Given<typeof TABLE.flags>, i
   await publish({ report, problems, soon: new Set(endingSoon(report, warnDays)) }, cronJob, values, io);
   // With --report the Job succeeds, because the result is in the PullStatus: a failed Job would be retried.
   return 0;
-}
-
-/** Validates combinations of flags. @throws UsageError */
-function refuse(values: Values, images: readonly string[]): void {
-  if (values['all-in-use'] === images.length > 0)
-    throw new UsageError('Cannot verify: expected either images or --all-in-use');
-  if (images.length > 0 && (values.namespace ?? []).length > 1)
-    throw new UsageError('Cannot verify: images accept only one --namespace');
-  if (values['all-namespaces'] && values.namespace !== undefined)
-    throw new UsageError('Cannot verify: --all-namespaces and --namespace are mutually exclusive');
 }
 
 type CronJob = ReturnType<typeof cronJobOf>;
