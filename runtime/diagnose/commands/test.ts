@@ -24,7 +24,7 @@ import {
   pullModel,
   WORKLOAD_KINDS,
 } from '../model/pull.ts';
-import type { EntryPlace, Explanation, Finding } from '../model/types.ts';
+import type { EntryPlace, Explanation } from '../model/types.ts';
 import { FILE_FORMS, fixLines, inForm } from '../views/text.ts';
 import { pullerOf } from './explain.ts';
 
@@ -186,11 +186,7 @@ async function judgeFile(file: string, { from, cluster }: Values, io: CommandIo)
 }
 
 /** Why the expectation is not met, with the findings of `explain` for the image; empty if it is. */
-function judgeOne(
-  expectation: Expectation,
-  store: ObjectStore,
-  hosted: boolean,
-): { readonly failure?: string; readonly findings?: readonly Finding[] } {
+function judgeOne(expectation: Expectation, store: ObjectStore, hosted: boolean) {
   try {
     const reader = pullModel(store, pullerOf(expectation, 'pod'), { hosted });
     const explanation = explainIn(reader, imageOf(expectation.image));
