@@ -76,25 +76,20 @@ function usesGlobal({ kubelet, places }: Explanation): boolean {
   );
 }
 
-function agentOn(
-  store: ObjectStore,
-  node: string,
-  daemonSet: KubeObject | undefined,
-  complete: boolean,
-): {
-  /** `unknown`: the objects contain neither a pod nor a status of the DaemonSet. */
-  readonly agent: 'ready' | 'not-ready' | 'absent' | 'no-daemon-set' | 'unknown';
-  /** For `not-ready`: the pod of the agent, and what it waits for. */
-  readonly agentSays?: string;
-} {
+/**
+ * State of the node's agent; `unknown` if the objects contain neither a pod nor a status of the DaemonSet. `agentSays`: for
+ * `not-ready`, the pod of the agent, and what it waits for.
+ */
+function agentOn(store: ObjectStore, node: string, daemonSet: KubeObject | undefined, complete: boolean) {
   const agents = agentsIn(store).filter((pod) => ownNode(pod) === node);
   const waits = agents.filter((pod) => !isReady(pod));
-  if (agents.length > waits.length) return { agent: 'ready' };
+  if (agents.length > waits.length) return { agent: 'ready' as const };
   const [first] = waits;
-  if (first !== undefined) return { agent: 'not-ready', agentSays: whyNotReady(first) };
-  if (daemonSet === undefined) return { agent: complete ? 'no-daemon-set' : 'unknown' };
+  if (first !== undefined) return { agent: 'not-ready' as const, agentSays: whyNotReady(first) };
+  if (daemonSet === undefined) return { agent: complete ? ('no-daemon-set' as const) : ('unknown' as const) };
   // A DaemonSet without a status is a manifest: missing pods prove nothing.
-  return { agent: complete || daemonSet.status !== undefined ? 'absent' : 'unknown' };
+  const agent = complete || daemonSet.status !== undefined ? 'absent' : 'unknown';
+  return { agent } as const;
 }
 
 function agentsIn(store: ObjectStore): readonly KubeObject[] {
