@@ -15,7 +15,7 @@ import { networksOf } from '../../http/addresses.ts';
 import { proxyFor } from '../../http/proxy.ts';
 import { asPullwrightError } from '../../kube/api-error.ts';
 import { RegistryClient } from '../../registry/client.ts';
-import { probe, type Question, questionKey, verifyAll } from '../../registry/probe.ts';
+import { probe, questionKey, verifyAll } from '../../registry/probe.ts';
 import { credentialsOf } from '../../registry/token.ts';
 import { RegistryTransport } from '../../registry/transport.ts';
 import { type PullAttempt, pullAttempts } from './attempts.ts';
@@ -221,13 +221,15 @@ export async function askRegistries(
   io: CommandIo,
 ): Promise<RegistryAnswers> {
   const { transport, timeoutMs } = await registryTransport(flags, io.env);
-  const asked = users.flatMap(({ attempts }) =>
-    attempts.flatMap((attempt) => {
-      const question = questionOf(attempt);
-      return question === undefined ? [] : [{ attempt, question, key: questionKey(question) }];
-    }),
-  );
-  const known = platformHosts(users);
+  const attempts = users.flatMap((user) => user.attempts);
+  const asked = attempts
+    .filter(({ notAsked }) => notAsked === undefined)
+    .map((attempt) => {
+      const { reference, credential } = attempt;
+      const question = { reference, ...(credential && { credential: credentialsOf(credential) }) };
+      return { attempt, question, key: questionKey(question) };
+    });
+  const known = platformHosts(attempts);
   const answers = await verifyAll(
     asked.map(({ question }) => question),
     {
@@ -244,8 +246,7 @@ export async function askRegistries(
 }
 
 /** Hosts that the platform configures: mirrors, and pull sources with one of its credentials. */
-function platformHosts(users: readonly ImageInUse[]): ReadonlySet<string> {
-  const attempts = users.flatMap((user) => user.attempts);
+function platformHosts(attempts: readonly PullAttempt[]): ReadonlySet<string> {
   const own = attempts.filter(
     ({ kind, entry }) => kind === 'mirror' || (entry !== undefined && isOfPlatform(entry)),
   );
@@ -256,11 +257,6 @@ function platformHosts(users: readonly ImageInUse[]): ReadonlySet<string> {
 function isOfPlatform({ source }: EntryPlace): boolean {
   const [kind, namespace] = source.split('/');
   return kind !== 'Secret' || [GLOBAL_SECRET, PLATFORM_SECRET].some((one) => one.namespace === namespace);
-}
-
-function questionOf({ reference, credential, notAsked }: PullAttempt): Question | undefined {
-  if (notAsked !== undefined) return undefined;
-  return { reference, ...(credential === undefined ? {} : { credential: credentialsOf(credential) }) };
 }
 
 const BAR = 30;
