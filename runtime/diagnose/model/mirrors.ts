@@ -119,8 +119,7 @@ export async function readNodeConf(paths: readonly string[] | undefined) {
 async function confFiles(path: string): Promise<readonly string[]> {
   const info = await stat(path).catch(() => undefined);
   if (info?.isDirectory() !== true) return [path];
-  const names = await readdir(path);
-  return names
+  return (await readdir(path))
     .filter((name) => name.endsWith('.conf'))
     .sort()
     .map((name) => join(path, name));
