@@ -15,7 +15,6 @@ import { type Redacted, redact, reveal } from '../redacted.ts';
 import { positionsOf, type TextPosition, trimEndOf, trimStartOf } from '../text.ts';
 import { unusableDigest, usableDigest } from './encode.ts';
 import {
-  type ConfigWarning,
   type DockerConfigFormat,
   decodedAuth,
   entryMembers,
@@ -294,26 +293,9 @@ export interface ConfigProblem {
   readonly containersFault: string | undefined;
 }
 
-export interface DockerConfig {
-  readonly format: DockerConfigFormat;
-  /** In document order. */
-  readonly entries: readonly DockerConfigEntry[];
-  /** Whether there is an `auths` object (always true for `dockercfg`). */
-  readonly hasAuths: boolean;
-  /** Whether a field is named exactly `auths`, as HyperShift's node agent requires (always true for `dockercfg`). */
-  readonly spelled: boolean;
-  /** Top-level fields other than `auths`, including duplicates. */
-  readonly fields: Redacted<readonly JsonMember[]>;
-  readonly warnings: readonly ConfigWarning[];
-  /** Why the kubelet discards the whole document, in its wording; undefined if it does not. */
-  readonly kubeletFault: string | undefined;
-  /** Why containers/image discards the whole document, in its wording; undefined if it does not. */
-  readonly containersFault: string | undefined;
-}
+export type DockerConfig = Readonly<Extract<DockerConfigResult, { ok: true }>['config']>;
 
-export type DockerConfigResult =
-  | { readonly ok: true; readonly config: DockerConfig }
-  | { readonly ok: false; readonly problem: ConfigProblem };
+export type DockerConfigResult = Readonly<ReturnType<typeof parseText>>;
 
 /** Each text is parsed once, however many images are looked up in it. */
 const read = {
@@ -334,18 +316,19 @@ export function parseDockerConfig(
   return read[format](text);
 }
 
-function parseText(plain: string, format: DockerConfigFormat): DockerConfigResult {
+function parseText(plain: string, format: DockerConfigFormat) {
   const parsed = parseGoJson(plain);
   if (!parsed.ok) {
     const { plainText, goText, at } = parsed.fault;
     const [reason, message] = notJson(plain) ?? ['NotJson', `is not JSON: ${plainText}`];
     const position = positionsOf(plain)(at);
-    return {
-      ok: false,
-      problem: { reason, message, position, kubeletFault: goText, containersFault: goText },
-    };
+    return refused({ reason, message, position, kubeletFault: goText, containersFault: goText });
   }
   return readDocument(plain, parsed.value, format);
+}
+
+function refused(problem: ConfigProblem) {
+  return { ok: false as const, problem };
 }
 
 /** Prefix of values that SOPS encrypted. */
@@ -383,24 +366,18 @@ export function helperOf({ fields }: DockerConfig, key: string): string | undefi
   return `has no password: ${helper} keeps it on the machine that wrote the file, which nodes cannot access. Create the entry with kubectl create secret docker-registry`;
 }
 
-function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat): DockerConfigResult {
+function readDocument(plain: string, document: JsonNode, format: DockerConfigFormat) {
   const positions = positionsOf(plain);
-  const refused = (
-    reason: ConfigProblem['reason'],
-    message: string,
-    { at }: JsonNode,
-  ): DockerConfigResult => ({
-    ok: false,
-    problem: { reason, message, position: positions(at), ...faults(document, format) },
-  });
+  const refusedAt = ({ at }: JsonNode, reason: ConfigProblem['reason'], message: string) =>
+    refused({ reason, message, position: positions(at), ...faults(document, format) });
   if (document.kind !== 'object') {
     const message = `is ${describeKind(document.kind)}, expected a JSON object`;
-    return refused('NotAnObject', message, document);
+    return refusedAt(document, 'NotAnObject', message);
   }
   const found = entryMembers(document.members, format);
   if (found.wrong !== undefined) {
     const message = `has "auths" as ${describeKind(found.wrong.kind)}, expected an object`;
-    return refused('AuthsNotAnObject', message, found.wrong);
+    return refusedAt(found.wrong, 'AuthsNotAnObject', message);
   }
   const entries = [...found.entries.values()].map((member) => judgeEntry(member, positions(member.at)));
   const { fields } = found;
@@ -408,14 +385,19 @@ function readDocument(plain: string, document: JsonNode, format: DockerConfigFor
   const clean =
     fields.length === 0 && found.warnings.length === 0 && entries.every((entry) => entry.readable);
   return {
-    ok: true,
+    ok: true as const,
     config: {
       format,
+      /** In document order. */
       entries,
+      /** Whether there is an `auths` object (always true for `dockercfg`). */
       hasAuths: found.present,
+      /** Whether a field is named exactly `auths`, as HyperShift's node agent requires (always true for `dockercfg`). */
       spelled: format === 'dockercfg' || document.members.some(({ key }) => key === 'auths'),
+      /** Top-level fields other than `auths`, including duplicates. */
       fields: redact(fields),
       warnings: found.warnings,
+      /** Why the kubelet and containers/image discard the whole document, in their wording; undefined if they do not. */
       ...(clean ? NO_FAULTS : faults(document, format)),
     },
   };
