@@ -7,27 +7,25 @@
  * Source of the rule: URLsMatchStr and ParseSchemelessURL of k8s.io/kubernetes/pkg/credentialprovider 1.36.
  */
 
-import { type GoResult, toByteText } from '../go/text.ts';
+import { toByteText } from '../go/text.ts';
 import { parseGoUrl, splitHostPort } from '../go/url.ts';
 
+type ParsedUrl = ReturnType<typeof parseSchemelessBytes>;
+
 /** A parsed pattern or image, as byte texts. */
-export interface SchemelessUrl {
-  readonly labels: readonly string[];
-  readonly port: string;
-  readonly path: string;
-}
+export type SchemelessUrl = Readonly<Extract<ParsedUrl, { ok: true }>['value']>;
 
 /** Parses a text without a scheme: `*.quay.io:443/team`. */
-export function parseSchemelessUrl(text: string): GoResult<SchemelessUrl> {
+export function parseSchemelessUrl(text: string): ParsedUrl {
   return parseSchemelessBytes(toByteText(text));
 }
 
 /** Like {@link parseSchemelessUrl}, for a byte text. */
-export function parseSchemelessBytes(bytes: string): GoResult<SchemelessUrl> {
+export function parseSchemelessBytes(bytes: string) {
   const parsed = parseGoUrl(`https://${bytes}`);
   if (!parsed.ok) return parsed;
   const { host, port } = splitHostPort(parsed.value.host);
-  return { ok: true, value: { labels: host.split('.'), port, path: parsed.value.path } };
+  return { ok: true as const, value: { labels: host.split('.'), port, path: parsed.value.path } };
 }
 
 /** Whether a parsed pattern matches a parsed image. */
