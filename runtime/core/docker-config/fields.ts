@@ -70,28 +70,18 @@ export interface ConfigWarning {
   readonly message: string;
 }
 
-/** Result of {@link entryMembers}. */
-export interface EntryMembers {
-  /** By key as written, in document order. */
-  readonly entries: ReadonlyMap<string, JsonMember>;
-  /** Whether there is an `auths` object (always true for `dockercfg`). */
-  readonly present: boolean;
-  /** Top-level fields other than `auths`, including duplicates. */
-  readonly fields: readonly JsonMember[];
-  readonly warnings: readonly ConfigWarning[];
-  /** A value of another type where an object is expected: the whole document is unusable. */
-  readonly wrong?: JsonNode;
-}
-
 /** Finds the entries among the top-level members of a document. */
-export function entryMembers(members: readonly JsonMember[], format: DockerConfigFormat): EntryMembers {
+export function entryMembers(members: readonly JsonMember[], format: DockerConfigFormat) {
+  /** By key as written, in document order. */
   const entries = new Map<string, JsonMember>();
   const warnings: ConfigWarning[] = [];
   if (format === 'dockercfg') {
     addAll(entries, members, warnings);
     return { entries, present: true, fields: [], warnings };
   }
+  /** Top-level fields other than `auths`, including duplicates. */
   const fields = members.filter((member) => !isAuths(member));
+  /** Whether there is an `auths` object (always true for `dockercfg`). */
   let present = false;
   for (const member of members) {
     if (!isAuths(member)) continue;
@@ -101,6 +91,7 @@ export function entryMembers(members: readonly JsonMember[], format: DockerConfi
     }
     if (member.value.kind === 'null') entries.clear();
     else if (member.value.kind !== 'object')
+      // A value of another type where an object is expected: the whole document is unusable.
       return { entries, present, fields, warnings, wrong: member.value };
     else addAll(entries, member.value.members, warnings);
     present ||= member.value.kind === 'object';
@@ -109,7 +100,7 @@ export function entryMembers(members: readonly JsonMember[], format: DockerConfi
 }
 
 /** Parses a text and finds its entries. Undefined if the text or its `auths` is not a JSON object. */
-export function readEntryMembers(text: string, format: DockerConfigFormat): EntryMembers | undefined {
+export function readEntryMembers(text: string, format: DockerConfigFormat) {
   const parsed = parseGoJson(text);
   if (!parsed.ok || parsed.value.kind !== 'object') return undefined;
   const found = entryMembers(parsed.value.members, format);
