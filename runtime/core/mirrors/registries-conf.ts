@@ -140,16 +140,7 @@ export interface Mirror {
 }
 
 /** One `[[registry]]` table. */
-export interface Registry {
-  /** What an image is matched against: host and path, or `*.example.org`. */
-  readonly prefix: string;
-  /** Replacement for the prefix; empty only for a wildcard prefix, which is then not rewritten. */
-  readonly location: string;
-  /** The runtime contacts only the mirrors, never the location itself. */
-  readonly blocked: boolean;
-  readonly insecure: boolean;
-  readonly mirrors: readonly Mirror[];
-}
+export type Registry = Readonly<ReturnType<typeof registryOf>>;
 
 const PULL_FROM: readonly string[] = ['all', 'digest-only', 'tag-only'];
 const SHORT_NAME_MODES: readonly string[] = ['', 'enforcing', 'permissive', 'disabled'];
@@ -192,7 +183,7 @@ export function registriesOf(file: Table): readonly Registry[] {
   return distinctBy(registries, ({ prefix }) => prefix);
 }
 
-function registryOf(table: Table): Registry {
+function registryOf(table: Table) {
   const location = withoutSlash(stringOf(table, 'location'));
   const written = stringOf(table, 'prefix');
   if (written === '' && location === '')
@@ -204,12 +195,18 @@ function registryOf(table: Table): Registry {
   if (stringOf(table, 'pull-from-mirror') !== '')
     throw refuse(`pull-from-mirror must not be set for a non-mirror registry "${prefix}"`);
   const digestOnly = flagOf(table, 'mirror-by-digest-only');
+  const mirrors: readonly Mirror[] = tablesOf(table, 'mirror').map((mirror) =>
+    mirrorOf(mirror, prefix, digestOnly),
+  );
   return {
+    /** What an image is matched against: host and path, or `*.example.org`. */
     prefix,
+    /** Replacement for the prefix; empty only for a wildcard prefix, which is then not rewritten. */
     location,
+    /** The runtime contacts only the mirrors, never the location itself. */
     blocked: flagOf(table, 'blocked'),
     insecure: flagOf(table, 'insecure'),
-    mirrors: tablesOf(table, 'mirror').map((mirror) => mirrorOf(mirror, prefix, digestOnly)),
+    mirrors,
   };
 }
 
