@@ -9,11 +9,9 @@
 import { isRecord, jsonOf, recordOf } from '../record.ts';
 import { type Redacted, reveal } from '../redacted.ts';
 
-/** Type of the credential, by its form alone. */
-export type CredentialKind = 'jwt' | 'ecr-token' | 'google-access-token' | 'lasting';
-
 export interface CredentialExpiry {
-  readonly kind: CredentialKind;
+  /** Type of the credential, by its form alone. */
+  readonly kind: 'jwt' | 'ecr-token' | 'google-access-token' | 'lasting';
   /** RFC 3339, whole seconds; absent if the credential does not show it. */
   readonly expiresAt?: string;
 }
