@@ -159,13 +159,10 @@ export interface CertificateFiles {
 }
 
 /** PEM of a matching pair. */
-export interface CertificatePair {
-  readonly cert: string;
-  readonly key: string;
-}
+export type CertificatePair = Readonly<Awaited<ReturnType<typeof readPair>>>;
 
 /** Reads the pair. @throws PullwrightError `CertificateUnusable` with the file and the cause */
-export async function readPair(files: CertificateFiles): Promise<CertificatePair> {
+export async function readPair(files: CertificateFiles) {
   const [cert, key] = await Promise.all([readText(files.certificate), readText(files.key)]);
   const problem = pairProblem(cert, key);
   if (problem === undefined) return { cert, key };
