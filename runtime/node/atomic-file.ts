@@ -76,15 +76,11 @@ export function fileError(action: string, path: string, error: unknown): Pullwri
 }
 
 /** Content, mode and owner of a file. */
-export interface FileContent {
+export interface FileContent extends Access {
   readonly bytes: Redacted<Uint8Array>;
-  /** Permission bits, such as 0o600. */
-  readonly mode: number;
-  readonly uid: number;
-  readonly gid: number;
 }
 
-type Access = Omit<FileContent, 'bytes'>;
+type Access = Readonly<ReturnType<typeof accessOf>>;
 
 /** Options of {@link replaceFile}. */
 export interface ReplaceOptions {
@@ -191,7 +187,8 @@ function temporaryPrefix(path: string): string {
   return `.${path.slice(path.lastIndexOf('/') + 1)}.tmp-`;
 }
 
-function accessOf({ mode, uid, gid }: Stats): Access {
+function accessOf({ mode, uid, gid }: Stats) {
+  // Permission bits, such as 0o600.
   return { mode: mode & 0o7777, uid, gid };
 }
 
