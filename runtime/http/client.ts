@@ -122,7 +122,9 @@ export class HttpClient {
   async #send(request: HttpRequest, halts: readonly AbortSignal[]): Promise<HttpAnswer> {
     const { url } = request;
     const origin = originOf(url);
-    if (!this.#mayBeAsked(url)) throw new HttpError('TlsWanted', `"${origin}" must use TLS: expected https`);
+    const isPlain = url.startsWith('http://') && this.#options.plain?.(new URL(url).host) === true;
+    if (!isPlain && !url.startsWith('https://'))
+      throw new HttpError('TlsWanted', `"${origin}" must use TLS: expected https`);
     // Compression costs more than it saves on a short path, and an uncompressed body is not a decompression bomb.
     const headers = { 'accept-encoding': 'identity', ...request.headers };
     const addresses = (await this.#options.addressesFor?.(new URL(url))) ?? [undefined];
@@ -139,11 +141,6 @@ export class HttpClient {
       }
     }
     throw failure ?? new HttpError('HostNotFound', 'the host name has no address');
-  }
-
-  #mayBeAsked(url: string): boolean {
-    if (url.startsWith('https://')) return true;
-    return url.startsWith('http://') && this.#options.plain?.(new URL(url).host) === true;
   }
 }
 
