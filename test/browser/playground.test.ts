@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core';
 import { installPackages } from '../../site/build.ts';
 import { serve } from '../../site/serve.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { accessibilityProblems } from './axe.ts';
@@ -83,8 +83,7 @@ const said = new Map<string, ReturnType<typeof runProcess>>();
 /** Output of the program, shared by all browsers. */
 function programSays(args: readonly string[]): ReturnType<typeof runProcess> {
   const key = args.join(' ');
-  const known =
-    said.get(key) ?? runProcess([process.execPath, join(root, 'main.ts'), ...args], { cwd: folder });
+  const known = said.get(key) ?? runMain(args, { cwd: folder });
   said.set(key, known);
   return known;
 }

@@ -4,7 +4,7 @@ import { renderCluster } from '../../charts/app.ts';
 import { readFleet } from '../../charts/fleet.ts';
 import { FleetError, pathText } from '../../charts/fleet-problems.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 
 const PATH = 'clusters[0].reconciler';
@@ -129,14 +129,7 @@ test('each shard has a Deployment, a Lease and an account, and each account the 
 });
 
 test('--shard selects hosted clusters, and so goes with --discover', async () => {
-  const main = new URL('../../main.ts', import.meta.url).pathname;
-  const { code, stderr } = await runProcess([
-    process.execPath,
-    main,
-    'reconcile',
-    '--kubeconfig=none',
-    '--shard=eu',
-  ]);
+  const { code, stderr } = await runMain(['reconcile', '--kubeconfig=none', '--shard=eu']);
   assert.equal(code, 2);
   assert.match(stderr, /^--shard requires --discover: it selects hosted clusters\n/);
 });

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type ProcessResult, runMain } from '../support/process.ts';
 
 export const root: string = new URL('../..', import.meta.url).pathname;
 
@@ -11,7 +11,7 @@ export class SynthFolder {
   readonly scratch: string = mkdtempSync(join(tmpdir(), 'pullwright-synth-'));
 
   synth(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<ProcessResult> {
-    return runProcess([process.execPath, join(root, 'main.ts'), 'synth', ...args], {
+    return runMain(['synth', ...args], {
       cwd: this.scratch,
       env: { ...process.env, ...env },
     });

@@ -3,13 +3,13 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInProcess } from '../support/in-process.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const main = new URL('../../main.ts', import.meta.url).pathname;
 
-const completion = (shell: string) => runProcess([process.execPath, main, 'completion', shell]);
+const completion = (shell: string) => runMain(['completion', shell]);
 
 interface Row extends Case {
   readonly words: string;

@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runProcess } from '../support/process.ts';
+import { runMain } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = tempFolder();
 const kubeconfig = join(folder, 'kubeconfig.json');
 writeFileSync(
@@ -32,7 +31,7 @@ table(
   ].map((row) => ({ ...row, reason: 'a flag that is not looked at would ask, or change, another cluster' })),
   async ({ name, args }) => {
     const flags = ['--kubeconfig', kubeconfig, '--context', 'beta'];
-    const ran = await runProcess([process.execPath, main, name, ...args, ...flags]);
+    const ran = await runMain([name, ...args, ...flags]);
     assert.equal(ran.code, 2, ran.stdout);
     assert.match(ran.stderr, /Cannot use context "beta": the kubeconfig has "alpha"/);
   },

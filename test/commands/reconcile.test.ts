@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { join } from 'node:path';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { pullSecretObject } from '../support/meta.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type ProcessResult, runMain, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -12,7 +12,7 @@ const root = new URL('../..', import.meta.url).pathname;
 const work = tempFolder();
 
 async function reconcile(args: readonly string[], stdin?: string): Promise<ProcessResult> {
-  const ran = await runProcess([process.execPath, join(root, 'main.ts'), 'reconcile', ...args], {
+  const ran = await runMain(['reconcile', ...args], {
     cwd: work,
     ...(stdin === undefined ? {} : { stdin }),
   });

@@ -11,11 +11,9 @@ import { controlPlane } from '../control-plane/live.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { plantedPassword } from '../support/canary.ts';
 import { meta } from '../support/meta.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type ProcessResult, runMain, runProcess } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
 import { account, BRINGING, deployment, GOOD, MIRRORS, PROFILE, rows } from './doctor-cases.ts';
-
-const main = new URL('../../main.ts', import.meta.url).pathname;
 
 interface Answer {
   readonly findings: readonly {
@@ -40,17 +38,7 @@ await plane.client.request(
   'application/merge-patch+json',
 );
 const doctor = (what: string, namespace: string, ...more: readonly string[]): Promise<ProcessResult> =>
-  runProcess([
-    process.execPath,
-    main,
-    'doctor',
-    what,
-    '-n',
-    namespace,
-    '--kubeconfig',
-    plane.kubeconfig,
-    ...more,
-  ]);
+  runMain(['doctor', what, '-n', namespace, '--kubeconfig', plane.kubeconfig, ...more]);
 const examined = async (what: string, namespace: string): Promise<Answer> => {
   const ran = await doctor(what, namespace, '--output', 'json');
   assert.ok(ran.stdout !== '', ran.stderr);
@@ -137,7 +125,7 @@ test('a dump without the ServiceAccount: the command keeps the list that it has,
     };
     writeFileSync(dump, JSON.stringify(pod));
     const from = ['doctor', 'web', '-n', namespace, '--from', dump];
-    const ran = await runProcess([process.execPath, main, ...from, '-o', 'json']);
+    const ran = await runMain([...from, '-o', 'json']);
     const [, patch = ''] = firstBroken(JSON.parse(ran.stdout) as Answer)?.commands ?? [];
     await shell(patch);
     const { stdout } = await plane.kubectl('get', 'sa', 'default', '-n', namespace, '-o', 'json');
@@ -156,32 +144,14 @@ test('rights that are missing are named', async () => {
   ];
   const user = await plane.user({ name: 'nobody', by: 'token', namespaces: { [namespace]: some } });
   const ask = (where: string, ...more: readonly string[]) =>
-    runProcess([
-      process.execPath,
-      main,
-      'doctor',
-      'deploy/web',
-      '-n',
-      where,
-      '--kubeconfig',
-      user.kubeconfig,
-      ...more,
-    ]);
+    runMain(['doctor', 'deploy/web', '-n', where, '--kubeconfig', user.kubeconfig, ...more]);
   const blind = await ask('case-3');
   assert.equal(blind.code, 1);
   assert.match(blind.stderr, /Cannot get "Deployment\/case-3\/web".*403 Forbidden.*Grant the verb "get"/);
   assert.match(blind.stderr, /Cannot examine Deployment "case-3\/web": it could not be read/);
   const halfBlind = await ask(namespace);
   assert.match(halfBlind.stderr, /Cannot list "Secret in case-2".*Grant the verb "list"/);
-  const status = await runProcess([
-    process.execPath,
-    main,
-    'status',
-    '-n',
-    namespace,
-    '--kubeconfig',
-    user.kubeconfig,
-  ]);
+  const status = await runMain(['status', '-n', namespace, '--kubeconfig', user.kubeconfig]);
   assert.equal(status.stderr, '', 'what is outside of the namespace is not asked for');
   assert.equal(status.stdout, `No objects of Pullwright in namespace "${namespace}"\n`);
 });
@@ -201,8 +171,7 @@ test('a pod that is not there, and a cluster that does not answer', async () => 
 });
 
 test('--all -A has one entry for each cause, and the YAML for all of them', async () => {
-  const ask = (...more: readonly string[]) =>
-    runProcess([process.execPath, main, 'doctor', ...more, '--kubeconfig', plane.kubeconfig]);
+  const ask = (...more: readonly string[]) => runMain(['doctor', ...more, '--kubeconfig', plane.kubeconfig]);
   const ran = await ask('--all', '-A', '-o', 'json');
   assert.equal(ran.code, 1, ran.stderr);
   assert.equal(ran.stderr, '');

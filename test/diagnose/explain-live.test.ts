@@ -10,10 +10,8 @@ import { ObjectStore } from '../../runtime/engine/store.ts';
 import { controlPlane } from '../control-plane/live.ts';
 import { findPlanted, plantedAuth } from '../support/canary.ts';
 import { meta, pullSecretObject } from '../support/meta.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
-
-const main = new URL('../../main.ts', import.meta.url).pathname;
 
 test('asks the API server at most ten times where nothing is blocked or refused', () => {
   for (const more of [{}, { node: 'n' }]) {
@@ -46,9 +44,7 @@ await plane.apply({
   spec: { imageTagMirrors: [{ source: 'quay.io/web', mirrors: ['m.io/web'] }] },
 });
 const explain = (kubeconfig: string) =>
-  runProcess([
-    process.execPath,
-    main,
+  runMain([
     'explain',
     'quay.io/web/app:1',
     '-n',
@@ -80,7 +76,7 @@ test('a right that is missing is named, and the rest is explained', async () => 
 
 test('report reads the cluster of a context, and says what it may not read', async () => {
   const report = (kubeconfig: string, ...more: readonly string[]) =>
-    runProcess([process.execPath, main, 'report', '--kubeconfig', kubeconfig, ...more]);
+    runMain(['report', '--kubeconfig', kubeconfig, ...more]);
   const pod = { containers: [{ name: 'app', image: 'quay.io/web/app:1' }], serviceAccountName: 'app' };
   await plane.apply({
     ...meta('apps/v1 Deployment', { name: 'shop', namespace: 'web' }),

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { certificates } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { meta, pullSecretObject } from '../support/meta.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -27,7 +27,7 @@ writeFileSync(join(folder, 'a.yaml'), `${JSON.stringify(secret)}\n---\n${JSON.st
 
 const command = ['explain', 'quay.io/shop/web:1', '-n', 'shop', '--from', folder];
 const explain = (env: NodeJS.ProcessEnv, ...more: readonly string[]) =>
-  runProcess([process.execPath, main, ...command, ...more], { env: { ...process.env, ...env } });
+  runMain([...command, ...more], { env: { ...process.env, ...env } });
 
 for (const columns of [20, 40, 80])
   test(`wraps at ${columns} columns; only single words are longer`, async () => {
@@ -82,8 +82,7 @@ test('a cluster that refuses, and one that is silent: one line, in time', async 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
   const port = typeof address === 'object' && address !== null ? address.port : 0;
-  const ask = (file: string) =>
-    runProcess([process.execPath, main, 'explain', 'quay.io/a', '--kubeconfig', file]);
+  const ask = (file: string) => runMain(['explain', 'quay.io/a', '--kubeconfig', file]);
   const silent = await ask(kubeconfig(port));
   assert.equal(silent.code, 1);
   assert.match(silent.stderr, /^Cannot \w+ "[^"]+": no response within 10000 ms \(127\.0\.0\.1:\d+\)\n$/);

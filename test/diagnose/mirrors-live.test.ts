@@ -10,12 +10,11 @@ import { certificates, startServer, stopServers } from '../registry/https-server
 import { plantedAuth } from '../support/canary.ts';
 import { hostedCluster } from '../support/hypershift.ts';
 import { meta } from '../support/meta.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type ProcessResult, runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { idms, image, machineConfig } from './mirror-objects.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 const AUTH = plantedAuth('live', 'robot');
 
@@ -43,7 +42,7 @@ const { host } = await startServer(({ authorization }, response) => {
   response.end();
 });
 const cli = (...args: readonly string[]): Promise<ProcessResult> =>
-  runProcess([process.execPath, main, ...args, '--request-timeout', '30s']);
+  runMain([...args, '--request-timeout', '30s']);
 const live = (...args: readonly string[]): Promise<ProcessResult> =>
   cli(...args, '--kubeconfig', plane.kubeconfig);
 await plane.apply({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'web' } });

@@ -5,12 +5,11 @@ import { join } from 'node:path';
 import { certificates, startServer, stopServers } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { meta, pullSecretObject } from '../support/meta.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type ProcessResult, runMain } from '../support/process.ts';
 import { table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { idms } from './mirror-objects.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const folder = tempFolder();
 const ca = join(folder, 'ca.crt');
 writeFileSync(ca, certificates.ca);
@@ -40,7 +39,7 @@ function probe(objects: readonly object[], ...args: readonly string[]): Promise<
   const stdin = objects.map((object) => JSON.stringify(object)).join('\n---\n');
   const image = `quay.invalid/a/x@${DIGEST}`;
   const flags = ['--from', '-', '--probe', '--timeout', '20', '--ca', ca, '--allow-host', host];
-  return runProcess([process.execPath, main, 'mirrors', image, ...flags, ...args], { stdin });
+  return runMain(['mirrors', image, ...flags, ...args], { stdin });
 }
 
 table(

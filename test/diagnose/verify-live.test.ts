@@ -12,11 +12,10 @@ import { controlPlane } from '../control-plane/live.ts';
 import { type Seen, startServer } from '../registry/https-server.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { meta, pullSecretObject } from '../support/meta.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { ca, tidy } from './verify-scene.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const OWN = 'pullwright-system';
 
 /** A token that ends in a few days, as an `auth` field. */
@@ -67,19 +66,7 @@ const cronJob = objects.find((object) => object.kind === 'CronJob') as unknown a
   spec: { jobTemplate: { spec: { template: { spec: { containers: { args: string[] }[] } } } } };
 };
 const args = cronJob.spec.jobTemplate.spec.template.spec.containers[0]?.args ?? [];
-const run = () =>
-  runProcess([
-    process.execPath,
-    main,
-    'verify',
-    ...args,
-    '--ca',
-    ca,
-    '--timeout',
-    '40',
-    '--kubeconfig',
-    kubeconfig,
-  ]);
+const run = () => runMain(['verify', ...args, '--ca', ca, '--timeout', '40', '--kubeconfig', kubeconfig]);
 const stored = async (): Promise<KubeObject> => {
   const found = await plane.get(
     meta('pullwright.dev/v1alpha1 PullStatus', { name: 'cronjob-pullwright-verify', namespace: OWN }),

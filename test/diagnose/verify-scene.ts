@@ -6,9 +6,8 @@ import type { VerifyReport } from '../../runtime/diagnose/model/verification.ts'
 import { scratch } from '../registry/docker-registry.ts';
 import { certificates, stopServers } from '../registry/https-server.ts';
 import { meta, pullSecretObject } from '../support/meta.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type ProcessResult, runMain } from '../support/process.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 export const folder: string = scratch();
 export const ca: string = join(folder, 'ca.crt');
 writeFileSync(ca, certificates.ca);
@@ -44,7 +43,7 @@ export function dump(name: string, ...objects: readonly string[]): string {
 }
 
 export const verify = (...args: readonly string[]): Promise<ProcessResult> =>
-  runProcess([process.execPath, main, 'verify', '--ca', ca, '--timeout', '40', ...args]);
+  runMain(['verify', '--ca', ca, '--timeout', '40', ...args]);
 
 export const allow = (...hosts: readonly string[]): readonly string[] =>
   hosts.flatMap((host) => ['--allow-host', host]);

@@ -10,13 +10,12 @@ import { makeCertificates } from '../support/certificates.ts';
 import { executable } from '../support/executable.ts';
 import { freePort, listen } from '../support/loopback.ts';
 import { RunningAgent, SecretMount } from '../support/node-agent.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type ProcessResult, runMain, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { until } from '../support/systemd.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const root = tempFolder();
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const NEW = JSON.stringify({ auths: { 'registry.example.com': { auth: plantedAuth('command') } } });
 
 /** A folder with a secret, and the flags that go with it. */
@@ -36,7 +35,7 @@ function place(name: string): { file: string; mount: SecretMount; flags: string[
 /** The same by both runtimes: they must not differ. */
 async function both(args: readonly string[]): Promise<ProcessResult> {
   const [onNode, compiled] = await Promise.all([
-    runProcess([process.execPath, main, 'agent', ...args]),
+    runMain(['agent', ...args]),
     runProcess([await executable(), 'agent', ...args]),
   ]);
   assert.deepEqual([compiled.code, compiled.stdout], [onNode.code, onNode.stdout]);

@@ -8,10 +8,8 @@ import { HttpKubeClient } from '../../runtime/kube/http-client.ts';
 import { startControlPlane } from '../control-plane/control-plane.ts';
 import { certificates, startServer } from '../registry/https-server.ts';
 import { meta } from '../support/meta.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
-
-const main = new URL('../../main.ts', import.meta.url).pathname;
 
 const STEPS: readonly string[] = ['', '.', '..', '../../kube-system/secrets/other', 'a%2fb', '%2e%2e', 'a/b'];
 /** Unusual names that must not change the path. */
@@ -81,14 +79,7 @@ test('that pods list stop no verify: each Secret is missing, and all was read', 
         ...meta('v1 Pod', { name: `p${index}`, namespace: 'default' }),
         spec: { imagePullSecrets: [{ name }], containers: [{ name: 'a', image: '127.0.0.1:1/a/b:1' }] },
       });
-    const ran = await runProcess([
-      process.execPath,
-      main,
-      'verify',
-      '--all-in-use',
-      '--kubeconfig',
-      plane.kubeconfig,
-    ]);
+    const ran = await runMain(['verify', '--all-in-use', '--kubeconfig', plane.kubeconfig]);
     assert.equal(ran.stderr, '');
     assert.match(ran.stdout, new RegExp(`\n${names.length} images: `));
   } finally {

@@ -17,7 +17,7 @@ import { join } from 'node:path';
 import { writeTree } from '../../charts/output.ts';
 import { plantedAuth } from '../support/canary.ts';
 import { meta, pullSecretObject } from '../support/meta.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type ProcessResult, runMain, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -241,7 +241,7 @@ test('a run for one hosted cluster leaves what a run for all wrote', async () =>
   const fleet = join(root, 'examples/fleet');
   const words = ['reconcile', '--from', join(fleet, 'hosted'), '--management', join(fleet, 'management')];
   for (const more of [[], ['--hosted-cluster', 'clusters/edge']])
-    await runProcess([process.execPath, join(root, 'main.ts'), ...words, '--to', to, ...more], {
+    await runMain([...words, '--to', to, ...more], {
       deadlineMs: 60_000,
     });
   assert.deepEqual(readdirSync(to).sort(), ['clusters', 'hosted', 'management']);

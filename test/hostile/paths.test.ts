@@ -12,11 +12,9 @@ import {
   recordName,
 } from '../../runtime/pull-secret-adapter/names.ts';
 import { pullSecretObject } from '../support/meta.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-
-const root = new URL('../..', import.meta.url).pathname;
 
 const LEADS_ELSEWHERE = [
   '..',
@@ -53,17 +51,8 @@ test('reconcile --to with a namespace that leads elsewhere writes nothing there,
   mkdirSync(join(work, 'deep/er/to'), { recursive: true });
   writeFileSync(join(work, 'in/all.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
   for (const more of [[], ['--with-secrets']]) {
-    const ran = await runProcess(
-      [
-        process.execPath,
-        join(root, 'main.ts'),
-        'reconcile',
-        '--from',
-        join(work, 'in'),
-        '--to',
-        join(work, 'deep/er/to'),
-        ...more,
-      ],
+    const ran = await runMain(
+      ['reconcile', '--from', join(work, 'in'), '--to', join(work, 'deep/er/to'), ...more],
       { cwd: work, deadlineMs: 60_000 },
     );
     assert.notEqual(ran.stdout + ran.stderr, '');

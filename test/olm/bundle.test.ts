@@ -12,13 +12,12 @@ import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { VERSION } from '../../runtime/core/version.ts';
 import { docBlock } from '../support/doc-blocks.ts';
 import { runInProcess } from '../support/in-process.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain, runProcess } from '../support/process.ts';
 import { type Case, table, test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { bundleJudge } from './build.ts';
 
 const work = tempFolder();
-const root = new URL('../..', import.meta.url).pathname;
 const IMAGE = 'registry.example.com/pullwright/pullwright:0.1.0';
 
 interface Rights {
@@ -218,7 +217,7 @@ test('docs/olm.md: its fleet becomes a bundle by its command', async () => {
     docBlock('docs/olm.md', 'Operator Lifecycle Manager and OpenShift', 'yaml'),
   );
   const command = docBlock('docs/olm.md', 'Operator Lifecycle Manager and OpenShift', 'sh').trim().split(' ');
-  const ran = await runProcess([process.execPath, `${root}main.ts`, ...command.slice(1)], { cwd: page });
+  const ran = await runMain(command.slice(1), { cwd: page });
   assert.equal(ran.code, 0, ran.stderr);
   const files = readdirSync(join(page, 'bundle'), { recursive: true }).map(String);
   for (const path of [

@@ -7,12 +7,11 @@ import { join } from 'node:path';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
 import { meta } from '../support/meta.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { readyNamespace, reconcilerUser, startPlane, startReconciler } from './live.ts';
 import { applySource, conditionOf, teamProfile, waiter } from './live-scene.ts';
 
-const main = new URL('../../main.ts', import.meta.url).pathname;
 const IMAGE = 'quay.io/team/web';
 
 interface Template {
@@ -89,7 +88,7 @@ const viewer = await plane.user({
 });
 const reconciler = startReconciler(plane, await reconcilerUser(plane));
 const soon = waiter(reconciler);
-const run = (...args: readonly string[]) => runProcess([process.execPath, main, ...args]);
+const run = (...args: readonly string[]) => runMain(args);
 const live = ['--kubeconfig', viewer.kubeconfig, '--namespace', 'shop'];
 
 /** Pod of the template after admission, in a dry run. */

@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../control-plane/eventually.ts';
 import type { TestObject } from '../control-plane/resource-path.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import {
   createPod,
@@ -15,8 +15,6 @@ import {
   startReconciler,
 } from './live.ts';
 import { applySource, conditionOf, teamProfile, waiter } from './live-scene.ts';
-
-const main = new URL('../../main.ts', import.meta.url).pathname;
 
 const plane = await startPlane();
 await applySource(plane);
@@ -74,7 +72,7 @@ test('left out of the fleet at once: nothing is taken from anybody, neither with
 
 test('uninstall names what stayed, and what people wrote is not among it', async () => {
   const args = ['uninstall', '--dry-run', '--kubeconfig', plane.kubeconfig];
-  const { code, stdout, stderr } = await runProcess([process.execPath, main, ...args]);
+  const { code, stdout, stderr } = await runMain(args);
   assert.equal(code, 0, stderr);
   for (const one of EVERYTHING) assert.ok(stdout.includes(`remove  ${one}\n`), stdout);
   assert.doesNotMatch(stdout, /theirs|quay/);

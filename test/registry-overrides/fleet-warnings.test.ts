@@ -3,11 +3,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseFleet } from '../../charts/fleet.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
-
-const main = new URL('../../main.ts', import.meta.url).pathname;
 
 const SETS = `
       registry-overrides:
@@ -52,8 +50,8 @@ test('synth and validate print what the linter finds, with the line of the entry
   const standalone = `image: registry.example.com/pullwright:1\nclusters:\n  - name: one\n    systems:${SETS}\n`;
   writeFileSync(file, standalone);
   const [rendered, judged] = await Promise.all([
-    runProcess([process.execPath, main, 'synth', '--fleet', file, '--to', join(folder, 'out')]),
-    runProcess([process.execPath, main, 'validate', file]),
+    runMain(['synth', '--fleet', file, '--to', join(folder, 'out')]),
+    runMain(['validate', file]),
   ]);
   assert.equal(rendered.code, 0, rendered.stderr);
   assert.match(

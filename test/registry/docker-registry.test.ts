@@ -8,12 +8,11 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { mirrorDropIn } from '../../charts/registry-overrides/chart.ts';
 import { freePort } from '../support/loopback.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type ProcessResult, runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { authFile, ociLayout, push, type Registry, scratch, startRegistry, USER } from './docker-registry.ts';
 import { certificates } from './https-server.ts';
 
-const root = new URL('../..', import.meta.url).pathname;
 const folder = scratch();
 const registries: Registry[] = [];
 
@@ -29,7 +28,7 @@ async function start(label: string, tls = true): Promise<Registry> {
 }
 
 function cli(args: readonly string[]): Promise<ProcessResult> {
-  return runProcess([process.execPath, join(root, 'main.ts'), ...args], { deadlineMs: 60_000 });
+  return runMain(args, { deadlineMs: 60_000 });
 }
 
 /** Mirror sets of one source in a folder for `--from`. */

@@ -8,16 +8,15 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plantedAuth } from '../support/canary.ts';
 import { freePort } from '../support/loopback.ts';
-import { type ProcessResult, runProcess } from '../support/process.ts';
+import { type ProcessResult, runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { authFile, scratch, USER, untilListening } from './docker-registry.ts';
 import { certificates, startServer } from './https-server.ts';
 
-const root = new URL('../..', import.meta.url).pathname;
 const folder = scratch();
 
 function cli(args: readonly string[]): Promise<ProcessResult> {
-  return runProcess([process.execPath, join(root, 'main.ts'), ...args], { deadlineMs: 60_000 });
+  return runMain(args, { deadlineMs: 60_000 });
 }
 test('a token of a real token service opens a real registry', async () => {
   const issuer = await startServer((request, response) => {

@@ -21,6 +21,7 @@ export interface ProcessResult {
   readonly seconds: number;
 }
 
+const MAIN = new URL('../../main.ts', import.meta.url).pathname;
 /** Process groups of the programs that run now. */
 const running = new Set<number>();
 
@@ -84,6 +85,10 @@ export async function runProcess(
     seconds: (performance.now() - started) / 1000,
   };
 }
+
+/** Runs `pullwright` from its source. */
+export const runMain = (args: readonly string[], options?: ProcessOptions): Promise<ProcessResult> =>
+  runProcess([process.execPath, MAIN, ...args], options);
 
 /** Sends a signal to a process (a group when negative) that may have ended since it was listed. */
 export function killIfThere(pid: number, signal: NodeJS.Signals): void {
