@@ -39,8 +39,6 @@ const OF_OTHERS: ReadonlySet<string> = new Set([
   'Failed',
   'InvalidImageName',
   'CrashLoopBackOff',
-  'ContainerCreating',
-  'FailedCreatePodSandBox',
   'AlreadyExists',
   'InternalError',
   // A policy of OpenShift's mirror sets.

@@ -8,6 +8,7 @@ export const suites: Readonly<Record<string, PullFailures>> = {
     replace: "if (cause === 'not-found') return 2;",
     by: "if (cause === 'not-found') return 0;",
   }),
+  more: pullFailures({ replace: 'rank + 10', by: 'rank' }),
   'not-a-pull': pullFailures({
     replace: "return message.includes('checking signature of')",
     by: "return message.includes('')",
