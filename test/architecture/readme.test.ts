@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { COMMANDS } from '../../runtime/commands/table.ts';
 import { VERSION } from '../../runtime/core/version.ts';
-import { runProcess } from '../support/process.ts';
+import { runMain, runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 
 const root = new URL('../..', import.meta.url).pathname;
@@ -18,9 +18,7 @@ for (const page of ['README.md', 'docs/first-steps.md', 'docs/troubleshooting.md
     assert.ok(blocks.length > 0);
     let real = text;
     for (const [shown, start = '', command = '', , end = ''] of blocks) {
-      const { stdout } = await runProcess([process.execPath, 'main.ts', ...command.split(' ')], {
-        cwd: root,
-      });
+      const { stdout } = await runMain(command.split(' '), { cwd: root });
       assert.notEqual(stdout, '');
       real = real.replace(shown, () => `${start}${stdout}${end}`);
     }

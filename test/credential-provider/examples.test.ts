@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runProcess } from '../support/process.ts';
+import { runMain } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -11,10 +11,7 @@ const root = join(import.meta.dirname, '../..');
 const request = readFileSync(join(root, 'examples/request.json'), 'utf8');
 
 test('provider --dry-run prints sources, choices and the file without its values', async () => {
-  const ran = await runProcess([process.execPath, 'main.ts', 'provider', '--dry-run'], {
-    cwd: root,
-    stdin: request,
-  });
+  const ran = await runMain(['provider', '--dry-run'], { stdin: request });
   assert.equal(ran.code, 0, ran.stderr);
   assert.match(
     ran.stdout,
@@ -30,18 +27,14 @@ test('provider --dry-run prints sources, choices and the file without its values
 });
 
 test('provider --dry-run --output json is JSON', async () => {
-  const ran = await runProcess([process.execPath, 'main.ts', 'provider', '--dry-run', '--output', 'json'], {
-    cwd: root,
-    stdin: request,
-  });
+  const ran = await runMain(['provider', '--dry-run', '--output', 'json'], { stdin: request });
   assert.equal(JSON.parse(ran.stdout).sources.length, 3);
 });
 
 test('reconcile --from renders the MachineConfig and names the conflict', async () => {
-  const ran = await runProcess(
-    [process.execPath, 'main.ts', 'reconcile', '--from', 'examples/credential-provider', '--dry-run'],
-    { cwd: root },
-  );
+  const ran = await runMain(['reconcile', '--from', 'examples/credential-provider', '--dry-run'], {
+    cwd: root,
+  });
   assert.equal(ran.code, 0, ran.stderr);
   assert.match(ran.stdout, /created\s+MachineConfig\/97-worker-generated-credentialproviderconfig/);
   assert.match(ran.stdout, /Rejected\s+123456789\.dkr\.ecr\.us-east-1\.amazonaws\.com/);
@@ -53,9 +46,7 @@ test('a folder with nothing but the object makes nothing of other systems', asyn
     join(folder, 'cluster.yaml'),
     'apiVersion: config.openshift.io/v1\nkind: CRIOCredentialProviderConfig\nmetadata: { name: cluster }\nspec: { matchImages: [docker.io] }\n',
   );
-  const ran = await runProcess([process.execPath, 'main.ts', 'reconcile', '--from', folder, '--dry-run'], {
-    cwd: root,
-  });
+  const ran = await runMain(['reconcile', '--from', folder, '--dry-run']);
   assert.equal(ran.code, 0, ran.stderr);
   assert.deepEqual(
     [...ran.stdout.matchAll(/^ {2}(created|configured|removed) +(\S+) \(dry run\)$/gm)].map(

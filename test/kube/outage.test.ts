@@ -51,64 +51,50 @@ class Steps {
   }
 }
 
+const inSteps = (name: string, body: (steps: Steps) => Promise<void>): void =>
+  test(name, async () => {
+    const steps = new Steps();
+    await body(steps).finally(() => steps.end());
+  });
+
 const sum = (counts: readonly (() => number)[]): number => counts.reduce((all, count) => all + count(), 0);
 
-test('many lists of a cluster that is gone are tried as one, ever more rarely', async () => {
-  const steps = new Steps();
-  try {
-    const lists = Array.from({ length: LISTS }, () => steps.tries(LOST));
-    await steps.pass(60);
-    const after = sum(lists);
-    // Each by itself would have been tried a hundred and twenty times.
-    assert.ok(after > LISTS && after <= LISTS + 40, `${after} tries in the first minute`);
-    await steps.pass(60);
-    const later = sum(lists) - after;
-    assert.ok(later >= 5 && later <= 7, `${later} tries in the second minute`);
-  } finally {
-    await steps.end();
-  }
+inSteps('many lists of a cluster that is gone are tried as one, ever more rarely', async (steps) => {
+  const lists = Array.from({ length: LISTS }, () => steps.tries(LOST));
+  await steps.pass(60);
+  const after = sum(lists);
+  // Each by itself would have been tried a hundred and twenty times.
+  assert.ok(after > LISTS && after <= LISTS + 40, `${after} tries in the first minute`);
+  await steps.pass(60);
+  const later = sum(lists) - after;
+  assert.ok(later >= 5 && later <= 7, `${later} tries in the second minute`);
 });
 
-test('the first answer after a long silence wakes all', async () => {
-  const steps = new Steps();
-  try {
-    const lists = Array.from({ length: LISTS }, () => steps.tries(LOST, 30_000));
-    await steps.pass(6);
-    assert.equal(sum(lists), LISTS);
+inSteps('the first answer after a long silence wakes all', async (steps) => {
+  const lists = Array.from({ length: LISTS }, () => steps.tries(LOST, 30_000));
+  await steps.pass(6);
+  assert.equal(sum(lists), LISTS);
+  steps.outage.answered();
+  await setImmediate();
+  assert.equal(sum(lists), 2 * LISTS);
+});
+
+inSteps('an answer to another list does not wake one whose own request fails', async (steps) => {
+  const list = steps.tries(LOST, 30_000);
+  for (let second = 0; second < 29; second += 1) {
+    await steps.pass(1);
     steps.outage.answered();
-    await setImmediate();
-    assert.equal(sum(lists), 2 * LISTS);
-  } finally {
-    await steps.end();
   }
+  assert.equal(list(), 1);
+  await steps.pass(2);
+  assert.equal(list(), 2);
 });
 
-test('an answer to another list does not wake one whose own request fails', async () => {
-  const steps = new Steps();
-  try {
-    const list = steps.tries(LOST, 30_000);
-    for (let second = 0; second < 29; second += 1) {
-      await steps.pass(1);
-      steps.outage.answered();
-    }
-    assert.equal(list(), 1);
-    await steps.pass(2);
-    assert.equal(list(), 2);
-  } finally {
-    await steps.end();
-  }
-});
-
-test('a cluster that answers, and refuses, is asked by each list in its own time', async () => {
-  const steps = new Steps();
-  try {
-    const lists = Array.from({ length: LISTS }, () => steps.tries(REFUSED));
-    await steps.pass(10);
-    assert.equal(sum(lists), LISTS * 21);
-    assert.equal(steps.outage.silentMs, 0);
-  } finally {
-    await steps.end();
-  }
+inSteps('a cluster that answers, and refuses, is asked by each list in its own time', async (steps) => {
+  const lists = Array.from({ length: LISTS }, () => steps.tries(REFUSED));
+  await steps.pass(10);
+  assert.equal(sum(lists), LISTS * 21);
+  assert.equal(steps.outage.silentMs, 0);
 });
 
 test('a stop waits for nothing', async () => {

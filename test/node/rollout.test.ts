@@ -103,12 +103,13 @@ test('the window delays the restart, not the write', () => {
   });
 });
 
+const late: Policy = {
+  ...policy,
+  window: { windowMs: 3_600_000, delayMs: () => 600_000 },
+  rereadMs: 300_000,
+};
+
 test('a pending restart is skipped when the unit has read the file by itself, unless something was removed', () => {
-  const late: Policy = {
-    ...policy,
-    window: { windowMs: 3_600_000, delayMs: () => 600_000 },
-    rereadMs: 300_000,
-  };
   for (const removes of [true, false]) {
     const reader = (present: string, now: number): Seen => ({
       now,
@@ -125,11 +126,6 @@ test('a pending restart is skipped when the unit has read the file by itself, un
 });
 
 test('a restart that covers a removal is not skipped for newer content that only adds', () => {
-  const late: Policy = {
-    ...policy,
-    window: { windowMs: 3_600_000, delayMs: () => 600_000 },
-    rereadMs: 300_000,
-  };
   const first = decide(EMPTY_CHECKPOINT, seen('b', 'a'), late);
   const then = after(first.checkpoint, { step: 'write', ok: true, invocation: 'i' }, NOW, late);
   const adds: Seen = { now: NOW, present: 'b', wanted: { digest: 'c', source: 'c', removes: false } };

@@ -6,14 +6,13 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { parseImageReference } from '../../../runtime/core/image-reference.ts';
-import { runProcess } from '../../support/process.ts';
+import { runMain } from '../../support/process.ts';
 import { test } from '../../support/suite.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 import { LOOKUP, type Question } from './keyring-questions.ts';
 import { type Answer, askKubernetes, caseCount, SEED, textOf } from './oracle.ts';
 
 const cases = caseCount(12);
-const root = join(import.meta.dirname, '../../..');
 
 type Lookup = Extract<Question, { Ask: 'lookup' }>;
 
@@ -76,12 +75,13 @@ async function explained(question: Lookup, folder: string): Promise<Explained['k
   writeFileSync(join(from, 'dump.json'), JSON.stringify(manifests(question)));
   const node = join(folder, 'config.json');
   writeFileSync(node, question.Node ?? '{}');
-  const ran = await runProcess(
-    [process.execPath, 'main.ts', 'explain', question.Text].concat(
-      ['--pod', 'web', '-n', 'team', '--from', from],
-      ['--node-config', node, '--output', 'json'],
-    ),
-    { cwd: root },
+  const ran = await runMain(
+    ['explain', question.Text, '--pod', 'web', '-n', 'team', '--from', from].concat([
+      '--node-config',
+      node,
+      '--output',
+      'json',
+    ]),
   );
   assert.ok(ran.code === 0 || ran.code === 1, `${JSON.stringify(question)}\n${ran.stderr}`);
   return (JSON.parse(ran.stdout) as [Explained])[0].kubelet;
