@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { type CredentialExpiry, credentialExpiry } from '../../runtime/core/docker-config/expiry.ts';
 import { redact } from '../../runtime/core/redacted.ts';
 import { plantedPassword } from '../support/canary.ts';
+import { forAll } from '../support/for-all.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 const END = 1_900_000_000;
@@ -133,10 +134,8 @@ test('is total', () => {
     fc.json().map((text) => Buffer.from(text).toString('base64')),
     fc.tuple(fc.json(), fc.json()).map(([a, b]) => jwt(JSON.parse(a), JSON.parse(b))),
   );
-  fc.assert(
-    fc.property(fc.constantFrom('AWS', 'me', ''), texts, (username, text) => {
-      const { expiresAt } = credentialExpiry({ username, password: redact(text) });
-      assert.ok(expiresAt === undefined || /^\d{4}-.*Z$/.test(expiresAt), 'no time');
-    }),
-  );
+  forAll({}, fc.constantFrom('AWS', 'me', ''), texts, (username, text) => {
+    const { expiresAt } = credentialExpiry({ username, password: redact(text) });
+    assert.ok(expiresAt === undefined || /^\d{4}-.*Z$/.test(expiresAt), 'no time');
+  });
 });

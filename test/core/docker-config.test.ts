@@ -5,6 +5,7 @@ import { parseDockerConfig } from '../../runtime/core/docker-config/pull-secret.
 import { redact, reveal } from '../../runtime/core/redacted.ts';
 import { plantedAuth, plantedPassword } from '../support/canary.ts';
 import { canonicalDockerConfig } from '../support/canonical-docker-config.ts';
+import { forAll } from '../support/for-all.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 const AUTH = plantedAuth('config');
@@ -193,28 +194,22 @@ const document = fc.oneof(
 );
 
 test('every text gives a config or a problem, in both formats', () => {
-  fc.assert(
-    fc.property(document, fc.constantFrom('config.json', 'dockercfg'), (text, format) => {
-      const parsed = parseDockerConfig(redact(text), format);
-      assert.equal(
-        typeof (parsed.ok ? parsed.config.hasAuths : parsed.problem.message),
-        parsed.ok ? 'boolean' : 'string',
-      );
-    }),
-    { numRuns: 500 },
-  );
+  forAll({ numRuns: 500 }, document, fc.constantFrom('config.json', 'dockercfg'), (text, format) => {
+    const parsed = parseDockerConfig(redact(text), format);
+    assert.equal(
+      typeof (parsed.ok ? parsed.config.hasAuths : parsed.problem.message),
+      parsed.ok ? 'boolean' : 'string',
+    );
+  });
 });
 
 test('the canonical form is its own canonical form, and the kubelet reads all of it', () => {
-  fc.assert(
-    fc.property(document, (text) => {
-      fc.pre(parseDockerConfig(redact(text)).ok);
-      const once = canonical(text);
-      assert.equal(canonical(once), once);
-      const parsed = parseDockerConfig(redact(once));
-      assert.ok(parsed.ok);
-      assert.deepEqual([parsed.config.kubeletFault, parsed.config.containersFault], [undefined, undefined]);
-    }),
-    { numRuns: 500 },
-  );
+  forAll({ numRuns: 500 }, document, (text) => {
+    fc.pre(parseDockerConfig(redact(text)).ok);
+    const once = canonical(text);
+    assert.equal(canonical(once), once);
+    const parsed = parseDockerConfig(redact(once));
+    assert.ok(parsed.ok);
+    assert.deepEqual([parsed.config.kubeletFault, parsed.config.containersFault], [undefined, undefined]);
+  });
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { compileMirrors, type MirrorRule, resolveMirrors } from '../../runtime/core/mirrors/resolve.ts';
+import { forAll } from '../support/for-all.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
@@ -235,11 +236,8 @@ table(test, ROWS, (row) => {
 });
 
 test('answers any text', () => {
-  fc.assert(
-    fc.property(fc.string(), fc.string(), (a, b) => {
-      const answer = resolveMirrors(compileMirrors([rule(a, [b])]), b + a);
-      assert.equal(answer.candidates.length > 0, answer.refusal === undefined);
-    }),
-    { numRuns: 2000, seed: 8 },
-  );
+  forAll({ numRuns: 2000, seed: 8 }, fc.string(), fc.string(), (a, b) => {
+    const answer = resolveMirrors(compileMirrors([rule(a, [b])]), b + a);
+    assert.equal(answer.candidates.length > 0, answer.refusal === undefined);
+  });
 });

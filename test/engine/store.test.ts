@@ -1,8 +1,10 @@
 /** The store's lists against a plain model: sorted by namespace and name, and what was given out never changes. */
+
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import type { KubeObject } from '../../runtime/core/kubernetes/object.ts';
 import { ObjectStore } from '../../runtime/engine/store.ts';
+import { forAll } from '../support/for-all.ts';
 import { test } from '../support/suite.ts';
 
 const KIND = { apiVersion: 'v1', kind: 'ConfigMap' };
@@ -36,35 +38,32 @@ function sorted(model: ReadonlyMap<string, KubeObject>): readonly KubeObject[] {
 }
 
 test('lists what was set and not deleted, in order, whenever it is asked', () => {
-  fc.assert(
-    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-      const store = new ObjectStore();
-      const model = new Map<string, KubeObject>();
-      const given: { readonly list: readonly KubeObject[]; readonly copy: readonly KubeObject[] }[] = [];
-      for (const [at, one] of steps.entries()) {
-        const { does, namespace, name } = one;
-        const id = `${namespace} ${name}`;
-        if (does === 'set') {
-          store.set(objectOf(one, at));
-          model.set(id, objectOf(one, at));
-        } else if (does === 'delete') {
-          store.delete({ ...KIND, name, ...(namespace === '' ? {} : { namespace }) });
-          model.delete(id);
-        } else {
-          const wanted = does === 'list all' ? undefined : namespace;
-          const list = store.list(KIND, wanted);
-          const expected = sorted(model).filter(
-            ({ metadata }) => wanted === undefined || (metadata.namespace ?? '') === wanted,
-          );
-          assert.deepEqual(list, expected);
-          given.push({ list, copy: [...list] });
-        }
+  forAll({ numRuns: 300 }, fc.array(step, { maxLength: 60 }), (steps) => {
+    const store = new ObjectStore();
+    const model = new Map<string, KubeObject>();
+    const given: { readonly list: readonly KubeObject[]; readonly copy: readonly KubeObject[] }[] = [];
+    for (const [at, one] of steps.entries()) {
+      const { does, namespace, name } = one;
+      const id = `${namespace} ${name}`;
+      if (does === 'set') {
+        store.set(objectOf(one, at));
+        model.set(id, objectOf(one, at));
+      } else if (does === 'delete') {
+        store.delete({ ...KIND, name, ...(namespace === '' ? {} : { namespace }) });
+        model.delete(id);
+      } else {
+        const wanted = does === 'list all' ? undefined : namespace;
+        const list = store.list(KIND, wanted);
+        const expected = sorted(model).filter(
+          ({ metadata }) => wanted === undefined || (metadata.namespace ?? '') === wanted,
+        );
+        assert.deepEqual(list, expected);
+        given.push({ list, copy: [...list] });
       }
-      for (const { list, copy } of given) assert.deepEqual(list, copy);
-      assert.equal([...store].length, model.size);
-    }),
-    { numRuns: 300 },
-  );
+    }
+    for (const { list, copy } of given) assert.deepEqual(list, copy);
+    assert.equal([...store].length, model.size);
+  });
 });
 
 test('gives the same list until something in it changes', () => {

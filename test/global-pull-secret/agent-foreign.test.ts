@@ -1,4 +1,5 @@
 /** Entries that others add to the kubelet's file. */
+
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {
@@ -6,6 +7,7 @@ import {
   mergeThreeWays,
   wantedDocument,
 } from '../../runtime/global-pull-secret/agent/document.ts';
+import { forAll } from '../support/for-all.ts';
 import { test } from '../support/suite.ts';
 import { readDocument as read, documentText as text } from './support/document.ts';
 
@@ -82,18 +84,16 @@ const map = fc.dictionary(
 
 test('three ways: ours win, theirs stay, and merging twice changes nothing', () => {
   const digest = (value: string): string => value;
-  fc.assert(
-    fc.property(map, map, map, (p, w, o) => {
-      const [present, wanted] = [new Map(Object.entries(p)), new Map(Object.entries(w))];
-      const owned = Object.fromEntries(Object.entries(o).map(([key, value]) => [key, ['0', value]]));
-      const { entries } = mergeThreeWays(present, wanted, owned, digest);
-      for (const [key, value] of wanted) assert.equal(entries.get(key), value);
-      for (const [key, value] of present) {
-        const ours = Object.hasOwn(o, key) && o[key] === value;
-        if (!wanted.has(key)) assert.equal(entries.get(key), ours ? undefined : value);
-      }
-      const twice = mergeThreeWays(entries, wanted, owned, digest);
-      assert.deepEqual([...twice.entries], [...entries]);
-    }),
-  );
+  forAll({}, map, map, map, (p, w, o) => {
+    const [present, wanted] = [new Map(Object.entries(p)), new Map(Object.entries(w))];
+    const owned = Object.fromEntries(Object.entries(o).map(([key, value]) => [key, ['0', value]]));
+    const { entries } = mergeThreeWays(present, wanted, owned, digest);
+    for (const [key, value] of wanted) assert.equal(entries.get(key), value);
+    for (const [key, value] of present) {
+      const ours = Object.hasOwn(o, key) && o[key] === value;
+      if (!wanted.has(key)) assert.equal(entries.get(key), ours ? undefined : value);
+    }
+    const twice = mergeThreeWays(entries, wanted, owned, digest);
+    assert.deepEqual([...twice.entries], [...entries]);
+  });
 });

@@ -1,4 +1,5 @@
 /** The rollout machine, step by step. */
+
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import {
@@ -14,6 +15,7 @@ import {
   withoutBreaker,
 } from '../../runtime/node/checkpoint.ts';
 import { after, decide, type Ended, type Policy, type Seen, type Step } from '../../runtime/node/rollout.ts';
+import { forAll } from '../support/for-all.ts';
 import { test } from '../support/suite.ts';
 import { agentStep, NOW, policy, restingNode, seen } from './rollout-model.ts';
 
@@ -348,26 +350,24 @@ test('a source named like a member of Object has no breaker of its own', () => {
 const content = fc.constantFrom('good-1', 'good-2', 'good-3', 'bad-1', 'bad-2', undefined);
 
 test('in any order of contents and kills, the kubelet runs with the desired content or the last good one', () => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.tuple(content, fc.array(fc.nat({ max: 3 }), { maxLength: 6 })), {
-        minLength: 1,
-        maxLength: 8,
-      }),
-      (story) => {
-        const node = restingNode(ABSENT);
-        for (const [wanted, kills] of story) for (const dies of kills) agentStep(node, wanted, dies);
-        const last = story.at(-1)?.[0];
-        let rounds = 0;
-        while (agentStep(node, last, 3) === 'on') assert.ok((rounds += 1) < 200, 'it never comes to rest');
-        assert.notEqual(node.runsWith, undefined, 'the kubelet is down');
-        assert.ok(!node.file.startsWith('bad'), 'bad content is left in the file');
-        assert.equal(node.runsWith, node.file, 'the kubelet runs with other content than the file');
-        if (last !== undefined && !last.startsWith('bad')) assert.equal(node.file, last);
-        assert.equal(node.stored.change, undefined);
-      },
-    ),
+  forAll(
     { numRuns: 5000 },
+    fc.array(fc.tuple(content, fc.array(fc.nat({ max: 3 }), { maxLength: 6 })), {
+      minLength: 1,
+      maxLength: 8,
+    }),
+    (story) => {
+      const node = restingNode(ABSENT);
+      for (const [wanted, kills] of story) for (const dies of kills) agentStep(node, wanted, dies);
+      const last = story.at(-1)?.[0];
+      let rounds = 0;
+      while (agentStep(node, last, 3) === 'on') assert.ok((rounds += 1) < 200, 'it never comes to rest');
+      assert.notEqual(node.runsWith, undefined, 'the kubelet is down');
+      assert.ok(!node.file.startsWith('bad'), 'bad content is left in the file');
+      assert.equal(node.runsWith, node.file, 'the kubelet runs with other content than the file');
+      if (last !== undefined && !last.startsWith('bad')) assert.equal(node.file, last);
+      assert.equal(node.stored.change, undefined);
+    },
   );
 });
 

@@ -1,10 +1,12 @@
 /** Specs that are rejected before any Job: a table, and a check that the pull secret validator finds no error in accepted ones. */
+
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { redact } from '../../runtime/core/redacted.ts';
 import { validateDockerConfig } from '../../runtime/diagnose/checks/docker-config.ts';
 import { judgePullSecret, MAX_PULL_SECRET_BYTES } from '../../runtime/pull-secret-adapter/pull-secret.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
+import { forAll } from '../support/for-all.ts';
 import { table, test } from '../support/suite.ts';
 
 const auth = plantedAuth('judge');
@@ -119,17 +121,14 @@ test('nothing is accepted that the validator calls an error', () => {
   const key = fc.oneof(fc.constantFrom('quay.io', 'https://r.io/v1/', '*.example.com'), fc.string());
   const document = fc.oneof(fc.record({ auths: fc.dictionary(key, value, { maxKeys: 3 }) }), fc.jsonValue());
   let accepted = 0;
-  fc.assert(
-    fc.property(document, (given) => {
-      const text = redact(JSON.stringify(given));
-      if (judgePullSecret(text).length > 0) return;
-      accepted += 1;
-      assert.deepEqual(
-        validateDockerConfig(text).filter(({ severity }) => severity === 'error'),
-        [],
-      );
-    }),
-    { numRuns: 2000, seed: 9 },
-  );
+  forAll({ numRuns: 2000, seed: 9 }, document, (given) => {
+    const text = redact(JSON.stringify(given));
+    if (judgePullSecret(text).length > 0) return;
+    accepted += 1;
+    assert.deepEqual(
+      validateDockerConfig(text).filter(({ severity }) => severity === 'error'),
+      [],
+    );
+  });
   assert.ok(accepted > 20, `only ${accepted} were accepted`);
 });

@@ -2,6 +2,7 @@
  * The gate of distribution with random bodies: for any source content, each written document is one that a kubelet
  * accepts. A document that it rejects stops every pull of a pod, including those of public images.
  */
+
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { parseDockerConfig } from '../../runtime/core/docker-config/pull-secret.ts';
@@ -12,6 +13,7 @@ import {
   type SourceSecret,
 } from '../../runtime/pull-secret-injection/reconciler/sources.ts';
 import { plantedAuth } from '../support/canary.ts';
+import { forAll } from '../support/for-all.ts';
 import { test } from '../support/suite.ts';
 
 const RUNS = 3000;
@@ -100,24 +102,22 @@ let written = 0;
 let held = 0;
 for (const count of [1, 2, 3])
   test(`of ${count} random sources nothing is written that a kubelet could not take`, () => {
-    fc.assert(
-      fc.property(
-        fc.array(body, { minLength: count, maxLength: count }),
-        fc.constantFrom('FirstWins', 'Fail'),
-        (texts, onCollision) => {
-          const composed = compose(texts.map(sourceOf), onCollision);
-          // Every source is in the body, or is said to be bad, or is one of two that collide.
-          const named = new Set([...composed.good, ...composed.bad.map(({ source }) => source)]);
-          if (composed.body !== undefined) assert.equal(named.size, count);
-          else assert.ok(composed.bad.length > 0);
-          if (composed.body === undefined) held += 1;
-          else {
-            written += 1;
-            assert.equal(kubeletFault(composed.body), undefined);
-          }
-        },
-      ),
+    forAll(
       { numRuns: RUNS },
+      fc.array(body, { minLength: count, maxLength: count }),
+      fc.constantFrom('FirstWins', 'Fail'),
+      (texts, onCollision) => {
+        const composed = compose(texts.map(sourceOf), onCollision);
+        // Every source is in the body, or is said to be bad, or is one of two that collide.
+        const named = new Set([...composed.good, ...composed.bad.map(({ source }) => source)]);
+        if (composed.body !== undefined) assert.equal(named.size, count);
+        else assert.ok(composed.bad.length > 0);
+        if (composed.body === undefined) held += 1;
+        else {
+          written += 1;
+          assert.equal(kubeletFault(composed.body), undefined);
+        }
+      },
     );
   });
 

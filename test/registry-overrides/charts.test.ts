@@ -12,6 +12,7 @@ import type { Access } from '../../charts/shared/system.ts';
 import { parseRegistriesConf } from '../../runtime/core/mirrors/registries-conf.ts';
 import type { MirrorRule } from '../../runtime/core/mirrors/resolve.ts';
 import { formatRegistriesConf } from '../../runtime/registry-overrides/mirror-sets/fix.ts';
+import { forAll } from '../support/for-all.ts';
 import { type Case, table, test } from '../support/suite.ts';
 
 function mirrorSet(name: string, entries: MirrorSet['entries'], type?: MirrorSet['type']): MirrorSet {
@@ -185,12 +186,9 @@ const rule = fc
   );
 
 test('formatRegistriesConf() is read back as it was', () => {
-  fc.assert(
-    fc.property(fc.uniqueArray(rule, { selector: (one) => one.prefix }), (rules) => {
-      assert.deepEqual(parseRegistriesConf(formatRegistriesConf(rules)), rules);
-    }),
-    { numRuns: 500, seed: 8 },
-  );
+  forAll({ numRuns: 500, seed: 8 }, fc.uniqueArray(rule, { selector: (one) => one.prefix }), (rules) => {
+    assert.deepEqual(parseRegistriesConf(formatRegistriesConf(rules)), rules);
+  });
 });
 
 // Problems of mirror sets in a fleet file.

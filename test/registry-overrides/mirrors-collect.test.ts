@@ -6,27 +6,26 @@ import {
   mirrorProblem,
   sourceProblem,
 } from '../../runtime/registry-overrides/mirror-sets/collect.ts';
+import { forAll } from '../support/for-all.ts';
 import { meta } from '../support/meta.ts';
 import { table, test } from '../support/suite.ts';
 
 test('mergeOrders() keeps the order of every list that does not contradict another', () => {
   const letters = fc.shuffledSubarray(['a', 'b', 'c', 'd', 'e', 'f', 'g']);
-  fc.assert(
-    fc.property(
-      letters,
-      fc.array(fc.array(fc.nat(6), { maxLength: 7 }), { maxLength: 4 }),
-      (total, picks) => {
-        const lists = picks.map((pick) => total.filter((_, at) => pick.includes(at)));
-        const { order, conflict } = mergeOrders('source', lists);
-        assert.equal(conflict, undefined);
-        for (const list of lists)
-          assert.deepEqual(
-            order.filter((item) => list.includes(item)),
-            list,
-          );
-      },
-    ),
+  forAll(
     { numRuns: 500, seed: 8 },
+    letters,
+    fc.array(fc.array(fc.nat(6), { maxLength: 7 }), { maxLength: 4 }),
+    (total, picks) => {
+      const lists = picks.map((pick) => total.filter((_, at) => pick.includes(at)));
+      const { order, conflict } = mergeOrders('source', lists);
+      assert.equal(conflict, undefined);
+      for (const list of lists)
+        assert.deepEqual(
+          order.filter((item) => list.includes(item)),
+          list,
+        );
+    },
   );
 });
 
@@ -52,11 +51,12 @@ test('collectMirrors() gives the same for every order of the objects', () => {
     wanted.rules[0]?.mirrors.map((mirror) => mirror.location.split('.')[0]),
     ['m0', 'm1', 'm2', 'shared', 'n0', 'n1', 'n2'],
   );
-  fc.assert(
-    fc.property(fc.shuffledSubarray(objects, { minLength: objects.length }), (shuffled) => {
-      assert.deepEqual(collectMirrors(shuffled), wanted);
-    }),
+  forAll(
     { numRuns: 50, seed: 8 },
+    fc.shuffledSubarray(objects, { minLength: objects.length }),
+    (shuffled) => {
+      assert.deepEqual(collectMirrors(shuffled), wanted);
+    },
   );
 });
 
@@ -138,11 +138,8 @@ test('sources and mirrors are judged as the CRDs judge them', () => {
   const text = fc
     .array(fc.constantFrom('a', 'B', '9', '.', '-', '_', '/', ':', '*', '@', ' '), { maxLength: 12 })
     .map((parts) => parts.join(''));
-  fc.assert(
-    fc.property(text, (asked) => {
-      assert.equal(mirrorProblem(asked) === undefined, place.test(asked), asked);
-      assert.equal(sourceProblem(asked) === undefined, place.test(asked) || wildcard.test(asked), asked);
-    }),
-    { numRuns: 20_000, seed: 8 },
-  );
+  forAll({ numRuns: 20_000, seed: 8 }, text, (asked) => {
+    assert.equal(mirrorProblem(asked) === undefined, place.test(asked), asked);
+    assert.equal(sourceProblem(asked) === undefined, place.test(asked) || wildcard.test(asked), asked);
+  });
 });
