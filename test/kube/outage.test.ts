@@ -54,7 +54,11 @@ class Steps {
 const inSteps = (name: string, body: (steps: Steps) => Promise<void>): void =>
   test(name, async () => {
     const steps = new Steps();
-    await body(steps).finally(() => steps.end());
+    try {
+      await body(steps);
+    } finally {
+      await steps.end();
+    }
   });
 
 const sum = (counts: readonly (() => number)[]): number => counts.reduce((all, count) => all + count(), 0);
