@@ -27,14 +27,6 @@ import {
 // Which entries of the tenant's pull secret are merged, and the verdict on each for its owner.
 // Source of the rule: requirement 1, "Registry Precedence and Conflict Resolution"; the kubelet's order of credentials.
 
-/** An entry of the additional secret that conflicts with the original one. */
-export interface MergeConflict {
-  /** The key of the additional secret. */
-  readonly registry: string;
-  /** The key of the original secret. */
-  readonly original: string;
-}
-
 /** An entry of the result. */
 type PlacedEntry = EncodedEntry & MergedEntry;
 
@@ -71,7 +63,8 @@ function byPreference(a: DockerConfigEntry, b: DockerConfigEntry): number {
 class Judge {
   readonly added: PlacedEntry[] = [];
   readonly verdicts = new Map<DockerConfigEntry, EntryStatus>();
-  readonly conflicts = new Map<DockerConfigEntry, MergeConflict>();
+  /** The keys of the additional secret and of the original one, for each entry with a conflict. */
+  readonly conflicts = new Map<DockerConfigEntry, { readonly registry: string; readonly original: string }>();
   readonly #input: TenantContext;
   readonly #platform = new Map<string, string>();
   readonly #taken = new Map<string, string>();
