@@ -59,10 +59,7 @@ export function nextConditions(
 }
 
 /** Reason and message of a condition. */
-export interface ConditionText {
-  readonly reason: string;
-  readonly message: string;
-}
+export type ConditionText = Pick<Condition, 'reason' | 'message'>;
 
 /**
  * State of an object.
