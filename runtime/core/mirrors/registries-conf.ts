@@ -131,13 +131,7 @@ function aliasFault(text: string, kind: 'short name' | 'alias'): string | undefi
 /** Which images a mirror may serve. */
 export type PullFrom = 'all' | 'digest-only' | 'tag-only';
 
-export interface Mirror {
-  /** Host with optional port and path, no scheme, no trailing slash. */
-  readonly location: string;
-  readonly pullFrom: PullFrom;
-  /** Whether plain HTTP and unverified certificates are accepted. Absent: no. */
-  readonly insecure?: boolean;
-}
+export type Mirror = Readonly<ReturnType<typeof mirrorOf>>;
 
 /** One `[[registry]]` table. */
 export type Registry = Readonly<ReturnType<typeof registryOf>>;
@@ -210,7 +204,8 @@ function registryOf(table: Table) {
   };
 }
 
-function mirrorOf(table: Table, prefix: string, digestOnly: boolean): Mirror {
+function mirrorOf(table: Table, prefix: string, digestOnly: boolean) {
+  /** Host with optional port and path, no scheme, no trailing slash. */
   const location = withoutSlash(stringOf(table, 'location'));
   if (location === '') throw refuse('invalid condition: mirror location is unset');
   const insecure = flagOf(table, 'insecure');
@@ -222,7 +217,8 @@ function mirrorOf(table: Table, prefix: string, digestOnly: boolean): Mirror {
   }
   if (from !== '' && !PULL_FROM.includes(from))
     throw refuse(`unsupported pull-from-mirror value "${from}" for mirror "${location}"`);
-  const pullFrom = digestOnly ? 'digest-only' : from === '' ? 'all' : (from as PullFrom);
+  const pullFrom: PullFrom = digestOnly ? 'digest-only' : from === '' ? 'all' : (from as PullFrom);
+  // `insecure`: plain HTTP and unverified certificates are accepted. Absent: no.
   return { location, pullFrom, ...(insecure ? { insecure } : {}) };
 }
 
