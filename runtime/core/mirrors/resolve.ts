@@ -110,11 +110,7 @@ export type SkipReason =
   | 'GivenUp'
   | 'PolicyRejected';
 
-export interface SkippedCandidate extends Candidate {
-  readonly reason: SkipReason;
-  /** One sentence for the user. */
-  readonly message: string;
-}
+export type SkippedCandidate = Candidate & Refusal;
 
 export interface Resolution {
   /** The resolved reference: without its tag if it has a digest. */
@@ -252,6 +248,7 @@ function isBoundary(index: MirrorIndex, reference: string, end: number): boolean
   return index.ports !== 'exact' || reference.lastIndexOf('/', end - 1) !== -1;
 }
 
+/** `message`: one sentence for the user. */
 type Refusal = { readonly reason: SkipReason; readonly message: string };
 
 function refusalByUse(mirror: RuleMirror | undefined, byDigest: boolean): Refusal | undefined {
