@@ -75,8 +75,7 @@ export type NodeEvent =
       readonly error: PullwrightError;
     }
   | { readonly event: 'rolled-back'; readonly file: string; readonly to: 'saved' | 'absent' | 'none' }
-  | { readonly event: 'turn-failed'; readonly error: PullwrightError }
-  | { readonly event: 'state-failed'; readonly error: PullwrightError }
+  | { readonly event: 'turn-failed' | 'state-failed'; readonly error: PullwrightError }
   | { readonly event: 'journal-damaged'; readonly path: string }
   | { readonly event: 'resumed'; readonly phase: string }
   | { readonly event: 'swept'; readonly files: number }
