@@ -6,34 +6,29 @@ import type { AddressPolicy } from '../http/addresses.ts';
 import {
   RegistryError,
   type RegistryTransport,
-  type Request,
   type Response,
   readLimited,
   retryAfterSeconds,
 } from './transport.ts';
 
 /** A credential in the forms that registries accept. */
-export interface RegistryCredentials {
-  /** Base64 of `user:password`. */
-  readonly basic?: Redacted<string>;
-  /** Refresh token (`identitytoken`), preferred to the password. */
-  readonly identityToken?: Redacted<string>;
-  /** Identifies the credential without revealing it. */
-  readonly fingerprint: string;
-}
+export type RegistryCredentials = Readonly<ReturnType<typeof credentialsOf>>;
 
 /** Creates a credential from a user and a password, or from an identity token. */
 export function credentialsOf(input: {
   readonly username: string;
   readonly password: Redacted<string>;
   readonly identityToken?: Redacted<string>;
-}): RegistryCredentials {
+}) {
   const basic = Buffer.from(`${input.username}:${reveal(input.password)}`).toString('base64');
   const identity = input.identityToken === undefined ? '' : reveal(input.identityToken);
   const fingerprint = createHash('sha256').update(`${basic}\n${identity}`).digest('hex').slice(0, 16);
   return {
+    /** Base64 of `user:password`. */
     basic: redact(basic),
+    /** Refresh token (`identitytoken`), preferred to the password. */
     ...(identity === '' ? {} : { identityToken: redact(identity) }),
+    /** Identifies the credential without revealing it. */
     fingerprint,
   };
 }
@@ -85,17 +80,14 @@ function realmOf(realm: string, domain: string, transport: RegistryTransport): U
   throw new RegistryError('Refused', `"${domain}" names a token service whose URL is not https`);
 }
 
-function formOf(
-  url: URL,
-  { challenge, scope, credential }: TokenRequest,
-): Pick<Request, 'method' | 'url' | 'headers' | 'body'> {
+function formOf(url: URL, { challenge, scope, credential }: TokenRequest) {
   const accept = { accept: 'application/json', 'user-agent': 'pullwright' };
   if (credential?.identityToken !== undefined) {
     const form = new URLSearchParams({ grant_type: 'refresh_token', client_id: 'pullwright', scope });
     if (challenge.service !== undefined) form.set('service', challenge.service);
     form.set('refresh_token', reveal(credential.identityToken));
     return {
-      method: 'POST',
+      method: 'POST' as const,
       url,
       headers: { ...accept, 'content-type': 'application/x-www-form-urlencoded' },
       body: form.toString(),
@@ -109,7 +101,7 @@ function formOf(
   asked.search = query.toString();
   const basic = credential?.basic;
   return {
-    method: 'GET',
+    method: 'GET' as const,
     url: asked,
     headers: { ...accept, ...(basic === undefined ? {} : { authorization: `Basic ${reveal(basic)}` }) },
   };
