@@ -178,15 +178,16 @@ export function nodeCoverage(store: ObjectStore) {
   const daemonSet = store.get(DAEMON_SET);
   const isWhole = daemonSet !== undefined && rolledOut(daemonSet) === 'ready';
   const ready = new Set(agentsIn(store).filter(isReady).map(ownNode));
-  const list = store.list(NODE).map(({ metadata: { name } }): NodeState => {
-    if (!takesPart(store, name)) return { name, state: 'ineligible' };
+  const list = store.list(NODE).map(({ metadata: { name } }) => {
+    if (!takesPart(store, name)) return { name, state: 'ineligible' as const };
     const report = store.get(nodeReport(name));
     const said = report && conditionOf(report, 'Ready');
-    if (said?.status === 'False') return { name, state: 'out-of-sync', why: said.message };
+    if (said?.status === 'False') return { name, state: 'out-of-sync' as const, why: said.message };
     const isThere = said?.status === 'True' || isWhole || ready.has(name);
-    return { name, state: isThere ? 'in-sync' : 'unknown' };
+    return { name, state: isThere ? ('in-sync' as const) : ('unknown' as const) };
   });
-  const count = (state: NodeState['state']): number => list.filter((node) => node.state === state).length;
+  const count = (state: (typeof list)[number]['state']): number =>
+    list.filter((node) => node.state === state).length;
   const ineligible = count('ineligible');
   return {
     total: list.length,
@@ -198,12 +199,6 @@ export function nodeCoverage(store: ObjectStore) {
     unknown: count('unknown'),
     list,
   };
-}
-
-interface NodeState {
-  readonly name: string;
-  readonly state: 'in-sync' | 'out-of-sync' | 'ineligible' | 'unknown';
-  readonly why?: string;
 }
 
 export type ReportNodes = ReturnType<typeof nodeCoverage>;
