@@ -221,9 +221,7 @@ function changesOf(image: string, users: readonly UsedImage[], input: ChangeInpu
 // Output of `mirrors IMAGE`, as data and as text.
 
 /** One pull source. */
-export interface MirrorLine {
-  readonly reference: string;
-  readonly kind: 'mirror' | 'source';
+export interface MirrorLine extends Pick<Candidate, 'reference' | 'kind'> {
   /** Object and field of the rule that names the pull source, as text. */
   readonly from?: string;
   /** Why the pull source is not tried. */
