@@ -149,11 +149,7 @@ function warningIf(is: boolean, code: string, path: string, message: string): re
 
 const shown = (text: unknown): string => JSON.stringify(scalarText(text).slice(0, 80));
 
-function wrongVersion(
-  apiVersion: string,
-  kind: string,
-  versions: readonly string[],
-): readonly ValidationProblem[] {
+function wrongVersion(apiVersion: string, kind: string, versions: readonly string[]) {
   if (versions.includes(apiVersion)) return [];
   const expected = versions.map((one) => `"${one}"`).join(' or ');
   return [
