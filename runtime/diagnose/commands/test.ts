@@ -110,10 +110,7 @@ function foundAt({ kubelet, places }: Explanation, at: string | undefined): Foun
   return { what: 'entry', entry: first, username: first.username };
 }
 
-function differences(
-  { secret, key, username }: z.infer<typeof EXPECTED>,
-  found: Found & { what: 'entry' },
-): string | undefined {
+function differences({ secret, key, username }: z.infer<typeof EXPECTED>, found: Found & { what: 'entry' }) {
   const names = [found.entry.origin, found.entry.source];
   if (secret !== undefined && !names.some((name) => name === secret || name?.endsWith(`/${secret}`)))
     return `expected Secret "${secret}"`;
