@@ -186,11 +186,7 @@ async function answer(client: RegistryClient, image: string): Promise<LookupResu
     : { ok: true, value: found.digest };
 }
 
-async function ownSource(
-  place: string,
-  ref: PullSecretRef,
-  readSecret: RegistryLookUpOptions['readSecret'],
-): Promise<AuthSource> {
+async function ownSource(place: string, ref: PullSecretRef, readSecret: RegistryLookUpOptions['readSecret']) {
   const unusable = (fault: string, cause?: unknown): PullwrightError =>
     new PullwrightError(`Cannot contact registries with "${place}": ${fault}`, {
       code: 'PullSecretUnusable',
