@@ -20,11 +20,7 @@ import { problemCards } from './problems.ts';
 import { pullGraph } from './pull.ts';
 
 /** Returns all parts of a cluster, with the graph of one pull if requested. */
-export function clusterParts(
-  { problems }: PageReport,
-  cluster: ReportCluster,
-  pull: string | undefined,
-): readonly Value[] {
+export function clusterParts({ problems }: PageReport, cluster: ReportCluster, pull: string | undefined) {
   const chosen = cluster.pulls.find(({ id }) => id === pull);
   const own = problems.flatMap((problem) => {
     const cases = problem.cases.filter((one) => one.cluster === cluster.name);
