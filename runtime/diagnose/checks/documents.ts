@@ -215,10 +215,7 @@ export const LISTING_KINDS: readonly string[] = ['ServiceAccount', ...WORKLOAD_K
  *
  * @param others may list pull secrets: listed Secrets are validated regardless of their type
  */
-export function judgeManifests(
-  manifests: readonly Manifest[],
-  others: readonly KubeObject[] = [],
-): readonly Finding[] {
+export function judgeManifests(manifests: readonly Manifest[], others: readonly KubeObject[] = []) {
   const listed = new Set(
     others.flatMap((object) =>
       [...listedPullSecrets(object), ...listedPullSecrets(podSpecIn(object))].map((name) =>
@@ -286,10 +283,7 @@ function grantProblems(object: KubeObject): readonly ValidationProblem[] {
 /**
  * Notes how many of the given namespaces each profile selects, because a selector that matches all or none may be unintended.
  */
-export function selectionNotes(
-  manifests: readonly Manifest[],
-  namespaces: readonly KubeObject[],
-): readonly string[] {
+export function selectionNotes(manifests: readonly Manifest[], namespaces: readonly KubeObject[]) {
   return manifests.flatMap(({ object }) => {
     const read = object.kind === PROFILE.kind ? readProfile(object) : undefined;
     if (read?.ok !== true) return [];
