@@ -314,9 +314,8 @@ function presentLine({ objects, plan }: CheckInput): Told {
       `${countedOf(missing.length, plan.length, ['object', 'objects'], ['of the plan is', 'of the plan are'])} not found: ${fewNames(missing)}`,
       'Apply what synth renders for this cluster, or check the GitOps tool',
     );
-  const all =
-    plan.length === 1 ? 'the object of the plan exists' : `all ${plan.length} objects of the plan exist`;
-  return ok(all);
+  if (plan.length === 1) return ok('the object of the plan exists');
+  return ok(`all ${plan.length} objects of the plan exist`);
 }
 
 /** Whether the API server serves the CRD. */
