@@ -44,9 +44,6 @@ interface Verification {
   readonly soon: ReadonlySet<VerifiedCredential>;
 }
 
-/** An Event on a Secret, for its owner. */
-type VerifyEvent = Parameters<EventRecorder['record']>[0];
-
 /**
  * Builds the PullStatus and the Events. They contain no credential value, and do not distinguish passwords of the same key.
  *
@@ -137,12 +134,8 @@ function conditionsOf({ report, problems, soon }: Verification): readonly Condit
   ];
 }
 
-/** Returns an Event only for a change: lasting problems are in the status. */
-function eventOf(
-  one: VerifiedCredential,
-  now: EntryStatus,
-  before: EntryStatus | undefined,
-): readonly VerifyEvent[] {
+/** Returns an Event on the Secret, for its owner, only for a change: lasting problems are in the status. */
+function eventOf(one: VerifiedCredential, now: EntryStatus, before: EntryStatus | undefined) {
   const { source, key } = one;
   const [kind, namespace = '', name = ''] = source.split('/');
   if (kind !== 'Secret' || name === '' || !isNews(one, now, before)) return [];
@@ -151,7 +144,7 @@ function eventOf(
     {
       regarding: { apiVersion: 'v1', kind: 'Secret', namespace, name },
       action: 'Verify',
-      type: good ? 'Normal' : 'Warning',
+      type: good ? ('Normal' as const) : ('Warning' as const),
       reason: good ? 'CredentialValid' : `Credential${now.reason}`,
       note: `Entry "${key}": ${good ? 'accepted again' : now.message}`,
     },
