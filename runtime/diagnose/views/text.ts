@@ -288,12 +288,7 @@ const TEXT_COLOURS = { broken: 'red', attention: 'yellow', unknown: 'dim', ok: '
 const MOST_CASES = 5;
 
 /** Formats causes under a `head`. Lines wrap at `columns`, except commands and YAML. */
-export function causesText(
-  head: string,
-  causes: readonly Cause[],
-  paint: Paint,
-  columns?: number,
-): readonly string[] {
+export function causesText(head: string, causes: readonly Cause[], paint: Paint, columns?: number) {
   const lines = causes.flatMap((cause) => [...causeLines(cause, paint, columns), '']);
   return [...wrapped(head, columns).map((line) => paint('bold', line)), '', ...lines];
 }
