@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core';
 import { installPackages } from '../../site/build.ts';
 import { serve } from '../../site/serve.ts';
 import { findPlanted, plantedAuth, plantedPassword } from '../support/canary.ts';
-import { runMain, runProcess } from '../support/process.ts';
+import { runMain, type runProcess } from '../support/process.ts';
 import { test } from '../support/suite.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { accessibilityProblems } from './axe.ts';
