@@ -82,19 +82,23 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
   const selection = readSelection(annotations);
   const { mode, problems } = modeOf(annotations[MODE_ANNOTATION], options.mode);
   const sets = readMirrorSets(reader, options, selection);
-  const deployments = planDeployments({
+  const memory = memoryOf(reader, cluster);
+  const planned = planDeployments({
     reader,
     mode,
     wanted: formatImageOverrides(sets.overrides, 'given'),
     upstream: sets.upstreamText,
-    memory: memoryOf(reader, cluster),
+    memory,
   });
+  // What the owner wants is unknown: a list without its unreadable entries would let in other mirrors.
+  const isUnread = selection.problems.length > 0;
+  const deployments = isUnread ? { ...planned, apply: [], verdicts: [], memory, contested: false } : planned;
   // The manager of the control plane's Deployments also manages its catalogs, even before it writes them.
   const catalogMode = mode === 'auto' && deployments.observed !== undefined ? 'observe' : mode;
   const catalogs = options.catalogs
     ? planCatalogs(reader, cluster, catalogMode, options.askRegistries)
     : NO_CATALOGS;
-  const document = documentApply(reader, sets);
+  const document = isUnread ? { apply: [], keep: [], errors: [] } : documentApply(reader, sets);
   const reported = reportOverrides({
     reader,
     cluster,
@@ -102,19 +106,17 @@ function reconcile(reader: Reader, options: RegistryOverridesOptions): Result {
     hash: sets.hash,
     verdicts: [
       ...[...selection.problems, ...problems].map(annotationVerdict),
-      ...sets.verdicts,
+      ...(isUnread ? [] : sets.verdicts),
       ...deployments.verdicts,
       ...catalogs.verdicts,
     ],
     deployments,
     catalogError: catalogs.error,
   });
-  // What the owner wants is unknown: a list without its unreadable entries would let in other mirrors.
-  if (selection.problems.length > 0) return { ...reported, retain: 'all' };
   return {
     ...reported,
     apply: [...document.apply, ...deployments.apply, ...catalogs.apply, ...reported.apply],
-    retain: [...document.keep, ...catalogs.keep],
+    retain: isUnread ? 'all' : [...document.keep, ...catalogs.keep],
     lookups: catalogs.needs,
     errors: [...document.errors, ...catalogProblem(catalogs.error, cluster)],
     ...(deployments.contested ? { requeueAfterMs: 60_000 } : {}),
