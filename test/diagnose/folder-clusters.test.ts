@@ -116,6 +116,20 @@ test('an object with two UIDs is of two clusters, in any of the folders and file
   assert.doesNotMatch((await from('/a.json', '/c.json')).stderr, /--cluster/);
 });
 
+test('a patch of Kustomize is no object, and is named', async () => {
+  for (const patches of [{ patches: [{ path: 'patch.yaml' }] }, { patchesStrategicMerge: ['patch.yaml'] }]) {
+    const kustomization = { ...meta('kustomize.config.k8s.io/v1beta1 Kustomization', {}), ...patches };
+    const folder = folderOf({
+      'prod/kustomization.yaml': [kustomization],
+      'prod/patch.yaml': [pod('quay.invalid/patched:1')],
+      'prod/web.yaml': [pod('quay.invalid/web:1')],
+    });
+    const { stdout, stderr } = await cli('explain', '--pod', 'shop', '-n', 'web', '--from', folder);
+    assert.match(stdout, /^quay\.invalid\/web:1/);
+    assert.match(stderr, /prod\/patch\.yaml:1: is a patch of Kustomize, not an object: .*kubectl kustomize/);
+  }
+});
+
 test('mirrors and verify do not take a workload for an image', async () => {
   for (const args of [['pods/shop'], ['pod', 'shop']])
     for (const command of ['mirrors', 'verify']) {

@@ -99,7 +99,10 @@ export function explanationText(
     [paint('bold', 'credentials from'), [...listed, [ofNode]]],
     kubelet(head('kubelet', !isOfRuntime), explanation, paint, place),
     ...(runtime === 'containerd' ? [] : [crio(head('CRI-O', isOfRuntime), explanation, paint, place)]),
-    ...(runtime === 'CRI-O' ? [] : [[head('containerd', isOfRuntime) + containerd(explanation)] as const]),
+    // containerd reads neither mirror sets nor policies of the cluster.
+    ...(runtime === 'CRI-O'
+      ? []
+      : [[head('containerd', broken?.check === 'registry') + containerd(explanation)] as const]),
     [paint('dim', verification)],
     ...findings.map((finding): Branch => {
       const { severity, message } = finding;

@@ -3,12 +3,12 @@
  * problems.
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { join, relative, sep } from 'node:path';
-import { text as textOf } from 'node:stream/consumers';
+import { dirname, join, posix, relative, sep } from 'node:path';
+import { text as streamText } from 'node:stream/consumers';
 import { LineCounter } from 'yaml';
 import { PullwrightError } from '../../core/errors.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
-import { isRecord, scalarText } from '../../core/record.ts';
+import { isRecord, recordOf, recordsIn, scalarText, textOf, textsIn } from '../../core/record.ts';
 import { decodeObject } from '../../kube/decode.ts';
 import { fileFailure } from '../../kube/pod-connection.ts';
 import { yamlDocument, yamlMistake } from '../../kube/yaml.ts';
@@ -318,7 +318,7 @@ export async function readFolder(
   stdin?: NodeJS.ReadableStream,
 ): Promise<Folder> {
   const piped = dir === '-' && stdin !== undefined;
-  const texts = piped ? [{ file: 'standard input', text: await textOf(stdin) }] : await folderTexts(dir);
+  const texts = piped ? [{ file: 'standard input', text: await streamText(stdin) }] : await folderTexts(dir);
   if (texts.every(({ text }) => splitDocuments(text).length === 0))
     throw new PullwrightError(
       piped
@@ -342,7 +342,12 @@ export function folderOf(
   texts: readonly { readonly file: string; readonly text: string }[],
   kinds?: ReadonlySet<string>,
 ): Folder {
-  const parsed = texts.map(({ file, text }) => parseManifests(text, file, kinds));
+  const patches = new Set(texts.flatMap(patchesIn));
+  const parsed = texts.map(({ file, text }): Manifests => {
+    const one = parseManifests(text, file, kinds);
+    const isPatch = patches.has(file) && one.manifests.length + one.problems.length > 0;
+    return isPatch ? { manifests: [], problems: [{ file, line: 1, message: PATCH }] } : one;
+  });
   const manifests = parsed.flatMap((one) => one.manifests);
   const problems = parsed.flatMap((one) => one.problems);
   const store = new ObjectStore();
@@ -361,6 +366,17 @@ export function folderOf(
     store.set(withIdentity(object));
   }
   return { store, manifests, problems };
+}
+
+const PATCH = 'is a patch of Kustomize, not an object: render its folder first (kubectl kustomize)';
+
+/** Files that a kustomization names as patches. */
+function patchesIn({ file, text }: { readonly file: string; readonly text: string }): readonly string[] {
+  if (!/(?:^|\/)kustomization\.ya?ml$/.test(file)) return [];
+  const parsed = parseOne(text, 1);
+  const { patches, patchesJson6902, patchesStrategicMerge } = recordOf('value' in parsed && parsed.value);
+  const paths = [...recordsIn(patches), ...recordsIn(patchesJson6902)].map(({ path }) => textOf(path));
+  return [...paths, ...textsIn(patchesStrategicMerge)].map((path) => posix.join(dirname(file), path));
 }
 
 async function manifestFiles(path: string): Promise<string[]> {
