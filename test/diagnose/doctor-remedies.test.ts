@@ -544,6 +544,22 @@ test('a config.json in a .dockercfg is named, with the type and key that are rig
   assert.match(broken?.commands?.join() ?? '', /kubernetes\.io\/dockerconfigjson#;s#\^ {2}\.dockercfg:#/);
 });
 
+test('a Secret that another object writes is corrected there', () => {
+  const store = failingPod({ 'quay.io/a/b:1': 'unauthorized' });
+  const { metadata, ...own } = secret('robot', JSON.stringify({ auths: { 'quay.io': AUTH } }));
+  const maker = {
+    apiVersion: 'external-secrets.io/v1',
+    kind: 'ExternalSecret',
+    name: 'a',
+    uid: 'a',
+    controller: true,
+  };
+  store.set({ ...own, type: 'Opaque', metadata: { ...metadata, ownerReferences: [maker] } });
+  const [broken] = errorsIn(store);
+  assert.match(broken?.advice ?? '', /^Correct ExternalSecret\/a, which writes it, to type kubernetes\.io/);
+  assert.equal(broken?.commands, undefined);
+});
+
 test('a value that the dump leaves out is unknown, not broken', () => {
   const store = failingPod({ 'quay.io/a/b:1': 'unauthorized' });
   store.set(secret('robot', ''));

@@ -150,8 +150,10 @@ function secretUnreadable(input: DoctorInput): Told | undefined {
   const said = saidOf(input.images, 'secrets-readable', 'warning');
   if (ignored === undefined || said === undefined || !isNeeded(input))
     return unknownSecret(input, 'secrets-readable');
-  const { name, retype } = ignored;
-  const made = retype === undefined ? madeAgain(input, name) : retyped(input.namespace, ignored);
+  const { name, maker, retype } = ignored;
+  const own = retype === undefined ? madeAgain(input, name) : retyped(input.namespace, ignored);
+  // Its maker would undo a change of the Secret.
+  const made = maker === undefined ? own : undefined;
   const fix = better.length > 0 ? fixAccount(input, name, better) : made;
   return { ...said, severity: 'error', ...fix };
 }

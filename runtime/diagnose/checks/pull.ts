@@ -55,17 +55,18 @@ function blocked({ kubelet: { blockedBy } }: Explained): Told | undefined {
 }
 
 function listedSecrets({ input, kubelet: { unknown } }: Explained): readonly Told[] {
-  return input.secrets.flatMap(({ name, listedBy, state, why, retype }): Told | [] => {
+  return input.secrets.flatMap(({ name, listedBy, state, why, maker, retype }): Told | [] => {
     if (state === 'found') return [];
-    const [said, advice] = NOT_FOUND[state];
+    const [said, general] = NOT_FOUND[state];
+    const { type = 'kubernetes.io/dockerconfigjson', key = '.dockerconfigjson' } = retype ?? {};
+    const own = `The type of a Secret is immutable: recreate it as ${type}, with the key ${key}`;
+    const advice = retype === undefined ? general.replace('NAME', name) : own;
     const isSure = unknown === undefined || state === 'missing' || state === 'ignored';
     return {
       severity: isSure ? 'warning' : 'unknown',
       message: `Secret "${name}", listed by ${listedBy}, ${said}${why === undefined ? '' : `: ${why}`}`,
       advice:
-        retype === undefined
-          ? advice.replace('NAME', name)
-          : `The type of a Secret is immutable: recreate it as ${retype.type}, with the key ${retype.key}`,
+        maker === undefined ? advice : `Correct ${maker}, which writes it, to type ${type} and key ${key}`,
       check: state === 'ignored' || state === 'encrypted' ? 'secrets-readable' : 'secrets-exist',
       about: name,
     };

@@ -198,7 +198,7 @@ function withFindings(explanation: Explanation, broken: Finding | undefined, unr
     message: `${counted(unread, 'read')} failed, see above: some credentials and pull sources may be missing here`,
     advice: 'Grant the missing permissions, or explain from a dump',
   };
-  const others = explanation.findings.filter(({ message }) => message !== broken?.message);
+  const others = explanation.findings.filter(({ message }) => broken?.message.startsWith(message) !== true);
   const told = unread === 0 ? others : [...others, said].toSorted(bySeverity);
   return { ...explanation, findings: [broken ?? [], told].flat() };
 }

@@ -531,7 +531,7 @@ function stateOf(
   if (source !== undefined && !(read?.ok === true && shapeFault(read.config) !== undefined))
     return { state: 'found', source };
   const why = secretFault(found as SecretObject) ?? 'is not a pull secret';
-  return { state: 'ignored', why, ...retypeOf(found as SecretObject) };
+  return { state: 'ignored', why, ...makerOf(found), ...retypeOf(found as SecretObject) };
 }
 
 function absent(
@@ -564,6 +564,11 @@ export function secretMakers(store: ObjectStore, namespace: string) {
     const { name = recordOf(recordOf(template)['metadata'])['name'] } = recordOf(target);
     return { secret: scalarText(name ?? object.metadata.name), object };
   });
+}
+
+function makerOf({ metadata }: KubeObject): Pick<ListedSecret, 'maker'> {
+  const owner = metadata.ownerReferences?.find(({ controller }) => controller === true);
+  return owner === undefined ? {} : { maker: `${owner.kind}/${owner.name}` };
 }
 
 /** Finds a docker config under any key of the Secret, and the type and key that would make it a pull secret. */

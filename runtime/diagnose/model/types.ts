@@ -156,6 +156,8 @@ export interface ListedSecret {
   readonly source?: AuthSource;
   /** For `ignored` and `pending`, and for `missing` if another namespace has it. */
   readonly why?: string;
+  /** For `ignored`: the object that writes the Secret, such as `ExternalSecret/robot`. */
+  readonly maker?: string;
   /** For `ignored`: the data key with a docker config, and the required type and key. */
   readonly retype?: { readonly from: string; readonly type: string; readonly key: string };
 }
