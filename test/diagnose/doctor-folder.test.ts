@@ -98,6 +98,20 @@ test('calls no Secret missing in an input that has neither Secrets nor ServiceAc
   }
 });
 
+test('calls a pod that runs "attention", as the report does', async () => {
+  const pod = {
+    ...meta('v1 Pod', { name: 'web-1', namespace: 'runs' }),
+    spec: { imagePullSecrets: [{ name: 'pull' }], containers: [{ name: 'a', image: 'quay.io/a/b:1' }] },
+    status: { phase: 'Running', containerStatuses: [{ name: 'a', state: { running: {} } }] },
+  };
+  const path = join(tempFolder(), 'pods.json');
+  const items = [pod, meta('v1 ServiceAccount', { name: 'default', namespace: 'runs' })];
+  writeFileSync(path, JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+  const says = /attention:? +A pull secret that pods list does not exist; it runs until the next pull: pull/;
+  assert.match((await runInProcess(['doctor', 'web-1', '-n', 'runs', '--from', path])).stdout, says);
+  assert.match((await runInProcess(['report', '--from', path])).stdout, says);
+});
+
 test('misses one that somebody has to make', async () => {
   const ran = await doctor('own');
   assert.equal(ran.code, 1);

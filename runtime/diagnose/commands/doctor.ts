@@ -9,7 +9,7 @@ import { counted, oneLined, onOneLine } from '../../core/text.ts';
 import { brokenIn, errorsOf, judgePod } from '../checks/chain.ts';
 import { causeOf, firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
-import { lookAt, pullKinds, readCluster } from '../model/look.ts';
+import { type DoctorInput, lookAt, pullKinds, readCluster } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster } from '../model/objects.ts';
 import {
   findPod,
@@ -21,7 +21,7 @@ import {
 } from '../model/pull.ts';
 import { type Cause, causeText, type Finding } from '../model/types.ts';
 import { type Answer, answer, COLOUR_OF, causesText, fixText, OUTPUT_FORMS } from '../views/text.ts';
-import { chosenPods, examine } from './report.ts';
+import { chosenPods, examine, isRunning } from './report.ts';
 
 // `pullwright doctor --all`: all pods that fail to pull, grouped by cause.
 
@@ -179,7 +179,7 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
   return print(io, flags.output, broken === undefined ? findings.filter(isTold) : [broken], {
     data: { pod: input.pod, findings, unread: input.unread },
     names: [input.pod],
-    text: () => asText(input.pod, shown, paintFor(io)),
+    text: () => asText(input, shown, paintFor(io)),
     failed: findings.some(isTold),
   });
 }
@@ -190,7 +190,7 @@ const isTold = ({ severity }: Finding): boolean => severity !== 'ok';
 const APPLY = 'kubectl apply --server-side --field-manager=pullwright-fix -f -';
 
 /** Formats findings, with the fix of the first broken one. */
-function asText(pod: string, shown: readonly Finding[], paint: Paint): string {
+function asText({ pod, template }: DoctorInput, shown: readonly Finding[], paint: Paint): string {
   const broken = firstBroken(shown);
   const lines = oneLined(shown).map(({ check, severity, message }) => {
     const word = severity === 'error' ? 'broken' : severity;
@@ -204,7 +204,9 @@ function asText(pod: string, shown: readonly Finding[], paint: Paint): string {
   ];
   const yaml = fixText(broken?.fix ?? []);
   const fix = yaml === '' ? [] : ['', paint('bold', `# ${APPLY}`), yaml];
-  const cause = broken && causeText(causeOf([{ ...broken, cluster: '' }]));
-  const verdict = cause === undefined ? '' : `  ${paint('red', 'broken')}: ${onOneLine(cause)}`;
-  return `${[`${paint('bold', onOneLine(pod))}${verdict}`, ...lines, ...said, ...fix].join('\n')}\n`;
+  // As in a report: a pod that runs is affected at its next pull.
+  const severity = isRunning(template) ? 'warning' : 'error';
+  const cause = broken && causeOf([{ ...broken, cluster: '', pods: 1, severity }]);
+  const verdict = cause && `  ${paint(COLOUR_OF[severity], cause.verdict)}: ${onOneLine(causeText(cause))}`;
+  return `${[`${paint('bold', onOneLine(pod))}${verdict ?? ''}`, ...lines, ...said, ...fix].join('\n')}\n`;
 }

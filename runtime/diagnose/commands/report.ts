@@ -93,7 +93,7 @@ function idIn({ metadata }: KubeObject, owner: ReturnType<typeof rootOf>): strin
 }
 
 /** Reports whether all pods are past their image pulls, according to the status. Without a status, returns false. */
-function isRunning(object: KubeObject): boolean {
+export function isRunning(object: KubeObject): boolean {
   if (object.kind === 'Pod') return runs(object);
   const { ready, desired } = readinessOf(object);
   return desired > 0 && ready >= desired;
