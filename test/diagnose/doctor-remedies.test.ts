@@ -434,8 +434,10 @@ const event = (message: string, involved: object): KubeObject => ({
 });
 
 test('events of an earlier pod of the same name are not those of the pod', () => {
-  const store = failingPod({ 'quay.io/a/b:1': '' }, { uid: 'new' });
-  for (const [uid, cause] of Object.entries({ old: 'unknown', new: 'not-found' })) {
+  const annotations = { 'kubernetes.io/config.mirror': 'of-file' };
+  const store = failingPod({ 'quay.io/a/b:1': '' }, { uid: 'new', annotations });
+  const causes = { old: 'unknown', new: 'not-found', 'of-file': 'not-found' };
+  for (const [uid, cause] of Object.entries(causes)) {
     store.set(event('Failed to pull image "quay.io/a/b:1": manifest unknown', { uid }));
     assert.equal(lookAtWeb(store).failure?.cause, cause);
   }
@@ -500,6 +502,11 @@ for (const [name, document, says] of [
   [
     'a credential helper alone',
     { credHelpers: { 'quay.io': 'ecr-login' } },
+    /a credential helper keeps the passwords/,
+  ],
+  [
+    'a helper beside no entry',
+    { auths: {}, credsStore: 'desktop' },
     /a credential helper keeps the passwords/,
   ],
   ['no "auths"', { auths: null }, /has no "auths" object$/],

@@ -82,10 +82,10 @@ export function validateDockerConfig(
 export function shapeFault({ entries, fields, format, hasAuths }: DockerConfig): string | undefined {
   if (format === 'dockercfg' && entries.some(({ key }) => key.written === 'auths'))
     return 'has "auths" around its entries, as in .dockerconfigjson only';
-  if (hasAuths) return undefined;
   const named = reveal(fields).filter(({ value }) => value.kind !== 'null');
-  if (named.some(({ key }) => /^cred(?:sStore|Helpers)$/i.test(key)))
-    return 'has no "auths" object: a credential helper keeps the passwords where the file was written, which nodes cannot access';
+  if (entries.length === 0 && named.some(({ key }) => /^cred(?:sStore|Helpers)$/i.test(key)))
+    return 'has no entry: a credential helper keeps the passwords where the file was written, which nodes cannot access';
+  if (hasAuths) return undefined;
   const isOld = named.some(
     ({ value }) => value.kind === 'object' && value.members.some(({ key }) => key === 'auth'),
   );

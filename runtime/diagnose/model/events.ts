@@ -115,6 +115,8 @@ export function runs({ status }: KubeObject): boolean {
 
 /** Newest first; events of the same time in reverse order of the list. */
 function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[] {
+  // The kubelet's events about a static pod have the UID of the file, not of the mirror pod.
+  const uids = ['', metadata.uid, metadata.annotations?.['kubernetes.io/config.mirror']];
   return (
     ['v1', 'events.k8s.io/v1']
       .flatMap((apiVersion) => {
@@ -122,7 +124,7 @@ function eventsOf(store: ObjectStore, { metadata }: KubeObject): readonly Said[]
         return (events.get(metadata.name) ?? []).map(saidBy);
       })
       // An earlier pod, as of a StatefulSet, may have had the same name.
-      .filter(({ uid }) => uid === '' || (metadata.uid ?? uid) === uid)
+      .filter(({ uid }) => metadata.uid === undefined || uids.includes(uid))
       .toReversed()
       .toSorted((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
   );
