@@ -3,7 +3,7 @@
  * problems.
  */
 import { readdir, readFile, stat } from 'node:fs/promises';
-import { dirname, join, posix, relative, sep } from 'node:path';
+import { dirname, join, relative, sep } from 'node:path';
 import { text as streamText } from 'node:stream/consumers';
 import { LineCounter } from 'yaml';
 import { PullwrightError } from '../../core/errors.ts';
@@ -376,7 +376,9 @@ function patchesIn({ file, text }: { readonly file: string; readonly text: strin
   const parsed = parseOne(text, 1);
   const { patches, patchesJson6902, patchesStrategicMerge } = recordOf('value' in parsed && parsed.value);
   const paths = [...recordsIn(patches), ...recordsIn(patchesJson6902)].map(({ path }) => textOf(path));
-  return [...paths, ...textsIn(patchesStrategicMerge)].map((path) => posix.join(dirname(file), path));
+  return [...paths, ...textsIn(patchesStrategicMerge)].map((path) =>
+    join(dirname(file), path).replaceAll(sep, '/'),
+  );
 }
 
 async function manifestFiles(path: string): Promise<string[]> {
