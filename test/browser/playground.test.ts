@@ -151,7 +151,7 @@ inBrowsers(test, (browser, title) => {
     await page.getByRole('button', { name: 'A fleet in trouble' }).press('Enter');
     await page
       .frameLocator('iframe')
-      .getByRole('heading', { level: 1, name: /8 problems in 3 of 4 clusters/ })
+      .getByRole('heading', { level: 1, name: /13 problems in 4 of 4 clusters/ })
       .waitFor();
     await page.getByRole('tab', { name: 'Report' }).press('ArrowRight');
     await page.locator('.out', { hasText: 'secrets-exist' }).waitFor();

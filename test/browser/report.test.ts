@@ -70,7 +70,7 @@ inBrowsers(test, (browser, title) => {
     await keyboard.press('Escape');
     assert.equal(await page.locator('.matrix tbody tr').count(), 4);
 
-    const summary = page.locator('[data-cause="secrets-exist"] > summary');
+    const summary = page.locator('.broken[data-cause="secrets-exist"] > summary');
     await summary.focus();
     await keyboard.press('Enter');
     const link = page.locator('[data-cause="secrets-exist"] .path-link').first();
@@ -90,7 +90,7 @@ inBrowsers(test, (browser, title) => {
     const links = await page
       .locator('.card-link a')
       .evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''));
-    assert.equal(links.length, 7);
+    assert.equal(links.length, 11);
     const last = await opened(browser, `${url}${links.at(-1) ?? ''}`);
     assert.equal(await last.page.locator('.card[open]').count(), 2);
     const part = await opened(browser, `${url}${CLUSTER}&part=keys`);
