@@ -194,7 +194,7 @@ test('an unreadable Secret blocks the pod, and is said', async () => {
   assert.equal(report.images[0]?.pullable, 'no');
   assert.equal(report.images[0]?.attempts[0]?.verdict, 'NotAsked');
   const { stdout } = await runInProcess(['explain', 'deploy/a', '-n', 'web', '--from', from, '-o', 'json']);
-  const { findings } = JSON.parse(stdout) as Explanation;
+  const [{ findings }] = JSON.parse(stdout) as [Explanation];
   assert.deepEqual(
     report.images[0]?.findings.map(({ check, message }) => [check, message]),
     [[findings[0]?.check, findings[0]?.message]],

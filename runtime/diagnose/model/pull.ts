@@ -527,9 +527,7 @@ function stateOf(
   // The API server accepts no empty value; dumps leave values out.
   if (value !== undefined && sameSecret(value, NO_VALUE)) return { state: 'pending' };
   const source = podSource(found);
-  const read = source && readAuthSource(source);
-  if (source !== undefined && !(read?.ok === true && shapeFault(read.config) !== undefined))
-    return { state: 'found', source };
+  if (source !== undefined && !givesNothing(source)) return { state: 'found', source };
   const why = secretFault(found as SecretObject) ?? 'is not a pull secret';
   return { state: 'ignored', why, ...makerOf(found), ...retypeOf(found as SecretObject) };
 }
@@ -564,6 +562,12 @@ export function secretMakers(store: ObjectStore, namespace: string) {
     const { name = recordOf(recordOf(template)['metadata'])['name'] } = recordOf(target);
     return { secret: scalarText(name ?? object.metadata.name), object };
   });
+}
+
+/** Whether the kubelet accepts the document, and finds no entry where it looks for them. */
+function givesNothing(source: AuthSource): boolean {
+  const read = readAuthSource(source);
+  return read.ok && read.config.kubeletFault === undefined && shapeFault(read.config) !== undefined;
 }
 
 function makerOf({ metadata }: KubeObject): Pick<ListedSecret, 'maker'> {
