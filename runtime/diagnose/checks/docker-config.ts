@@ -78,7 +78,7 @@ export function validateDockerConfig(
   return [...problems, ...warnings, problem('error', 'FieldInvalid', 'HttpHeaders', unread)];
 }
 
-/** Why the document gives no credential to anybody; undefined if its entries are where a consumer expects them. */
+/** Why no consumer finds an entry in the document; undefined if the entries are where consumers look for them. */
 export function shapeFault({ entries, fields, format, hasAuths }: DockerConfig): string | undefined {
   if (format === 'dockercfg' && entries.some(({ key }) => key.written === 'auths'))
     return 'has "auths" around its entries, as in .dockerconfigjson only';

@@ -189,7 +189,7 @@ function creation(host: string, namespace: string, secret: string): string | und
 export function pullRemedy(failure: PodFailure, namespace: string, sent: readonly EntryPlace[]) {
   const { cause, host, image, missing = [], node, places, pod } = failure;
   const [said, general, command] = REMEDIES[cause];
-  // The registry is one that CRI-O searched: its answer is about a name that nobody meant.
+  // CRI-O searched this registry for the short name, which may be that of an image in another one.
   const isSearched =
     cause === 'not-found' && isShortName(image) && host !== 'docker.io' && (places ?? []).length < 2;
   const own = isSearched ? REMEDIES['short-name'][1] : general;
