@@ -250,6 +250,13 @@ export const namespaceFlag: Flag<string | undefined> = text({
   help: 'the namespace; if unset, the one of the context',
 });
 
+/** A container of the pod, as of `kubectl logs`. */
+export const containerFlag: Flag<string | undefined> = text({
+  value: 'NAME',
+  short: 'c',
+  help: 'only the image of this container of the pod',
+});
+
 /** Manifests instead of a cluster. */
 export const fromFlag: Flag<readonly string[] | undefined> = several(
   folder({

@@ -24,16 +24,16 @@ for (const [name, spec] of [
 test('takes the ServiceAccount "default" for there: Kubernetes makes it', async () => {
   const ran = await doctor('plain');
   assert.equal(ran.code, 0, ran.stdout);
-  assert.match(ran.stdout, /ok +service-account +not checked: the ServiceAccount is not in the input/);
+  assert.match(ran.stdout, /info +service-account +not checked: the ServiceAccount is not in the input/);
 });
 
 test('says what nobody has tried, and that no credential is none', async () => {
   const { stdout } = await doctor('plain');
   assert.match(
     stdout,
-    /ok +credential +no listed credential matches ".*": it is pulled anonymously, which works for public images only/,
+    /info +credential +no listed credential matches ".*": it is pulled anonymously, which works for public images only/,
   );
-  assert.match(stdout, /ok +registry +not checked: no pod of this template found/);
+  assert.match(stdout, /info +registry +not checked: no pod of this template found/);
 });
 
 test('looks at the pods that a template has made, and at no others', async () => {
@@ -62,7 +62,7 @@ test('looks at the pods that a template has made, and at no others', async () =>
   const own = podOf('web-1', 'plain-5b65b7db', 'unauthorized');
   const other = podOf('api-1', 'own-5b65b7db', 'unauthorized');
   assert.match(await examine(...own), /broken +credential .*and the registry requires one/);
-  assert.match(await examine(...other), /ok +registry +not checked/);
+  assert.match(await examine(...other), /info +registry +not checked/);
   const quiet = podOf('web-2', 'plain-5b65b7db', 'a word that nobody knows');
   assert.match(
     await examine(...quiet),
@@ -146,8 +146,8 @@ test('never says that all is there when a Secret is missing which another one st
   const ran = await runInProcess(['doctor', 'two', '-n', 'shop', '--from', folder]);
   rmSync(file);
   assert.equal(ran.code, 0, ran.stdout);
-  assert.match(ran.stdout, /ok +secrets-exist +Secret "robot", listed by Pod\/shop\/two, does not exist/);
-  assert.match(ran.stdout, /ok +distribution +PullSecretProfile\/team has not synced Secret "robot"/);
+  assert.match(ran.stdout, /info +secrets-exist +Secret "robot", listed by Pod\/shop\/two, does not exist/);
+  assert.match(ran.stdout, /info +distribution +PullSecretProfile\/team has not synced Secret "robot"/);
 });
 
 test('does not call a credential good or missing if its Secret is encrypted or created by another tool', async () => {
@@ -257,4 +257,46 @@ test('says why a node lacks what the pull secret of the cluster says by now', as
   );
   const other = await examine('node m');
   assert.equal(other.code, 0, other.stdout);
+});
+
+test('-c examines one container, as explain does, and names those of the pod', async () => {
+  const containers = [
+    { name: 'bad', image: 'quay.io/shop/bad:1' },
+    { name: 'good', image: 'quay.io/shop/good:1' },
+  ];
+  const waiting = { reason: 'ErrImagePull', message: 'manifest unknown' };
+  const containerStatuses = containers.map((one) => ({ ...one, state: { waiting } })).slice(0, 1);
+  const pod = { ...meta('v1 Pod', { name: 'two', namespace: 'c' }), spec: { containers }, status: {} };
+  const file = join(folder, 'two.json');
+  writeFileSync(file, JSON.stringify({ ...pod, status: { phase: 'Pending', containerStatuses } }));
+  for (const command of ['doctor', 'explain']) {
+    const ask = (name: string) =>
+      runInProcess([command, 'pods/two', '-c', name, '-n', 'c', '-f', file, '-o', 'json']);
+    const bad = await ask('bad');
+    assert.equal(bad.code, 1);
+    assert.match(bad.stdout, /"cause": "not-found"/);
+    assert.doesNotMatch(bad.stdout, /shop\/good/);
+    const good = await ask('good');
+    assert.equal(good.code, 0, good.stdout);
+    assert.doesNotMatch(good.stdout, /shop\/bad/);
+    const none = await ask('nil');
+    assert.equal(none.code, 2);
+    assert.match(none.stderr, /Cannot find container "nil": must be one of bad, good/);
+  }
+  const all = await runInProcess(['doctor', '--all', '-c', 'bad', '-f', file]);
+  assert.match(all.stderr, /Cannot examine "bad": --all examines every pod, and accepts no name/);
+  rmSync(file);
+});
+
+test('a list that names no Secret is a warning, in doctor and report alike', async () => {
+  const object = deployment({ imagePullSecrets: [{ name: '' }] });
+  const file = join(folder, 'unnamed.json');
+  writeFileSync(file, JSON.stringify({ ...object, metadata: { name: 'unnamed', namespace: 'shop' } }));
+  const said = /imagePullSecrets of Deployment\/shop\/unnamed names no Secret: the kubelet skips/;
+  const ran = await doctor('unnamed');
+  assert.match(ran.stdout, new RegExp(`warning +secrets-named +${said.source}`));
+  assert.equal(ran.code, 1);
+  const report = await runInProcess(['report', '--from', file]);
+  assert.match(report.stdout, said);
+  rmSync(file);
 });

@@ -439,7 +439,7 @@ test('events of an earlier pod of the same name are not those of the pod', () =>
   const causes = { old: 'unknown', new: 'not-found', 'of-file': 'not-found' };
   for (const [uid, cause] of Object.entries(causes)) {
     store.set(event('Failed to pull image "quay.io/a/b:1": manifest unknown', { uid }));
-    assert.equal(lookAtWeb(store).failure?.cause, cause);
+    assert.equal(lookAtWeb(store).failures[0]?.cause, cause);
   }
 });
 

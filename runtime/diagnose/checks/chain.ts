@@ -8,9 +8,10 @@ import { counted } from '../../core/text.ts';
 import type { PodFailure } from '../model/events.ts';
 import type { DoctorImage, DoctorInput } from '../model/look.ts';
 import type { NodeEvidence } from '../model/nodes.ts';
+import { unnamedList } from '../model/pull.ts';
 import { isBelowHttp, isRefusal, type PullCause } from '../model/pull-failure.ts';
 import type { Finding, FoundIn, ListedSecret, Severity } from '../model/types.ts';
-import { type Check, firstBroken, judge, type Told } from './findings.ts';
+import { type Check, firstBroken, info, judge, type Told, warning } from './findings.ts';
 import {
   explanations,
   fixAccount,
@@ -33,7 +34,7 @@ function unreadableImage({ images }: DoctorInput): Told | undefined {
 }
 
 /** The images whose pull failed; all images if no failed pull is known. */
-function failing({ failure, images }: Pick<DoctorInput, 'failure' | 'images'>): readonly DoctorImage[] {
+function failing({ failures: [failure], images }: DoctorInput): readonly DoctorImage[] {
   const failed = images.filter((one) => failure !== undefined && isOf(failure, one));
   return failed.length === 0 ? images : failed;
 }
@@ -54,7 +55,7 @@ function saidOf(images: readonly DoctorImage[], check: string, severity: Severit
 
 /** If a pull failed, skipped mirrors are reported as the cause, not DNS, a firewall or a rejected credential. */
 function noPlace(input: DoctorInput): Told | undefined {
-  const cause = input.failure?.cause;
+  const cause = input.failures[0]?.cause;
   const hasFailed = isBelowHttp(cause) || isRefusal(cause) || cause === 'not-found';
   const passed = hasFailed ? saidOf(failing(input), 'pull-sources', 'warning') : undefined;
   return passed === undefined ? saidOf(input.images, 'pull-sources') : { ...passed, severity: 'error' };
@@ -105,6 +106,11 @@ function betterFor(input: DoctorInput): readonly string[] {
     .slice(0, 1);
 }
 
+function namesNone({ template }: DoctorInput): Told | undefined {
+  const unnamed = unnamedList(template);
+  return unnamed === undefined ? undefined : warning(unnamed, 'Remove the entry, or name a Secret in it');
+}
+
 const PENDING = 'it is Ready, so the copy is pending or was rejected here';
 
 function secretMissing(input: DoctorInput): Told | undefined {
@@ -129,12 +135,12 @@ function secretMissing(input: DoctorInput): Told | undefined {
 
 /** Whether a missing Secret can block the pull: false if another credential is usable. */
 function isNeeded(input: DoctorInput): boolean {
-  if (isRefusal(input.failure?.cause)) return true;
+  if (isRefusal(input.failures[0]?.cause)) return true;
   return mayNeedCredential(input) && explanations(failing(input)).some(({ kubelet }) => kubelet.anonymous);
 }
 
 /** Whether a credential could help. It cannot fix an invalid certificate or a DNS failure. */
-function mayNeedCredential({ failure }: DoctorInput): boolean {
+function mayNeedCredential({ failures: [failure] }: DoctorInput): boolean {
   const cause = failure?.cause ?? 'unknown';
   return isRefusal(cause) || ['unknown', 'not-found', 'rate-limited'].includes(cause);
 }
@@ -198,8 +204,8 @@ function noCredential(input: DoctorInput): Told | undefined {
     if (near !== undefined)
       return { about, message: `${message}: ${near.message}`, advice: near.advice ?? '' };
     // If the node's credential provider failed, the rejection is about a mirror's credential, not imagePullSecrets.
-    const { failure: { cause } = {}, provider } = input;
-    if (isRefusal(cause) && provider.failure === undefined)
+    const cause = input.failures[0]?.cause;
+    if (isRefusal(cause) && input.provider.failure === undefined)
       return {
         about,
         message: `${message}, and the registry requires one${orMissing(cause)}`,
@@ -232,7 +238,7 @@ function doubtfulCredential(input: DoctorInput): Told | undefined {
     const [first, ...others] = kubelet.tried;
     if (first?.doubt === undefined || others.some(({ doubt }) => doubt === undefined)) continue;
     // An empty entry does no harm to a public image.
-    if (first.empty && input.failure === undefined) continue;
+    if (first.empty && input.failures.length === 0) continue;
     return {
       about: first.source,
       message: `the credential for "${image}", entry "${first.key}" of ${first.source}, ${first.doubt}`,
@@ -262,7 +268,7 @@ function mirrorBare(input: DoctorInput): Told | undefined {
 
 /** A mirror that denied access because CRI-O has no credential for it. */
 function mirrorRefused(input: DoctorInput): Told | undefined {
-  const { cause, host: about } = input.failure ?? {};
+  const { cause, host: about } = input.failures[0] ?? {};
   if (!isRefusal(cause)) return undefined;
   const found = explanations(failing(input)).flatMap(({ findings }) => findings);
   const said = found.find((one) => one.check === 'mirror-credential' && one.message.includes(` ${about}/`));
@@ -321,14 +327,14 @@ function nodeFault({ name, agent, agentSays = '', behind = 'none' }: NodeEvidenc
 }
 
 function refused(input: DoctorInput): Told | undefined {
-  const { failure, namespace } = input;
+  const [failure] = input.failures;
   if (failure === undefined) return undefined;
   const { cause, host, image, places, text, container } = failure;
   const pull = input.images.find((one) => isOf(failure, one))?.explanation;
   // CRI-O never sends a pod's credential to a mirror; containerd does.
   const isSent = pull !== undefined && (host === hostOf(pull.repository) || pull.runtime === 'containerd');
   const sent = isSent ? pull.kubelet.tried : [];
-  const { said, advice } = pullRemedy(failure, namespace, sent);
+  const { said, advice } = pullRemedy(failure, input.namespace, sent);
   const unread = isRefusal(cause) ? unknownSecret(input, 'secrets-exist')?.message : undefined;
   const quoted = text === '' ? 'the kubelet reports no reason' : JSON.stringify(text);
   return {
@@ -354,15 +360,16 @@ export const POD_CHECKS: readonly Check<DoctorInput>[] = [
     run: accountMissing,
     ok: ({ account }) =>
       account.object === undefined
-        ? 'not checked: the ServiceAccount is not in the input'
+        ? info('not checked: the ServiceAccount is not in the input')
         : 'the ServiceAccount exists',
   },
   { id: 'injection', run: notInjected, ok: injectionText },
+  { id: 'secrets-named', run: namesNone },
   { id: 'secrets-exist', run: secretMissing, ok: missingText },
   {
     id: 'secrets-readable',
     run: secretUnreadable,
-    ok: 'the kubelet can read every listed Secret that exists',
+    ok: 'the kubelet can read every listed Secret whose content is known',
   },
   { id: 'credential', run: noCredential, ok: credentialText },
   { id: 'mirror-credential', run: mirrorBare, ok: 'every mirror with a matching credential gets it' },
@@ -380,12 +387,17 @@ export function judgePod(input: DoctorInput): readonly Finding[] {
   return judge(POD_CHECKS, input, input.pod, input.unread);
 }
 
+/** The facts about some images of a pod, regardless of its others. */
+export function onlyImages(input: DoctorInput, texts: readonly string[]): DoctorInput {
+  const images = input.images.filter(({ text }) => texts.includes(text));
+  const own = input.failures.filter((failure) => images.some((one) => isOf(failure, one)));
+  const isOfThem = own.length === 0 && failing(input).some((one) => images.includes(one));
+  return { ...input, images, failures: isOfThem ? input.failures : own };
+}
+
 /** Findings for the pod's image `text`, regardless of its other images. Never throws. */
 export function judgeImage(input: DoctorInput, text: string): readonly Finding[] {
-  const images = input.images.filter((one) => one.text === text);
-  const own = input.failures.find((failure) => images.some((one) => isOf(failure, one)));
-  const isOfIt = failing(input).some((one) => one.text === text);
-  return judgePod({ ...input, images, failure: own ?? (isOfIt ? input.failure : undefined) });
+  return judgePod(onlyImages(input, [text]));
 }
 
 /** The first failed check, and those of the pod's other failing images. */
@@ -432,24 +444,26 @@ export function pullId(cluster: string, object: string, image: string): string {
 }
 
 /** A public image needs no credential, so an anonymous pull is not an error. */
-function credentialText({ images }: DoctorInput): string {
+function credentialText({ images }: DoctorInput): string | Told {
   const bare = images.find(({ explanation }) => explanation?.kubelet.anonymous === true);
   return bare === undefined
     ? 'every image has a matching credential'
-    : `no listed credential matches "${bare.text}": it is pulled anonymously, which works for public images only`;
+    : info(
+        `no listed credential matches "${bare.text}": it is pulled anonymously, which works for public images only`,
+      );
 }
 
 /** Only pods pull images: for a template, the events of its pods are reported. */
-function registryText({ isPod, pods }: DoctorInput): string {
+function registryText({ isPod, pods }: DoctorInput): string | Told {
   if (isPod) return 'no status or event reports a failed pull';
   return pods === 0
-    ? 'not checked: no pod of this template found, so no registry was contacted'
+    ? info('not checked: no pod of this template found, so no registry was contacted')
     : `no event of its ${pods === 1 ? 'pod' : `${pods} pods`} reports a failed pull`;
 }
 
 /** Describes the state of the node's agent. */
-function nodeText({ name, agent, behind }: NodeEvidence): string {
-  if (agent === 'unknown') return `not checked: no data on the agent of node "${name}"`;
+function nodeText({ name, agent, behind }: NodeEvidence): string | Told {
+  if (agent === 'unknown') return info(`not checked: no data on the agent of node "${name}"`);
   const has = `the agent of node "${name}" is ready`;
   return behind === undefined
     ? `${has}; the node's content is not reported (agent.report)`
@@ -468,18 +482,20 @@ function injectionText({ images, isPod }: DoctorInput): string {
 }
 
 /** Names a listed Secret that is missing but not required for the pull. */
-function missingText(input: DoctorInput): string {
+function missingText(input: DoctorInput): string | Told {
   const missing = listedAs(input, 'missing');
   if (missing === undefined) return 'every listed Secret exists';
-  return `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist, which does not block the pull: the image is tried with other credentials`;
+  return info(
+    `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist, which does not block the pull: the image is tried with other credentials`,
+  );
 }
 
-function notBroughtText(input: DoctorInput): string {
+function notBroughtText(input: DoctorInput): string | Told {
   const missing = listedAs(input, 'missing');
   const giver = input.givers.find(({ secret }) => secret === missing?.name);
   if (giver === undefined) return 'nothing that syncs Secrets here reports a problem';
   const { by, secret, says = PENDING } = giver;
-  return `${by} has not synced Secret "${secret}", which does not block the pull: ${says}`;
+  return info(`${by} has not synced Secret "${secret}", which does not block the pull: ${says}`);
 }
 
 const INJECTS = /^(PullSecretProfile|SidecarSet)\//;

@@ -21,6 +21,11 @@ export function ok(message: string): Told {
   return { severity: 'ok', message };
 }
 
+/** Result: nothing is known to be wrong, but the check does not confirm that all is well. */
+export function info(message: string): Told {
+  return { severity: 'info', message };
+}
+
 /** Result: works, but needs attention. */
 export function warning(message: string, advice?: string): Told {
   return { severity: 'warning', message, advice };
@@ -43,8 +48,8 @@ export interface Check<Model> {
   readonly needs?: 'nothing';
   /** Pure; never throws. A finding without a severity is an error. */
   readonly run: (model: Model) => Told | readonly Told[] | undefined;
-  /** Message if nothing is found. @default no message */
-  readonly ok?: string | ((model: Model) => string);
+  /** Result if nothing is found; a message is `ok`, and what could not be checked is `info`. @default no result */
+  readonly ok?: string | ((model: Model) => string | Told);
 }
 
 /**
@@ -64,8 +69,9 @@ export function judge<Model>(
     if (found.length > 0) return found.map((told) => ({ check, severity: 'error', subject, ...told }));
     if (needs === undefined && unread.length > 0)
       return [{ check, severity: 'unknown', subject, message: 'not all could be read' }];
-    const message = typeof ok === 'function' ? ok(model) : ok;
-    return message === undefined ? [] : [{ check, severity: 'ok', subject, message }];
+    const told = typeof ok === 'function' ? ok(model) : ok;
+    if (told === undefined) return [];
+    return [{ check, severity: 'ok', subject, ...(typeof told === 'string' ? { message: told } : told) }];
   });
 }
 
@@ -96,6 +102,7 @@ const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSys
   'pull-sources': ['No usable pull source for an image', 'registry-overrides'],
   'service-account': ['The ServiceAccount of a workload does not exist', 'pulls'],
   injection: ['Pods lack a Secret that admission adds', 'pull-secret-injection'],
+  'secrets-named': ['A list of pull secrets names none', 'pulls'],
   'secrets-exist': ['A pull secret that pods list does not exist', 'pulls'],
   'secrets-readable': ['A pull secret that pods list cannot be read', 'pulls'],
   credential: ['No usable credential for an image', 'pulls'],

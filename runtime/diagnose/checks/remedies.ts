@@ -341,8 +341,9 @@ export function explanations(images: readonly DoctorImage[]): readonly Explanati
 
 /** Recreates the pod's only Secret for its only registry; undefined if another Secret, a profile or a registry is involved. */
 export function madeAgain(input: DoctorInput, name: string): Pick<Told, 'advice' | 'commands'> | undefined {
-  const { failure, givers, images, namespace } = input;
-  const needs = isRefusal(failure?.cause) || failure?.cause === 'secret-malformed';
+  const { givers, images, namespace } = input;
+  const cause = input.failures[0]?.cause;
+  const needs = isRefusal(cause) || cause === 'secret-malformed';
   const pulls = explanations(images);
   const [host, ...others] = new Set(pulls.map(({ repository }) => hostOf(repository)));
   const isOnly = others.length === 0 && pulls.every(({ secrets }) => secrets.length === 1);

@@ -1,22 +1,24 @@
 /** `pullwright doctor POD`: the first problem that blocks the image pulls of a pod, and the YAML that fixes it. */
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
-import { type Given, namespaceFlag, outputFlag, toggle } from '../../cli/flags.ts';
+import { containerFlag, type Given, namespaceFlag, outputFlag, toggle } from '../../cli/flags.ts';
 import { type Paint, paintFor, writeProblems } from '../../cli/terminal.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { describeObject } from '../../core/kubernetes/object.ts';
 import { distinctBy } from '../../core/record.ts';
 import { counted, oneLined, onOneLine } from '../../core/text.ts';
-import { brokenIn, errorsOf, judgePod } from '../checks/chain.ts';
+import { brokenIn, errorsOf, judgePod, onlyImages } from '../checks/chain.ts';
 import { causeOf, firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
 import { type DoctorInput, lookAt, pullKinds, readCluster } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster } from '../model/objects.ts';
 import {
+  containerImages,
   findPod,
   joinedPodName,
   mirrorsOf,
   type PodPuller,
   parsePodName,
+  podSpecIn,
   WORKLOAD_KINDS,
 } from '../model/pull.ts';
 import { type Cause, causeText, type Finding } from '../model/types.ts';
@@ -32,8 +34,10 @@ import { chosenPods, examine, isRunning } from './report.ts';
  */
 async function examineAll(flags: Values, args: readonly string[], io: CommandIo): Promise<ExitCode> {
   if (!flags.all) throw new UsageError('Cannot examine all namespaces: --all-namespaces requires --all');
-  if (args.length > 0)
-    throw new UsageError(`Cannot examine "${args.join(' ')}": --all examines every pod, and accepts no name`);
+  if (args.length > 0 || flags.container !== undefined)
+    throw new UsageError(
+      `Cannot examine "${flags.container ?? args.join(' ')}": --all examines every pod, and accepts no name`,
+    );
   if (flags['all-namespaces'] && flags.namespace !== undefined)
     throw new UsageError('Cannot examine: --namespace and --all-namespaces are mutually exclusive');
   const namespace = flags['all-namespaces'] ? undefined : await namespaceOf(flags, io);
@@ -119,6 +123,7 @@ const TABLE = {
     },
   ],
   flags: {
+    container: containerFlag,
     namespace: namespaceFlag,
     all: toggle({ help: 'all pods of the namespace that fail to pull, grouped by cause, instead of one' }),
     'all-namespaces': toggle({ short: 'A', help: 'with --all, in all namespaces' }),
@@ -170,7 +175,10 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
       retryPolicy: 'terminal',
     });
   const live = flags.from === undefined;
-  const input = lookAt(store, puller, { unread: problems, hosted, live });
+  const whole = lookAt(store, puller, { unread: problems, hosted, live });
+  const { container } = flags;
+  const images = containerImages(podSpecIn(whole.template), container);
+  const input = container === undefined ? whole : onlyImages(whole, images);
   const judged = judgePod(input);
   const [broken, ...others] = errorsOf(input, judged);
   const findings = [...judged, ...others];
@@ -184,7 +192,7 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
   });
 }
 
-const isTold = ({ severity }: Finding): boolean => severity !== 'ok';
+const isTold = ({ severity }: Finding): boolean => severity !== 'ok' && severity !== 'info';
 
 /** Uses a separate field manager: an apply as `kubectl` would remove fields that kubectl owns and the fix does not set. */
 const APPLY = 'kubectl apply --server-side --field-manager=pullwright-fix -f -';

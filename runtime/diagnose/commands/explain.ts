@@ -1,11 +1,17 @@
 /** `pullwright explain IMAGE`: the credentials tried for an image at each pull source, in order, and why others are not. */
 import { type Command, type CommandIo, defineCommand, type ExitCode } from '../../cli/command.ts';
-import { file, type Given, namespaceFlag, outputFlag, text as textFlag } from '../../cli/flags.ts';
+import {
+  containerFlag,
+  file,
+  type Given,
+  namespaceFlag,
+  outputFlag,
+  text as textFlag,
+} from '../../cli/flags.ts';
 import { areWarnings, paintFor, writeProblems } from '../../cli/terminal.ts';
 import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
-import { recordsIn, scalarText } from '../../core/record.ts';
 import { redact } from '../../core/redacted.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import { judgeImage, judgePod } from '../checks/chain.ts';
@@ -13,12 +19,11 @@ import { bySeverity, firstBroken } from '../checks/findings.ts';
 import { type DoctorInput, lookAt, pullKinds, readCluster } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster, readGiven } from '../model/objects.ts';
 import {
+  containerImages,
   explainIn,
   imageOf,
-  imagesOf,
   isPodName,
   joinedPodName,
-  type PlainPodSpec,
   type PodPuller,
   parsePodName,
   pullModel,
@@ -40,11 +45,7 @@ const TABLE = {
       completes: 'pods',
       help: 'a pod, or deploy/NAME, sts/NAME, ds/NAME, job/NAME, cronjob/NAME; without IMAGE, all its images',
     }),
-    container: textFlag({
-      value: 'NAME',
-      short: 'c',
-      help: 'explain only the image of this container of the pod',
-    }),
+    container: containerFlag,
     namespace: namespaceFlag,
     'service-account': textFlag({
       value: 'NAME',
@@ -102,7 +103,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   );
   writeProblems(io, [...problems, ...notes]);
   const reader = pullModel(store, puller, { complete: problems.length === 0, hosted });
-  const names = positionals.length > 0 ? positionals : imagesFor(reader.spec, values.container);
+  const names = positionals.length > 0 ? positionals : containerImages(reader.spec, values.container);
   if (names.length === 0) throw new UsageError('Cannot explain: an image or --pod is required');
   const images = names.flatMap((written) => {
     const parsed = parseImageReference(written);
@@ -148,17 +149,6 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
       ) ||
       (values.from !== undefined && !areWarnings(problems)),
   });
-}
-
-/** Images of the pod, or of its container `name`. @throws UsageError that lists the containers */
-function imagesFor(spec: PlainPodSpec | undefined, name: string | undefined): readonly string[] {
-  if (name === undefined || spec === undefined) return imagesOf(spec);
-  const lists = ['initContainers', 'containers', 'ephemeralContainers'] as const;
-  const all = lists.flatMap((list) => recordsIn(spec[list]));
-  const containers = all.filter((one) => one['name'] === name);
-  if (containers.length > 0) return imagesOf({ containers });
-  const known = all.map((one) => scalarText(one['name']));
-  throw new UsageError(`Cannot find container "${name}": must be one of ${known.join(', ')}`);
 }
 
 /** Treats `deploy/api` as a workload, as other commands do; the image on Docker Hub is `docker.io/deploy/api`. */

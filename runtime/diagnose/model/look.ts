@@ -216,9 +216,7 @@ export function lookAt(
     },
     /** Number of examined pods: the pod itself, or those of the template. */
     pods: pods.length,
-    /** The kubelet's error for a container's image; for a template, of one of its pods. */
-    failure: failures[0],
-    /** The same for each image of that pod. */
+    /** The kubelet's error for each image; for a template, of one of its pods. */
     failures,
     node: nodeFacts(
       store,

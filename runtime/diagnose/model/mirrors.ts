@@ -27,6 +27,7 @@ import {
   type Disruption,
   disruptionOf,
   renderNodeFiles,
+  TEMPLATE_SEARCH,
 } from '../../registry-overrides/machine-config/render.ts';
 import { collectMirrors, type MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
 import { MACHINE_CONFIG, type Plane, type PlaneResolver } from '../../registry-overrides/planes.ts';
@@ -87,7 +88,7 @@ export async function readMirrorInput(
 /** `unqualified-search-registries` of the nodes, from the Image object or the operator's template. */
 export function searchOf(objects: readonly KubeObject[]): readonly string[] {
   const rendering = renderNodeFiles(objects);
-  return rendering.refused ? ['docker.io'] : rendering.search;
+  return rendering.refused ? ['docker.io'] : (rendering.search ?? TEMPLATE_SEARCH);
 }
 
 /** Parsed registries.conf files of a node. */

@@ -194,6 +194,17 @@ export function imagesOf(spec: PlainPodSpec | undefined): readonly string[] {
   return [...new Set(images)].filter((image) => image !== '');
 }
 
+/** Images of the pod, or of its container `name`. @throws UsageError that lists the containers */
+export function containerImages(spec: PlainPodSpec | undefined, name: string | undefined): readonly string[] {
+  if (name === undefined || spec === undefined) return imagesOf(spec);
+  const lists = ['initContainers', 'containers', 'ephemeralContainers'] as const;
+  const all = lists.flatMap((list) => recordsIn(spec[list]));
+  const containers = all.filter((one) => one['name'] === name);
+  if (containers.length > 0) return imagesOf({ containers });
+  const known = all.map((one) => scalarText(one['name']));
+  throw new UsageError(`Cannot find container "${name}": must be one of ${known.join(', ')}`);
+}
+
 /** Whether a pod, or a Job, never pulls again. */
 export function hasEnded({ kind, status }: KubeObject): boolean {
   const { phase, completionTime } = recordOf(status);
@@ -229,6 +240,13 @@ export function ownSecrets(holder: PlainPodSpec | undefined): readonly string[] 
 export function hasOwnList(spec: PlainPodSpec | undefined): boolean {
   const list = spec?.['imagePullSecrets'];
   return Array.isArray(list) && list.length > 0;
+}
+
+/** What a list with empty names only does; undefined for other lists. */
+export function unnamedList(pod: KubeObject): string | undefined {
+  const spec = podSpecIn(pod);
+  if (!hasOwnList(spec) || ownSecrets(spec).length > 0) return undefined;
+  return `imagePullSecrets of ${describeObject(pod)} names no Secret: the kubelet skips an entry without a name, and admission does not copy the list of the ServiceAccount`;
 }
 
 function accountRef({ namespace, serviceAccount }: PodPuller, spec: PlainPodSpec | undefined) {
@@ -445,11 +463,8 @@ export function pullModel(
   const followed = nodes ?? mirrorsOf(store);
   const { rules: mirrors, problems, state, summary } = followed;
   notes.push(...problems.map((problem) => `${problem.severity}: ${problem.message}`));
-  // Empty names name no Secret, and admission does not add the ServiceAccount's.
-  if (pod !== undefined && hasOwnList(spec) && ownSecrets(spec).length === 0)
-    notes.push(
-      `warning: imagePullSecrets of ${describeObject(pod)} names no Secret: the kubelet skips an entry without a name, and admission does not copy the list of the ServiceAccount`,
-    );
+  const unnamed = pod && unnamedList(pod);
+  if (unnamed !== undefined) notes.push(`warning: ${unnamed}`);
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
   const order = names.map(({ name }) => name);
   return {
@@ -461,7 +476,7 @@ export function pullModel(
     ...file,
     mirrors,
     policy: policyOf(followed),
-    search: followed.rendering.refused ? undefined : followed.rendering.ownSearch,
+    search: followed.rendering.refused ? undefined : followed.rendering.search,
     versions: versionsOf(store, puller),
     hosted,
     notes: notes as readonly string[],
@@ -581,7 +596,8 @@ function retypeOf({ data = {}, ...secret }: SecretObject): Pick<ListedSecret, 'r
     for (const [key, type] of TYPES) {
       const source = pullSecretSource({ ...secret, type, data: { [key]: value } });
       const read = source && readAuthSource(source);
-      if (read?.ok !== true || shapeFault(read.config) !== undefined) continue;
+      if (read?.ok !== true || read.config.kubeletFault !== undefined) continue;
+      if (shapeFault(read.config) !== undefined) continue;
       if (read.config.entries.some(({ fault }) => fault === undefined))
         return { retype: { from, type, key } };
     }

@@ -182,25 +182,18 @@ function policyDocument(blocked: readonly string[], allowed: readonly string[]):
 
 // The text of the operator's files, byte for byte: the Machine Config Daemon compares them as text.
 
-/**
- * `registries.conf` with these entries.
- *
- * @param search registries for short names. @default {TEMPLATE_SEARCH}
- */
-export function registriesText(
-  rules: readonly MirrorRule[],
-  search: readonly string[] = TEMPLATE_SEARCH,
-): string {
-  return [headText(search), ...rules.map(tableText)].join('\n');
+/** `registries.conf` with these entries. */
+export function registriesText(rules: readonly MirrorRule[]): string {
+  return [headText(), ...rules.map(tableText)].join('\n');
 }
 
 /** The drop-in with the search registries of the Image object. */
-export function headText(search: readonly string[]): string {
+export function headText(search = TEMPLATE_SEARCH): string {
   return `unqualified-search-registries = [${search.map(quoted).join(', ')}]\nshort-name-mode = ""\nadditional-layer-store-auth-helper = ""\n`;
 }
 
 /** Defaults of the operator's template for fields that the Image object does not set. */
-const TEMPLATE_SEARCH: readonly string[] = ['registry.access.redhat.com', 'docker.io'];
+export const TEMPLATE_SEARCH: readonly string[] = ['registry.access.redhat.com', 'docker.io'];
 
 function tableText(rule: MirrorRule): string {
   const lines = [
@@ -279,10 +272,8 @@ function files(
     /** The entries after loading by the runtime, which determine pulls. */
     loaded: loadedRules(rules ?? []),
     ...(hasPolicy ? { policy: policyDocument(lists.policy, lists.allowed) } : {}),
-    /** Registries for short names, from the Image object. */
-    ownSearch: search,
-    /** Registries for short names, from the drop-in, else from the template. */
-    search: search ?? TEMPLATE_SEARCH,
+    /** Registries for short names, from the Image object. @default {TEMPLATE_SEARCH} */
+    search,
     lists,
     /** Why the runtime does not load `registries.conf` although the operator wrote it: CRI-O keeps its previous configuration. */
     loadError: loadProblem(rules ?? []),
