@@ -59,15 +59,15 @@ export function readFleetYaml(text: string): FleetYaml {
 function valueOf(document: Document, problems: readonly LocatedProblem[]): Omit<FleetYaml, 'locate'> {
   // The document is readable despite a duplicate key. Other syntax errors would only cause follow-up errors.
   if (document.errors.length > 0) return { value: undefined, problems };
+  let text = 'more than 100 aliases are not allowed';
   try {
     if (yamlExcesses(document).aliasTooMany === undefined) return { value: document.toJS(), problems };
-  } catch {
-    // Aliases of aliases: more than 100 when resolved.
+  } catch (error) {
+    // Aliases of aliases: more than 100 when resolved; or an alias without an anchor.
+    if (error instanceof Error && error.message.startsWith('Unresolved'))
+      text = `not valid YAML: ${yamlMistake(error)}`;
   }
-  return {
-    value: undefined,
-    problems: [...problems, { path: [], text: 'more than 100 aliases are not allowed' }],
-  };
+  return { value: undefined, problems: [...problems, { path: [], text }] };
 }
 
 function fleetMistake(error: { readonly code: string; readonly message: string }): string {

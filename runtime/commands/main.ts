@@ -41,6 +41,8 @@ function processIo(): CommandIo {
     get stdout() {
       stdout ??= process.stdout.on('error', (error) => {
         if (errnoOf(error) === 'EPIPE') process.exit(0);
+        process.stderr.write(`Cannot write to standard output: ${errnoOf(error) ?? 'unknown'}\n`);
+        process.exit(1);
       });
       return stdout;
     },

@@ -42,6 +42,12 @@ export const BAD_FLEETS: readonly (readonly [
     [/aliases/],
   ],
   [
+    'an alias without an anchor',
+    'it is one alias, not too many',
+    `${IMAGE}clusters: *all\n`,
+    [/not valid YAML: Unresolved alias/],
+  ],
+  [
     'no cluster',
     'nothing to render is a mistake',
     `${IMAGE}clusters: []\n`,

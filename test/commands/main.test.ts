@@ -1,5 +1,6 @@
 /** The program before a command runs: help, version, and words that were mistyped. */
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { runProcess } from '../support/process.ts';
 import { type Cases, cases, test } from '../support/suite.ts';
@@ -56,3 +57,12 @@ test('modules are compiled once for a checkout', async () => {
   const ran = await run(['--import', `data:text/javascript,${say}`, main, 'version']);
   assert.ok(ran.stdout.includes(`\n${join(dirname(main), 'node_modules/.cache/pullwright')}/`), ran.stdout);
 });
+
+if (!existsSync('/dev/full')) test.skip('output that cannot be written is a failure', 'needs /dev/full');
+else
+  test('output that cannot be written is a failure', async () => {
+    const line = '"$0" "$1" version > /dev/full';
+    const ran = await runProcess(['/bin/sh', '-c', line, process.execPath, main], { env: {} });
+    assert.equal(ran.code, 1);
+    assert.equal(ran.stderr, 'Cannot write to standard output: ENOSPC\n');
+  });
