@@ -300,3 +300,10 @@ test('a list that names no Secret is a warning, in doctor and report alike', asy
   assert.match(report.stdout, said);
   rmSync(file);
 });
+
+test('mirrors does not invent search registries for nodes that are not of OpenShift', async () => {
+  const { code, stdout } = await runInProcess(['mirrors', 'nginx', '--from', join(folder, 'plain.json')]);
+  assert.equal(code, 1);
+  assert.match(stdout, /no object of the input tells which registries the nodes search\nfix +Write its reg/);
+  assert.doesNotMatch(stdout, /redhat|docker\.io/);
+});

@@ -349,26 +349,29 @@ function isUsable(report: MirrorReport): boolean {
   );
 }
 
-/** Resolves a short name to candidate images by the node's files, the Image object or the operator's template. */
+/** Resolves a short name to candidate images by the node's files, or on OpenShift the Image object or the operator's template. */
 function namesOf(written: string, cluster: ClusterObjects, conf: NodeConf | undefined): readonly string[] {
-  const search = conf === undefined ? searchOf(cluster.objects) : (conf.search ?? []);
+  const { objects, hostedCluster } = cluster;
+  const isOpenShift = hostedCluster !== undefined || objects.some(({ kind }) => MIRROR_KINDS.has(kind));
+  const search = conf === undefined && isOpenShift ? searchOf(objects) : (conf?.search ?? []);
   const names = isShortName(written)
     ? shortNameCandidates(written, conf?.aliases ?? new Map(), search)
     : [written];
   return names.map((name) => fullImage(imageOf(name)));
 }
 
-/** Error text of containers/image `shortnames.Resolve`. */
+/** A short name without candidates. Source of the error text: `shortnames.Resolve` of containers/image. */
 function nowhere(image: string, conf: NodeConf | undefined): MirrorReport {
-  const refusal = `short-name "${image}" did not resolve to an alias and no unqualified-search registries are defined in "${conf?.from ?? '/etc/containers/registries.conf'}"`;
+  const nothing = { image, for: ['node' as const], given: conf !== undefined, candidates: [], problems: [] };
+  if (conf !== undefined) {
+    const refusal = `short-name "${image}" did not resolve to an alias and no unqualified-search registries are defined in "${conf.from}"`;
+    return { ...nothing, refusal, findings: [] };
+  }
+  const message = `"${image}" has no registry, and no object of the input tells which registries the nodes search`;
+  const advice = 'Write its registry, or add --registries-conf';
   return {
-    image,
-    for: ['node'],
-    given: conf !== undefined,
-    candidates: [],
-    refusal,
-    findings: [],
-    problems: [],
+    ...nothing,
+    findings: [{ check: 'short-name', severity: 'unknown', subject: image, message, advice }],
   };
 }
 
