@@ -440,11 +440,11 @@ function eligibleLine({ systems, objects, live, nodes: wanted }: CheckInput): To
       `${message}: the Machine Config Operator manages all of them`,
       'Put the entries into openshift-config/pull-secret: the Machine Config Operator delivers it to its nodes',
     );
-  const wants =
-    wanted === 'pools'
-      ? `the label ${GLOBAL_PULL_SECRET.nodeLabel}=true, which NodePools with upgradeType Replace set`
-      : '"nodes" of global-pull-secret in the fleet';
-  return error(`${message}: none has ${wants}`, 'Select nodes with "nodes" of global-pull-secret');
+  const advice = 'Select nodes with "nodes" of global-pull-secret';
+  if (wanted !== 'pools')
+    return error(`${message}: none has "nodes" of global-pull-secret in the fleet`, advice);
+  const labels = `the reconciler sets the label ${GLOBAL_PULL_SECRET.nodeLabel}=true on nodes of NodePools with upgradeType Replace`;
+  return warning(`${message} yet: ${labels}`, `${advice} if the NodePools have InPlace`);
 }
 
 function isTaken({ metadata: { labels = {} } }: KubeObject, wanted: CheckInput['nodes']): boolean {
