@@ -263,6 +263,7 @@ test('-c examines one container, as explain does, and names those of the pod', a
   const containers = [
     { name: 'bad', image: 'quay.io/shop/bad:1' },
     { name: 'good', image: 'quay.io/shop/good:1' },
+    { name: 'invalid', image: 'quay.io/UPPER:1' },
   ];
   const waiting = { reason: 'ErrImagePull', message: 'manifest unknown' };
   const containerStatuses = containers.map((one) => ({ ...one, state: { waiting } })).slice(0, 1);
@@ -281,7 +282,7 @@ test('-c examines one container, as explain does, and names those of the pod', a
     assert.doesNotMatch(good.stdout, /shop\/bad/);
     const none = await ask('nil');
     assert.equal(none.code, 2);
-    assert.match(none.stderr, /Cannot find container "nil": must be one of bad, good/);
+    assert.match(none.stderr, /Cannot find container "nil": must be one of bad, good, invalid/);
   }
   const all = await runInProcess(['doctor', '--all', '-c', 'bad', '-f', file]);
   assert.match(all.stderr, /Cannot examine "bad": --all examines every pod, and accepts no name/);

@@ -8,7 +8,7 @@ import { counted } from '../../core/text.ts';
 import type { PodFailure } from '../model/events.ts';
 import type { DoctorImage, DoctorInput } from '../model/look.ts';
 import type { NodeEvidence } from '../model/nodes.ts';
-import { unnamedList } from '../model/pull.ts';
+import { containerImages, podSpecIn, unnamedList } from '../model/pull.ts';
 import { isBelowHttp, isRefusal, type PullCause } from '../model/pull-failure.ts';
 import type { Finding, FoundIn, ListedSecret, Severity } from '../model/types.ts';
 import { type Check, firstBroken, info, judge, type Told, warning } from './findings.ts';
@@ -387,8 +387,13 @@ export function judgePod(input: DoctorInput): readonly Finding[] {
   return judge(POD_CHECKS, input, input.pod, input.unread);
 }
 
-/** The facts about some images of a pod, regardless of its others. */
-export function onlyImages(input: DoctorInput, texts: readonly string[]): DoctorInput {
+/** The facts about the container `name` alone, if given. @throws UsageError that lists the containers */
+export function ofContainer(input: DoctorInput, name: string | undefined): DoctorInput {
+  if (name === undefined) return input;
+  return onlyImages(input, containerImages(podSpecIn(input.template), name));
+}
+
+function onlyImages(input: DoctorInput, texts: readonly string[]): DoctorInput {
   const images = input.images.filter(({ text }) => texts.includes(text));
   const own = input.failures.filter((failure) => images.some((one) => isOf(failure, one)));
   const isOfThem = own.length === 0 && failing(input).some((one) => images.includes(one));

@@ -6,19 +6,17 @@ import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { describeObject } from '../../core/kubernetes/object.ts';
 import { distinctBy } from '../../core/record.ts';
 import { counted, oneLined, onOneLine } from '../../core/text.ts';
-import { brokenIn, errorsOf, judgePod, onlyImages } from '../checks/chain.ts';
+import { brokenIn, errorsOf, judgePod, ofContainer } from '../checks/chain.ts';
 import { causeOf, firstBroken, fixesOf, groupedByCause } from '../checks/findings.ts';
 import { clusterKinds } from '../model/cluster.ts';
 import { type DoctorInput, lookAt, pullKinds, readCluster } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster } from '../model/objects.ts';
 import {
-  containerImages,
   findPod,
   joinedPodName,
   mirrorsOf,
   type PodPuller,
   parsePodName,
-  podSpecIn,
   WORKLOAD_KINDS,
 } from '../model/pull.ts';
 import { type Cause, causeText, type Finding } from '../model/types.ts';
@@ -175,10 +173,7 @@ async function run({ flags, args: given }: Given<typeof TABLE.flags>, io: Comman
       retryPolicy: 'terminal',
     });
   const live = flags.from === undefined;
-  const whole = lookAt(store, puller, { unread: problems, hosted, live });
-  const { container } = flags;
-  const images = containerImages(podSpecIn(whole.template), container);
-  const input = container === undefined ? whole : onlyImages(whole, images);
+  const input = ofContainer(lookAt(store, puller, { unread: problems, hosted, live }), flags.container);
   const judged = judgePod(input);
   const [broken, ...others] = errorsOf(input, judged);
   const findings = [...judged, ...others];

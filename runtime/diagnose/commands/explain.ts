@@ -14,7 +14,7 @@ import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
 import { redact } from '../../core/redacted.ts';
 import { counted, oneLined } from '../../core/text.ts';
-import { judgeImage, judgePod } from '../checks/chain.ts';
+import { judgeImage, judgePod, ofContainer } from '../checks/chain.ts';
 import { bySeverity, firstBroken } from '../checks/findings.ts';
 import { type DoctorInput, lookAt, pullKinds, readCluster } from '../model/look.ts';
 import { LOOK_FLAGS, namespaceOf, needFolderForCluster, readGiven } from '../model/objects.ts';
@@ -113,7 +113,8 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   // Only a live cluster counts: an object that it denies may be the cause.
   const unread = values.from === undefined ? problems.length : 0;
   const known = { unread: problems, hosted, live: values.from === undefined };
-  const pod = puller.pod === undefined ? undefined : lookAt(store, puller, known);
+  const pod =
+    puller.pod === undefined ? undefined : ofContainer(lookAt(store, puller, known), values.container);
   const broken = pod === undefined ? undefined : firstBroken(judgePod(pod));
   // Without a valid image, the first problem is all that can be reported.
   if (broken !== undefined && images.length === 0)
