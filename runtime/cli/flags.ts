@@ -65,17 +65,8 @@ const UNITS = [
   [1000, 's'],
 ] as const;
 
-/** Source of the shell completion of a value. */
-export type Completion =
-  | 'nothing'
-  | 'files'
-  | 'folders'
-  | 'choices'
-  | 'namespaces'
-  | 'contexts'
-  | 'pods'
-  | 'nodes'
-  | 'accounts';
+/** What the shell completes a value with, from a cluster or a kubeconfig. */
+export type Completion = 'namespaces' | 'contexts' | 'pods' | 'nodes' | 'accounts';
 
 /** A flag whose value is a `T`. */
 export interface Flag<T> {
@@ -90,7 +81,8 @@ export interface Flag<T> {
   /** Default value, as on the command line. */
   readonly default?: string;
   readonly choices?: readonly string[];
-  readonly completes: Completion;
+  /** @default {the choices, or files} */
+  readonly completes?: Completion;
   /** Whether the file or folder is read or written. */
   readonly touches?: 'reads' | 'writes';
   /** Parses the values, which are empty when the flag is absent. @throws FlagFault */
@@ -107,15 +99,15 @@ export type ValuesOf<F extends Flags> = {
 
 /** A switch. */
 export function toggle(about: Pick<Flag<boolean>, 'help' | 'short'>): Flag<boolean> {
-  return { ...about, value: '', many: false, completes: 'nothing', read: (given) => given.at(-1) === 'true' };
+  return { ...about, value: '', many: false, read: (given) => given.at(-1) === 'true' };
 }
 
 /** The type of a flag's value: with a default, never undefined. */
 type Read<T, Default> = Default extends string ? T : T | undefined;
 
 interface Defaulted<Default>
-  extends Pick<Flag<unknown>, 'help' | 'short' | 'touches'>,
-    Partial<Pick<Flag<unknown>, 'value' | 'completes'>> {
+  extends Pick<Flag<unknown>, 'help' | 'short' | 'touches' | 'completes'>,
+    Partial<Pick<Flag<unknown>, 'value'>> {
   readonly default?: Default;
 }
 
@@ -129,10 +121,10 @@ function path(text: string): string {
 }
 
 /** A path of a file. */
-export const file = measured({ value: 'FILE', completes: 'files', touches: 'reads' }, path);
+export const file = measured({ value: 'FILE', touches: 'reads' }, path);
 
 /** A path of a folder. */
-export const folder = measured({ value: 'DIR', completes: 'folders', touches: 'reads' }, path);
+export const folder = measured({ value: 'DIR', touches: 'reads' }, path);
 
 /** The same flag, which may be repeated; undefined when absent. */
 export function several<T>(flag: Flag<T | undefined>): Flag<readonly T[] | undefined> {
@@ -152,7 +144,7 @@ export function choice<
     if (choices.includes(one)) return one;
     throw new FlagFault(one, `one of ${choices.join(', ')}`);
   })(about);
-  return { ...flag, choices, completes: 'choices' };
+  return { ...flag, choices };
 }
 
 /** The same flag with a check: `wanted` returns the expected value, or undefined when the value is valid. @throws FlagFault */
@@ -188,7 +180,6 @@ export function absolute<T extends string | undefined>(flag: Flag<T>): Flag<T> {
 function measured<T, Limits = unknown>(usual: Partial<Flag<T>>, read: (text: string, about: Limits) => T) {
   return <Default extends string | undefined = undefined>(about: Defaulted<Default> & Limits) => {
     const flag = {
-      completes: 'nothing',
       ...usual,
       ...about,
       many: false,
@@ -306,7 +297,6 @@ export const NODE_FLAGS = {
   unit: text({ value: 'NAME', default: 'kubelet.service', help: 'systemd unit to restart' }),
   'bus-socket': text({
     value: 'PATH',
-    completes: 'files',
     touches: 'writes',
     default: '/var/run/dbus/system_bus_socket',
     help: 'socket of the D-Bus system bus',

@@ -26,7 +26,7 @@ export interface Argument {
   /** `POD`, `[DIR...]`, `GCP_PROJECT_ID` */
   readonly name: string;
   readonly help: string;
-  /** Source of its shell completion. @default {'files'} */
+  /** What the shell completes it with. @default {files} */
   readonly completes?: Completion;
 }
 

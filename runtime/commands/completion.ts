@@ -75,7 +75,7 @@ async function candidates(words: readonly string[]): Promise<readonly string[]> 
 }
 
 /** kubectl arguments that list names from a cluster or a kubeconfig. */
-const LISTS: Readonly<Partial<Record<Completion, readonly string[]>>> = {
+const LISTS: Readonly<Record<Completion, readonly string[]>> = {
   namespaces: ['get', 'namespaces'],
   contexts: ['config', 'get-contexts'],
   pods: ['get', 'pods'],
@@ -83,13 +83,12 @@ const LISTS: Readonly<Partial<Record<Completion, readonly string[]>>> = {
   accounts: ['get', 'serviceaccounts'],
 };
 
-async function asked(what: Completion = 'files', words: readonly string[]): Promise<readonly string[]> {
-  const list = LISTS[what];
-  if (list === undefined) return [];
+async function asked(what: Completion | undefined, words: readonly string[]): Promise<readonly string[]> {
+  if (what === undefined) return [];
   // The namespace on the command line. Without one, kubectl uses that of the context.
   const at = words.findIndex((word) => word === '-n' || word === '--namespace');
   const namespace = at < 0 || what === 'contexts' ? [] : [`--namespace=${words[at + 1] ?? ''}`];
-  const { stdout } = await promisify(execFile)('kubectl', [...list, ...namespace, '-o', 'name']);
+  const { stdout } = await promisify(execFile)('kubectl', [...LISTS[what], ...namespace, '-o', 'name']);
   // Bash expands the candidates, and a context may be named $(anything).
   return stdout
     .split('\n')

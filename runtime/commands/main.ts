@@ -75,7 +75,7 @@ export function overview(): string {
   const width = Math.max(...Object.keys(COMMANDS).map((name) => name.length));
   const groups = TITLES.flatMap(([group, title]) => [
     title,
-    ...Object.entries(GROUPS[group]).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`),
+    ...Object.entries(GROUPS[group]).map(([name, summary]) => `  ${name.padEnd(width)}  ${summary}`),
     '',
   ]);
   return [

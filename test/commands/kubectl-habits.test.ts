@@ -12,7 +12,7 @@ import { CLUSTER, EMPTY, nowhere, put, tidy } from './output-scene.ts';
 
 const specs = await Promise.all(Object.values(COMMANDS).map(async (entry) => (await entry.load()).spec()));
 /** Commands that people run manually. */
-const byHand = specs.filter(({ name }) => GROUPS.run[name] === undefined || name === 'reconcile');
+const byHand = specs.filter(({ name }) => !Object.hasOwn(GROUPS.run, name) || name === 'reconcile');
 
 /** The short form of a flag wherever a command has it. */
 const SHORT: Readonly<Record<string, string>> = {

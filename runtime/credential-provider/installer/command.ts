@@ -26,14 +26,12 @@ const TABLE = {
   flags: {
     root: text({
       value: 'DIR',
-      completes: 'folders',
       touches: 'reads',
       default: '',
       help: "mount point of the host's file system; if unset, /",
     }),
     'unit-path': text({
       value: 'DIRS',
-      completes: 'folders',
       touches: 'reads',
       default: UNIT_PATH,
       help: 'unit directories, separated by colons',

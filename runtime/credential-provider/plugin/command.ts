@@ -93,8 +93,7 @@ export const PROVIDER_SPEC: CommandSpec = {
 function settingFlags(): Readonly<Record<string, Flag<unknown>>> {
   return Object.fromEntries(
     Object.values(PROVIDER_FLAGS).map(({ flag, kind, help }): [string, Flag<unknown>] => {
-      if (kind === 'path' || kind === 'paths')
-        return [flag, text({ value: 'PATH', completes: 'files', help })];
+      if (kind === 'path' || kind === 'paths') return [flag, text({ value: 'PATH', help })];
       if (kind === 'secrets') return [flag, choice(['list', 'named'], { help })];
       return [flag, kind === 'boolean' ? toggle({ help }) : text({ value: 'MS', help })];
     }),
