@@ -9,7 +9,7 @@ import { isShortName, parseImageReference } from '../../core/image-reference.ts'
 import { NODE_POOL } from '../../core/kubernetes/hypershift.ts';
 import { describeObject, type KubeObject } from '../../core/kubernetes/object.ts';
 import { shortNameCandidates } from '../../core/mirrors/registries-conf.ts';
-import { valueAt } from '../../core/record.ts';
+import { defined, textOf, valueAt } from '../../core/record.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import { readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
@@ -92,10 +92,10 @@ function resolverOf(cluster: ClusterObjects): PlaneResolver {
     return planes.flatMap((plane) => {
       const names = shortNameCandidates(image, new Map(), plane === 'control-plane' ? management : own);
       const answers = names.flatMap((name) => resolve(asPulled(name) ?? name, [plane]));
-      const [first] = answers;
-      if (first === undefined) return [];
       const candidates = answers.flatMap(({ resolution }) => resolution.candidates);
-      return [{ ...first, resolution: { ...first.resolution, image, candidates } }];
+      return answers
+        .slice(0, 1)
+        .map((first) => ({ ...first, resolution: { ...first.resolution, image, candidates } }));
     });
   };
 }
@@ -115,24 +115,18 @@ function hasCredential(sources: readonly AuthSource[], place: string): boolean {
 
 /** Images of pods, templates, releases and catalogs, with their users and the components that pull them. */
 function usedImages(cluster: ClusterObjects): readonly UsedImage[] {
-  const { hostedCluster: hosted, inside: guest = [], management = [] } = cluster;
-  if (hosted === undefined)
-    return [...podImages(cluster.objects, ['node']), ...namedImages(cluster.objects, ['node'])];
+  const { hostedCluster: hosted, objects, inside = [], management = [] } = cluster;
+  const own = hosted === undefined ? objects : inside;
+  const ofNodes = [...podImages(own, ['node']), ...namedImages(own, ['node'])];
+  if (hosted === undefined) return ofNodes;
   const { namespace = '', name } = hosted.metadata;
   const beside = management.filter(({ metadata }) => metadata.namespace === `${namespace}-${name}`);
   const pools = management.filter(
     ({ kind, metadata, spec }) =>
-      kind === NODE_POOL.kind &&
-      metadata.namespace === namespace &&
-      (spec as { clusterName?: unknown } | undefined)?.clusterName === name,
+      kind === NODE_POOL.kind && metadata.namespace === namespace && valueAt(spec, 'clusterName') === name,
   );
   const release: readonly Plane[] = ['node', 'control-plane-operator', 'ignition-server'];
-  return [
-    ...podImages(guest, ['node']),
-    ...namedImages(guest, ['node']),
-    ...podImages(beside, ['control-plane']),
-    ...namedImages([hosted, ...pools], release),
-  ];
+  return [...ofNodes, ...podImages(beside, ['control-plane']), ...namedImages([hosted, ...pools], release)];
 }
 
 function podImages(objects: readonly KubeObject[], planes: readonly Plane[]): readonly UsedImage[] {
@@ -153,10 +147,9 @@ const IMAGE_FIELDS: Readonly<Record<string, string>> = {
 
 /** Images in objects other than pods and pod templates. */
 function namedImages(objects: readonly KubeObject[], planes: readonly Plane[]): readonly UsedImage[] {
-  return objects.flatMap((object) => {
-    const named = valueAt(object, IMAGE_FIELDS[object.kind] ?? '');
-    return typeof named === 'string' ? used(named, describeObject(object), planes) : [];
-  });
+  return objects.flatMap((object) =>
+    used(textOf(valueAt(object, IMAGE_FIELDS[object.kind] ?? '')), describeObject(object), planes),
+  );
 }
 
 /** Keeps a short name as written, because the search registries that resolve it may change. */
@@ -262,12 +255,8 @@ async function run({ flags: values, args: images }: Given<typeof TABLE.flags>, i
   if (!inUse && images.length === 0) throw new UsageError('Cannot show mirrors: an image is required');
   joinedPodName(images).forEach(imageOf);
   const more = inUse ? IN_USE_KINDS : probe ? [GLOBAL_SECRET, PLATFORM_SECRET] : [];
-  const input = await readMirrorInput(
-    values,
-    io,
-    more,
-    inUse || probe ? [hostedSecrets(values.cluster)] : [],
-  );
+  const next = inUse || probe ? [hostedSecrets(values.cluster)] : [];
+  const input = await readMirrorInput(values, io, more, next);
   if (inUse) writeProblems(io, input.problems);
   const supposed = path === undefined ? undefined : await supposedBy(path, input, io);
   return inUse && supposed !== undefined
@@ -305,14 +294,10 @@ async function showImages(
     throw new UsageError(
       `Cannot show mirrors for ${planes.join(', ')}: not found in cluster "${cluster.name}"`,
     );
-  const reports = values.probe ? await probed(resolved, values, { input: planeInput, io }) : resolved;
+  const reports = values.probe ? await probed(resolved, values, planeInput, io) : resolved;
   writeProblems(io, new Set([...input.problems, ...reports.flatMap((report) => report.problems)]));
   return answer(io, values.output, {
-    data: {
-      cluster: cluster.name,
-      ...(supposed === undefined ? {} : { change: changeOf(supposed) }),
-      reports,
-    },
+    data: { cluster: cluster.name, ...(supposed && { change: changeOf(supposed) }), reports },
     names: reports.flatMap(({ candidates }) => candidates.flatMap(({ from }) => from?.split(' ', 1) ?? [])),
     text: (columns) =>
       [
@@ -387,7 +372,8 @@ function nodeSecrets({ objects, inside = [], management, hostedCluster }: Cluste
 async function probed(
   reports: readonly MirrorReport[],
   access: AccessValues,
-  { input, io }: { readonly input: PlaneInput; readonly io: CommandIo },
+  input: PlaneInput,
+  io: CommandIo,
 ): Promise<readonly MirrorReport[]> {
   const client = await registryClient(access, io.env, nodeSecrets(input.cluster));
   const isAsked = ({ skipped }: MirrorLine): boolean =>
@@ -395,16 +381,15 @@ async function probed(
   const lines = reports.flatMap((report) => report.candidates.filter(isAsked));
   const references = lines.map((line) => line.reference);
   const answers = await probeAll(client, references, io.signal);
-  const withProbes = reports.map((report) => ({
-    ...report,
-    candidates: report.candidates.map((line) => {
+  return Array.fromAsync(reports, (report) => {
+    const candidates = report.candidates.map((line) => {
       const found = isAsked(line) ? answers.get(line.reference) : undefined;
       if (found === undefined) return line;
       const { verdict, message, digest } = found;
-      return { ...line, probe: { verdict, message, ...(digest === undefined ? {} : { digest }) } };
-    }),
-  }));
-  return Promise.all(withProbes.map((report) => lookedUp(report, input)));
+      return { ...line, probe: { verdict, message, ...defined({ digest }) } };
+    });
+    return lookedUp({ ...report, candidates }, input);
+  });
 }
 
 /** Adds where HyperShift's operators find the image, according to the probes. */
@@ -412,19 +397,14 @@ async function lookedUp(report: MirrorReport, input: PlaneInput): Promise<Mirror
   const { image, candidates } = report;
   if (!report.for.some((plane) => plane === 'control-plane-operator' || plane === 'ignition-server'))
     return report;
-  const valid = candidates
-    .filter(({ probe }) => probe?.verdict === 'Valid')
-    .map(({ reference }) => reference);
+  const valid = candidates.filter(({ probe }) => probe?.verdict === 'Valid');
   const places = releasePlaces(input);
   const found = await lookUpRelease(image, places, async (reference) => {
-    if (!valid.includes(reference)) throw new Error('not found');
+    if (!valid.some((line) => line.reference === reference)) throw new Error('not found');
     return reference;
   }).catch(() => undefined);
-  const lookUp = {
-    ...(found === undefined ? {} : { release: found.from }),
-    component: translateImage(image, places),
-  };
-  return { ...report, lookUp };
+  const component = translateImage(image, places);
+  return { ...report, lookUp: { ...(found && { release: found.from }), component } };
 }
 
 async function supposedBy(path: string, { cluster }: MirrorInput, io: CommandIo): Promise<WhatIf> {
