@@ -72,7 +72,10 @@ function headOf(causes: readonly Cause[], where: string): string {
     : `${counted(pods, 'pod')}${where} ${pods === 1 ? 'fails' : 'fail'} to pull, for ${counted(causes.length, 'cause')}`;
 }
 
-/** Prints the answer; for `-o yaml`, only the objects that fix `findings`. */
+/**
+ * Prints the answer; for `-o yaml`, only the objects that fix `findings`, with notes on the rest. The YAML never mixes
+ * cluster-scoped and namespaced objects.
+ */
 function print(
   io: CommandIo,
   form: (typeof OUTPUT_FORMS)[number],
@@ -80,14 +83,6 @@ function print(
   told: Answer,
 ): ExitCode {
   if (form !== 'yaml') return answer(io, form, told);
-  const { yaml, beside } = fixOf(findings);
-  io.stdout.write(yaml);
-  writeProblems(io, told.failed ? beside : ['No problems found: nothing to fix']);
-  return told.failed ? 1 : 0;
-}
-
-/** Returns YAML that fixes `findings`, and notes on the rest. It never mixes cluster-scoped and namespaced objects. */
-function fixOf(findings: readonly Finding[]) {
   const fixes = fixesOf(findings);
   const clusterWide = fixes.filter(({ metadata }) => metadata.namespace === undefined);
   const later = clusterWide.length < fixes.length ? clusterWide : [];
@@ -104,7 +99,9 @@ function fixOf(findings: readonly Finding[]) {
     ),
   ]);
   const yaml = fixText(fixes.filter((object) => !later.includes(object)));
-  return { yaml: yaml === '' ? '' : `${yaml}\n`, beside };
+  if (yaml !== '') io.stdout.write(`${yaml}\n`);
+  writeProblems(io, told.failed ? beside : ['No problems found: nothing to fix']);
+  return told.failed ? 1 : 0;
 }
 
 const TABLE = {

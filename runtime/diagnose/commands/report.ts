@@ -211,14 +211,9 @@ function systemsOf(parts: Parts): readonly ReportSystem[] {
 const EVIDENCE: Readonly<
   Partial<Record<ReportSystemName, (parts: Parts) => Omit<ReportSystem, 'system'> | undefined>>
 > = {
-  pulls: ({ pulls }) =>
-    pulls.length === 0
-      ? undefined
-      : {
-          // Sorted, worst first.
-          verdict: pulls[0]?.verdict ?? 'unknown',
-          summary: `${counted(pulls.length, 'image')} examined`,
-        },
+  // Sorted, worst first.
+  pulls: ({ pulls, pulls: [worst] }) =>
+    worst && { verdict: worst.verdict, summary: `${counted(pulls.length, 'image')} examined` },
   'global-pull-secret': ({ keys, nodes }) => {
     if (keys.every(({ source }) => source.endsWith('/pull-secret')) && nodes.eligible === 0) return undefined;
     const { eligible, inSync } = nodes;
