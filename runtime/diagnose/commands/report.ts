@@ -66,14 +66,14 @@ export function chosenPods(store: ObjectStore, failing: boolean, namespace?: str
         !hasEnded(object) &&
         idIn(object, { kind: object.kind, name: object.metadata.name }) === id,
     );
-    const alike = Map.groupBy(pods, (pod) => {
+    const { '': sound = [], ...alike } = Object.groupBy(pods, (pod) => {
       const failed = failuresIn(store, pod).map(({ cause, host, image }) => [cause, host, image]);
       return failed.length === 0 ? '' : JSON.stringify([podSpecIn(pod)['nodeName'], failed]);
     });
-    const [any] = alike.get('') ?? [];
-    alike.delete('');
-    const bad = [...alike.values()].map((same) => ({ object: same[0] as KubeObject, pods: same.length }));
-    const whole = template ?? (bad.length === 0 ? any : undefined);
+    const bad = Object.values(alike).flatMap((same = []) =>
+      same.slice(0, 1).map((object) => ({ object, pods: same.length })),
+    );
+    const whole = template ?? (bad.length === 0 ? sound[0] : undefined);
     const isShown =
       !failing || (template !== undefined && all.length === 0 && !isIdle(template) && !isRunning(template));
     return whole !== undefined && isShown ? [{ object: whole, pods: pods.length }, ...bad] : bad;
@@ -286,7 +286,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
 
 async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
   const { from, context } = flags;
-  const clusters = (await readEach(flags, LIVE_KINDS, io)).map(({ read }) => read());
+  const clusters = await readEach(flags, LIVE_KINDS, io);
   const now = new Date();
   const made = clusters.map((one) => reportOn(one, now));
   return {

@@ -124,8 +124,7 @@ type Values = Given<typeof TABLE.flags>['flags'];
 
 /** Reads the rows of each cluster; a folder may contain several. */
 async function look(values: Values, namespace: string | undefined, io: CommandIo) {
-  const clusters = await readEach(values, [() => kindsOf(namespace)], io);
-  const found = clusters.map(({ read }) => read());
+  const found = await readEach(values, [() => kindsOf(namespace)], io);
   const rows = found.flatMap(({ name, given }) =>
     statusRows(given).map((row) => (found.length === 1 ? row : { cluster: name, ...row })),
   );
@@ -148,19 +147,17 @@ export async function readEach(
   { from, cluster: wanted, ...access }: LookValues,
   steps: readonly NextKinds[],
   io: CommandIo,
-): Promise<readonly { readonly name: string; readonly read: () => KnownCluster }[]> {
+): Promise<readonly KnownCluster[]> {
   needFolderForCluster({ from, cluster: wanted });
   if (from === undefined) {
     const found = await readCluster(access, steps, io);
-    return [{ name: found.name, read: () => ({ ...found, unread: found.problems, live: true }) }];
+    return [{ ...found, unread: found.problems, live: true }];
   }
   const kinds = STATUS_KINDS.map(({ kind }) => kind);
   const clusters = await readClusters(from, kinds, io.stdin);
-  const all = clusters.map(({ cluster, read }) => ({
-    name: cluster.name,
-    read: () => ({ ...cluster, ...read(), unread: [] }),
-  }));
-  return wanted === undefined ? all : [chooseCluster(all, wanted)];
+  const all = clusters.map(({ cluster, read }) => ({ ...cluster, read }));
+  const chosen = wanted === undefined ? all : [chooseCluster(all, wanted)];
+  return chosen.map(({ read, ...cluster }) => ({ ...cluster, ...read(), unread: [] }));
 }
 
 /** Restricts kinds to the namespace, because tenants may not list others. Nodes belong to the namespace of their agents. */
@@ -175,11 +172,9 @@ function kindsOf(namespace: string | undefined): readonly SourceKind[] {
 /** Returns the rows of `store`, most severe first. */
 export function statusRows(store: ObjectStore): readonly StatusRow[] {
   const nodes = nodesRow(store.list(NODE), store.get(DAEMON_SET), store.get(SYNC_REPORT));
-  const input = store.get(ADDITIONAL);
+  const input = store.get(ADDITIONAL_REPORT) === undefined ? store.get(ADDITIONAL) : undefined;
   const rows = [
-    ...(input === undefined || store.get(ADDITIONAL_REPORT) !== undefined
-      ? []
-      : [conditionRow('global-pull-secret', input)]),
+    ...(input === undefined ? [] : [conditionRow('global-pull-secret', input)]),
     ...DEPLOYMENTS.flatMap((kind) => store.list(kind, kind.namespace))
       // Folders are read without label selectors.
       .filter(({ metadata }) => metadata.labels?.['app.kubernetes.io/part-of'] === 'pullwright')

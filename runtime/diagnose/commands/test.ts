@@ -13,17 +13,9 @@ import { oneLined, onOneLine } from '../../core/text.ts';
 import { folderOf, readText } from '../../engine/offline/manifests.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
-import { clusterIn, FOLDER_KINDS, locate, type ReadCluster, readCluster } from '../model/look.ts';
+import { clusterIn, FOLDER_KINDS, locate, readCluster } from '../model/look.ts';
 import { clusterFlag } from '../model/objects.ts';
-import {
-  explainIn,
-  imageOf,
-  type PodPuller,
-  parsePodName,
-  pullBy,
-  pullModel,
-  WORKLOAD_KINDS,
-} from '../model/pull.ts';
+import { explainIn, imageOf, parsePodName, pullBy, pullModel, WORKLOAD_KINDS } from '../model/pull.ts';
 import type { EntryPlace, Explanation } from '../model/types.ts';
 import { FILE_FORMS, fixLines, inForm } from '../views/text.ts';
 import { pullerOf } from './explain.ts';
@@ -266,11 +258,19 @@ export interface ExpectedPulls {
  * @throws TypeError if an argument has an unsupported type
  */
 export function expectPull(...sources: readonly PullSources[]): ExpectedPulls {
-  const reader = readSources(sources);
+  const texts = sources.flatMap((source, index) => textsOf(source, `argument ${index + 1}`));
+  const { store, hosted, problems } = clusterIn([locate('.', folderOf(texts, FOLDER_KINDS), true)]);
+  assert.deepEqual(problems, [], `Cannot read every object: ${problems.join('; ')}`);
   return {
     pod: (name, namespace) => {
-      const puller = findNamed(reader, name, namespace);
-      return { pulls: (image) => expectedPull(image, explained(reader, puller, image)) };
+      const puller = findNamed(store, name, namespace);
+      return {
+        pulls: (image) => {
+          const parsed = parseImageReference(image);
+          assert.ok(parsed.ok, `invalid image "${image}"`);
+          return expectedPull(image, explainIn(pullModel(store, puller, { hosted }), parsed.reference));
+        },
+      };
     },
   };
 }
@@ -288,13 +288,6 @@ export function standInSecret(namespace: string, name: string, keys: readonly st
   };
 }
 
-function readSources(sources: readonly PullSources[]): ReadCluster {
-  const texts = sources.flatMap((source, index) => textsOf(source, `argument ${index + 1}`));
-  const reader = clusterIn([locate('.', folderOf(texts, FOLDER_KINDS), true)]);
-  assert.deepEqual(reader.problems, [], `Cannot read every object: ${reader.problems.join('; ')}`);
-  return reader;
-}
-
 function textsOf(source: PullSources, file: string) {
   if (source instanceof Map)
     return [...source].map(([path, text]: [string, string]) => ({ file: path, text }));
@@ -310,7 +303,7 @@ function objectsOf(value: unknown, argument: string): readonly unknown[] {
   return typeof value['toJson'] === 'function' ? [value['toJson']()].flat() : [value];
 }
 
-function findNamed({ store }: ReadCluster, text: string, namespace: string | undefined) {
+function findNamed(store: ObjectStore, text: string, namespace: string | undefined) {
   const asked = parsePodName(text);
   assert.ok(
     asked !== undefined,
@@ -325,12 +318,6 @@ function findNamed({ store }: ReadCluster, text: string, namespace: string | und
   assert.ok(only !== undefined, `no pod or workload is named "${text}"`);
   assert.equal(found.length, 1, `"${text}" is ambiguous: ${names}`);
   return only;
-}
-
-function explained({ store, hosted }: ReadCluster, puller: PodPuller, image: string): Explanation {
-  const parsed = parseImageReference(image);
-  assert.ok(parsed.ok, `invalid image "${image}"`);
-  return explainIn(pullModel(store, puller, { hosted }), parsed.reference);
 }
 
 function expectedPull(image: string, explanation: Explanation, at?: string): ExpectedPull {

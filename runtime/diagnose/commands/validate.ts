@@ -16,7 +16,6 @@ import {
   folderOf,
   isTemplate,
   type Manifest,
-  type ManifestProblem,
   type Manifests,
   readFolder,
 } from '../../engine/offline/manifests.ts';
@@ -97,16 +96,22 @@ function isOfOurs(input: Input): boolean {
 /** Kinds that are not validated: profiles select namespaces, the others list pull secrets. Their problems are not reported. */
 const OTHER_KINDS: ReadonlySet<string> = new Set(['Namespace', ...LISTING_KINDS]);
 
-function validated({ manifests }: Manifests): readonly Manifest[] {
-  return manifests.filter((one) => VALIDATED_KINDS.has(one.object.kind) && !isForeign(one));
-}
-
-function othersIn({ manifests }: Manifests): readonly KubeObject[] {
-  return manifests.map(({ object }) => object).filter(({ kind }) => OTHER_KINDS.has(kind));
+/** The input of a folder or file, read once for each of the two sets of kinds. @param dir prefix of its file names */
+function inputFrom(own: Manifests, { manifests: others }: Manifests, dir: string): Input {
+  return {
+    manifests: own.manifests
+      .filter(({ object }) => VALIDATED_KINDS.has(object.kind) && !isForeign(object))
+      .map((one) => ({ ...one, file: dir + one.file })),
+    others: others.map(({ object }) => object).filter(({ kind }) => OTHER_KINDS.has(kind)),
+    problems: own.problems.map(({ file, line, message, first }) => {
+      const told = problem('error', first === undefined ? 'Unreadable' : 'GivenTwice', '', message);
+      return inFile(told, { file: dir + file, line });
+    }),
+  };
 }
 
 /** Kinds of other API groups, such as the Image of image.openshift.io, which is in every dump. */
-function isForeign({ object }: Manifest): boolean {
+function isForeign(object: KubeObject): boolean {
   if (object.kind === SIDECAR_SET) return !object.apiVersion.startsWith('apps.kruise.io/');
   return NODE_MIRROR_KINDS.includes(object.kind) && !isNodeMirrorKind(object);
 }
@@ -128,23 +133,19 @@ function judgedIn({ manifests, file }: Input): number {
 
 async function readInput(path: string, io: CommandIo): Promise<Input> {
   const text = path === '-' ? await textOf(io.stdin) : await readFile(path, 'utf8').catch(() => undefined);
-  if (text !== undefined) return inputOf(path === '-' ? 'standard input' : path, text);
-  // A folder, or a path whose error `readFolder` reports. Folders of several clusters may repeat objects.
-  const folder = await readFolder(path, VALIDATED_KINDS);
-  const manifests = validated(folder).map((manifest) => ({ ...manifest, file: `${path}/${manifest.file}` }));
-  const problems = folder.problems
-    .filter(({ file, first }) => first === undefined || dirname(first.file) === dirname(file))
-    .map((one) => inFile(unreadable(one), { file: `${path}/${one.file}`, line: one.line }));
-  return { manifests, others: othersIn(await readFolder(path, OTHER_KINDS)), problems };
-}
-
-async function inputOf(file: string, text: string): Promise<Input> {
+  if (text === undefined) {
+    // A folder, or a path whose error `readFolder` reports. Folders of several clusters may repeat objects.
+    const folder = await readFolder(path, VALIDATED_KINDS);
+    const problems = folder.problems.filter(
+      ({ file, first }) => first === undefined || dirname(first.file) === dirname(file),
+    );
+    return inputFrom({ ...folder, problems }, await readFolder(path, OTHER_KINDS), `${path}/`);
+  }
+  const file = path === '-' ? 'standard input' : path;
   const told = await documentProblems(file, text);
   if (told !== undefined) return { manifests: [], others: [], problems: told, file };
-  const folder = folderOf([{ file, text }], VALIDATED_KINDS);
-  const problems = folder.problems.map((one) => inFile(unreadable(one), { file, line: one.line }));
-  const others = othersIn(folderOf([{ file, text }], OTHER_KINDS));
-  return { manifests: validated(folder), others, problems, text };
+  const texts = [{ file, text }];
+  return { ...inputFrom(folderOf(texts, VALIDATED_KINDS), folderOf(texts, OTHER_KINDS), ''), text };
 }
 
 /** Problems of a file that is not a manifest; undefined for manifests. */
@@ -177,11 +178,6 @@ function inFile(
 ) {
   const at = position === undefined ? {} : { line: position.line, column: position.column };
   return { ...where, ...at, check, subject: '', ...told };
-}
-
-/** Converts a read error of manifests. */
-function unreadable({ message, first }: ManifestProblem): ValidationProblem {
-  return problem('error', first === undefined ? 'Unreadable' : 'GivenTwice', '', message);
 }
 
 function compare(a: Finding, b: Finding): number {

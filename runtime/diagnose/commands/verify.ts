@@ -93,14 +93,12 @@ function credentialVerdict(
 ): EntryStatus {
   // A missing image proves that the credential was accepted.
   const taken = one.verdict === 'Valid' || one.verdict === 'NotFound';
-  const ok = taken ? now : lastOk;
-  const good = taken && !soon;
   return {
     subject: subjectOf(one),
-    verdict: isRefused(one) ? 'Rejected' : good ? 'Accepted' : 'Warning',
+    verdict: isRefused(one) ? 'Rejected' : taken && !soon ? 'Accepted' : 'Warning',
     reason: taken && soon ? 'EndsSoon' : one.verdict,
     message: taken && soon ? `expires at ${one.expiresAt}: renew it` : one.message,
-    ...defined({ expiresAt: one.expiresAt, lastOk: ok }),
+    ...defined({ expiresAt: one.expiresAt, lastOk: taken ? now : lastOk }),
   };
 }
 
