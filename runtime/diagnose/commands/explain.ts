@@ -95,12 +95,8 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   needFolderForCluster(values);
   const namespace = await namespaceOf(values, io);
   const puller = pullerOf({ ...values, namespace, serviceAccount: values['service-account'] }, '--pod');
-  const { store, problems, places, notes, hosted } = await readCluster(
-    values,
-    pullKinds(puller),
-    io,
-    namespace,
-  );
+  const cluster = await readCluster(values, pullKinds(puller), io, namespace);
+  const { store, problems, places, notes, hosted } = cluster;
   writeProblems(io, [...problems, ...notes]);
   const reader = pullModel(store, puller, { complete: problems.length === 0, hosted });
   const names = positionals.length > 0 ? positionals : containerImages(reader.spec, values.container);
@@ -111,11 +107,11 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
   });
   const file = await nodeConfig(values['node-config']);
   // Only a live cluster counts: an object that it denies may be the cause.
-  const unread = values.from === undefined ? problems.length : 0;
-  const known = { unread: problems, hosted, live: values.from === undefined };
-  const pod =
-    puller.pod === undefined ? undefined : ofContainer(lookAt(store, puller, known), values.container);
-  const broken = pod === undefined ? undefined : firstBroken(judgePod(pod));
+  const live = values.from === undefined;
+  const unread = live ? problems.length : 0;
+  const known = { unread: problems, hosted, live };
+  const pod = puller.pod && ofContainer(lookAt(store, puller, known), values.container);
+  const broken = pod && firstBroken(judgePod(pod));
   // Without a valid image, the first problem is all that can be reported.
   if (broken !== undefined && images.length === 0)
     throw new PullwrightError(`Cannot explain ${broken.subject}: ${broken.message}`, {
@@ -131,10 +127,11 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
     ),
   );
   writeProblems(io, reader.notes);
-  const located = explanations.map((one) => ({ ...one, files: filesOf(one, places) }));
   const locate = (source: string): string | undefined => places.get(source);
+  const severities = explanations.flatMap(({ findings }) => findings.map(({ severity }) => severity));
+  const isBroken = severities.includes('error') || severities.includes('unknown');
   return answer(io, values.output, {
-    data: located,
+    data: explanations.map((one) => ({ ...one, files: filesOf(one, places) })),
     names: explanations.flatMap(({ kubelet }) => kubelet.tried.map(({ source, origin }) => origin ?? source)),
     text: (columns) =>
       explanations
@@ -144,11 +141,7 @@ async function run(given: Given<typeof TABLE.flags>, io: CommandIo): Promise<Exi
         )
         .join('\n'),
     nothing: 'No credential is tried',
-    failed:
-      explanations.some(({ findings }) =>
-        findings.some(({ severity }) => severity === 'error' || severity === 'unknown'),
-      ) ||
-      (values.from !== undefined && !areWarnings(problems)),
+    failed: isBroken || (!live && !areWarnings(problems)),
   });
 }
 

@@ -182,10 +182,9 @@ function reportOn(read: KnownCluster, now: Date) {
   return { cluster, problems };
 }
 
-interface Parts extends Pick<ReportCluster, 'keys' | 'mirrors' | 'nodes'> {
+interface Parts extends Pick<ReportCluster, 'keys' | 'mirrors' | 'nodes' | 'pulls'> {
   readonly problems: readonly FoundIn[];
   readonly rows: readonly StatusRow[];
-  readonly pulls: readonly ReportPull[];
 }
 
 function systemsOf(parts: Parts): readonly ReportSystem[] {
@@ -208,22 +207,17 @@ function systemsOf(parts: Parts): readonly ReportSystem[] {
 }
 
 /** Evidence for the state of a system, besides problems and reporters; undefined if the system is not in use. */
-const EVIDENCE: Readonly<
-  Partial<Record<ReportSystemName, (parts: Parts) => Omit<ReportSystem, 'system'> | undefined>>
-> = {
+type Evidence = (parts: Parts) => Omit<ReportSystem, 'system'> | undefined;
+
+const EVIDENCE: Readonly<Partial<Record<ReportSystemName, Evidence>>> = {
   // Sorted, worst first.
   pulls: ({ pulls, pulls: [worst] }) =>
     worst && { verdict: worst.verdict, summary: `${counted(pulls.length, 'image')} examined` },
-  'global-pull-secret': ({ keys, nodes }) => {
-    if (keys.every(({ source }) => source.endsWith('/pull-secret')) && nodes.eligible === 0) return undefined;
-    const { eligible, inSync } = nodes;
-    return {
-      verdict: eligible > 0 && inSync === eligible ? 'ok' : 'unknown',
-      summary:
-        eligible === 0
-          ? 'no node is eligible yet'
-          : `${inSync} of ${eligible} eligible nodes are known to be in sync`,
-    };
+  'global-pull-secret': ({ keys, nodes: { eligible, inSync } }) => {
+    const summary = `${inSync} of ${eligible} eligible nodes are known to be in sync`;
+    if (eligible > 0) return { verdict: inSync === eligible ? 'ok' : 'unknown', summary };
+    const isUnused = keys.every(({ source }) => source.endsWith('/pull-secret'));
+    return isUnused ? undefined : { verdict: 'unknown', summary: 'no node is eligible yet' };
   },
   'registry-overrides': ({ mirrors }) =>
     mirrors.rules.length + mirrors.refusals.length === 0

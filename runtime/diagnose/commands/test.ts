@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { type Command, type CommandIo, defineCommand } from '../../cli/command.ts';
 import { fromFlag, type Given, outputFlag } from '../../cli/flags.ts';
 import { writeProblems } from '../../cli/terminal.ts';
-import { PullwrightError, UsageError } from '../../core/errors.ts';
+import { describeError, PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
 import { readValue } from '../../core/kubernetes/read-spec.ts';
 import { isRecord } from '../../core/record.ts';
@@ -192,10 +192,7 @@ async function parsed(file: string): Promise<unknown> {
   try {
     return parseYaml(text);
   } catch (error) {
-    throw invalid(
-      file,
-      `: invalid YAML: ${error instanceof Error ? (error.message.split('\n', 1)[0] ?? '') : ''}`,
-    );
+    throw invalid(file, `: invalid YAML: ${describeError(error).split('\n', 1)[0]}`);
   }
 }
 

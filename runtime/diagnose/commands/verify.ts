@@ -16,7 +16,7 @@ import {
   verdictsOf,
 } from '../../core/kubernetes/pull-status.ts';
 import { readOptions } from '../../core/kubernetes/read-spec.ts';
-import { defined } from '../../core/record.ts';
+import { defined, valueAt } from '../../core/record.ts';
 import { counted, oneLined } from '../../core/text.ts';
 import type { Reconciler, Ref, Sample } from '../../engine/contract.ts';
 import { EventRecorder } from '../../kube/events.ts';
@@ -111,6 +111,7 @@ function conditionsOf({ report, problems, soon }: Verification): readonly Condit
     reason: broken > 0 ? 'ImagesNotPullable' : 'CredentialsRefused',
     message: `${counted(broken, 'image')} cannot be pulled, ${counted(refused, 'credential is', 'credentials are')} refused: see the verdicts`,
   };
+  const ending = `${counted(soon.size, 'credential expires soon or has', 'credentials expire soon or have')} expired`;
   const verified = {
     reason: 'Verified',
     message: `no problems found in ${counted(images.length, 'image')} and ${counted(credentials.length, 'credential')}`,
@@ -122,12 +123,7 @@ function conditionsOf({ report, problems, soon }: Verification): readonly Condit
       ['ready', verified],
     ]),
     soon.size > 0
-      ? {
-          type: 'EndingSoon',
-          status: 'True',
-          reason: 'RenewCredentials',
-          message: `${counted(soon.size, 'credential expires soon or has', 'credentials expire soon or have')} expired`,
-        }
+      ? { type: 'EndingSoon', status: 'True', reason: 'RenewCredentials', message: ending }
       : { type: 'EndingSoon', status: 'False', reason: 'NothingEnds', message: 'no credential expires soon' },
   ];
 }
@@ -317,10 +313,10 @@ export function reconcilers(options: Readonly<Record<string, unknown>>): readonl
 }
 
 function samplesOf(object: KubeObject | undefined, scope: string): readonly Sample[] {
-  const { summary } = (object?.status ?? {}) as { readonly summary?: { readonly checkedAt?: string } };
-  if (summary?.checkedAt === undefined) return [];
+  const checkedAt = valueAt(object, 'status.summary.checkedAt');
+  if (typeof checkedAt !== 'string') return [];
   return [
-    ...at('pullwright_verify_last_run', 'When registries were last checked, in seconds', summary.checkedAt, {
+    ...at('pullwright_verify_last_run', 'When registries were last checked, in seconds', checkedAt, {
       scope,
     }),
     ...verdictsOf(object).flatMap((verdict) => credentialSamples(verdict, scope)),
