@@ -3,6 +3,7 @@
  *
  * Source of the format: OASIS, Static Analysis Results Interchange Format 2.1.0, §3; GitHub, "SARIF support for code scanning".
  */
+import { defined } from '../core/record.ts';
 import { jsonText } from '../core/text.ts';
 import { VERSION } from '../core/version.ts';
 
@@ -57,19 +58,13 @@ function ruleOf(id: string): object {
 
 function resultOf(finding: FileFinding, ruleIndex: number): object {
   const { line = 1, column, file = '' } = finding;
+  const region = { startLine: line, ...defined({ startColumn: column }) };
   return {
     ruleId: finding.check,
     ruleIndex,
     level: finding.severity === 'error' ? 'error' : 'warning',
     message: { text: findingText(finding) },
-    locations: [
-      {
-        physicalLocation: {
-          artifactLocation: { uri: uriOf(file) },
-          region: { startLine: line, ...(column === undefined ? {} : { startColumn: column }) },
-        },
-      },
-    ],
+    locations: [{ physicalLocation: { artifactLocation: { uri: uriOf(file) }, region } }],
   };
 }
 

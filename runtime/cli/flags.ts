@@ -39,7 +39,7 @@ export class FlagFault extends Error {
 function durationMs(text: string, bounds: Bounds): number {
   const nanoseconds = /^\d{1,9}$/.test(text) ? Number(text) * 1e9 : parseGoDuration(text);
   const ms = nanoseconds === undefined ? Number.NaN : nanoseconds / 1e6;
-  if (within(ms, { least: 0, ...bounds })) return ms;
+  if (within(ms, bounds)) return ms;
   throw new FlagFault(text, `a duration such as 30s or 5m${bounded(bounds, shortDuration)}`);
 }
 
@@ -76,8 +76,8 @@ export interface Flag<T> {
   readonly help: string;
   /** One letter. */
   readonly short?: string;
-  /** Whether the flag may be repeated. */
-  readonly many: boolean;
+  /** Whether the flag may be repeated. @default {false} */
+  readonly many?: boolean;
   /** Default value, as on the command line. */
   readonly default?: string;
   readonly choices?: readonly string[];
@@ -99,7 +99,7 @@ export type ValuesOf<F extends Flags> = {
 
 /** A switch. */
 export function toggle(about: Pick<Flag<boolean>, 'help' | 'short'>): Flag<boolean> {
-  return { ...about, value: '', many: false, read: (given) => given.at(-1) === 'true' };
+  return { ...about, value: '', read: (given) => given.at(-1) === 'true' };
 }
 
 /** The type of a flag's value: with a default, never undefined. */
@@ -182,7 +182,6 @@ function measured<T, Limits = unknown>(usual: Partial<Flag<T>>, read: (text: str
     const flag = {
       ...usual,
       ...about,
-      many: false,
       read: (given: readonly string[]) => {
         const one = given.at(-1) ?? about.default;
         return one === undefined ? undefined : read(one, about);

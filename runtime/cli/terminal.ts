@@ -44,7 +44,7 @@ export function forPeople(io: CommandIo): CommandIo {
 function escaping(stream: CommandIo['stdout']): CommandIo['stdout'] {
   return {
     write: (text) => stream.write(shown(text)),
-    ...(stream.isTTY === undefined ? {} : { isTTY: stream.isTTY }),
+    ...defined({ isTTY: stream.isTTY }),
     get columns() {
       return stream.columns as number;
     },
@@ -169,9 +169,8 @@ function widthsOf(cells: readonly (readonly string[])[]): readonly number[] {
 }
 
 function cut(line: string, columns: number | undefined): string {
-  return columns === undefined || line.length <= columns
-    ? line
-    : `${line.slice(0, Math.max(1, columns - 1))}…`;
+  if (columns === undefined || line.length <= columns) return line;
+  return `${line.slice(0, Math.max(1, columns - 1))}…`;
 }
 
 // Rows for a terminal: a table if its last column fits, else one record below the other.

@@ -67,18 +67,28 @@ const CATALOG_SOURCE = { apiVersion: 'operators.coreos.com/v1alpha1', kind: 'Cat
 /** Kinds with images, and the pull secret of the cluster. */
 const IN_USE_KINDS: readonly SourceKind[] = [...USING_KINDS, CATALOG_SOURCE, NODE_POOL, PLATFORM_SECRET];
 
-/** @param given auth files in addition to the cluster's pull secret */
-function changesInUse({ cluster }: MirrorInput, supposed: WhatIf, given: readonly AuthSource[]): InUse {
+/** The effects of a change on every image in use. Credentials of --authfile count beside the cluster's pull secret. */
+async function showInUse(values: Values, input: MirrorInput, supposed: WhatIf, io: CommandIo) {
+  const { cluster, problems } = input;
   const own = pullSecretIn(cluster.management ?? cluster.objects, pullSecretPlace(cluster.hostedCluster));
+  const given = values.authfile === undefined ? [] : await readAuthFile(values.authfile);
   const sources = [own ?? [], given].flat();
   // If the operator rejects the change, nodes keep their files: only components that read the objects are affected.
   const follows = (plane: Plane): boolean =>
     supposed.disruption !== undefined || (plane !== 'node' && plane !== 'control-plane');
   const asked = usedImages(cluster).map((one) => ({ ...one, for: one.for.filter(follows) }));
-  return inUseChanges(asked, {
+  const inUse = inUseChanges(asked, {
     before: resolverOf(cluster),
     after: resolverOf(supposed.cluster),
     hasCredential: (place) => hasCredential(sources, place),
+  });
+  const isHarmful = inUse.changed.some((change) => change.lost || change.withoutCredential.length > 0);
+  return answer(io, values.output, {
+    data: { cluster: cluster.name, change: changeOf(supposed), inUse },
+    names: inUse.changed.flatMap(({ usedBy }) => usedBy),
+    text: () => `change ${supposed.summary}\n${inUseText(oneLined(inUse))}`,
+    nothing: 'No image in use changes its pull sources',
+    failed: supposed.disruption === undefined || isHarmful || !areWarnings(problems),
   });
 }
 
@@ -306,19 +316,6 @@ async function showImages(
       ].join('\n'),
     nothing: 'No mirror set matches',
     failed: !reports.every(isUsable) || !areWarnings(input.problems),
-  });
-}
-
-async function showInUse(values: Values, input: MirrorInput, supposed: WhatIf, io: CommandIo) {
-  const given = values.authfile === undefined ? [] : [await readAuthFile(values.authfile)];
-  const inUse = changesInUse(input, supposed, given);
-  const isHarmful = inUse.changed.some((change) => change.lost || change.withoutCredential.length > 0);
-  return answer(io, values.output, {
-    data: { cluster: input.cluster.name, change: changeOf(supposed), inUse },
-    names: inUse.changed.flatMap(({ usedBy }) => usedBy),
-    text: () => `change ${supposed.summary}\n${inUseText(oneLined(inUse))}`,
-    nothing: 'No image in use changes its pull sources',
-    failed: supposed.disruption === undefined || isHarmful || !areWarnings(input.problems),
   });
 }
 

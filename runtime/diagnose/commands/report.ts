@@ -27,7 +27,7 @@ import { failuresIn, runs } from '../model/events.ts';
 import { type Known, lookAt } from '../model/look.ts';
 import { placesOf } from '../model/mirrors.ts';
 import { nodeCoverage, runtimesOf } from '../model/nodes.ts';
-import { LOOK_FLAGS, type NextKinds, readinessOf } from '../model/objects.ts';
+import { LOOK_FLAGS, type LookValues, type NextKinds, readinessOf } from '../model/objects.ts';
 import { hasEnded, imagesOf, mirrorsOf, podSpecIn, pullBy, rootOf, WORKLOAD_KINDS } from '../model/pull.ts';
 import {
   byVerdict,
@@ -257,8 +257,6 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
-type Values = Given<typeof TABLE.flags>['flags'];
-
 async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise<ExitCode> {
   if (flags.markdown && flags.output !== 'text')
     throw new UsageError(`Cannot use --markdown with --output ${flags.output}`);
@@ -278,7 +276,7 @@ async function run({ flags }: Given<typeof TABLE.flags>, io: CommandIo): Promise
   return areWarnings(report.unread) && report.clusters.every(({ verdict }) => verdict !== 'broken') ? 0 : 1;
 }
 
-async function reportFrom(flags: Values, io: CommandIo): Promise<Report> {
+async function reportFrom(flags: LookValues, io: CommandIo): Promise<Report> {
   const { from, context } = flags;
   const clusters = await readEach(flags, LIVE_KINDS, io);
   const now = new Date();

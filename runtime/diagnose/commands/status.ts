@@ -120,10 +120,8 @@ async function run({ flags: values }: Given<typeof TABLE.flags>, io: CommandIo):
   }
 }
 
-type Values = Given<typeof TABLE.flags>['flags'];
-
 /** Reads the rows of each cluster; a folder may contain several. */
-async function look(values: Values, namespace: string | undefined, io: CommandIo) {
+async function look(values: LookValues, namespace: string | undefined, io: CommandIo) {
   const found = await readEach(values, [() => kindsOf(namespace)], io);
   const rows = found.flatMap(({ name, given }) =>
     statusRows(given).map((row) => (found.length === 1 ? row : { cluster: name, ...row })),

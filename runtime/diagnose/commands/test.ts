@@ -14,7 +14,7 @@ import { folderOf, readText } from '../../engine/offline/manifests.ts';
 import type { ObjectStore } from '../../engine/store.ts';
 import { parseYaml } from '../../kube/yaml.ts';
 import { clusterIn, FOLDER_KINDS, locate, readCluster } from '../model/look.ts';
-import { clusterFlag } from '../model/objects.ts';
+import { clusterFlag, type LookValues } from '../model/objects.ts';
 import { explainIn, imageOf, parsePodName, pullBy, pullModel, WORKLOAD_KINDS } from '../model/pull.ts';
 import type { EntryPlace, Explanation } from '../model/types.ts';
 import { FILE_FORMS, fixLines, inForm } from '../views/text.ts';
@@ -134,8 +134,6 @@ const TABLE = {
 
 export const command: Command = defineCommand(TABLE, run);
 
-type Values = Given<typeof TABLE.flags>['flags'];
-
 async function run({ flags: values, args: positionals }: Given<typeof TABLE.flags>, io: CommandIo) {
   if (positionals.length === 0) throw new UsageError('Cannot test: a file is required');
   const outcomes = (await Array.fromAsync(positionals, (file) => judgeFile(file, values, io))).flat();
@@ -158,7 +156,7 @@ async function run({ flags: values, args: positionals }: Given<typeof TABLE.flag
 /** Result of one expectation. */
 type TestOutcome = Awaited<ReturnType<typeof judgeFile>>[number];
 
-async function judgeFile(file: string, { from, cluster }: Values, io: CommandIo) {
+async function judgeFile(file: string, { from, cluster }: LookValues, io: CommandIo) {
   const read = readExpectations(await parsed(file));
   if (read.value === undefined) throw invalid(file, '', read.problems);
   const { tests, from: own = [] } = read.value;
