@@ -21,10 +21,12 @@ function ecr(fields: object): string {
 }
 
 interface Row extends Case {
-  readonly username: string;
+  /** @default {'me'} */
+  readonly username?: string;
   readonly password: string;
   readonly identityToken?: string;
-  readonly wanted: CredentialExpiry;
+  /** @default {{ kind: 'lasting' }} */
+  readonly wanted?: CredentialExpiry;
 }
 
 const rows: readonly Row[] = [
@@ -52,7 +54,6 @@ const rows: readonly Row[] = [
   {
     name: 'an identity token',
     reason: 'it is what is sent, so that the password does not count',
-    username: 'me',
     password: 'word',
     identityToken: jwt({ exp: END }),
     wanted: { kind: 'jwt', expiresAt: WRITTEN },
@@ -81,45 +82,37 @@ const rows: readonly Row[] = [
     name: "Google's service account key",
     username: '_json_key',
     password: JSON.stringify({ type: 'service_account', private_key: plantedPassword('key') }),
-    wanted: { kind: 'lasting' },
   },
   {
     name: "Quay's robot",
     username: 'team+robot',
     password: plantedPassword('robot'),
-    wanted: { kind: 'lasting' },
   },
   {
     name: 'two dots that are no token',
     reason: 'a password may hold dots',
-    username: 'me',
     password: 'a.b.c',
-    wanted: { kind: 'lasting' },
   },
   {
     name: 'an end beyond all time',
     reason: 'a date that cannot be written is none',
-    username: 'me',
     password: jwt({ exp: 1e300 }),
     wanted: { kind: 'jwt' },
   },
   {
     name: 'the last second that can be written',
-    username: 'me',
     password: jwt({ exp: 253_402_300_799 }),
     wanted: { kind: 'jwt', expiresAt: '9999-12-31T23:59:59Z' },
   },
   {
     name: 'a token with a part that is no base64url',
     reason: 'a password may look almost like a token',
-    username: 'me',
     password: `${jwt({ exp: 1 }).split('.').slice(0, 2).join('.')}.not+this`,
-    wanted: { kind: 'lasting' },
   },
-  { name: 'an end before all time', username: 'me', password: jwt({ exp: -5 }), wanted: { kind: 'jwt' } },
+  { name: 'an end before all time', password: jwt({ exp: -5 }), wanted: { kind: 'jwt' } },
 ];
 
-table(test, rows, ({ username, password, identityToken, wanted }) => {
+table(test, rows, ({ username = 'me', password, identityToken, wanted = { kind: 'lasting' } }) => {
   const found = credentialExpiry({
     username,
     password: redact(password),

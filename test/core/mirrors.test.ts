@@ -22,10 +22,21 @@ function rule(
   };
 }
 
+const MIRRORED = rule('quay.io', ['m.example.com']);
+/** One mirror for digests, one for tags. */
+const BY_KIND = rule('quay.io', [
+  { location: 'd.example.com', pullFrom: 'digest-only' },
+  { location: 't.example.com', pullFrom: 'tag-only' },
+]);
+
 interface Row extends Case {
-  readonly rules: readonly MirrorRule[];
-  readonly image: string;
-  readonly candidates: readonly string[];
+  /** @default {MIRRORED} */
+  readonly rules?: readonly MirrorRule[];
+  /** @default {'quay.io/app:1'} */
+  readonly image?: string;
+  /** @default none */
+  readonly candidates?: readonly string[];
+  /** @default none */
   readonly skipped?: readonly string[];
   readonly ports?: 'runtime' | 'text' | 'exact';
 }
@@ -33,7 +44,6 @@ interface Row extends Case {
 const ROWS: readonly Row[] = [
   {
     name: 'gives the image itself without a rule',
-    rules: [rule('quay.io', ['m.example.com'])],
     image: 'docker.io/library/nginx:1',
     candidates: ['docker.io/library/nginx:1'],
   },
@@ -61,7 +71,6 @@ const ROWS: readonly Row[] = [
   {
     name: 'does not match a longer host or inside a path',
     reason: 'substring matching was the defect of the existing system',
-    rules: [rule('quay.io', ['m.example.com'])],
     image: 'notquay.io/quay.io/app:1',
     candidates: ['notquay.io/quay.io/app:1'],
   },
@@ -89,25 +98,14 @@ const ROWS: readonly Row[] = [
   {
     name: 'skips mirrors for digests when a tag is asked',
     reason: 'tags may differ between mirrors; digests cannot',
-    rules: [
-      rule('quay.io', [
-        { location: 'd.example.com', pullFrom: 'digest-only' },
-        { location: 't.example.com', pullFrom: 'tag-only' },
-      ]),
-    ],
-    image: 'quay.io/app:1',
+    rules: [BY_KIND],
     candidates: ['t.example.com/app:1', 'quay.io/app:1'],
     skipped: ['DigestOnly d.example.com/app:1'],
   },
   {
     name: 'drops the tag beside a digest and skips mirrors for tags',
     reason: 'the digest decides what is pulled',
-    rules: [
-      rule('quay.io', [
-        { location: 'd.example.com', pullFrom: 'digest-only' },
-        { location: 't.example.com', pullFrom: 'tag-only' },
-      ]),
-    ],
+    rules: [BY_KIND],
     image: `quay.io/app:1@${DIGEST}`,
     candidates: [`d.example.com/app@${DIGEST}`, `quay.io/app@${DIGEST}`],
     skipped: [`TagOnly t.example.com/app@${DIGEST}`],
@@ -116,7 +114,6 @@ const ROWS: readonly Row[] = [
     name: 'never names a blocked source',
     reason: 'NeverContactSource',
     rules: [rule('quay.io', ['m.example.com'], true)],
-    image: 'quay.io/app:1',
     candidates: ['m.example.com/app:1'],
     skipped: ['Blocked quay.io/app:1'],
   },
@@ -128,14 +125,12 @@ const ROWS: readonly Row[] = [
       rule('b.example.com', ['d.example.com'], true),
       rule('c.example.com', ['d.example.com']),
     ],
-    image: 'quay.io/app:1',
     candidates: ['c.example.com/app:1', 'quay.io/app:1'],
     skipped: ['Blocked b.example.com/x/app:1'],
   },
   {
     name: 'covers another port of the same host, as the runtime does',
     reason: 'containers/image takes ":" for a boundary',
-    rules: [rule('quay.io', ['m.example.com'])],
     image: 'quay.io:5000/app:1',
     candidates: ['m.example.com:5000/app:1', 'quay.io:5000/app:1'],
   },
@@ -144,7 +139,6 @@ const ROWS: readonly Row[] = [
     reason: 'the source matched up to the port, the mirror has a path',
     rules: [rule('quay.io', ['m.example.com/x', 'm.example.com:1'])],
     image: 'quay.io:5000/app:1',
-    candidates: [],
     skipped: [
       'InvalidReference m.example.com/x:5000/app:1',
       'InvalidReference m.example.com:1:5000/app:1',
@@ -155,15 +149,12 @@ const ROWS: readonly Row[] = [
     name: 'refuses a mirror without repository',
     reason: 'a whole repository cannot be mapped to a bare host, and the runtime then asks no place at all',
     rules: [rule('quay.io/app', ['m.example.com'])],
-    image: 'quay.io/app:1',
-    candidates: [],
     skipped: ['InvalidReference m.example.com:1', 'GivenUp quay.io/app:1'],
   },
   {
     name: 'passes over a source with a tag',
     reason: 'containers/image looks for the name alone, so such a rule decides about nothing',
     rules: [rule('quay.io/app:1', ['tagged.example.com/app:1']), rule('quay.io', ['m.example.com'])],
-    image: 'quay.io/app:1',
     candidates: ['m.example.com/app:1', 'quay.io/app:1'],
   },
   {
@@ -171,7 +162,6 @@ const ROWS: readonly Row[] = [
     reason: 'the release look-up replaces whole pull specs',
     ports: 'text',
     rules: [rule('quay.io/app:1', ['tagged.example.com/app:1']), rule('quay.io', ['m.example.com'])],
-    image: 'quay.io/app:1',
     candidates: ['tagged.example.com/app:1', 'quay.io/app:1'],
   },
   {
@@ -196,16 +186,12 @@ const ROWS: readonly Row[] = [
     name: 'refuses a moved source that is no reference',
     reason: 'a location needs a repository where the source is one',
     rules: [{ ...rule('quay.io/app', []), location: 'new.example.com' }],
-    image: 'quay.io/app:1',
-    candidates: [],
     skipped: ['InvalidReference new.example.com:1'],
   },
   {
     name: 'refuses what the runtime does not take as it is',
     reason: 'capitals in a path, Docker Hub without library/, an IPv6 address: containers/image stops there',
     rules: [rule('quay.io', ['m.example.com/Hub', 'docker.io', '[::1]:5000'])],
-    image: 'quay.io/app:1',
-    candidates: [],
     skipped: [
       'InvalidReference m.example.com/Hub/app:1',
       'InvalidReference docker.io/app:1',
@@ -217,21 +203,20 @@ const ROWS: readonly Row[] = [
     name: 'keeps ports apart when asked to',
     reason: '--registry-overrides compares hosts with their ports',
     ports: 'exact',
-    rules: [rule('quay.io', ['m.example.com'])],
     image: 'quay.io:5000/app:1',
     candidates: ['quay.io:5000/app:1'],
   },
 ];
 
-table(test, ROWS, (row) => {
-  const answer = resolveMirrors(compileMirrors(row.rules, row.ports), row.image);
+table(test, ROWS, ({ rules = [MIRRORED], image = 'quay.io/app:1', candidates = [], skipped = [], ports }) => {
+  const answer = resolveMirrors(compileMirrors(rules, ports), image);
   assert.deepEqual(
     answer.candidates.map((candidate) => candidate.reference),
-    row.candidates,
+    candidates,
   );
   assert.deepEqual(
     answer.skipped.map((candidate) => `${candidate.reason} ${candidate.reference}`),
-    row.skipped ?? [],
+    skipped,
   );
 });
 
