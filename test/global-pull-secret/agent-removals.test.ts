@@ -29,8 +29,10 @@ const hashOf = (node: TaskNode): string =>
 
 interface Row extends Case {
   readonly after: string;
-  readonly keys: readonly string[];
-  readonly held: boolean;
+  /** @default {FOUR} */
+  readonly keys?: readonly string[];
+  /** @default {false} */
+  readonly held?: boolean;
   readonly marked?: string;
   readonly options?: ConstructorParameters<typeof TaskNode>[2];
 }
@@ -42,10 +44,9 @@ table(
       name: 'everything',
       reason: 'an emptied secret must not wipe nodes',
       after: '{"auths":{}}',
-      keys: FOUR,
       held: true,
     },
-    { name: 'null', reason: 'Go reads it as no registry', after: '{"auths":null}', keys: FOUR, held: true },
+    { name: 'null', reason: 'Go reads it as no registry', after: '{"auths":null}', held: true },
     {
       name: 'three of four, one rotated, one new',
       reason: 'what is added goes on, what is removed stays',
@@ -58,14 +59,12 @@ table(
       reason: 'no more than the share',
       after: configOf('a.io', 'b.io'),
       keys: ['a.io', 'b.io'],
-      held: false,
     },
     {
       name: 'three of four where the fleet says so',
       reason: 'the share is an option',
       after: configOf('a.io'),
       keys: ['a.io'],
-      held: false,
       options: { removals: { share: 0.8 } },
     },
     {
@@ -73,7 +72,6 @@ table(
       reason: 'they mean the same registries',
       after: configOf(...FOUR.map((name) => `https://${name}/`)),
       keys: FOUR.map((name) => `https://${name}/`),
-      held: false,
     },
     {
       name: 'everything, by the reconciler',
@@ -81,25 +79,21 @@ table(
       after: '{"auths":{}}',
       marked: mark('{"auths":{}}'),
       keys: [],
-      held: false,
     },
     {
       name: 'everything, with the mark of another document',
       reason: 'somebody wrote over what was judged',
       after: '{"auths":{}}',
       marked: mark(configOf(...FOUR)),
-      keys: FOUR,
       held: true,
     },
     {
       name: 'a broken entry',
       reason: 'it is not removed, and stays as it was last good',
       after: '{"auths":{"a.io":{"auth":"-"},"b.io":{"auth":"-"},"c.io":{"auth":"-"},"d.io":{"auth":"dTpw"}}}',
-      keys: FOUR,
-      held: false,
     },
   ] satisfies Row[],
-  ({ after, keys, held, marked, options }) => {
+  ({ after, keys = FOUR, held = false, marked, options }: Row) => {
     const node = nodeOf(options);
     node.set('global', after, marked);
     assert.deepEqual([...node.keys()].sort(), [...keys].sort());

@@ -44,11 +44,15 @@ function nodeFleet(
 const labelOf = (one: Fleet): string | undefined =>
   one.hosted.get(refOf('v1 Node', 'n'))?.metadata.labels?.[LABEL];
 
+const IN_PLACE = ['AWS', 'InPlace'] as const;
+
 interface NodeRow extends Case {
-  readonly pool: readonly [string, string];
+  /** Platform and type of upgrade. @default {IN_PLACE} */
+  readonly pool?: readonly [string, string];
   readonly start?: KubeObject;
   readonly options?: Readonly<Record<string, unknown>>;
-  readonly label: string | undefined;
+  /** Absent: the label is not there. */
+  readonly label?: string;
   readonly overridden?: boolean;
 }
 
@@ -81,14 +85,11 @@ table<NodeRow>(
     {
       name: 'AWS InPlace',
       reason: 'the Machine Config Daemon works on the same file',
-      pool: ['AWS', 'InPlace'],
-      label: undefined,
     },
     {
       name: 'KubeVirt Replace',
       reason: "not on upstream's list",
       pool: ['KubeVirt', 'Replace'],
-      label: undefined,
     },
     {
       name: 'KubeVirt Replace, opted in',
@@ -100,14 +101,11 @@ table<NodeRow>(
     {
       name: 'a pool that becomes InPlace',
       reason: 'our label comes off again',
-      pool: ['AWS', 'InPlace'],
       start: ours,
-      label: undefined,
     },
     {
       name: 'a pool that becomes InPlace, with a label that somebody else owns too',
       reason: 'the API server would keep it',
-      pool: ['AWS', 'InPlace'],
       start: shared,
       label: 'true',
       overridden: true,
@@ -115,7 +113,6 @@ table<NodeRow>(
     {
       name: 'a label set by hand',
       reason: 'by hand is by intent',
-      pool: ['AWS', 'InPlace'],
       start: node({ [LABEL]: 'true' }),
       label: 'true',
       overridden: true,
@@ -137,7 +134,7 @@ table<NodeRow>(
     },
   ],
   (row) => {
-    const one = nodeFleet(...row.pool, row.start ?? node(), row.options);
+    const one = nodeFleet(...(row.pool ?? IN_PLACE), row.start ?? node(), row.options);
     one.reconcile();
     assert.equal(labelOf(one), row.label);
     assert.equal(
@@ -160,9 +157,11 @@ const theirMachine = {
 };
 
 interface MachineRow extends Case {
-  readonly pool: readonly [string, string];
+  /** Platform and type of upgrade. @default {IN_PLACE} */
+  readonly pool?: readonly [string, string];
   readonly machine?: KubeObject;
-  readonly label: string | undefined;
+  /** Absent: the label is not there. */
+  readonly label?: string;
 }
 
 table<MachineRow>(
@@ -174,13 +173,11 @@ table<MachineRow>(
       pool: ['AWS', 'Replace'],
       label: 'true',
     },
-    { name: 'a Machine of an InPlace pool', reason: 'never', pool: ['AWS', 'InPlace'], label: undefined },
+    { name: 'a Machine of an InPlace pool', reason: 'never' },
     {
       name: 'a Machine whose pool becomes InPlace',
       reason: 'our label comes off',
-      pool: ['AWS', 'InPlace'],
       machine: ourMachine,
-      label: undefined,
     },
     {
       name: 'a Machine that somebody else labelled',
@@ -191,7 +188,7 @@ table<MachineRow>(
     },
   ],
   (row) => {
-    const one = nodeFleet(...row.pool, node());
+    const one = nodeFleet(...(row.pool ?? IN_PLACE), node());
     one.management.set(row.machine ?? machine);
     one.reconcile();
     const found = one.management.get(refOf('cluster.x-k8s.io/v1beta1 Machine', 'm', 'clusters-a'));

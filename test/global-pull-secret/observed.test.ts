@@ -24,11 +24,15 @@ function beside(tenant: string, global: string | undefined): Fleet {
 const reasons = (one: Fleet): readonly string[] =>
   (one.status()?.verdicts ?? []).map(({ subject, verdict, reason }) => `${subject} ${verdict} ${reason}`);
 
+const TENANT = config({ 'r.io': auth('tenant') });
+
 interface Row extends Case {
-  readonly tenant: string;
+  /** @default {TENANT} */
+  readonly tenant?: string;
   readonly global: string | undefined;
   readonly verdicts: readonly string[];
-  readonly ready: string;
+  /** @default {'True Merged'} */
+  readonly ready?: string;
 }
 
 table(
@@ -37,15 +41,12 @@ table(
     {
       name: 'taken',
       reason: 'it is in the merge',
-      tenant: config({ 'r.io': auth('tenant') }),
       global: config({ 'quay.io': auth('platform'), 'r.io': auth('tenant') }),
       verdicts: ['r.io Accepted InGlobalPullSecret'],
-      ready: 'True Merged',
     },
     {
       name: 'not taken',
       reason: 'the real merge has the platform alone',
-      tenant: config({ 'r.io': auth('tenant') }),
       global: config({ 'quay.io': auth('platform') }),
       verdicts: ['r.io Pending NotTaken'],
       ready: 'False NotTaken',
@@ -53,7 +54,6 @@ table(
     {
       name: 'an older credential',
       reason: 'nodes pull with the old one',
-      tenant: config({ 'r.io': auth('tenant') }),
       global: config({ 'quay.io': auth('platform'), 'r.io': auth('tenant before') }),
       verdicts: ['r.io Pending NotTaken'],
       ready: 'False NotTaken',
@@ -72,7 +72,6 @@ table(
       tenant: config({ 'quay.io': auth('tenant') }),
       global: PLATFORM,
       verdicts: ['quay.io Shadowed OriginalWins'],
-      ready: 'True Merged',
     },
     {
       name: 'another spelling of a key of the platform',
@@ -80,10 +79,9 @@ table(
       tenant: config({ 'https://quay.io/': auth('tenant') }),
       global: config({ 'quay.io': auth('platform'), 'https://quay.io/': auth('tenant') }),
       verdicts: ['https://quay.io/ Accepted InGlobalPullSecret'],
-      ready: 'True Merged',
     },
   ] satisfies Row[],
-  ({ tenant, global, verdicts, ready }) => {
+  ({ tenant = TENANT, global, verdicts, ready = 'True Merged' }: Row) => {
     const one = beside(tenant, global);
     const { objects } = one.reconcile();
     assert.deepEqual(reasons(one), verdicts);
@@ -112,7 +110,7 @@ table<NodesRow>(
     { name: 'nodes that have it', of: TAKEN, ready: 3, says: 'Accepted AgentsHaveIt' },
   ],
   ({ of, ready = 0, says }) => {
-    const one = beside(config({ 'r.io': auth('tenant') }), TAKEN);
+    const one = beside(TENANT, TAKEN);
     const status = { desiredNumberScheduled: 3, updatedNumberScheduled: 3, numberReady: ready };
     if (of !== undefined) {
       const made = upstreamDaemonSet(
@@ -129,7 +127,7 @@ table<NodesRow>(
 );
 
 test('a removal is said to be held only where it is: HyperShift holds nothing', () => {
-  const one = beside(config({ 'r.io': auth('tenant') }), PLATFORM);
+  const one = beside(TENANT, PLATFORM);
   one.management.set(platform('{"auths":{}}'));
   one.reconcile();
   assert.equal(one.condition('original', 'RemovalHeld'), undefined);
@@ -137,7 +135,7 @@ test('a removal is said to be held only where it is: HyperShift holds nothing', 
 });
 
 test('objects of a dump without managedFields tell nobody whose they are: nothing is planned', () => {
-  const one = fleet(PLATFORM, config({ 'r.io': auth('tenant') }));
+  const one = fleet(PLATFORM, TENANT);
   const { managedFields: _fields, ...metadata } = theirs('original-pull-secret', PLATFORM).metadata;
   one.hosted.set({ ...theirs('original-pull-secret', PLATFORM), metadata });
   const { objects } = one.reconcile();
