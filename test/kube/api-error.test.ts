@@ -9,7 +9,8 @@ interface Row extends Case {
   readonly status: number;
   readonly body: unknown;
   readonly says: RegExp;
-  readonly retryPolicy: string;
+  /** @default {'waiting'} */
+  readonly retryPolicy?: string;
 }
 
 const SECRET = plantedPassword('body');
@@ -45,7 +46,6 @@ const ROWS: readonly Row[] = [
     status: 403,
     body: { message: SECRET },
     says: /403 Forbidden.*Grant the verb "patch"/,
-    retryPolicy: 'waiting',
   },
   {
     name: 'too many requests',
@@ -53,7 +53,6 @@ const ROWS: readonly Row[] = [
     status: 429,
     body: undefined,
     says: /429 TooManyRequests/,
-    retryPolicy: 'waiting',
   },
   {
     name: 'a namespace that terminates',
@@ -61,7 +60,6 @@ const ROWS: readonly Row[] = [
     status: 403,
     body: { reason: 'Forbidden', details: { causes: [cause('NamespaceTerminating', 'metadata.namespace')] } },
     says: /its namespace is being deleted/,
-    retryPolicy: 'waiting',
   },
   {
     name: 'no right, in the words of the API server',
@@ -72,7 +70,6 @@ const ROWS: readonly Row[] = [
       message: `secrets "${SECRET}" is forbidden: User "system:serviceaccount:pullwright-system:pullwright-reconciler" cannot create resource "secrets" in API group "" in the namespace "shop"`,
     },
     says: /403 Forbidden\. Grant the verb "create" on secrets in namespace "shop" to "system:serviceaccount:pullwright-system:pullwright-reconciler" by RBAC$/,
-    retryPolicy: 'waiting',
   },
   {
     name: 'no right to what has no namespace',
@@ -83,7 +80,6 @@ const ROWS: readonly Row[] = [
         'nodes is forbidden: User "ann" cannot list resource "nodes" in API group "" at the cluster scope',
     },
     says: /Grant the verb "list" on nodes for the cluster to "ann" by RBAC$/,
-    retryPolicy: 'waiting',
   },
   {
     name: 'a quota',
@@ -95,7 +91,6 @@ const ROWS: readonly Row[] = [
         'secrets "a" is forbidden: exceeded quota: none, requested: count/secrets=1, used: count/secrets=4',
     },
     says: /"Secret\/ns\/a": the ResourceQuota "none" is exceeded\. Raise it/,
-    retryPolicy: 'waiting',
   },
   {
     name: 'an admission webhook',
@@ -106,7 +101,6 @@ const ROWS: readonly Row[] = [
       message: `admission webhook "policy.example.com" denied the request: ${SECRET}`,
     },
     says: /the admission webhook "policy\.example\.com" denied it/,
-    retryPolicy: 'waiting',
   },
   {
     name: 'an admission policy',
@@ -117,7 +111,6 @@ const ROWS: readonly Row[] = [
       message: `secrets "a" is forbidden: ValidatingAdmissionPolicy 'no-secrets' with binding 'all' denied request: ${SECRET}`,
     },
     says: /the ValidatingAdmissionPolicy "no-secrets" \(binding "all"\) denied it/,
-    retryPolicy: 'waiting',
   },
   {
     name: 'an admission webhook that is down',
@@ -148,7 +141,7 @@ const ROWS: readonly Row[] = [
   },
 ];
 
-table(test, ROWS, ({ status, body, says, retryPolicy }) => {
+table(test, ROWS, ({ status, body, says, retryPolicy = 'waiting' }) => {
   const error = apiErrorOf({ verb: 'apply', subject: 'Secret/ns/a', status, body });
   assert.match(describeError(error), says);
   assert.match(error.message, /Secret\/ns\/a/);
