@@ -48,8 +48,10 @@ interface LossCase extends Case {
   /** @default {NAMED} */
   readonly before?: readonly KubeObject[];
   readonly change: readonly (KubeObject | { readonly gone: KubeObject })[];
-  readonly left: number;
-  readonly says: string;
+  /** @default {0} */
+  readonly left?: number;
+  /** @default {'False NotGranted'} */
+  readonly says?: string;
 }
 
 table<LossCase>(
@@ -73,8 +75,6 @@ table<LossCase>(
       name: 'it is made anew, with the Secret and without the grant',
       reason: 'a namespace that is there says whether it grants',
       change: [home('2'), { gone: byName }],
-      left: 0,
-      says: 'False NotGranted',
     },
     {
       name: 'it is made anew, with all that was in it',
@@ -88,16 +88,13 @@ table<LossCase>(
       reason: 'that is said by somebody',
       change: [home('2'), granted({ namespaces: ['team-1'] })],
       left: 1,
-      says: 'False NotGranted',
     },
-    { name: 'only the grant is deleted', change: [{ gone: byName }], left: 0, says: 'False NotGranted' },
+    { name: 'only the grant is deleted', change: [{ gone: byName }] },
     {
       name: 'all namespaces lose the label that the grant asks for',
       reason: 'the owner does not grant to namespaces without it',
       before: LABELLED,
       change: tiered(),
-      left: 0,
-      says: 'False NotGranted',
     },
     {
       name: 'ten of them do',
@@ -105,14 +102,11 @@ table<LossCase>(
       before: LABELLED,
       change: tiered().slice(0, 10),
       left: 2,
-      says: 'False NotGranted',
     },
     {
       name: 'the selector of the grant asks for another label',
       before: LABELLED,
       change: [granted({ namespaceSelector: { matchLabels: { tier: 'silver' } } })],
-      left: 0,
-      says: 'False NotGranted',
     },
     {
       name: 'the grant takes the profile out while labels go',
@@ -121,11 +115,9 @@ table<LossCase>(
         ...tiered(),
         { ...byLabel, spec: { ...(byLabel.spec as object), profiles: [{ name: 'other' }] } },
       ],
-      left: 0,
-      says: 'False NotGranted',
     },
   ],
-  ({ before = NAMED, change, left, says }) => {
+  ({ before = NAMED, change, left = 0, says = 'False NotGranted' }) => {
     const first = scene([...before, everywhere], options);
     assert.equal(copies(first), MANY);
     const next = first.after(change);

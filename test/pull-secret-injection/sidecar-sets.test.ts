@@ -58,12 +58,14 @@ function readyOf(seen: Scene): string {
 }
 
 interface Row extends Case {
+  /** @default {PARTIAL beside an update, else none} */
   readonly pin?: object;
   readonly update?: object;
   readonly options?: Partial<InjectionOptions>;
   readonly says: string | RegExp;
 }
 
+const PARTIAL = { revisionName: 'side-1', policy: 'Partial' };
 const NEXT = { selector: { matchLabels: { ring: 'next' } } };
 const INJECTED = 'True Injecting: imagePullSecrets are injected: ';
 
@@ -90,32 +92,27 @@ const ROWS: readonly Row[] = [
   {
     name: 'a part of the pods, and the update stands still',
     reason: 'then no pod gets the current content',
-    pin: { revisionName: 'side-1', policy: 'Partial' },
     update: { paused: true },
     says: `${INJECTED}old, from the pinned revision "side-1"`,
   },
   {
     name: 'all of them held back',
-    pin: { revisionName: 'side-1', policy: 'Partial' },
     update: { partition: '100%' },
     says: `${INJECTED}old, from the pinned revision "side-1"`,
   },
   {
     name: 'a number of pods held back',
-    pin: { revisionName: 'side-1', policy: 'Partial' },
     update: { partition: 3 },
     says: `${INJECTED}new`,
   },
   {
     name: 'two sorts of pods',
-    pin: { revisionName: 'side-1', policy: 'Partial' },
     update: NEXT,
     says: `${INJECTED}new, into pods that updateStrategy.selector selects; old, from the pinned revision "side-1", into pods that updateStrategy.selector does not select`,
   },
   {
     name: 'a part of the pods, by chance',
     reason: 'what pods get instead is said',
-    pin: { revisionName: 'side-1', policy: 'Partial' },
     update: { partition: '40%' },
     says: /^False PartialNotDrawn: .*40% is not applied per pod \(revision "side-1" has old\)\. Pods get: new\. /,
   },
@@ -128,21 +125,23 @@ const ROWS: readonly Row[] = [
   {
     name: 'a selector of the update that nobody can read',
     reason: 'the revision is there: the selector is to be corrected',
-    pin: { revisionName: 'side-1', policy: 'Partial' },
     update: { selector: { matchExpressions: [{ key: 'a', operator: 'Like' }] } },
     says: /^False SelectorInvalid: spec\.updateStrategy\.selector, .*"Like" is not .*until it is corrected/,
   },
 ];
 
-table(test, ROWS, ({ pin, update = {}, options, says }) => {
-  const spec = { injectionStrategy: pin === undefined ? {} : { revision: pin }, updateStrategy: update };
+table(test, ROWS, ({ update, pin = update && PARTIAL, options, says }) => {
+  const spec = {
+    injectionStrategy: pin === undefined ? {} : { revision: pin },
+    updateStrategy: update ?? {},
+  };
   const said = readyOf(scene([shop, set(spec), ...REVISIONS], options));
   if (typeof says === 'string') assert.equal(said, says);
   else assert.match(said, says);
 });
 
 test('Partial with a selector: pods outside of it get the pinned content, by plan and by policy', () => {
-  const pin = { injectionStrategy: { revision: { revisionName: 'side-1', policy: 'Partial' } } };
+  const pin = { injectionStrategy: { revision: PARTIAL } };
   const seen = scene([shop, set({ ...pin, updateStrategy: NEXT }), ...REVISIONS]);
   const plan = planIn({ reader: readerOf(seen.store), options: DEFAULT_OPTIONS });
   const names = (labels: Record<string, string>) =>
