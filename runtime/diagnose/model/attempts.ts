@@ -34,13 +34,11 @@ import { judgeImage, verificationOf } from '../checks/pull.ts';
 import type {
   EntryPlace,
   ExplainedCredential,
-  ExplainedPlace,
   ExplainInput,
   Explanation,
   KubeletView,
   ListedSecret,
   Sent,
-  SkippedPlace,
   UnusedEntry,
 } from './types.ts';
 
@@ -89,12 +87,10 @@ function difference({ url: key }: About, { url: target }: About, near: boolean):
 /** Explains how two spellings of a host differ; undefined if they are equal. */
 function hostDifference(host: string, imageHost: string, path: string): string | undefined {
   if (host === imageHost) return undefined;
-  if (host === 'index.docker.io' && path === '') {
+  if (host === 'index.docker.io' && path === '')
     return 'it matches Docker Hub only if no other key of the same list matches';
-  }
-  if (host.toLowerCase() !== imageHost.toLowerCase()) {
+  if (host.toLowerCase() !== imageHost.toLowerCase())
     return `"${host}" is an alias of Docker Hub, which the kubelet does not match with "${imageHost}"`;
-  }
   return `hosts are compared as written: "${host}" is not "${imageHost}"`;
 }
 
@@ -111,15 +107,10 @@ export function explainImage(input: ExplainInput): Explanation {
   const resolution = resolveOnNode(compiled(input.mirrors), image, input.policy);
   const kubelet = explainKubelet(input);
   const fix = mirrorFix(resolution, input.hosted === true);
-  const named = ({ reference, kind, origin }: Candidate): Omit<ExplainedPlace, 'crio'> => ({
-    reference,
-    kind,
-    ...(origin === undefined ? {} : { from: originText(origin) }),
+  const places = resolution.candidates.map((one) => {
+    return { ...namedPlace(one), crio: sentByCrio(input, kubelet, one.reference) };
   });
-  const places = resolution.candidates.map(
-    (one): ExplainedPlace => ({ ...named(one), crio: sentByCrio(input, kubelet, one.reference) }),
-  );
-  const skipped = resolution.skipped.map((one): SkippedPlace => ({ ...named(one), why: one.message }));
+  const skipped = resolution.skipped.map((one) => ({ ...namedPlace(one), why: one.message }));
   const none: Sent = { what: 'nothing', why: 'the kubelet has no credential for the image' };
   const containerd: Sent = kubelet.tried.length > 0 ? { what: 'kubelet' } : (unknownIn(kubelet) ?? none);
   const explained = {
@@ -135,6 +126,11 @@ export function explainImage(input: ExplainInput): Explanation {
     ...(fix === undefined ? {} : { mirrorFix: fix }),
   };
   return { ...explained, findings: judgeImage({ ...explained, input }) };
+}
+
+/** A pull source, with the object and field of the rule that names it. */
+export function namedPlace({ reference, kind, origin }: Candidate, place = originText) {
+  return { reference, kind, ...(origin && { from: place(origin) }) };
 }
 
 /** Cached, because thousands of images share the rules of a cluster. */
@@ -217,13 +213,10 @@ function unusedEntries(input: ExplainInput, rings: readonly Ring[], used: Readon
 /** CRI-O sends the kubelet's credential to the image's own host. For other hosts or an empty user name it uses the auth file. */
 function sentByCrio(input: ExplainInput, kubelet: KubeletView, reference: string): Sent {
   if (kubelet.blockedBy !== undefined) return { what: 'failure', why: 'the kubelet fails before the pull' };
-  const [host = ''] = reference.split('/', 1);
-  const carried = kubelet.tried.some((one) => one.username !== '');
-  if (host === input.image.domain && carried) return { what: 'kubelet' };
-  const unknown = unknownIn(kubelet);
-  if (host === input.image.domain && unknown !== undefined) return unknown;
-  const file = input.pullFile?.source ?? input.node;
-  const files = file === undefined ? [] : [file];
+  const isCarried = kubelet.tried.some((one) => one.username !== '');
+  const carried = isCarried ? ({ what: 'kubelet' } as const) : unknownIn(kubelet);
+  if (carried !== undefined && reference.split('/', 1)[0] === input.image.domain) return carried;
+  const files = [input.pullFile?.source ?? input.node ?? []].flat();
   return sentFromFile(input, lookupForContainers(files, withoutTagAndDigest(reference)));
 }
 
@@ -237,20 +230,15 @@ function sentFromFile(input: ExplainInput, found: ContainersLookup): Sent {
     return { what: 'entry', entry, username: found.credential.username, rivals: rivals.map(withoutUserInfo) };
   }
   if (found.stoppedBy === undefined) return { what: 'nothing', why: 'no entry of the auth file matches' };
-  return {
-    what: 'nothing',
-    why: `entry "${withoutUserInfo(found.stoppedBy.written)}" of the auth file has no "auth", and stops the search`,
-  };
+  const stop = withoutUserInfo(found.stoppedBy.written);
+  return { what: 'nothing', why: `entry "${stop}" of the auth file has no "auth", and stops the search` };
 }
 
 // The attempts of an explanation: the credential for each pull source, so that `verify` can probe the registries. They are
 // derived from the explanation only.
 
 /** One credential (or none) at one pull source. */
-export interface PullAttempt {
-  /** The pull source with tag or digest. */
-  readonly reference: string;
-  readonly kind: 'mirror' | 'source';
+export interface PullAttempt extends Pick<Candidate, 'reference' | 'kind'> {
   /** The entry that is sent; absent for an anonymous attempt. */
   readonly entry?: EntryPlace;
   readonly credential?: ExpiringCredential | undefined;

@@ -32,6 +32,7 @@ import {
 import { collectMirrors, type MirrorProblem } from '../../registry-overrides/mirror-sets/collect.ts';
 import { MACHINE_CONFIG, type Plane, type PlaneResolver } from '../../registry-overrides/planes.ts';
 import { judgePlaces } from '../checks/pull.ts';
+import { namedPlace } from './attempts.ts';
 import { locateAll } from './look.ts';
 import {
   chooseCluster,
@@ -70,11 +71,8 @@ export async function readMirrorInput(
       problems: problems.map((problem) => `warning: ${problem}`),
     };
   }
-  const folders = await locateAll(
-    from,
-    kinds.map(({ kind }) => kind),
-    io.stdin,
-  );
+  const names = kinds.map(({ kind }) => kind);
+  const folders = await locateAll(from, names, io.stdin);
   return {
     cluster: chooseCluster(clustersIn(folders.flatMap(({ manifests }) => manifests)), name),
     problems: folders
@@ -312,15 +310,10 @@ function problemText({ severity, origin, message }: MirrorProblem, place: PlaceO
 }
 
 function linesOf({ candidates, skipped }: Resolution, place: PlaceOfRule): readonly MirrorLine[] {
-  const lineOf = ({ reference, kind, origin }: Candidate): MirrorLine => ({
-    reference,
-    kind,
-    ...(origin && { from: place(origin) }),
+  const passed = skipped.map((one) => {
+    return { ...namedPlace(one, place), skipped: { reason: one.reason, message: one.message } };
   });
-  return [
-    ...candidates.map(lineOf),
-    ...skipped.map((one) => ({ ...lineOf(one), skipped: { reason: one.reason, message: one.message } })),
-  ];
+  return [...candidates.map((one) => namedPlace(one, place)), ...passed];
 }
 
 /**

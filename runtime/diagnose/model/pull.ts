@@ -60,10 +60,8 @@ export interface PodPuller {
   readonly node?: string;
 }
 
-type WorkloadKind = Required<Pick<SourceKind, 'apiVersion' | 'kind'>>;
-
 /** Pods, and the kinds with a pod template. */
-export const WORKLOAD_KINDS: readonly WorkloadKind[] = [
+export const WORKLOAD_KINDS = [
   { apiVersion: 'v1', kind: 'Pod' },
   ...['Deployment', 'StatefulSet', 'DaemonSet', 'ReplicaSet'].map((kind) => ({
     apiVersion: 'apps/v1',
@@ -79,14 +77,7 @@ export const ROLE = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'Role' }
 export const ROLE_BINDING = { ...ROLE, kind: 'RoleBinding' } as const;
 
 /** Kinds of a namespace that affect pulls of its pods. */
-export const POD_KINDS: readonly SourceKind[] = [
-  ...WORKLOAD_KINDS,
-  SECRET,
-  SERVICE_ACCOUNT,
-  PULL_STATUS,
-  ROLE,
-  ROLE_BINDING,
-];
+export const POD_KINDS = [...WORKLOAD_KINDS, SECRET, SERVICE_ACCOUNT, PULL_STATUS, ROLE, ROLE_BINDING];
 
 /** Short names from kubectl. */
 const SHORT: ReadonlyMap<string, string> = new Map([
@@ -113,7 +104,7 @@ export function isPodName(text: string): boolean {
 }
 
 /** Resolves `deploy`, `Deployments`, `deployments.apps` or `deployment.v1.apps`. */
-function workloadOf(text: string): WorkloadKind | undefined {
+function workloadOf(text: string) {
   const [first = '', ...rest] = text.toLowerCase().split('.');
   const names = [first, first.replace(/s$/, '')].map((name) => SHORT.get(name) ?? name);
   const found = WORKLOAD_KINDS.find(({ kind }) => names.includes(kind.toLowerCase()));
@@ -225,10 +216,10 @@ export function isStatic({ kind, metadata }: KubeObject): boolean {
 export function listedNames(store: ObjectStore, puller: PodPuller) {
   const found = findPod(store, puller);
   const spec = found && podSpecIn(found);
-  if (found !== undefined && (hasOwnList(spec) || isAdmitted(found)))
-    return ownSecrets(spec).map((name) => ({ name, listedBy: describeObject(found) }));
   const account = accountRef(puller, spec);
-  return ownSecrets(store.get(account)).map((name) => ({ name, listedBy: describeObject(account) }));
+  const isOwn = found !== undefined && (hasOwnList(spec) || isAdmitted(found));
+  const listedBy = describeObject(isOwn ? found : account);
+  return ownSecrets(isOwn ? spec : store.get(account)).map((name) => ({ name, listedBy }));
 }
 
 /** Names in the imagePullSecrets of a pod spec or ServiceAccount. */
@@ -266,7 +257,7 @@ export const podSource: (secret: KubeObject) => AuthSource | undefined = oncePer
 );
 
 /** A Secret as the node's docker config. Its type is ignored: the copy of the platform's secret may be Opaque. */
-export const nodeSource: (secret: KubeObject) => AuthSource | undefined = oncePer((secret) => {
+const nodeSource: (secret: KubeObject) => AuthSource | undefined = oncePer((secret) => {
   const value = (secret as SecretObject).data?.[NAMES.dataKey];
   if (value === undefined) return undefined;
   return { name: describeObject(secret), format: 'config.json', text: secretDataText(value) };
@@ -275,18 +266,10 @@ export const nodeSource: (secret: KubeObject) => AuthSource | undefined = oncePe
 // The docker config of the pulling node: which node it is, whether the pull secret is synced to it, and the content of its file.
 
 /** The Secret with the content of the node's file. */
-export const GLOBAL_SECRET: ObjectRef = {
-  ...SECRET,
-  namespace: NAMES.namespace,
-  name: NAMES.global,
-};
+export const GLOBAL_SECRET = { ...SECRET, namespace: NAMES.namespace, name: NAMES.global };
 
 /** Hosted clusters keep a copy of the platform's pull secret under the same name as standalone clusters. */
-export const PLATFORM_SECRET: ObjectRef = {
-  ...SECRET,
-  namespace: NAMES.configNamespace,
-  name: NAMES.platform,
-};
+export const PLATFORM_SECRET = { ...SECRET, namespace: NAMES.configNamespace, name: NAMES.platform };
 
 /** The node of `puller`, else the node that the pod runs on. */
 export function nodeNameOf(store: ObjectStore, puller: PodPuller): string | undefined {
@@ -324,11 +307,7 @@ const mergeWith = oncePer((original: AuthSource) =>
     if (!result.ok) return undefined;
     const names = { original: original.name, additional: additional.name, lastGood: additional.name };
     return {
-      source: {
-        name: `Secret/${NAMES.namespace}/${NAMES.global}`,
-        format: 'config.json' as const,
-        text: result.text,
-      },
+      source: { name: describeObject(GLOBAL_SECRET), format: 'config.json' as const, text: result.text },
       facts: {
         origins: new Map(result.entries.map(({ key, source }) => [key, names[source]])),
         verdicts: result.verdicts,
@@ -394,33 +373,6 @@ export function nextNodeKinds(store: ObjectStore): readonly SourceKind[] {
 
 // The auth file that the credential provider would write for one pull.
 
-/**
- * Builds the auth file; undefined if the provider does not run for the image, or adds no entry.
- *
- * @param order names of the pod's imagePullSecrets, which take precedence
- */
-function pullFile(
-  store: ObjectStore,
-  namespace: string,
-  repository: string,
-  { mirrors, order, node }: Pick<ExplainInput, 'mirrors' | 'node'> & { readonly order: readonly string[] },
-): PullFile | undefined {
-  const isServed = providedImages(store).some((pattern) => matchesImage(pattern, repository));
-  const sources = isServed ? pullSources(mirrors, repository) : [];
-  if (sources.length === 0) return undefined;
-  const choice = chooseCredentials(offersOf(store.list(SECRET, namespace)), sources, order);
-  if (choice.entries.length === 0) return undefined;
-  const global = node === undefined ? NO_GLOBAL_AUTH : (parseGlobalAuth(node.text) ?? NO_GLOBAL_AUTH);
-  return {
-    source: {
-      name: `auth file of namespace ${namespace}`,
-      format: 'config.json',
-      text: authFile({ choice, sources, global }).text,
-    },
-    origins: new Map(choice.entries.map(({ key, secret }) => [key, `Secret/${namespace}/${secret}`])),
-  };
-}
-
 /** Cached by the namespace's list of Secrets, which is the same object until a Secret changes. */
 const offersOf = oncePer((objects: readonly KubeObject[]) =>
   collectOffers(
@@ -466,13 +418,11 @@ export function pullModel(
   const unnamed = pod && unnamedList(pod);
   if (unnamed !== undefined) notes.push(`warning: ${unnamed}`);
   if (state !== 'rendered') notes.push(`${state === 'unknown' ? 'error' : 'warning'}: ${summary}`);
-  const order = names.map(({ name }) => name);
+  const { namespace } = puller;
   return {
     /** Undefined without a pod. */
     spec,
-    secrets: names.map((one): ListedSecret => {
-      return { ...one, ...stateOf(store, puller.namespace, one.name, complete) };
-    }),
+    secrets: names.map((one) => ({ ...one, ...stateOf(store, namespace, one.name, complete) })),
     ...file,
     mirrors,
     policy: policyOf(followed),
@@ -480,9 +430,23 @@ export function pullModel(
     versions: versionsOf(store, puller),
     hosted,
     notes: notes as readonly string[],
-    /** The file that the credential provider writes for a repository; undefined if it writes none. */
-    pullFileFor: (repository: string) =>
-      pullFile(store, puller.namespace, repository, { mirrors, order, node: file.node }),
+    /** The auth file; undefined if the credential provider does not run for the repository, or adds no entry. */
+    pullFileFor: (repository: string): PullFile | undefined => {
+      const isServed = providedImages(store).some((pattern) => matchesImage(pattern, repository));
+      const sources = isServed ? pullSources(mirrors, repository) : [];
+      if (sources.length === 0) return undefined;
+      const offers = offersOf(store.list(SECRET, namespace));
+      // The pod's imagePullSecrets take precedence.
+      const order = names.map(({ name }) => name);
+      const choice = chooseCredentials(offers, sources, order);
+      if (choice.entries.length === 0) return undefined;
+      const global = (file.node && parseGlobalAuth(file.node.text)) ?? NO_GLOBAL_AUTH;
+      const { text } = authFile({ choice, sources, global });
+      return {
+        source: { name: `auth file of namespace ${namespace}`, format: 'config.json', text },
+        origins: new Map(choice.entries.map(({ key, secret }) => [key, `Secret/${namespace}/${secret}`])),
+      };
+    },
   };
 }
 
@@ -527,13 +491,10 @@ export function explainIn(
 
 const NO_VALUE = redact('');
 
+type State = Omit<ListedSecret, 'name' | 'listedBy'>;
+
 /** @param complete false if some objects could not be read */
-function stateOf(
-  store: ObjectStore,
-  namespace: string,
-  name: string,
-  complete: boolean,
-): Omit<ListedSecret, 'name' | 'listedBy'> {
+function stateOf(store: ObjectStore, namespace: string, name: string, complete: boolean): State {
   const found = store.get({ ...SECRET, namespace, name });
   if (found === undefined) return absent(store, namespace, name, complete);
   const { type, data = {} } = found as SecretObject;
@@ -547,12 +508,7 @@ function stateOf(
   return { state: 'ignored', why, ...makerOf(found), ...retypeOf(found as SecretObject) };
 }
 
-function absent(
-  store: ObjectStore,
-  namespace: string,
-  name: string,
-  complete: boolean,
-): Omit<ListedSecret, 'name' | 'listedBy'> {
+function absent(store: ObjectStore, namespace: string, name: string, complete: boolean): State {
   const maker = secretMakers(store, namespace).find(
     ({ secret, object }) => secret === name && object['status'] === undefined,
   );
@@ -593,28 +549,19 @@ function makerOf({ metadata }: KubeObject): Pick<ListedSecret, 'maker'> {
 /** Finds a docker config under any key of the Secret, and the type and key that would make it a pull secret. */
 function retypeOf({ data = {}, ...secret }: SecretObject): Pick<ListedSecret, 'retype'> {
   for (const [from, value] of Object.entries(data))
-    for (const [key, type] of TYPES) {
+    for (const [type, key] of Object.entries(BODY_KEY)) {
       const source = pullSecretSource({ ...secret, type, data: { [key]: value } });
       const read = source && readAuthSource(source);
-      if (read?.ok !== true || read.config.kubeletFault !== undefined) continue;
-      if (shapeFault(read.config) !== undefined) continue;
-      if (read.config.entries.some(({ fault }) => fault === undefined))
-        return { retype: { from, type, key } };
+      const config = read?.ok === true && read.config.kubeletFault === undefined ? read.config : undefined;
+      if (config === undefined || shapeFault(config) !== undefined) continue;
+      if (config.entries.some(({ fault }) => fault === undefined)) return { retype: { from, type, key } };
     }
   return {};
 }
 
-/** Types of pull secrets by data key. */
-const TYPES = [
-  ['.dockerconfigjson', 'kubernetes.io/dockerconfigjson'],
-  ['.dockercfg', 'kubernetes.io/dockercfg'],
-] as const;
-
 /** Reports a pull secret of this name in another namespace, which the pod cannot use. */
 function inAnother(store: ObjectStore, name: string): Pick<ListedSecret, 'why'> {
-  const there = store
-    .list(SECRET)
-    .find((object) => object.metadata.name === name && podSource(object) !== undefined);
+  const there = store.list(SECRET).find((one) => one.metadata.name === name && podSource(one) !== undefined);
   if (there === undefined) return {};
   const { namespace } = there.metadata;
   return { why: `namespace "${namespace}" has one, but a pod can only use Secrets of its own namespace` };

@@ -5,7 +5,7 @@ import type { AuthSource } from '../../core/docker-config/pull-secret.ts';
 import type { ImageReference } from '../../core/image-reference.ts';
 import type { KubeObject } from '../../core/kubernetes/object.ts';
 import type { EntryStatus } from '../../core/kubernetes/pull-status.ts';
-import type { MirrorRule } from '../../core/mirrors/resolve.ts';
+import type { Candidate, MirrorRule } from '../../core/mirrors/resolve.ts';
 import { counted, type TextPosition } from '../../core/text.ts';
 import type { PolicyDocument } from '../../registry-overrides/machine-config/render.ts';
 import type { MirrorFix } from '../../registry-overrides/mirror-sets/fix.ts';
@@ -121,9 +121,7 @@ export interface ExplainInput {
   readonly now?: Date;
 }
 
-export interface ExplainedPlace {
-  readonly reference: string;
-  readonly kind: 'mirror' | 'source';
+export interface ExplainedPlace extends Pick<Candidate, 'reference' | 'kind'> {
   /** The object and field that names the pull source. */
   readonly from?: string;
   readonly crio: Sent;
@@ -197,8 +195,7 @@ export type Sent =
       readonly rivals: readonly string[];
     }
   | { readonly what: 'helper'; readonly source: string; readonly helper: string }
-  | { readonly what: 'nothing'; readonly why: string }
-  | { readonly what: 'failure'; readonly why: string }
+  | { readonly what: 'nothing' | 'failure'; readonly why: string }
   | { readonly what: 'unknown'; readonly why: string };
 
 /** Location of an entry. Never contains a password. */
