@@ -86,7 +86,6 @@ function policyTakes(store: ObjectStore, pod: PlannedFor['pod']): boolean {
   });
 }
 
-/** A missing selector matches everything. */
 function takes(
   { namespaceSelector, objectSelector }: Readonly<Record<string, unknown>>,
   { labels, namespaceLabels }: PlannedFor['pod'],
@@ -94,9 +93,9 @@ function takes(
   return meets(namespaceSelector, namespaceLabels) && meets(objectSelector, labels);
 }
 
+/** A missing selector matches everything. */
 function meets(selector: unknown, labels: Labels): boolean {
-  if (selector === undefined || selector === null) return true;
-  const read = readSelector(selector, { strict: false });
+  const read = readSelector(selector ?? {}, { strict: false });
   return read.ok && selects(read.requirements, labels);
 }
 
@@ -108,10 +107,7 @@ function toldIn(store: ObjectStore): Partial<InjectionOptions> {
   const [text] = own.map((object) => textOf(recordOf(object['data'])['config.yaml']));
   if (text === undefined || own.length > 1) return {};
   const told = recordOf(valueAt(parsed(text), 'systems.pull-secret-injection'));
-  const read = Object.entries(TOLD_OPTIONS).map(([name, schema]) => [
-    name,
-    schema.safeParse(told[name]).data,
-  ]);
+  const read = Object.entries(TOLD_OPTIONS).map(([name, one]) => [name, one.safeParse(told[name]).data]);
   return Object.fromEntries(read.filter(([, value]) => value !== undefined));
 }
 
@@ -217,9 +213,8 @@ export function bringCopies(store: ObjectStore): readonly string[] {
   const notes = store.list(PROFILE).flatMap((profile) =>
     [...TOLD].flatMap((type) => {
       const said = conditionOf(profile, type);
-      return said?.status === 'False'
-        ? [`warning: ${PROFILE.kind}/${profile.metadata.name}: ${said.message}`]
-        : [];
+      if (said?.status !== 'False') return [];
+      return [`warning: ${PROFILE.kind}/${profile.metadata.name}: ${said.message}`];
     }),
   );
   // Restore statuses of a dump. Simulated statuses are for manifests without one.

@@ -109,18 +109,6 @@ const SOON_DAYS = 14;
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** An entry of the node's pull secrets. */
-interface Entry {
-  /** As written in the Secret. */
-  readonly key: string;
-  /** `Secret/kube-system/additional-pull-secret` */
-  readonly source: string;
-  readonly state: 'used' | 'shadowed' | 'rejected';
-  /** For an unused entry: the key and Secret that are used instead. */
-  readonly winner?: { readonly key: string; readonly source: string };
-  readonly why?: string;
-}
-
 export type ReportKeys = ReturnType<typeof reportKeys>;
 export type ReportKey = ReportKeys['keys'][number];
 
@@ -156,29 +144,33 @@ export function reportKeys(store: ObjectStore, nodes: ReportNodes, now: Date) {
   };
 }
 
-/** The platform's entries, whose valid ones are all used, then the tenant's. */
+/**
+ * The platform's entries, whose valid ones are all used, then the tenant's.
+ *
+ * @param platform such as `Secret/kube-system/original-pull-secret`
+ */
 function entriesOf(
   { entries, originalVerdicts, verdicts, conflicts }: Extract<MergeResult, { readonly ok: true }>,
   platform: string,
   tenant: string,
-): readonly Entry[] {
-  const used = entries.filter(({ source }) => source === 'original');
-  const told = (source: string) => (status: EntryStatus) => {
-    const { verdict, subject: key, message } = status;
-    const state = STATES[verdict];
-    if (state === undefined) return [];
-    const conflict = state === 'shadowed' ? conflicts.find(({ registry }) => registry === key) : undefined;
-    const winner = conflict && { winner: { key: conflict.original, source: platform } };
-    return { key, source, state, ...winner, ...(state === 'used' ? {} : { why: message }) };
-  };
-  return [
-    ...used.map(({ key }): Entry => ({ key, source: platform, state: 'used' })),
-    ...originalVerdicts.flatMap(told(platform)),
-    ...verdicts.flatMap(told(tenant)),
-  ];
+) {
+  const used = entries
+    .filter(({ source }) => source === 'original')
+    .map(({ key }) => ({ verdict: 'Accepted' as const, subject: key, message: '' }));
+  const told =
+    (source: string) =>
+    ({ verdict, subject: key, message }: Pick<EntryStatus, 'verdict' | 'subject' | 'message'>) => {
+      const state = STATES[verdict];
+      if (state === undefined) return [];
+      const conflict = state === 'shadowed' ? conflicts.find(({ registry }) => registry === key) : undefined;
+      /** The key and Secret that are used instead. */
+      const winner = conflict && { key: conflict.original, source: platform };
+      return { key, source, state, ...(winner && { winner }), ...(state !== 'used' && { why: message }) };
+    };
+  return [...[...used, ...originalVerdicts].flatMap(told(platform)), ...verdicts.flatMap(told(tenant))];
 }
 
-const STATES: Readonly<Partial<Record<EntryStatus['verdict'], Entry['state']>>> = {
+const STATES: Readonly<Partial<Record<EntryStatus['verdict'], 'used' | 'shadowed' | 'rejected'>>> = {
   Accepted: 'used',
   Shadowed: 'shadowed',
   Rejected: 'rejected',

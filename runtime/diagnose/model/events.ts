@@ -98,19 +98,16 @@ function waitsOf(pod: KubeObject): readonly (Container & ContainerWait)[] {
     const name = textOf(status['name']);
     const image =
       containers.find((one) => one.name === name)?.image ?? maskedUserInfo(textOf(status['image']));
-    const wait = recordOf(waiting);
-    return [
-      { name, image, reason: textOf(wait['reason']), message: maskedUserInfo(textOf(wait['message'])) },
-    ];
+    const { reason, message } = recordOf(waiting);
+    return [{ name, image, reason: textOf(reason), message: maskedUserInfo(textOf(message)) }];
   });
 }
 
 /** Reports whether the pod is running, with no container waiting. */
 export function runs({ status }: KubeObject): boolean {
-  const { phase } = recordOf(status);
-  const isWaiting = (one: Readonly<Record<string, unknown>>): boolean =>
-    recordOf(one['state'])['waiting'] !== undefined;
-  return phase === 'Running' && !allIn(recordOf(status), STATUSES).some(isWaiting);
+  const own = recordOf(status);
+  const isWaiting = allIn(own, STATUSES).some(({ state }) => recordOf(state)['waiting'] !== undefined);
+  return own['phase'] === 'Running' && !isWaiting;
 }
 
 /** Newest first; events of the same time in reverse order of the list. */
@@ -144,9 +141,8 @@ const byPod = oncePer((events: readonly KubeObject[]) =>
 type Said = ReturnType<typeof saidBy>;
 
 function saidBy(event: KubeObject) {
-  const text = (...fields: readonly string[]): string => {
-    return fields.map((field) => textOf(event[field])).find((value) => value !== '') ?? '';
-  };
+  const text = (...fields: readonly string[]): string =>
+    fields.map((field) => textOf(event[field])).find((value) => value !== '') ?? '';
   const at = text('lastTimestamp', 'deprecatedLastTimestamp', 'eventTime', 'firstTimestamp');
   const seen = textOf(recordOf(event['series'])['lastObservedTime']);
   const { fieldPath, uid } = recordOf(event['involvedObject'] ?? event['regarding']);

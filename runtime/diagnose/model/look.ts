@@ -17,6 +17,7 @@ import { withIdentity } from '../../engine/contract.ts';
 import { type Folder, readFolder } from '../../engine/offline/manifests.ts';
 import { ObjectStore } from '../../engine/store.ts';
 import type { ObjectRef } from '../../kube/resources.ts';
+import { GRANT } from '../../pull-secret-injection/kinds/grant.ts';
 import { PROFILE } from '../../pull-secret-injection/kinds/profile.ts';
 import {
   type ClusterObjects,
@@ -310,11 +311,8 @@ function matchesFor(source: AuthSource, repository: string): boolean {
 function bareMirrors({ places }: Explanation, mayRead: boolean): readonly string[] {
   return places
     .filter(({ kind, crio }) => {
-      if (kind !== 'mirror') return false;
-      return (
-        crio.what === 'nothing' ||
-        (!mayRead && crio.what === 'entry' && crio.entry.source.startsWith('auth file'))
-      );
+      const isUnread = !mayRead && crio.what === 'entry' && crio.entry.source.startsWith('auth file');
+      return kind === 'mirror' && (crio.what === 'nothing' || isUnread);
     })
     .map(({ reference }) => reference);
 }
@@ -364,11 +362,9 @@ export function locateAll(dirs: readonly string[], kinds: Iterable<string>, stdi
 }
 
 /** Namespaced kinds: they get a default if the file has no namespace. */
-const NAMESPACED: ReadonlySet<string> = new Set([
-  ...[...POD_KINDS, ...SECRET_MAKERS].map(({ kind }) => kind),
-  'Event',
-  'PullSecretGrant',
-]);
+const NAMESPACED: ReadonlySet<string> = new Set(
+  [...POD_KINDS, ...SECRET_MAKERS, GRANT, { kind: 'Event' }].map(({ kind }) => kind),
+);
 
 /** Kinds that are relevant for pulls. */
 export const FOLDER_KINDS: ReadonlySet<string> = new Set([
@@ -385,11 +381,7 @@ export const FOLDER_KINDS: ReadonlySet<string> = new Set([
  *
  * @throws UsageError when the cluster is ambiguous
  */
-export function clusterIn(
-  folders: readonly LocatedFolder[],
-  cluster?: string,
-  namespace?: string,
-): ReadCluster {
+export function clusterIn(folders: readonly LocatedFolder[], cluster?: string, namespace?: string) {
   return objectsOf(folders, chooseCluster(clustersOf(folders), cluster), namespace);
 }
 

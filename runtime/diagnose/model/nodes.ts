@@ -188,14 +188,13 @@ export function nodeCoverage(store: ObjectStore) {
   });
   const count = (state: (typeof list)[number]['state']): number =>
     list.filter((node) => node.state === state).length;
-  const ineligible = count('ineligible');
   return {
     total: list.length,
     /** Nodes with the label, regardless of their reports. */
-    eligible: list.length - ineligible,
+    eligible: list.length - count('ineligible'),
     inSync: count('in-sync'),
     outOfSync: count('out-of-sync'),
-    ineligible,
+    ineligible: count('ineligible'),
     unknown: count('unknown'),
     list,
   };

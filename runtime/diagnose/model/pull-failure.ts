@@ -55,13 +55,11 @@ const CAUSES = {
 export type PullCause = keyof typeof CAUSES;
 
 /** Waiting state of a container; without a reason the container is not waiting. */
-export interface ContainerWait {
+export interface ContainerWait extends Partial<PodEvent> {
   readonly image: string;
-  readonly reason?: string;
-  readonly message?: string;
 }
 
-export interface PodEvent {
+interface PodEvent {
   readonly reason: string;
   readonly message: string;
 }
@@ -279,12 +277,7 @@ function failureOf(
   const text = texts.map(unwrapped).find((one) => one !== '') ?? '';
   const pulled = texts.map(pulledImage).find((one) => one !== undefined) ?? image;
   const hasHost = CAUSES[cause][0] !== 'node' && text !== '' && !/panic/.test(text);
-  return {
-    image: pulled,
-    cause,
-    host: hasHost ? registryOf(pulled) : undefined,
-    text: withoutTokens(text),
-  };
+  return { image: pulled, cause, host: hasHost ? registryOf(pulled) : undefined, text: withoutTokens(text) };
 }
 
 /** Waiting reasons that determine the cause if no text does. */
@@ -298,8 +291,7 @@ const NAMED =
   /(?:Back-off pulling image|[Ff]ailed to pull image|failed pulling image|sandbox image|failed to pull and unpack image|failed to resolve image|Failed to inspect image) "([^"\s]+)"|image pull failed for (\S+) because|docker:\/\/([^\s:]+(?::\d+\/[^\s:]+)?(?::[^\s:]+)?)/;
 
 function pulledImage(text: string): string | undefined {
-  const found = NAMED.exec(text);
-  return found?.[1] ?? found?.[2] ?? found?.[3];
+  return NAMED.exec(text)?.slice(1).find(Boolean);
 }
 
 /** Prefixes that the kubelet and the runtime add to an error. */
@@ -418,8 +410,7 @@ const PROXY =
 const READ_FROM = /\breading manifest \S+ in ([^\s/]+)\/|\bpulling from host (\S+) failed /;
 
 function readFrom(text: string, image: string): string {
-  const [, inRepository, fromHost] = READ_FROM.exec(text) ?? [];
-  const host = inRepository ?? fromHost;
+  const host = READ_FROM.exec(text)?.slice(1).find(Boolean);
   return registryOf(host === undefined ? image : `${host}/`);
 }
 
@@ -489,9 +480,7 @@ function withoutNames(text: string, image: string): string {
     .replace(/(^|[\s"(])(\/etc\b)?\/[\w.@+-]+(?:\/[\w.@+-]*)*/g, '$1$2PATH');
   for (const host of [...hosts].filter((one) => one !== '').toSorted((a, b) => b.length - a.length))
     rest = rest.replaceAll(host, 'HOST');
-  const status = STATUS.exec(rest)
-    ?.slice(1)
-    .find((one) => one !== undefined);
+  const status = STATUS.exec(rest)?.slice(1).find(Boolean);
   return status === undefined ? rest : `${rest} {${status}}`;
 }
 

@@ -6,7 +6,7 @@ import { lookupForContainers } from '../../core/docker-config/containers-keyring
 import { type AuthSource, pullSecretSource } from '../../core/docker-config/pull-secret.ts';
 import { PullwrightError, UsageError } from '../../core/errors.ts';
 import { parseImageReference } from '../../core/image-reference.ts';
-import { describeObject, type KubeObject, type SecretObject } from '../../core/kubernetes/object.ts';
+import type { SecretObject } from '../../core/kubernetes/object.ts';
 import { redact, sameSecret } from '../../core/redacted.ts';
 import type { Lookup, LookupResult } from '../../engine/contract.ts';
 import { type LookUp, NOT_ASKED } from '../../engine/lookups.ts';
@@ -88,13 +88,12 @@ export async function registryClient(
 
 /** Creates the transport from the flags, and returns it with the request timeout. */
 async function registryTransport(values: AccessValues, env: CommandIo['env']) {
-  const ca = values.ca === undefined ? undefined : [await readGiven(values.ca, 'file with certificates')];
   const transport = new RegistryTransport({
+    ...(values.ca !== undefined && { ca: [await readGiven(values.ca, 'file with certificates')] }),
     proxyFor: (url) => proxyFor(url, env),
     allowHosts: values['allow-host'] ?? [],
     ...(values['allow-address'] === undefined ? {} : { allowNetworks: networksOf(values['allow-address']) }),
     plainHosts: values['plain-host'] ?? [],
-    ...(ca === undefined ? {} : { ca }),
   });
   return { transport, timeoutMs: values.timeout ?? 15_000 };
 }
@@ -152,7 +151,9 @@ export async function registryLookUp(options: RegistryLookUpOptions): Promise<Lo
   const clients = new Map<string, { own: AuthSource | undefined; client: RegistryClient }>();
   const clientFor = (place: string, own: AuthSource | undefined): RegistryClient => {
     const known = clients.get(place);
-    if (known !== undefined && isSame(known.own, own)) return known.client;
+    // A place has a Secret each time, or never.
+    const isSame = !known?.own || !own || sameSecret(known.own.text, own.text);
+    if (known !== undefined && isSame) return known.client;
     const credentialFor = credentialsFrom(own === undefined ? file : [own, ...file]);
     const client = new RegistryClient({
       transport,
@@ -202,10 +203,6 @@ async function ownSource(place: string, ref: PullSecretRef, readSecret: Registry
   const fault = authFault(source);
   if (fault !== undefined) throw unusable(fault);
   return source;
-}
-
-function isSame(a: AuthSource | undefined, b: AuthSource | undefined): boolean {
-  return a === undefined || b === undefined ? a === b : sameSecret(a.text, b.text);
 }
 
 // Registry requests of `verify`, with a progress display.
@@ -274,7 +271,7 @@ function progressOn({ stderr }: CommandIo, total: number): (done: number) => voi
 // Images in use by pods and pod templates.
 
 /** Pods and kinds with a pod template, without ReplicaSets, because a Deployment keeps its old ones. */
-export const USING_KINDS: typeof WORKLOAD_KINDS = WORKLOAD_KINDS.filter(({ kind }) => kind !== 'ReplicaSet');
+export const USING_KINDS = WORKLOAD_KINDS.filter(({ kind }) => kind !== 'ReplicaSet');
 
 /**
  * Lists the pods and workloads in `store` with their images, without finished ones. Each image is listed once per namespace and
@@ -285,7 +282,7 @@ export function imageUsers(store: ObjectStore): readonly ImageUser[] {
   return USING_KINDS.flatMap((kind) => store.list(kind))
     .filter((object) => !hasEnded(object))
     .flatMap((object): readonly ImageUser[] => {
-      const user = userOf(store, object);
+      const user = userOf(store, pullBy(object), imagesOf(podSpecIn(object)));
       const images = user.images.filter((image) => {
         const id = [user.puller.namespace, ...user.secrets, '', image].join('\n');
         return !seen.has(id) && seen.add(id);
@@ -294,20 +291,15 @@ export function imageUsers(store: ObjectStore): readonly ImageUser[] {
     });
 }
 
-/** A pod or workload with its images. */
+/** A pod, workload or ServiceAccount with its images. */
 type ImageUser = ReturnType<typeof userOf>;
 
-function userOf(store: ObjectStore, object: KubeObject) {
-  const { name, namespace = 'default' } = object.metadata;
-  const puller: PodPuller = pullBy(object);
-  return {
-    puller,
-    images: imagesOf(podSpecIn(object)),
-    /** `Deployment/web/shop` */
-    usedBy: describeObject({ kind: object.kind, namespace, name }),
-    /** Names in its imagePullSecrets, in order. */
-    secrets: listedNames(store, puller).map((secret) => secret.name),
-  };
+function userOf(store: ObjectStore, puller: PodPuller, images: readonly string[]) {
+  const { namespace, serviceAccount, pod = { kind: 'ServiceAccount', name: serviceAccount } } = puller;
+  /** Names in its imagePullSecrets, in order. */
+  const secrets = listedNames(store, puller).map(({ name }) => name);
+  /** `usedBy`: such as `Deployment/web/shop`. */
+  return { puller, images, usedBy: `${pod.kind}/${namespace}/${pod.name}`, secrets };
 }
 
 // Inputs of `verify`: images, the pods and workloads that pull them, and the credentials that would be tried.
@@ -329,19 +321,16 @@ interface Flags extends LookValues {
 export async function readImagesInUse(flags: Flags, images: readonly string[], io: CommandIo) {
   joinedPodName(images).forEach(imageOf);
   const { namespace: namespaces, 'secret-name': only } = flags;
+  const asked = namespaces?.[0] ?? 'default';
   const usersIn = (store: ObjectStore): readonly ImageUser[] =>
     images.length > 0
-      ? [askedUser(store, flags, images)]
+      ? [userOf(store, { namespace: asked, serviceAccount: flags['service-account'] }, images)]
       : imageUsers(store).filter(({ puller }) => namespaces?.includes(puller.namespace) ?? true);
-  const within = images.length > 0 ? [namespaces?.[0] ?? 'default'] : namespaces;
+  const within = images.length > 0 ? [asked] : namespaces;
   const using = [...(images.length > 0 ? [] : USING_KINDS), SERVICE_ACCOUNT];
-  const kinds: readonly SourceKind[] = [
-    ...(within?.flatMap((namespace) => using.map((kind) => ({ ...kind, namespace }))) ?? using),
-    GLOBAL_SECRET,
-    ...CLUSTER_KINDS,
-  ];
+  const kinds = within?.flatMap((namespace) => using.map((kind) => ({ ...kind, namespace }))) ?? using;
   const steps: readonly NextKinds[] = [
-    () => kinds,
+    () => [...kinds, GLOBAL_SECRET, ...CLUSTER_KINDS],
     (store) => secretKinds(store, usersIn(store), only),
     nextNodeKinds,
   ];
@@ -352,14 +341,6 @@ export async function readImagesInUse(flags: Flags, images: readonly string[], i
     users: found.flatMap((one) => one.images),
     problems: [...problems, ...new Set(found.flatMap((one) => one.notes))],
   };
-}
-
-function askedUser(store: ObjectStore, flags: Flags, images: readonly string[]): ImageUser {
-  const namespace = flags.namespace?.[0] ?? 'default';
-  const serviceAccount = flags['service-account'];
-  const puller = { namespace, serviceAccount };
-  const secrets = listedNames(store, puller).map(({ name }) => name);
-  return { puller, images, usedBy: `ServiceAccount/${namespace}/${serviceAccount}`, secrets };
 }
 
 /** The listed Secrets by name, or all Secrets of the namespace if the credential provider is configured. */
@@ -397,8 +378,5 @@ function attemptsOf(store: ObjectStore, { puller, images, usedBy }: ImageUser, o
       },
     ];
   });
-  return {
-    images: found,
-    notes: [...reader.notes.filter((note) => note.startsWith('error')), ...notes],
-  };
+  return { images: found, notes: [...reader.notes.filter((note) => note.startsWith('error')), ...notes] };
 }

@@ -118,9 +118,8 @@ function verifiedImage(
 
 function pullableBy(attempts: readonly VerifiedAttempt[]): 'yes' | 'no' | 'unknown' {
   if (attempts.some(({ verdict }) => verdict === 'Valid')) return 'yes';
-  return attempts.some(({ verdict }) => verdict === 'NotAsked' || verdict === 'RateLimited')
-    ? 'unknown'
-    : 'no';
+  const isUnsure = attempts.some(({ verdict }) => verdict === 'NotAsked' || verdict === 'RateLimited');
+  return isUnsure ? 'unknown' : 'no';
 }
 
 /** Returns a credential with its worst answer by {@link rank}; empty for anonymous attempts. */
