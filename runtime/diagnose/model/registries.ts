@@ -151,8 +151,7 @@ export async function registryLookUp(options: RegistryLookUpOptions): Promise<Lo
   const clients = new Map<string, { own: AuthSource | undefined; client: RegistryClient }>();
   const clientFor = (place: string, own: AuthSource | undefined): RegistryClient => {
     const known = clients.get(place);
-    // A place has a Secret each time, or never.
-    const isSame = !known?.own || !own || sameSecret(known.own.text, own.text);
+    const isSame = known?.own && own ? sameSecret(known.own.text, own.text) : known?.own === own;
     if (known !== undefined && isSame) return known.client;
     const credentialFor = credentialsFrom(own === undefined ? file : [own, ...file]);
     const client = new RegistryClient({
