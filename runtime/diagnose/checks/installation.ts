@@ -450,9 +450,7 @@ function eligibleLine({ systems, objects, live, nodes: wanted }: CheckInput): To
 function isTaken({ metadata: { labels = {} } }: KubeObject, wanted: CheckInput['nodes']): boolean {
   if (labels[GLOBAL_PULL_SECRET.nodeLabel] === 'true') return true;
   if (wanted === 'pools') return false;
-  const requirements: readonly LabelRequirement[] =
-    wanted === 'linux' ? [{ key: 'kubernetes.io/os', operator: 'In', values: ['linux'] }] : wanted;
-  return selects(requirements, labels);
+  return wanted === 'linux' ? labels['kubernetes.io/os'] === 'linux' : selects(wanted, labels);
 }
 
 /** Warns about nodes that the Machine Config Operator manages. */
@@ -467,7 +465,6 @@ function mcoLine({ objects }: CheckInput): Told | undefined {
 
 /** Runtimes and kubelet versions, for the components that run on nodes. */
 function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
-  const provider = systems.includes('credential-provider');
   const system = ['credential-provider', 'registry-overrides'].find((one) => systems.includes(one));
   const known = ofKind(objects, 'Node')
     .map((node) => ({ name: nameOf(node), ...nodeInfoOf(node) }))
@@ -483,7 +480,7 @@ function runtimeLines({ objects, systems }: CheckInput): readonly Told[] {
           `Remove ${system} from the fleet for this cluster, or run CRI-O`,
         )
       : ok(`the nodes run ${fewNames([...new Set(known.map(({ runtime }) => runtime))])}`);
-  if (!provider || old.length === 0) return [runtime];
+  if (!systems.includes('credential-provider') || old.length === 0) return [runtime];
   const kubelet = error(
     `${countedOf(old.length, known.length, ['kubelet', 'kubelets'], ['is', 'are'])} older than 1.${oldest} (${fewNames(old.map(({ name }) => name))}): the credential provider is not installed there`,
     'Upgrade these nodes',
