@@ -113,9 +113,11 @@ function lackingOf(store: ObjectStore, pod: KubeObject, { name, object }: Examin
   const remedy = recreation(pod);
   // Admission copies the list of the ServiceAccount when a pod is created, and never updates it.
   const copied = isAdmitted(pod) && !hasOwnList(spec) ? ownSecrets(object) : [];
-  return [...copied.map((secret) => ({ secret, by })), ...notInjectedInto(store, pod, ownSecrets(spec))].map(
-    (one) => ({ ...one, remedy }),
-  );
+  const lacking = [
+    ...copied.map((secret) => ({ secret, by })),
+    ...notInjectedInto(store, pod, ownSecrets(spec)),
+  ];
+  return lacking.map((one) => ({ ...one, remedy }));
 }
 
 /** Secrets that profiles and SidecarSets add to such pods and that are not in the list. */

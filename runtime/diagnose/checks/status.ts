@@ -259,6 +259,8 @@ export function byUrgency(rows: readonly StatusRow[]): readonly StatusRow[] {
   return rows.toSorted((a, b) => ORDER.indexOf(a.state) - ORDER.indexOf(b.state));
 }
 
+const IN_ORDER = ['InOrder', '--all lists them'] as const;
+
 /** Folds more than `most` ready objects of one reporter and cluster into one row, so that they do not hide failing ones. */
 export function foldReady(rows: readonly StatusRow[], most: number): readonly StatusRow[] {
   const ready = Map.groupBy(
@@ -267,13 +269,14 @@ export function foldReady(rows: readonly StatusRow[], most: number): readonly St
   );
   const many = [...ready.values()].filter(({ length }) => length > most);
   const folded = new Set(many.flat());
+  const [check, message] = IN_ORDER;
   return [
     ...rows.filter((row) => !folded.has(row)),
     ...many.map(([first, ...rest]) => ({
       ...(first as StatusRow),
       subject: `${rest.length + 1} objects`,
-      check: 'InOrder',
-      message: '--all lists them',
+      check,
+      message,
     })),
   ];
 }
