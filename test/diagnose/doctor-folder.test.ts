@@ -308,3 +308,44 @@ test('mirrors does not invent search registries for nodes that are not of OpenSh
   assert.match(stdout, /no object of the input tells which registries the nodes search\nfix +Write its reg/);
   assert.doesNotMatch(stdout, /redhat|docker\.io/);
 });
+
+/** `doctor` of a pod that lists the Secret `pull`, with an error of its pull. */
+async function doctorOf(message: string, ...secrets: readonly object[]) {
+  const waiting = { reason: 'ErrImagePull', message };
+  const containers = [{ name: 'a', image: 'quay.io/a/b:1' }];
+  const containerStatuses = containers.map((one) => ({ ...one, state: { waiting } }));
+  const pod = {
+    ...meta('v1 Pod', { name: 'one', namespace: 'shop' }),
+    spec: { imagePullSecrets: [{ name: 'pull' }], containers },
+    status: { phase: 'Pending', containerStatuses },
+  };
+  const file = join(folder, 'one.json');
+  writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [pod, ...secrets] }));
+  const { stdout } = await runInProcess(['doctor', 'one', '-n', 'shop', '-f', file]);
+  rmSync(file);
+  return stdout;
+}
+
+const opaque = (config: object) => ({
+  ...pullSecretObject({ name: 'pull', namespace: 'shop' }, config),
+  type: 'Opaque',
+});
+
+const AUTHS = { 'quay.io': { auth: plantedAuth('own') } };
+
+test('no listed Secret is called good for a pull that fails for another reason', async () => {
+  const message = 'dial tcp: lookup quay.io: no such host';
+  const pending = await doctorOf(message);
+  assert.match(pending, /broken: .* cannot resolve the name quay\.io\n/);
+  assert.match(pending, /unknown +secrets-exist +Secret "pull", listed by .* its content is unknown\n/);
+  assert.match(pending, /unknown +credential +no listed credential that can be read matches/);
+  const skipped = await doctorOf(message, opaque({ auths: AUTHS }));
+  assert.match(skipped, /info +secrets-readable +Secret "pull", listed by .*, is skipped: type is "Opaque"/);
+});
+
+test('another type is advised only for a Secret that the kubelet would then read', async () => {
+  const retyped = /\| sed 's#\^type: .*#type: kubernetes\.io\/dockerconfigjson#' \| kubectl replace --force/;
+  assert.match(await doctorOf('unauthorized', opaque({ auths: AUTHS })), retyped);
+  const unread = opaque({ auths: AUTHS, HttpHeaders: { 'X-Team': 1 } });
+  assert.doesNotMatch(await doctorOf('unauthorized', unread), /sed/);
+});

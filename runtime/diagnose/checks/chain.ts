@@ -164,19 +164,19 @@ function secretUnreadable(input: DoctorInput): Told | undefined {
   return { ...said, severity: 'error', ...fix };
 }
 
-/** Reports a Secret of unknown content if a credential may be required, because the Secret may contain one. */
+/** Reports a Secret of unknown content, because it may contain a credential. */
 function unknownSecret(input: DoctorInput, check: string): Told | undefined {
-  return mayNeedCredential(input) ? saidOf(failing(input), check, 'unknown') : undefined;
+  return saidOf(failing(input), check, 'unknown');
 }
 
 function noCredential(input: DoctorInput): Told | undefined {
-  if (!mayNeedCredential(input)) return undefined;
   const unsure = explanations(failing(input)).find(({ kubelet }) => kubelet.unknown !== undefined);
   if (unsure !== undefined)
     return {
       severity: 'unknown',
       message: `no listed credential that can be read matches "${unsure.image}": ${unsure.kubelet.unknown}`,
     };
+  if (!mayNeedCredential(input)) return undefined;
   const doubtful = doubtfulCredential(input);
   if (doubtful !== undefined) return doubtful;
   for (const { explanation, elsewhere, leftOutNode } of failing(input)) {
@@ -369,7 +369,7 @@ export const POD_CHECKS: readonly Check<DoctorInput>[] = [
   {
     id: 'secrets-readable',
     run: secretUnreadable,
-    ok: 'the kubelet can read every listed Secret whose content is known',
+    ok: readableText,
   },
   { id: 'credential', run: noCredential, ok: credentialText },
   { id: 'mirror-credential', run: mirrorBare, ok: 'every mirror with a matching credential gets it' },
@@ -491,8 +491,16 @@ function missingText(input: DoctorInput): string | Told {
   const missing = listedAs(input, 'missing');
   if (missing === undefined) return 'every listed Secret exists';
   return info(
-    `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist, which does not block the pull: the image is tried with other credentials`,
+    `Secret "${missing.name}", listed by ${missing.listedBy}, does not exist: the image is tried without it`,
   );
+}
+
+/** Names a listed Secret that the kubelet skips but the pull does not require. */
+function readableText({ images }: DoctorInput): string | Told {
+  const skipped = saidOf(images, 'secrets-readable', 'warning');
+  return skipped === undefined
+    ? 'the kubelet can read every listed Secret whose content is known'
+    : info(skipped.message);
 }
 
 function notBroughtText(input: DoctorInput): string | Told {
@@ -500,7 +508,7 @@ function notBroughtText(input: DoctorInput): string | Told {
   const giver = input.givers.find(({ secret }) => secret === missing?.name);
   if (giver === undefined) return 'nothing that syncs Secrets here reports a problem';
   const { by, secret, says = PENDING } = giver;
-  return info(`${by} has not synced Secret "${secret}", which does not block the pull: ${says}`);
+  return info(`${by} has not synced Secret "${secret}": ${says}`);
 }
 
 const INJECTS = /^(PullSecretProfile|SidecarSet)\//;

@@ -102,7 +102,7 @@ const TITLES: Readonly<Record<string, readonly [title: string, system: ReportSys
   'pull-sources': ['No usable pull source for an image', 'registry-overrides'],
   'service-account': ['The ServiceAccount of a workload does not exist', 'pulls'],
   injection: ['Pods lack a Secret that admission adds', 'pull-secret-injection'],
-  'secrets-named': ['A list of pull secrets names none', 'pulls'],
+  'secrets-named': ['A pod lists pull secrets without a name', 'pulls'],
   'secrets-exist': ['A pull secret that pods list does not exist', 'pulls'],
   'secrets-readable': ['A pull secret that pods list cannot be read', 'pulls'],
   credential: ['No usable credential for an image', 'pulls'],
